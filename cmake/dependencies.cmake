@@ -1,0 +1,23 @@
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(SYSTEMC REQUIRED IMPORTED_TARGET systemc)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(fmt REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# Debian 12 has Catch2 v3 only in its backports; `dev` unpacks that package under .deps/ (Debian 13 has it stock).
+list(APPEND CMAKE_PREFIX_PATH ${CMAKE_SOURCE_DIR}/.deps/catch2/usr)
+find_package(Catch2 3 REQUIRED)
+
+# The library was built as C++17; its headers select features by SC_CPLUSPLUS and check that tag at link time.
+add_library(hca_systemc INTERFACE)
+add_library(hca::systemc ALIAS hca_systemc)
+target_link_libraries(hca_systemc INTERFACE PkgConfig::SYSTEMC Threads::Threads)
+target_compile_definitions(hca_systemc INTERFACE SC_CPLUSPLUS=201703L SC_INCLUDE_DYNAMIC_PROCESSES)
+
+add_library(hca_platform_deps INTERFACE)
+add_library(hca::platform_deps ALIAS hca_platform_deps)
+target_link_libraries(hca_platform_deps INTERFACE fmt::fmt tomlplusplus::tomlplusplus OpenSSL::Crypto PkgConfig::XXHASH Boost::headers)

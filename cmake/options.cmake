@@ -1,0 +1,12 @@
+option(HCA_SANITIZE "AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(HCA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+
+add_library(hca_options INTERFACE)
+target_compile_options(hca_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+if(HCA_SANITIZE)
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g)
+    add_link_options(-fsanitize=address,undefined)
+endif()
+if(HCA_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,41 @@
+// Memory as a device reaches it: bus addresses, through its PCIe link. A core never sees TLM, routing or the IOMMU; it gets
+// the bytes, or the completion status of the specification, and the time at which the transaction was done.
+#pragma once
+
+#include "abi/types.h"
+#include "model/port/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::port {
+
+/// Completion status of a request (PCIe 6.0 §2.2.9); `timeout` where no completion ever came.
+enum class DmaStatus : std::uint8_t { ok, unsupported_request, completer_abort, timeout };
+
+struct DmaResult {
+    DmaStatus status = DmaStatus::ok;
+    Time done{}; ///< when the last byte is there (reads), or when the link has accepted it (posted writes)
+    constexpr bool is_ok() const { return status == DmaStatus::ok; }
+};
+
+/// Bytes of a read that need not be copied: `data` points into the memory itself. It stays valid for the simulation;
+/// its content may change as memory does. `data == nullptr` with status ok means "not plain memory, use read()".
+struct Loan {
+    const std::byte* data = nullptr;
+    DmaResult result;
+};
+
+class Dma {
+public:
+    virtual ~Dma() = default;
+    /// Reads `into.size()` bytes at `address`, starting no earlier than `at`. Any length and alignment.
+    virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at) = 0;
+    /// Writes (posted). The bytes are in memory when the call returns; `done` says when they would be.
+    virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at) = 0;
+    /// As read(), charged in the same way, but lends the memory instead of copying it.
+    virtual Loan lend(abi::BusAddress address, std::size_t length, Time at) = 0;
+};
+
+} // namespace model::port

@@ -1,0 +1,36 @@
+// The cable as a port of the device sees it.
+#pragma once
+
+#include "model/port/packet.h"
+#include "model/port/time.h"
+
+namespace model::port {
+
+/// Sending side. A packet is filled in place: `auto& p = wire.next(); p.psn = ...; wire.send(at);`
+class Wire {
+public:
+    virtual ~Wire() = default;
+    /// Whether the port takes another packet at `now`. After a "no" the link calls Receiver::ready as soon as it does.
+    virtual bool can_send(Time now) = 0;
+    /// A cleared packet to fill. Valid until send().
+    virtual Packet& next() = 0;
+    /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is out.
+    virtual Time send(Time at) = 0;
+    /// Copies payload that is lent to packets still under way (see Payload::own). A device calls this before it changes
+    /// memory that a READ response it sent may still refer to; costs one branch when nothing is under way.
+    virtual void settle() = 0;
+};
+
+/// Receiving side, implemented by a device.
+class Receiver {
+public:
+    virtual ~Receiver() = default;
+    /// One packet, its last bit here at `at`. The packet is the receiver's to change until it returns.
+    virtual void receive(Packet& packet, Time at) = 0;
+    /// No more packets for now: the moment to send coalesced acknowledgements.
+    virtual void received_all(Time at) = 0;
+    /// The port takes packets again (see Wire::can_send).
+    virtual void ready(Time at) = 0;
+};
+
+} // namespace model::port

@@ -1,0 +1,220 @@
+// The event vocabulary: what a room says at its door. Logs, counters, recorders, diagnostics and test matchers are sinks
+// of the same typed events. A changed event is a changed trace format: bump `events_version` and traces/FORMAT.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+
+namespace traces {
+
+inline constexpr std::uint32_t events_version = 1;
+
+/// One member of an event: its name and where it is.
+template <class E, class T> struct Member {
+    std::string_view name;
+    T E::* pointer;
+};
+template <class E, class T> Member(const char*, T E::*) -> Member<E, T>;
+
+// --- hca/doorbell ---
+struct DoorbellRung { ///< a send doorbell arrived; producer is the doorbell record's counter at that moment, in WQEBBs
+    std::uint32_t qpn, uar;
+    std::uint16_t producer;
+    static constexpr std::string_view name = "DoorbellRung";
+    static constexpr auto members = std::tuple{Member{"qpn", &DoorbellRung::qpn}, Member{"uar", &DoorbellRung::uar}, Member{"producer", &DoorbellRung::producer}};
+};
+struct DoorbellIgnored { ///< a doorbell that the device drops; reason is static text
+    std::uint32_t number, uar;
+    std::string_view reason;
+    static constexpr std::string_view name = "DoorbellIgnored";
+    static constexpr auto members = std::tuple{Member{"number", &DoorbellIgnored::number}, Member{"uar", &DoorbellIgnored::uar}, Member{"reason", &DoorbellIgnored::reason}};
+};
+struct CompletionArmed {
+    std::uint32_t cqn, consumer;
+    bool solicited_only;
+    static constexpr std::string_view name = "CompletionArmed";
+    static constexpr auto members = std::tuple{Member{"cqn", &CompletionArmed::cqn}, Member{"consumer", &CompletionArmed::consumer}, Member{"solicited_only", &CompletionArmed::solicited_only}};
+};
+// --- hca/queue ---
+struct QueueScheduled { ///< the scheduler gave the queue pair a turn
+    std::uint32_t qpn;
+    static constexpr std::string_view name = "QueueScheduled";
+    static constexpr auto members = std::tuple{Member{"qpn", &QueueScheduled::qpn}};
+};
+struct WqeFetched { ///< index in WQEBBs; length is the message length in bytes
+    std::uint32_t qpn;
+    std::uint16_t index;
+    std::uint8_t opcode, segments;
+    std::uint32_t length;
+    static constexpr std::string_view name = "WqeFetched";
+    static constexpr auto members = std::tuple{Member{"qpn", &WqeFetched::qpn}, Member{"index", &WqeFetched::index}, Member{"opcode", &WqeFetched::opcode}, Member{"segments", &WqeFetched::segments}, Member{"length", &WqeFetched::length}};
+};
+struct QueueStateChanged { ///< states as the PRM numbers them
+    std::uint32_t qpn;
+    std::uint8_t from, to;
+    static constexpr std::string_view name = "QueueStateChanged";
+    static constexpr auto members = std::tuple{Member{"qpn", &QueueStateChanged::qpn}, Member{"from", &QueueStateChanged::from}, Member{"to", &QueueStateChanged::to}};
+};
+// --- hca/tpt ---
+struct Translated {
+    std::uint32_t key;
+    std::uint64_t address, length;
+    std::uint32_t segments;
+    static constexpr std::string_view name = "Translated";
+    static constexpr auto members = std::tuple{Member{"key", &Translated::key}, Member{"address", &Translated::address}, Member{"length", &Translated::length}, Member{"segments", &Translated::segments}};
+};
+struct Refused { ///< violation is static text, see hca/tpt/translate.h
+    std::uint32_t key;
+    std::uint64_t address, length;
+    std::string_view violation;
+    static constexpr std::string_view name = "Refused";
+    static constexpr auto members = std::tuple{Member{"key", &Refused::key}, Member{"address", &Refused::address}, Member{"length", &Refused::length}, Member{"violation", &Refused::violation}};
+};
+// --- port/dma ---
+struct DmaRead { ///< status as model::port::DmaStatus
+    std::uint64_t address, length;
+    std::uint8_t status;
+    static constexpr std::string_view name = "DmaRead";
+    static constexpr auto members = std::tuple{Member{"address", &DmaRead::address}, Member{"length", &DmaRead::length}, Member{"status", &DmaRead::status}};
+};
+struct DmaWritten {
+    std::uint64_t address, length;
+    std::uint8_t status;
+    static constexpr std::string_view name = "DmaWritten";
+    static constexpr auto members = std::tuple{Member{"address", &DmaWritten::address}, Member{"length", &DmaWritten::length}, Member{"status", &DmaWritten::status}};
+};
+// --- hca/wire, net ---
+struct PacketSent { ///< opcode is the BTH code
+    std::uint32_t destination_qpn, psn;
+    std::uint8_t opcode;
+    std::uint32_t payload;
+    static constexpr std::string_view name = "PacketSent";
+    static constexpr auto members = std::tuple{Member{"destination_qpn", &PacketSent::destination_qpn}, Member{"psn", &PacketSent::psn}, Member{"opcode", &PacketSent::opcode}, Member{"payload", &PacketSent::payload}};
+};
+struct PacketReceived {
+    std::uint32_t destination_qpn, psn;
+    std::uint8_t opcode;
+    std::uint32_t payload;
+    static constexpr std::string_view name = "PacketReceived";
+    static constexpr auto members = std::tuple{Member{"destination_qpn", &PacketReceived::destination_qpn}, Member{"psn", &PacketReceived::psn}, Member{"opcode", &PacketReceived::opcode}, Member{"payload", &PacketReceived::payload}};
+};
+struct PacketDropped {
+    std::uint32_t destination_qpn, psn;
+    std::string_view reason;
+    static constexpr std::string_view name = "PacketDropped";
+    static constexpr auto members = std::tuple{Member{"destination_qpn", &PacketDropped::destination_qpn}, Member{"psn", &PacketDropped::psn}, Member{"reason", &PacketDropped::reason}};
+};
+struct LinkFault { ///< the link's script acted: "lost", "duplicated", "reordered", "corrupted"
+    std::uint32_t direction;
+    std::uint64_t packet; ///< running number of the packet in its direction
+    std::string_view what;
+    static constexpr std::string_view name = "LinkFault";
+    static constexpr auto members = std::tuple{Member{"direction", &LinkFault::direction}, Member{"packet", &LinkFault::packet}, Member{"what", &LinkFault::what}};
+};
+// --- hca/responder ---
+struct Accepted {
+    std::uint32_t qpn, psn;
+    std::uint8_t opcode;
+    static constexpr std::string_view name = "Accepted";
+    static constexpr auto members = std::tuple{Member{"qpn", &Accepted::qpn}, Member{"psn", &Accepted::psn}, Member{"opcode", &Accepted::opcode}};
+};
+struct Duplicate { ///< a request seen before, answered again
+    std::uint32_t qpn, psn;
+    std::uint8_t opcode;
+    static constexpr std::string_view name = "Duplicate";
+    static constexpr auto members = std::tuple{Member{"qpn", &Duplicate::qpn}, Member{"psn", &Duplicate::psn}, Member{"opcode", &Duplicate::opcode}};
+};
+struct Naked { ///< syndrome as in the AETH
+    std::uint32_t qpn, psn;
+    std::uint8_t syndrome;
+    static constexpr std::string_view name = "Naked";
+    static constexpr auto members = std::tuple{Member{"qpn", &Naked::qpn}, Member{"psn", &Naked::psn}, Member{"syndrome", &Naked::syndrome}};
+};
+// --- hca/requester ---
+struct Acknowledged {
+    std::uint32_t qpn, psn;
+    std::uint8_t syndrome;
+    std::uint32_t msn;
+    static constexpr std::string_view name = "Acknowledged";
+    static constexpr auto members = std::tuple{Member{"qpn", &Acknowledged::qpn}, Member{"psn", &Acknowledged::psn}, Member{"syndrome", &Acknowledged::syndrome}, Member{"msn", &Acknowledged::msn}};
+};
+struct Retried { ///< the requester went back; reason: "timeout", "sequence", "rnr", "implied"
+    std::uint32_t qpn, psn, left; ///< left: tries that remain
+    std::string_view reason;
+    static constexpr std::string_view name = "Retried";
+    static constexpr auto members = std::tuple{Member{"qpn", &Retried::qpn}, Member{"psn", &Retried::psn}, Member{"left", &Retried::left}, Member{"reason", &Retried::reason}};
+};
+// --- hca/completion, hca/event ---
+struct CompletionWritten { ///< opcode and syndrome as in the CQE
+    std::uint32_t cqn, qpn;
+    std::uint8_t opcode, syndrome;
+    std::uint16_t wqe_counter;
+    std::uint32_t byte_count;
+    static constexpr std::string_view name = "CompletionWritten";
+    static constexpr auto members = std::tuple{Member{"cqn", &CompletionWritten::cqn}, Member{"qpn", &CompletionWritten::qpn}, Member{"opcode", &CompletionWritten::opcode}, Member{"syndrome", &CompletionWritten::syndrome}, Member{"wqe_counter", &CompletionWritten::wqe_counter}, Member{"byte_count", &CompletionWritten::byte_count}};
+};
+struct CompletionOverrun {
+    std::uint32_t cqn;
+    static constexpr std::string_view name = "CompletionOverrun";
+    static constexpr auto members = std::tuple{Member{"cqn", &CompletionOverrun::cqn}};
+};
+struct EventWritten {
+    std::uint32_t eqn;
+    std::uint8_t type, subtype;
+    std::uint32_t number; ///< cqn, qpn, port or command vector, by type
+    static constexpr std::string_view name = "EventWritten";
+    static constexpr auto members = std::tuple{Member{"eqn", &EventWritten::eqn}, Member{"type", &EventWritten::type}, Member{"subtype", &EventWritten::subtype}, Member{"number", &EventWritten::number}};
+};
+struct InterruptRaised {
+    std::uint16_t vector;
+    static constexpr std::string_view name = "InterruptRaised";
+    static constexpr auto members = std::tuple{Member{"vector", &InterruptRaised::vector}};
+};
+// --- firmware ---
+struct CommandExecuted { ///< why is empty when status is 0, else the rule that was broken
+    std::uint16_t opcode, op_mod;
+    std::uint8_t status;
+    std::uint32_t syndrome;
+    std::string_view command, why;
+    static constexpr std::string_view name = "CommandExecuted";
+    static constexpr auto members = std::tuple{Member{"opcode", &CommandExecuted::opcode}, Member{"op_mod", &CommandExecuted::op_mod}, Member{"status", &CommandExecuted::status}, Member{"syndrome", &CommandExecuted::syndrome}, Member{"command", &CommandExecuted::command}, Member{"why", &CommandExecuted::why}};
+};
+
+using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
+                           Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
+                           Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
+                           CommandExecuted>;
+
+/// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
+struct Stamp {
+    std::int64_t time_ps;
+    std::uint16_t source;
+};
+
+class Sink {
+public:
+    virtual ~Sink() = default;
+    virtual void on(const Stamp& stamp, const Event& event) = 0;
+};
+
+/// A component's door to the sinks. Without a sink, emitting costs one branch.
+class Events {
+public:
+    constexpr Events() = default;
+    constexpr Events(Sink* sink, std::uint16_t source) : sink_(sink), source_(source) {}
+    bool is_on() const { return sink_ != nullptr; }
+    template <class E, class Time> void emit(Time at, const E& event) const {
+        if (sink_ != nullptr) [[unlikely]]
+            sink_->on(Stamp{at.count(), source_}, Event{event});
+    }
+
+private:
+    Sink* sink_ = nullptr;
+    std::uint16_t source_ = 0;
+};
+
+} // namespace traces
