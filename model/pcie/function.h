@@ -1,0 +1,27 @@
+// What stands behind a PCIe endpoint: the device's side of its BARs. The endpoint does configuration space, address decode,
+// MSI-X and the link; a device implements this and is given a Dma and an Interrupts port.
+#pragma once
+
+#include "model/port/dma.h"
+#include "model/port/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::pcie {
+
+class Function {
+public:
+    virtual ~Function() = default;
+    /// A memory read of any length inside BAR `bar`, in memory order. Returns when the device has the bytes ready.
+    virtual port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) = 0;
+    /// A posted memory write.
+    virtual void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) = 0;
+    /// The plain memory behind `offset`, up to the end of what is contiguous; empty where accesses have side effects.
+    virtual std::span<std::byte> direct(unsigned bar, std::uint64_t offset) = 0;
+    /// Function-level reset, or reset of the link.
+    virtual void reset(port::Time at) = 0;
+};
+
+} // namespace model::pcie

@@ -1,0 +1,58 @@
+// How a driver reaches one PCIe function: configuration space, BARs, DMA memory, interrupts. A driver sees hardware only
+// through this; behind it stand /dev/vfio, a vfio-user socket or an in-process bridge.
+#pragma once
+
+#include "sw/base/result.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace sw::transport {
+
+/// Memory that both the processor and the device see. `bus` is the address the device uses.
+struct DmaMemory {
+    std::byte* data = nullptr;
+    std::uint64_t bus = 0;
+    std::size_t size = 0;
+    std::span<std::byte> bytes() const { return {data, size}; }
+};
+
+/// Sentinel of mmio_read when the device does not answer: all ones, as PCIe reads after a failed completion.
+class Transport {
+public:
+    virtual ~Transport() = default;
+
+    // Configuration space, little endian values of 1, 2 or 4 bytes. A missing function reads as all ones.
+    virtual std::uint32_t config_read(std::uint16_t offset, unsigned bytes) = 0;
+    virtual void config_write(std::uint16_t offset, unsigned bytes, std::uint32_t value) = 0;
+
+    /// Size of BAR `bar` in bytes as the platform's enumeration found it; 0 when absent.
+    virtual std::uint64_t bar_size(unsigned bar) = 0;
+    /// Bus address of BAR `bar` (what a peer uses to reach it); 0 when absent.
+    virtual std::uint64_t bar_address(unsigned bar) = 0;
+    /// MMIO of 1, 2, 4 or 8 naturally aligned bytes, in memory order. Reads of a dead device give all ones.
+    virtual void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) = 0;
+    virtual void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) = 0;
+
+    /// Zeroed DMA memory, `alignment` a power of two of at least 4096. Freed by release().
+    virtual Result<DmaMemory> allocate(std::size_t bytes, std::size_t alignment = 4096) = 0;
+    virtual void release(const DmaMemory& memory) = 0;
+    /// Makes a peer's bus range (another function's BAR) reachable for this device; returns the address to give to it.
+    virtual Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t bytes) = 0;
+    virtual void unmap_peer(std::uint64_t address, std::size_t bytes) = 0;
+
+    /// Enables MSI-X vectors 0..count-1 and delivers them to this process.
+    virtual Result<void> enable_interrupts(unsigned count) = 0;
+    virtual void disable_interrupts() = 0;
+    /// Waits until vector `vector` was raised since the last call, or the time is over. Returns whether it was.
+    virtual bool wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) = 0;
+
+    /// What a polling loop does between two looks. May let the device run; returns soon.
+    virtual void relax() = 0;
+    /// Monotonic time of the machine the driver runs on, for time-outs.
+    virtual std::chrono::nanoseconds now() = 0;
+};
+
+} // namespace sw::transport
