@@ -1,0 +1,52 @@
+// A completion queue: the ring it writes, the consumer's doorbell record, and what decides when an event is due
+// (PRM "Completion queues"). State only; hca/completion/cqe_writer moves it.
+#pragma once
+
+#include "abi/prm/cq.h"
+#include "abi/types.h"
+#include "model/hca/queue/paged_buffer.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace model::hca::completion {
+
+/// What CREATE_CQ says.
+struct Attributes {
+    queue::PagedBuffer buffer;
+    std::uint8_t log_size = 0;          ///< entries
+    std::uint8_t log_entry_bytes = 6;   ///< 6: 64 bytes, 7: 128 bytes with the CQE in the second half
+    bool overrun_ignore = false;
+    abi::BusAddress doorbell_record;    ///< dword 0 consumer index, dword 1 arm word
+    abi::Eqn eqn;
+    std::uint32_t uar_page = 0;
+    std::array<std::byte, abi::prm::Cqc::size> context{}; ///< as software wrote it, for QUERY_CQ
+};
+
+enum class State : std::uint8_t { ready, overrun, write_failed };
+
+/// An arm request: fire when the producer passes `consumer` (PRM "CQ doorbell").
+struct Arm {
+    bool is_set = false;
+    bool solicited_only = false;
+    std::uint32_t consumer = 0; ///< 24 bits
+};
+
+struct CompletionQueue {
+    CompletionQueue(abi::Cqn cqn, Attributes a) : number(cqn), attributes(std::move(a)) {}
+
+    abi::Cqn number;
+    Attributes attributes;
+    State state = State::ready;
+    std::uint32_t producer = 0;        ///< entries written since creation; the ring index is its low bits
+    std::uint32_t consumer_seen = 0;   ///< consumer index when the doorbell record was last read, 24 bits
+    std::uint32_t last_solicited = 0;  ///< producer after the last solicited or error CQE
+    std::uint32_t last_notified = 0;   ///< producer at the last event
+    Arm arm;
+    std::uint32_t users = 0;           ///< queue pairs that complete here; a CQ in use cannot be destroyed
+
+    std::uint32_t size() const { return 1u << attributes.log_size; }
+};
+
+} // namespace model::hca::completion

@@ -1,0 +1,38 @@
+// What one HCA counts: for the run's table and benchmarks, and the Q counter sets that drivers read.
+#pragma once
+
+#include <cstdint>
+
+namespace model::hca {
+
+/// Whole device. Monotonic since the start of the simulation.
+struct Counters {
+    std::uint64_t doorbells = 0, doorbells_ignored = 0;
+    std::uint64_t wqes_fetched = 0, receive_wqes_fetched = 0;
+    std::uint64_t messages_completed = 0;
+    std::uint64_t packets_sent = 0, packets_received = 0, packets_dropped = 0;
+    std::uint64_t payload_sent = 0, payload_received = 0; ///< bytes
+    std::uint64_t acks_sent = 0, naks_sent = 0;
+    std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
+    std::uint64_t completions_ok = 0, completions_error = 0;
+    std::uint64_t events_written = 0, interrupts = 0;
+    std::uint64_t turns = 0;             ///< the scheduler gave a queue pair a turn
+    std::uint64_t translations = 0, refusals = 0;
+    std::uint64_t mkey_hits = 0, mkey_misses = 0, mtt_hits = 0, mtt_misses = 0;
+};
+
+/// One counter set, as QUERY_Q_COUNTER returns it (PRM "Q counters").
+struct QCounters {
+    std::uint32_t rx_write_requests = 0, rx_read_requests = 0, rx_atomic_requests = 0;
+    std::uint32_t out_of_buffer = 0, out_of_sequence = 0, duplicate_request = 0;
+    std::uint32_t rnr_nak_retry_err = 0, packet_seq_err = 0, implied_nak_seq_err = 0, local_ack_timeout_err = 0;
+    std::uint32_t req_rnr_retries_exceeded = 0, req_transport_retries_exceeded = 0;
+    std::uint32_t resp_local_length_error = 0, req_local_length_error = 0, resp_local_qp_error = 0;
+    std::uint32_t local_operation_error = 0, resp_local_protection = 0, req_local_protection = 0;
+    std::uint32_t resp_cqe_error = 0, req_cqe_error = 0, req_bad_response = 0;
+    std::uint32_t req_remote_invalid_request = 0, resp_remote_invalid_request = 0;
+    std::uint32_t req_remote_access_errors = 0, resp_remote_access_errors = 0, req_remote_operation_errors = 0;
+    std::uint32_t cq_overflow = 0, resp_cqe_flush_error = 0, req_cqe_flush_error = 0;
+};
+
+} // namespace model::hca

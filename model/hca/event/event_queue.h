@@ -1,0 +1,86 @@
+// An event queue (PRM "Event queues"): writes 64-byte EQEs with an owner bit and raises its MSI-X vector when armed.
+#pragma once
+
+#include "abi/prm/eq.h"
+#include "abi/prm/eqe.h"
+#include "abi/types.h"
+#include "model/hca/object_table.h"
+#include "model/hca/queue/paged_buffer.h"
+#include "model/port/interrupt.h"
+#include "traces/events.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace model::hca::event {
+
+/// What CREATE_EQ says.
+struct Attributes {
+    queue::PagedBuffer buffer;
+    std::uint8_t log_size = 0;           ///< entries of 64 bytes
+    std::uint16_t vector = 0;            ///< MSI-X
+    bool overrun_ignore = false;
+    std::uint32_t uar_page = 0;
+    std::uint64_t events = 0;            ///< bit n: event type n is delivered here
+    std::array<std::byte, abi::prm::Eqc::size> context{}; ///< as software wrote it, for QUERY_EQ
+};
+
+struct EventQueue {
+    EventQueue(abi::Eqn eqn, Attributes a) : number(eqn), attributes(std::move(a)) {}
+
+    abi::Eqn number;
+    Attributes attributes;
+    std::uint32_t producer = 0; ///< entries written since creation
+    std::uint32_t consumer = 0; ///< as the last doorbell said, 24 bits
+    bool is_armed = false;      ///< the first arm comes from software
+    bool is_overrun = false;    ///< an event was lost because the ring was full
+    std::uint32_t users = 0;    ///< completion queues that report here
+
+    std::uint32_t size() const { return 1u << attributes.log_size; }
+};
+
+/// Writes events and decides about interrupts, for all event queues of the device.
+class EventQueues {
+public:
+    EventQueues(port::Dma& dma, port::Interrupts& interrupts, const traces::Events& events)
+        : dma_(dma), interrupts_(interrupts), events_(events) {}
+
+    ObjectTable<EventQueue>& table() { return table_; }
+
+    /// Writes an event to queue `eqn`; dropped when there is none. `fill(View<Eqe>)` sets the event's data.
+    template <class Fill>
+    void write(abi::Eqn eqn, abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at, Fill&& fill) {
+        if (auto* eq = table_.find(eqn.value)) {
+            abi::Block<abi::prm::Eqe> entry;
+            fill(entry.view());
+            write(*eq, entry, type, subtype, number, at);
+        }
+    }
+    /// Writes an event to every queue that subscribed to its type (asynchronous events).
+    template <class Fill>
+    void broadcast(abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at, Fill&& fill) {
+        abi::Block<abi::prm::Eqe> entry;
+        fill(entry.view());
+        const auto bit = std::uint64_t{1} << static_cast<unsigned>(type);
+        table_.for_each([&](EventQueue& eq) {
+            if (eq.attributes.events & bit)
+                write(eq, entry, type, subtype, number, at);
+        });
+    }
+    /// Doorbell: software consumed up to `consumer` (24 bits) and, if `arm`, wants the next interrupt.
+    void ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at);
+
+private:
+    void write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
+               std::uint32_t number, port::Time at);
+    void raise(EventQueue& eq, port::Time at);
+
+    port::Dma& dma_;
+    port::Interrupts& interrupts_;
+    const traces::Events& events_;
+    ObjectTable<EventQueue> table_;
+};
+
+} // namespace model::hca::event

@@ -1,0 +1,106 @@
+// The HCA's core: its objects, and the rooms of the data path around them. Doorbells, packets and time come in here; the
+// firmware (the command interface) creates and changes objects here. Plain C++: the shell is hca_module.
+#pragma once
+
+#include "model/hca/completion/completion_queue.h"
+#include "model/hca/completion/cqe_writer.h"
+#include "model/hca/config.h"
+#include "model/hca/counters.h"
+#include "model/hca/doorbell/uar.h"
+#include "model/hca/event/event_queue.h"
+#include "model/hca/object_table.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/queue/scheduler.h"
+#include "model/hca/requester/requester.h"
+#include "model/hca/responder/responder.h"
+#include "model/hca/timers.h"
+#include "model/hca/tpt/mkey_table.h"
+#include "model/hca/tpt/translate.h"
+#include "model/hca/wire/identity.h"
+#include "model/port/clock.h"
+#include "model/port/dma.h"
+#include "model/port/interrupt.h"
+#include "model/port/wire.h"
+#include "traces/events.h"
+
+#include <span>
+
+namespace model::hca {
+
+/// What the HCA needs from outside; all outlive it.
+struct Ports {
+    port::Dma& dma;
+    port::Clock& clock;
+    port::Wire& wire;
+    port::Interrupts& interrupts;
+};
+
+class Hca final : public port::Receiver {
+public:
+    Hca(const HcaConfig& config, const Ports& ports, traces::Events events);
+
+    const HcaConfig& config() const { return config_; }
+    const Counters& counters() const { return counters_; }
+
+    // --- entries from outside; the shell flushes the wire after each ---
+    /// A store into the UAR area: `page` is the UAR index, `offset` within its 4 KiB.
+    void write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at);
+    void receive(port::Packet& packet, port::Time at) override;
+    void received_all(port::Time at) override;
+    void ready(port::Time at) override;
+    /// Time asked for by Clock::wake_at has come.
+    void wake(port::Time now);
+
+    // --- objects, for the firmware; numbers come from its pools ---
+    tpt::MkeyTable& mkeys() { return mkeys_; }
+    tpt::Translator& translator() { return translator_; }
+    event::EventQueues& event_queues() { return event_queues_; }
+    ObjectTable<completion::CompletionQueue>& completion_queues() { return completion_queues_; }
+    ObjectTable<queue::QueuePair>& queue_pairs() { return queue_pairs_; }
+    wire::Identity& identity() { return identity_; }
+    /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
+    ObjectTable<QCounters>& q_counters() { return q_counters_; }
+
+    completion::CompletionQueue& create_cq(abi::Cqn cqn, completion::Attributes attributes);
+    /// The CQ must have no users.
+    void destroy_cq(abi::Cqn cqn);
+    /// Both CQs named in the attributes must exist (the send CQ only if has_sq).
+    queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes);
+    void destroy_qp(abi::Qpn qpn);
+    /// Puts new attributes and a new state in force: what a state transition command does. Into rst everything is
+    /// forgotten; into rtr the receiving side starts; into rts the sending side; into err both queues are flushed.
+    void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at);
+    /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian
+    /// (atomic capability, atomic_req_8B_endianness_mode).
+    void set_atomic_host_order(bool host_order) { responder_.set_host_order(host_order); requester_.set_host_order(host_order); }
+
+    /// Forgets every object: TEARDOWN_HCA, function-level reset.
+    void reset();
+
+private:
+    void ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at);
+    void run(port::Time now);
+    void on_timer(abi::Qpn qpn, port::Time now);
+    friend class doorbell::Uar;
+
+    HcaConfig config_;
+    Ports ports_;
+    traces::Events events_;
+    Counters counters_;
+    ObjectTable<QCounters> q_counters_;
+    tpt::MkeyTable mkeys_;
+    tpt::Translator translator_;
+    ObjectTable<completion::CompletionQueue> completion_queues_;
+    ObjectTable<queue::QueuePair> queue_pairs_;
+    wire::Identity identity_;
+    Timers timers_;
+    queue::Scheduler scheduler_;
+    event::EventQueues event_queues_;
+    completion::CqeWriter cqe_writer_;
+    requester::Requester requester_;
+    responder::Responder responder_;
+    doorbell::Uar uar_;
+    bool is_running_ = false;
+};
+
+} // namespace model::hca

@@ -1,0 +1,204 @@
+// A queue pair: what its context says, its two work queues, and the state its requester and responder keep
+// (PRM "QP context"; IBA 10.2.4, 9.7). State only: the rooms along the data path move it.
+#pragma once
+
+#include "abi/prm/qp.h"
+#include "abi/types.h"
+#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/queue/ring.h"
+#include "model/hca/queue/work_request.h"
+#include "model/port/packet.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace model::hca::completion {
+struct CompletionQueue;
+}
+
+namespace model::hca::queue {
+
+using abi::prm::QpState;
+using abi::prm::QpType;
+
+/// Where the peer is: the primary address path of the context (PRM "Address path").
+struct AddressPath {
+    std::uint16_t pkey_index = 0;
+    bool grh = false;
+    std::uint16_t rlid = 0;
+    std::uint8_t ack_timeout = 0;   ///< 4.096 us * 2^n; 0: no time-out
+    std::uint8_t source_index = 0;  ///< GID / RoCE address table
+    std::uint8_t hop_limit = 0;
+    std::uint8_t traffic_class = 0; ///< InfiniBand GRH
+    std::uint32_t flow_label = 0;
+    port::Gid remote_gid{};
+    std::uint8_t dscp = 0, ecn = 0; ///< RoCE
+    std::uint16_t udp_source_port = 0;
+    std::uint8_t service_level = 0;
+    port::MacAddress remote_mac{};
+};
+
+enum class ReceiveKind : std::uint8_t { ordinary, shared, none };
+
+/// The context's fields that the data path uses. Numbers are those of the PRM.
+struct QueuePairAttributes {
+    QpType type = QpType::rc;
+    abi::Pd pd;
+    std::uint8_t mtu = 1;                  ///< code 1..5: 256..4096
+    std::uint8_t log_message_max = 30;
+    std::uint8_t log_rq_size = 0;          ///< receive WQEs
+    std::uint8_t log_rq_stride = 4;        ///< bytes of a receive WQE, log2
+    std::uint8_t log_sq_size = 0;          ///< WQEBBs
+    bool has_sq = true;
+    ReceiveKind receive = ReceiveKind::ordinary;
+    std::uint32_t counter_set = 0;
+    std::uint32_t uar_page = 0;
+    std::uint32_t user_index = 0xffffff;   ///< CQE version 1
+    abi::Qpn remote_qpn;
+    AddressPath path;
+    std::uint8_t log_ack_request = 0;      ///< an ACK is requested at least every 2^n packets
+    std::uint8_t log_reads_requester = 0;  ///< log_sra_max
+    std::uint8_t log_reads_responder = 0;  ///< log_rra_max
+    std::uint8_t retry_count = 0;
+    std::uint8_t rnr_retry = 0;            ///< 7: for ever
+    abi::Psn next_send_psn;
+    abi::Psn next_receive_psn;
+    bool remote_read = false, remote_write = false, remote_atomic = false;
+    std::uint8_t atomic_mode = 0;
+    std::uint8_t min_rnr_nak = 0;
+    abi::Cqn send_cq, receive_cq;
+    abi::BusAddress doorbell_record;       ///< dword 0 receive counter, dword 1 send counter
+    PagedBuffer buffer;                    ///< receive queue first, send queue behind it
+    std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
+
+    std::uint32_t mtu_bytes() const { return 128u << mtu; }
+};
+
+/// A message that was sent, at least in part, and whose completion is still owed.
+struct Outstanding {
+    std::uint16_t wqe_index = 0;
+    std::uint8_t wqebbs = 0;
+    abi::prm::WqeOpcode opcode{};
+    bool signalled = false;
+    bool signalled_with_event = false;
+    bool awaits_data = false;       ///< READ or atomic: completed by its response, not by an ACK
+    std::uint8_t error = 0;         ///< CQE syndrome found while sending; reported when the message is the oldest
+    std::uint8_t vendor_error = 0;
+    std::uint32_t length = 0;
+    abi::Psn first;                 ///< sequence number of its first packet
+    std::uint32_t packets = 1;      ///< sequence numbers it uses
+    std::uint32_t answered = 0;     ///< READ: response packets taken in
+    abi::Psn last() const { return first + (packets - 1); }
+    abi::Psn next() const { return first + packets; }
+};
+
+/// The sending side (IBA 9.7.3 to 9.7.7, requester).
+struct Requester {
+    // Send queue, counted in WQEBBs modulo 2^16
+    std::uint16_t producer = 0;     ///< as the doorbell record said at the last doorbell
+    std::uint16_t fetched = 0;      ///< next WQE to read
+    std::uint16_t completed = 0;    ///< oldest WQE whose completion is owed
+    Ring<Outstanding> messages;
+    // Where sending stands: message number and byte offset in it
+    std::uint32_t message = 0;      ///< number in `messages`; end() means "read the next WQE"
+    std::uint32_t offset = 0;
+    std::uint32_t loaded = 0;       ///< message number that `request` holds, when `has_request`
+    bool has_request = false;
+    std::uint8_t segment = 0;       ///< scatter/gather position of `offset`
+    std::uint32_t segment_offset = 0;
+    std::unique_ptr<WorkRequest> request = std::make_unique<WorkRequest>();
+    // The message whose READ response is arriving
+    std::uint32_t response_loaded = 0;
+    bool has_response = false;
+    std::unique_ptr<WorkRequest> response;
+
+    abi::Psn next_psn;              ///< of the next new packet
+    abi::Psn oldest_psn;            ///< not yet acknowledged
+    std::uint32_t reads_outstanding = 0;
+    std::uint32_t since_request = 0;///< packets since the last one that asked for an ACK
+    bool is_stopped = false;        ///< a local error waits for its turn; nothing more is sent
+    bool waits_rnr = false;
+    std::uint8_t retries_left = 0, rnr_retries_left = 0;
+    port::Time deadline = port::never;  ///< ACK time-out, or end of the RNR pause
+    bool has_timer = false;         ///< an entry for this queue pair is in the device's timer list
+};
+
+/// A request that was executed and whose answer may be asked for again (IBA 9.7.5.2, duplicates).
+struct Replay {
+    abi::Psn first;
+    std::uint32_t packets = 1;
+    bool is_atomic = false;
+    std::uint64_t original = 0;     ///< atomics: the value returned
+    std::uint64_t address = 0;      ///< READ
+    abi::Key rkey;
+    std::uint32_t length = 0;
+};
+
+/// An answer that has to go out, in order.
+struct Response {
+    enum class Kind : std::uint8_t { acknowledge, negative, read, atomic } kind{};
+    std::uint8_t syndrome = 0;
+    abi::Psn psn;                   ///< of the acknowledge; of the next READ response packet
+    std::uint32_t msn = 0;
+    std::uint64_t original = 0;
+    std::uint64_t address = 0;      ///< READ: of the next response packet
+    abi::Key rkey;
+    std::uint32_t remaining = 0;    ///< READ: bytes still to send
+    bool is_first = true;           ///< READ: no response packet sent yet
+    port::Time earliest{};
+};
+
+/// The receiving side (IBA 9.7.3 to 9.7.5, responder).
+struct Responder {
+    abi::Psn expected;
+    std::uint32_t msn = 0;          ///< messages completed, 24 bits
+    bool nak_is_out = false;        ///< a sequence NAK was sent for `expected`
+    // The message being received
+    enum class Message : std::uint8_t { none, send, write } message = Message::none;
+    std::uint64_t write_address = 0;
+    abi::Key write_key;
+    std::uint32_t write_remaining = 0;
+    std::uint32_t received = 0;     ///< bytes so far
+    // Receive queue, counted in WQEs
+    std::uint16_t rq_producer = 0;  ///< as the doorbell record last said
+    std::uint16_t rq_consumer = 0;
+    bool has_receive = false;       ///< `receive` holds the WQE being filled
+    std::uint16_t receive_index = 0;
+    std::uint8_t receive_count = 0;
+    std::uint8_t receive_segment = 0;
+    std::uint32_t receive_offset = 0;
+    std::array<DataSegment, 32> receive;
+    // Answers
+    bool ack_pending = false;       ///< an ACK for expected-1 is owed and not in `responses`
+    bool in_ack_list = false;
+    Ring<Response> responses;
+    std::array<Replay, 128> replay; ///< the last 2^log_reads_responder READs and atomics
+    std::uint32_t replay_next = 0, replay_count = 0;
+    port::Time flush_interval{};    ///< error state: how often the doorbell record is looked at
+};
+
+struct QueuePair {
+    QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), attributes(std::move(a)) {}
+
+    abi::Qpn number;
+    QpState state = QpState::rst;
+    bool in_ready_list = false;     ///< scheduler
+    completion::CompletionQueue* send_cq = nullptr;
+    completion::CompletionQueue* receive_cq = nullptr;
+    std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes
+    port::Path path;                ///< header addresses, made when the path is set
+    std::uint16_t pkey = 0xffff;
+    QueuePairAttributes attributes;
+    Requester requester;
+    Responder responder;
+
+    std::uint32_t sq_size() const { return 1u << attributes.log_sq_size; }
+    std::uint32_t rq_size() const { return 1u << attributes.log_rq_size; }
+    bool can_send() const { return state == QpState::rts || state == QpState::sqd; }
+    bool can_receive() const { return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqer; }
+};
+
+} // namespace model::hca::queue

@@ -1,0 +1,60 @@
+// A send work request as the data path sees it, decoded from a WQE.
+#pragma once
+
+#include "abi/prm/wqe.h"
+#include "abi/types.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::hca::queue {
+
+/// One scatter/gather element, or a piece of inline data (key unused, `inline_data` set).
+struct DataSegment {
+    abi::Key key;
+    std::uint32_t length = 0;
+    std::uint64_t address = 0;
+    const std::byte* inline_data = nullptr; ///< points into WorkRequest::raw
+};
+
+/// When a WQE writes a CQE (ctrl segment, ce).
+enum class CompletionMode : std::uint8_t { on_error = 0, first_error = 1, always = 2, always_with_event = 3 };
+
+/// Why a WQE cannot be executed; the requester turns it into a CQE syndrome.
+enum class WqeFault : std::uint8_t {
+    none,
+    bus_error,          ///< the WQE could not be read
+    wrong_queue_pair,   ///< ctrl names another QP
+    wrong_index,        ///< ctrl names another WQE index
+    bad_size,           ///< ds is 0, beyond 63, beyond the advertised limit, or does not hold the opcode's segments
+    bad_opcode,         ///< not an operation of this transport
+    bad_segment,        ///< inline data leaves the WQE
+};
+
+struct WorkRequest {
+    static constexpr std::size_t max_bytes = 1024; ///< 63 segments of 16 bytes fit
+    static constexpr std::size_t max_segments = 62;
+
+    WqeFault fault = WqeFault::none;
+    std::uint16_t index = 0;       ///< in WQEBBs
+    std::uint8_t wqebbs = 1;
+    std::uint8_t segments_16 = 0;  ///< ds: size in units of 16 bytes
+    abi::prm::WqeOpcode opcode{};
+    CompletionMode completion = CompletionMode::on_error;
+    std::uint8_t fence = 0;        ///< fm, bits 7..5 of fm_ce_se
+    bool solicited = false;
+    std::uint32_t immediate = 0;
+    std::uint64_t remote_address = 0;
+    abi::Key rkey;
+    std::uint64_t swap_or_add = 0, compare = 0;
+    std::uint32_t length = 0;      ///< bytes of the message
+    std::uint8_t segment_count = 0;
+    std::array<DataSegment, max_segments> segments;
+    std::array<std::byte, max_bytes> raw;
+
+    std::span<const DataSegment> data() const { return {segments.data(), segment_count}; }
+};
+
+} // namespace model::hca::queue

@@ -1,0 +1,60 @@
+// Memory keys: the contexts and translation entries behind the 32-bit keys of work requests and packets
+// (PRM "Memory key"; IBA 10.6). Holds them; hca/tpt/translate reads them.
+#pragma once
+
+#include "abi/prm/mkey.h"
+#include "abi/types.h"
+#include "model/hca/object_table.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace model::hca::tpt {
+
+/// Rights of a memory key, one bit each.
+struct Rights {
+    bool local_read = false, local_write = false, remote_read = false, remote_write = false, atomic = false;
+};
+
+/// What CREATE_MKEY says, decoded.
+struct MkeyAttributes {
+    std::uint8_t variant = 0;
+    bool is_free = false;              ///< not usable until a UMR enables it
+    abi::prm::AccessMode mode = abi::prm::AccessMode::mtt;
+    Rights rights;
+    abi::Pd pd;
+    std::uint32_t qpn = 0xffffff;      ///< the only queue pair that may use it; 0xffffff: any
+    bool length64 = false;             ///< the whole address space, `start` and `length` do not count
+    std::uint64_t start = 0, length = 0;
+    std::uint8_t page_shift = 12;      ///< log2 of the bytes an MTT entry covers
+    bool entries_carry_rights = false; ///< bits 0 and 1 of an entry say present for read and write (pg_access, UMR)
+    std::array<std::byte, abi::prm::Mkc::size> context{}; ///< as software wrote it, for QUERY_MKEY
+};
+
+struct Mkey {
+    Mkey(std::uint32_t key_index, MkeyAttributes a, std::vector<std::uint64_t> entries)
+        : attributes(std::move(a)), index(key_index), mtt(std::move(entries)) {}
+
+    MkeyAttributes attributes;
+    std::uint32_t index;
+    std::vector<std::uint64_t> mtt; ///< bus address of each page, rights in bits 1..0 where they count
+};
+
+class MkeyTable {
+public:
+    Mkey* find(std::uint32_t index) const { return table_.find(index); }
+    Mkey& create(std::uint32_t index, MkeyAttributes attributes, std::vector<std::uint64_t> mtt) {
+        return table_.create(index, index, std::move(attributes), std::move(mtt));
+    }
+    void destroy(std::uint32_t index) { table_.destroy(index); }
+    void clear() { table_.clear(); }
+    std::size_t count() const { return table_.count(); }
+
+private:
+    ObjectTable<Mkey> table_;
+};
+
+} // namespace model::hca::tpt
