@@ -1,0 +1,111 @@
+#include "sw/gpu/gpu.h"
+
+#include "sw/transport/function.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+
+namespace sw::gpu {
+
+struct VramBuffer::Lease {
+    Lease(std::shared_ptr<VramAllocator> from, std::vector<VramRange> taken)
+        : allocator(std::move(from)), ranges(std::move(taken)) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { allocator->release(ranges); }
+
+    std::shared_ptr<VramAllocator> allocator;
+    std::vector<VramRange> ranges;
+};
+
+const std::vector<VramRange>& VramBuffer::ranges() const { return lease_->ranges; }
+
+namespace {
+
+/// Calls `copy(BAR offset, position in the span, bytes)` for naturally aligned pieces of [offset, +size) of the buffer.
+template <class Copy>
+void for_each_piece(const VramBuffer& buffer, std::uint64_t offset, std::size_t size, Copy&& copy) {
+    std::size_t position = 0;
+    for (const auto& range : buffer.ranges()) {
+        if (offset >= range.size) {
+            offset -= range.size;
+            continue;
+        }
+        auto at = range.offset + offset;
+        const auto end = range.offset + std::min<std::uint64_t>(range.size, offset + (size - position));
+        while (at < end) {
+            const auto aligned = at ? std::uint64_t{1} << std::min(3, std::countr_zero(at)) : 8;
+            const auto bytes = std::min(aligned, std::bit_floor(end - at));
+            copy(at, position, static_cast<std::size_t>(bytes));
+            at += bytes;
+            position += static_cast<std::size_t>(bytes);
+        }
+        offset = 0;
+        if (position == size)
+            return;
+    }
+}
+
+Result<void> check_inside(const VramBuffer& buffer, std::uint64_t offset, std::size_t size) {
+    if (offset > buffer.size() || size > buffer.size() - offset)
+        return failure(EINVAL, fmt::format("VRAM copy: [{:#x}, +{:#x}) leaves a buffer of {:#x} bytes", offset, size,
+                                           buffer.size()));
+    return {};
+}
+
+} // namespace
+
+Result<Gpu> Gpu::open(transport::Transport& transport, std::optional<unsigned> vram_bar) {
+    if (auto enabled = transport::enable_function(transport); !enabled)
+        return std::unexpected(std::move(enabled.error()));
+    unsigned bar = vram_bar.value_or(0);
+    if (!vram_bar)
+        for (unsigned i = 1; i < transport::bar_count; ++i)
+            if (transport.bar_size(i) > transport.bar_size(bar))
+                bar = i;
+    const auto size = transport.bar_size(bar);
+    if (size < vram_block)
+        return failure(ENODEV, fmt::format("open GPU: BAR {} of {:#x} bytes is no VRAM aperture", bar, size));
+    return Gpu(transport, bar, size);
+}
+
+Result<VramBuffer> Gpu::allocate(std::uint64_t bytes) {
+    auto ranges = allocator_->allocate(bytes);
+    if (!ranges)
+        return std::unexpected(std::move(ranges.error()));
+    return VramBuffer(std::make_shared<const VramBuffer::Lease>(allocator_, std::move(*ranges)), bytes);
+}
+
+Result<memory::DmaBufHandle> Gpu::export_buffer(const VramBuffer& buffer) const {
+    const auto base = transport_->bar_address(bar_);
+    if (base == 0)
+        return failure(ENODEV, fmt::format("export VRAM: BAR {} has no bus address", bar_));
+    std::vector<memory::BusRange> ranges;
+    for (const auto& range : buffer.ranges())
+        ranges.push_back({base + range.offset, range.size});
+    return std::make_shared<const memory::DmaBuf>(std::move(ranges), buffer.lease_);
+}
+
+Result<void> Gpu::upload(const VramBuffer& buffer, std::uint64_t offset, std::span<const std::byte> from) {
+    if (auto inside = check_inside(buffer, offset, from.size()); !inside)
+        return inside;
+    for_each_piece(buffer, offset, from.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
+        transport_->mmio_write(bar_, at, from.subspan(position, bytes));
+    });
+    return {};
+}
+
+Result<void> Gpu::download(const VramBuffer& buffer, std::uint64_t offset, std::span<std::byte> into) {
+    if (auto inside = check_inside(buffer, offset, into.size()); !inside)
+        return inside;
+    for_each_piece(buffer, offset, into.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
+        transport_->mmio_read(bar_, at, into.subspan(position, bytes));
+    });
+    return {};
+}
+
+} // namespace sw::gpu

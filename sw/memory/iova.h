@@ -1,0 +1,30 @@
+// Addresses for regions that have none of their own. Host memory is registered at the processor's address; memory of a
+// peer has no processor address, so a range of this space stands for it in work requests. Hands out numbers, touches no
+// memory.
+#pragma once
+
+#include "abi/types.h"
+#include "sw/base/result.h"
+
+#include <cstdint>
+#include <map>
+
+namespace sw::memory {
+
+class IovaSpace {
+public:
+    /// `begin` and `end` bound what is handed out.
+    explicit IovaSpace(std::uint64_t begin = 1ull << 44, std::uint64_t end = 1ull << 47) : begin_(begin), end_(end) {}
+
+    /// The lowest free range of `size` bytes that equals `congruent` modulo `alignment` (a power of two): a region can
+    /// use pages as large as its iova and its bus address agree in.
+    Result<abi::Iova> allocate(std::uint64_t size, std::uint64_t alignment, std::uint64_t congruent = 0);
+    void release(abi::Iova start);
+    std::size_t used_ranges() const { return used_.size(); }
+
+private:
+    std::uint64_t begin_, end_;
+    std::map<std::uint64_t, std::uint64_t> used_; // start -> end
+};
+
+} // namespace sw::memory
