@@ -14,6 +14,10 @@ namespace model::port {
 /// Completion status of a request (PCIe 6.0 §2.2.9); `timeout` where no completion ever came.
 enum class DmaStatus : std::uint8_t { ok, unsupported_request, completer_abort, timeout };
 
+/// What the bytes are for. Changes nothing but the counters: descriptors, contexts and completions are control; what an
+/// application asked to move is payload.
+enum class Purpose : std::uint8_t { control, payload };
+
 struct DmaResult {
     DmaStatus status = DmaStatus::ok;
     Time done{}; ///< when the last byte is there (reads), or when the link has accepted it (posted writes)
@@ -31,11 +35,13 @@ class Dma {
 public:
     virtual ~Dma() = default;
     /// Reads `into.size()` bytes at `address`, starting no earlier than `at`. Any length and alignment.
-    virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at) = 0;
+    virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
+                           Purpose purpose = Purpose::control) = 0;
     /// Writes (posted). The bytes are in memory when the call returns; `done` says when they would be.
-    virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at) = 0;
+    virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
+                            Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.
-    virtual Loan lend(abi::BusAddress address, std::size_t length, Time at) = 0;
+    virtual Loan lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose = Purpose::control) = 0;
 };
 
 } // namespace model::port
