@@ -209,8 +209,9 @@ public:
     constexpr explicit View(const std::array<std::byte, Count>& bytes)
         requires(Count >= L::size && std::is_const_v<B>)
         : p_(bytes.data()) {}
-    constexpr View(const View<L, std::byte>& other)
-        requires std::is_const_v<B>
+    template <class Writable>
+    constexpr View(const View<L, Writable>& other)
+        requires(std::is_const_v<B> && !std::is_const_v<Writable>)
         : p_(other.bytes().data()) {}
 
     template <Name F> constexpr auto get() const { return L::template field<F>::template get<L::endian>(p_); }

@@ -38,6 +38,17 @@ TEST_CASE("a little-endian row lands in the right byte", "[unit][layout]") {
     CHECK(block.bytes[6] == std::byte{0xef});
 }
 
+TEST_CASE("a view can be copied, and read through a constant one", "[unit][layout]") {
+    Block<Big> block;
+    const View<Big> view = block.view();
+
+    const View<Big> copy = view;
+    const ConstView<Big> constant = view;
+    copy.set<"low">(7);
+
+    CHECK(constant.get<"low">() == 7u);
+}
+
 TEST_CASE("layouts work in constant expressions", "[unit][layout]") {
     constexpr auto value = [] {
         Block<Big> block;
