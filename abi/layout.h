@@ -186,7 +186,7 @@ template <Name N, std::size_t Bytes, Endian E, class... Fs> struct OrderedLayout
     template <Name F> struct find {
         static constexpr std::size_t at = index<F>();
         static_assert(at < sizeof...(Fs), "no field of that name in this layout");
-        using type = std::tuple_element_t<at, std::tuple<std::type_identity<Fs>...>>::type;
+        using type = typename std::tuple_element_t<at, std::tuple<std::type_identity<Fs>...>>::type;
     };
     template <Name F> using field = typename find<F>::type;
 

@@ -1,0 +1,90 @@
+// Device registers behind ACCESS_REG (PRM "Ports and registers"): the command and the registers a driver touches. The
+// register's bytes follow the command at `AccessRegIn::size` and `AccessRegOut::size`.
+// Witness: testbench/witness/prm_layouts.py (linux/mlx5: mlx5_ifc.h, driver.h).
+#pragma once
+
+#include "abi/layout.h"
+#include "abi/prm/command.h"
+
+namespace abi::prm {
+
+// clang-format off
+#define ABI_PRM_REGISTERS(X) \
+    X(pcap,            0x5001, "PCAP")            \
+    X(pmtu,            0x5003, "PMTU")            \
+    X(ptys,            0x5004, "PTYS")            \
+    X(paos,            0x5006, "PAOS")            \
+    X(ppcnt,           0x5008, "PPCNT")           \
+    X(pvlc,            0x500f, "PVLC")            \
+    X(node_desc,       0x6001, "NODE_DESC")       \
+    X(host_endianness, 0x7004, "HOST_ENDIANNESS") \
+    X(dtor,            0xc00e, "DTOR")
+ABI_NAMED_ENUM(RegisterId, std::uint16_t, ABI_PRM_REGISTERS)
+#undef ABI_PRM_REGISTERS
+
+/// op_mod of ACCESS_REG.
+enum class RegisterAction : std::uint16_t { write = 0, read = 1 };
+inline constexpr std::size_t node_description_bytes = 64; ///< NODE_DESC is a string that fills its register
+
+using AccessRegIn = Layout<"access_register_in", 0x10,
+    Bits<"opcode",      0x00, 31, 16, Opcode>,
+    Bits<"op_mod",      0x04, 15,  0>,
+    Bits<"register_id", 0x08, 15,  0>,
+    U32 <"argument",    0x0c>>;
+using AccessRegOut = Layout<"access_register_out", 0x10,
+    Bits<"status",   0x00, 31, 24, Status>,
+    U32 <"syndrome", 0x04>>;
+
+using PtysReg = Layout<"ptys_reg", 0x40,
+    Bits<"an_disable_admin",         0x00, 30>,
+    Bits<"an_disable_cap",           0x00, 29>,
+    Bits<"local_port",               0x00, 23, 16>,
+    Bits<"plane_ind",                0x00,  7,  4>,
+    Bits<"proto_mask",               0x00,  2,  0>,
+    Bits<"an_status",                0x04, 31, 28>,
+    Bits<"data_rate_oper",           0x04, 15,  0>,
+    U32 <"ext_eth_proto_capability", 0x08>,
+    U32 <"eth_proto_capability",     0x0c>,
+    Bits<"ib_link_width_capability", 0x10, 31, 16>,
+    Bits<"ib_proto_capability",      0x10, 15,  0>,
+    U32 <"ext_eth_proto_admin",      0x14>,
+    U32 <"eth_proto_admin",          0x18>,
+    Bits<"ib_link_width_admin",      0x1c, 31, 16>,
+    Bits<"ib_proto_admin",           0x1c, 15,  0>,
+    U32 <"ext_eth_proto_oper",       0x20>,
+    U32 <"eth_proto_oper",           0x24>,
+    Bits<"ib_link_width_oper",       0x28, 31, 16>,
+    Bits<"ib_proto_oper",            0x28, 15,  0>,
+    Bits<"connector_type",           0x2c,  3,  0>,
+    U32 <"eth_proto_lp_advertise",   0x30>>;
+
+using PmtuReg = Layout<"pmtu_reg", 0x10,
+    Bits<"local_port", 0x00, 23, 16>,
+    Bits<"max_mtu",    0x04, 31, 16>,
+    Bits<"admin_mtu",  0x08, 31, 16>,
+    Bits<"oper_mtu",   0x0c, 31, 16>>;
+
+using PvlcReg = Layout<"pvlc_reg", 0x10,
+    Bits<"local_port",     0x00, 23, 16>,
+    Bits<"vl_hw_cap",      0x04,  3,  0>,
+    Bits<"vl_admin",       0x08,  3,  0>,
+    Bits<"vl_operational", 0x0c,  3,  0>>;
+
+using PaosReg = Layout<"paos_reg", 0x10,
+    Bits<"swid",         0x00, 31, 24>,
+    Bits<"local_port",   0x00, 23, 16>,
+    Bits<"admin_status", 0x00, 11,  8>,
+    Bits<"oper_status",  0x00,  3,  0>,
+    Bits<"ase",          0x04, 31>,
+    Bits<"ee",           0x04, 30>,
+    Bits<"e",            0x04,  1,  0>>;
+
+using PcapReg = Layout<"pcap_reg", 0x14,
+    Bits<"local_port",           0x00, 23, 16>,
+    Raw <"port_capability_mask", 0x04, 16>>;
+
+using RegisterHostEndianness = Layout<"register_host_endianness", 0x10,
+    Bits<"he", 0x00, 31>>;
+// clang-format on
+
+} // namespace abi::prm
