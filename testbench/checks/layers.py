@@ -1,0 +1,104 @@
+"""Who may include whom (CONVENTIONS "Where things go"). Includes are spelled from the root, so the first word is the layer."""
+
+import re
+
+import tree
+
+SYSTEMC = re.compile(r"^(systemc(\.h)?|tlm(\.h)?|sysc/.*|tlm_core/.*|tlm_utils/.*)$")
+STANDARD = re.compile(r"^[a-z0-9_]+$")
+SHELL = r"model/(.*_module\.(h|cpp)|tlm/.*)"
+EVENTS = r"traces/events\.h"
+CORE = rf"(?!{SHELL}$)model/.*"
+
+# layer, its files, the project's headers it may include, SystemC?, third-party headers?  The first matching row counts.
+LAYERS = [
+    ("abi",         r"abi/.*",      [r"abi/.*"],                                             False, False),
+    ("traces",      r"traces/.*",   [r"abi/.*", r"traces/.*"],                               False, True),
+    ("model shell", SHELL,          [r"abi/.*", EVENTS, r"model/.*"],                        True,  True),
+    ("model core",  r"model/.*",    [r"abi/.*", EVENTS, CORE],                               False, True),
+    ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|port|pcie)/){CORE}", r"firmware/.*"], False, True),
+    ("platform",    r"platform/.*", [r"abi/.*", r"traces/.*", r"model/.*", r"firmware/.*", r"platform/.*"], True, True),
+    ("sw",          r"sw/.*",       [r"abi/.*", r"sw/.*"],                                   False, True),
+    ("testbench",   r"testbench/.*", [r".*"],                                                True,  True),
+]
+WORDS = {"abi", "traces", "model", "firmware", "platform", "sw", "testbench"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def check(root):
+    findings = []
+    for name in tree.files(root, {".h", ".cpp"}):
+        row = next((row for row in LAYERS if re.fullmatch(row[1], name.as_posix())), None)
+        if row is None:
+            findings.append(f"{name}: belongs to no layer; the layers are {', '.join(sorted(WORDS))}")
+            continue
+        for number, line in tree.lines(root, name):
+            found = INCLUDE.match(line)
+            if found:
+                fault = judge(row, found[1] == '"' or found[2].split("/")[0] in WORDS and "/" in found[2], found[2])
+                if fault:
+                    findings.append(f"{name}:{number}: {row[0]}: {fault}")
+    return findings
+
+
+def judge(row, is_ours, header):
+    layer, _, allowed, systemc, third_party = row
+    if is_ours:
+        if header.split("/")[0] not in WORDS:
+            return f'"{header}" is not spelled from the root'
+        if not any(re.fullmatch(pattern, header) for pattern in allowed):
+            return f'may not include "{header}"'
+    elif SYSTEMC.match(header):
+        if not systemc:
+            return f"may not include SystemC's <{header}>"
+    elif not third_party and not STANDARD.match(header):
+        return f"may include the standard library only, not <{header}>"
+    return None
+
+
+def plant(name, header):
+    return {name: f"#pragma once\n#include {header}\n"}
+
+
+if __name__ == "__main__":
+    tree.run(
+        check,
+        planted=[
+            (plant("abi/a.h", '"traces/events.h"'), "abi/a.h:2: abi: may not include"),
+            (plant("abi/a.h", "<fmt/format.h>"), "standard library only"),
+            (plant("traces/a.h", '"model/port/dma.h"'), "traces: may not include"),
+            (plant("model/hca/a.h", "<systemc>"), "model core: may not include SystemC"),
+            (plant("model/hca/a.h", "<tlm_utils/simple_target_socket.h>"), "SystemC"),
+            (plant("model/hca/a.cpp", '"model/hca/a_module.h"'), "model core: may not include"),
+            (plant("model/hca/a.cpp", '"model/tlm/sockets.h"'), "model core: may not include"),
+            (plant("model/hca/a.cpp", '"traces/codec/pcapng.h"'), "model core: may not include"),
+            (plant("model/hca/a.cpp", '"firmware/device.h"'), "model core: may not include"),
+            (plant("model/hca/a.cpp", '"sw/base/result.h"'), "model core: may not include"),
+            (plant("model/hca/a_module.cpp", '"firmware/device.h"'), "model shell: may not include"),
+            (plant("model/tlm/a.h", '"platform/host/memory.h"'), "model shell: may not include"),
+            (plant("firmware/a.cpp", "<tlm.h>"), "firmware: may not include SystemC"),
+            (plant("firmware/a.cpp", '"model/pcie/endpoint_module.h"'), "firmware: may not include"),
+            (plant("firmware/a.cpp", '"model/gpu/vram.h"'), "firmware: may not include"),
+            (plant("firmware/a.cpp", '"platform/card/hca_card.h"'), "firmware: may not include"),
+            (plant("platform/a.cpp", '"sw/mlx/device.h"'), "platform: may not include"),
+            (plant("platform/a.cpp", '"testbench/harness/cluster.h"'), "platform: may not include"),
+            (plant("sw/mlx/a.cpp", '"model/hca/config.h"'), "sw: may not include"),
+            (plant("sw/mlx/a.cpp", '"firmware/device.h"'), "sw: may not include"),
+            (plant("sw/mlx/a.cpp", '"platform/host/memory.h"'), "sw: may not include"),
+            (plant("sw/mlx/a.cpp", '"traces/events.h"'), "sw: may not include"),
+            (plant("sw/mlx/a.cpp", "<systemc>"), "sw: may not include SystemC"),
+            (plant("sw/mlx/a.cpp", "<model/hca/config.h>"), "sw: may not include"),
+            (plant("sw/mlx/a.cpp", '"device.h"'), "not spelled from the root"),
+            (plant("utils/a.h", "<vector>"), "belongs to no layer"),
+        ],
+        clean={
+            "abi/a.h": '#include "abi/layout.h"\n#include <cstdint>\n',
+            "model/hca/a.cpp": '#include "model/hca/a.h"\n#include "model/pcie/function.h"\n#include "traces/events.h"\n',
+            "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n#include <systemc>\n#include <tlm>\n',
+            "model/pcie/tlm_header.h": '#include "abi/pcie/tlp.h"\n',
+            "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include <fmt/format.h>\n',
+            "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n#include <boost/asio.hpp>\n',
+            "sw/mlx/a.cpp": '#include "abi/prm/cqe.h"\n#include "sw/base/result.h"\n#include <linux/vfio.h>\n',
+            "testbench/unit/a_test.cpp": '#include "sw/mlx/cq.h"\n#include "model/hca/config.h"\n#include <systemc>\n',
+        },
+    )

@@ -1,0 +1,24 @@
+# fuzz/NAME_fuzz.cpp becomes the libFuzzer program NAME_fuzz; fuzz/corpus/NAME/ is what it learnt and is kept.
+# The smoke test replays the corpus and then searches for a short while; what it finds new goes to the build tree.
+# To search for long: build/fuzz/testbench/NAME_fuzz testbench/fuzz/corpus/NAME
+add_custom_target(fuzzers)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
+foreach(source ${fuzz_sources})
+    get_filename_component(program ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" name ${program})
+    set(kept ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+    set(found ${CMAKE_CURRENT_BINARY_DIR}/corpus/${name})
+    file(MAKE_DIRECTORY ${found})
+
+    add_executable(${program} ${source})
+    target_link_libraries(${program} PRIVATE hca_firmware hca_options)
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${program})
+
+    if(NOT IS_DIRECTORY ${kept})
+        set(kept "")
+    endif()
+    add_test(NAME "fuzz: ${name}" COMMAND ${program} -seed=1 -max_total_time=15 -timeout=10 -rss_limit_mb=2048
+        -artifact_prefix=${found}/ -print_final_stats=1 ${found} ${kept})
+    set_tests_properties("fuzz: ${name}" PROPERTIES LABELS fuzz TIMEOUT 120)
+endforeach()
