@@ -1,0 +1,65 @@
+// Receives a packet as values and gives its exact frame: RoCEv2 over IPv4 or IPv6 with its Ethernet header (no FCS, padded to
+// 60 bytes), or InfiniBand from LRH to VCRC. Decides nothing about the transport: opcode, PSN and syndrome are the caller's.
+// IBA chapters 7 to 9, annex A17.
+#pragma once
+
+#include "model/port/packet.h"
+
+#include "abi/wire/ethernet.h"
+#include "abi/wire/infiniband.h"
+#include "abi/wire/ip.h"
+#include "abi/wire/udp.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace model::hca::wire {
+
+/// Bytes from the BTH to the last extended transport header, by operation; a UD packet has a DETH besides.
+inline constexpr auto transport_header_bytes = [] {
+    using namespace abi::wire;
+    std::array<std::uint8_t, 32> t{};
+    for (std::size_t i = 0; i < t.size(); ++i) {
+        const auto& o = operations[i];
+        t[i] = static_cast<std::uint8_t>(
+            Bth::size + (o.has_reth ? Reth::size : 0) + (o.has_atomic ? AtomicEth::size : 0) +
+            (o.has_aeth ? Aeth::size : 0) + (o.has_atomic_ack ? AtomicAckEth::size : 0) +
+            (o.has_immediate ? ImmDt::size : 0) + (o.has_invalidate ? Ieth::size : 0));
+    }
+    return t;
+}();
+
+/// Bytes in front of the BTH, by encapsulation; an InfiniBand packet may have a GRH besides.
+inline constexpr std::array<std::uint8_t, 3> route_header_bytes{
+    abi::wire::Ethernet::size + abi::wire::Ipv4::size + abi::wire::Udp::size,
+    abi::wire::Ethernet::size + abi::wire::Ipv6::size + abi::wire::Udp::size, abi::wire::Lrh::size};
+
+/// Zero bytes that fill the payload up to a multiple of four (IBA 9.2.3 "PadCnt").
+constexpr std::size_t pad_bytes(std::size_t payload) { return (4 - payload % 4) % 4; }
+
+/// Bytes from the BTH up to, without, the ICRC.
+inline std::size_t transport_length(const port::Packet& packet) {
+    using abi::wire::Service;
+    if (packet.service == Service::cnp)
+        return abi::wire::Bth::size + abi::wire::cnp_reserved_bytes;
+    const std::size_t payload = packet.payload.size();
+    return transport_header_bytes[static_cast<std::uint8_t>(packet.operation) & 0x1f] +
+           (packet.service == Service::ud ? abi::wire::Deth::size : 0) + payload + pad_bytes(payload);
+}
+
+/// Bytes of the frame that build() would make.
+inline std::size_t frame_length(const port::Packet& packet) {
+    const auto& path = packet.path;
+    const auto length = route_header_bytes[static_cast<std::uint8_t>(path.encapsulation)] + transport_length(packet) +
+                        abi::wire::icrc_bytes;
+    if (path.encapsulation == port::Encapsulation::infiniband)
+        return length + (path.has_grh ? abi::wire::Grh::size : 0) + abi::wire::vcrc_bytes;
+    return std::max(length, abi::wire::ethernet_min_frame);
+}
+
+/// Writes the frame of `packet` over `image`, whose capacity is kept. The payload is at most abi::wire::max_payload bytes and
+/// goes with operations that carry one; `image` may be the packet's own.
+void build(const port::Packet& packet, std::vector<std::byte>& image);
+
+} // namespace model::hca::wire

@@ -1,0 +1,280 @@
+#include "model/hca/wire/parser.h"
+
+#include "model/hca/wire/builder.h"
+
+#include "abi/wire/icrc.h"
+
+namespace model::hca::wire {
+namespace {
+
+using namespace abi::wire;
+using abi::ConstView;
+using Bytes = std::span<const std::byte>;
+using Checked = std::expected<void, DropReason>;
+using enum DropReason;
+
+std::unexpected<DropReason> drop(DropReason reason) { return std::unexpected(reason); }
+
+/// The next `L::size` bytes as a view; `rest`, which has them, moves behind them.
+template <class L> ConstView<L> take(Bytes& rest) {
+    const ConstView<L> view(rest.first(L::size));
+    rest = rest.subspan(L::size);
+    return view;
+}
+
+port::Gid mapped(const std::array<std::byte, 4>& ipv4) {
+    port::Gid gid{};
+    gid[10] = gid[11] = std::byte{0xff};
+    std::copy(ipv4.begin(), ipv4.end(), gid.begin() + 12);
+    return gid;
+}
+
+/// Whether the last four bytes of `bytes` are `icrc`.
+bool ends_with(Bytes bytes, std::uint32_t icrc) {
+    return abi::load<std::uint32_t, abi::Endian::little>(bytes.last(icrc_bytes).data()) == icrc;
+}
+
+/// Reads the IPv4 header; `rest` becomes what the datagram holds behind it.
+Checked read_ipv4(Bytes& rest, port::Path& path) {
+    if (rest.size() < Ipv4::size)
+        return drop(truncated);
+    auto datagram = rest;
+    const auto ip = take<Ipv4>(rest);
+    const auto length = ip.get<"total_length">();
+    if (ip.get<"version">() != 4)
+        return drop(ip_version);
+    if (ip.get<"ihl">() != 5)
+        return drop(ip_options);
+    if (internet_fold(internet_sum(ip.bytes())) != 0xffff)
+        return drop(ip_checksum);
+    if (length < Ipv4::size || length > datagram.size())
+        return drop(ip_length);
+    if (ip.get<"more_fragments">() != 0 || ip.get<"fragment_offset">() != 0)
+        return drop(ip_fragment);
+    if (ip.get<"protocol">() != ip_protocol_udp)
+        return drop(ip_protocol);
+    rest = datagram.first(length).subspan(Ipv4::size);
+    path.encapsulation = port::Encapsulation::roce_v2_ipv4;
+    path.traffic_class = static_cast<std::uint8_t>(ip.get<"tos">());
+    path.hop_limit = static_cast<std::uint8_t>(ip.get<"ttl">());
+    path.source_gid = mapped(ip.get<"source">());
+    path.destination_gid = mapped(ip.get<"destination">());
+    return {};
+}
+
+/// Reads the IPv6 header; `rest` becomes what the datagram holds behind it.
+Checked read_ipv6(Bytes& rest, port::Path& path) {
+    if (rest.size() < Ipv6::size)
+        return drop(truncated);
+    const auto ip = take<Ipv6>(rest);
+    const auto length = ip.get<"payload_length">();
+    if (ip.get<"version">() != 6)
+        return drop(ip_version);
+    if (length > rest.size())
+        return drop(ip_length);
+    if (ip.get<"next_header">() != ip_protocol_udp)
+        return drop(ip_protocol);
+    rest = rest.first(length);
+    path.encapsulation = port::Encapsulation::roce_v2_ipv6;
+    path.traffic_class = static_cast<std::uint8_t>(ip.get<"traffic_class">());
+    path.flow_label = ip.get<"flow_label">();
+    path.hop_limit = static_cast<std::uint8_t>(ip.get<"hop_limit">());
+    path.source_gid = ip.get<"source">();
+    path.destination_gid = ip.get<"destination">();
+    return {};
+}
+
+/// Verifies a UDP checksum that its sender did not leave out (RFC 768, RFC 8200 8.1). `addresses`: both, as they stand in the
+/// IP header.
+bool is_udp_intact(Bytes addresses, Bytes udp) {
+    const auto sum = internet_sum(udp, internet_sum(addresses, ip_protocol_udp + udp.size()));
+    return internet_fold(sum) == 0xffff;
+}
+
+/// Reads the transport part; `rest` is from the BTH up to, without, the ICRC.
+Checked read_transport(Bytes rest, port::Packet& out) {
+    const auto bth = take<Bth>(rest);
+    if (bth.get<"version">() != 0)
+        return drop(bth_version);
+    const auto opcode_byte = static_cast<std::uint8_t>(bth.get<"opcode">());
+    out.service = service_of(opcode_byte);
+    out.operation = operation_of(opcode_byte);
+    if (!is_defined(out.service, out.operation) || out.service == Service::xrc)
+        return drop(opcode);
+    out.solicited = bth.get<"solicited">() != 0;
+    out.migrated = bth.get<"migrated">() != 0;
+    out.pkey = static_cast<std::uint16_t>(bth.get<"pkey">());
+    out.fecn = bth.get<"fecn">() != 0;
+    out.becn = bth.get<"becn">() != 0;
+    out.destination = abi::Qpn{bth.get<"destination_qp">()};
+    out.ack_request = bth.get<"ack_request">() != 0;
+    out.psn = abi::Psn{bth.get<"psn">()};
+    out.payload.clear();
+    const std::size_t pad = bth.get<"pad_count">();
+
+    if (out.service == Service::cnp) {
+        if (rest.size() != cnp_reserved_bytes || pad != 0)
+            return drop(payload_length);
+        return {};
+    }
+    const auto& traits = out.traits();
+    const auto headers = transport_header_bytes[static_cast<std::uint8_t>(out.operation)] - Bth::size +
+                         (out.service == Service::ud ? Deth::size : 0);
+    if (rest.size() < headers)
+        return drop(header_length);
+    if (out.service == Service::ud) {
+        const auto deth = take<Deth>(rest);
+        out.deth = {deth.get<"qkey">(), abi::Qpn{deth.get<"source_qp">()}};
+    }
+    if (traits.has_reth) {
+        const auto reth = take<Reth>(rest);
+        out.reth = {reth.get<"address">(), abi::Key{reth.get<"rkey">()}, reth.get<"dma_length">()};
+    }
+    if (traits.has_atomic) {
+        const auto atomic = take<AtomicEth>(rest);
+        out.atomic = {atomic.get<"address">(), abi::Key{atomic.get<"rkey">()}, atomic.get<"swap_or_add">(),
+                      atomic.get<"compare">()};
+    }
+    if (traits.has_aeth) {
+        const auto aeth = take<Aeth>(rest);
+        out.aeth = {static_cast<std::uint8_t>(aeth.get<"syndrome">()), aeth.get<"msn">()};
+    }
+    if (traits.has_atomic_ack)
+        out.atomic_original = take<AtomicAckEth>(rest).get<"original">();
+    if (traits.has_immediate)
+        out.immediate = take<ImmDt>(rest).get<"immediate">();
+    if (traits.has_invalidate)
+        out.invalidate = abi::Key{take<Ieth>(rest).get<"rkey">()};
+
+    if (!traits.has_payload && !rest.empty())
+        return drop(surplus_payload);
+    if (pad > rest.size())
+        return drop(pad_count);
+    if (rest.size() % 4 != 0 || rest.size() - pad > max_payload)
+        return drop(payload_length);
+    out.payload.append_copy(rest.first(rest.size() - pad));
+    return {};
+}
+
+Checked parse_ethernet(Bytes rest, port::Packet& out) {
+    if (rest.size() < Ethernet::size)
+        return drop(truncated);
+    const auto ethernet = take<Ethernet>(rest);
+    out.path.destination_mac = ethernet.get<"destination">();
+    out.path.source_mac = ethernet.get<"source">();
+    const auto type = static_cast<EtherType>(ethernet.get<"type">());
+    if (type != EtherType::ipv4 && type != EtherType::ipv6)
+        return drop(ethertype);
+    const bool is_ipv6 = type == EtherType::ipv6;
+    const auto ip = rest;
+    if (const auto read = is_ipv6 ? read_ipv6(rest, out.path) : read_ipv4(rest, out.path); !read)
+        return read;
+    const auto header = is_ipv6 ? Ipv6::size : Ipv4::size;
+    const auto datagram = ip.first(header + rest.size()); // without Ethernet's padding
+
+    if (rest.size() < Udp::size)
+        return drop(truncated);
+    const auto udp_bytes = rest;
+    const auto udp = take<Udp>(rest);
+    if (udp.get<"destination_port">() != roce_v2_port)
+        return drop(udp_port);
+    if (udp.get<"length">() != udp_bytes.size())
+        return drop(udp_length);
+    const auto addresses = is_ipv6 ? datagram.subspan(Ipv6::field<"source">::offset, 32)
+                                   : datagram.subspan(Ipv4::field<"source">::offset, 8);
+    if (udp.get<"checksum">() != 0 && !is_udp_intact(addresses, udp_bytes))
+        return drop(udp_checksum);
+    out.path.udp_source_port = udp.get<"source_port">();
+
+    if (rest.size() < Bth::size + icrc_bytes)
+        return drop(truncated);
+    if (!ends_with(datagram, icrc_roce_v2(datagram.first(datagram.size() - icrc_bytes), is_ipv6)))
+        return drop(DropReason::icrc);
+    return read_transport(rest.first(rest.size() - icrc_bytes), out);
+}
+
+Checked parse_infiniband(Bytes image, port::Packet& out) {
+    if (image.size() < Lrh::size + Bth::size + icrc_bytes + vcrc_bytes)
+        return drop(truncated);
+    const auto to_icrc = image.first(image.size() - vcrc_bytes);
+    if (abi::load<std::uint16_t, abi::Endian::little>(image.last(vcrc_bytes).data()) != abi::wire::vcrc(to_icrc))
+        return drop(DropReason::vcrc);
+    auto rest = to_icrc;
+    const auto lrh = take<Lrh>(rest);
+    if (lrh.get<"version">() != 0)
+        return drop(lrh_version);
+    if (lrh.get<"length">() * std::size_t{4} != to_icrc.size())
+        return drop(lrh_length);
+    if (lrh.get<"vl">() == abi::wire::management_lane)
+        return drop(DropReason::management_lane);
+    const auto next = lrh.get<"next_header">();
+    if (next != LinkNextHeader::local && next != LinkNextHeader::global)
+        return drop(raw_packet);
+    auto& path = out.path;
+    path.encapsulation = port::Encapsulation::infiniband;
+    path.service_level = static_cast<std::uint8_t>(lrh.get<"service_level">());
+    path.source_lid = static_cast<std::uint16_t>(lrh.get<"slid">());
+    path.destination_lid = static_cast<std::uint16_t>(lrh.get<"dlid">());
+    path.has_grh = next == LinkNextHeader::global;
+    if (path.has_grh) {
+        if (rest.size() < Grh::size + Bth::size + icrc_bytes)
+            return drop(truncated);
+        const auto grh = take<Grh>(rest);
+        if (grh.get<"version">() != 6)
+            return drop(grh_version);
+        if (grh.get<"next_header">() != ib_next_header)
+            return drop(grh_next_header);
+        if (grh.get<"payload_length">() != rest.size())
+            return drop(grh_length);
+        path.traffic_class = static_cast<std::uint8_t>(grh.get<"traffic_class">());
+        path.flow_label = grh.get<"flow_label">();
+        path.hop_limit = static_cast<std::uint8_t>(grh.get<"hop_limit">());
+        path.source_gid = grh.get<"sgid">();
+        path.destination_gid = grh.get<"dgid">();
+    }
+    if (!ends_with(to_icrc, icrc_infiniband(to_icrc.first(to_icrc.size() - icrc_bytes))))
+        return drop(DropReason::icrc);
+    return read_transport(rest.first(rest.size() - icrc_bytes), out);
+}
+
+} // namespace
+
+std::string_view name(DropReason reason) {
+    static constexpr std::array<std::string_view, 26> names{
+        "frame too short for its headers",
+        "EtherType is neither IPv4 nor IPv6",
+        "IP version contradicts the EtherType",
+        "IPv4 options in a RoCEv2 packet",
+        "IP length contradicts the frame",
+        "fragment of an IPv4 datagram",
+        "bad IPv4 header checksum",
+        "IP payload is not UDP",
+        "UDP port is not 4791",
+        "UDP length contradicts the IP length",
+        "bad UDP checksum",
+        "unknown LRH version",
+        "LRH length contradicts the frame",
+        "raw packet: no IBA transport",
+        "VL15: subnet management is not modelled",
+        "bad VCRC",
+        "GRH version is not 6",
+        "GRH next header is not IBA transport",
+        "GRH length contradicts the packet",
+        "bad ICRC",
+        "unknown BTH version",
+        "reserved or unsupported opcode",
+        "packet ends inside a transport header",
+        "pad count exceeds the payload",
+        "payload behind an operation that carries none",
+        "payload length is impossible",
+    };
+    static_assert(names.size() == static_cast<std::size_t>(payload_length) + 1);
+    return names[static_cast<std::size_t>(reason)];
+}
+
+std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out) {
+    out.path = {};
+    return link == port::Encapsulation::infiniband ? parse_infiniband(image, out) : parse_ethernet(image, out);
+}
+
+} // namespace model::hca::wire

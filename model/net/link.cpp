@@ -1,0 +1,394 @@
+#include "model/net/link.h"
+
+#include "model/hca/wire/builder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace model::net {
+namespace {
+
+/// splitmix64: small, seeded, the same everywhere.
+class Random {
+public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t next() {
+        auto z = state_ += 0x9e3779b97f4a7c15;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+        z = (z ^ z >> 27) * 0x94d049bb133111eb;
+        return z ^ z >> 31;
+    }
+    /// True with probability `rate`; draws nothing when the rate is zero.
+    bool chance(double rate) { return rate > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < rate; }
+    std::uint64_t below(std::uint64_t n) { return next() % n; }
+
+private:
+    std::uint64_t state_;
+};
+
+std::uint32_t default_limit(const LinkConfig& config) { return config.timed ? 16384 : 256; }
+
+/// A packet of its own: the plain copy's payload would point into `from`.
+void copy_packet(const port::Packet& from, port::Packet& to) {
+    to = from;
+    to.payload.clear();
+    for (const auto& piece : from.payload.pieces())
+        to.payload.append_copy(piece);
+}
+
+} // namespace
+
+struct Link::Slot {
+    port::Time arrival{};
+    bool is_lent_response = false; ///< counted in Lane::lent_responses_
+    port::Packet packet;
+};
+
+struct Link::Held {
+    Slot* slot;
+    std::uint32_t passes_left; ///< later packets that still go first
+    port::Time deadline;
+};
+
+/// One direction: the sending side of an end, and the packets between it and the other end. Slots are recycled last in, first
+/// out, so that a shallow flow stays in the cache however deep the ring is.
+class Link::Lane final : public port::Wire {
+public:
+    Lane(Link& link, unsigned direction)
+        : link_(link), direction_(direction), random_(link.config_.seed * 2 + direction), ring_(64),
+          overhead_(link.config_.encapsulation == port::Encapsulation::infiniband ? 0 : abi::wire::ethernet_overhead),
+          limit_(link.config_.max_under_way != 0 ? link.config_.max_under_way : default_limit(link.config_)) {}
+
+    bool can_send(port::Time now) override {
+        if (has_room(now)) [[likely]]
+            return true;
+        was_refused_ = true;
+        if (link_.config_.timed)
+            link_.wake_at(room_at());
+        return false;
+    }
+
+    port::Packet& next() override {
+        if (filling_ == nullptr)
+            filling_ = take();
+        filling_->packet.clear();
+        return filling_->packet;
+    }
+
+    port::Time send(port::Time at) override {
+        assert(filling_ != nullptr && "send() follows next()");
+        Slot& slot = *filling_;
+        filling_ = nullptr;
+        auto& packet = slot.packet;
+        const auto bytes = hca::wire::frame_length(packet);
+        ++counters_.packets;
+        counters_.bytes += bytes;
+        auto out = at;
+        if (link_.config_.timed) {
+            const auto occupancy = (bytes + overhead_) * link_.ps_per_byte_q16_ >> 16;
+            out = busy_until_ = std::max(at, busy_until_) + port::Time{static_cast<std::int64_t>(occupancy)};
+            slot.arrival = out + link_.config_.latency;
+        } else {
+            slot.arrival = at;
+        }
+        slot.is_lent_response = false;
+        if (link_.needs_image_ || link_.has_faults_ || count() >= limit_ * std::size_t{4}) [[unlikely]] {
+            send_with_care(slot, out);
+            return out;
+        }
+        note_lent_response(slot);
+        push(slot);
+        return out;
+    }
+
+    void settle() override {
+        if (lent_responses_ == 0) [[likely]]
+            return;
+        lent_responses_ = 0;
+        for (auto i = head_; i != tail_; ++i)
+            if (auto& slot = at(i); slot.is_lent_response) {
+                slot.packet.payload.own();
+                slot.is_lent_response = false;
+            }
+    }
+
+    std::size_t count() const { return tail_ - head_ + held_.size(); }
+    bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
+    port::Time head_arrival() const { return head_ != tail_ ? at(head_).arrival : port::never; }
+    bool is_empty() const { return head_ == tail_; }
+    std::size_t ring_count() const { return tail_ - head_; }
+
+    bool has_room(port::Time now) const {
+        return count() < limit_ && (!link_.config_.timed || busy_until_ < now + link_.config_.horizon);
+    }
+    /// When has_room() may turn true, as far as time alone decides.
+    port::Time room_at() const { return std::max(busy_until_ - link_.config_.horizon + port::Time{1}, head_due()); }
+
+    /// Hands the oldest packet to the receiver; returns its arrival.
+    port::Time deliver_one() {
+        Slot& slot = at(head_++);
+        ++counters_.delivered;
+        if (slot.is_lent_response)
+            --lent_responses_;
+        sink->receive(slot.packet, slot.arrival);
+        free_.push_back(&slot);
+        return slot.arrival;
+    }
+
+    /// Lets held packets go whose time has come; untimed: all of them.
+    void release_held(port::Time until) {
+        for (std::size_t i = 0; i < held_.size();) {
+            if (link_.config_.timed && held_[i].deadline > until) {
+                ++i;
+                continue;
+            }
+            auto& slot = *held_[i].slot;
+            slot.arrival = std::max(slot.arrival, link_.config_.timed ? held_[i].deadline : slot.arrival);
+            held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+            push(slot);
+        }
+    }
+    bool has_held() const { return !held_.empty(); }
+
+    /// The earliest time at which this lane has something to do.
+    port::Time due() const {
+        auto at = head_arrival();
+        for (const auto& held : held_)
+            at = std::min(at, held.deadline);
+        return was_refused_ ? std::min(at, room_at()) : at;
+    }
+
+    bool take_refusal(port::Time now) {
+        if (!was_refused_ || !has_room(now))
+            return false;
+        was_refused_ = false;
+        return true;
+    }
+
+    port::Receiver* sink = nullptr;   ///< at the other end
+    port::Receiver* source = nullptr; ///< at this end: who sends, and hears ready()
+    LinkCounters counters_;
+
+private:
+    static constexpr std::size_t block_slots = 64;
+
+    Slot& at(std::uint32_t i) const { return *ring_[i & (ring_.size() - 1)]; }
+    /// A full lane has room no sooner than its first packet arrives.
+    port::Time head_due() const { return count() >= limit_ ? head_arrival() : port::Time{0}; }
+
+    Slot* take() {
+        if (free_.empty()) {
+            blocks_.push_back(std::make_unique<Slot[]>(block_slots));
+            for (std::size_t i = block_slots; i-- > 0;)
+                free_.push_back(&blocks_.back()[i]);
+        }
+        auto* slot = free_.back();
+        free_.pop_back();
+        return slot;
+    }
+
+    void note_lent_response(Slot& slot) {
+        using Kind = abi::wire::OperationTraits::Kind;
+        if (slot.packet.traits().kind == Kind::read_response && slot.packet.payload.is_lent()) {
+            slot.is_lent_response = true;
+            ++lent_responses_;
+        }
+    }
+
+    void push(Slot& slot) {
+        if (tail_ - head_ == ring_.size()) [[unlikely]]
+            grow();
+        slot.arrival = last_arrival_ = std::max(slot.arrival, last_arrival_);
+        ring_[tail_++ & (ring_.size() - 1)] = &slot;
+        if (link_.config_.timed)
+            link_.wake_at(slot.arrival);
+    }
+
+    void grow() {
+        std::vector<Slot*> larger(ring_.size() * 2);
+        for (auto i = head_; i != tail_; ++i)
+            larger[i & (larger.size() - 1)] = ring_[i & (ring_.size() - 1)];
+        ring_ = std::move(larger);
+    }
+
+    void fault(const char* what, port::Time at) {
+        link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets - 1, what});
+    }
+
+    /// The way of a packet that somebody looks at, or that the script may act on.
+    void send_with_care(Slot& slot, port::Time out) {
+        const auto& config = link_.config_;
+        auto& packet = slot.packet;
+        if (link_.needs_image_)
+            hca::wire::build(packet, packet.image);
+        if (link_.tap_ != nullptr)
+            link_.tap_->on_frame(packet.image, direction_, out);
+        if (count() >= limit_ * std::size_t{4}) {
+            ++counters_.refused;
+            fault("refused", out);
+            return free_.push_back(&slot);
+        }
+        if (random_.chance(config.loss)) {
+            ++counters_.lost;
+            fault("lost", out);
+            return free_.push_back(&slot);
+        }
+        if (random_.chance(config.corrupt)) {
+            if (packet.image.empty())
+                hca::wire::build(packet, packet.image);
+            const auto bit = random_.below(packet.image.size() * 8);
+            packet.image[bit / 8] ^= std::byte{1} << bit % 8;
+            ++counters_.corrupted;
+            fault("corrupted", out);
+        }
+        Slot* twin = nullptr;
+        if (random_.chance(config.duplicate)) {
+            twin = take();
+            copy_packet(packet, twin->packet);
+            twin->arrival = slot.arrival;
+            twin->is_lent_response = false;
+            ++counters_.duplicated;
+            fault("duplicated", out);
+        }
+        if (random_.chance(config.reorder)) {
+            packet.payload.own(); // it stays longer than its sender expects
+            const auto passes = static_cast<std::uint32_t>(1 + random_.below(std::max(1u, config.reorder_depth)));
+            ++counters_.reordered;
+            fault("reordered", out);
+            held_.push_back({&slot, passes + 1, slot.arrival + config.reorder_delay});
+            if (config.timed)
+                link_.wake_at(held_.back().deadline);
+        } else {
+            note_lent_response(slot);
+            push(slot);
+        }
+        if (twin != nullptr)
+            push(*twin);
+        pass_held(slot.arrival);
+    }
+
+    /// A packet went by: those that have let enough pass follow it.
+    void pass_held(port::Time arrival) {
+        for (std::size_t i = 0; i < held_.size();) {
+            if (--held_[i].passes_left != 0) {
+                ++i;
+                continue;
+            }
+            auto& slot = *held_[i].slot;
+            slot.arrival = std::max(slot.arrival, arrival);
+            held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+            push(slot);
+        }
+    }
+
+    Link& link_;
+    std::uint32_t direction_;
+    Random random_;
+    std::vector<Slot*> ring_; ///< a power of two
+    std::uint32_t head_ = 0, tail_ = 0;
+    std::uint32_t lent_responses_ = 0;
+    std::uint64_t overhead_;
+    std::size_t limit_;
+    bool was_refused_ = false;
+    Slot* filling_ = nullptr;
+    port::Time busy_until_{}, last_arrival_{};
+    std::vector<Held> held_;
+    std::vector<Slot*> free_;
+    std::vector<std::unique_ptr<Slot[]>> blocks_;
+};
+
+Link::Link(const LinkConfig& config, port::Clock& clock, traces::Events events)
+    : config_(config), clock_(clock), events_(events),
+      ps_per_byte_q16_(config.rate_gbps > 0 ? static_cast<std::uint64_t>(std::llround(8000.0 / config.rate_gbps * 65536)) : 0),
+      needs_image_(config.exact_bytes),
+      has_faults_(config.loss > 0 || config.duplicate > 0 || config.reorder > 0 || config.corrupt > 0) {
+    for (unsigned i = 0; i < 2; ++i)
+        lanes_[i] = std::make_unique<Lane>(*this, i);
+}
+
+Link::~Link() = default;
+
+port::Wire& Link::end(unsigned i) { return *lanes_[i]; }
+
+void Link::attach(unsigned i, port::Receiver& receiver) {
+    lanes_[i]->source = &receiver;
+    lanes_[1 - i]->sink = &receiver;
+}
+
+const LinkCounters& Link::counters(unsigned direction) const { return lanes_[direction]->counters_; }
+std::size_t Link::under_way(unsigned direction) const { return lanes_[direction]->count(); }
+
+void Link::wake_at(port::Time at) {
+    if (is_pumping_ || at >= next_wake_)
+        return; // the end of the pump asks for what is due then
+    next_wake_ = at;
+    clock_.wake_at(at);
+}
+
+void Link::wake(port::Time now) {
+    next_wake_ = port::never;
+    pump(now);
+}
+
+bool Link::deliver(port::Time now, port::Time until) {
+    auto& [a, b] = lanes_;
+    if (!config_.timed) {
+        bool any = false;
+        for (auto& lane : lanes_) {
+            if (lane->is_empty())
+                lane->release_held(now);
+            auto left = lane->ring_count();
+            if (left == 0)
+                continue;
+            any = true;
+            port::Time last{};
+            for (; left != 0; --left)
+                last = lane->deliver_one();
+            lane->sink->received_all(last);
+        }
+        return any;
+    }
+    for (auto& lane : lanes_)
+        if (lane->has_held())
+            lane->release_held(until);
+    std::array<port::Time, 2> last{port::never, port::never};
+    for (;;) {
+        const unsigned i = b->head_arrival() < a->head_arrival();
+        if (!lanes_[i]->has_arrived(until))
+            break;
+        last[i] = lanes_[i]->deliver_one();
+    }
+    for (unsigned i = 0; i < 2; ++i)
+        if (last[i] != port::never)
+            lanes_[i]->sink->received_all(last[i]);
+    return last[0] != port::never || last[1] != port::never;
+}
+
+bool Link::offer_room(port::Time now) {
+    bool any = false;
+    for (auto& lane : lanes_)
+        if (lane->take_refusal(now)) {
+            any = true;
+            lane->source->ready(now);
+        }
+    return any;
+}
+
+void Link::pump(port::Time now) {
+    if (is_pumping_)
+        return;
+    is_pumping_ = true;
+    const auto until = config_.timed ? now + config_.quantum : port::never;
+    for (bool busy = true; busy;) {
+        busy = deliver(now, until);
+        busy = offer_room(now) || busy;
+    }
+    is_pumping_ = false;
+    if (config_.timed)
+        if (const auto due = std::min(lanes_[0]->due(), lanes_[1]->due()); due != port::never)
+            wake_at(std::max(due, now));
+}
+
+} // namespace model::net

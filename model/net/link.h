@@ -1,0 +1,94 @@
+// A cable between two ports. Receives filled packets at either end and gives them to the receiver at the other, in order,
+// after serialisation and latency, or not as a seeded script of faults has it; every packet is counted once as delivered,
+// lost or still under way. Does not look into packets and knows no switch, no pause frames and no credits.
+#pragma once
+
+#include "model/port/clock.h"
+#include "model/port/wire.h"
+
+#include "traces/events.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace model::net {
+
+struct LinkConfig {
+    bool timed = true; ///< false: packets arrive when they are sent, and pump() delivers until both sides are quiet
+    port::Encapsulation encapsulation = port::Encapsulation::roce_v2_ipv4; ///< link type; the IP version is the packet's
+    port::Time latency = std::chrono::nanoseconds{500};                    ///< propagation, one way
+    double rate_gbps = 100;                                                ///< 0: serialisation costs no time
+    port::Time horizon = std::chrono::microseconds{2};  ///< how far ahead of now a port may book its transmitter
+    port::Time quantum = std::chrono::nanoseconds{100}; ///< packets that arrive so soon are delivered with the present ones
+    std::uint32_t max_under_way = 0; ///< packets of a direction beyond which the port refuses; 0: 256 untimed, 16384 timed
+
+    double loss = 0, duplicate = 0, reorder = 0, corrupt = 0; ///< probability for a packet
+    std::uint32_t reorder_depth = 8;                          ///< a held packet lets 1 to so many later ones pass
+    port::Time reorder_delay = std::chrono::microseconds{10}; ///< and is held no longer than so
+    std::uint64_t seed = 1;
+    bool exact_bytes = false; ///< every packet crosses as its frame; otherwise only corrupted and tapped ones do
+};
+
+/// What one direction has carried. At any time packets + duplicated == delivered + lost + refused + under way.
+struct LinkCounters {
+    std::uint64_t packets = 0, bytes = 0; ///< sent, faults included
+    std::uint64_t delivered = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
+    std::uint64_t refused = 0; ///< dropped since the sender ignored can_send() for very long
+    bool operator==(const LinkCounters&) const = default;
+};
+
+/// Sees every frame as it leaves a port, before the script of faults.
+class Tap {
+public:
+    virtual ~Tap() = default;
+    /// direction: number of the sending end; at: its last bit leaves the port.
+    virtual void on_frame(std::span<const std::byte> frame, unsigned direction, port::Time at) = 0;
+};
+
+class Link {
+public:
+    Link(const LinkConfig& config, port::Clock& clock, traces::Events events);
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+    ~Link();
+
+    /// The sending side of end 0 or 1.
+    port::Wire& end(unsigned i);
+    /// Whoever receives at end `i`. Both ends need one before the first pump().
+    void attach(unsigned i, port::Receiver& receiver);
+    /// Delivers what has arrived by `now`, to both sides, until quiet; tells refused senders when there is room again. Returns
+    /// at once when called from inside a delivery.
+    void pump(port::Time now);
+    /// The clock's answer to wake_at().
+    void wake(port::Time now);
+    /// A second tap replaces the first; nullptr removes it.
+    void set_tap(Tap* tap) { tap_ = tap, needs_image_ = config_.exact_bytes || tap != nullptr; }
+
+    const LinkCounters& counters(unsigned direction) const;
+    std::size_t under_way(unsigned direction) const;
+    const LinkConfig& config() const { return config_; }
+
+private:
+    struct Slot;
+    struct Held;
+    class Lane;
+
+    bool deliver(port::Time now, port::Time until);
+    bool offer_room(port::Time now);
+    void wake_at(port::Time at);
+
+    LinkConfig config_;
+    port::Clock& clock_;
+    traces::Events events_;
+    std::uint64_t ps_per_byte_q16_; ///< picoseconds a byte, in 1/65536
+    Tap* tap_ = nullptr;
+    bool needs_image_, has_faults_;
+    bool is_pumping_ = false;
+    port::Time next_wake_ = port::never;
+    std::array<std::unique_ptr<Lane>, 2> lanes_;
+};
+
+} // namespace model::net
