@@ -92,11 +92,14 @@ inline constexpr std::size_t cqe_signature_offset = 0x3e;
 /// The signature of a CQE64: chosen so that all 64 bytes XOR to 0xff. The byte at its place does not count.
 constexpr std::uint8_t cqe_signature(std::span<const std::byte> cqe) {
     assert(cqe.size() == Cqe64::size);
-    std::byte sum{0xff};
-    for (std::size_t i = 0; i < cqe.size(); ++i)
-        if (i != cqe_signature_offset)
-            sum ^= cqe[i];
-    return std::to_integer<std::uint8_t>(sum);
+    // Eight words instead of 64 bytes: this stands on the path of every completion.
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < Cqe64::size; i += sizeof sum)
+        sum ^= load<std::uint64_t, Endian::little>(cqe.data() + i);
+    sum ^= sum >> 32;
+    sum ^= sum >> 16;
+    sum ^= sum >> 8;
+    return static_cast<std::uint8_t>(~(sum ^ std::to_integer<std::uint64_t>(cqe[cqe_signature_offset])));
 }
 
 } // namespace abi::prm

@@ -6,9 +6,11 @@
 #include "model/hca/completion/cqe_writer.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
+#include "model/hca/data_path.h"
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/object_table.h"
+#include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/requester/requester.h"
@@ -77,11 +79,18 @@ public:
     /// Forgets every object: TEARDOWN_HCA, function-level reset.
     void reset();
 
-private:
+    // --- doorbells, as hca/doorbell/uar decodes them ---
+    /// Software posted send WQEs; the doorbell record says how many.
     void ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at);
+    /// Software wants an event for the next completion beyond `consumer`.
+    void arm_cq(abi::Cqn cqn, std::uint32_t consumer, bool solicited_only, std::uint32_t uar, port::Time at);
+
+private:
     void run(port::Time now);
-    void on_timer(abi::Qpn qpn, port::Time now);
-    friend class doorbell::Uar;
+    void on_timer(abi::Qpn qpn, port::Time entry, port::Time now);
+    bool accept(port::Packet& packet, port::Time at);
+    void drop(const port::Packet& packet, std::string_view reason, port::Time at);
+    void forget_state(queue::QueuePair& qp);
 
     HcaConfig config_;
     Ports ports_;
@@ -97,6 +106,8 @@ private:
     queue::Scheduler scheduler_;
     event::EventQueues event_queues_;
     completion::CqeWriter cqe_writer_;
+    DataPath path_;
+    queue::Failure failure_;
     requester::Requester requester_;
     responder::Responder responder_;
     doorbell::Uar uar_;

@@ -4,6 +4,7 @@
 #include "abi/prm/eq.h"
 #include "abi/prm/eqe.h"
 #include "abi/types.h"
+#include "model/hca/counters.h"
 #include "model/hca/object_table.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/port/interrupt.h"
@@ -44,8 +45,8 @@ struct EventQueue {
 /// Writes events and decides about interrupts, for all event queues of the device.
 class EventQueues {
 public:
-    EventQueues(port::Dma& dma, port::Interrupts& interrupts, const traces::Events& events)
-        : dma_(dma), interrupts_(interrupts), events_(events) {}
+    EventQueues(port::Dma& dma, port::Interrupts& interrupts, Counters& counters, const traces::Events& events)
+        : dma_(dma), interrupts_(interrupts), counters_(counters), events_(events) {}
 
     ObjectTable<EventQueue>& table() { return table_; }
 
@@ -79,6 +80,7 @@ private:
 
     port::Dma& dma_;
     port::Interrupts& interrupts_;
+    Counters& counters_;
     const traces::Events& events_;
     ObjectTable<EventQueue> table_;
 };

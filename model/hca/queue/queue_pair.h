@@ -46,7 +46,7 @@ enum class ReceiveKind : std::uint8_t { ordinary, shared, none };
 /// The context's fields that the data path uses. Numbers are those of the PRM.
 struct QueuePairAttributes {
     QpType type = QpType::rc;
-    abi::Pd pd;
+    abi::Pd pd{};
     std::uint8_t mtu = 1;                  ///< code 1..5: 256..4096
     std::uint8_t log_message_max = 30;
     std::uint8_t log_rq_size = 0;          ///< receive WQEs
@@ -57,20 +57,20 @@ struct QueuePairAttributes {
     std::uint32_t counter_set = 0;
     std::uint32_t uar_page = 0;
     std::uint32_t user_index = 0xffffff;   ///< CQE version 1
-    abi::Qpn remote_qpn;
+    abi::Qpn remote_qpn{};
     AddressPath path;
     std::uint8_t log_ack_request = 0;      ///< an ACK is requested at least every 2^n packets
     std::uint8_t log_reads_requester = 0;  ///< log_sra_max
     std::uint8_t log_reads_responder = 0;  ///< log_rra_max
     std::uint8_t retry_count = 0;
     std::uint8_t rnr_retry = 0;            ///< 7: for ever
-    abi::Psn next_send_psn;
-    abi::Psn next_receive_psn;
+    abi::Psn next_send_psn{};
+    abi::Psn next_receive_psn{};
     bool remote_read = false, remote_write = false, remote_atomic = false;
     std::uint8_t atomic_mode = 0;
     std::uint8_t min_rnr_nak = 0;
     abi::Cqn send_cq, receive_cq;
-    abi::BusAddress doorbell_record;       ///< dword 0 receive counter, dword 1 send counter
+    abi::BusAddress doorbell_record{};       ///< dword 0 receive counter, dword 1 send counter
     PagedBuffer buffer;                    ///< receive queue first, send queue behind it
     std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
 
@@ -88,7 +88,7 @@ struct Outstanding {
     std::uint8_t error = 0;         ///< CQE syndrome found while sending; reported when the message is the oldest
     std::uint8_t vendor_error = 0;
     std::uint32_t length = 0;
-    abi::Psn first;                 ///< sequence number of its first packet
+    abi::Psn first{};                 ///< sequence number of its first packet
     std::uint32_t packets = 1;      ///< sequence numbers it uses
     std::uint32_t answered = 0;     ///< READ: response packets taken in
     abi::Psn last() const { return first + (packets - 1); }
@@ -100,6 +100,7 @@ struct Requester {
     // Send queue, counted in WQEBBs modulo 2^16
     std::uint16_t producer = 0;     ///< as the doorbell record said at the last doorbell
     std::uint16_t fetched = 0;      ///< next WQE to read
+    port::Time doorbell_at{};       ///< when the last doorbell and its record were there
     std::uint16_t completed = 0;    ///< oldest WQE whose completion is owed
     Ring<Outstanding> messages;
     // Where sending stands: message number and byte offset in it
@@ -107,6 +108,7 @@ struct Requester {
     std::uint32_t offset = 0;
     std::uint32_t loaded = 0;       ///< message number that `request` holds, when `has_request`
     bool has_request = false;
+    port::Time request_ready{};     ///< when `request` was there and decoded
     std::uint8_t segment = 0;       ///< scatter/gather position of `offset`
     std::uint32_t segment_offset = 0;
     std::unique_ptr<WorkRequest> request = std::make_unique<WorkRequest>();
@@ -115,25 +117,24 @@ struct Requester {
     bool has_response = false;
     std::unique_ptr<WorkRequest> response;
 
-    abi::Psn next_psn;              ///< of the next new packet
-    abi::Psn oldest_psn;            ///< not yet acknowledged
+    abi::Psn next_psn{};              ///< of the next new packet
+    abi::Psn oldest_psn{};            ///< not yet acknowledged
     std::uint32_t reads_outstanding = 0;
     std::uint32_t since_request = 0;///< packets since the last one that asked for an ACK
     bool is_stopped = false;        ///< a local error waits for its turn; nothing more is sent
     bool waits_rnr = false;
+    bool asked_again = false;       ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
-    port::Time deadline = port::never;  ///< ACK time-out, or end of the RNR pause
-    bool has_timer = false;         ///< an entry for this queue pair is in the device's timer list
 };
 
 /// A request that was executed and whose answer may be asked for again (IBA 9.7.5.2, duplicates).
 struct Replay {
-    abi::Psn first;
+    abi::Psn first{};
     std::uint32_t packets = 1;
     bool is_atomic = false;
     std::uint64_t original = 0;     ///< atomics: the value returned
     std::uint64_t address = 0;      ///< READ
-    abi::Key rkey;
+    abi::Key rkey{};
     std::uint32_t length = 0;
 };
 
@@ -141,11 +142,11 @@ struct Replay {
 struct Response {
     enum class Kind : std::uint8_t { acknowledge, negative, read, atomic } kind{};
     std::uint8_t syndrome = 0;
-    abi::Psn psn;                   ///< of the acknowledge; of the next READ response packet
+    abi::Psn psn{};                   ///< of the acknowledge; of the next READ response packet
     std::uint32_t msn = 0;
     std::uint64_t original = 0;
     std::uint64_t address = 0;      ///< READ: of the next response packet
-    abi::Key rkey;
+    abi::Key rkey{};
     std::uint32_t remaining = 0;    ///< READ: bytes still to send
     bool is_first = true;           ///< READ: no response packet sent yet
     port::Time earliest{};
@@ -153,13 +154,13 @@ struct Response {
 
 /// The receiving side (IBA 9.7.3 to 9.7.5, responder).
 struct Responder {
-    abi::Psn expected;
+    abi::Psn expected{};
     std::uint32_t msn = 0;          ///< messages completed, 24 bits
     bool nak_is_out = false;        ///< a sequence NAK was sent for `expected`
     // The message being received
     enum class Message : std::uint8_t { none, send, write } message = Message::none;
     std::uint64_t write_address = 0;
-    abi::Key write_key;
+    abi::Key write_key{};
     std::uint32_t write_remaining = 0;
     std::uint32_t received = 0;     ///< bytes so far
     // Receive queue, counted in WQEs
@@ -173,6 +174,8 @@ struct Responder {
     std::array<DataSegment, 32> receive;
     // Answers
     bool ack_pending = false;       ///< an ACK for expected-1 is owed and not in `responses`
+    port::Time ack_earliest{};
+    bool saw_packet = false;
     bool in_ack_list = false;
     Ring<Response> responses;
     std::array<Replay, 128> replay; ///< the last 2^log_reads_responder READs and atomics
@@ -183,9 +186,11 @@ struct Responder {
 struct QueuePair {
     QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), attributes(std::move(a)) {}
 
-    abi::Qpn number;
+    abi::Qpn number{};
     QpState state = QpState::rst;
     bool in_ready_list = false;     ///< scheduler
+    port::Time deadline = port::never;    ///< ACK time-out, end of the RNR pause, or next look in the error state
+    port::Time timer_entry = port::never; ///< time of this queue pair's live entry in the device's timer list
     completion::CompletionQueue* send_cq = nullptr;
     completion::CompletionQueue* receive_cq = nullptr;
     std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes

@@ -35,6 +35,10 @@ public:
         assert(!is_empty());
         ++begin_;
     }
+    void pop_back() {
+        assert(!is_empty());
+        --end_;
+    }
     void clear() { begin_ = end_ = 0; }
 
 private:

@@ -13,14 +13,11 @@ namespace model::hca::queue {
 
 /// One scatter/gather element, or a piece of inline data (key unused, `inline_data` set).
 struct DataSegment {
-    abi::Key key;
+    abi::Key key{};
     std::uint32_t length = 0;
     std::uint64_t address = 0;
     const std::byte* inline_data = nullptr; ///< points into WorkRequest::raw
 };
-
-/// When a WQE writes a CQE (ctrl segment, ce).
-enum class CompletionMode : std::uint8_t { on_error = 0, first_error = 1, always = 2, always_with_event = 3 };
 
 /// Why a WQE cannot be executed; the requester turns it into a CQE syndrome.
 enum class WqeFault : std::uint8_t {
@@ -42,12 +39,12 @@ struct WorkRequest {
     std::uint8_t wqebbs = 1;
     std::uint8_t segments_16 = 0;  ///< ds: size in units of 16 bytes
     abi::prm::WqeOpcode opcode{};
-    CompletionMode completion = CompletionMode::on_error;
-    std::uint8_t fence = 0;        ///< fm, bits 7..5 of fm_ce_se
+    abi::prm::CompletionEvent completion = abi::prm::CompletionEvent::on_error;
+    abi::prm::FenceMode fence{};
     bool solicited = false;
     std::uint32_t immediate = 0;
     std::uint64_t remote_address = 0;
-    abi::Key rkey;
+    abi::Key rkey{};
     std::uint64_t swap_or_add = 0, compare = 0;
     std::uint32_t length = 0;      ///< bytes of the message
     std::uint8_t segment_count = 0;

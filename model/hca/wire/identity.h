@@ -30,8 +30,8 @@ public:
     std::array<GidEntry, max_gids> gids{};
     std::vector<std::uint16_t> pkeys{0xffff};
 
-    /// Header addresses for packets of a queue pair with this address path.
-    port::Path path(const queue::AddressPath& to) const;
+    /// Header addresses for packets of queue pair `qpn` with this address path.
+    port::Path path(const queue::AddressPath& to, abi::Qpn qpn) const;
     /// The P_Key at `index`; the default one when the index is beyond the table.
     std::uint16_t pkey(std::uint16_t index) const { return index < pkeys.size() ? pkeys[index] : 0xffff; }
     /// IBA 10.9.3: same key in the low 15 bits, and not both limited members.

@@ -1,0 +1,126 @@
+#include "model/hca/completion/cqe_writer.h"
+
+#include "model/hca/doorbell/doorbell_record.h"
+
+#include <algorithm>
+
+namespace model::hca::completion {
+
+namespace {
+
+constexpr std::uint32_t index_mask = 0xffffff;
+
+/// a is ahead of b on a 24-bit circle.
+bool is_ahead(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>((a - b) << 8) > 0; }
+
+} // namespace
+
+void encode(const Completion& c, std::uint64_t timestamp, bool owner, abi::Block<abi::prm::Cqe64>& out) {
+    if (c.syndrome != CqeSyndrome{}) {
+        abi::View<abi::prm::ErrCqe>(out.bytes)
+            .set<"srqn_uidx">(c.user_index)
+            .set<"vendor_err_synd">(c.vendor_syndrome)
+            .set<"syndrome">(c.syndrome)
+            .set<"sop">(c.send_opcode)
+            .set<"qpn">(c.qpn.value)
+            .set<"wqe_counter">(c.wqe_counter)
+            .set<"opcode">(c.opcode)
+            .set<"owner">(owner);
+    } else {
+        out.view()
+            .set<"srqn_uidx">(c.user_index)
+            .set<"imm_inval_pkey">(c.immediate)
+            .set<"byte_cnt">(c.byte_count)
+            .set<"timestamp">(timestamp)
+            .set<"sop">(c.send_opcode)
+            .set<"qpn">(c.qpn.value)
+            .set<"wqe_counter">(c.wqe_counter)
+            .set<"opcode">(c.opcode)
+            .set<"se">(c.solicited)
+            .set<"owner">(owner);
+    }
+    out.view().set<"signature">(abi::prm::cqe_signature(out.bytes));
+}
+
+CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, event::EventQueues& event_queues, Counters& counters,
+                     const traces::Events& events)
+    : dma_(dma), event_queues_(event_queues), counters_(counters), events_(events),
+      latency_(config.timed ? config.cqe_latency : port::Time{}),
+      picoseconds_per_tick_(std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
+
+bool CqeWriter::has_room(CompletionQueue& cq, port::Time& at) {
+    const auto used = [&cq] { return (cq.producer - cq.consumer_seen) & index_mask; };
+    if (cq.attributes.overrun_ignore || used() < cq.size()) [[likely]]
+        return true;
+    const auto consumer = doorbell::read_record(dma_, cq.attributes.doorbell_record, doorbell::Record::consumer, at);
+    if (!consumer)
+        return false;
+    cq.consumer_seen = *consumer & index_mask;
+    return used() < cq.size();
+}
+
+void CqeWriter::fail(CompletionQueue& cq, State state, port::Time at) {
+    cq.state = state;
+    events_.emit(at, traces::CompletionOverrun{cq.number.value});
+    using abi::prm::CqErrorSyndrome;
+    const auto syndrome = state == State::overrun ? CqErrorSyndrome::overrun : CqErrorSyndrome::access_violation;
+    event_queues_.broadcast(abi::prm::EventType::cq_error, 0, cq.number.value, at, [&](abi::View<abi::prm::Eqe> eqe) {
+        abi::prm::event_data<abi::prm::CqErrorEventData>(eqe).set<"cqn">(cq.number.value).set<"syndrome">(syndrome);
+    });
+}
+
+bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::Time at) {
+    at += latency_;
+    if (cq.state != State::ready)
+        return false;
+    if (!has_room(cq, at)) {
+        fail(cq, State::overrun, at);
+        return false;
+    }
+    abi::Block<abi::prm::Cqe64> block;
+    const bool owner = (cq.producer >> cq.attributes.log_size & 1) != 0;
+    encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner, block);
+    // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
+    const auto entry = std::uint64_t{cq.producer & (cq.size() - 1)} << cq.attributes.log_entry_bytes;
+    const auto half = (std::uint64_t{1} << cq.attributes.log_entry_bytes) - block.bytes.size();
+    const auto written = cq.attributes.buffer.write(dma_, entry + half, block.bytes, at);
+    if (!written.is_ok()) {
+        fail(cq, State::write_failed, at);
+        return false;
+    }
+    ++cq.producer;
+    const bool is_error = completion.syndrome != CqeSyndrome{};
+    ++(is_error ? counters_.completions_error : counters_.completions_ok);
+    if (completion.solicited || is_error)
+        cq.last_solicited = cq.producer;
+    if (events_.is_on()) [[unlikely]]
+        events_.emit(written.done, traces::CompletionWritten{cq.number.value, completion.qpn.value,
+                                                    static_cast<std::uint8_t>(completion.opcode),
+                                                    static_cast<std::uint8_t>(completion.syndrome), completion.wqe_counter,
+                                                    completion.byte_count});
+    if (cq.arm.is_set) [[unlikely]]
+        notify(cq, written.done);
+    return true;
+}
+
+void CqeWriter::arm(CompletionQueue& cq, std::uint32_t consumer, bool solicited_only, port::Time at) {
+    cq.arm = {.is_set = true, .solicited_only = solicited_only, .consumer = consumer};
+    events_.emit(at, traces::CompletionArmed{cq.number.value, consumer, solicited_only});
+    notify(cq, at);
+}
+
+void CqeWriter::notify(CompletionQueue& cq, port::Time at) {
+    // Both conditions matter: without the first a completion that came before the arm is never reported; without the
+    // second an arm before polling reports the same completion twice.
+    const auto newest = cq.arm.solicited_only ? cq.last_solicited : cq.producer;
+    if (!is_ahead(newest, cq.arm.consumer) || !is_ahead(newest, cq.last_notified))
+        return;
+    cq.arm.is_set = false;
+    cq.last_notified = cq.producer;
+    event_queues_.write(cq.attributes.eqn, abi::prm::EventType::completion, 0, cq.number.value, at,
+                        [&cq](abi::View<abi::prm::Eqe> eqe) {
+                            abi::prm::event_data<abi::prm::CompletionEventData>(eqe).set<"cqn">(cq.number.value);
+                        });
+}
+
+} // namespace model::hca::completion

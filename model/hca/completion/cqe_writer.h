@@ -1,0 +1,64 @@
+// Writes completions (PRM "CQE"): fields, timestamp, signature, owner bit; notices an overrun; and decides when the event
+// that software armed for is due. Receives what completed; gives 64 bytes in host memory and perhaps an EQE.
+#pragma once
+
+#include "abi/prm/cqe.h"
+#include "abi/types.h"
+#include "model/hca/completion/completion_queue.h"
+#include "model/hca/config.h"
+#include "model/hca/counters.h"
+#include "model/hca/event/event_queue.h"
+#include "model/port/dma.h"
+#include "traces/events.h"
+
+#include <array>
+#include <cstdint>
+
+namespace model::hca::completion {
+
+using abi::prm::CqeOpcode;
+using abi::prm::CqeSyndrome;
+
+/// What a CQE says. For an error CQE `syndrome` is set and `byte_count` and `immediate` do not count.
+struct Completion {
+    CqeOpcode opcode{};
+    CqeSyndrome syndrome{};           ///< 0: no error
+    std::uint8_t vendor_syndrome = 0;
+    abi::Qpn qpn;
+    std::uint32_t user_index = 0;     ///< srqn_uidx (CQE version 1)
+    std::uint8_t send_opcode = 0;     ///< requester: opcode of the WQE
+    std::uint16_t wqe_counter = 0;
+    std::uint32_t byte_count = 0;
+    std::uint32_t immediate = 0;      ///< immediate data or invalidated key
+    bool solicited = false;           ///< counts for a solicited arm
+};
+
+/// The 64 bytes of a completion, without owner bit and signature of a particular ring position.
+/// `timestamp` in ticks of the internal timer.
+void encode(const Completion& completion, std::uint64_t timestamp, bool owner, abi::Block<abi::prm::Cqe64>& out);
+
+class CqeWriter {
+public:
+    CqeWriter(const HcaConfig& config, port::Dma& dma, event::EventQueues& event_queues, Counters& counters,
+              const traces::Events& events);
+
+    /// Writes one completion. False when the CQ cannot take it (overrun or unreachable): the CQ is then in error, its
+    /// asynchronous event is out, and the queue pair has to go to the error state.
+    bool write(CompletionQueue& cq, const Completion& completion, port::Time at);
+    /// Software arms (CQ doorbell): the next completion beyond `consumer` writes an event.
+    void arm(CompletionQueue& cq, std::uint32_t consumer, bool solicited_only, port::Time at);
+
+private:
+    bool has_room(CompletionQueue& cq, port::Time& at);
+    void fail(CompletionQueue& cq, State state, port::Time at);
+    void notify(CompletionQueue& cq, port::Time at);
+
+    port::Dma& dma_;
+    event::EventQueues& event_queues_;
+    Counters& counters_;
+    const traces::Events& events_;
+    port::Time latency_;
+    std::int64_t picoseconds_per_tick_;
+};
+
+} // namespace model::hca::completion

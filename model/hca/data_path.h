@@ -1,0 +1,49 @@
+// What the rooms of the data path share: the ports, the tables they look into, and where they report.
+#pragma once
+
+#include "model/hca/completion/cqe_writer.h"
+#include "model/hca/config.h"
+#include "model/hca/counters.h"
+#include "model/hca/event/event_queue.h"
+#include "model/hca/object_table.h"
+#include "model/hca/queue/scheduler.h"
+#include "model/hca/timers.h"
+#include "model/hca/tpt/translate.h"
+#include "model/port/dma.h"
+#include "model/port/wire.h"
+#include "traces/events.h"
+
+namespace model::hca {
+
+struct DataPath {
+    const HcaConfig& config;
+    port::Dma& dma;
+    port::Wire& wire;
+    Timers& timers;
+    queue::Scheduler& scheduler;
+    tpt::Translator& translator;
+    completion::CqeWriter& cqe_writer;
+    event::EventQueues& event_queues;
+    ObjectTable<QCounters>& q_counters;
+    Counters& counters;
+    const traces::Events& events;
+    port::Time pipe_free{}; ///< when the packet pipeline takes the next packet to send
+
+    /// A latency of the configuration, or nothing when the timing model is off.
+    port::Time cost(port::Time latency) const { return config.timed ? latency : port::Time{}; }
+    /// The counter set of a queue pair; set 0 when its own was freed.
+    QCounters& count(const queue::QueuePair& qp) const {
+        auto* set = q_counters.find(qp.attributes.counter_set);
+        return set != nullptr ? *set : *q_counters.find(0);
+    }
+    /// When the pipeline can work on a packet whose work arrives at `at`; takes one packet's worth of it.
+    port::Time enter_pipe(port::Time at) {
+        if (!config.timed)
+            return at;
+        const auto start = at > pipe_free ? at : pipe_free;
+        pipe_free = start + config.packet_latency;
+        return start;
+    }
+};
+
+} // namespace model::hca

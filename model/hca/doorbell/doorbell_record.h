@@ -1,0 +1,25 @@
+// Doorbell records (PRM "Doorbell record"): the counters that software keeps in host memory, read when they are needed.
+// A record, not the doorbell, says how far software has got; so doorbells may be lost, merged or late.
+#pragma once
+
+#include "abi/layout.h"
+#include "model/port/dma.h"
+
+#include <array>
+#include <optional>
+
+namespace model::hca::doorbell {
+
+enum class Record : std::uint8_t { receive = 0, send = 4, consumer = 0, arm = 4 };
+
+/// The 32-bit counter at `record`, or nothing when the memory does not answer.
+inline std::optional<std::uint32_t> read_record(port::Dma& dma, abi::BusAddress record, Record which, port::Time& at) {
+    std::array<std::byte, 4> bytes;
+    const auto result = dma.read(record + static_cast<std::uint64_t>(which), bytes, at);
+    if (!result.is_ok())
+        return std::nullopt;
+    at = result.done;
+    return abi::load<std::uint32_t, abi::Endian::big>(bytes.data());
+}
+
+} // namespace model::hca::doorbell

@@ -1,0 +1,59 @@
+#include "model/hca/doorbell/uar.h"
+
+#include "abi/layout.h"
+#include "abi/prm/doorbell.h"
+#include "model/hca/hca.h"
+
+#include <algorithm>
+
+namespace model::hca::doorbell {
+
+using abi::Endian;
+
+namespace {
+
+constexpr std::uint32_t cq_register = 0x20, eq_arm_register = 0x40, eq_update_register = 0x48;
+constexpr std::uint32_t first_bfreg = 0x800;
+/// Software alternates between the two halves of a BlueFlame register (PRM "BlueFlame", log_bf_reg_size 9).
+constexpr std::uint32_t bf_half = 1u << (abi::prm::log_bf_reg_size - 1);
+
+bool is_pair_register(std::uint32_t offset) {
+    return offset == cq_register || (offset >= first_bfreg && offset % bf_half == 0);
+}
+
+} // namespace
+
+void Uar::write(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at) {
+    if (page >= halves_.size())
+        return;
+    if (bytes.size() >= 8 && is_pair_register(offset)) [[likely]]
+        return ring(page, offset, bytes.first<8>(), at);
+    if (bytes.size() == 4 && (offset == eq_arm_register || offset == eq_update_register)) {
+        const auto value = abi::load<std::uint32_t, Endian::big>(bytes.data());
+        return hca_.event_queues().ring(abi::Eqn{value >> 24}, value & 0xffffff, offset == eq_arm_register, page, at);
+    }
+    if (bytes.size() != 4)
+        return;
+    auto& half = halves_[page];
+    if (is_pair_register(offset)) {
+        half.register_offset = offset;
+        std::ranges::copy(bytes, half.bytes.begin());
+    } else if (half.register_offset != 0 && offset == half.register_offset + 4) {
+        std::array<std::byte, 8> value;
+        std::ranges::copy(half.bytes, value.begin());
+        std::ranges::copy(bytes, value.begin() + 4);
+        half.register_offset = 0;
+        ring(page, offset - 4, value, at);
+    }
+}
+
+void Uar::ring(std::uint32_t page, std::uint32_t offset, std::span<const std::byte, 8> value, port::Time at) {
+    const auto first = abi::load<std::uint32_t, Endian::big>(value.data());
+    const auto second = abi::load<std::uint32_t, Endian::big>(value.data() + 4);
+    if (offset == cq_register)
+        hca_.arm_cq(abi::Cqn{second & 0xffffff}, first & 0xffffff, (first >> 24 & 1) != 0, page, at);
+    else
+        hca_.ring_send_doorbell(abi::Qpn{second >> 8}, page, at);
+}
+
+} // namespace model::hca::doorbell

@@ -1,0 +1,42 @@
+// The UAR pages (PRM "User access region"): decodes stores into doorbells. Receives page, offset and bytes; tells the send
+// queues, completion queues and event queues. Does not read doorbell records: that is doorbell_record.
+//
+// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. A burst is taken for its
+// first 8 bytes: the same WQE stands in the send queue, and is read from there.
+#pragma once
+
+#include "abi/types.h"
+#include "model/port/time.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace model::hca {
+class Hca;
+}
+
+namespace model::hca::doorbell {
+
+class Uar {
+public:
+    Uar(Hca& hca, std::uint32_t pages) : hca_(hca), halves_(pages) {}
+
+    /// A store of any length and alignment at `offset` of UAR page `page`. What is not a doorbell is ignored.
+    void write(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at);
+
+private:
+    /// First half of a doorbell that comes as two 4-byte stores.
+    struct Half {
+        std::uint32_t register_offset = 0; ///< 0: none
+        std::array<std::byte, 4> bytes{};
+    };
+    void ring(std::uint32_t page, std::uint32_t offset, std::span<const std::byte, 8> value, port::Time at);
+
+    Hca& hca_;
+    std::vector<Half> halves_; ///< one a page: a page belongs to one writer at a time
+};
+
+} // namespace model::hca::doorbell

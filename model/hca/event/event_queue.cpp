@@ -1,0 +1,49 @@
+#include "model/hca/event/event_queue.h"
+
+namespace model::hca::event {
+
+void EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
+                        std::uint32_t number, port::Time at) {
+    constexpr std::uint32_t index_mask = 0xffffff;
+    if (!eq.attributes.overrun_ignore && ((eq.producer - eq.consumer) & index_mask) >= eq.size()) {
+        // PRM "EQ": software sizes the ring so that this cannot happen; the queue stops rather than overwrite events.
+        eq.is_overrun = true;
+        return;
+    }
+    const bool owner = (eq.producer >> eq.attributes.log_size & 1) != 0;
+    auto eqe = entry.view();
+    eqe.set<"event_type">(type).set<"event_sub_type">(subtype).set<"owner">(owner);
+    const auto offset = std::uint64_t{eq.producer & (eq.size() - 1)} * abi::prm::Eqe::size;
+    const auto written = eq.attributes.buffer.write(dma_, offset, entry.bytes, at);
+    if (!written.is_ok()) {
+        eq.is_overrun = true;
+        return;
+    }
+    ++eq.producer;
+    ++counters_.events_written;
+    events_.emit(written.done, traces::EventWritten{eq.number.value, static_cast<std::uint8_t>(type), subtype, number});
+    if (eq.is_armed)
+        raise(eq, written.done);
+}
+
+void EventQueues::raise(EventQueue& eq, port::Time at) {
+    eq.is_armed = false;
+    ++counters_.interrupts;
+    interrupts_.raise(eq.attributes.vector, at);
+}
+
+void EventQueues::ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at) {
+    auto* eq = table_.find(eqn.value);
+    if (eq == nullptr || eq->attributes.uar_page != uar) {
+        events_.emit(at, traces::DoorbellIgnored{eqn.value, uar, eq == nullptr ? "no such event queue" : "wrong UAR page for this event queue"});
+        return;
+    }
+    eq->consumer = consumer;
+    eq->is_armed = eq->is_armed || arm;
+    // Entries that software has not seen yet are reported at once, or it would wait for ever.
+    constexpr std::uint32_t index_mask = 0xffffff;
+    if (eq->is_armed && ((eq->producer - consumer) & index_mask) != 0)
+        raise(*eq, at);
+}
+
+} // namespace model::hca::event

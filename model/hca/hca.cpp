@@ -1,0 +1,242 @@
+#include "model/hca/hca.h"
+
+#include "model/hca/doorbell/doorbell_record.h"
+#include "model/hca/wire/parser.h"
+
+#include <utility>
+
+namespace model::hca {
+
+using queue::QpState;
+using queue::QueuePair;
+
+Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
+    : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), timers_(ports.clock),
+      event_queues_(ports.dma, ports.interrupts, counters_, events_),
+      cqe_writer_(config_, ports.dma, event_queues_, counters_, events_),
+      path_{config_, ports.dma, ports.wire, timers_, scheduler_, translator_, cqe_writer_, event_queues_, q_counters_, counters_, events_},
+      failure_(path_), requester_(path_, failure_), responder_(path_, failure_), uar_(*this, config_.uar_pages) {
+    reset();
+}
+
+void Hca::reset() {
+    queue_pairs_.for_each([this](QueuePair& qp) { responder_.forget(qp); });
+    scheduler_.clear();
+    timers_.clear();
+    queue_pairs_.clear();
+    completion_queues_.clear();
+    event_queues_.table().clear();
+    mkeys_.for_each_index([this](std::uint32_t index) { translator_.forget(index); });
+    mkeys_.clear();
+    q_counters_.clear();
+    q_counters_.create(0);
+    identity_ = {};
+    identity_.is_ethernet = config_.is_ethernet;
+    identity_.lid = config_.lid;
+    requester_.set_host_order(false);
+    responder_.set_host_order(false);
+    path_.pipe_free = {};
+}
+
+// --- entries -----------------------------------------------------------------------------------------------------------
+
+void Hca::write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at) {
+    uar_.write(page, offset, bytes, at + path_.cost(config_.doorbell_latency));
+    run(at);
+}
+
+void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
+    ++counters_.doorbells;
+    auto* qp = queue_pairs_.find(qpn.value);
+    const auto ignore = [&](std::string_view reason) {
+        ++counters_.doorbells_ignored;
+        events_.emit(at, traces::DoorbellIgnored{qpn.value, uar, reason});
+    };
+    if (qp == nullptr)
+        return ignore("no such queue pair");
+    // A UAR page belongs to one process: its doorbells reach that process's queues only (PRM "User access region").
+    if (qp->attributes.uar_page != uar)
+        return ignore("wrong UAR page for this queue pair");
+    if (qp->state == QpState::rst || qp->state == QpState::init || !qp->attributes.has_sq)
+        return ignore("queue pair has no send queue that works");
+    const auto record = doorbell::read_record(ports_.dma, qp->attributes.doorbell_record, doorbell::Record::send, at);
+    if (!record)
+        return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
+    auto& r = qp->requester;
+    const auto producer = static_cast<std::uint16_t>(*record);
+    events_.emit(at, traces::DoorbellRung{qpn.value, uar, producer});
+    // More than a ring's worth, or a counter that moved backwards: software overwrote WQEs that were not yet done.
+    if (static_cast<std::uint16_t>(producer - r.completed) > qp->sq_size())
+        return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
+    r.producer = producer;
+    if (qp->state == QpState::err)
+        return failure_.flush_sends(*qp, at);
+    qp->requester.doorbell_at = at;
+    if (qp->can_send())
+        scheduler_.add(*qp);
+}
+
+void Hca::arm_cq(abi::Cqn cqn, std::uint32_t consumer, bool solicited_only, std::uint32_t uar, port::Time at) {
+    auto* cq = completion_queues_.find(cqn.value);
+    if (cq == nullptr || cq->attributes.uar_page != uar) {
+        ++counters_.doorbells_ignored;
+        events_.emit(at, traces::DoorbellIgnored{cqn.value, uar, cq == nullptr ? "no such completion queue" : "wrong UAR page for this completion queue"});
+        return;
+    }
+    cqe_writer_.arm(*cq, consumer, solicited_only, at);
+}
+
+void Hca::drop(const port::Packet& packet, std::string_view reason, port::Time at) {
+    ++counters_.packets_dropped;
+    events_.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, reason});
+}
+
+/// Whether the packet holds what it claims; exact bytes are parsed, packets of an internal link are valid as they are.
+bool Hca::accept(port::Packet& packet, port::Time at) {
+    if (packet.image.empty()) [[likely]]
+        return true;
+    const auto link = config_.is_ethernet ? port::Encapsulation::roce_v2_ipv4 : port::Encapsulation::infiniband;
+    if (const auto parsed = wire::parse(packet.image, link, packet); !parsed) {
+        drop(packet, wire::name(parsed.error()), at);
+        return false;
+    }
+    return true;
+}
+
+void Hca::receive(port::Packet& packet, port::Time at) {
+    if (!accept(packet, at))
+        return;
+    ++counters_.packets_received;
+    if (events_.is_on()) [[unlikely]]
+        events_.emit(at, traces::PacketReceived{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
+    auto* qp = queue_pairs_.find(packet.destination.value);
+    if (qp == nullptr)
+        return drop(packet, "no such queue pair", at);
+    if (packet.service != abi::wire::Service::rc || qp->attributes.type != queue::QpType::rc)
+        return drop(packet, "transport service of another kind of queue pair", at);
+    if (!wire::Identity::matches(packet.pkey, qp->pkey))
+        return drop(packet, "P_Key mismatch", at);
+    if (packet.traits().is_request())
+        responder_.receive(*qp, packet, at);
+    else
+        requester_.receive(*qp, packet, at);
+}
+
+void Hca::received_all(port::Time at) {
+    responder_.received_all(at);
+    run(at);
+}
+
+void Hca::ready(port::Time at) { run(at); }
+
+void Hca::wake(port::Time now) {
+    timers_.expire(now, [&](abi::Qpn qpn, port::Time entry) { on_timer(qpn, entry, now); });
+    run(now);
+}
+
+void Hca::on_timer(abi::Qpn qpn, port::Time entry, port::Time now) {
+    auto* qp = queue_pairs_.find(qpn.value);
+    if (qp == nullptr || qp->timer_entry != entry)
+        return; // a stale entry: the deadline moved
+    qp->timer_entry = port::never;
+    if (qp->deadline == port::never)
+        return;
+    if (qp->deadline > now)
+        return set_deadline(*qp, timers_, qp->deadline);
+    if (qp->state == QpState::err)
+        return failure_.flush_receives(*qp, now);
+    requester_.expire(*qp, now);
+}
+
+/// Gives turns to queue pairs until nothing is left to send or the port is full.
+void Hca::run(port::Time now) {
+    if (is_running_)
+        return; // work that turns up on the way is taken by the loop below
+    is_running_ = true;
+    while (scheduler_.has_work() && ports_.wire.can_send(now)) {
+        auto& qp = scheduler_.take();
+        ++counters_.turns;
+        events_.emit(now, traces::QueueScheduled{qp.number.value});
+        if (responder_.answer(qp, config_.packets_per_turn, now) || requester_.advance(qp, config_.packets_per_turn, now))
+            scheduler_.add(qp);
+    }
+    is_running_ = false;
+}
+
+// --- objects -----------------------------------------------------------------------------------------------------------
+
+completion::CompletionQueue& Hca::create_cq(abi::Cqn cqn, completion::Attributes attributes) {
+    if (auto* eq = event_queues_.table().find(attributes.eqn.value))
+        ++eq->users;
+    return completion_queues_.create(cqn.value, cqn, std::move(attributes));
+}
+
+void Hca::destroy_cq(abi::Cqn cqn) {
+    const auto* cq = completion_queues_.find(cqn.value);
+    assert(cq != nullptr && cq->users == 0);
+    if (auto* eq = event_queues_.table().find(cq->attributes.eqn.value))
+        --eq->users;
+    completion_queues_.destroy(cqn.value);
+}
+
+QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
+    auto& qp = queue_pairs_.create(qpn.value, qpn, std::move(attributes));
+    const auto attach = [this](abi::Cqn cqn) {
+        auto* cq = completion_queues_.find(cqn.value);
+        if (cq != nullptr)
+            ++cq->users;
+        return cq;
+    };
+    qp.send_cq = attach(qp.attributes.send_cq);
+    qp.receive_cq = attach(qp.attributes.receive_cq);
+    if (qp.attributes.receive == queue::ReceiveKind::ordinary) {
+        constexpr std::uint64_t wqebb = abi::prm::wqe_bb_bytes;
+        const auto receive_bytes = std::uint64_t{qp.rq_size()} << qp.attributes.log_rq_stride;
+        qp.sq_offset = (receive_bytes + wqebb - 1) / wqebb * wqebb;
+    }
+    return qp;
+}
+
+void Hca::destroy_qp(abi::Qpn qpn) {
+    auto* qp = queue_pairs_.find(qpn.value);
+    assert(qp != nullptr);
+    scheduler_.remove(*qp);
+    responder_.forget(*qp);
+    for (auto* cq : {qp->send_cq, qp->receive_cq})
+        if (cq != nullptr)
+            --cq->users;
+    queue_pairs_.destroy(qpn.value);
+}
+
+/// Reset: the queues are empty again and nothing of the past is answered.
+void Hca::forget_state(QueuePair& qp) {
+    scheduler_.remove(qp);
+    responder_.forget(qp);
+    qp.requester = {};
+    qp.responder = {};
+    qp.deadline = port::never;
+}
+
+void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at) {
+    const auto from = qp.state;
+    qp.attributes = attributes;
+    qp.path = identity_.path(attributes.path, qp.number);
+    qp.pkey = identity_.pkey(attributes.path.pkey_index);
+    if (to == QpState::err)
+        return failure_.enter_error(qp, at);
+    if (from != to)
+        events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to)});
+    qp.state = to;
+    if (to == QpState::rst)
+        return forget_state(qp);
+    if (to == QpState::rtr && from == QpState::init)
+        responder_.start(qp);
+    if (to == QpState::rts && from == QpState::rtr)
+        requester_.start(qp);
+    if (to == QpState::rts) {
+        scheduler_.add(qp);
+        run(at);
+    }
+}
+
+} // namespace model::hca

@@ -1,0 +1,125 @@
+#include "model/hca/queue/failure.h"
+
+#include "abi/layout.h"
+#include "model/hca/doorbell/doorbell_record.h"
+
+#include <algorithm>
+
+namespace model::hca::queue {
+
+using completion::CqeOpcode;
+using completion::CqeSyndrome;
+
+namespace {
+
+constexpr port::Time first_flush_interval = std::chrono::microseconds{10};
+constexpr port::Time last_flush_interval = std::chrono::milliseconds{10};
+
+} // namespace
+
+bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
+    const bool is_error = syndrome != CqeSyndrome{};
+    if (is_error) {
+        auto& count = path_.count(qp);
+        ++(syndrome == CqeSyndrome::wr_flush_err ? count.req_cqe_flush_error : count.req_cqe_error);
+    }
+    return path_.cqe_writer.write(*qp.send_cq,
+                                  {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,
+                                   .syndrome = syndrome,
+                                   .vendor_syndrome = vendor,
+                                   .qpn = qp.number,
+                                   .user_index = cqe_user_index(qp),
+                                   .send_opcode = static_cast<std::uint8_t>(message.opcode),
+                                   .wqe_counter = message.wqe_index,
+                                   // PRM "CQE": a requester's byte count is filled for READs and atomics only.
+                                   .byte_count = message.awaits_data ? message.length : 0,
+                                   .solicited = message.signalled_with_event},
+                                  at);
+}
+
+bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
+    auto& count = path_.count(qp);
+    ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
+    return path_.cqe_writer.write(*qp.receive_cq,
+                                  {.opcode = CqeOpcode::resp_err,
+                                   .syndrome = syndrome,
+                                   .vendor_syndrome = vendor,
+                                   .qpn = qp.number,
+                                   .user_index = cqe_user_index(qp),
+                                   .wqe_counter = index},
+                                  at);
+}
+
+void Failure::flush_sends(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    for (; !r.messages.is_empty(); r.messages.pop()) {
+        complete_send(qp, r.messages.front(), CqeSyndrome::wr_flush_err, 0, at);
+        r.completed = static_cast<std::uint16_t>(r.completed + r.messages.front().wqebbs);
+    }
+    // What was never fetched: only the size and the opcode of each WQE are needed.
+    const auto ring_bytes = qp.sq_size() * std::uint64_t{64};
+    while (r.fetched != r.producer) {
+        std::array<std::byte, 16> ctrl{};
+        const auto offset = r.fetched * std::uint64_t{64} & (ring_bytes - 1);
+        const bool is_readable = qp.attributes.buffer.read(path_.dma, qp.sq_offset + offset, ctrl, at).is_ok();
+        const auto size = is_readable ? std::to_integer<unsigned>(ctrl[7]) & 0x3f : 0;
+        const auto blocks = std::max(1u, (size + 3) / 4);
+        const auto left = static_cast<std::uint16_t>(r.producer - r.fetched);
+        const Outstanding message{.wqe_index = r.fetched,
+                                  .wqebbs = static_cast<std::uint8_t>(std::min<unsigned>(blocks, left)),
+                                  .opcode = static_cast<abi::prm::WqeOpcode>(ctrl[3])};
+        complete_send(qp, message, CqeSyndrome::wr_flush_err, 0, at);
+        r.fetched = static_cast<std::uint16_t>(r.fetched + message.wqebbs);
+    }
+    r.completed = r.fetched;
+    r.message = r.messages.end();
+    r.offset = 0;
+    r.has_request = r.has_response = false;
+    r.reads_outstanding = 0;
+}
+
+void Failure::flush_receives(QueuePair& qp, port::Time at) {
+    auto& r = qp.responder;
+    if (qp.attributes.receive != ReceiveKind::ordinary || qp.receive_cq == nullptr)
+        return;
+    if (const auto producer = doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at))
+        r.rq_producer = static_cast<std::uint16_t>(*producer);
+    // A record beyond the ring's size is nonsense; at most one ring's worth is flushed for it.
+    const auto posted = static_cast<std::uint16_t>(r.rq_producer - r.rq_consumer);
+    const bool is_new = posted != 0;
+    for (auto left = std::min<std::uint32_t>(posted, qp.rq_size()); left != 0; --left)
+        fail_receive(qp, r.rq_consumer++, CqeSyndrome::wr_flush_err, 0, at);
+    r.rq_consumer = r.rq_producer;
+    r.flush_interval = is_new || r.flush_interval == port::Time{} ? first_flush_interval
+                                                                  : std::min(r.flush_interval * 2, last_flush_interval);
+    set_deadline(qp, path_.timers, at + r.flush_interval);
+}
+
+void Failure::enter_error(QueuePair& qp, port::Time at) {
+    if (qp.state == QpState::err || qp.state == QpState::rst)
+        return;
+    path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
+                                           static_cast<std::uint8_t>(QpState::err)});
+    qp.state = QpState::err;
+    auto& responder = qp.responder;
+    responder.message = Responder::Message::none;
+    if (responder.has_receive) {
+        // The WQE that a SEND was filling.
+        responder.has_receive = false;
+        fail_receive(qp, responder.receive_index, CqeSyndrome::wr_flush_err, 0, at);
+    }
+    qp.requester.waits_rnr = false;
+    flush_sends(qp, at);
+    flush_receives(qp, at);
+}
+
+void Failure::enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at) {
+    if (qp.state == QpState::err || qp.state == QpState::rst)
+        return;
+    path_.event_queues.broadcast(why, 0, qp.number.value, at, [&qp](abi::View<abi::prm::Eqe> eqe) {
+        abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(qp.number.value);
+    });
+    enter_error(qp, at);
+}
+
+} // namespace model::hca::queue

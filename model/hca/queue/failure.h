@@ -1,0 +1,40 @@
+// The way into the error state (IBA 10.3.1.6; PRM "QP state, ERR"): completes every posted work request with "flushed", in
+// order, and reports asynchronous events. Receives a queue pair and why; everything that fails goes through here.
+#pragma once
+
+#include "model/hca/data_path.h"
+#include "model/hca/queue/queue_pair.h"
+
+#include <cstdint>
+
+namespace model::hca::queue {
+
+class Failure {
+public:
+    explicit Failure(DataPath& path) : path_(path) {}
+
+    /// To the error state; both queues are flushed. Does nothing for a queue pair that is there already.
+    void enter_error(QueuePair& qp, port::Time at);
+    /// As above, with an asynchronous event: access violation, invalid request, or catastrophic error.
+    void enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at);
+    /// Error state: send WQEs that were posted since are flushed too.
+    void flush_sends(QueuePair& qp, port::Time at);
+    /// Error state: the same for receive WQEs. They come without a doorbell, so the record is looked at from time to time.
+    void flush_receives(QueuePair& qp, port::Time at);
+
+    /// Writes a send completion, successful or not. False when the CQ could not take it.
+    bool complete_send(QueuePair& qp, const Outstanding& message, completion::CqeSyndrome syndrome, std::uint8_t vendor,
+                       port::Time at);
+    /// Writes an error completion for a receive WQE.
+    bool fail_receive(QueuePair& qp, std::uint16_t index, completion::CqeSyndrome syndrome, std::uint8_t vendor, port::Time at);
+
+private:
+    DataPath& path_;
+};
+
+/// The value of srqn_uidx in a CQE: the user index, or 0 for a queue pair without one (CQE version 1).
+inline std::uint32_t cqe_user_index(const QueuePair& qp) {
+    return qp.attributes.user_index == 0xffffff ? 0 : qp.attributes.user_index;
+}
+
+} // namespace model::hca::queue

@@ -1,0 +1,138 @@
+#include "model/hca/queue/wqe_reader.h"
+
+#include "abi/layout.h"
+#include "abi/prm/wqe.h"
+
+#include <algorithm>
+
+namespace model::hca::queue {
+
+using abi::ConstView;
+using abi::prm::WqeOpcode;
+
+namespace {
+
+constexpr std::uint32_t wqebb = 64, unit = 16;
+
+/// What an operation's WQE looks like behind the control segment.
+struct Shape {
+    bool is_supported = false, has_remote = false, has_atomic = false, has_data = false;
+};
+
+constexpr Shape shape(WqeOpcode opcode) {
+    switch (opcode) {
+    case WqeOpcode::nop: return {.is_supported = true};
+    case WqeOpcode::send:
+    case WqeOpcode::send_imm: return {.is_supported = true, .has_data = true};
+    case WqeOpcode::rdma_write:
+    case WqeOpcode::rdma_write_imm:
+    case WqeOpcode::rdma_read: return {.is_supported = true, .has_remote = true, .has_data = true};
+    case WqeOpcode::atomic_cs:
+    case WqeOpcode::atomic_fa: return {.is_supported = true, .has_remote = true, .has_atomic = true, .has_data = true};
+    default: return {};
+    }
+}
+
+/// Adds one data or inline segment at `at`; returns the bytes it takes, 0 when it does not fit.
+std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end) {
+    const auto* p = out.raw.data() + at;
+    const auto count = abi::load<std::uint32_t, abi::Endian::big>(p);
+    if (count & 0x80000000u) {
+        const auto length = count & 0x3ff;
+        if (at + 4 + length > end)
+            return 0;
+        if (length != 0)
+            out.segments[out.segment_count++] = {.key = {}, .length = length, .address = 0, .inline_data = p + 4};
+        out.length += length;
+        return (4 + length + unit - 1) / unit * unit;
+    }
+    const auto length = count == 0 ? 0x80000000u : count;
+    out.segments[out.segment_count++] = {.key = abi::Key{abi::load<std::uint32_t, abi::Endian::big>(p + 4)},
+                                         .length = length,
+                                         .address = abi::load<std::uint64_t, abi::Endian::big>(p + 8),
+                                         .inline_data = nullptr};
+    // A message is at most 2^31 bytes; a sum beyond that is refused by the length check of the requester.
+    out.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{out.length} + length, 0xffffffff));
+    return unit;
+}
+
+} // namespace
+
+void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes) {
+    const ConstView<abi::prm::WqeCtrl> ctrl{out.raw};
+    out.fault = WqeFault::none;
+    out.index = index;
+    out.length = 0;
+    out.segment_count = 0;
+    out.segments_16 = static_cast<std::uint8_t>(ctrl.get<"ds">());
+    out.wqebbs = static_cast<std::uint8_t>(std::max<std::uint32_t>(1, (out.segments_16 * unit + wqebb - 1) / wqebb));
+    out.opcode = ctrl.get<"opcode">();
+    out.fence = ctrl.get<"fm">();
+    out.completion = ctrl.get<"ce">();
+    out.solicited = ctrl.get<"se">() != 0;
+    out.immediate = ctrl.get<"imm">();
+
+    const auto refuse = [&out](WqeFault fault) { out.fault = fault; };
+    if (ctrl.get<"qpn">() != qpn.value)
+        return refuse(WqeFault::wrong_queue_pair);
+    if (ctrl.get<"wqe_index">() != index)
+        return refuse(WqeFault::wrong_index);
+    const std::uint32_t end = out.segments_16 * unit;
+    if (end == 0 || end > wqe_bytes)
+        return refuse(WqeFault::bad_size);
+    const auto what = shape(out.opcode);
+    if (!what.is_supported)
+        return refuse(WqeFault::bad_opcode);
+    std::uint32_t at = unit;
+    if (what.has_remote) {
+        if (at + unit > end)
+            return refuse(WqeFault::bad_size);
+        const ConstView<abi::prm::WqeRaddr> remote{std::span<const std::byte>(out.raw).subspan(at)};
+        out.remote_address = remote.get<"raddr">();
+        out.rkey = abi::Key{remote.get<"rkey">()};
+        at += unit;
+    }
+    if (what.has_atomic) {
+        if (at + unit > end)
+            return refuse(WqeFault::bad_size);
+        const ConstView<abi::prm::WqeAtomic> atomic{std::span<const std::byte>(out.raw).subspan(at)};
+        out.swap_or_add = atomic.get<"swap_add">();
+        out.compare = atomic.get<"compare">();
+        at += unit;
+    }
+    while (what.has_data && at < end) {
+        const auto taken = add_data(out, at, end);
+        if (taken == 0)
+            return refuse(WqeFault::bad_segment);
+        at += taken;
+    }
+}
+
+port::Time read_wqe(port::Dma& dma, const QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
+                    port::Time at) {
+    const auto ring_bytes = qp.sq_size() * std::uint64_t{wqebb};
+    const auto start = index * std::uint64_t{wqebb} & (ring_bytes - 1);
+    // The control segment says how long the WQE is, and it stands in the first basic block.
+    auto got = qp.attributes.buffer.read(dma, qp.sq_offset + start, std::span(out.raw).first<wqebb>(), at);
+    if (got.is_ok()) {
+        const auto bytes = (std::to_integer<std::uint32_t>(out.raw[7]) & 0x3f) * unit;
+        for (std::uint32_t have = wqebb; have < bytes && got.is_ok(); have += wqebb) {
+            const auto from = (start + have) & (ring_bytes - 1);
+            const auto next = qp.attributes.buffer.read(dma, qp.sq_offset + from, std::span(out.raw).subspan(have, wqebb), at);
+            got = {next.status, std::max(got.done, next.done)};
+        }
+    }
+    if (!got.is_ok()) {
+        out.fault = WqeFault::bus_error;
+        out.index = index;
+        out.wqebbs = 1;
+        out.segment_count = 0;
+        out.length = 0;
+        out.completion = abi::prm::CompletionEvent::always;
+        return std::max(at, got.done);
+    }
+    decode(out, qp.number, index, wqe_bytes);
+    return got.done;
+}
+
+} // namespace model::hca::queue

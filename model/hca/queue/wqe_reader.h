@@ -1,0 +1,21 @@
+// Reads a send WQE from the ring and decodes it (PRM "Send WQE"). Receives a queue pair and a WQE index; gives a
+// WorkRequest, with the fault that software will be told of when the WQE cannot be executed. Does not translate keys.
+#pragma once
+
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/queue/work_request.h"
+#include "model/port/dma.h"
+
+#include <span>
+
+namespace model::hca::queue {
+
+/// Decodes `out.raw` (segments_16 times 16 bytes of it valid) for an RC queue pair into the rest of `out`.
+/// `wqe_bytes` is the advertised limit. Faults go to out.fault.
+void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes);
+
+/// Reads the WQE at `index` (WQEBBs) with DMA and decodes it. Returns when its last byte was there.
+port::Time read_wqe(port::Dma& dma, const QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
+                    port::Time at);
+
+} // namespace model::hca::queue

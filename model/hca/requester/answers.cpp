@@ -1,0 +1,256 @@
+// Answers: acknowledgements, READ responses and atomic results, and the completions they bring.
+#include "model/hca/queue/wqe_reader.h"
+#include "model/hca/requester/requester.h"
+
+#include "abi/wire/infiniband.h"
+
+#include <algorithm>
+#include <array>
+
+namespace model::hca::requester {
+
+using abi::Psn;
+using abi::wire::Operation;
+using abi::wire::OperationTraits;
+using completion::CqeSyndrome;
+using queue::Outstanding;
+using queue::QueuePair;
+
+void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
+    auto& r = qp.requester;
+    if (!qp.can_send() || r.messages.is_empty())
+        return;
+    // Only what was sent and not yet acknowledged can be answered; anything else is a ghost (IBA 9.7.5.1.1).
+    if (packet.psn.is_before(r.oldest_psn) || !packet.psn.is_before(r.next_psn))
+        return;
+    const auto& traits = packet.traits();
+    if (traits.has_aeth && path_.events.is_on())
+        path_.events.emit(at, traces::Acknowledged{qp.number.value, packet.psn.value, packet.aeth.syndrome, packet.aeth.msn});
+    if (traits.kind == OperationTraits::Kind::read_response)
+        return read_response(qp, packet, at);
+    if (packet.operation == Operation::atomic_acknowledge)
+        return atomic_response(qp, packet, at);
+    if (abi::wire::kind_of(packet.aeth.syndrome) == abi::wire::SyndromeKind::acknowledge)
+        return acknowledge(qp, packet.psn, at);
+    negative(qp, packet, at);
+}
+
+/// Everything up to and with `psn` was received.
+void Requester::acknowledge(QueuePair& qp, Psn psn, port::Time at) {
+    auto& r = qp.requester;
+    for (auto n = r.messages.begin(); n != r.messages.end(); ++n) {
+        const auto& message = r.messages[n];
+        if (message.packets == 0)
+            continue;
+        if (psn.is_before(message.first))
+            break;
+        if (message.awaits_data) {
+            // The responder is past a READ or atomic whose answer did not come: an implied NAK (IBA 9.7.5.1.3).
+            r.oldest_psn = message.first + message.answered;
+            retire(qp, at);
+            if (qp.can_send())
+                ask_again(qp, at);
+            return;
+        }
+        r.oldest_psn = psn.is_before(message.last()) ? psn + 1 : message.next();
+    }
+    progress(qp, at);
+    retire(qp, at);
+}
+
+void Requester::negative(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    auto& r = qp.requester;
+    const auto syndrome = packet.aeth.syndrome;
+    // Whatever precedes the refused packet has arrived.
+    if (packet.psn.is_after(r.oldest_psn)) {
+        acknowledge(qp, packet.psn + Psn::mask, at);
+        if (!qp.can_send() || r.oldest_psn.is_before(packet.psn))
+            return; // failed, or an answer is missing and the implied NAK goes first
+    }
+    if (abi::wire::kind_of(syndrome) == abi::wire::SyndromeKind::rnr_nak)
+        return wait_for_receiver(qp, packet.psn, abi::wire::value_of(syndrome), at);
+    if (abi::wire::kind_of(syndrome) != abi::wire::SyndromeKind::nak)
+        return;
+    const auto code = static_cast<abi::wire::NakCode>(abi::wire::value_of(syndrome));
+    auto& count = path_.count(qp);
+    const auto vendor_code = static_cast<std::uint8_t>(vendor::nak + abi::wire::value_of(syndrome));
+    switch (code) {
+    case abi::wire::NakCode::psn_sequence_error:
+        ++count.packet_seq_err;
+        return retry(qp, packet.psn, "sequence", at);
+    case abi::wire::NakCode::invalid_request:
+        ++count.req_remote_invalid_request;
+        return fail_front(qp, {CqeSyndrome::remote_inval_req_err, vendor_code}, at);
+    case abi::wire::NakCode::remote_access_error:
+        ++count.req_remote_access_errors;
+        return fail_front(qp, {CqeSyndrome::remote_access_err, vendor_code}, at);
+    case abi::wire::NakCode::remote_operational_error:
+        ++count.req_remote_operation_errors;
+        return fail_front(qp, {CqeSyndrome::remote_op_err, vendor_code}, at);
+    default:
+        ++count.req_bad_response;
+        return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor_code}, at);
+    }
+}
+
+/// Whether `psn` answers the oldest message that awaits data, and that message is now the oldest of all. An answer to a
+/// later packet means that one in between was lost.
+bool Requester::answers_front(QueuePair& qp, Psn psn, port::Time at) {
+    auto& r = qp.requester;
+    if (const auto before = psn + Psn::mask; !before.is_before(r.oldest_psn)) {
+        // An answer acknowledges everything sent before its request (IBA 9.7.5.1.2).
+        for (auto n = r.messages.begin(); n != r.messages.end() && !r.messages[n].awaits_data; ++n)
+            if (r.messages[n].packets != 0 && !before.is_before(r.messages[n].last()))
+                r.oldest_psn = r.messages[n].next();
+        retire(qp, at);
+    }
+    if (!qp.can_send() || r.messages.is_empty())
+        return false;
+    const auto& front = r.messages.front();
+    if (!front.awaits_data)
+        return false;
+    const auto expected = front.first + front.answered;
+    if (psn == expected)
+        return true;
+    if (psn.is_after(expected))
+        ask_again(qp, at);
+    return false;
+}
+
+/// An implied NAK: the oldest answer is missing. Asked for once; what else is under way behind the gap says nothing new.
+void Requester::ask_again(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    if (r.asked_again)
+        return;
+    ++path_.count(qp).implied_nak_seq_err;
+    const auto& front = r.messages.front();
+    retry(qp, front.first + front.answered, "implied", at);
+    r.asked_again = true;
+}
+
+/// Makes `response` hold the WQE of the oldest message: its local segments say where the answer goes.
+bool Requester::load_response(QueuePair& qp, port::Time& at) {
+    auto& r = qp.requester;
+    if (r.has_response && r.response_loaded == r.messages.begin())
+        return true;
+    if (!r.response)
+        r.response = std::make_unique<queue::WorkRequest>();
+    const auto& front = r.messages.front();
+    at = queue::read_wqe(path_.dma, qp, front.wqe_index, path_.config.max_wqe_size_sq, *r.response, at);
+    if (r.response->fault != queue::WqeFault::none || r.response->length != front.length) {
+        fail_front(qp, {CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(r.response->fault))}, at);
+        return false;
+    }
+    r.has_response = true;
+    r.response_loaded = r.messages.begin();
+    return true;
+}
+
+void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at) {
+    if (!answers_front(qp, packet.psn, at))
+        return;
+    auto& r = qp.requester;
+    const auto mtu = qp.attributes.mtu_bytes();
+    const auto offset = r.messages.front().answered * mtu;
+    const auto& traits = packet.traits();
+    const auto length = r.messages.front().length;
+    const bool is_last = r.messages.front().answered + 1 == r.messages.front().packets;
+    if (r.messages.front().opcode != abi::prm::WqeOpcode::rdma_read || packet.payload.size() != packet_length(length, offset, mtu) ||
+        traits.is_last != is_last) {
+        ++path_.count(qp).req_bad_response;
+        return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor::response}, at);
+    }
+    if (!load_response(qp, at))
+        return;
+    const auto written = scatter(path_, qp, *r.response, offset, packet.payload.pieces(), at);
+    if (!written) {
+        ++path_.count(qp).req_local_protection;
+        return fail_front(qp, written.error(), at);
+    }
+    path_.counters.payload_received += packet.payload.size();
+    auto& front = r.messages.front();
+    ++front.answered;
+    r.oldest_psn = front.first + front.answered;
+    progress(qp, at);
+    if (is_last)
+        retire(qp, *written);
+}
+
+void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    if (!answers_front(qp, packet.psn, at))
+        return;
+    auto& r = qp.requester;
+    if (r.messages.front().opcode == abi::prm::WqeOpcode::rdma_read) {
+        ++path_.count(qp).req_bad_response;
+        return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor::response}, at);
+    }
+    if (!load_response(qp, at))
+        return;
+    std::array<std::byte, 8> value;
+    if (host_order_)
+        abi::store<std::uint64_t, abi::Endian::little>(value.data(), packet.atomic_original);
+    else
+        abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.atomic_original);
+    const std::array pieces{std::span<const std::byte>(value)};
+    const auto written = scatter(path_, qp, *r.response, 0, pieces, at);
+    if (!written) {
+        ++path_.count(qp).req_local_protection;
+        return fail_front(qp, written.error(), at);
+    }
+    auto& front = r.messages.front();
+    front.answered = 1;
+    r.oldest_psn = front.next();
+    progress(qp, at);
+    retire(qp, *written);
+}
+
+/// Completes every message at the front that is done, and fails the first one that cannot be.
+void Requester::retire(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    while (!r.messages.is_empty()) {
+        const auto& front = r.messages.front();
+        const bool is_error = front.error != 0;
+        if (is_error)
+            return fail_front(qp, {static_cast<CqeSyndrome>(front.error), front.vendor_error}, at);
+        const bool was_sent = r.messages.begin() != r.message || r.offset != 0;
+        const bool is_done = front.packets == 0 ? was_sent
+                             : front.awaits_data ? front.answered == front.packets
+                                                 : !r.oldest_psn.is_before(front.next());
+        if (!is_done)
+            return;
+        complete_front(qp, at);
+        if (!qp.can_send())
+            return;
+    }
+}
+
+void Requester::complete_front(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    const auto message = r.messages.front();
+    if (r.message == r.messages.begin()) {
+        // Acknowledged before it was sent again to the end: go on with the next one.
+        ++r.message;
+        r.offset = 0;
+    }
+    r.messages.pop();
+    r.completed = static_cast<std::uint16_t>(r.completed + message.wqebbs);
+    if (message.awaits_data) {
+        --r.reads_outstanding;
+        path_.scheduler.add(qp); // a fence or the limit of outstanding READs may have held the next one back
+    }
+    ++path_.counters.messages_completed;
+    if (message.signalled && !failure_.complete_send(qp, message, CqeSyndrome{}, 0, at))
+        failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+}
+
+/// The oldest message fails: its error completion, then the error state.
+void Requester::fail_front(QueuePair& qp, const LocalError& error, port::Time at) {
+    auto& r = qp.requester;
+    const auto message = r.messages.front();
+    r.messages.pop();
+    r.completed = static_cast<std::uint16_t>(r.completed + message.wqebbs);
+    failure_.complete_send(qp, message, error.syndrome, error.vendor, at);
+    failure_.enter_error(qp, at);
+}
+
+} // namespace model::hca::requester

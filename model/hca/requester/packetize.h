@@ -1,0 +1,51 @@
+// Cuts a work request into packets (IBA 9.7.3, 11.2): which operation code each packet carries, and where its payload lies.
+// Receives a loaded work request and a position; fills one packet. Translates keys through the TPT, moves no bytes itself:
+// the payload is lent from the application's memory wherever that is plain memory.
+#pragma once
+
+#include "model/hca/data_path.h"
+#include "model/hca/queue/queue_pair.h"
+
+#include <expected>
+
+namespace model::hca::requester {
+
+/// Why a message cannot go on: the CQE syndrome and ours.
+struct LocalError {
+    completion::CqeSyndrome syndrome{};
+    std::uint8_t vendor = 0;
+};
+
+/// Vendor syndromes of error CQEs: which of our rules was broken. The low nibble is a tpt::Violation where it says so.
+namespace vendor {
+inline constexpr std::uint8_t wqe = 0x10;         ///< + queue::WqeFault
+inline constexpr std::uint8_t translation = 0x20; ///< + tpt::Violation: local key
+inline constexpr std::uint8_t bus = 0x30;         ///< + port::DmaStatus: the bus refused the data
+inline constexpr std::uint8_t length = 0x40;
+inline constexpr std::uint8_t nak = 0x50;         ///< + NAK code
+inline constexpr std::uint8_t response = 0x60;    ///< a response that does not fit the request
+inline constexpr std::uint8_t retry = 0x70;
+} // namespace vendor
+
+/// Bytes that packet number `offset / mtu` of a message carries.
+inline std::uint32_t packet_length(std::uint32_t length, std::uint32_t offset, std::uint32_t mtu) {
+    return length - offset < mtu ? length - offset : mtu;
+}
+/// Packets (sequence numbers) of a message: one for an empty one (IBA 9.7.2).
+inline std::uint32_t packet_count(std::uint32_t length, std::uint32_t mtu) {
+    return length == 0 ? 1 : (length - 1) / mtu + 1;
+}
+
+/// Sets the scatter/gather position to byte `offset` of the loaded request.
+void seek(queue::Requester& requester, std::uint32_t offset);
+
+/// Fills the headers and payload of the packet at the requester's position. Returns when its payload is there.
+std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair& qp, const queue::Outstanding& message,
+                                                port::Packet& packet, port::Time at);
+
+/// Writes `bytes` of an answer into the request's local segments from byte `offset` on; returns when they are written.
+std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp, const queue::WorkRequest& request,
+                                              std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
+                                              port::Time at);
+
+} // namespace model::hca::requester

@@ -1,0 +1,57 @@
+// The requester of the RC transport (IBA 9.7.3 to 9.7.7): sends a queue pair's messages, takes in acknowledgements and
+// responses, completes work requests in order. Receives turns from the scheduler and packets from the port; gives packets
+// and completions. What goes wrong on the way is in retry.
+#pragma once
+
+#include "model/hca/data_path.h"
+#include "model/hca/queue/failure.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/requester/packetize.h"
+
+namespace model::hca::requester {
+
+class Requester {
+public:
+    Requester(DataPath& path, queue::Failure& failure) : path_(path), failure_(failure) {}
+
+    /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
+    bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    /// An acknowledge, negative acknowledge, READ response or atomic acknowledge arrived.
+    void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// The queue pair's deadline has passed: the RNR pause is over, or no answer came.
+    void expire(queue::QueuePair& qp, port::Time at);
+    /// The sending side starts: RTR to RTS.
+    void start(queue::QueuePair& qp);
+    void set_host_order(bool host_order) { host_order_ = host_order; }
+
+private:
+    enum class Load : std::uint8_t { ready, nothing, waits };
+    // Sending
+    Load load(queue::QueuePair& qp, port::Time& at);
+    Load admit(queue::QueuePair& qp, port::Time at);
+    void send(queue::QueuePair& qp, port::Time at);
+    void stop(queue::QueuePair& qp, const LocalError& error, port::Time at);
+    // Answers
+    void acknowledge(queue::QueuePair& qp, abi::Psn psn, port::Time at);
+    void negative(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void read_response(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    void atomic_response(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    bool answers_front(queue::QueuePair& qp, abi::Psn psn, port::Time at);
+    void ask_again(queue::QueuePair& qp, port::Time at);
+    bool load_response(queue::QueuePair& qp, port::Time& at);
+    void retire(queue::QueuePair& qp, port::Time at);
+    void complete_front(queue::QueuePair& qp, port::Time at);
+    void fail_front(queue::QueuePair& qp, const LocalError& error, port::Time at);
+    // retry.cpp
+    void progress(queue::QueuePair& qp, port::Time at);
+    void watch(queue::QueuePair& qp, port::Time at);
+    void go_back(queue::QueuePair& qp, abi::Psn psn, port::Time at);
+    void retry(queue::QueuePair& qp, abi::Psn psn, std::string_view reason, port::Time at);
+    void wait_for_receiver(queue::QueuePair& qp, abi::Psn psn, std::uint8_t timer, port::Time at);
+
+    DataPath& path_;
+    queue::Failure& failure_;
+    bool host_order_ = false;
+};
+
+} // namespace model::hca::requester

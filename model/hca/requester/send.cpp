@@ -1,0 +1,178 @@
+// Sending: from the doorbell's counter to packets on the wire.
+#include "model/hca/queue/wqe_reader.h"
+#include "model/hca/requester/requester.h"
+
+#include <algorithm>
+
+namespace model::hca::requester {
+
+using abi::prm::WqeOpcode;
+using completion::CqeSyndrome;
+using queue::Outstanding;
+using queue::QueuePair;
+using queue::WqeFault;
+
+namespace {
+
+/// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration.
+bool is_too_long(const queue::WorkRequest& request, const HcaConfig& config) {
+    return request.length > 1ull << config.log_max_message;
+}
+bool awaits_data(WqeOpcode opcode) {
+    return opcode == WqeOpcode::rdma_read || opcode == WqeOpcode::atomic_cs || opcode == WqeOpcode::atomic_fa;
+}
+
+LocalError error_of(WqeFault fault) {
+    const auto code = static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(fault));
+    return {fault == WqeFault::bad_segment ? CqeSyndrome::local_length_err : CqeSyndrome::local_qp_op_err, code};
+}
+
+} // namespace
+
+void Requester::start(QueuePair& qp) {
+    auto& r = qp.requester;
+    r.next_psn = r.oldest_psn = qp.attributes.next_send_psn;
+    r.retries_left = qp.attributes.retry_count;
+    r.rnr_retries_left = qp.attributes.rnr_retry;
+}
+
+bool Requester::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
+    auto& r = qp.requester;
+    for (; packets != 0; --packets) {
+        if (!qp.can_send() || r.is_stopped || r.waits_rnr)
+            return false;
+        auto ready = std::max(at, r.doorbell_at);
+        if (load(qp, ready) != Load::ready)
+            return false;
+        if (!path_.wire.can_send(at))
+            return true;
+        send(qp, ready);
+    }
+    return true;
+}
+
+/// Makes `request` hold the message at the sending position.
+Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
+    auto& r = qp.requester;
+    while (true) {
+        const bool is_new = r.message == r.messages.end();
+        if (is_new && r.fetched == r.producer)
+            return Load::nothing;
+        if (!is_new && r.messages[r.message].packets == 0) {
+            ++r.message; // a NOP among the messages that are sent again
+            continue;
+        }
+        if (!r.has_request || r.loaded != r.message) {
+            const auto index = is_new ? r.fetched : r.messages[r.message].wqe_index;
+            at = queue::read_wqe(path_.dma, qp, index, path_.config.max_wqe_size_sq, *r.request, at) + path_.cost(path_.config.wqe_latency);
+            ++path_.counters.wqes_fetched;
+            path_.events.emit(at, traces::WqeFetched{qp.number.value, index, static_cast<std::uint8_t>(r.request->opcode),
+                                            r.request->segments_16, r.request->length});
+            r.has_request = true;
+            r.loaded = r.message;
+            r.request_ready = at;
+            seek(r, r.offset);
+        }
+        at = std::max(at, r.request_ready);
+        if (!is_new) {
+            // Software must leave a WQE alone until it is complete; one that changed meanwhile cannot be sent again.
+            const auto& message = r.messages[r.message];
+            if (r.request->fault != WqeFault::none || r.request->opcode != message.opcode || r.request->length != message.length) {
+                stop(qp, error_of(r.request->fault), at);
+                return Load::waits;
+            }
+            return Load::ready;
+        }
+        if (const auto result = admit(qp, at); result != Load::ready)
+            return result;
+        if (r.messages[r.message].packets != 0)
+            return Load::ready;
+        ++r.message; // NOP
+        retire(qp, at);
+        if (!qp.can_send())
+            return Load::waits;
+    }
+}
+
+/// Takes the fetched WQE in as the next message, unless it has to wait or is faulty.
+Requester::Load Requester::admit(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    const auto& request = *r.request;
+    const bool is_data = awaits_data(request.opcode);
+    if (request.fault == WqeFault::none) {
+        const auto limit = 1u << std::min(qp.attributes.log_reads_requester, path_.config.log_max_read_requester);
+        // PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue.
+        if ((is_data && r.reads_outstanding >= limit) || (request.fence != abi::prm::FenceMode::none && r.reads_outstanding != 0))
+            return Load::waits;
+    }
+    Outstanding message{.wqe_index = request.index,
+                        .wqebbs = request.wqebbs,
+                        .opcode = request.opcode,
+                        .signalled = request.completion >= abi::prm::CompletionEvent::always,
+                        .signalled_with_event = request.completion == abi::prm::CompletionEvent::always_with_event,
+                        .awaits_data = is_data,
+                        .length = request.length,
+                        .first = r.next_psn,
+                        .packets = request.opcode == WqeOpcode::nop ? 0 : packet_count(request.length, qp.attributes.mtu_bytes())};
+    if (request.opcode == WqeOpcode::atomic_cs || request.opcode == WqeOpcode::atomic_fa)
+        message.packets = 1;
+    // A WQE that claims more basic blocks than were posted ends where the posted ones end.
+    const auto posted = static_cast<std::uint16_t>(r.producer - r.fetched);
+    message.wqebbs = static_cast<std::uint8_t>(std::min<std::uint16_t>(message.wqebbs, posted));
+    const bool is_short_atomic = is_data && request.opcode != WqeOpcode::rdma_read && request.length != 8;
+    auto fault = request.fault;
+    if (fault == WqeFault::none && request.wqebbs > posted)
+        fault = WqeFault::bad_size;
+    r.fetched = static_cast<std::uint16_t>(r.fetched + message.wqebbs);
+    if (fault != WqeFault::none || is_too_long(request, path_.config) || is_short_atomic) {
+        message.packets = 0;
+        r.messages.push(message);
+        stop(qp, fault != WqeFault::none ? error_of(fault) : LocalError{CqeSyndrome::local_length_err, vendor::length}, at);
+        return Load::waits;
+    }
+    r.next_psn += message.packets;
+    r.reads_outstanding += is_data;
+    r.messages.push(message);
+    return Load::ready;
+}
+
+void Requester::send(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    auto& message = r.messages[r.message];
+    auto& packet = path_.wire.next();
+    const auto ready = packetize(path_, qp, message, packet, path_.enter_pipe(at));
+    if (!ready)
+        return stop(qp, ready.error(), at);
+    const auto payload = packet.payload.size();
+    ++path_.counters.packets_sent;
+    path_.counters.payload_sent += payload;
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(*ready, traces::PacketSent{packet.destination.value, packet.psn.value,
+                                            abi::wire::code(packet.service, packet.operation), payload});
+    const auto gone = path_.wire.send(*ready);
+    r.offset = message.awaits_data ? message.length : r.offset + payload;
+    if (r.offset >= message.length) {
+        ++r.message;
+        r.offset = 0;
+    }
+    watch(qp, gone);
+}
+
+/// A local error: it is reported when every earlier message is complete, and nothing more is sent.
+void Requester::stop(QueuePair& qp, const LocalError& error, port::Time at) {
+    auto& r = qp.requester;
+    auto& message = r.messages[r.message];
+    message.error = static_cast<std::uint8_t>(error.syndrome);
+    message.vendor_error = error.vendor;
+    r.is_stopped = true;
+    auto& count = path_.count(qp);
+    if (error.syndrome == CqeSyndrome::local_prot_err)
+        ++count.req_local_protection;
+    else if (error.syndrome == CqeSyndrome::local_length_err)
+        ++count.req_local_length_error;
+    else
+        ++count.local_operation_error;
+    retire(qp, at);
+}
+
+} // namespace model::hca::requester

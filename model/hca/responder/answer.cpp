@@ -1,0 +1,181 @@
+// Answers on their way out: coalesced ACKs, NAKs, READ responses, atomic results, in the order of their requests.
+#include "model/hca/responder/responder.h"
+
+#include <algorithm>
+
+namespace model::hca::responder {
+
+using abi::wire::NakCode;
+using abi::wire::Operation;
+using queue::QueuePair;
+using queue::Response;
+
+/// An ACK for everything so far. It waits for the end of the batch, so that one ACK answers many requests.
+void Responder::owe_ack(QueuePair& qp, port::Time at) {
+    auto& r = qp.responder;
+    if (r.responses.is_empty()) {
+        r.ack_pending = true;
+        r.ack_earliest = at;
+        if (!r.in_ack_list) {
+            r.in_ack_list = true;
+            owing_.push_back(&qp);
+        }
+        return;
+    }
+    auto& last = r.responses.back();
+    if (last.kind == Response::Kind::acknowledge) {
+        last.psn = r.expected + abi::Psn::mask;
+        last.msn = r.msn;
+        return;
+    }
+    respond(qp, {.kind = Response::Kind::acknowledge, .syndrome = abi::wire::ack_syndrome(), .psn = r.expected + abi::Psn::mask, .msn = r.msn}, at);
+}
+
+/// Queues an answer. It implies an ACK for what came before, so a held-back one is dropped.
+void Responder::respond(QueuePair& qp, Response response, port::Time at) {
+    qp.responder.ack_pending = false;
+    response.earliest = at;
+    qp.responder.responses.push(response);
+    path_.scheduler.add(qp);
+}
+
+/// A NAK or RNR NAK for the packet that was expected.
+void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, port::Time at) {
+    const auto& r = qp.responder;
+    ++path_.counters.naks_sent;
+    path_.events.emit(at, traces::Naked{qp.number.value, r.expected.value, syndrome});
+    respond(qp, {.kind = Response::Kind::negative, .syndrome = syndrome, .psn = r.expected, .msn = r.msn}, at);
+}
+
+/// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond), with the event that says why.
+Responder::Outcome Responder::refuse_and_fail(QueuePair& qp, NakCode code, port::Time at) {
+    auto& count = path_.count(qp);
+    refuse(qp, abi::wire::nak_syndrome(code), at);
+    if (code == NakCode::remote_access_error) {
+        ++count.resp_remote_access_errors;
+        failure_.enter_error(qp, abi::prm::EventType::wq_access_error, at);
+    } else if (code == NakCode::invalid_request) {
+        ++count.resp_remote_invalid_request;
+        failure_.enter_error(qp, abi::prm::EventType::wq_invalid_request, at);
+    } else {
+        ++count.resp_local_qp_error;
+        failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+    }
+    return Outcome::refused;
+}
+
+std::uint32_t Responder::reads_pending(const QueuePair& qp) const {
+    const auto& responses = qp.responder.responses;
+    std::uint32_t pending = 0;
+    for (auto n = responses.begin(); n != responses.end(); ++n)
+        pending += responses[n].kind == Response::Kind::read || responses[n].kind == Response::Kind::atomic;
+    return pending;
+}
+
+void Responder::received_all(port::Time at) {
+    for (auto* qp : owing_) {
+        auto& r = qp->responder;
+        r.in_ack_list = false;
+        if (!r.ack_pending)
+            continue;
+        r.ack_pending = false;
+        const Response ack{.kind = Response::Kind::acknowledge, .syndrome = abi::wire::ack_syndrome(), .psn = r.expected + abi::Psn::mask, .msn = r.msn};
+        if (r.responses.is_empty() && path_.wire.can_send(at))
+            send_simple(*qp, ack, std::max(r.ack_earliest, at));
+        else
+            respond(*qp, ack, at);
+    }
+    owing_.clear();
+}
+
+bool Responder::answer(QueuePair& qp, std::uint32_t packets, port::Time at) {
+    auto& responses = qp.responder.responses;
+    for (; packets != 0 && !responses.is_empty(); --packets) {
+        if (!path_.wire.can_send(at))
+            return true;
+        auto& response = responses.front();
+        const auto start = std::max(at, response.earliest);
+        bool is_done = true;
+        if (response.kind == Response::Kind::read)
+            is_done = send_read(qp, response, start);
+        else
+            send_simple(qp, response, start);
+        if (is_done)
+            responses.pop();
+    }
+    return !responses.is_empty();
+}
+
+/// An answer of one packet without payload.
+void Responder::send_simple(QueuePair& qp, const Response& response, port::Time at) {
+    auto& packet = path_.wire.next();
+    packet.path = qp.path;
+    packet.pkey = qp.pkey;
+    packet.destination = qp.attributes.remote_qpn;
+    packet.psn = response.psn;
+    packet.aeth = {.syndrome = response.syndrome, .msn = response.msn};
+    packet.atomic_original = response.original;
+    packet.operation = response.kind == Response::Kind::atomic ? Operation::atomic_acknowledge : Operation::acknowledge;
+    ++path_.counters.packets_sent;
+    path_.counters.acks_sent += response.kind != Response::Kind::negative;
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), 0});
+    path_.wire.send(path_.enter_pipe(at));
+}
+
+/// The next packet of a READ response. True when it was the last one. Memory that has gone meanwhile ends it with a NAK.
+bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
+    auto& packet = path_.wire.next();
+    const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
+    const bool is_last = length == response.remaining;
+    at = path_.enter_pipe(at);
+    auto ready = at;
+    std::uint32_t have = 0;
+    bool is_readable = true;
+    while (have != length && is_readable) {
+        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.attributes.pd, .qpn = qp.number.value}, at);
+        is_readable = sources.has_value();
+        if (!is_readable)
+            break;
+        for (const auto& source : sources->all()) {
+            const auto loan = path_.dma.lend(source.address, source.length, sources->ready, port::Purpose::payload);
+            auto result = loan.result;
+            if (loan.data != nullptr)
+                packet.payload.lend({loan.data, source.length});
+            else if (result.is_ok())
+                result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready, port::Purpose::payload);
+            is_readable = is_readable && result.is_ok();
+            ready = std::max(ready, result.done);
+            have += static_cast<std::uint32_t>(source.length);
+        }
+    }
+    if (!is_readable) {
+        const Response nak{.kind = Response::Kind::negative, .syndrome = abi::wire::nak_syndrome(NakCode::remote_operational_error), .psn = response.psn, .msn = response.msn};
+        ++path_.counters.naks_sent;
+        path_.events.emit(at, traces::Naked{qp.number.value, nak.psn.value, nak.syndrome});
+        packet.clear();
+        send_simple(qp, nak, at);
+        ++path_.count(qp).resp_local_qp_error;
+        failure_.enter_error(qp, abi::prm::EventType::wq_access_error, at);
+        return true;
+    }
+    packet.path = qp.path;
+    packet.pkey = qp.pkey;
+    packet.destination = qp.attributes.remote_qpn;
+    packet.psn = response.psn;
+    packet.aeth = {.syndrome = response.syndrome, .msn = response.msn};
+    packet.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)
+                                         : (is_last ? Operation::read_response_last : Operation::read_response_middle);
+    ++path_.counters.packets_sent;
+    path_.counters.payload_sent += length;
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(ready, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), length});
+    path_.wire.send(ready);
+    response.is_first = false;
+    response.psn += 1;
+    response.address += length;
+    response.remaining -= length;
+    return is_last;
+}
+
+} // namespace model::hca::responder

@@ -1,0 +1,130 @@
+// WRITE, READ and atomics: what the peer does to this host's memory (IBA 9.7.4.1.4 to .7, 9.4.3 to 9.4.5).
+#include "model/hca/requester/packetize.h"
+#include "model/hca/responder/responder.h"
+
+#include <algorithm>
+#include <array>
+
+namespace model::hca::responder {
+
+using abi::wire::NakCode;
+using abi::wire::Operation;
+using queue::QueuePair;
+using Message = queue::Responder::Message;
+
+namespace {
+constexpr std::uint32_t max_message = 1u << 31;
+}
+
+bool Responder::may_access(QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, port::Time at) {
+    // An empty access names no memory, and its key is not looked at (IBA 9.7.4.1.5).
+    return length == 0 || path_.translator.check({.key = key, .address = address, .length = length, .access = access, .pd = qp.attributes.pd, .qpn = qp.number.value}, at).has_value();
+}
+
+Responder::Outcome Responder::begin_write(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    auto& r = qp.responder;
+    ++path_.count(qp).rx_write_requests;
+    if (!qp.attributes.remote_write || packet.reth.length > max_message)
+        return refuse_and_fail(qp, NakCode::invalid_request, at);
+    if (!may_access(qp, packet.reth.rkey, packet.reth.address, packet.reth.length, tpt::Access::remote_write, at))
+        return refuse_and_fail(qp, NakCode::remote_access_error, at);
+    r.write_address = packet.reth.address;
+    r.write_key = packet.reth.rkey;
+    r.write_remaining = packet.reth.length;
+    r.received = 0;
+    return Outcome::done;
+}
+
+Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::Time& at) {
+    auto& r = qp.responder;
+    const auto& traits = packet.traits();
+    if (traits.is_first && begin_write(qp, packet, at) == Outcome::refused)
+        return Outcome::refused;
+    const auto length = packet.payload.size();
+    // The packets bring exactly what the RETH announced (IBA 9.7.4.1.6).
+    if (length > r.write_remaining || traits.is_last != (length == r.write_remaining))
+        return refuse_and_fail(qp, NakCode::invalid_request, at);
+    if (traits.has_immediate && take_receive(qp, at) == Outcome::refused)
+        return Outcome::refused;
+    r.message = Message::write;
+    path_.wire.settle();
+    for (auto bytes : packet.payload.pieces()) {
+        while (!bytes.empty()) {
+            const auto targets = path_.translator.translate({.key = r.write_key,
+                                                             .address = r.write_address,
+                                                             .length = bytes.size(),
+                                                             .access = tpt::Access::remote_write,
+                                                             .pd = qp.attributes.pd,
+                                                             .qpn = qp.number.value},
+                                                            at);
+            if (!targets)
+                return refuse_and_fail(qp, NakCode::remote_access_error, at);
+            for (const auto& target : targets->all()) {
+                const auto result = path_.dma.write(target.address, bytes.first(target.length), targets->ready, port::Purpose::payload);
+                if (!result.is_ok())
+                    return refuse_and_fail(qp, NakCode::remote_operational_error, at);
+                at = std::max(at, result.done);
+                bytes = bytes.subspan(target.length);
+            }
+            r.write_address += targets->covered;
+        }
+    }
+    r.write_remaining -= length;
+    r.received += length;
+    return Outcome::done;
+}
+
+Responder::Outcome Responder::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    auto& r = qp.responder;
+    ++path_.count(qp).rx_read_requests;
+    const auto& reth = packet.reth;
+    if (!qp.attributes.remote_read || reth.length > max_message || reads_pending(qp) >= 1u << qp.attributes.log_reads_responder)
+        return refuse_and_fail(qp, NakCode::invalid_request, at);
+    if (!may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at))
+        return refuse_and_fail(qp, NakCode::remote_access_error, at);
+    const auto packets = requester::packet_count(reth.length, qp.attributes.mtu_bytes());
+    remember(qp, {.first = packet.psn, .packets = packets, .address = reth.address, .rkey = reth.rkey, .length = reth.length});
+    r.expected += packets;
+    r.msn = (r.msn + 1) & abi::Psn::mask;
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
+    return Outcome::done;
+}
+
+Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    auto& r = qp.responder;
+    ++path_.count(qp).rx_atomic_requests;
+    const auto& request = packet.atomic;
+    if (!qp.attributes.remote_atomic || request.address % 8 != 0 || reads_pending(qp) >= 1u << qp.attributes.log_reads_responder)
+        return refuse_and_fail(qp, NakCode::invalid_request, at);
+    const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.attributes.pd, .qpn = qp.number.value}, at);
+    if (!target)
+        return refuse_and_fail(qp, NakCode::remote_access_error, at);
+    path_.wire.settle();
+    std::array<std::byte, 8> bytes;
+    const auto address = target->items[0].address;
+    auto result = path_.dma.read(address, bytes, target->ready, port::Purpose::payload);
+    const auto original = host_order_ ? abi::load<std::uint64_t, abi::Endian::little>(bytes.data()) : abi::load<std::uint64_t, abi::Endian::big>(bytes.data());
+    const bool is_swap = packet.operation == Operation::compare_swap;
+    const bool is_written = !is_swap || original == request.compare;
+    const auto value = is_swap ? request.swap_or_add : original + request.swap_or_add;
+    if (result.is_ok() && is_written) {
+        if (host_order_)
+            abi::store<std::uint64_t, abi::Endian::little>(bytes.data(), value);
+        else
+            abi::store<std::uint64_t, abi::Endian::big>(bytes.data(), value);
+        result = path_.dma.write(address, bytes, result.done, port::Purpose::payload);
+    }
+    if (!result.is_ok())
+        return refuse_and_fail(qp, NakCode::remote_operational_error, at);
+    remember(qp, {.first = packet.psn, .is_atomic = true, .original = original});
+    r.expected += 1;
+    r.msn = (r.msn + 1) & abi::Psn::mask;
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = original}, result.done);
+    return Outcome::done;
+}
+
+} // namespace model::hca::responder

@@ -1,0 +1,63 @@
+// Duplicates (IBA 9.7.5.1.4 and 9.7.5.2): SENDs and WRITEs are acknowledged again, READs executed again, atomics answered
+// from memory of the result, never executed twice.
+#include "model/hca/requester/packetize.h"
+#include "model/hca/responder/responder.h"
+
+namespace model::hca::responder {
+
+using queue::QueuePair;
+using queue::Replay;
+using Kind = abi::wire::OperationTraits::Kind;
+
+void Responder::remember(QueuePair& qp, const Replay& replay) {
+    auto& r = qp.responder;
+    const auto depth = 1u << qp.attributes.log_reads_responder;
+    r.replay[r.replay_next] = replay;
+    r.replay_next = (r.replay_next + 1) & (depth - 1);
+    r.replay_count += r.replay_count < depth;
+}
+
+const Replay* Responder::find_replay(const QueuePair& qp, abi::Psn psn) const {
+    const auto& r = qp.responder;
+    const auto depth = 1u << qp.attributes.log_reads_responder;
+    for (std::uint32_t back = 1; back <= r.replay_count; ++back) {
+        const auto& replay = r.replay[(r.replay_next - back) & (depth - 1)];
+        if (!psn.is_before(replay.first) && psn.is_before(replay.first + replay.packets))
+            return &replay;
+    }
+    return nullptr;
+}
+
+void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    auto& r = qp.responder;
+    ++path_.counters.duplicates;
+    ++path_.count(qp).duplicate_request;
+    path_.events.emit(at, traces::Duplicate{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    const auto kind = packet.traits().kind;
+    if (kind == Kind::send || kind == Kind::write) {
+        if (packet.ack_request)
+            owe_ack(qp, at);
+        return;
+    }
+    const auto* replay = find_replay(qp, packet.psn);
+    if (replay == nullptr || replay->is_atomic != (kind == Kind::atomic))
+        return; // too old: the requester cannot be waiting for it
+    // The requester went back: it will ask again for everything behind this packet, too.
+    while (!r.responses.is_empty() && !r.responses.back().psn.is_before(packet.psn))
+        r.responses.pop_back();
+    if (kind == Kind::atomic) {
+        respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original}, at);
+        return;
+    }
+    // What is asked for again must be the rest of what was asked for before.
+    const auto skipped = std::uint64_t{static_cast<std::uint32_t>(packet.psn - replay->first)} * qp.attributes.mtu_bytes();
+    const auto& reth = packet.reth;
+    const bool is_rest = reth.rkey == replay->rkey && reth.address == replay->address + skipped && reth.length == replay->length - skipped;
+    if (!is_rest || !may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at)) {
+        refuse_and_fail(qp, is_rest ? abi::wire::NakCode::remote_access_error : abi::wire::NakCode::invalid_request, at);
+        return;
+    }
+    respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
+}
+
+} // namespace model::hca::responder

@@ -1,0 +1,130 @@
+#include "model/hca/responder/responder.h"
+
+#include <algorithm>
+
+namespace model::hca::responder {
+
+using abi::wire::NakCode;
+using queue::QueuePair;
+using Kind = abi::wire::OperationTraits::Kind;
+using Message = queue::Responder::Message;
+
+void Responder::start(QueuePair& qp) {
+    qp.responder.expected = qp.attributes.next_receive_psn;
+    qp.responder.msn = 0;
+}
+
+void Responder::forget(QueuePair& qp) {
+    if (qp.responder.in_ack_list)
+        std::erase(owing_, &qp);
+    qp.responder.in_ack_list = false;
+}
+
+void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
+    auto& r = qp.responder;
+    if (!qp.can_receive())
+        return;
+    at += path_.cost(path_.config.responder_latency);
+    if (!r.saw_packet) {
+        r.saw_packet = true;
+        // PRM "Communication established": traffic came before software knew the connection is up.
+        if (qp.state == queue::QpState::rtr)
+            path_.event_queues.broadcast(abi::prm::EventType::communication_established, 0, qp.number.value, at, [&](auto eqe) {
+                abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(qp.number.value);
+            });
+    }
+    const auto ahead = packet.psn - r.expected;
+    if (ahead == 0) [[likely]] {
+        r.nak_is_out = false;
+        return execute(qp, packet, at);
+    }
+    if (ahead < 0)
+        return duplicate(qp, packet, at);
+    ++path_.count(qp).out_of_sequence;
+    if (!r.nak_is_out) {
+        // One NAK for a gap; the rest of what is under way stays unanswered (IBA 9.7.5.2.8).
+        r.nak_is_out = true;
+        refuse(qp, abi::wire::nak_syndrome(NakCode::psn_sequence_error), at);
+    }
+}
+
+/// First, middle and last packets of one message, of one kind, full up to the last one (IBA 9.7.4.1.2 and .3).
+bool Responder::is_in_order(const QueuePair& qp, const port::Packet& packet) const {
+    const auto& traits = packet.traits();
+    const auto message = qp.responder.message;
+    if ((message == Message::none) != traits.is_first)
+        return false;
+    if (message == Message::send && traits.kind != Kind::send)
+        return false;
+    if (message == Message::write && traits.kind != Kind::write)
+        return false;
+    const auto length = packet.payload.size();
+    const auto mtu = qp.attributes.mtu_bytes();
+    if (!traits.has_payload)
+        return length == 0;
+    if (!traits.is_last)
+        return length == mtu;
+    return length <= mtu && (traits.is_first || length != 0);
+}
+
+void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
+    const auto& traits = packet.traits();
+    if (!is_in_order(qp, packet)) {
+        refuse_and_fail(qp, NakCode::invalid_request, at);
+        return;
+    }
+    switch (traits.kind) {
+    case Kind::send:
+        if (send(qp, packet, at) == Outcome::done)
+            finish_packet(qp, packet, 1, at);
+        return;
+    case Kind::write:
+        if (write(qp, packet, at) == Outcome::done)
+            finish_packet(qp, packet, 1, at);
+        return;
+    case Kind::read_request: read(qp, packet, at); return;
+    case Kind::atomic: atomic(qp, packet, at); return;
+    default: return; // not a request: the port sends those to the requester
+    }
+}
+
+/// A SEND or WRITE packet was carried out: on to the next sequence number, and the answer it asks for.
+void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, std::uint32_t sequence_numbers, port::Time at) {
+    auto& r = qp.responder;
+    const auto& traits = packet.traits();
+    path_.counters.payload_received += packet.payload.size();
+    r.expected += sequence_numbers;
+    if (traits.is_last) {
+        r.msn = (r.msn + 1) & abi::Psn::mask;
+        r.message = Message::none;
+    }
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    if (packet.ack_request)
+        owe_ack(qp, at);
+    if (traits.is_last && r.has_receive)
+        complete_receive(qp, packet, r.received, at);
+}
+
+void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std::uint32_t bytes, port::Time at) {
+    auto& r = qp.responder;
+    const auto& traits = packet.traits();
+    r.has_receive = false;
+    using completion::CqeOpcode;
+    const auto opcode = traits.kind == Kind::write ? CqeOpcode::resp_wr_imm
+                        : traits.has_immediate     ? CqeOpcode::resp_send_imm
+                                                   : CqeOpcode::resp_send;
+    const bool is_written = path_.cqe_writer.write(*qp.receive_cq,
+                                                   {.opcode = opcode,
+                                                    .qpn = qp.number,
+                                                    .user_index = queue::cqe_user_index(qp),
+                                                    .wqe_counter = r.receive_index,
+                                                    .byte_count = bytes,
+                                                    .immediate = traits.has_immediate ? packet.immediate : 0,
+                                                    .solicited = packet.solicited},
+                                                   at);
+    if (!is_written)
+        failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+}
+
+} // namespace model::hca::responder

@@ -1,0 +1,84 @@
+// The responder of the RC transport (IBA 9.7.3 to 9.7.5): takes request packets in order, refuses what breaks a rule with the
+// right NAK, answers again what it has seen before. Receives packets from the port and turns from the scheduler; gives
+// writes to memory, receive completions and answers. The parts: responder (order), receive (SEND), remote_memory (WRITE,
+// READ, atomics), answer (ACKs and responses), replay (duplicates).
+#pragma once
+
+#include "abi/wire/infiniband.h"
+#include "model/hca/data_path.h"
+#include "model/hca/queue/failure.h"
+#include "model/hca/queue/queue_pair.h"
+
+#include <optional>
+#include <vector>
+
+namespace model::hca::responder {
+
+/// Our vendor syndromes of responder error CQEs: which rule was broken.
+namespace vendor {
+inline constexpr std::uint8_t too_long = 0x80;    ///< the message does not fit into the receive WQE
+inline constexpr std::uint8_t translation = 0x90; ///< + tpt::Violation: a key of the receive WQE
+inline constexpr std::uint8_t bus = 0xa0;         ///< + port::DmaStatus
+inline constexpr std::uint8_t wqe = 0xb0;         ///< the receive WQE could not be read
+} // namespace vendor
+
+class Responder {
+public:
+    Responder(DataPath& path, queue::Failure& failure) : path_(path), failure_(failure) {}
+
+    /// One request packet.
+    void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// The batch is over: acknowledgements that were held back to be merged go out.
+    void received_all(port::Time at);
+    /// Sends up to `packets` answers. True when more can go at once.
+    bool answer(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    /// The receiving side starts: INIT to RTR.
+    void start(queue::QueuePair& qp);
+    /// The queue pair goes: nothing here may refer to it afterwards.
+    void forget(queue::QueuePair& qp);
+    void set_host_order(bool host_order) { host_order_ = host_order; }
+
+private:
+    enum class Outcome : std::uint8_t { done, refused };
+    /// Why a message cannot be placed: what the receive CQE and the NAK say.
+    struct PlacementError {
+        completion::CqeSyndrome syndrome{};
+        std::uint8_t vendor = 0;
+        abi::wire::NakCode nak{};
+    };
+
+    void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    bool is_in_order(const queue::QueuePair& qp, const port::Packet& packet) const;
+    void finish_packet(queue::QueuePair& qp, const port::Packet& packet, std::uint32_t sequence_numbers, port::Time at);
+    void complete_receive(queue::QueuePair& qp, const port::Packet& packet, std::uint32_t bytes, port::Time at);
+    // receive.cpp
+    Outcome take_receive(queue::QueuePair& qp, port::Time& at);
+    Outcome send(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
+    std::optional<PlacementError> place(queue::QueuePair& qp, const port::Payload& payload, port::Time& at);
+    void fail_receive(queue::QueuePair& qp, const PlacementError& error, port::Time at);
+    // remote_memory.cpp
+    Outcome write(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
+    Outcome begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    Outcome read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    Outcome atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, port::Time at);
+    // replay.cpp
+    void duplicate(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void remember(queue::QueuePair& qp, const queue::Replay& replay);
+    const queue::Replay* find_replay(const queue::QueuePair& qp, abi::Psn psn) const;
+    // answer.cpp
+    void owe_ack(queue::QueuePair& qp, port::Time at);
+    void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
+    void refuse(queue::QueuePair& qp, std::uint8_t syndrome, port::Time at);
+    Outcome refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
+    bool send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
+    std::uint32_t reads_pending(const queue::QueuePair& qp) const;
+
+    DataPath& path_;
+    queue::Failure& failure_;
+    std::vector<queue::QueuePair*> owing_; ///< queue pairs with ack_pending
+    bool host_order_ = false;
+};
+
+} // namespace model::hca::responder

@@ -1,0 +1,86 @@
+// Translation and protection: from a memory key and a virtual range to bus addresses, or to the first rule that is broken.
+// Receives key, range, access and protection domain; gives segments. Reads the table; moves no data.
+#pragma once
+
+#include "abi/types.h"
+#include "model/hca/config.h"
+#include "model/hca/counters.h"
+#include "model/hca/tpt/cache.h"
+#include "model/hca/tpt/mkey_table.h"
+#include "model/port/time.h"
+#include "traces/events.h"
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+namespace model::hca::tpt {
+
+/// What the caller is about to do; remote rights differ from local ones.
+enum class Access : std::uint8_t { local_read, local_write, remote_read, remote_write, remote_atomic };
+
+/// The rule that is broken, in the order in which the rules are checked (IBA 10.6.3; PRM "Memory key").
+enum class Violation : std::uint8_t {
+    no_such_key,      ///< no context with this index
+    key_is_free,      ///< the context exists but is not enabled
+    wrong_variant,    ///< low 8 bits of the key
+    wrong_pd,         ///< the key belongs to another protection domain
+    wrong_queue_pair, ///< the key is bound to another queue pair
+    no_right,         ///< the key does not grant this access
+    out_of_bounds,    ///< the range leaves the region
+    page_not_present, ///< no translation entry, or one without the present bit for this access
+};
+std::string_view to_string(Violation violation);
+
+/// One piece of bus address space.
+struct Segment {
+    abi::BusAddress address;
+    std::uint64_t length = 0;
+};
+
+/// The pieces of a range in ascending order, touching ones merged. A packet's payload needs two with 4 KiB pages.
+struct Segments {
+    static constexpr std::size_t capacity = 4;
+    std::array<Segment, capacity> items;
+    std::uint8_t count = 0;
+    std::uint64_t covered = 0;      ///< bytes of the range that `items` cover; the rest needs another call
+    port::Time ready{};             ///< when the translation is known
+    std::span<const Segment> all() const { return {items.data(), count}; }
+};
+
+struct Request {
+    abi::Key key;
+    std::uint64_t address = 0; ///< virtual
+    std::uint64_t length = 0;  ///< bytes; 0 checks the key and the rights only (IBA 10.6.3.2)
+    Access access{};
+    abi::Pd pd;
+    std::uint32_t qpn = 0xffffff;
+};
+
+class Translator {
+public:
+    Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters, const traces::Events& events);
+
+    /// Resolves a range, or names the first violation in the order of the enumeration. Every page of the range is
+    /// checked, also beyond what fits into the result.
+    std::expected<Segments, Violation> translate(const Request& request, port::Time at);
+    /// Checks without translating: the whole range of an RDMA request before its first byte moves.
+    std::expected<void, Violation> check(const Request& request, port::Time at);
+    /// A key was changed or destroyed: its entries leave the caches.
+    void forget(std::uint32_t index);
+
+private:
+    std::expected<const Mkey*, Violation> admit(const Request& request);
+    std::expected<Segments, Violation> walk(const Mkey& mkey, const Request& request, port::Time at);
+    void say(const Request& request, const std::expected<Segments, Violation>& result, port::Time at);
+
+    const MkeyTable& table_;
+    Counters& counters_;
+    const traces::Events& events_;
+    port::Time mkey_miss_, mtt_miss_;
+    Cache mkey_cache_, mtt_cache_;
+};
+
+} // namespace model::hca::tpt
