@@ -176,7 +176,7 @@ using OdpPerTransportServiceCap = Layout<"odp_per_transport_service_cap", 0x4,
 /// One scheme of page fault handling.
 using OdpSchemeCap = Layout<"odp_scheme_cap", 0x40,
     Bits<"sig",                 0x08, 31>,
-    Bits<"page_prefetch",       0x08, 27>,
+    Bits<"page_prefetch",       0x08, 26>,
     Sub <"rc_odp_caps",         0x10, OdpPerTransportServiceCap>,
     Sub <"uc_odp_caps",         0x14, OdpPerTransportServiceCap>,
     Sub <"ud_odp_caps",         0x18, OdpPerTransportServiceCap>,

@@ -156,7 +156,7 @@ using QueryNicVportContextOut = Layout<"query_nic_vport_context_out", 0x110,
     Sub <"nic_vport_context", 0x10, NicVportContext>>;
 /// Which fields MODIFY_NIC_VPORT_CONTEXT changes.
 using ModifyNicVportFieldSelect = Layout<"modify_nic_vport_field_select", 4,
-    Bits<"affiliation",         0x00, 12>,
+    Bits<"affiliation",         0x00, 13>,
     Bits<"disable_uc_local_lb", 0x00, 11>,
     Bits<"disable_mc_local_lb", 0x00, 10>,
     Bits<"node_guid",           0x00,  9>,
