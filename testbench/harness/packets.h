@@ -79,6 +79,7 @@ inline void fill_packet(model::port::Packet& p, ServiceOperation what, model::po
     } else {
         p.path.udp_source_port = u16();
         p.path.source_mac = random_bytes<6>(random);
+        p.path.source_mac[0] &= std::byte{0xfe}; // a station's own address is no group's
         p.path.destination_mac = random_bytes<6>(random);
     }
     if (!is_ib || grh) {
