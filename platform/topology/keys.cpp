@@ -1,0 +1,265 @@
+#include "platform/topology/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+
+namespace platform::topology {
+namespace {
+
+using model::port::Encapsulation;
+using model::port::Time;
+
+constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB, TiB = 1024 * GiB;
+constexpr double us = 1e6, ms = 1e9; // picoseconds
+
+constexpr std::array<std::int64_t, 5> mtus{256, 512, 1024, 2048, 4096};
+constexpr std::array<std::int64_t, 6> tlp_sizes{128, 256, 512, 1024, 2048, 4096};
+constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
+constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
+constexpr std::array<std::string_view, 3> encapsulations{"roce_v2", "roce_v2_ipv6", "infiniband"};
+
+/// A key whose member `access` gives; the kind follows from the member's type unless it is said.
+template <auto access> using Member = std::remove_cvref_t<decltype(access(std::declval<Config&>()))>;
+
+template <auto access> constexpr Kind kind_of_member() {
+    using M = Member<access>;
+    if constexpr (std::is_same_v<M, bool>)
+        return Kind::boolean;
+    else if constexpr (std::is_integral_v<M>)
+        return Kind::integer;
+    else if constexpr (std::is_floating_point_v<M>)
+        return Kind::number;
+    else if constexpr (std::is_same_v<M, Time>)
+        return Kind::time;
+    else
+        return Kind::text;
+}
+
+template <auto access> void set_member(Config& config, const Value& value) {
+    using M = Member<access>;
+    auto& member = access(config);
+    if constexpr (std::is_same_v<M, bool>)
+        member = std::get<bool>(value);
+    else if constexpr (std::is_integral_v<M>)
+        member = static_cast<M>(std::get<std::int64_t>(value));
+    else if constexpr (std::is_floating_point_v<M>)
+        member = std::get<double>(value);
+    else if constexpr (std::is_same_v<M, Time>)
+        member = Time{std::get<std::int64_t>(value)};
+    else if constexpr (std::is_same_v<M, Encapsulation>)
+        member = static_cast<Encapsulation>(std::ranges::find(encapsulations, std::get<std::string>(value)) - encapsulations.begin());
+    else
+        member = std::get<std::string>(value);
+}
+
+template <auto access> Value get_member(const Config& config) {
+    using M = Member<access>;
+    const auto& member = access(config);
+    if constexpr (std::is_same_v<M, bool>)
+        return member;
+    else if constexpr (std::is_integral_v<M>)
+        return static_cast<std::int64_t>(member);
+    else if constexpr (std::is_floating_point_v<M>)
+        return member;
+    else if constexpr (std::is_same_v<M, Time>)
+        return member.count();
+    else if constexpr (std::is_same_v<M, Encapsulation>)
+        return std::string(encapsulations.at(static_cast<std::size_t>(member)));
+    else
+        return member;
+}
+
+template <auto access> constexpr Key key(std::string_view path, Limits limits, std::string_view help) {
+    return {path, kind_of_member<access>(), limits, help, set_member<access>, get_member<access>};
+}
+template <auto access> constexpr Key size(std::string_view path, Limits limits, std::string_view help) {
+    return {path, Kind::size, limits, help, set_member<access>, get_member<access>};
+}
+
+constexpr Limits range(double minimum, double maximum) { return {.minimum = minimum, .maximum = maximum}; }
+constexpr Limits power_of_two(double minimum, double maximum) { return {minimum, maximum, true}; }
+constexpr Limits one_of(std::span<const std::int64_t> choices) { return {.choices = choices}; }
+constexpr Limits anything{};
+constexpr Limits probability = range(0, 1);
+constexpr Limits latency = range(0, 10 * ms);
+
+// The member behind a key, const or not.
+#define AT(member) [](auto& c) -> auto& { return c.member; }
+
+constexpr std::array table{
+    key<AT(timed)>("timed", anything, "the timing model; false: purely functional, nothing costs simulated time"),
+
+    key<AT(scenario.name)>("scenario.name", anything, "the workload to run, one of those `hcasim run --help` lists"),
+    key<AT(scenario.seed)>("scenario.seed", range(0, 9e15), "of whatever the workload chooses by chance"),
+    key<AT(scenario.payload)>("scenario.payload", anything, "the file to move; none: the program itself"),
+    size<AT(scenario.message_bytes)>("scenario.message", range(1, GiB), "bytes a work request moves"),
+    key<AT(scenario.mtu_bytes)>("scenario.mtu", one_of(mtus), "path MTU, bytes"),
+    key<AT(scenario.queue_depth)>("scenario.queue_depth", range(1, 8192), "messages under way on a queue pair"),
+    key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 4096), "queue pairs the payload is spread over"),
+
+    size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, TiB), "DRAM of host A; costs nothing until touched"),
+    size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, TiB), "DRAM of host B"),
+    size<AT(gpu.vram_bytes)>("gpu.vram", power_of_two(MiB, 256 * GiB), "VRAM of each GPU and size of its BAR"),
+
+    key<AT(hca.log_max_qp)>("hca.log_max_qp", range(4, 20), "log2 of the number of queue pairs"),
+    key<AT(hca.log_max_qp_size)>("hca.log_max_qp_size", range(4, 15), "log2 of the WQEBBs of a send queue"),
+    key<AT(hca.log_max_cq)>("hca.log_max_cq", range(4, 20), "log2 of the number of completion queues"),
+    key<AT(hca.log_max_cq_size)>("hca.log_max_cq_size", range(4, 22), "log2 of the entries of a completion queue"),
+    key<AT(hca.log_max_eq)>("hca.log_max_eq", range(2, 8), "log2 of the number of event queues"),
+    key<AT(hca.log_max_eq_size)>("hca.log_max_eq_size", range(4, 22), "log2 of the entries of an event queue"),
+    key<AT(hca.log_max_mkey)>("hca.log_max_mkey", range(4, 22), "log2 of the number of memory keys"),
+    key<AT(hca.log_max_pd)>("hca.log_max_pd", range(2, 20), "log2 of the number of protection domains"),
+    key<AT(hca.log_max_transport_domain)>("hca.log_max_transport_domain", range(2, 16), "log2 of the number of transport domains"),
+    key<AT(hca.log_max_message)>("hca.log_max_message", range(12, 31), "log2 of the bytes of a message"),
+    key<AT(hca.log_max_read_requester)>("hca.log_max_read_requester", range(0, 7), "log2 of READs and atomics a queue pair may have outstanding"),
+    key<AT(hca.log_max_read_responder)>("hca.log_max_read_responder", range(0, 7), "log2 of READs and atomics a queue pair answers at once"),
+    key<AT(hca.uar_pages)>("hca.uar_pages", range(32, 32768), "UAR pages, those of the initialization segment included"),
+    key<AT(hca.msix_vectors)>("hca.msix_vectors", range(2, 2048), "MSI-X vectors"),
+    key<AT(hca.mkey_cache_entries)>("hca.mkey_cache_entries", range(0, 1 << 22), "entries of the MKey cache; 0: every look-up misses"),
+    key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24), "entries of the MTT cache; 0: every look-up misses"),
+    key<AT(hca.cache_ways)>("hca.cache_ways", one_of(way_counts), "associativity of both"),
+    key<AT(hca.doorbell_latency)>("hca.doorbell_latency_ns", latency, "from the doorbell's arrival to the scheduler"),
+    key<AT(hca.wqe_latency)>("hca.wqe_latency_ns", latency, "decode and schedule, a message"),
+    key<AT(hca.packet_latency)>("hca.packet_latency_ns", latency, "pipeline occupancy, a packet, each direction"),
+    key<AT(hca.responder_latency)>("hca.responder_latency_ns", latency, "from a packet's arrival to its execution"),
+    key<AT(hca.cqe_latency)>("hca.cqe_latency_ns", latency, "making of a completion"),
+    key<AT(hca.mkey_miss)>("hca.mkey_miss_ns", latency, "a miss in the MKey cache"),
+    key<AT(hca.mtt_miss)>("hca.mtt_miss_ns", latency, "a miss in the MTT cache"),
+    key<AT(hca.command_latency)>("hca.command_latency_ns", latency, "execution of a command"),
+    key<AT(hca.internal_timer_khz)>("hca.internal_timer_khz", range(1, 4e6), "device_frequency_khz; completions carry this clock"),
+    key<AT(hca.packets_per_turn)>("hca.packets_per_turn", range(1, 4096), "packets a queue pair sends before the next one has its turn"),
+
+    key<AT(device_link.generation)>("pcie.device.generation", range(1, 6), "of the links between switch and devices"),
+    key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),
+    key<AT(device_link.mps_bytes)>("pcie.device.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
+    key<AT(device_link.mrrs_bytes)>("pcie.device.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
+    key<AT(device_link.latency)>("pcie.device.latency_ns", range(0, 100 * us), "one way"),
+    key<AT(upstream_link.generation)>("pcie.upstream.generation", range(1, 6), "of the link between root port and switch"),
+    key<AT(upstream_link.width)>("pcie.upstream.width", one_of(widths), "lanes"),
+    key<AT(upstream_link.mps_bytes)>("pcie.upstream.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
+    key<AT(upstream_link.mrrs_bytes)>("pcie.upstream.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
+    key<AT(upstream_link.latency)>("pcie.upstream.latency_ns", range(0, 100 * us), "one way"),
+
+    Key{"link.encapsulation", Kind::text, {.names = encapsulations}, "what packets are on the wire",
+        set_member<AT(link.encapsulation)>, get_member<AT(link.encapsulation)>},
+    key<AT(link.latency)>("link.latency_ns", latency, "propagation, one way"),
+    key<AT(link.rate_gbps)>("link.rate_gbps", range(0, 3200), "Gbit/s; 0: serialisation costs no time"),
+    key<AT(link.loss)>("link.loss", probability, "probability that a packet is lost"),
+    key<AT(link.duplicate)>("link.duplicate", probability, "probability that a packet arrives twice"),
+    key<AT(link.reorder)>("link.reorder", probability, "probability that a packet is held back and overtaken"),
+    key<AT(link.reorder_depth)>("link.reorder_depth", range(1, 1024), "a held packet lets 1 to so many later ones pass"),
+    key<AT(link.reorder_delay)>("link.reorder_delay_ns", latency, "and is held no longer than so"),
+    key<AT(link.corrupt)>("link.corrupt", probability, "probability that a bit of a packet flips"),
+    key<AT(link.seed)>("link.seed", range(0, 9e15), "of the four above"),
+    key<AT(link.exact_bytes)>("link.exact_bytes", anything, "every packet crosses as its frame, not only those somebody looks at"),
+};
+#undef AT
+
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+    std::vector<std::size_t> row(to.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        auto diagonal = row[0]++;
+        for (std::size_t j = 0; j < to.size(); ++j) {
+            const auto replaced = diagonal + (from[i] != to[j] ? 1 : 0);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+std::string print_limit(const Key& key, double limit) {
+    if (key.kind == Kind::number)
+        return print(key.kind, limit);
+    return print(key.kind, static_cast<std::int64_t>(limit));
+}
+
+} // namespace
+
+std::span<const Key> keys() { return table; }
+
+const Key* find_key(std::string_view path) {
+    const auto found = std::ranges::find(table, path, &Key::path);
+    return found == table.end() ? nullptr : &*found;
+}
+
+std::string print_limits(const Key& key) {
+    if (!key.limits.names.empty())
+        return fmt::format("one of {}", fmt::join(key.limits.names, " "));
+    if (!key.limits.choices.empty())
+        return fmt::format("one of {}", fmt::join(key.limits.choices, " "));
+    if (key.kind == Kind::boolean || key.kind == Kind::text)
+        return "";
+    return fmt::format("{}{} to {}", key.limits.is_power_of_two ? "a power of two from " : "", print_limit(key, key.limits.minimum),
+                       print_limit(key, key.limits.maximum));
+}
+
+std::expected<void, std::string> check(const Key& key, const Value& value) {
+    const auto& limits = key.limits;
+    bool is_allowed = true;
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        is_allowed = limits.names.empty() || std::ranges::count(limits.names, *text) != 0;
+    } else if (const auto* number = std::get_if<double>(&value)) {
+        is_allowed = *number >= limits.minimum && *number <= limits.maximum;
+    } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+        const auto as_number = static_cast<double>(*whole);
+        is_allowed = limits.choices.empty() ? as_number >= limits.minimum && as_number <= limits.maximum
+                                            : std::ranges::count(limits.choices, *whole) != 0;
+        if (limits.is_power_of_two && !std::has_single_bit(static_cast<std::uint64_t>(*whole)))
+            is_allowed = false;
+    }
+    if (!is_allowed)
+        return std::unexpected(fmt::format("= {} is out of range, allowed is {}", print(key.kind, value), print_limits(key)));
+    return {};
+}
+
+std::string_view nearest_key(std::string_view path) {
+    std::string_view best;
+    std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+    for (const auto& candidate : table) {
+        // A right name in the wrong table is one mistake, however long the table's name; a forgotten unit is one too.
+        const auto by_name = edit_distance(last_word(path), last_word(candidate.path)) + 1;
+        const bool is_begun = path.size() > 3 && candidate.path.starts_with(path) && candidate.path[path.size()] == '_';
+        const auto distance = std::min({edit_distance(path, candidate.path), by_name, is_begun ? std::size_t{1} : by_name});
+        if (distance < best_distance)
+            best_distance = distance, best = candidate.path;
+    }
+    return best_distance <= std::max<std::size_t>(2, last_word(path).size() / 2) ? best : std::string_view{};
+}
+
+std::string print_keys() {
+    static const Config defaults;
+    std::string text;
+    std::string_view section;
+    for (const auto& key : table) {
+        const auto dot = key.path.rfind('.');
+        const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);
+        if (of != section)
+            text += fmt::format("\n[{}]\n", of);
+        section = of;
+        const auto limits = print_limits(key);
+        const auto value = print(key.kind, key.get(defaults));
+        text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "", limits.empty() ? name_of(key.kind) : limits,
+                            value.empty() ? "" : "; default ", value);
+    }
+    return text;
+}
+
+std::vector<std::pair<std::string, std::string>> effective(const Config& config) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto& key : table)
+        all.emplace_back(key.path, print(key.kind, key.get(config)));
+    return all;
+}
+
+} // namespace platform::topology

@@ -1,0 +1,86 @@
+#include "platform/topology/keys.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <set>
+
+using namespace platform::topology;
+
+TEST_CASE("every default satisfies its own key", "[unit][topology]") {
+    const Config defaults;
+
+    for (const auto& key : keys()) {
+        INFO(key.path);
+        CHECK(check(key, key.get(defaults)).has_value());
+    }
+}
+
+TEST_CASE("every key sets a member of its own, and gives back both ends of its range", "[unit][topology]") {
+    const auto before = effective(Config{});
+    std::set<std::string_view> paths;
+    for (const auto& key : keys()) {
+        INFO(key.path);
+        CHECK(paths.insert(key.path).second);
+        std::vector<Value> values;
+        if (key.kind == Kind::boolean)
+            values = {true, false};
+        else if (!key.limits.names.empty())
+            values = {std::string(key.limits.names.front()), std::string(key.limits.names.back())};
+        else if (!key.limits.choices.empty())
+            values = {key.limits.choices.front(), key.limits.choices.back()};
+        else if (key.kind == Kind::text)
+            values = {std::string("x"), std::string("y")};
+        else if (key.kind == Kind::number)
+            values = {key.limits.minimum, key.limits.maximum};
+        else
+            values = {static_cast<std::int64_t>(key.limits.minimum), static_cast<std::int64_t>(key.limits.maximum)};
+        for (const auto& value : values) {
+            REQUIRE(check(key, value).has_value());
+            Config config;
+            key.set(config, value);
+            CHECK(key.get(config) == value);
+            const auto after = effective(config);
+            for (std::size_t i = 0; i < before.size(); ++i)
+                if (before[i].first != key.path)
+                    CHECK(after[i] == before[i]);
+        }
+    }
+}
+
+TEST_CASE("a value beyond its range is refused with the range", "[unit][topology]") {
+    const auto* loss = find_key("link.loss");
+    const auto* mtu = find_key("scenario.mtu");
+    const auto* vram = find_key("gpu.vram");
+    const auto* encapsulation = find_key("link.encapsulation");
+    REQUIRE((loss && mtu && vram && encapsulation));
+
+    CHECK(check(*loss, 3.0).error() == "= 3 is out of range, allowed is 0 to 1");
+    CHECK(check(*mtu, std::int64_t{1500}).error() == "= 1500 is out of range, allowed is one of 256 512 1024 2048 4096");
+    CHECK(check(*vram, std::int64_t{3} << 20).error() == "= 3 MiB is out of range, allowed is a power of two from 1 MiB to 256 GiB");
+    CHECK(check(*encapsulation, std::string("roce")).error() ==
+          "= roce is out of range, allowed is one of roce_v2 roce_v2_ipv6 infiniband");
+    CHECK_FALSE(check(*find_key("scenario.qps"), std::int64_t{-1}).has_value());
+    CHECK_FALSE(check(*find_key("gpu.vram"), std::int64_t{-1}).has_value());
+}
+
+TEST_CASE("a mistyped key is near to the right one, nonsense to none", "[unit][topology]") {
+    CHECK(nearest_key("link.los") == "link.loss");
+    CHECK(nearest_key("link.rate") == "link.rate_gbps");
+    CHECK(nearest_key("host.A.memroy") == "host.A.memory");
+    CHECK(nearest_key("gpu.loss") == "link.loss");
+    CHECK(nearest_key("loss") == "link.loss");
+    CHECK(nearest_key("scenario.queuedepth") == "scenario.queue_depth");
+    CHECK(nearest_key("tiemd") == "timed");
+    CHECK(nearest_key("link.xyzzyx").empty());
+}
+
+TEST_CASE("the listing names every key with its range and default", "[unit][topology]") {
+    const auto text = print_keys();
+
+    for (const auto& key : keys()) {
+        CHECK(text.find(key.path) != text.npos);
+        CHECK(text.find(key.help) != text.npos);
+        CHECK(text.find(print_limits(key)) != text.npos);
+    }
+    CHECK(text.find("one of 256 512 1024 2048 4096; default 4096") != text.npos);
+}
