@@ -11,6 +11,8 @@ namespace {
 
 /// A cache line of translation entries: 64 bytes hold eight.
 constexpr unsigned log_entries_per_line = 3;
+/// Bits 11..0 of an entry hold flags, never address; entries of larger pages are aligned to 4 KiB at least.
+constexpr std::uint64_t entry_address_mask = ~std::uint64_t{0xfff};
 
 bool grants(const Rights& rights, Access access) {
     switch (access) {
@@ -90,6 +92,13 @@ std::expected<const Mkey*, Violation> Translator::admit(const Request& request) 
     return mkey;
 }
 
+/// Brings the line of an entry into the cache; returns what that costs.
+port::Time Translator::look_up(const Mkey& mkey, std::uint64_t entry) {
+    const bool hit = mtt_cache_.touch(std::uint64_t{mkey.index} << 40 | entry >> log_entries_per_line);
+    ++(hit ? counters_.mtt_hits : counters_.mtt_misses);
+    return hit ? port::Time{} : mtt_miss_;
+}
+
 std::expected<Segments, Violation> Translator::walk(const Mkey& mkey, const Request& request, port::Time at) {
     const auto& a = mkey.attributes;
     Segments out;
@@ -103,6 +112,20 @@ std::expected<Segments, Violation> Translator::walk(const Mkey& mkey, const Requ
     const auto page = std::uint64_t{1} << a.page_shift;
     const auto offset = request.address - (a.length64 ? 0 : a.start & ~(page - 1));
     const std::uint64_t needed = reads_only(request.access) ? 1 : 2;
+    if (request.length <= page - (offset & (page - 1))) [[likely]] {
+        // One page: what most packets need.
+        const auto entry = offset >> a.page_shift;
+        if (entry >= mkey.mtt.size())
+            return std::unexpected(Violation::page_not_present);
+        out.ready += look_up(mkey, entry);
+        const auto value = mkey.mtt[entry];
+        if (a.entries_carry_rights && (value & needed) == 0)
+            return std::unexpected(Violation::page_not_present);
+        out.items[0] = {BusAddress{(value & entry_address_mask) + (offset & (page - 1))}, request.length};
+        out.count = 1;
+        out.covered = request.length;
+        return out;
+    }
     auto at_offset = offset;
     auto left = request.length;
     auto line = ~std::uint64_t{0};
@@ -113,17 +136,13 @@ std::expected<Segments, Violation> Translator::walk(const Mkey& mkey, const Requ
             return std::unexpected(Violation::page_not_present);
         if (entry >> log_entries_per_line != line) {
             line = entry >> log_entries_per_line;
-            const bool hit = mtt_cache_.touch(std::uint64_t{mkey.index} << 40 | line);
-            ++(hit ? counters_.mtt_hits : counters_.mtt_misses);
-            if (!hit)
-                out.ready += mtt_miss_;
+            out.ready += look_up(mkey, entry);
         }
         const auto value = mkey.mtt[entry];
         if (a.entries_carry_rights && (value & needed) == 0)
             return std::unexpected(Violation::page_not_present);
         const auto length = std::min(left, page - (at_offset & (page - 1)));
-        // Bits 11..0 hold flags, never address; entries of larger pages are aligned to 4 KiB at least.
-        has_room = has_room && append(out, BusAddress{(value & ~std::uint64_t{0xfff}) + (at_offset & (page - 1))}, length);
+        has_room = has_room && append(out, BusAddress{(value & entry_address_mask) + (at_offset & (page - 1))}, length);
         at_offset += length;
         left -= length;
     }

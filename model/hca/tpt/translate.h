@@ -74,6 +74,7 @@ public:
 private:
     std::expected<const Mkey*, Violation> admit(const Request& request);
     std::expected<Segments, Violation> walk(const Mkey& mkey, const Request& request, port::Time at);
+    port::Time look_up(const Mkey& mkey, std::uint64_t entry);
     void say(const Request& request, const std::expected<Segments, Violation>& result, port::Time at);
 
     const MkeyTable& table_;
