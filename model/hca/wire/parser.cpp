@@ -100,7 +100,7 @@ Checked read_transport(Bytes rest, port::Packet& out) {
     out.service = service_of(opcode_byte);
     out.operation = operation_of(opcode_byte);
     if (!is_defined(out.service, out.operation) || out.service == Service::xrc)
-        return drop(opcode);
+        return drop(opcode_unknown);
     out.solicited = bth.get<"solicited">() != 0;
     out.migrated = bth.get<"migrated">() != 0;
     out.pkey = static_cast<std::uint16_t>(bth.get<"pkey">());
@@ -189,7 +189,7 @@ Checked parse_ethernet(Bytes rest, port::Packet& out) {
     if (rest.size() < Bth::size + icrc_bytes)
         return drop(truncated);
     if (!ends_with(datagram, icrc_roce_v2(datagram.first(datagram.size() - icrc_bytes), is_ipv6)))
-        return drop(DropReason::icrc);
+        return drop(icrc_failed);
     return read_transport(rest.first(rest.size() - icrc_bytes), out);
 }
 
@@ -198,7 +198,7 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
         return drop(truncated);
     const auto to_icrc = image.first(image.size() - vcrc_bytes);
     if (abi::load<std::uint16_t, abi::Endian::little>(image.last(vcrc_bytes).data()) != abi::wire::vcrc(to_icrc))
-        return drop(DropReason::vcrc);
+        return drop(vcrc_failed);
     auto rest = to_icrc;
     const auto lrh = take<Lrh>(rest);
     if (lrh.get<"version">() != 0)
@@ -233,7 +233,7 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
         path.destination_gid = grh.get<"dgid">();
     }
     if (!ends_with(to_icrc, icrc_infiniband(to_icrc.first(to_icrc.size() - icrc_bytes))))
-        return drop(DropReason::icrc);
+        return drop(icrc_failed);
     return read_transport(rest.first(rest.size() - icrc_bytes), out);
 }
 

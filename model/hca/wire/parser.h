@@ -28,13 +28,13 @@ enum class DropReason : std::uint8_t {
     lrh_length,         ///< PktLen contradicts the frame
     raw_packet,         ///< LNH announces no IBA transport
     management_lane,    ///< VL15: subnet management is not modelled
-    vcrc,
+    vcrc_failed,
     grh_version,
     grh_next_header,
     grh_length,
-    icrc,
+    icrc_failed,
     bth_version,
-    opcode,             ///< reserved, or of a service this port does not speak (RD, XRC)
+    opcode_unknown,     ///< reserved, or of a service this port does not speak (RD, XRC)
     header_length,      ///< the packet ends inside an extended transport header
     pad_count,          ///< more padding than payload, or padding without payload
     surplus_payload,    ///< data behind an operation that carries none
