@@ -1,0 +1,58 @@
+// What the sinks share: the names of event types, the members of an event one by one, the names of the components that
+// emit. Reads traces/events.h by its own tables, so a new event needs nothing here.
+#pragma once
+
+#include "traces/events.h"
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace platform::observe {
+
+inline constexpr std::size_t event_type_count = std::variant_size_v<traces::Event>;
+
+inline constexpr auto event_names = []<std::size_t... i>(std::index_sequence<i...>) {
+    return std::array{std::variant_alternative_t<i, traces::Event>::name...};
+}(std::make_index_sequence<event_type_count>{});
+
+/// Position of an event type in the variant.
+template <class E> inline constexpr std::size_t event_type = []<std::size_t... i>(std::index_sequence<i...>) {
+    return ((std::is_same_v<E, std::variant_alternative_t<i, traces::Event>> ? i : 0) + ...);
+}(std::make_index_sequence<event_type_count>{});
+
+/// Calls visit(name, value) for each member, in the order of the event's table.
+template <class Visit> void for_each_member(const traces::Event& event, Visit&& visit) {
+    std::visit(
+        [&]<class E>(const E& e) {
+            std::apply([&](const auto&... member) { (visit(member.name, e.*member.pointer), ...); }, E::members);
+        },
+        event);
+}
+
+/// Hands out the numbers that stamps carry, in the order of registration: the same platform has the same numbers.
+class Sources {
+public:
+    std::uint16_t add(std::string name) {
+        assert(names_.size() < 0xffff && "a source number has 16 bits");
+        names_.push_back(std::move(name));
+        return static_cast<std::uint16_t>(names_.size() - 1);
+    }
+    /// "?" for a number that was never given.
+    std::string_view name(std::uint16_t source) const { return source < names_.size() ? std::string_view(names_[source]) : "?"; }
+    std::size_t size() const { return names_.size(); }
+
+private:
+    std::vector<std::string> names_;
+};
+
+/// "qpn=0x48 index=0 opcode=0x8 segments=1 length=1048576": numbers that name something are hexadecimal.
+std::string describe(const traces::Event& event);
+
+} // namespace platform::observe
