@@ -130,22 +130,15 @@ void Hca::received_all(port::Time at) {
 void Hca::ready(port::Time at) { run(at); }
 
 void Hca::wake(port::Time now) {
-    timers_.expire(now, [&](abi::Qpn qpn, port::Time entry) { on_timer(qpn, entry, now); });
+    timers_.expire(now, [&](QueuePair& qp) { on_deadline(qp, now); });
     run(now);
 }
 
-void Hca::on_timer(abi::Qpn qpn, port::Time entry, port::Time now) {
-    auto* qp = queue_pairs_.find(qpn.value);
-    if (qp == nullptr || qp->timer_entry != entry)
-        return; // a stale entry: the deadline moved
-    qp->timer_entry = port::never;
-    if (qp->deadline == port::never)
-        return;
-    if (qp->deadline > now)
-        return set_deadline(*qp, timers_, qp->deadline);
-    if (qp->state == QpState::err)
-        return failure_.flush_receives(*qp, now);
-    requester_.expire(*qp, now);
+void Hca::on_deadline(QueuePair& qp, port::Time now) {
+    if (qp.state == QpState::err)
+        failure_.flush_receives(qp, now);
+    else
+        requester_.expire(qp, now);
 }
 
 /// Gives turns to queue pairs until nothing is left to send or the port is full.
@@ -201,6 +194,7 @@ void Hca::destroy_qp(abi::Qpn qpn) {
     auto* qp = queue_pairs_.find(qpn.value);
     assert(qp != nullptr);
     scheduler_.remove(*qp);
+    timers_.remove(*qp);
     responder_.forget(*qp);
     for (auto* cq : {qp->send_cq, qp->receive_cq})
         if (cq != nullptr)
@@ -214,7 +208,8 @@ void Hca::forget_state(QueuePair& qp) {
     responder_.forget(qp);
     qp.requester = {};
     qp.responder = {};
-    qp.deadline = port::never;
+    timers_.remove(qp);
+    qp.timer.deadline = port::never;
 }
 
 void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at) {

@@ -87,7 +87,7 @@ public:
 
 private:
     void run(port::Time now);
-    void on_timer(abi::Qpn qpn, port::Time entry, port::Time now);
+    void on_deadline(queue::QueuePair& qp, port::Time now);
     bool accept(port::Packet& packet, port::Time at);
     void drop(const port::Packet& packet, std::string_view reason, port::Time at);
     void forget_state(queue::QueuePair& qp);

@@ -1,13 +1,12 @@
 // Deadlines of queue pairs: a binary heap with at most one entry each. A deadline that moves later costs nothing: its
-// entry is looked at when it comes up and put back.
+// entry is looked at when it comes up and put back; one that moves earlier moves its entry.
 #pragma once
 
-#include "abi/types.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/port/clock.h"
 
-#include <algorithm>
-#include <functional>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace model::hca {
@@ -16,44 +15,80 @@ class Timers {
 public:
     explicit Timers(port::Clock& clock) : clock_(clock) {}
 
-    /// Adds an entry for `qpn`; set_deadline() below decides when one is needed.
-    void add(abi::Qpn qpn, port::Time at) {
-        heap_.push_back({at, qpn.value});
-        std::push_heap(heap_.begin(), heap_.end(), std::greater{});
+    /// Moves the deadline of `qp`; `expire` will report it then. port::never: none.
+    void set(queue::QueuePair& qp, port::Time at) {
+        qp.timer.deadline = at;
+        if (at >= qp.timer.entry)
+            return;
+        if (qp.timer.slot == queue::Timer::no_slot) {
+            qp.timer.slot = heap_.size();
+            heap_.push_back(&qp);
+        }
+        qp.timer.entry = at;
+        rise(qp.timer.slot);
         clock_.wake_at(at);
     }
-    /// Calls `due(qpn, entry's time)` for every entry up to `now`, earliest first; entries are taken out before the call.
+    /// Calls `due(qp)` for every queue pair whose deadline is not after `now`, earliest first. Its deadline is gone then.
     template <class Due> void expire(port::Time now, Due&& due) {
-        while (!heap_.empty() && heap_.front().at <= now) {
-            const auto entry = heap_.front();
-            std::pop_heap(heap_.begin(), heap_.end(), std::greater{});
-            heap_.pop_back();
-            due(abi::Qpn{entry.qpn}, entry.at);
+        while (!heap_.empty() && heap_.front()->timer.entry <= now) {
+            auto& qp = *heap_.front();
+            remove(qp);
+            const auto deadline = std::exchange(qp.timer.deadline, port::never);
+            if (deadline > now)
+                set(qp, deadline); // it moved; nothing happens when it is never
+            else
+                due(qp);
         }
         if (!heap_.empty())
-            clock_.wake_at(heap_.front().at);
+            clock_.wake_at(heap_.front()->timer.entry);
+    }
+    /// Takes the queue pair's entry out; it is about to go.
+    void remove(queue::QueuePair& qp) {
+        const auto slot = std::exchange(qp.timer.slot, queue::Timer::no_slot);
+        qp.timer.entry = port::never;
+        if (slot == queue::Timer::no_slot)
+            return;
+        auto* last = heap_.back();
+        heap_.pop_back();
+        if (last == &qp)
+            return;
+        place(slot, last);
+        rise(slot);
+        sink(last->timer.slot);
     }
     void clear() { heap_.clear(); }
-    bool is_empty() const { return heap_.empty(); }
+    std::size_t size() const { return heap_.size(); }
 
 private:
-    struct Entry {
-        port::Time at;
-        std::uint32_t qpn; ///< second, so that equal deadlines expire in a fixed order
-        auto operator<=>(const Entry&) const = default;
-    };
-    port::Clock& clock_;
-    std::vector<Entry> heap_;
-};
-
-/// Moves the deadline of a queue pair. Only a deadline earlier than its entry needs a new entry; the old one is then
-/// recognised as stale by its time when it comes up.
-inline void set_deadline(queue::QueuePair& qp, Timers& timers, port::Time at) {
-    qp.deadline = at;
-    if (at < qp.timer_entry) {
-        qp.timer_entry = at;
-        timers.add(qp.number, at);
+    /// Equal times expire in the order of the queue pair numbers, so that runs repeat exactly.
+    static bool is_earlier(const queue::QueuePair& a, const queue::QueuePair& b) {
+        return a.timer.entry != b.timer.entry ? a.timer.entry < b.timer.entry : a.number < b.number;
     }
-}
+    void place(std::size_t slot, queue::QueuePair* qp) {
+        heap_[slot] = qp;
+        qp->timer.slot = slot;
+    }
+    void rise(std::size_t slot) {
+        auto* qp = heap_[slot];
+        for (; slot != 0 && is_earlier(*qp, *heap_[(slot - 1) / 2]); slot = (slot - 1) / 2)
+            place(slot, heap_[(slot - 1) / 2]);
+        place(slot, qp);
+    }
+    void sink(std::size_t slot) {
+        auto* qp = heap_[slot];
+        for (auto child = 2 * slot + 1; child < heap_.size(); child = 2 * slot + 1) {
+            if (child + 1 < heap_.size() && is_earlier(*heap_[child + 1], *heap_[child]))
+                ++child;
+            if (!is_earlier(*heap_[child], *qp))
+                break;
+            place(slot, heap_[child]);
+            slot = child;
+        }
+        place(slot, qp);
+    }
+
+    port::Clock& clock_;
+    std::vector<queue::QueuePair*> heap_;
+};
 
 } // namespace model::hca

@@ -92,7 +92,7 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
     r.rq_consumer = r.rq_producer;
     r.flush_interval = is_new || r.flush_interval == port::Time{} ? first_flush_interval
                                                                   : std::min(r.flush_interval * 2, last_flush_interval);
-    set_deadline(qp, path_.timers, at + r.flush_interval);
+    path_.timers.set(qp, at + r.flush_interval);
 }
 
 void Failure::enter_error(QueuePair& qp, port::Time at) {

@@ -121,7 +121,6 @@ struct Requester {
     abi::Psn oldest_psn{};            ///< not yet acknowledged
     std::uint32_t reads_outstanding = 0;
     std::uint32_t since_request = 0;///< packets since the last one that asked for an ACK
-    bool is_stopped = false;        ///< a local error waits for its turn; nothing more is sent
     bool waits_rnr = false;
     bool asked_again = false;       ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
@@ -183,14 +182,21 @@ struct Responder {
     port::Time flush_interval{};    ///< error state: how often the doorbell record is looked at
 };
 
+/// A queue pair's deadline, and its place in the device's list of deadlines (hca/timers).
+struct Timer {
+    static constexpr std::size_t no_slot = ~std::size_t{0};
+    port::Time deadline = port::never;
+    port::Time entry = port::never; ///< when the list looks at it: at the deadline or earlier
+    std::size_t slot = no_slot;
+};
+
 struct QueuePair {
     QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), attributes(std::move(a)) {}
 
     abi::Qpn number{};
     QpState state = QpState::rst;
     bool in_ready_list = false;     ///< scheduler
-    port::Time deadline = port::never;    ///< ACK time-out, end of the RNR pause, or next look in the error state
-    port::Time timer_entry = port::never; ///< time of this queue pair's live entry in the device's timer list
+    Timer timer;                    ///< ACK time-out, end of the RNR pause, or next look in the error state
     completion::CompletionQueue* send_cq = nullptr;
     completion::CompletionQueue* receive_cq = nullptr;
     std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes

@@ -234,10 +234,9 @@ void Requester::complete_front(QueuePair& qp, port::Time at) {
     }
     r.messages.pop();
     r.completed = static_cast<std::uint16_t>(r.completed + message.wqebbs);
-    if (message.awaits_data) {
-        --r.reads_outstanding;
-        path_.scheduler.add(qp); // a fence or the limit of outstanding READs may have held the next one back
-    }
+    r.reads_outstanding -= message.awaits_data;
+    if (r.fetched != r.producer)
+        path_.scheduler.add(qp); // a fence, the limit of outstanding READs or the window may have held the next one back
     ++path_.counters.messages_completed;
     if (message.signalled && !failure_.complete_send(qp, message, CqeSyndrome{}, 0, at))
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);

@@ -20,10 +20,10 @@ port::Time ack_timeout(const QueuePair& qp) {
 
 /// A packet left at `at`: an answer has to come within the time-out.
 void Requester::watch(QueuePair& qp, port::Time at) {
-    if (qp.deadline != port::never)
+    if (qp.timer.deadline != port::never)
         return;
     if (const auto timeout = ack_timeout(qp); timeout != port::never)
-        set_deadline(qp, path_.timers, at + timeout);
+        path_.timers.set(qp, at + timeout);
 }
 
 /// The peer answered: retry counts start afresh, the time-out runs from now on or ends.
@@ -34,14 +34,13 @@ void Requester::progress(QueuePair& qp, port::Time at) {
     r.asked_again = false;
     if (r.waits_rnr)
         return;
-    qp.deadline = port::never;
+    qp.timer.deadline = port::never;
     if (r.oldest_psn != r.next_psn)
         watch(qp, at);
 }
 
 void Requester::expire(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
-    qp.deadline = port::never;
     if (!qp.can_send())
         return;
     if (r.waits_rnr) {
@@ -84,7 +83,7 @@ void Requester::retry(QueuePair& qp, Psn psn, std::string_view reason, port::Tim
     --r.retries_left;
     ++path_.counters.retries;
     path_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retries_left, reason});
-    qp.deadline = port::never;
+    qp.timer.deadline = port::never;
     r.asked_again = false;
     go_back(qp, psn, at);
 }
@@ -105,7 +104,7 @@ void Requester::wait_for_receiver(QueuePair& qp, Psn psn, std::uint8_t timer, po
     path_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.rnr_retries_left, "rnr"});
     go_back(qp, psn, at);
     r.waits_rnr = true;
-    set_deadline(qp, path_.timers, at + std::chrono::microseconds{abi::wire::rnr_timer_us[timer & 0x1f]});
+    path_.timers.set(qp, at + std::chrono::microseconds{abi::wire::rnr_timer_us[timer & 0x1f]});
 }
 
 } // namespace model::hca::requester

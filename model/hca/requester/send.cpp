@@ -39,7 +39,7 @@ void Requester::start(QueuePair& qp) {
 bool Requester::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
     auto& r = qp.requester;
     for (; packets != 0; --packets) {
-        if (!qp.can_send() || r.is_stopped || r.waits_rnr)
+        if (!qp.can_send() || r.waits_rnr)
             return false;
         auto ready = std::max(at, r.doorbell_at);
         if (load(qp, ready) != Load::ready)
@@ -58,6 +58,8 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
         const bool is_new = r.message == r.messages.end();
         if (is_new && r.fetched == r.producer)
             return Load::nothing;
+        if (!is_new && r.messages[r.message].error != 0)
+            return Load::waits; // a local error: nothing behind it is sent
         if (!is_new && r.messages[r.message].packets == 0) {
             ++r.message; // a NOP among the messages that are sent again
             continue;
@@ -116,6 +118,10 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time at) {
                         .packets = request.opcode == WqeOpcode::nop ? 0 : packet_count(request.length, qp.attributes.mtu_bytes())};
     if (request.opcode == WqeOpcode::atomic_cs || request.opcode == WqeOpcode::atomic_fa)
         message.packets = 1;
+    // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.
+    constexpr std::int64_t window = (1 << 23) - 1;
+    if (const auto used = r.next_psn - r.oldest_psn; used != 0 && used + std::int64_t{message.packets} > window)
+        return Load::waits;
     // A WQE that claims more basic blocks than were posted ends where the posted ones end.
     const auto posted = static_cast<std::uint16_t>(r.producer - r.fetched);
     message.wqebbs = static_cast<std::uint8_t>(std::min<std::uint16_t>(message.wqebbs, posted));
@@ -158,13 +164,12 @@ void Requester::send(QueuePair& qp, port::Time at) {
     watch(qp, gone);
 }
 
-/// A local error: it is reported when every earlier message is complete, and nothing more is sent.
+/// A local error: it is reported when every earlier message is complete, and nothing behind it is sent.
 void Requester::stop(QueuePair& qp, const LocalError& error, port::Time at) {
     auto& r = qp.requester;
     auto& message = r.messages[r.message];
     message.error = static_cast<std::uint8_t>(error.syndrome);
     message.vendor_error = error.vendor;
-    r.is_stopped = true;
     auto& count = path_.count(qp);
     if (error.syndrome == CqeSyndrome::local_prot_err)
         ++count.req_local_protection;

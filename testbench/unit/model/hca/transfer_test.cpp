@@ -131,3 +131,25 @@ TEST_CASE("everything arrives over a cable that loses, repeats, reorders and cor
     }
     CHECK(pair.a.hca.counters().retries > 0);
 }
+
+TEST_CASE("a message that was lost is still delivered when the one behind it has a local error", "[unit][transport]") {
+    HcaPair pair;
+    const auto source = pair.a.allocate(64), target = pair.b.allocate(64);
+    pair.a.fill(source, 64, 6);
+    const auto lkey = pair.a.make_mr(source, 64), rkey = pair.b.make_mr(target, 64);
+    pair.a.connect(pair.a_qp, pair.b_qp.number, 10, 20, pair.clock.now()); // b does not listen yet
+
+    pair.a.post(pair.a_qp, {.sges = {{source, 64, lkey}}, .remote = target, .rkey = rkey});
+    pair.a.post(pair.a_qp, {.sges = {{source, 65, lkey}}, .remote = target, .rkey = rkey});
+    pair.ring();
+    CHECK_FALSE(pair.a.poll(pair.a_cq));
+    pair.b.connect(pair.b_qp, pair.a_qp.number, 20, 10, pair.clock.now());
+    pair.run(1s);
+
+    CHECK(pair.b.dma.peek(target, 64) == pair.a.dma.peek(source, 64));
+    const auto first = pair.a.poll(pair.a_cq), second = pair.a.poll(pair.a_cq);
+    REQUIRE(first);
+    CHECK(first->view().get<"opcode">() == CqeOpcode::req);
+    REQUIRE(second);
+    CHECK(second->view().get<"opcode">() == CqeOpcode::req_err);
+}
