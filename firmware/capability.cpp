@@ -1,0 +1,148 @@
+#include "firmware/capability.h"
+
+#include "model/hca/wire/identity.h"
+
+#include <bit>
+
+namespace firmware {
+
+namespace prm = abi::prm;
+using prm::CapabilityMode;
+using prm::CapabilityType;
+
+namespace {
+/// `cmdif_checksum`: 0 signatures are neither checked nor made, otherwise both. Drivers start without.
+constexpr std::uint32_t checksum_supported = 3;
+/// `atomic_operations`: compare-and-swap, fetch-and-add. `atomic_size_qp`: operand sizes in bytes, one bit each.
+constexpr std::uint32_t atomic_compare_swap = 1u << 0, atomic_fetch_add = 1u << 1, atomic_eight_bytes = 8;
+/// `l3_type`: IPv4, IPv6. `roce_version`: v2 only, the wire builds no GRH on Ethernet.
+constexpr std::uint32_t l3_ipv4 = 1u << 1, l3_ipv6 = 1u << 2, roce_v2 = 1u << 2;
+constexpr std::uint32_t roce_udp_port = 4791; ///< RoCEv2 annex A17.9.1
+
+void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config) {
+    // Queues and objects
+    cap.set<"log_max_qp_sz">(config.log_max_qp_size)
+        .set<"log_max_qp">(config.log_max_qp)
+        .set<"log_max_cq_sz">(config.log_max_cq_size)
+        .set<"log_max_cq">(config.log_max_cq)
+        .set<"log_max_eq_sz">(config.log_max_eq_size)
+        .set<"log_max_eq">(config.log_max_eq)
+        .set<"max_num_eqs">(1u << config.log_max_eq)
+        .set<"log_max_mkey">(config.log_max_mkey)
+        .set<"log_max_pd">(config.log_max_pd)
+        .set<"log_max_transport_domain">(config.log_max_transport_domain)
+        .set<"max_wqe_sz_sq">(config.max_wqe_size_sq)
+        .set<"max_wqe_sz_rq">(config.max_wqe_size_rq)
+        .set<"cq_oi">(1);
+    // Reliable connection: the only transport service
+    cap.set<"rc">(1)
+        .set<"atomic">(1)
+        .set<"log_max_msg">(config.log_max_message)
+        .set<"log_max_ra_req_qp">(config.log_max_read_requester)
+        .set<"log_max_ra_res_qp">(config.log_max_read_responder)
+        .set<"local_ca_ack_delay">(16)
+        .set<"cqe_version">(1);
+    // Keys are written by CREATE_MKEY alone; these bits say "not" when they are 1
+    cap.set<"log_max_mrw_sz">(63)
+        .set<"umr_modify_entity_size_disabled">(1)
+        .set<"umr_modify_atomic_disabled">(1)
+        .set<"umr_indirect_mkey_disabled">(1);
+    // Counters
+    cap.set<"max_qp_cnt">(config.max_q_counters)
+        .set<"out_of_seq_cnt">(1)
+        .set<"retransmission_q_counters">(1)
+        .set<"enhanced_error_q_counters">(1)
+        .set<"rts2rts_qp_counters_set_id">(1);
+    // The port. Table sizes are codes: 0 is 8 GIDs, 0 is 128 P_Keys
+    cap.set<"num_ports">(1)
+        .set<"port_type">(config.is_ethernet ? 1 : 0)
+        .set<"roce">(config.is_ethernet)
+        .set<"ib_virt">(!config.is_ethernet)
+        .set<"gid_table_size">(0)
+        .set<"pkey_table_size">(0);
+    // Registers and commands
+    const auto bar_mib = std::max(1u, config.uar_pages * 4096u >> 20);
+    cap.set<"uar_sz">(static_cast<std::uint32_t>(std::bit_width(bar_mib) - 1))
+        .set<"log_pg_sz">(12)
+        .set<"num_of_uars_per_page">(1)
+        .set<"bf">(1)
+        .set<"log_bf_reg_size">(9)
+        .set<"device_frequency_mhz">(config.internal_timer_khz / 1000)
+        .set<"device_frequency_khz">(config.internal_timer_khz)
+        .set<"cmdif_checksum">(checksum_supported);
+}
+
+/// One field of the general page that a driver may choose: at most as large as the device can.
+struct Choice {
+    std::uint32_t (*get)(abi::ConstView<prm::CmdHcaCap>);
+    void (*set)(abi::View<prm::CmdHcaCap>, std::uint32_t);
+};
+template <abi::Name F> constexpr Choice choice() {
+    return {[](abi::ConstView<prm::CmdHcaCap> cap) { return static_cast<std::uint32_t>(cap.get<F>()); },
+            [](abi::View<prm::CmdHcaCap> cap, std::uint32_t value) { cap.set<F>(value); }};
+}
+constexpr Choice choices[] = {choice<"log_max_qp">(), choice<"cmdif_checksum">(), choice<"pkey_table_size">(),
+                              choice<"log_uar_page_sz">(), choice<"uar_4k">(), choice<"roce">()};
+} // namespace
+
+Capabilities::Capabilities(const model::hca::HcaConfig& config) {
+    describe(maximum_.general.view(), config);
+    maximum_.atomic.view()
+        .set<"atomic_req_8b_endianness_mode">(1)
+        .set<"supported_atomic_req_8b_endianness_mode_1">(1)
+        .set<"atomic_operations">(atomic_compare_swap | atomic_fetch_add)
+        .set<"atomic_size_qp">(atomic_eight_bytes);
+    if (config.is_ethernet)
+        maximum_.roce.view()
+            .set<"l3_type">(l3_ipv4 | l3_ipv6)
+            .set<"roce_version">(roce_v2)
+            .set<"r_roce_dest_udp_port">(roce_udp_port)
+            .set<"r_roce_min_src_udp_port">(0xc000)
+            .set<"r_roce_max_src_udp_port">(0xffff)
+            .set<"roce_address_table_size">(model::hca::wire::Identity::max_gids);
+    current_ = maximum_;
+    // What a driver has to ask for
+    current_.general.view().set<"cmdif_checksum">(0);
+    current_.atomic.view().set<"atomic_req_8b_endianness_mode">(0);
+}
+
+std::span<const std::byte> Capabilities::page(CapabilityType type, CapabilityMode mode) const {
+    const auto& pages = mode == CapabilityMode::current ? current_ : maximum_;
+    const auto has = pages.general.view();
+    switch (type) {
+    case CapabilityType::general: return pages.general.bytes;
+    case CapabilityType::atomic: return has.get<"atomic">() ? std::span<const std::byte>(pages.atomic.bytes) : std::span<const std::byte>();
+    case CapabilityType::roce: return has.get<"roce">() ? std::span<const std::byte>(pages.roce.bytes) : std::span<const std::byte>();
+    default: return {};
+    }
+}
+
+Reply Capabilities::set(CapabilityType type, std::span<const std::byte> wanted) {
+    if (page(type, CapabilityMode::maximum).empty())
+        return refuse("set_hca_cap.type");
+    switch (type) {
+    case CapabilityType::general: return set_general(abi::ConstView<prm::CmdHcaCap>(wanted));
+    case CapabilityType::atomic: return set_atomic(abi::ConstView<prm::AtomicCaps>(wanted));
+    default: return accepted; // a page without a choice
+    }
+}
+
+Reply Capabilities::set_general(abi::ConstView<prm::CmdHcaCap> wanted) {
+    for (const auto& field : choices)
+        if (field.get(wanted) > field.get(maximum_.general.view()))
+            return refuse("set_hca_cap.beyond_maximum");
+    for (const auto& field : choices)
+        field.set(current_.general.view(), field.get(wanted));
+    return accepted;
+}
+
+Reply Capabilities::set_atomic(abi::ConstView<prm::AtomicCaps> wanted) {
+    // Drivers send a page that is zero but for the mode (it is merged, not copied).
+    const auto mode = wanted.get<"atomic_req_8b_endianness_mode">();
+    if (mode > maximum_.atomic.view().get<"atomic_req_8b_endianness_mode">())
+        return refuse("set_hca_cap.atomic_mode");
+    current_.atomic.view().set<"atomic_req_8b_endianness_mode">(mode);
+    return accepted;
+}
+
+} // namespace firmware

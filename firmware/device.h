@@ -1,0 +1,52 @@
+// The image in the card, as one piece: the initialization segment in front, the command queue behind it, and the state
+// that commands change. Plain C++; platform/card/hca_card puts it behind BAR 0. It is never on the data path.
+#pragma once
+
+#include "firmware/command_queue.h"
+#include "firmware/init_segment.h"
+#include "firmware/state.h"
+#include "model/hca/hca.h"
+#include "model/port/clock.h"
+#include "model/port/dma.h"
+#include "traces/events.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace firmware {
+
+class Device {
+public:
+    /// All of them outlive the device; the configuration is the core's.
+    Device(model::hca::Hca& hca, model::port::Dma& dma, model::port::Clock& clock, traces::Events events)
+        : state_(hca, events), queue_(state_, dma, clock), segment_(hca.config(), queue_, [this] { disable(); }) {}
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    /// The part of BAR 0 below the first UAR page.
+    void read(std::uint64_t offset, std::span<std::byte> into, model::port::Time at) { segment_.read(offset, into, at); }
+    void write(std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) { segment_.write(offset, from, at); }
+    /// Time asked for by Clock::wake_at has come.
+    void wake(model::port::Time now) { queue_.wake(now); }
+    /// Function-level reset: as after power-on, every object dropped.
+    void reset() {
+        disable();
+        segment_.reset();
+    }
+
+    const State& state() const { return state_; }
+    State& state() { return state_; }
+
+private:
+    void disable() {
+        queue_.reset();
+        state_.reset();
+    }
+
+    State state_;
+    CommandQueue queue_;
+    InitSegment segment_;
+};
+
+} // namespace firmware

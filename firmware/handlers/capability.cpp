@@ -1,0 +1,46 @@
+// PRM "HCA capabilities", "QUERY_ADAPTER", "QUERY_SPECIAL_CONTEXTS": what the device is and can.
+#include "firmware/handlers/handlers.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace firmware::handlers {
+
+Reply query_hca_cap(State& state, const Call& call, In<prm::QueryHcaCapIn> in, Out<prm::QueryHcaCapOut> out) {
+    if (in.get<"other_function">() || in.get<"function_id">() != 0)
+        return refuse("query_hca_cap.function");
+    const auto page = state.capabilities.page(static_cast<prm::CapabilityType>(call.op_mod >> 1),
+                                              static_cast<prm::CapabilityMode>(call.op_mod & 1));
+    if (page.empty())
+        return refuse("query_hca_cap.type");
+    std::ranges::copy(page, out.sub<"capability">().bytes().begin());
+    return accepted;
+}
+
+Reply set_hca_cap(State& state, const Call& call, In<prm::SetHcaCapIn> in, Out<prm::SetHcaCapOut>) {
+    if (in.get<"other_function">() || in.get<"function_id">() != 0)
+        return refuse("set_hca_cap.function");
+    if (call.op_mod & 1)
+        return refuse("set_hca_cap.op_mod");
+    return state.capabilities.set(static_cast<prm::CapabilityType>(call.op_mod >> 1), in.sub<"capability">().bytes());
+}
+
+Reply query_adapter(State&, const Call&, In<prm::QueryAdapterIn>, Out<prm::QueryAdapterOut> out) {
+    constexpr std::uint32_t ieee_vendor = 0x0002c9, pci_vendor = 0x15b3;
+    constexpr std::string_view board = "HCA0000000001"; // 16 characters of board identification, zero at the end
+    std::array<std::byte, 16> psid{};
+    std::transform(board.begin(), board.end(), psid.begin(), [](char c) { return static_cast<std::byte>(c); });
+    out.sub<"query_adapter_struct">()
+        .set<"ieee_vendor_id">(ieee_vendor)
+        .set<"vsd_vendor_id">(pci_vendor)
+        .set<"vsd_contd_psid">(psid);
+    return accepted;
+}
+
+Reply query_special_contexts(State&, const Call&, In<prm::QuerySpecialContextsIn>, Out<prm::QuerySpecialContextsOut>) {
+    // Each of the keys belongs to a capability that is off (null_mkey, dump_fill_mkey, ...) and reads 0. So does the
+    // reserved L_Key: no queue pair may use it (testbench/conformance/deviations.h).
+    return accepted;
+}
+
+} // namespace firmware::handlers

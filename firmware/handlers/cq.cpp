@@ -1,0 +1,129 @@
+// PRM "Completion queues": CREATE_CQ, DESTROY_CQ, QUERY_CQ, MODIFY_CQ (without resizing).
+#include "firmware/buffer.h"
+#include "firmware/handlers/handlers.h"
+
+#include <algorithm>
+
+namespace firmware::handlers {
+
+namespace {
+/// What CREATE_CQ may not ask for, since no capability advertises it.
+Reply check_features(In<prm::CreateCqIn> in) {
+    const auto cqc = in.sub<"cq_context">();
+    if (in.get<"cq_umem_valid">() || cqc.get<"dbr_umem_valid">())
+        return refuse("create_cq.umem");
+    if (cqc.get<"apu_cq">())
+        return refuse("create_cq.apu");
+    if (cqc.get<"cc">())
+        return refuse("create_cq.collapsed");
+    if (cqc.get<"cqe_comp_en">())
+        return refuse("create_cq.compression");
+    if (cqc.get<"cqe_sz">() > static_cast<std::uint32_t>(prm::CqeSize::bytes_128))
+        return refuse("create_cq.entry_size");
+    return accepted;
+}
+} // namespace
+
+Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm::CreateCqOut> out) {
+    const auto cqc = in.sub<"cq_context">();
+    if (auto refused = check_features(in))
+        return refused;
+    if (cqc.get<"log_cq_size">() > state.capabilities.general().get<"log_max_cq_sz">())
+        return refuse("create_cq.size");
+    if (cqc.get<"dbr_addr">() % 8 != 0)
+        return refuse("create_cq.doorbell_record");
+    if (state.uars.find(cqc.get<"uar_page">()) == nullptr)
+        return refuse("create_cq.uar");
+    const auto eqn = cqc.get<"c_eqn_or_apu_element">();
+    if (state.hca.event_queues().table().find(eqn) == nullptr)
+        return refuse("create_cq.eq");
+    const auto log_entry = 6 + cqc.get<"cqe_sz">();
+    auto buffer = decode_buffer({.log_page_size = cqc.get<"log_page_size">(),
+                                 .page_offset = cqc.get<"page_offset">(),
+                                 .bytes = std::uint64_t{1} << (log_entry + cqc.get<"log_cq_size">())},
+                                call.tail);
+    if (!buffer)
+        return buffer.error();
+    if (auto refused = state.admit(buffer->pages().size(), call.at))
+        return refused;
+    const auto number = state.cq_ids.take();
+    if (!number)
+        return refuse("create_cq.none_left");
+
+    const auto entries = buffer->pages().size();
+    model::hca::completion::Attributes attributes{
+        .buffer = std::move(*buffer),
+        .log_size = static_cast<std::uint8_t>(cqc.get<"log_cq_size">()),
+        .log_entry_bytes = static_cast<std::uint8_t>(log_entry),
+        .overrun_ignore = cqc.get<"oi">() != 0,
+        .doorbell_record = abi::BusAddress{cqc.get<"dbr_addr">()},
+        .eqn = abi::Eqn{eqn},
+        .uar_page = cqc.get<"uar_page">(),
+    };
+    std::ranges::copy(cqc.bytes(), attributes.context.begin());
+    state.hca.create_cq(abi::Cqn{*number}, std::move(attributes));
+    state.charge(entries, call.at);
+    out.set<"cqn">(*number);
+    return accepted;
+}
+
+Reply destroy_cq(State& state, const Call&, In<prm::DestroyCqIn> in, Out<prm::DestroyCqOut>) {
+    const auto number = in.get<"cqn">();
+    const auto* cq = state.hca.completion_queues().find(number);
+    if (cq == nullptr)
+        return refuse("destroy_cq.unknown");
+    if (cq->users != 0)
+        return refuse("destroy_cq.in_use");
+    state.release(cq->attributes.buffer.pages().size());
+    state.hca.destroy_cq(abi::Cqn{number});
+    state.cq_ids.give_back(number);
+    return accepted;
+}
+
+Reply query_cq(State& state, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCqOut> out) {
+    using enum model::hca::completion::State;
+    const auto* cq = state.hca.completion_queues().find(in.get<"cqn">());
+    if (cq == nullptr)
+        return refuse("query_cq.unknown");
+    const auto status = cq->state == ready     ? prm::CqStatus::ok
+                        : cq->state == overrun ? prm::CqStatus::overflow
+                                               : prm::CqStatus::write_fail;
+    const auto armed = cq->arm.solicited_only ? prm::CqState::solicited_armed : prm::CqState::armed;
+    const auto cqc = out.sub<"cq_context">();
+    std::ranges::copy(cq->attributes.context, cqc.bytes().begin());
+    cqc.set<"status">(static_cast<std::uint32_t>(status))
+        .set<"st">(static_cast<std::uint32_t>(cq->arm.is_set ? armed : prm::CqState::fired))
+        .set<"last_notified_index">(cq->last_notified)
+        .set<"last_solicit_index">(cq->last_solicited)
+        .set<"consumer_counter">(cq->consumer_seen)
+        .set<"producer_counter">(cq->producer);
+    encode_pages(cq->attributes.buffer, call.out_tail);
+    return accepted;
+}
+
+Reply modify_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, Out<prm::ModifyCqOut>) {
+    constexpr auto bit = [](prm::CqModify field) { return static_cast<std::uint32_t>(field); };
+    constexpr auto known = bit(prm::CqModify::period) | bit(prm::CqModify::max_count) | bit(prm::CqModify::overrun);
+    auto* cq = state.hca.completion_queues().find(in.get<"cqn">());
+    if (cq == nullptr)
+        return refuse("modify_cq.unknown");
+    if (call.op_mod != 0)
+        return refuse("modify_cq.resize"); // cq_resize is not advertised
+    const auto select = in.get<"modify_field_select_resize_field_select">();
+    if (select & ~known)
+        return refuse("modify_cq.field_select");
+    const auto wanted = in.sub<"cq_context">();
+    const abi::View<prm::Cqc> cqc(cq->attributes.context);
+    // Moderation is kept for QUERY_CQ; without cq_moderation advertised, events are not delayed.
+    if (select & bit(prm::CqModify::period))
+        cqc.set<"cq_period">(wanted.get<"cq_period">());
+    if (select & bit(prm::CqModify::max_count))
+        cqc.set<"cq_max_count">(wanted.get<"cq_max_count">());
+    if (select & bit(prm::CqModify::overrun)) {
+        cqc.set<"oi">(wanted.get<"oi">());
+        cq->attributes.overrun_ignore = wanted.get<"oi">() != 0;
+    }
+    return accepted;
+}
+
+} // namespace firmware::handlers

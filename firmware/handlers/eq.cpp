@@ -1,0 +1,87 @@
+// PRM "Event queues": CREATE_EQ, DESTROY_EQ, QUERY_EQ.
+#include "firmware/buffer.h"
+#include "firmware/handlers/handlers.h"
+
+#include <algorithm>
+
+namespace firmware::handlers {
+
+namespace {
+constexpr std::uint64_t bit(prm::EventType type) { return std::uint64_t{1} << static_cast<unsigned>(type); }
+enum EqState : std::uint32_t { eq_armed = 9, eq_fired = 0xa };  ///< `st`
+enum EqStatus : std::uint32_t { eq_ok = 0, eq_overflow = 9 };   ///< `status`
+} // namespace
+
+Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm::CreateEqOut> out) {
+    const auto eqc = in.sub<"eq_context_entry">();
+    if (eqc.get<"log_eq_size">() > state.capabilities.general().get<"log_max_eq_sz">())
+        return refuse("create_eq.size");
+    if (state.uars.find(eqc.get<"uar_page">()) == nullptr)
+        return refuse("create_eq.uar");
+    if (eqc.get<"intr">() >= state.config().msix_vectors)
+        return refuse("create_eq.vector");
+    const auto events = in.get<"event_bitmask">();
+    if ((events & bit(prm::EventType::command)) && state.command_eq)
+        return refuse("create_eq.second_command_queue");
+    auto buffer = decode_buffer({.log_page_size = eqc.get<"log_page_size">(),
+                                 .page_offset = eqc.get<"page_offset">(),
+                                 .bytes = std::uint64_t{prm::Eqe::size} << eqc.get<"log_eq_size">()},
+                                call.tail);
+    if (!buffer)
+        return buffer.error();
+    if (auto refused = state.admit(buffer->pages().size(), call.at))
+        return refused;
+    const auto number = state.eq_ids.take();
+    if (!number)
+        return refuse("create_eq.none_left");
+
+    const auto entries = buffer->pages().size();
+    model::hca::event::Attributes attributes{
+        .buffer = std::move(*buffer),
+        .log_size = static_cast<std::uint8_t>(eqc.get<"log_eq_size">()),
+        .vector = static_cast<std::uint16_t>(eqc.get<"intr">()),
+        .overrun_ignore = eqc.get<"oi">() != 0,
+        .uar_page = eqc.get<"uar_page">(),
+        .events = events,
+    };
+    std::ranges::copy(eqc.bytes(), attributes.context.begin());
+    state.hca.event_queues().table().create(*number, abi::Eqn{*number}, std::move(attributes));
+    if (events & bit(prm::EventType::command))
+        state.command_eq = abi::Eqn{*number};
+    state.charge(entries, call.at);
+    out.set<"eq_number">(*number);
+    return accepted;
+}
+
+Reply destroy_eq(State& state, const Call&, In<prm::DestroyEqIn> in, Out<prm::DestroyEqOut>) {
+    const auto number = in.get<"eq_number">();
+    auto& table = state.hca.event_queues().table();
+    const auto* eq = table.find(number);
+    if (eq == nullptr)
+        return refuse("destroy_eq.unknown");
+    if (eq->users != 0)
+        return refuse("destroy_eq.in_use");
+    state.release(eq->attributes.buffer.pages().size());
+    if (state.command_eq == abi::Eqn{number})
+        state.command_eq.reset();
+    table.destroy(number);
+    state.eq_ids.give_back(number);
+    return accepted;
+}
+
+Reply query_eq(State& state, const Call& call, In<prm::QueryEqIn> in, Out<prm::QueryEqOut> out) {
+    const auto* eq = state.hca.event_queues().table().find(in.get<"eq_number">());
+    if (eq == nullptr)
+        return refuse("query_eq.unknown");
+    const auto eqc = out.sub<"eq_context_entry">();
+    std::ranges::copy(eq->attributes.context, eqc.bytes().begin());
+    eqc.set<"status">(eq->is_overrun ? eq_overflow : eq_ok)
+        .set<"st">(eq->is_armed ? eq_armed : eq_fired)
+        .set<"consumer_counter">(eq->consumer)
+        .set<"producer_counter">(eq->producer);
+    out.set<"event_bitmask">(eq->attributes.events);
+    encode_pages(eq->attributes.buffer, call.out_tail);
+    return accepted;
+}
+
+} // namespace firmware::handlers

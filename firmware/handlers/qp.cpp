@@ -1,0 +1,87 @@
+// PRM "Queue pairs": CREATE_QP, DESTROY_QP, QUERY_QP. The transitions are in qp_transition.cpp.
+#include "firmware/buffer.h"
+#include "firmware/handlers/handlers.h"
+#include "firmware/qp_context.h"
+
+#include <algorithm>
+
+namespace firmware::handlers {
+
+Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm::CreateQpOut> out) {
+    const auto qpc = in.sub<"qpc">();
+    if (in.get<"qpc_ext">())
+        return refuse("create_qp.extension");
+    if (in.get<"wq_umem_valid">())
+        return refuse("create_qp.umem");
+    if (in.get<"input_qpn">() != 0)
+        return refuse("create_qp.input_qpn");
+    if (auto refused = check_creation(state, qpc))
+        return refused;
+    auto buffer = decode_buffer({.log_page_size = qpc.get<"log_page_size">(),
+                                 .page_offset = qpc.get<"page_offset">(),
+                                 .bytes = buffer_bytes(qpc)},
+                                call.tail);
+    if (!buffer)
+        return buffer.error();
+    if (auto refused = state.admit(buffer->pages().size(), call.at))
+        return refused;
+    const auto number = state.qp_ids.take();
+    if (!number)
+        return refuse("create_qp.none_left");
+
+    const auto entries = buffer->pages().size();
+    model::hca::queue::QueuePairAttributes attributes;
+    decode_context(qpc, attributes);
+    attributes.counter_set = 0; // named by RST2INIT
+    abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
+    attributes.buffer = std::move(*buffer);
+    state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
+    ++state.pds.find(qpc.get<"pd">())->users;
+    ++state.counter_set_users[0];
+    state.charge(entries, call.at);
+    out.set<"qpn">(*number);
+    return accepted;
+}
+
+Reply destroy_qp(State& state, const Call&, In<prm::DestroyQpIn> in, Out<prm::DestroyQpOut>) {
+    const auto number = in.get<"qpn">();
+    const auto* qp = state.hca.queue_pairs().find(number);
+    if (qp == nullptr)
+        return refuse("destroy_qp.unknown");
+    const auto& attributes = qp->attributes;
+    if (auto* pd = state.pds.find(attributes.pd.value))
+        --pd->users;
+    --state.counter_set_users[attributes.counter_set];
+    state.release(attributes.buffer.pages().size());
+    state.hca.destroy_qp(abi::Qpn{number});
+    state.qp_ids.give_back(number);
+    return accepted;
+}
+
+Reply query_qp(State& state, const Call&, In<prm::QueryQpIn> in, Out<prm::QueryQpOut> out) {
+    const auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+    if (qp == nullptr)
+        return refuse("query_qp.unknown");
+    if (in.get<"qpc_ext">())
+        return refuse("query_qp.extension");
+    const auto qpc = out.sub<"qpc">();
+    std::ranges::copy(qp->attributes.context, qpc.bytes().begin());
+    const auto& requester = qp->requester;
+    const auto& responder = qp->responder;
+    qpc.set<"state">(qp->state)
+        .set<"hw_sq_wqebb_counter">(requester.fetched)
+        .set<"sw_sq_wqebb_counter">(requester.producer)
+        .set<"hw_rq_counter">(responder.rq_consumer)
+        .set<"sw_rq_counter">(responder.rq_producer);
+    if (qp->can_receive())
+        qpc.set<"next_rcv_psn">(responder.expected.value);
+    if (qp->can_send())
+        qpc.set<"next_send_psn">(requester.next_psn.value)
+            .set<"last_acked_psn">((requester.oldest_psn + abi::Psn::mask).value)
+            .set<"cur_retry_count">(requester.retries_left)
+            .set<"cur_rnr_retry">(requester.rnr_retries_left);
+    encode_pages(qp->attributes.buffer, out.bytes().subspan(prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset));
+    return accepted;
+}
+
+} // namespace firmware::handlers

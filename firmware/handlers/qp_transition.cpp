@@ -1,0 +1,51 @@
+// PRM "QP state transitions": every command that moves a queue pair from state to state, driven by firmware/qp_transition.
+#include "firmware/qp_transition.h"
+
+#include "firmware/handlers/handlers.h"
+#include "firmware/qp_context.h"
+
+namespace firmware::handlers {
+
+namespace {
+/// Counts the queue pair in its new counter set instead of the old one.
+void move_counter_set(State& state, std::uint32_t from, std::uint32_t to) {
+    --state.counter_set_users[from];
+    ++state.counter_set_users[to];
+}
+} // namespace
+
+Reply modify_qp(State& state, const Call& call, In<prm::Rst2initQpIn> in, Out<prm::Rst2initQpOut>) {
+    const auto& row = transition(call.opcode);
+    auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+    if (qp == nullptr)
+        return refuse("modify_qp.unknown");
+    if (!row.is_legal_from(qp->state))
+        return refuse("modify_qp.state");
+    const auto named = in.get<"opt_param_mask">();
+    if (named & ~(row.mandatory | row.optional))
+        return refuse("modify_qp.opt_param_mask");
+
+    auto attributes = qp->attributes;
+    auto context = attributes.context;
+    copy_fields(row.mandatory | (named & row.optional), in.sub<"qpc">(), abi::View<prm::Qpc>(context));
+    if (auto refused = check_transition(state, abi::ConstView<prm::Qpc>(context), row.to))
+        return refused;
+    move_counter_set(state, attributes.counter_set, abi::ConstView<prm::Qpc>(context).get<"counter_set_id">());
+    decode_context(abi::ConstView<prm::Qpc>(context), attributes);
+    state.hca.modify_qp(*qp, attributes, row.to, call.at);
+    return accepted;
+}
+
+Reply leave_qp(State& state, const Call& call, In<prm::Qp2rstIn> in, Out<prm::Qp2rstOut>) {
+    const auto& row = transition(call.opcode);
+    auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+    if (qp == nullptr)
+        return refuse("leave_qp.unknown");
+    if (!row.is_legal_from(qp->state))
+        return refuse("leave_qp.state");
+    const auto attributes = qp->attributes;
+    state.hca.modify_qp(*qp, attributes, row.to, call.at);
+    return accepted;
+}
+
+} // namespace firmware::handlers

@@ -1,0 +1,63 @@
+// PRM "UAR", "Protection domain", "Transport domain": objects that are only a number.
+#include "firmware/handlers/handlers.h"
+
+namespace firmware::handlers {
+
+Reply alloc_uar(State& state, const Call&, In<prm::AllocUarIn>, Out<prm::AllocUarOut> out) {
+    const auto number = state.uar_ids.take();
+    if (!number)
+        return refuse("alloc_uar.none_left");
+    state.uars.create(*number);
+    out.set<"uar">(*number);
+    return accepted;
+}
+
+Reply dealloc_uar(State& state, const Call&, In<prm::DeallocUarIn> in, Out<prm::DeallocUarOut>) {
+    const auto number = in.get<"uar">();
+    if (state.uars.find(number) == nullptr)
+        return refuse("dealloc_uar.unknown");
+    state.uars.destroy(number);
+    state.uar_ids.give_back(number);
+    return accepted;
+}
+
+Reply alloc_pd(State& state, const Call&, In<prm::AllocPdIn>, Out<prm::AllocPdOut> out) {
+    const auto number = state.pd_ids.take();
+    if (!number)
+        return refuse("alloc_pd.none_left");
+    state.pds.create(*number);
+    out.set<"pd">(*number);
+    return accepted;
+}
+
+Reply dealloc_pd(State& state, const Call&, In<prm::DeallocPdIn> in, Out<prm::DeallocPdOut>) {
+    const auto number = in.get<"pd">();
+    const auto* pd = state.pds.find(number);
+    if (pd == nullptr)
+        return refuse("dealloc_pd.unknown");
+    if (pd->users != 0)
+        return refuse("dealloc_pd.in_use");
+    state.pds.destroy(number);
+    state.pd_ids.give_back(number);
+    return accepted;
+}
+
+Reply alloc_transport_domain(State& state, const Call&, In<prm::AllocTransportDomainIn>, Out<prm::AllocTransportDomainOut> out) {
+    const auto number = state.transport_domain_ids.take();
+    if (!number)
+        return refuse("alloc_transport_domain.none_left");
+    state.transport_domains.create(*number);
+    out.set<"transport_domain">(*number);
+    return accepted;
+}
+
+Reply dealloc_transport_domain(State& state, const Call&, In<prm::DeallocTransportDomainIn> in, Out<prm::DeallocTransportDomainOut>) {
+    const auto number = in.get<"transport_domain">();
+    if (state.transport_domains.find(number) == nullptr)
+        return refuse("dealloc_transport_domain.unknown");
+    state.transport_domains.destroy(number);
+    state.transport_domain_ids.give_back(number);
+    return accepted;
+}
+
+} // namespace firmware::handlers

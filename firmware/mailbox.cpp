@@ -1,0 +1,115 @@
+#include "firmware/mailbox.h"
+
+#include <algorithm>
+#include <array>
+
+namespace firmware {
+
+namespace prm = abi::prm;
+using prm::CommandMailbox;
+using prm::DeliveryStatus;
+
+namespace {
+
+constexpr std::uint64_t pointer_mask = 0x1ff;                    ///< PRM: bits 8..0 of a mailbox pointer are reserved
+constexpr std::size_t control_offset = prm::mailbox_data_bytes;  ///< of what is not data
+constexpr std::size_t control_bytes = CommandMailbox::size - control_offset;
+constexpr std::size_t next_offset = CommandMailbox::field<"next">::offset;
+constexpr std::size_t ctrl_sig_end = CommandMailbox::field<"ctrl_sig">::offset + 1;
+constexpr std::uint8_t good_signature = 0xff;
+
+/// Which way the bytes go decides how a bad chain is reported.
+struct Direction {
+    DeliveryStatus bad_pointer, bad_length;
+};
+constexpr Direction input{DeliveryStatus::bad_input_pointer, DeliveryStatus::bad_input_length};
+constexpr Direction output{DeliveryStatus::bad_output_pointer, DeliveryStatus::bad_output_length};
+
+using Block = abi::Block<CommandMailbox>;
+
+/// Reads block `number` at `address`; without data when it will be written anyway.
+DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64_t address, std::uint32_t number, const Direction& way,
+                          Block& block, model::port::Time& at) {
+    if (address == 0)
+        return way.bad_length; // the chain ended before the length did
+    if (address & pointer_mask)
+        return way.bad_pointer;
+    const bool is_output = way.bad_pointer == output.bad_pointer;
+    const auto from = is_output ? control_offset : 0;
+    const auto result = dma.read(abi::BusAddress{address + from}, std::span(block.bytes).subspan(from), at);
+    if (!result.is_ok())
+        return DeliveryStatus::internal_error;
+    at = std::max(at, result.done);
+
+    const auto view = block.view();
+    const auto reserved = std::span(block.bytes).subspan(control_offset, next_offset - control_offset);
+    if (chain.check_signature) {
+        if (prm::xor_of(std::span(block.bytes).subspan(control_offset, ctrl_sig_end - control_offset)) != good_signature)
+            return DeliveryStatus::signature_error;
+        if (!is_output && prm::xor_of(block.bytes) != good_signature)
+            return DeliveryStatus::signature_error;
+    }
+    if (view.get<"token">() != chain.token)
+        return DeliveryStatus::token_error;
+    if (view.get<"block_num">() != number)
+        return DeliveryStatus::bad_block_number;
+    if (std::ranges::any_of(reserved, [](std::byte b) { return b != std::byte{0}; }))
+        return DeliveryStatus::reserved_not_zero;
+    return DeliveryStatus::ok;
+}
+
+} // namespace
+
+std::expected<std::vector<std::byte>, DeliveryStatus> read_chain(model::port::Dma& dma, const Chain& chain, std::size_t length,
+                                                               model::port::Time& at) {
+    std::vector<std::byte> bytes;
+    auto address = chain.first;
+    for (std::uint32_t number = 0; bytes.size() < length; ++number) {
+        Block block;
+        if (const auto status = read_block(dma, chain, address, number, input, block, at); status != DeliveryStatus::ok)
+            return std::unexpected(status);
+        const auto count = std::min(length - bytes.size(), prm::mailbox_data_bytes);
+        bytes.insert(bytes.end(), block.bytes.begin(), block.bytes.begin() + static_cast<std::ptrdiff_t>(count));
+        address = block.view().get<"next">();
+    }
+    return bytes;
+}
+
+std::expected<std::vector<abi::BusAddress>, DeliveryStatus> open_chain(model::port::Dma& dma, const Chain& chain, std::size_t length,
+                                                                     model::port::Time& at) {
+    std::vector<abi::BusAddress> blocks;
+    auto address = chain.first;
+    for (std::uint32_t number = 0; blocks.size() * prm::mailbox_data_bytes < length; ++number) {
+        Block block;
+        if (const auto status = read_block(dma, chain, address, number, output, block, at); status != DeliveryStatus::ok)
+            return std::unexpected(status);
+        blocks.push_back(abi::BusAddress{address});
+        address = block.view().get<"next">();
+    }
+    return blocks;
+}
+
+model::port::DmaStatus write_chain(model::port::Dma& dma, const Chain& chain, std::span<const abi::BusAddress> blocks,
+                                   std::span<const std::byte> bytes, model::port::Time& at) {
+    for (const auto address : blocks) {
+        const auto part = bytes.first(std::min(bytes.size(), prm::mailbox_data_bytes));
+        bytes = bytes.subspan(part.size());
+        auto result = dma.write(address, part, at);
+        if (result.is_ok() && chain.check_signature) {
+            // The driver checks the block as it stands in memory: its own control part, our data.
+            Block block;
+            result = dma.read(address, block.bytes, at);
+            const auto view = block.view();
+            view.set<"sig">(0);
+            view.set<"sig">(static_cast<std::uint8_t>(~prm::xor_of(block.bytes)));
+            if (result.is_ok())
+                result = dma.write(address + (CommandMailbox::size - 1), std::span(block.bytes).last(1), at);
+        }
+        if (!result.is_ok())
+            return result.status;
+        at = std::max(at, result.done);
+    }
+    return model::port::DmaStatus::ok;
+}
+
+} // namespace firmware

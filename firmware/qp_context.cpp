@@ -1,0 +1,166 @@
+#include "firmware/qp_context.h"
+
+#include <algorithm>
+
+namespace firmware {
+
+namespace prm = abi::prm;
+using Context = abi::ConstView<prm::Qpc>;
+using prm::AtomicMode;
+using prm::QpState;
+using prm::ReceiveQueueType;
+
+namespace {
+
+constexpr std::uint64_t wqebb_bytes = 64;
+constexpr unsigned log_min_stride = 4; ///< log_rq_stride counts from 16 bytes
+
+model::port::MacAddress mac(std::uint32_t high, std::uint32_t low) {
+    model::port::MacAddress out;
+    abi::store<std::uint16_t, std::endian::big>(out.data(), static_cast<std::uint16_t>(high));
+    abi::store<std::uint32_t, std::endian::big>(out.data() + 2, low);
+    return out;
+}
+
+model::hca::queue::AddressPath decode_path(abi::ConstView<prm::Ads> ads) {
+    return {
+        .pkey_index = static_cast<std::uint16_t>(ads.get<"pkey_index">()),
+        .grh = ads.get<"grh">() != 0,
+        .rlid = static_cast<std::uint16_t>(ads.get<"rlid">()),
+        .ack_timeout = static_cast<std::uint8_t>(ads.get<"ack_timeout">()),
+        .source_index = static_cast<std::uint8_t>(ads.get<"src_addr_index">()),
+        .hop_limit = static_cast<std::uint8_t>(ads.get<"hop_limit">()),
+        .traffic_class = static_cast<std::uint8_t>(ads.get<"tclass">()),
+        .flow_label = ads.get<"flow_label">(),
+        .remote_gid = ads.get<"rgid_rip">(),
+        .dscp = static_cast<std::uint8_t>(ads.get<"dscp">()),
+        .ecn = static_cast<std::uint8_t>(ads.get<"ecn">()),
+        .udp_source_port = static_cast<std::uint16_t>(ads.get<"udp_sport">()),
+        .service_level = static_cast<std::uint8_t>(ads.get<"sl">()),
+        .remote_mac = mac(ads.get<"rmac_47_32">(), ads.get<"rmac_31_0">()),
+    };
+}
+
+bool has_rq(Context qpc) { return qpc.get<"rq_type">() == ReceiveQueueType::regular; }
+
+/// What CREATE_QP may not ask for, since no capability advertises it.
+Reply check_features(Context qpc) {
+    if (qpc.get<"st">() != prm::QpType::rc)
+        return refuse("create_qp.service");
+    if (qpc.get<"wq_signature">())
+        return refuse("create_qp.wq_signature");
+    if (qpc.get<"cs_req">() || qpc.get<"cs_res">())
+        return refuse("create_qp.scatter_to_cqe");
+    if (qpc.get<"cd_master">() || qpc.get<"cd_slave_send">() || qpc.get<"cd_slave_receive">())
+        return refuse("create_qp.cross_channel");
+    if (qpc.get<"dbr_umem_valid">())
+        return refuse("create_qp.dbr_umem");
+    if (qpc.get<"rq_type">() != ReceiveQueueType::regular && qpc.get<"rq_type">() != ReceiveQueueType::none)
+        return refuse("create_qp.rq_type");
+    return accepted;
+}
+
+Reply check_path(State& state, abi::ConstView<prm::Ads> ads) {
+    // On Ethernet every path has an entry of the RoCE address table; on InfiniBand only one with a GRH has a GID.
+    if (!state.config().is_ethernet && !ads.get<"grh">())
+        return accepted;
+    const auto& gids = state.hca.identity().gids;
+    const auto index = ads.get<"src_addr_index">();
+    if (index >= gids.size() || !gids[index].is_valid)
+        return refuse("qp_path.source_address");
+    return accepted;
+}
+
+} // namespace
+
+std::uint64_t buffer_bytes(Context qpc) {
+    const auto rq = has_rq(qpc) ? std::uint64_t{1} << (qpc.get<"log_rq_size">() + qpc.get<"log_rq_stride">() + log_min_stride) : 0;
+    const auto sq = qpc.get<"no_sq">() ? 0 : wqebb_bytes << qpc.get<"log_sq_size">();
+    return (rq + wqebb_bytes - 1) / wqebb_bytes * wqebb_bytes + sq;
+}
+
+void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
+    a.type = qpc.get<"st">();
+    a.pd = abi::Pd{qpc.get<"pd">()};
+    a.mtu = static_cast<std::uint8_t>(qpc.get<"mtu">());
+    a.log_message_max = static_cast<std::uint8_t>(qpc.get<"log_msg_max">());
+    a.log_rq_size = static_cast<std::uint8_t>(qpc.get<"log_rq_size">());
+    a.log_rq_stride = static_cast<std::uint8_t>(qpc.get<"log_rq_stride">() + log_min_stride);
+    a.log_sq_size = static_cast<std::uint8_t>(qpc.get<"log_sq_size">());
+    a.has_sq = qpc.get<"no_sq">() == 0;
+    a.receive = has_rq(qpc) ? model::hca::queue::ReceiveKind::ordinary : model::hca::queue::ReceiveKind::none;
+    a.counter_set = qpc.get<"counter_set_id">();
+    a.uar_page = qpc.get<"uar_page">();
+    a.user_index = qpc.get<"user_index">();
+    a.remote_qpn = abi::Qpn{qpc.get<"remote_qpn">()};
+    a.path = decode_path(qpc.sub<"primary_address_path">());
+    a.log_ack_request = static_cast<std::uint8_t>(qpc.get<"log_ack_req_freq">());
+    a.log_reads_requester = static_cast<std::uint8_t>(qpc.get<"log_sra_max">());
+    a.log_reads_responder = static_cast<std::uint8_t>(qpc.get<"log_rra_max">());
+    a.retry_count = static_cast<std::uint8_t>(qpc.get<"retry_count">());
+    a.rnr_retry = static_cast<std::uint8_t>(qpc.get<"rnr_retry">());
+    a.next_send_psn = abi::Psn{qpc.get<"next_send_psn">()};
+    a.next_receive_psn = abi::Psn{qpc.get<"next_rcv_psn">()};
+    a.remote_read = qpc.get<"rre">() != 0;
+    a.remote_write = qpc.get<"rwe">() != 0;
+    a.remote_atomic = qpc.get<"rae">() != 0;
+    a.atomic_mode = static_cast<std::uint8_t>(qpc.get<"atomic_mode">());
+    a.min_rnr_nak = static_cast<std::uint8_t>(qpc.get<"min_rnr_nak">());
+    a.send_cq = abi::Cqn{qpc.get<"cqn_snd">()};
+    a.receive_cq = abi::Cqn{qpc.get<"cqn_rcv">()};
+    a.doorbell_record = abi::BusAddress{qpc.get<"dbr_addr">()};
+    std::ranges::copy(qpc.bytes(), a.context.begin());
+}
+
+Reply check_creation(const State& state, Context qpc) {
+    if (auto refused = check_features(qpc))
+        return refused;
+    const auto cap = state.capabilities.general();
+    const bool has_sq = qpc.get<"no_sq">() == 0;
+    if (has_sq && qpc.get<"log_sq_size">() > cap.get<"log_max_qp_sz">())
+        return refuse("create_qp.sq_size");
+    if (has_rq(qpc) && qpc.get<"log_rq_size">() > cap.get<"log_max_qp_sz">())
+        return refuse("create_qp.rq_size");
+    if (has_rq(qpc) && 1u << (qpc.get<"log_rq_stride">() + log_min_stride) > cap.get<"max_wqe_sz_rq">())
+        return refuse("create_qp.rq_stride");
+    if (qpc.get<"dbr_addr">() % 8 != 0)
+        return refuse("create_qp.doorbell_record");
+    if (state.pds.find(qpc.get<"pd">()) == nullptr)
+        return refuse("create_qp.pd");
+    if (has_sq && state.uars.find(qpc.get<"uar_page">()) == nullptr)
+        return refuse("create_qp.uar");
+    if (has_sq && state.hca.completion_queues().find(qpc.get<"cqn_snd">()) == nullptr)
+        return refuse("create_qp.send_cq");
+    if (state.hca.completion_queues().find(qpc.get<"cqn_rcv">()) == nullptr)
+        return refuse("create_qp.receive_cq");
+    return accepted;
+}
+
+Reply check_transition(State& state, Context qpc, QpState to) {
+    const auto cap = state.capabilities.general();
+    const auto ads = qpc.sub<"primary_address_path">();
+    if (ads.get<"pkey_index">() >= state.hca.identity().pkeys.size())
+        return refuse("qp_path.pkey_index");
+    if (ads.get<"vhca_port_num">() > cap.get<"num_ports">())
+        return refuse("qp_path.port");
+    if (qpc.get<"counter_set_id">() != 0 && state.hca.q_counters().find(qpc.get<"counter_set_id">()) == nullptr)
+        return refuse("modify_qp.counter_set");
+    const auto mode = static_cast<AtomicMode>(qpc.get<"atomic_mode">());
+    if (qpc.get<"rae">() && mode != AtomicMode::ib_spec && mode != AtomicMode::only_8b && mode != AtomicMode::up_to_8b)
+        return refuse("modify_qp.atomic_mode");
+    if (to == QpState::init)
+        return accepted;
+    if (prm::bytes_of(qpc.get<"mtu">()) == 0)
+        return refuse("modify_qp.mtu");
+    if (qpc.get<"log_msg_max">() > cap.get<"log_max_msg">())
+        return refuse("modify_qp.message_size");
+    if (qpc.get<"log_rra_max">() > cap.get<"log_max_ra_res_qp">())
+        return refuse("modify_qp.responder_reads");
+    if (auto refused = check_path(state, ads))
+        return refused;
+    if (to == QpState::rts && qpc.get<"log_sra_max">() > cap.get<"log_max_ra_req_qp">())
+        return refuse("modify_qp.requester_reads");
+    return accepted;
+}
+
+} // namespace firmware

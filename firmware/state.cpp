@@ -1,0 +1,132 @@
+#include "firmware/state.h"
+
+#include <algorithm>
+
+namespace firmware {
+
+namespace prm = abi::prm;
+
+namespace {
+/// Numbers 0 and 1 are the special queue pairs of verbs, and small numbers are what a careless driver makes up.
+constexpr std::uint32_t first_qpn = 0x40, first_cqn = 0x80, first_mkey = 0x80, first_pd = 1, first_transport_domain = 1;
+/// Set 0 counts for queue pairs without a set of their own; it is never given out.
+constexpr std::uint32_t first_counter_set = 1;
+
+objects::IdPool pool(std::uint32_t first, unsigned log_count) {
+    return {first, std::max(1u << log_count, first + 1) - first};
+}
+} // namespace
+
+State::State(model::hca::Hca& core, traces::Events events) : hca(core), capabilities(core.config()), events_(events) {
+    reset();
+}
+
+Phase State::phase() const {
+    if (is_initialized_)
+        return Phase::initialized;
+    if (!is_enabled_)
+        return Phase::disabled;
+    return pages.boot_missing() == 0 ? Phase::booted : Phase::enabled;
+}
+
+void State::initialize() {
+    make_pools(); // the driver may have chosen smaller limits with SET_HCA_CAP
+    hca.set_atomic_host_order(capabilities.atomic().get<"atomic_req_8b_endianness_mode">() != 0);
+    is_initialized_ = true;
+    pages.set_running(true);
+}
+
+void State::tear_down() {
+    hca.reset();
+    uars.clear();
+    pds.clear();
+    transport_domains.clear();
+    std::ranges::fill(counter_set_users, 0);
+    command_eq.reset();
+    pages.remove_objects();
+    pages.set_running(false);
+    page_entries_ = 0;
+    page_request_is_out_ = false;
+    is_initialized_ = false;
+
+    auto& identity = hca.identity();
+    const auto guid = config().node_guid;
+    identity.is_ethernet = config().is_ethernet;
+    identity.lid = config().lid;
+    // EUI-64 to EUI-48: the two bytes in the middle go (IEEE "Guidelines for EUI").
+    for (std::size_t i = 0; i < 3; ++i) {
+        identity.mac[i] = static_cast<std::byte>(guid >> (56 - 8 * i) & 0xff);
+        identity.mac[3 + i] = static_cast<std::byte>(guid >> (16 - 8 * i) & 0xff);
+    }
+    identity.gids = {};
+    if (!config().is_ethernet) {
+        // IBA 4.1.1: GID 0 is the default subnet prefix and the port's GUID.
+        auto& gid = identity.gids[0];
+        gid.is_valid = true;
+        abi::store<std::uint64_t, std::endian::big>(gid.gid.data(), 0xfe80000000000000);
+        abi::store<std::uint64_t, std::endian::big>(gid.gid.data() + 8, guid);
+    }
+    port = {};
+    constexpr std::string_view description = "hcasim";
+    std::transform(description.begin(), description.end(), port.node_description.begin(),
+                   [](char c) { return static_cast<std::byte>(c); });
+}
+
+void State::reset() {
+    tear_down();
+    is_enabled_ = false;
+    issi = 0;
+    capabilities = Capabilities(config());
+    // Without initialization pages there is nothing to account against.
+    pages = {config().boot_pages, config().init_pages, config().init_pages != 0 ? config().pages_per_1024_objects : 0};
+    make_pools();
+}
+
+void State::make_pools() {
+    const auto cap = capabilities.general();
+    uar_ids = {config().first_uar, static_cast<std::uint32_t>(config().uar_pages - config().first_uar)};
+    pd_ids = pool(first_pd, cap.get<"log_max_pd">());
+    transport_domain_ids = pool(first_transport_domain, cap.get<"log_max_transport_domain">());
+    eq_ids = {0, cap.get<"max_num_eqs">()};
+    cq_ids = pool(first_cqn, cap.get<"log_max_cq">());
+    mkey_ids = pool(first_mkey, cap.get<"log_max_mkey">());
+    qp_ids = pool(first_qpn, cap.get<"log_max_qp">());
+    const auto sets = std::max(cap.get<"max_qp_cnt">(), first_counter_set);
+    counter_set_ids = {first_counter_set, sets - first_counter_set};
+    counter_set_users.assign(sets, 0);
+}
+
+Reply State::admit(std::uint64_t entries, model::port::Time at) {
+    if (entries > max_page_entries - page_entries_)
+        return refuse("resources.page_entries");
+    if (!pages.has_room()) {
+        page_request_is_out_ = false; // whatever the driver said before: it is needed now
+        request_pages(at);
+        return refuse("resources.no_pages");
+    }
+    return accepted;
+}
+
+void State::charge(std::uint64_t entries, model::port::Time at) {
+    page_entries_ += entries;
+    pages.add_object();
+    request_pages(at);
+}
+
+void State::release(std::uint64_t entries) {
+    page_entries_ -= entries;
+    pages.remove_object();
+}
+
+void State::request_pages(model::port::Time at) {
+    const auto wanted = pages.wanted();
+    if (wanted == 0 || page_request_is_out_)
+        return;
+    const auto count = static_cast<std::uint32_t>(wanted);
+    hca.event_queues().broadcast(prm::EventType::page_request, 0, count, at, [count](abi::View<prm::Eqe> eqe) {
+        prm::event_data<prm::PageRequestEventData>(eqe).set<"num_pages">(count);
+    });
+    page_request_is_out_ = true;
+}
+
+} // namespace firmware

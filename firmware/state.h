@@ -1,0 +1,107 @@
+// What the firmware knows between two commands: where the driver stands in the life cycle, the capability pages in force,
+// the pages it lent, and which numbers are given out. The objects of the data path themselves live in model/hca; handlers
+// (firmware/handlers) change both. No queue, no mailbox, no time of its own (PRM "HCA initialization", "Resources").
+#pragma once
+
+#include "abi/prm/access_register.h"
+#include "abi/prm/capability.h"
+#include "abi/prm/eqe.h"
+#include "firmware/capability.h"
+#include "firmware/objects/id_pool.h"
+#include "firmware/objects/page_pool.h"
+#include "firmware/refusal.h"
+#include "model/hca/hca.h"
+#include "model/hca/object_table.h"
+#include "model/port/time.h"
+#include "traces/events.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace firmware {
+
+/// Where the driver stands. `enabled` becomes `booted` when the boot pages are there.
+enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initialized = 8 };
+
+/// What the port remembers of what the driver told it.
+struct PortSettings {
+    std::array<std::byte, abi::prm::node_description_bytes> node_description{};
+    std::uint16_t mtu = 1500;           ///< of the NIC vport context; nothing in the RoCE data path depends on it
+    std::uint16_t admin_mtu = 0;        ///< PMTU register
+    bool is_up = true;                  ///< PAOS: administratively up
+    bool roce_enabled = false;
+};
+
+struct ProtectionDomain {
+    std::uint32_t users = 0; ///< memory keys and queue pairs
+};
+struct TransportDomain {};
+struct UarPage {};
+
+class State {
+public:
+    /// PRM objects hold page lists; together they may have so many entries (8 bytes each). A limit of ours: it bounds what
+    /// a driver can make the simulator remember. 2^25 entries map 128 GiB with 4 KiB pages.
+    static constexpr std::uint64_t max_page_entries = 1u << 25;
+    /// Pages that the device accepts from the driver, in total.
+    static constexpr std::size_t max_given_pages = 1u << 20;
+
+    State(model::hca::Hca& core, traces::Events events);
+
+    model::hca::Hca& hca;
+    Capabilities capabilities;
+
+    const model::hca::HcaConfig& config() const { return hca.config(); }
+    const traces::Events& events() const { return events_; }
+
+    // --- life cycle ---
+    Phase phase() const;
+    std::uint16_t issi = 0;
+    void enable() { is_enabled_ = true; }
+    void initialize();
+    /// TEARDOWN_HCA: every object is gone, the pages stay.
+    void tear_down();
+    /// DISABLE_HCA, function-level reset: as after power-on.
+    void reset();
+
+    // --- accounts of objects ---
+    /// Whether one more object with `entries` page addresses fits; if not, why. Asks the driver for pages when it does not.
+    Reply admit(std::uint64_t entries, model::port::Time at);
+    /// Takes an object into account; asks the driver for pages when they run low.
+    void charge(std::uint64_t entries, model::port::Time at);
+    void release(std::uint64_t entries);
+    /// The driver answered a page request, with pages or with a refusal.
+    void page_request_answered() { page_request_is_out_ = false; }
+
+    objects::PagePool pages;
+    objects::IdPool uar_ids, pd_ids, transport_domain_ids, eq_ids, cq_ids, mkey_ids, qp_ids, counter_set_ids;
+    model::hca::ObjectTable<UarPage> uars;
+    model::hca::ObjectTable<ProtectionDomain> pds;
+    model::hca::ObjectTable<TransportDomain> transport_domains;
+    std::vector<std::uint32_t> counter_set_users; ///< queue pairs that count in a set
+    /// The event queue that hears of finished commands; none means that the driver polls.
+    std::optional<abi::Eqn> command_eq;
+    PortSettings port;
+
+private:
+    void make_pools();
+    void request_pages(model::port::Time at);
+
+    traces::Events events_;
+    bool is_enabled_ = false, is_initialized_ = false, page_request_is_out_ = false;
+    std::uint64_t page_entries_ = 0;
+};
+
+/// One command being executed, beside its input and output structures.
+struct Call {
+    abi::prm::Opcode opcode{};
+    std::uint16_t op_mod = 0;
+    model::port::Time at{};
+    std::span<const std::byte> tail; ///< input behind the structure
+    std::span<std::byte> out_tail;   ///< output behind the structure, zeroed
+};
+
+} // namespace firmware
