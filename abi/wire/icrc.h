@@ -1,7 +1,8 @@
-// The checks at the end of a packet: the invariant CRC over what no switch or router changes (IBA 7.8.1; RoCEv2: annex A17),
-// and the variant CRC of one InfiniBand hop (IBA 7.8.2). Takes headers as they stand and masks what may change on the way.
-// Both are reflected, start from ones, are complemented and go onto the wire low byte first.
-// Witness: testbench/unit/abi/wire/icrc_test.cpp (the specification's sample packet), check_capture.py (scapy, and bit by bit).
+// The checks at the end of a packet: the invariant CRC over what no switch or router changes (IBA 7.8.1; RoCEv2: annex
+// A17), and the variant CRC of one InfiniBand hop (IBA 7.8.2). Takes headers as they stand and masks what may change on
+// the way. Both are reflected, start from ones, are complemented and go onto the wire low byte first.
+// Witness: icrc_test.cpp (the specification's sample packet, captures of adapters), check_capture.py (scapy, bit by
+// bit).
 #pragma once
 
 #include "abi/wire/infiniband.h"
@@ -50,8 +51,8 @@ constexpr std::uint32_t crc32_add(std::span<const std::byte> bytes, std::uint32_
 }
 
 /// ICRC of a RoCEv2 packet. `datagram`: from the IP header up to, without, the ICRC; at least IP, UDP and BTH.
-/// Eight bytes of ones stand for the LRH; TOS, TTL and checksum (IPv4) or traffic class, flow label and hop limit (IPv6), the
-/// UDP checksum and BTH Resv8a count as ones (IBA annex A17.3.3).
+/// Eight bytes of ones stand for the LRH; TOS, TTL and checksum (IPv4) or traffic class, flow label and hop limit
+/// (IPv6), the UDP checksum and BTH Resv8a count as ones (IBA annex A17).
 constexpr std::uint32_t icrc_roce_v2(std::span<const std::byte> datagram, bool is_ipv6) {
     constexpr std::size_t lrh = Lrh::size;
     std::array<std::byte, lrh + Ipv6::size + Udp::size + Bth::size> head{};
@@ -70,9 +71,9 @@ constexpr std::uint32_t icrc_roce_v2(std::span<const std::byte> datagram, bool i
     return ~crc32_add(datagram.subspan(headers), crc32_add(std::span(head).first(lrh + headers), ~0u));
 }
 
-/// ICRC of an InfiniBand packet. `packet`: from the LRH up to, without, the ICRC; at least LRH, GRH where the LRH announces
-/// one, and BTH. Without a GRH the virtual lane counts as ones; with one the whole LRH and the GRH's traffic class, flow label
-/// and hop limit do; BTH Resv8a always (IBA 7.8.1).
+/// ICRC of an InfiniBand packet. `packet`: from the LRH up to, without, the ICRC; at least LRH, GRH where the LRH
+/// announces one, and BTH. Without a GRH the virtual lane counts as ones; with one the whole LRH and the GRH's traffic
+/// class, flow label and hop limit do; BTH Resv8a always (IBA 7.8.1).
 constexpr std::uint32_t icrc_infiniband(std::span<const std::byte> packet) {
     std::array<std::byte, Lrh::size + Grh::size + Bth::size> head{};
     const bool is_global = ConstView<Lrh>(packet).get<"next_header">() == LinkNextHeader::global;
@@ -83,7 +84,9 @@ constexpr std::uint32_t icrc_infiniband(std::span<const std::byte> packet) {
     if (is_global) {
         std::fill_n(head.begin(), Lrh::size, detail::ones);
         View<Grh>(std::span(head).subspan(Lrh::size))
-            .set<"traffic_class">(0xff).set<"flow_label">(0xfffff).set<"hop_limit">(0xff);
+            .set<"traffic_class">(0xff)
+            .set<"flow_label">(0xfffff)
+            .set<"hop_limit">(0xff);
     } else {
         View<Lrh>(std::span(head)).set<"vl">(0xf);
     }

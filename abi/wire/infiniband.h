@@ -8,9 +8,10 @@
 namespace abi::wire {
 
 enum class LinkNextHeader : std::uint8_t { raw = 0, ip_raw = 1, local = 2, global = 3 };
-inline constexpr std::uint8_t management_lane = 15; ///< VL15 carries subnet management only (IBA 7.6.3)
+inline constexpr std::uint8_t management_lane = 15;  ///< VL15 carries subnet management only (IBA 7.6.3)
 inline constexpr std::uint8_t ib_next_header = 0x1b; ///< GRH NxtHdr: IBA transport (IBA 8.3)
 
+// clang-format off
 // IBA 7.7 "Local route header"
 using Lrh = Layout<"lrh", 8,
     Bits<"vl",            0x0, 31, 28>,
@@ -45,8 +46,10 @@ using Bth = Layout<"bth", 12,
     Bits<"destination_qp", 0x4, 23,  0>,
     Bits<"ack_request",    0x8, 31>,
     Bits<"psn",            0x8, 23,  0>>;
+// clang-format on
 inline constexpr std::size_t bth_resv8a_offset = 4; ///< this whole byte counts as ones in the ICRC
 
+// clang-format off
 // IBA 9.3.2 .. 9.3.7
 using Deth = Layout<"deth", 8, U32<"qkey", 0x0>, Bits<"source_qp", 0x4, 23, 0>>;
 using Reth = Layout<"reth", 16, U64<"address", 0x0>, U32<"rkey", 0x8>, U32<"dma_length", 0xc>>;
@@ -55,9 +58,10 @@ using Aeth = Layout<"aeth", 4, Bits<"syndrome", 0x0, 31, 24>, Bits<"msn", 0x0, 2
 using AtomicAckEth = Layout<"atomic_ack_eth", 8, U64<"original", 0x0>>;
 using ImmDt = Layout<"immdt", 4, U32<"immediate", 0x0>>;
 using Ieth = Layout<"ieth", 4, U32<"rkey", 0x0>>;
+// clang-format on
 
 inline constexpr std::size_t icrc_bytes = 4, vcrc_bytes = 2;
-inline constexpr std::size_t cnp_reserved_bytes = 16; ///< a congestion notification's body (IBA annex A17.9.3)
+inline constexpr std::size_t cnp_reserved_bytes = 16; ///< a congestion notification's body (IBA annex A17)
 inline constexpr std::size_t max_payload = 4096;      ///< the largest MTU (IBA 7.7.8)
 
 /// AETH syndrome (IBA 9.7.5.1): what bits 6..5 say; bits 4..0 are credits, a timer or a code.
@@ -70,22 +74,27 @@ enum class NakCode : std::uint8_t {
     remote_operational_error = 3,
     invalid_rd_request = 4,
 };
-inline constexpr std::uint8_t no_credits = 0x1f; ///< "invalid" credit count: the responder does no end-to-end flow control
+/// The "invalid" credit count: the responder does no end-to-end flow control.
+inline constexpr std::uint8_t no_credits = 0x1f;
 constexpr std::uint8_t ack_syndrome(std::uint8_t credits = no_credits) { return credits & 0x1f; }
 constexpr std::uint8_t rnr_syndrome(std::uint8_t timer) { return static_cast<std::uint8_t>(0x20 | (timer & 0x1f)); }
-constexpr std::uint8_t nak_syndrome(NakCode nak) { return static_cast<std::uint8_t>(0x60 | static_cast<std::uint8_t>(nak)); }
+constexpr std::uint8_t nak_syndrome(NakCode nak) {
+    return static_cast<std::uint8_t>(0x60 | static_cast<std::uint8_t>(nak));
+}
 constexpr SyndromeKind kind_of(std::uint8_t syndrome) { return static_cast<SyndromeKind>(syndrome >> 5 & 3); }
 /// Bits 4..0: the credit count, timer code or NAK code.
 constexpr std::uint8_t value_of(std::uint8_t syndrome) { return syndrome & 0x1f; }
 
-/// How long an RNR NAK asks the requester to wait, by timer code, in microseconds (IBA 9.7.5.2.8, table "RNR NAK timer").
+/// How long an RNR NAK asks the requester to wait, by timer code, in microseconds (IBA 9.7.5.2.8, table 45).
 inline constexpr std::array<std::uint32_t, 32> rnr_timer_us{
-    655'360, 10,     20,     30,     40,     60,     80,     120,     160,     240,     320,
-    480,     640,    960,    1'280,  1'920,  2'560,  3'840,  5'120,   7'680,   10'240,  15'360,
+    655'360, 10,     20,     30,     40,     60,      80,      120,     160,     240,    320,
+    480,     640,    960,    1'280,  1'920,  2'560,   3'840,   5'120,   7'680,   10'240, 15'360,
     20'480,  30'720, 40'960, 61'440, 81'920, 122'880, 163'840, 245'760, 327'680, 491'520};
 
 /// Bytes of an MTU code (IBA 14.2.5.6 "MTU"), or 0 for a reserved one.
-constexpr std::uint32_t mtu_bytes(std::uint8_t mtu_code) { return mtu_code >= 1 && mtu_code <= 5 ? 128u << mtu_code : 0; }
+constexpr std::uint32_t mtu_bytes(std::uint8_t mtu_code) {
+    return mtu_code >= 1 && mtu_code <= 5 ? 128u << mtu_code : 0;
+}
 /// Code of an MTU in bytes, or 0 where there is none.
 constexpr std::uint8_t mtu_code(std::uint32_t bytes) {
     for (std::uint8_t c = 1; c <= 5; ++c)

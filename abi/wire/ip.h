@@ -9,6 +9,7 @@ namespace abi::wire {
 
 inline constexpr std::uint8_t ip_protocol_udp = 17;
 
+// clang-format off
 using Ipv4 = Layout<"ipv4", 20,
     Bits<"version",         0x00, 31, 28>,
     Bits<"ihl",             0x00, 27, 24>, // header length in dwords: 5
@@ -33,6 +34,7 @@ using Ipv6 = Layout<"ipv6", 40,
     Bits<"hop_limit",      0x04,  7,  0>,
     Raw <"source",         0x08, 16>,
     Raw <"destination",    0x18, 16>>;
+// clang-format on
 
 /// Adds `bytes` to a ones' complement sum. Only the last part of a sum may have an odd length.
 constexpr std::uint64_t internet_sum(std::span<const std::byte> bytes, std::uint64_t sum = 0) {

@@ -8,10 +8,12 @@ namespace abi::wire {
 
 inline constexpr std::uint16_t roce_v2_port = 4791;
 
+// clang-format off
 using Udp = Layout<"udp", 8,
     U16<"source_port",      0x0>,
     U16<"destination_port", 0x2>,
     U16<"length",           0x4>,  // bytes, this header included
     U16<"checksum",         0x6>>; // 0: none, which RoCEv2 uses over both IP versions since the ICRC protects more
+// clang-format on
 
 } // namespace abi::wire

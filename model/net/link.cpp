@@ -52,8 +52,8 @@ struct Link::Held {
     port::Time deadline;
 };
 
-/// One direction: the sending side of an end, and the packets between it and the other end. Slots are recycled last in, first
-/// out, so that a shallow flow stays in the cache however deep the ring is.
+/// One direction: the sending side of an end, and the packets between it and the other end. Slots are recycled last in,
+/// first out, so that a shallow flow stays in the cache however deep the ring is.
 class Link::Lane final : public port::Wire {
 public:
     Lane(Link& link, unsigned direction)
@@ -301,7 +301,8 @@ private:
 
 Link::Link(const LinkConfig& config, port::Clock& clock, traces::Events events)
     : config_(config), clock_(clock), events_(events),
-      ps_per_byte_q16_(config.rate_gbps > 0 ? static_cast<std::uint64_t>(std::llround(8000.0 / config.rate_gbps * 65536)) : 0),
+      ps_per_byte_q16_(
+          config.rate_gbps > 0 ? static_cast<std::uint64_t>(std::llround(8000.0 / config.rate_gbps * 65536)) : 0),
       needs_image_(config.exact_bytes),
       has_faults_(config.loss > 0 || config.duplicate > 0 || config.reorder > 0 || config.corrupt > 0) {
     for (unsigned i = 0; i < 2; ++i)

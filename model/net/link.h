@@ -1,6 +1,6 @@
-// A cable between two ports. Receives filled packets at either end and gives them to the receiver at the other, in order,
-// after serialisation and latency, or not as a seeded script of faults has it; every packet is counted once as delivered,
-// lost or still under way. Does not look into packets and knows no switch, no pause frames and no credits.
+// A cable between two ports. Receives filled packets at either end and gives them to the receiver at the other, in
+// order, after serialisation and latency, or not as a seeded script of faults has it; every packet is counted once as
+// delivered, lost or still under way. Does not look into packets and knows no switch, no pause frames and no credits.
 #pragma once
 
 #include "model/port/clock.h"
@@ -17,13 +17,18 @@
 namespace model::net {
 
 struct LinkConfig {
-    bool timed = true; ///< false: packets arrive when they are sent, and pump() delivers until both sides are quiet
-    port::Encapsulation encapsulation = port::Encapsulation::roce_v2_ipv4; ///< link type; the IP version is the packet's
-    port::Time latency = std::chrono::nanoseconds{500};                    ///< propagation, one way
-    double rate_gbps = 100;                                                ///< 0: serialisation costs no time
-    port::Time horizon = std::chrono::microseconds{2};  ///< how far ahead of now a port may book its transmitter
-    port::Time quantum = std::chrono::nanoseconds{100}; ///< packets that arrive so soon are delivered with the present ones
-    std::uint32_t max_under_way = 0; ///< packets of a direction beyond which the port refuses; 0: 256 untimed, 16384 timed
+    /// False: packets arrive when they are sent, and pump() delivers until both sides are quiet.
+    bool timed = true;
+    /// Kind of the link; which IP version a RoCE packet has is the packet's business.
+    port::Encapsulation encapsulation = port::Encapsulation::roce_v2_ipv4;
+    port::Time latency = std::chrono::nanoseconds{500}; ///< propagation, one way
+    double rate_gbps = 100;                             ///< 0: serialisation costs no time
+    /// How far ahead of now a port may book its transmitter.
+    port::Time horizon = std::chrono::microseconds{2};
+    /// Packets that arrive so soon are delivered together with the present ones.
+    port::Time quantum = std::chrono::nanoseconds{100};
+    /// Packets of one direction at which the port refuses more; 0: 256 untimed, 16384 timed.
+    std::uint32_t max_under_way = 0;
 
     double loss = 0, duplicate = 0, reorder = 0, corrupt = 0; ///< probability for a packet
     std::uint32_t reorder_depth = 8;                          ///< a held packet lets 1 to so many later ones pass
@@ -59,8 +64,8 @@ public:
     port::Wire& end(unsigned i);
     /// Whoever receives at end `i`. Both ends need one before the first pump().
     void attach(unsigned i, port::Receiver& receiver);
-    /// Delivers what has arrived by `now`, to both sides, until quiet; tells refused senders when there is room again. Returns
-    /// at once when called from inside a delivery.
+    /// Delivers what has arrived by `now`, to both sides, until quiet; tells refused senders when there is room again.
+    /// Returns at once when called from inside a delivery.
     void pump(port::Time now);
     /// The clock's answer to wake_at().
     void wake(port::Time now);

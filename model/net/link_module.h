@@ -1,5 +1,5 @@
-// SystemC shell of a cable: gives the core its clock by one event, and the devices at its ends one call to say "my turn is
-// over". Owns no sockets: ports are plain interfaces, since both ends live in the kernel's one thread.
+// SystemC shell of a cable: gives the core its clock by one event, and the devices at its ends one call to say "my turn
+// is over". Owns no sockets: ports are plain interfaces, since both ends live in the kernel's one thread.
 #pragma once
 
 #include "model/net/link.h"
@@ -13,8 +13,8 @@ public:
     LinkModule(const sc_core::sc_module_name& name, const LinkConfig& config, traces::Events events);
 
     Link& link() { return link_; }
-    /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Untimed: delivers inline what was
-    /// sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already.
+    /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Untimed: delivers inline
+    /// what was sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already.
     void flush() {
         if (!link_.config().timed)
             link_.pump(now());

@@ -11,6 +11,7 @@ namespace {
 
 using namespace abi;
 
+// clang-format off
 // draft-ietf-opsawg-pcapng: section 4.1 to 4.3 and 3.5; a section has the byte order of its writer, ours is little endian.
 using SectionHeader = LittleLayout<"section_header", 28,
     U32<"type",           0x00>,
@@ -37,12 +38,13 @@ using EnhancedPacket = LittleLayout<"enhanced_packet", 28,
     U32<"original_length", 0x18>>;
 
 using Option = LittleLayout<"option", 4, U16<"code", 0x0>, U16<"length", 0x2>>;
+// clang-format on
 
 constexpr std::uint32_t section_header_type = 0x0a0d0d0a, interface_type = 1, enhanced_packet_type = 6;
 constexpr std::uint32_t byte_order_magic = 0x1a2b3c4d;
 constexpr std::uint16_t link_type_ethernet = 1, link_type_infiniband = 247;
 constexpr std::uint16_t option_if_name = 2, option_if_tsresol = 9, option_epb_flags = 2;
-constexpr std::byte nanoseconds{9};               // if_tsresol: a negative power of ten
+constexpr std::byte nanoseconds{9};                // if_tsresol: a negative power of ten
 constexpr std::uint32_t inbound = 1, outbound = 2; // epb_flags, bits 1..0
 constexpr std::size_t write_threshold = 1 << 20;
 
@@ -122,7 +124,8 @@ model::net::Tap& Capture::add_interface(std::string_view name, model::port::Enca
             .set<"type">(interface_type)
             .set<"length">(static_cast<std::uint32_t>(block.size()))
             .set<"link_type">(is_infiniband ? link_type_infiniband : link_type_ethernet);
-        const auto rest = put_option(block.subspan(InterfaceDescription::size), option_if_name, std::as_bytes(std::span(name)));
+        const auto rest =
+            put_option(block.subspan(InterfaceDescription::size), option_if_name, std::as_bytes(std::span(name)));
         put_option(rest, option_if_tsresol, std::span(&nanoseconds, 1));
         put_trailer(block);
     }

@@ -1,5 +1,5 @@
-// Writes what taps see as a pcapng file (draft-ietf-opsawg-pcapng): one interface a cable, one enhanced packet block a frame,
-// nanosecond time stamps of simulated time, and the direction as an option. Keeps no frame and looks into none.
+// Writes what taps see as a pcapng file (draft-ietf-opsawg-pcapng): one interface a cable, one enhanced packet block a
+// frame, nanosecond time stamps of simulated time, and the direction as an option. Keeps no frame and looks into none.
 // Read back by testbench/witness/check_capture.py, tshark and Wireshark.
 #pragma once
 
@@ -29,7 +29,8 @@ public:
 
     /// The tap of one cable, valid as long as the capture; frames of end 0 count as outbound, of end 1 as inbound.
     model::net::Tap& add_interface(std::string_view name, model::port::Encapsulation encapsulation);
-    /// Writes what is still in memory and closes the file. Returns the first error since create(). Later frames are dropped.
+    /// Writes what is still in memory and closes the file. Returns the first error since create(). Later frames are
+    /// dropped.
     Outcome close();
 
     std::uint64_t frames() const { return frames_; }

@@ -1,6 +1,6 @@
-// Bytes from a cable: any of them may be refused, none may hurt. First byte: the link's kind, and whether to repair the checks
-// (a fuzzer cannot guess a CRC, and behind it lies most of the parser). What is accepted must build the same bytes again,
-// apart from those a receiver is to ignore, and those must then parse to the same packet.
+// Bytes from a cable: any of them may be refused, none may hurt. First byte: the link's kind, and whether to repair the
+// checks (a fuzzer cannot guess a CRC, and behind it lies most of the parser). What is accepted must build the same
+// bytes again, apart from those a receiver is to ignore, and those must then parse to the same packet.
 #include "model/hca/wire/builder.h"
 #include "model/hca/wire/parser.h"
 #include "testbench/harness/frames.h"

@@ -1,5 +1,5 @@
-// wire_frames OUT.pcapng OUT.json: one packet of every operation in every encapsulation as the builder makes it, and the same
-// packets' fields in words. wire_frames.py lets tshark and scapy read the first and compares with the second.
+// wire_frames OUT.pcapng OUT.json: one packet of every operation in every encapsulation as the builder makes it, and
+// the same packets' fields in words. wire_frames.py lets tshark and scapy read the first and compares with the second.
 #include "model/hca/wire/builder.h"
 #include "platform/observe/capture.h"
 #include "testbench/harness/packets.h"

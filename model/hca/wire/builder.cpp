@@ -94,10 +94,7 @@ void put_transport(const port::Packet& p, Bytes& rest) {
     if (p.service == Service::ud)
         take<Deth>(rest).set<"qkey">(p.deth.qkey).set<"source_qp">(p.deth.source_qpn.value);
     if (traits.has_reth)
-        take<Reth>(rest)
-            .set<"address">(p.reth.address)
-            .set<"rkey">(p.reth.rkey.value)
-            .set<"dma_length">(p.reth.length);
+        take<Reth>(rest).set<"address">(p.reth.address).set<"rkey">(p.reth.rkey.value).set<"dma_length">(p.reth.length);
     if (traits.has_atomic)
         take<AtomicEth>(rest)
             .set<"address">(p.atomic.address)

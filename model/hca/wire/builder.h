@@ -1,6 +1,6 @@
-// Receives a packet as values and gives its exact frame: RoCEv2 over IPv4 or IPv6 with its Ethernet header (no FCS, padded to
-// 60 bytes), or InfiniBand from LRH to VCRC. Decides nothing about the transport: opcode, PSN and syndrome are the caller's.
-// IBA chapters 7 to 9, annex A17.
+// Receives a packet as values and gives its exact frame: RoCEv2 over IPv4 or IPv6 with its Ethernet header (no FCS,
+// padded to 60 bytes), or InfiniBand from LRH to VCRC. Decides nothing about the transport: opcode, PSN and syndrome
+// are the caller's. IBA chapters 7 to 9, annex A17.
 #pragma once
 
 #include "model/port/packet.h"
@@ -22,10 +22,10 @@ inline constexpr auto transport_header_bytes = [] {
     std::array<std::uint8_t, 32> t{};
     for (std::size_t i = 0; i < t.size(); ++i) {
         const auto& o = operations[i];
-        t[i] = static_cast<std::uint8_t>(
-            Bth::size + (o.has_reth ? Reth::size : 0) + (o.has_atomic ? AtomicEth::size : 0) +
-            (o.has_aeth ? Aeth::size : 0) + (o.has_atomic_ack ? AtomicAckEth::size : 0) +
-            (o.has_immediate ? ImmDt::size : 0) + (o.has_invalidate ? Ieth::size : 0));
+        t[i] =
+            static_cast<std::uint8_t>(Bth::size + (o.has_reth ? Reth::size : 0) + (o.has_atomic ? AtomicEth::size : 0) +
+                                      (o.has_aeth ? Aeth::size : 0) + (o.has_atomic_ack ? AtomicAckEth::size : 0) +
+                                      (o.has_immediate ? ImmDt::size : 0) + (o.has_invalidate ? Ieth::size : 0));
     }
     return t;
 }();
@@ -58,8 +58,8 @@ inline std::size_t frame_length(const port::Packet& packet) {
     return std::max(length, abi::wire::ethernet_min_frame);
 }
 
-/// Writes the frame of `packet` over `image`, whose capacity is kept. The payload is at most abi::wire::max_payload bytes and
-/// goes with operations that carry one; `image` may be the packet's own.
+/// Writes the frame of `packet` over `image`, whose capacity is kept. The payload is at most abi::wire::max_payload
+/// bytes and goes with operations that carry one; `image` may be the packet's own.
 void build(const port::Packet& packet, std::vector<std::byte>& image);
 
 } // namespace model::hca::wire

@@ -84,8 +84,8 @@ Checked read_ipv6(Bytes& rest, port::Path& path) {
     return {};
 }
 
-/// Verifies a UDP checksum that its sender did not leave out (RFC 768, RFC 8200 8.1). `addresses`: both, as they stand in the
-/// IP header.
+/// Verifies a UDP checksum that its sender did not leave out (RFC 768, RFC 8200 8.1). `addresses`: both, as they stand
+/// in the IP header.
 bool is_udp_intact(Bytes addresses, Bytes udp) {
     const auto sum = internet_sum(udp, internet_sum(addresses, ip_protocol_udp + udp.size()));
     return internet_fold(sum) == 0xffff;

@@ -1,6 +1,6 @@
-// Receives the bytes of a frame and gives the packet they hold, or the first reason to drop them. Checks everything a port
-// checks by itself (lengths, versions, checksums, ICRC, VCRC, opcode, padding); whether the packet suits a queue pair (P_Key,
-// PSN, MTU, state) is the responder's and requester's business. IBA chapters 7 to 9, annex A17.
+// Receives the bytes of a frame and gives the packet they hold, or the first reason to drop them. Checks everything a
+// port checks by itself (lengths, versions, checksums, ICRC, VCRC, opcode, padding); whether the packet suits a queue
+// pair (P_Key, PSN, MTU, state) is the responder's and requester's business. IBA chapters 7 to 9, annex A17.
 #pragma once
 
 #include "model/port/packet.h"
@@ -13,40 +13,41 @@
 namespace model::hca::wire {
 
 enum class DropReason : std::uint8_t {
-    truncated,          ///< shorter than the headers that must be there
-    ethertype,          ///< neither IPv4 nor IPv6
-    ip_version,         ///< the version nibble contradicts the EtherType
-    ip_options,         ///< IHL other than 5
-    ip_length,          ///< total or payload length contradicts the frame
-    ip_fragment,        ///< RoCEv2 is never fragmented
+    truncated,   ///< shorter than the headers that must be there
+    ethertype,   ///< neither IPv4 nor IPv6
+    ip_version,  ///< the version nibble contradicts the EtherType
+    ip_options,  ///< IHL other than 5
+    ip_length,   ///< total or payload length contradicts the frame
+    ip_fragment, ///< RoCEv2 is never fragmented
     ip_checksum,
-    ip_protocol,        ///< not UDP
-    udp_port,           ///< not 4791
+    ip_protocol, ///< not UDP
+    udp_port,    ///< not 4791
     udp_length,
-    udp_checksum,       ///< not zero, and wrong
+    udp_checksum, ///< not zero, and wrong
     lrh_version,
-    lrh_length,         ///< PktLen contradicts the frame
-    raw_packet,         ///< LNH announces no IBA transport
-    management_lane,    ///< VL15: subnet management is not modelled
+    lrh_length,      ///< PktLen contradicts the frame
+    raw_packet,      ///< LNH announces no IBA transport
+    management_lane, ///< VL15: subnet management is not modelled
     vcrc_failed,
     grh_version,
     grh_next_header,
     grh_length,
     icrc_failed,
     bth_version,
-    opcode_unknown,     ///< reserved, or of a service this port does not speak (RD, XRC)
-    header_length,      ///< the packet ends inside an extended transport header
-    pad_count,          ///< more padding than payload, or padding without payload
-    surplus_payload,    ///< data behind an operation that carries none
-    payload_length,     ///< more than the largest MTU, or not a whole number of dwords with its padding
+    opcode_unknown,  ///< reserved, or of a service this port does not speak (RD, XRC)
+    header_length,   ///< the packet ends inside an extended transport header
+    pad_count,       ///< more padding than payload, or padding without payload
+    surplus_payload, ///< data behind an operation that carries none
+    payload_length,  ///< more than the largest MTU, or not a whole number of dwords with its padding
 };
 
 /// Static text, for events and logs.
 std::string_view name(DropReason reason);
 
-/// Decodes `image`, as it came off a link whose frames are Ethernet (either RoCEv2 encapsulation: the frame says which IP it
-/// has) or InfiniBand. `out` gets the headers the frame has, its payload as a copy, and keeps `out.image`, which `image` may
-/// be; other members keep old values as after Packet::clear(). After a refusal the headers and payload of `out` mean nothing.
+/// Decodes `image`, as it came off a link whose frames are Ethernet (either RoCEv2 encapsulation: the frame says which
+/// IP it has) or InfiniBand. `out` gets the headers the frame has, its payload as a copy, and keeps `out.image`, which
+/// `image` may be; other members keep old values as after Packet::clear(). After a refusal the headers and payload of
+/// `out` mean nothing.
 std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out);
 
 } // namespace model::hca::wire

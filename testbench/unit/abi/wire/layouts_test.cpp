@@ -42,8 +42,14 @@ TEST_CASE("the specification's sample LRH reads as it says", "[unit][wire]") {
 TEST_CASE("BTH rows are where a packet analyser finds them", "[unit][wire]") {
     Block<Bth> block;
     block.view()
-        .set<"opcode">(0x0a).set<"solicited">(1).set<"pad_count">(3).set<"pkey">(0x8001)
-        .set<"becn">(1).set<"destination_qp">(0x123456).set<"ack_request">(1).set<"psn">(0xabcdef);
+        .set<"opcode">(0x0a)
+        .set<"solicited">(1)
+        .set<"pad_count">(3)
+        .set<"pkey">(0x8001)
+        .set<"becn">(1)
+        .set<"destination_qp">(0x123456)
+        .set<"ack_request">(1)
+        .set<"psn">(0xabcdef);
 
     const std::array<unsigned, 12> expected{0x0a, 0xb0, 0x80, 0x01, 0x40, 0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef};
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -55,7 +61,8 @@ TEST_CASE("an IPv4 header with its checksum sums to all ones", "[unit][wire]") {
     const std::array<unsigned, 20> captured{0x45, 0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11,
                                             0x91, 0x61, 0x0a, 0x00, 0x11, 0x01, 0x0a, 0x00, 0x12, 0x01};
     Block<Ipv4> block;
-    std::transform(captured.begin(), captured.end(), block.bytes.begin(), [](unsigned v) { return static_cast<std::byte>(v); });
+    std::transform(captured.begin(), captured.end(), block.bytes.begin(),
+                   [](unsigned v) { return static_cast<std::byte>(v); });
 
     CHECK(internet_fold(internet_sum(block.bytes)) == 0xffff);
     block.view().set<"checksum">(0);

@@ -70,7 +70,8 @@ struct Log final : traces::Sink {
     std::vector<std::string> lines;
     void on(const traces::Stamp&, const traces::Event& event) override {
         const auto& fault = std::get<traces::LinkFault>(event);
-        lines.push_back(std::to_string(fault.direction) + ":" + std::to_string(fault.packet) + " " + std::string(fault.what));
+        lines.push_back(std::to_string(fault.direction) + ":" + std::to_string(fault.packet) + " " +
+                        std::string(fault.what));
     }
 };
 
@@ -362,7 +363,11 @@ TEST_CASE("a duplicate is a packet of its own", "[unit][link]") {
 }
 
 TEST_CASE("held packets let some pass and come by their deadline at the latest", "[unit][link]") {
-    Bench b({.latency = nanoseconds{500}, .rate_gbps = 0, .reorder = 1, .reorder_depth = 1, .reorder_delay = nanoseconds{10'000}});
+    Bench b({.latency = nanoseconds{500},
+             .rate_gbps = 0,
+             .reorder = 1,
+             .reorder_depth = 1,
+             .reorder_delay = nanoseconds{10'000}});
     b.send(0, 1, nanoseconds{0});
     b.send(0, 2, nanoseconds{10}); // held as well, but lets the first one go
 
@@ -376,7 +381,8 @@ TEST_CASE("held packets let some pass and come by their deadline at the latest",
 
 TEST_CASE("the script repeats with its seed, differs with another, and loses nothing uncounted", "[unit][link]") {
     const auto run = [](bool timed, std::uint64_t seed) {
-        LinkConfig config{.timed = timed, .loss = 0.05, .duplicate = 0.05, .reorder = 0.1, .corrupt = 0.05, .seed = seed};
+        LinkConfig config{
+            .timed = timed, .loss = 0.05, .duplicate = 0.05, .reorder = 0.1, .corrupt = 0.05, .seed = seed};
         Bench b(config);
         for (std::uint32_t i = 0; i < 2000; ++i) {
             b.send(i % 3 == 0, i, nanoseconds{i * 10}, i % 50);

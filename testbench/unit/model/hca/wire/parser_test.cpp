@@ -53,7 +53,8 @@ const std::vector<Refusal>& refusals() {
     using enum DropReason;
     static const std::vector<Refusal> all{
         {truncated, v4, false, false, [](Bytes& f) { f.resize(ip_at + Ipv4::size - 1); }},
-        {truncated, ib, true, false, [](Bytes& f) { // room for a BTH, not for a GRH and a BTH
+        {truncated, ib, true, false,
+         [](Bytes& f) { // room for a BTH, not for a GRH and a BTH
              f.resize(Lrh::size + Grh::size + 8 + vcrc_bytes);
              at<Lrh>(f, 0).set<"length">(14);
              testbench::put_low_first(std::span(f).last(2), vcrc(std::span(f).first(f.size() - 2)));
@@ -62,7 +63,11 @@ const std::vector<Refusal>& refusals() {
         {ip_version, v4, false, true, [](Bytes& f) { at<Ipv4>(f, ip_at).set<"version">(6); }},
         {ip_version, v6, false, true, [](Bytes& f) { at<Ipv6>(f, ip_at).set<"version">(4); }},
         {ip_options, v4, false, true, [](Bytes& f) { at<Ipv4>(f, ip_at).set<"ihl">(6); }},
-        {ip_length, v4, false, true, [](Bytes& f) { f.pop_back(); testbench::repair(f, false); }},
+        {ip_length, v4, false, true,
+         [](Bytes& f) {
+             f.pop_back();
+             testbench::repair(f, false);
+         }},
         {ip_length, v6, false, true, [](Bytes& f) { at<Ipv6>(f, ip_at).set<"payload_length">(0xffff); }},
         {ip_fragment, v4, false, true, [](Bytes& f) { at<Ipv4>(f, ip_at).set<"more_fragments">(1); }},
         {ip_fragment, v4, false, true, [](Bytes& f) { at<Ipv4>(f, ip_at).set<"fragment_offset">(1); }},
@@ -73,7 +78,8 @@ const std::vector<Refusal>& refusals() {
         {udp_length, v6, false, true, [](Bytes& f) { at<Udp>(f, ip_at + Ipv6::size).set<"length">(8); }},
         {udp_checksum, v4, false, true, [](Bytes& f) { at<Udp>(f, ip_at + Ipv4::size).set<"checksum">(1); }},
         {lrh_version, ib, false, true, [](Bytes& f) { at<Lrh>(f, 0).set<"version">(1); }},
-        {lrh_length, ib, false, false, [](Bytes& f) {
+        {lrh_length, ib, false, false,
+         [](Bytes& f) {
              at<Lrh>(f, 0).set<"length">(5);
              testbench::put_low_first(std::span(f).last(2), vcrc(std::span(f).first(f.size() - 2)));
          }},
@@ -85,7 +91,8 @@ const std::vector<Refusal>& refusals() {
         {grh_length, ib, true, true, [](Bytes& f) { at<Grh>(f, Lrh::size).set<"payload_length">(20); }},
         {icrc_failed, v6, false, false, [](Bytes& f) { f.back() ^= std::byte{0x80}; }},
         {icrc_failed, v4, false, false, [](Bytes& f) { f[bth_v4 + Bth::size] ^= std::byte{1}; }},
-        {icrc_failed, ib, true, false, [](Bytes& f) {
+        {icrc_failed, ib, true, false,
+         [](Bytes& f) {
              f[bth_global + Bth::size] ^= std::byte{1};
              testbench::put_low_first(std::span(f).last(2), vcrc(std::span(f).first(f.size() - 2)));
          }},
@@ -93,20 +100,24 @@ const std::vector<Refusal>& refusals() {
         {opcode_unknown, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x15); }},
         {opcode_unknown, ib, false, true, [](Bytes& f) { at<Bth>(f, bth_local).set<"opcode">(0x4a); }}, // RD
         {opcode_unknown, v6, false, true, [](Bytes& f) { at<Bth>(f, bth_v6).set<"opcode">(0xaa); }},    // XRC
-        {opcode_unknown, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x2c); }},    // UC has no READ
-        {header_length, v4, false, true, [](Bytes& f) {
+        {opcode_unknown, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x2c); }}, // UC has no READ
+        {header_length, v4, false, true,
+         [](Bytes& f) {
              f.resize(bth_v4 + Bth::size + 8 + icrc_bytes); // half a RETH
              at<Ipv4>(f, ip_at).set<"total_length">(static_cast<std::uint32_t>(f.size() - ip_at));
              at<Udp>(f, ip_at + Ipv4::size).set<"length">(static_cast<std::uint16_t>(f.size() - ip_at - Ipv4::size));
          }},
-        {pad_count, v4, false, true, [](Bytes& f) {
+        {pad_count, v4, false, true,
+         [](Bytes& f) {
              f.resize(bth_v4 + Bth::size + abi::wire::Reth::size + icrc_bytes); // no payload, two bytes of padding
              at<Ipv4>(f, ip_at).set<"total_length">(static_cast<std::uint32_t>(f.size() - ip_at));
              at<Udp>(f, ip_at + Ipv4::size).set<"length">(static_cast<std::uint16_t>(f.size() - ip_at - Ipv4::size));
          }},
         {surplus_payload, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x0c); }}, // READ Request
-        {payload_length, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x81); }},  // no CNP is so long
-        {payload_length, v4, false, true, [](Bytes& f) {
+        {payload_length, v4, false, true,
+         [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x81); }}, // no CNP is so long
+        {payload_length, v4, false, true,
+         [](Bytes& f) {
              f.resize(bth_v4 + Bth::size + abi::wire::Reth::size + 4100 + icrc_bytes); // beyond the largest MTU
              at<Bth>(f, bth_v4).set<"pad_count">(0);
              at<Ipv4>(f, ip_at).set<"total_length">(static_cast<std::uint32_t>(f.size() - ip_at));

@@ -58,8 +58,8 @@ TEST_CASE("a packet of any operation in any encapsulation survives its frame", "
 TEST_CASE("a packet can be parsed from its own image", "[unit][wire]") {
     std::mt19937_64 random(7);
     Packet packet, original;
-    testbench::fill_packet(original, {abi::wire::Service::rc, abi::wire::Operation::write_only}, Encapsulation::roce_v2_ipv4, false,
-                           100, random);
+    testbench::fill_packet(original, {abi::wire::Service::rc, abi::wire::Operation::write_only},
+                           Encapsulation::roce_v2_ipv4, false, 100, random);
     build(original, packet.image);
     const auto frame = packet.image;
 
@@ -85,8 +85,9 @@ TEST_CASE("any flipped bit that an ICRC or VCRC protects is noticed", "[unit][wi
             unnoticed += parse(damaged, carrier.encapsulation, received).has_value();
         }
 
-        // Ethernet's FCS is not modelled: what no other sum covers are the addresses of the Ethernet header, and BTH Resv8a;
-        // over IPv6 also traffic class, flow label and hop limit. UDP's "no checksum" with one bit set is a wrong checksum.
+        // Ethernet's FCS is not modelled: what no other sum covers are the addresses of the Ethernet header, and BTH
+        // Resv8a; over IPv6 also traffic class, flow label and hop limit. UDP's "no checksum" with one bit set is a
+        // wrong checksum.
         const std::size_t ethernet = 12 * 8 + 8;
         const std::array expected{ethernet, ethernet + 8 + 20 + 8, std::size_t{0}, std::size_t{0}};
         CHECK(unnoticed == expected[static_cast<std::size_t>(&carrier - carriers.data())]);
@@ -97,8 +98,8 @@ TEST_CASE("a frame cut anywhere is refused", "[unit][wire]") {
     std::mt19937_64 random(13);
     Packet sent, received;
     for (const auto& carrier : carriers) {
-        testbench::fill_packet(sent, {abi::wire::Service::rc, abi::wire::Operation::compare_swap}, carrier.encapsulation, carrier.grh, 0,
-                               random);
+        testbench::fill_packet(sent, {abi::wire::Service::rc, abi::wire::Operation::compare_swap},
+                               carrier.encapsulation, carrier.grh, 0, random);
         build(sent, sent.image);
         for (std::size_t length = 0; length < sent.image.size(); ++length)
             REQUIRE_FALSE(parse(std::span(sent.image).first(length), carrier.encapsulation, received));
@@ -108,10 +109,11 @@ TEST_CASE("a frame cut anywhere is refused", "[unit][wire]") {
 TEST_CASE("a congestion notification captured from an adapter is understood", "[unit][wire]") {
     // ConnectX-4 Lx; hexadecimal dump in scapy's tests of its RoCE layer.
     constexpr std::array<unsigned, 74> dump{
-        0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2, 0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32, 0x08, 0x00, 0x45, 0xc2, 0x00, 0x3c, 0x71,
-        0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61, 0x0a, 0x00, 0x11, 0x01, 0x0a, 0x00, 0x12, 0x01, 0x00, 0x00, 0x12, 0xb7,
-        0x00, 0x28, 0x00, 0x00, 0x81, 0x00, 0xff, 0xff, 0x40, 0x00, 0x01, 0x18, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x82, 0xfd, 0x00, 0x2a};
+        0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2, 0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32, 0x08, 0x00, 0x45,
+        0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61, 0x0a, 0x00, 0x11, 0x01,
+        0x0a, 0x00, 0x12, 0x01, 0x00, 0x00, 0x12, 0xb7, 0x00, 0x28, 0x00, 0x00, 0x81, 0x00, 0xff,
+        0xff, 0x40, 0x00, 0x01, 0x18, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x82, 0xfd, 0x00, 0x2a};
     std::vector<std::byte> frame;
     for (const auto v : dump)
         frame.push_back(static_cast<std::byte>(v));
@@ -130,7 +132,8 @@ TEST_CASE("a congestion notification captured from an adapter is understood", "[
 TEST_CASE("frames shorter than Ethernet allows are padded, and the padding is not payload", "[unit][wire]") {
     std::mt19937_64 random(17);
     Packet sent, received;
-    testbench::fill_packet(sent, {abi::wire::Service::rc, abi::wire::Operation::send_only}, Encapsulation::roce_v2_ipv4, false, 0, random);
+    testbench::fill_packet(sent, {abi::wire::Service::rc, abi::wire::Operation::send_only}, Encapsulation::roce_v2_ipv4,
+                           false, 0, random);
 
     build(sent, sent.image);
 
