@@ -1,0 +1,23 @@
+// The target's end of a memory request that is not plain memory: registers, interrupt messages. `cookie` says which part of
+// the target (a BAR), `offset` counts from the start of that part.
+#pragma once
+
+#include "model/port/dma.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::pcie {
+
+class Completer {
+public:
+    virtual ~Completer() = default;
+    virtual port::DmaResult complete_read(unsigned cookie, std::uint64_t offset, std::span<std::byte> into,
+                                          port::Time at) = 0;
+    /// Posted: on silicon the requester never hears of the status; it is given for whoever explains the mistake.
+    virtual port::DmaStatus complete_write(unsigned cookie, std::uint64_t offset, std::span<const std::byte> from,
+                                           port::Time at) = 0;
+};
+
+} // namespace model::pcie

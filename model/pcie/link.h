@@ -1,0 +1,93 @@
+// One PCIe link: what a transfer costs on it and what went over it, in each direction. Rates follow the specification's
+// recommended ACK and flow-control traffic (PCIe 5.0 tables 2-46 and 3-7 ff.; the model of Neugebauer et al., "Understanding
+// PCIe performance", SIGCOMM 2018). Carries no data and knows no topology.
+#pragma once
+
+#include "model/port/time.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace model::pcie {
+
+struct LinkConfig {
+    unsigned generation = 4;           ///< 1 to 5
+    unsigned width = 16;               ///< lanes: 1, 2, 4, 8, 16 or 32
+    unsigned max_payload = 256;        ///< MPS that both ends support, bytes
+    unsigned max_read_request = 512;   ///< MRRS that the platform programs, bytes
+    port::Time latency = std::chrono::nanoseconds{100}; ///< one way, the receiving port's forwarding included
+    bool timed = true;                 ///< without it, transfers are counted but take no time
+};
+
+/// Refuses what cannot be built; static text that names the member, or nullptr.
+const char* find_fault(const LinkConfig& config);
+
+/// The 3-bit code of MPS and MRRS: 128 << code bytes.
+constexpr std::uint32_t size_code(unsigned bytes) { return static_cast<std::uint32_t>(std::bit_width(bytes / 128) - 1); }
+constexpr unsigned size_of_code(std::uint32_t code) { return 128u << (code > 5 ? 5 : code); }
+
+enum class Direction : std::uint8_t { downstream, upstream };
+constexpr Direction reverse(Direction d) { return d == Direction::downstream ? Direction::upstream : Direction::downstream; }
+
+/// What went over a link in one direction. Wire bytes are TLPs with header, framing, sequence number and LCRC.
+struct Traffic {
+    std::uint64_t tlps = 0, wire_bytes = 0, payload_bytes = 0;
+    Traffic& operator+=(const Traffic& other) {
+        tlps += other.tlps, wire_bytes += other.wire_bytes, payload_bytes += other.payload_bytes;
+        return *this;
+    }
+    bool operator==(const Traffic&) const = default;
+};
+
+class Route;
+
+class Link {
+public:
+    Link(std::string name, const LinkConfig& config);
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    const std::string& name() const { return name_; }
+    const LinkConfig& config() const { return config_; }
+    double raw_gbps() const;    ///< after line coding
+    double usable_gbps() const; ///< what is left for TLPs
+
+    /// Where a transfer is: its first and its last byte at the receiver.
+    struct Front {
+        port::Time head, tail;
+    };
+    /// Sends `wire_bytes`, cut through: the head leaves when it is here and the link is free, the tail no earlier than
+    /// it came.
+    Front transfer(Direction direction, std::uint64_t wire_bytes, Front front) {
+        auto& busy = busy_until_[static_cast<std::size_t>(direction)];
+        const auto start = front.head > busy ? front.head : busy;
+        busy = start + port::Time{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
+        const auto tail = busy > front.tail ? busy : front.tail;
+        return {start + config_.latency, tail + config_.latency};
+    }
+    /// Everything sent so far is over: what happened before the time that counts.
+    void forget_occupancy() { busy_until_ = {}; }
+    void count(Direction direction, const Traffic& traffic) { own_[static_cast<std::size_t>(direction)] += traffic; }
+    /// Everything so far, routes that still exist included.
+    Traffic traffic(Direction direction) const;
+
+private:
+    friend class Route;
+    struct User {
+        const Route* route;
+        Direction direction;
+    };
+
+    std::string name_;
+    LinkConfig config_;
+    std::uint64_t picoseconds_per_kib_;
+    std::array<port::Time, 2> busy_until_{};
+    std::array<Traffic, 2> own_{};
+    std::vector<User> users_;
+};
+
+} // namespace model::pcie

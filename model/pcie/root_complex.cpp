@@ -1,0 +1,66 @@
+#include "model/pcie/root_complex.h"
+
+namespace model::pcie {
+
+using abi::pcie::Bdf;
+
+RootComplex::RootComplex(const Config& config) : map_(config.map), peer_to_peer_(config.peer_to_peer) {
+    for (unsigned i = 0; i < config.links.size() && i < max_ports; ++i)
+        ports_.emplace_back(config.port_identity, abi::pcie::PortType::root_port, config.links[i],
+                            static_cast<std::uint8_t>(i + 1));
+}
+
+RootComplex::Routing RootComplex::route_from_processor(std::uint64_t address) const {
+    Routing routing{.range = same_routing(address)};
+    if (is_dram(address)) {
+        routing.to = Routing::To::dram, routing.offset = dram_offset(address);
+    } else if (map_.ecam_range().contains(address)) {
+        routing.to = Routing::To::ecam, routing.offset = address - map_.ecam;
+    } else if (!map_.interrupts.contains(address)) {
+        for (unsigned i = 0; i < ports_.size(); ++i)
+            if (ports_[i].meaning().claims(address)) {
+                routing.to = Routing::To::port, routing.port = i;
+                break;
+            }
+    }
+    return routing;
+}
+
+RootComplex::Routing RootComplex::route_from_port(unsigned port, std::uint64_t address) const {
+    if (!ports_[port].meaning().is_master)
+        return {.range = same_routing(address)};
+    if (map_.interrupts.contains(address))
+        return {.to = Routing::To::interrupts, .offset = address - map_.interrupts.begin, .range = map_.interrupts};
+    auto routing = route_from_processor(address);
+    const bool is_refused = routing.to == Routing::To::ecam || // devices do not configure
+                            (routing.to == Routing::To::port && (routing.port == port || !peer_to_peer_));
+    if (is_refused)
+        routing.to = Routing::To::nowhere;
+    return routing;
+}
+
+ConfigRouting RootComplex::route_config(Bdf target) const {
+    if (target.bus() != 0)
+        return route_below(ports_, target);
+    const unsigned port = target.device() - first_device;
+    if (target.device() < first_device || port >= ports_.size() || target.function() != 0)
+        return {};
+    return {ConfigRouting::To::port_function, port};
+}
+
+std::uint64_t RootComplex::dram_offset(std::uint64_t address) const {
+    return address < map_.low_dram_bytes() ? address : address - map_.high_dram + map_.low_dram_bytes();
+}
+
+Range RootComplex::same_routing(std::uint64_t address) const {
+    Range range{0, ~std::uint64_t{0}};
+    for (const auto& fixed : {map_.low_dram(), map_.high_dram_range(), map_.ecam_range(), map_.interrupts})
+        range.narrow(address, fixed);
+    for (const auto& port : ports_) {
+        range.narrow(address, port.meaning().memory);
+        range.narrow(address, port.meaning().prefetchable);
+    }
+    return range;
+}
+
+} // namespace model::pcie

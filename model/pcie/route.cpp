@@ -1,0 +1,65 @@
+#include "model/pcie/route.h"
+
+#include <algorithm>
+
+namespace model::pcie {
+
+Route::Route(const HopList& hops, std::uint64_t header, TlpSizes sizes, port::Time read_latency)
+    : sizes_(sizes), header_(header), read_latency_(read_latency), hops_(hops) {
+    for (const auto& hop : this->hops()) {
+        is_timed_ |= hop.link->config().timed;
+        hop.link->users_.push_back({this, hop.direction});
+    }
+}
+
+Route::~Route() {
+    for (const auto& hop : hops()) {
+        hop.link->count(hop.direction, forward());
+        hop.link->count(reverse(hop.direction), backward());
+        std::erase_if(hop.link->users_, [this](const Link::User& user) { return user.route == this; });
+    }
+}
+
+port::Time Route::request(std::uint64_t address, std::uint64_t length, port::Time at) {
+    const auto requests = pcie::read_requests(address, length, sizes_);
+    read_requests_ += requests;
+    return is_timed_ ? charge_forward(requests * (header_ + framing_bytes), at) : at;
+}
+
+port::Time Route::complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
+    const auto answers = completions(address, length, sizes_);
+    const auto dwords = dword_bytes(address, length);
+    completions_ += answers;
+    read_dword_bytes_ += dwords;
+    volume_.read[static_cast<std::size_t>(purpose)] += length;
+    return is_timed_ ? charge_backward(answers * (completion_header + framing_bytes) + dwords, at) : at;
+}
+
+Traffic Route::forward() const {
+    return {write_packets_ + read_requests_,
+            (write_packets_ + read_requests_) * (header_ + framing_bytes) + write_dword_bytes_,
+            volume_.written[0] + volume_.written[1]};
+}
+
+Traffic Route::backward() const {
+    return {completions_, completions_ * (completion_header + framing_bytes) + read_dword_bytes_,
+            volume_.read[0] + volume_.read[1]};
+}
+
+port::Time Route::charge_forward(std::uint64_t wire_bytes, port::Time at) const {
+    Link::Front front{at, at};
+    for (const auto& hop : hops())
+        if (hop.link->config().timed)
+            front = hop.link->transfer(hop.direction, wire_bytes, front);
+    return front.tail;
+}
+
+port::Time Route::charge_backward(std::uint64_t wire_bytes, port::Time at) const {
+    Link::Front front{at, at};
+    for (auto i = hops_.count; i-- > 0;)
+        if (hops_.hops[i].link->config().timed)
+            front = hops_.hops[i].link->transfer(reverse(hops_.hops[i].direction), wire_bytes, front);
+    return front.tail;
+}
+
+} // namespace model::pcie

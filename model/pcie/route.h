@@ -1,0 +1,111 @@
+// The way from a requester to a target: the links crossed and what went over them. An access adds to a few counters here;
+// links add up their routes when asked. With timed links, an access is charged on each. Addresses and data are elsewhere.
+#pragma once
+
+#include "model/pcie/link.h"
+#include "model/pcie/tlp_cost.h"
+#include "model/port/dma.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::pcie {
+
+struct Hop {
+    Link* link;
+    Direction direction;
+};
+
+/// Collects hops while a request for a direct path travels.
+struct HopList {
+    static constexpr std::size_t capacity = 8;
+    std::array<Hop, capacity> hops{};
+    std::size_t count = 0;
+    bool is_complete = true; ///< false when the path is longer than the list
+    void add(Hop hop) {
+        if (count < capacity)
+            hops[count++] = hop;
+        else
+            is_complete = false;
+    }
+};
+
+/// Bytes read and written, by purpose (indexed by port::Purpose).
+struct Volume {
+    std::array<std::uint64_t, 2> read{}, written{};
+    Volume& operator+=(const Volume& other) {
+        for (std::size_t i = 0; i < 2; ++i)
+            read[i] += other.read[i], written[i] += other.written[i];
+        return *this;
+    }
+    std::uint64_t payload() const {
+        constexpr auto payload = static_cast<std::size_t>(port::Purpose::payload);
+        return read[payload] + written[payload];
+    }
+    std::uint64_t total() const { return read[0] + read[1] + written[0] + written[1]; }
+    bool operator==(const Volume&) const = default;
+};
+
+class Route {
+public:
+    /// `header` is the size of a request's header (3 or 4 dwords), `read_latency` what the target takes for a read.
+    Route(const HopList& hops, std::uint64_t header, TlpSizes sizes, port::Time read_latency);
+    ~Route(); ///< leaves its counts with the links
+    Route(const Route&) = delete;
+    Route& operator=(const Route&) = delete;
+
+    bool is_timed() const { return is_timed_; }
+    TlpSizes sizes() const { return sizes_; }
+    std::span<const Hop> hops() const { return {hops_.hops.data(), hops_.count}; }
+
+    /// Counts a write; returns when its last byte is there.
+    port::Time write(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
+        const auto packets = write_packets(address, length, sizes_);
+        const auto dwords = dword_bytes(address, length);
+        write_packets_ += packets;
+        write_dword_bytes_ += dwords;
+        volume_.written[static_cast<std::size_t>(purpose)] += length;
+        return is_timed_ ? charge_write(packets * (header_ + framing_bytes) + dwords, at) : at;
+    }
+    /// Counts a read; returns when its last byte is back.
+    port::Time read(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
+        const auto requests = read_requests(address, length, sizes_);
+        const auto answers = completions(address, length, sizes_);
+        const auto dwords = dword_bytes(address, length);
+        read_requests_ += requests;
+        completions_ += answers;
+        read_dword_bytes_ += dwords;
+        volume_.read[static_cast<std::size_t>(purpose)] += length;
+        return is_timed_ ? charge_read(requests * (header_ + framing_bytes),
+                                       answers * (completion_header + framing_bytes) + dwords, at)
+                         : at;
+    }
+    /// The two halves of a read whose target says itself when it is ready: request there, completions back.
+    port::Time request(std::uint64_t address, std::uint64_t length, port::Time at);
+    port::Time complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose);
+
+    Traffic forward() const;  ///< requester to target
+    Traffic backward() const; ///< target to requester
+    const Volume& volume() const { return volume_; }
+
+private:
+    port::Time charge_forward(std::uint64_t wire_bytes, port::Time at) const;
+    port::Time charge_backward(std::uint64_t wire_bytes, port::Time at) const;
+    port::Time charge_write(std::uint64_t wire_bytes, port::Time at) const { return charge_forward(wire_bytes, at); }
+    port::Time charge_read(std::uint64_t request_bytes, std::uint64_t answer_bytes, port::Time at) const {
+        return charge_backward(answer_bytes, charge_forward(request_bytes, at) + read_latency_);
+    }
+
+    TlpSizes sizes_;
+    bool is_timed_ = false;
+    std::uint64_t header_;
+    std::uint64_t write_packets_ = 0, write_dword_bytes_ = 0;
+    std::uint64_t read_requests_ = 0, completions_ = 0, read_dword_bytes_ = 0;
+    Volume volume_;
+    port::Time read_latency_;
+    HopList hops_;
+};
+
+} // namespace model::pcie

@@ -1,0 +1,88 @@
+// Ranges of the bus that a requester has found its way to: where the bytes are, or who answers, and over which links. Found
+// once through the fabric, used for each access after that, forgotten when something on the way changes.
+#pragma once
+
+#include "model/pcie/bridge_space.h"
+#include "model/pcie/completer.h"
+#include "model/pcie/posted_writes.h"
+#include "model/pcie/route.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace model::pcie {
+
+enum class TargetKind : std::uint8_t { peer, host_memory, interrupts };
+inline constexpr std::size_t target_kinds = 3;
+
+/// What a target says of itself when a requester asks for the way.
+struct Target {
+    TargetKind kind = TargetKind::peer;
+    std::byte* memory = nullptr;      ///< byte at the window's begin, or nullptr: ask `completer`
+    PostedWrites* posted = nullptr;   ///< of host memory
+    Completer* completer = nullptr;
+    unsigned cookie = 0;
+    std::uint64_t offset = 0;         ///< what the completer calls the window's begin
+    port::Time read_latency{};
+};
+
+struct Window {
+    std::uint64_t begin = 0, size = 0;
+    Target target;
+    Route route;
+    Window(Range range, const Target& t, const HopList& hops, TlpSizes sizes)
+        : begin(range.begin), size(range.end - range.begin), target(t),
+          route(hops, request_header(range.begin), sizes, t.read_latency) {}
+    bool contains(std::uint64_t address) const { return address - begin < size; }
+    /// Bytes from `address` to the end.
+    std::uint64_t left(std::uint64_t address) const { return size - (address - begin); }
+};
+
+class WindowCache {
+public:
+    /// The window `address` lies in, or nullptr. Control and payload each remember their last one.
+    Window* find(std::uint64_t address, port::Purpose purpose) {
+        auto* last = last_[static_cast<std::size_t>(purpose)];
+        if (last != nullptr && last->contains(address)) [[likely]]
+            return last;
+        return search(address, purpose);
+    }
+    Window& insert(std::unique_ptr<Window> window);
+    /// Forgets every window that touches the range. A window in use by a Hold lives until that ends.
+    void forget(Range range);
+    void forget_all() { forget({0, ~std::uint64_t{0}}); }
+    std::size_t size() const { return windows_.size(); }
+
+    /// Everything that went to targets of this kind, forgotten windows included.
+    Volume volume(TargetKind kind) const;
+
+    /// Keeps forgotten windows alive while a target is being called.
+    class Hold {
+    public:
+        explicit Hold(WindowCache& cache) : cache_(cache) { ++cache_.holds_; }
+        ~Hold() {
+            if (--cache_.holds_ == 0 && !cache_.forgotten_.empty())
+                cache_.bury();
+        }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+
+    private:
+        WindowCache& cache_;
+    };
+
+private:
+    Window* search(std::uint64_t address, port::Purpose purpose);
+    void bury();
+
+    std::array<Window*, 2> last_{};
+    std::vector<std::unique_ptr<Window>> windows_; ///< by address, disjoint
+    std::vector<std::unique_ptr<Window>> forgotten_;
+    std::array<Volume, target_kinds> past_{};
+    unsigned holds_ = 0;
+};
+
+} // namespace model::pcie
