@@ -1,0 +1,240 @@
+#include "model/pcie/endpoint_module.h"
+
+#include "model/tlm/time.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace model::pcie {
+
+using port::DmaResult;
+using port::DmaStatus;
+using port::Time;
+
+namespace {
+constexpr std::uint64_t page = 4096;
+
+Range bus_range(const Aperture& bar) {
+    const auto end = bar.base + bar.size;
+    return {bar.base, end > bar.base ? end : ~std::uint64_t{0}};
+}
+} // namespace
+
+EndpointModule::EndpointModule(sc_core::sc_module_name name, const FunctionConfig& config, Function& function)
+    : sc_module(name), port("port", *this, 0, config.link), function_(function), space_(config),
+      msix_(config.msix_vectors), initiator_(*this) {
+    assert(find_fault(config) == nullptr);
+    initiator_.set_enabled(false); // bus mastering is off after reset
+}
+
+void EndpointModule::set_events(traces::Events events) {
+    events_ = events;
+    initiator_.set_events(events);
+}
+
+// --- requests of others ---
+
+void EndpointModule::receive(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                             sc_core::sc_time& delay) {
+    const auto now = tlm::kernel_now();
+    if (request.kind == tlm::RequestKind::hot_reset) {
+        reset(now + tlm::from_sc(delay));
+        return tlm::set_status(payload, DmaStatus::ok);
+    }
+    if (request.kind != tlm::RequestKind::memory)
+        return configure(payload, request, delay);
+
+    const auto data = tlm::bytes_of(payload);
+    const auto hit = space_.decode(payload.get_address());
+    auto status = DmaStatus::ok;
+    if (!hit)
+        status = DmaStatus::unsupported_request;
+    else if (data.size() > hit->left)
+        status = DmaStatus::completer_abort; // begins in a BAR and leaves it
+    if (status != DmaStatus::ok) {
+        space_.note_refused(status, payload.is_write());
+        return tlm::set_status(payload, status);
+    }
+    if (payload.is_write()) {
+        status = complete_write(hit->bar, hit->offset, data, now + tlm::from_sc(delay));
+    } else {
+        const auto result = complete_read(hit->bar, hit->offset, data, now + tlm::from_sc(delay));
+        status = result.status;
+        delay = tlm::to_sc(result.done - now);
+    }
+    tlm::set_status(payload, status);
+}
+
+bool EndpointModule::receive_direct(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                    ::tlm::tlm_dmi& dmi) {
+    const auto address = payload.get_address();
+    const auto hit = space_.decode(address);
+    if (!hit)
+        return false;
+    const auto bar = bus_range(space_.meaning().bars[hit->bar]);
+    auto clear = bar; // where BARs overlap, the lowest one answers
+    for (unsigned i = 0; i < hit->bar; ++i)
+        if (space_.meaning().bars[i].size != 0)
+            clear.narrow(address, bus_range(space_.meaning().bars[i]));
+
+    // Plain memory from the start of the BAR, or from this page on; else a page of registers, or a BAR of nothing else.
+    const auto page_begin = hit->offset / page * page;
+    const auto first = function_.direct(hit->bar, 0);
+    auto offset = first.size() > hit->offset ? 0 : page_begin;
+    const auto memory = offset == 0 ? first : function_.direct(hit->bar, offset);
+    std::uint64_t length = page;
+    if (memory.size() > hit->offset - offset)
+        request.answer = {.memory = memory.data(),
+                          .completer = this,
+                          .cookie = hit->bar,
+                          .read_latency = space_.config().memory_latency},
+        length = memory.size();
+    else if (first.empty())
+        offset = 0, length = bar.end - bar.begin;
+    if (request.answer.memory == nullptr)
+        request.answer = {.completer = this, .cookie = hit->bar, .offset = offset};
+    length = std::min(length, bar.end - bar.begin - offset);
+    const bool is_memory = tlm::grant(dmi, request, {bar.begin + offset, bar.begin + offset + length});
+    tlm::narrow(dmi, request, clear);
+    return is_memory;
+}
+
+DmaResult EndpointModule::complete_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, Time at) {
+    DmaResult result{DmaStatus::ok, at};
+    do {
+        const auto here = slice(bar, offset, into.size());
+        const auto part = into.first(here.length);
+        if (here.part == Part::function) {
+            const auto answer = function_.bar_read(bar, offset, part, at);
+            result.done = std::max(result.done, answer.done);
+            if (!answer.is_ok()) {
+                space_.note_refused(answer.status, false);
+                return {answer.status, result.done};
+            }
+        } else if (here.part == Part::table) {
+            msix_.read_table(here.offset, part);
+        } else {
+            msix_.read_pending(here.offset, part);
+        }
+        offset += here.length;
+        into = into.subspan(here.length);
+    } while (!into.empty());
+    return result;
+}
+
+DmaStatus EndpointModule::complete_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from,
+                                         Time at) {
+    do {
+        const auto here = slice(bar, offset, from.size());
+        const auto part = from.first(here.length);
+        if (here.part == Part::function) {
+            function_.bar_write(bar, offset, part, at);
+        } else if (here.part == Part::table) {
+            msix_.write_table(here.offset, part);
+            send_pending(at);
+        } // pending bits are read only
+        offset += here.length;
+        from = from.subspan(here.length);
+    } while (!from.empty());
+    return DmaStatus::ok;
+}
+
+EndpointModule::Slice EndpointModule::slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const {
+    const auto& config = space_.config();
+    if (config.msix_vectors == 0 || bar != config.msix_bar)
+        return {Part::function, offset, length};
+    const auto end = offset + length;
+    auto stop = end;
+    const auto look = [&](std::uint64_t begin, std::uint64_t size, Part part) -> std::optional<Slice> {
+        if (offset - begin < size)
+            return Slice{part, offset - begin, std::min(length, begin + size - offset)};
+        if (offset < begin)
+            stop = std::min(stop, begin);
+        return {};
+    };
+    if (const auto table = look(config.msix_table_offset, msix_.table_bytes(), Part::table))
+        return *table;
+    if (const auto pending = look(config.msix_pending_offset, msix_.pending_bytes(), Part::pending))
+        return *pending;
+    return {Part::function, offset, stop - offset};
+}
+
+// --- configuration ---
+
+void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                               sc_core::sc_time& delay) {
+    // A type 1 request ends at a bridge; one that reaches an endpoint is not for it (§7.3.3). Function 0 is the only one.
+    if (request.kind != tlm::RequestKind::config_type0 || request.target.function() != 0)
+        return tlm::set_status(payload, DmaStatus::unsupported_request);
+    const auto data = tlm::bytes_of(payload);
+    const auto offset = static_cast<std::uint16_t>(payload.get_address());
+    std::array<std::byte, 4> value{};
+    if (data.size() > value.size())
+        return tlm::set_status(payload, DmaStatus::unsupported_request);
+    tlm::set_status(payload, DmaStatus::ok);
+    if (payload.is_read()) {
+        abi::store<std::uint32_t, abi::Endian::little>(value.data(),
+                                                       space_.read(offset, static_cast<unsigned>(data.size())));
+        std::copy_n(value.begin(), data.size(), data.begin());
+        return;
+    }
+    initiator_.set_requester(request.target); // functions capture their number from configuration writes (§2.2.6.2)
+    std::ranges::copy(data, value.begin());
+    const auto before = space_.meaning();
+    const bool is_reset = space_.write(offset, static_cast<unsigned>(data.size()),
+                                       abi::load<std::uint32_t, abi::Endian::little>(value.data()));
+    const auto at = tlm::kernel_now() + tlm::from_sc(delay);
+    if (is_reset)
+        msix_.reset();
+    adopt(before);
+    if (is_reset)
+        function_.reset(at);
+    else
+        send_pending(at);
+}
+
+void EndpointModule::adopt(const EndpointSpace::Meaning& before) {
+    const auto& now = space_.meaning();
+    initiator_.set_enabled(now.is_master);
+    initiator_.set_sizes(now.sizes);
+    msix_.control(now.msix_enable, now.msix_function_mask);
+    for (unsigned i = 0; i < before.bars.size(); ++i) {
+        if (before.bars[i] == now.bars[i])
+            continue;
+        port.invalidate(bus_range(before.bars[i]));
+        port.invalidate(bus_range(now.bars[i]));
+    }
+}
+
+void EndpointModule::reset(Time at) {
+    const auto before = space_.meaning();
+    space_.reset(false);
+    msix_.reset();
+    adopt(before);
+    function_.reset(at);
+}
+
+void EndpointModule::invalidate(unsigned bar) { port.invalidate(bus_range(space_.meaning().bars[bar])); }
+
+// --- interrupts ---
+
+void EndpointModule::raise(std::uint16_t vector, Time at) {
+    if (events_.is_on()) [[unlikely]]
+        events_.emit(at, traces::InterruptRaised{vector});
+    if (const auto message = msix_.raise(vector))
+        send(*message, at);
+}
+
+void EndpointModule::send_pending(Time at) {
+    while (const auto message = msix_.next())
+        send(*message, at);
+}
+
+void EndpointModule::send(const Msix::Message& message, Time at) {
+    std::array<std::byte, 4> data;
+    abi::store<std::uint32_t, abi::Endian::little>(data.data(), message.data);
+    initiator_.store(message.address, data, at, port::Purpose::control);
+}
+
+} // namespace model::pcie

@@ -1,0 +1,218 @@
+#include "model/pcie/root_complex_module.h"
+
+#include "model/tlm/bridge_access.h"
+#include "model/tlm/time.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <string>
+
+namespace model::pcie {
+
+using abi::pcie::Bdf;
+using port::DmaStatus;
+using port::Time;
+using tlm::RequestKind;
+using To = RootComplex::Routing::To;
+
+RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config,
+                                     std::span<std::byte> dram)
+    : sc_module(name), core_(config.core), dram_(dram), dram_read_latency_(config.dram_read_latency),
+      processor_(*this) {
+    assert(dram.size() == config.core.map.dram_bytes);
+    processor_.set_requester(Bdf{0, 0, 0});
+    for (unsigned i = 0; i < core_.port_count(); ++i)
+        ports_.push_back(std::make_unique<tlm::PciePort>(("root" + std::to_string(i)).c_str(), static_cast<tlm::PortOwner&>(*this), i,
+                                                         config.core.links[i]));
+    SC_HAS_PROCESS(RootComplexModule);
+    SC_METHOD(apply_due);
+    sensitive << due_;
+    dont_initialize();
+}
+
+// --- memory requests ---
+
+void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                sc_core::sc_time& delay) {
+    if (request.kind != RequestKind::memory) // devices do not configure (§7.3.3)
+        return tlm::set_status(payload, DmaStatus::unsupported_request);
+    const auto routing = core_.route_from_port(port, payload.get_address());
+    if (routing.to == To::nowhere)
+        core_.port(port).note_refused(payload.is_write());
+    forward(routing, payload, request, delay);
+}
+
+void RootComplexModule::enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
+    forward(core_.route_from_processor(payload.get_address()), payload, request, delay);
+}
+
+void RootComplexModule::forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload,
+                                tlm::Extension& request, sc_core::sc_time& delay) {
+    const auto data = tlm::bytes_of(payload);
+    const auto now = tlm::kernel_now();
+    switch (routing.to) {
+    case To::port: return ports_[routing.port]->send(payload, request, delay);
+    case To::dram:
+        return tlm::set_status(payload, access_dram(routing.offset, routing.range.end - payload.get_address(),
+                                                    payload, delay));
+    case To::interrupts:
+        return tlm::set_status(payload, payload.is_write() ? complete_write(0, routing.offset, data,
+                                                                            now + tlm::from_sc(delay))
+                                                           : DmaStatus::unsupported_request);
+    case To::ecam: {
+        const auto result = configure(payload.get_command(), Bdf{static_cast<std::uint16_t>(routing.offset >> 12)},
+                                      static_cast<std::uint16_t>(routing.offset & 0xfff), data,
+                                      now + tlm::from_sc(delay));
+        delay = tlm::to_sc(result.done - now);
+        return tlm::set_status(payload, result.status);
+    }
+    case To::nowhere: return tlm::set_status(payload, DmaStatus::unsupported_request);
+    }
+}
+
+DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t room, ::tlm::tlm_generic_payload& payload,
+                                         sc_core::sc_time& delay) {
+    const auto data = tlm::bytes_of(payload);
+    if (data.size() > room)
+        return DmaStatus::completer_abort;
+    auto* memory = dram_.data() + offset;
+    settle(memory, data.size());
+    if (payload.is_write()) {
+        std::memcpy(memory, data.data(), data.size());
+        note();
+    } else {
+        std::memcpy(data.data(), memory, data.size());
+        delay += tlm::to_sc(dram_read_latency_);
+    }
+    return DmaStatus::ok;
+}
+
+DmaStatus RootComplexModule::complete_write(unsigned, std::uint64_t offset, std::span<const std::byte> from,
+                                            Time at) {
+    // An interrupt message is one aligned dword (§6.1.4); the chipset drops anything else.
+    if (from.size() == 4 && offset % 4 == 0 && sink_ != nullptr)
+        sink_->message(core_.map().interrupts.begin + offset,
+                       abi::load<std::uint32_t, abi::Endian::little>(from.data()), at);
+    return DmaStatus::ok;
+}
+
+// --- direct paths ---
+
+bool RootComplexModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                       ::tlm::tlm_dmi& dmi) {
+    return find_direct(core_.route_from_port(port, payload.get_address()), payload, request, dmi);
+}
+
+bool RootComplexModule::enter_direct(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                     ::tlm::tlm_dmi& dmi) {
+    return find_direct(core_.route_from_processor(payload.get_address()), payload, request, dmi);
+}
+
+bool RootComplexModule::find_direct(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload,
+                                    tlm::Extension& request, ::tlm::tlm_dmi& dmi) {
+    const auto address = payload.get_address();
+    switch (routing.to) {
+    case To::dram:
+        request.answer = {.kind = TargetKind::host_memory,
+                          .memory = dram_.data() + (routing.offset - (address - routing.range.begin)),
+                          .posted = this,
+                          .read_latency = dram_read_latency_};
+        return tlm::grant(dmi, request, routing.range);
+    case To::interrupts:
+        request.answer = {.kind = TargetKind::interrupts, .completer = this};
+        return tlm::grant(dmi, request, routing.range);
+    case To::port: {
+        const bool is_memory = ports_[routing.port]->send_direct(payload, request, dmi);
+        if (is_memory || request.answer.completer != nullptr)
+            tlm::narrow(dmi, request, routing.range);
+        return is_memory;
+    }
+    case To::ecam:
+    case To::nowhere: break;
+    }
+    return false;
+}
+
+void RootComplexModule::receive_invalidate(unsigned port, Range range) {
+    processor_.forget(range);
+    for (unsigned i = 0; i < ports_.size(); ++i)
+        if (i != port)
+            ports_[i]->invalidate(range);
+}
+
+// --- configuration ---
+
+RootComplexModule::ConfigResult RootComplexModule::config_read(Bdf target, std::uint16_t offset, unsigned bytes,
+                                                               Time at) {
+    std::array<std::byte, 4> data;
+    data.fill(std::byte{0xff});
+    if (bytes == 0 || bytes > data.size())
+        return {.status = DmaStatus::unsupported_request, .done = at};
+    auto result = configure(::tlm::TLM_READ_COMMAND, target, offset, std::span(data).first(bytes), at);
+    result.value = abi::load<std::uint32_t, abi::Endian::little>(data.data()) & ~0u >> 8 * (data.size() - bytes);
+    return result;
+}
+
+RootComplexModule::ConfigResult RootComplexModule::config_write(Bdf target, std::uint16_t offset, unsigned bytes,
+                                                                std::uint32_t value, Time at) {
+    std::array<std::byte, 4> data;
+    abi::store<std::uint32_t, abi::Endian::little>(data.data(), value);
+    if (bytes == 0 || bytes > data.size())
+        return {.status = DmaStatus::unsupported_request, .done = at};
+    return configure(::tlm::TLM_WRITE_COMMAND, target, offset, std::span(data).first(bytes), at);
+}
+
+RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command command, Bdf target,
+                                                             std::uint16_t offset, std::span<std::byte> data,
+                                                             Time at) {
+    const auto routing = core_.route_config(target);
+    auto& request = config_request_.extension;
+    auto& payload = config_request_.payload;
+    config_request_.prepare(command, offset, data);
+    request.target = target;
+    const auto now = tlm::kernel_now();
+    auto delay = tlm::to_sc(at - now);
+    switch (routing.to) {
+    case ConfigRouting::To::port_function: {
+        const auto effect = tlm::access(core_.port(routing.port), payload);
+        constexpr Range everything{0, ~std::uint64_t{0}};
+        if (effect.is_routing_changed)
+            receive_invalidate(~0u, everything);
+        if (effect.is_reset) {
+            tlm::Request reset;
+            reset.prepare(::tlm::TLM_IGNORE_COMMAND, 0, {});
+            reset.extension.kind = RequestKind::hot_reset;
+            ports_[routing.port]->send(reset.payload, reset.extension, delay);
+        }
+        break;
+    }
+    case ConfigRouting::To::port_type0:
+    case ConfigRouting::To::port_type1:
+        request.kind = routing.to == ConfigRouting::To::port_type0 ? RequestKind::config_type0
+                                                                   : RequestKind::config_type1;
+        ports_[routing.port]->send(payload, request, delay);
+        break;
+    case ConfigRouting::To::self:
+    case ConfigRouting::To::nowhere: tlm::set_status(payload, DmaStatus::unsupported_request); break;
+    }
+    const auto status = tlm::status_of(payload);
+    if (status != DmaStatus::ok && command == ::tlm::TLM_READ_COMMAND)
+        std::ranges::fill(data, std::byte{0xff});
+    return {.status = status, .done = std::max(at, now + tlm::from_sc(delay))};
+}
+
+// --- device writes into DRAM ---
+
+void RootComplexModule::schedule(Time due) {
+    due_.notify(tlm::to_sc(due - tlm::kernel_now())); // an earlier notification stays
+}
+
+void RootComplexModule::apply_due() {
+    const auto next = apply(tlm::kernel_now());
+    if (next != port::never)
+        schedule(next);
+}
+
+} // namespace model::pcie

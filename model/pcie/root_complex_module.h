@@ -1,0 +1,102 @@
+// The root complex: DRAM, root ports and interrupt messages of one machine. The processor's side is two calls: config() and
+// the Dma of processor(); devices come in by the root ports. Holds no memory of its own and enumerates nothing.
+#pragma once
+
+#include "model/pcie/posted_writes.h"
+#include "model/pcie/root_complex.h"
+#include "model/tlm/initiator.h"
+#include "model/tlm/pcie_port.h"
+
+#include <memory>
+#include <span>
+#include <systemc>
+#include <vector>
+
+namespace model::pcie {
+
+/// Takes interrupt messages: memory writes of a dword into the interrupt range.
+class InterruptSink {
+public:
+    virtual ~InterruptSink() = default;
+    virtual void message(std::uint64_t address, std::uint32_t data, port::Time at) = 0;
+};
+
+struct RootComplexConfig {
+    RootComplex::Config core;
+    port::Time dram_read_latency = std::chrono::nanoseconds{90};
+};
+
+class RootComplexModule final : public sc_core::sc_module,
+                                private tlm::PortOwner,
+                                private tlm::Fabric,
+                                private Completer,
+                                private PostedWrites {
+public:
+    /// `dram` has config.core.map.dram_bytes bytes.
+    RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config, std::span<std::byte> dram);
+
+    /// Connect a device with `root(n).connect(device.port)`.
+    tlm::PciePort& root(unsigned port) { return *ports_[port]; }
+    unsigned port_count() const { return static_cast<unsigned>(ports_.size()); }
+    const RootComplex& core() const { return core_; }
+
+    struct ConfigResult {
+        std::uint32_t value = ~0u; ///< all ones where no function answers
+        port::DmaStatus status = port::DmaStatus::ok;
+        port::Time done{};
+    };
+    ConfigResult config_read(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes, port::Time at);
+    ConfigResult config_write(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes, std::uint32_t value,
+                              port::Time at);
+    /// Memory accesses of the processor.
+    tlm::Initiator& processor() { return processor_; }
+
+    void set_interrupt_sink(InterruptSink* sink) { sink_ = sink; }
+    /// Device writes into DRAM: whether and when there were any.
+    PostedWrites& memory_writes() { return *this; }
+    /// Notified (next delta) by a device write while memory_writes() is watched.
+    const sc_core::sc_event& memory_written() const { return written_; }
+
+private:
+    void receive(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                 sc_core::sc_time& delay) override;
+    bool receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                        ::tlm::tlm_dmi& dmi) override;
+    void receive_invalidate(unsigned port, Range range) override;
+    void linked(unsigned port, const LinkConfig& negotiated) override { core_.port(port).set_link(negotiated); }
+
+    void enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) override;
+    bool enter_direct(::tlm::tlm_generic_payload& payload, tlm::Extension& request, ::tlm::tlm_dmi& dmi) override;
+    void refused(port::DmaStatus) override {}
+
+    // Completer: interrupt messages
+    port::DmaResult complete_read(unsigned, std::uint64_t, std::span<std::byte>, port::Time at) override {
+        return {port::DmaStatus::unsupported_request, at};
+    }
+    port::DmaStatus complete_write(unsigned, std::uint64_t offset, std::span<const std::byte> from,
+                                   port::Time at) override;
+    // PostedWrites
+    void wake() override { written_.notify(sc_core::SC_ZERO_TIME); }
+    void schedule(port::Time due) override;
+    void apply_due();
+
+    void forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                 sc_core::sc_time& delay);
+    bool find_direct(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload,
+                     tlm::Extension& request, ::tlm::tlm_dmi& dmi);
+    port::DmaStatus access_dram(std::uint64_t offset, std::uint64_t room, ::tlm::tlm_generic_payload& payload,
+                                sc_core::sc_time& delay);
+    ConfigResult configure(::tlm::tlm_command command, abi::pcie::Bdf target, std::uint16_t offset,
+                           std::span<std::byte> data, port::Time at);
+
+    RootComplex core_;
+    std::span<std::byte> dram_;
+    port::Time dram_read_latency_;
+    std::vector<std::unique_ptr<tlm::PciePort>> ports_;
+    tlm::Initiator processor_;
+    tlm::Request config_request_;
+    InterruptSink* sink_ = nullptr;
+    sc_core::sc_event written_, due_;
+};
+
+} // namespace model::pcie

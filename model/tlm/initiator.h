@@ -1,0 +1,128 @@
+// The requester's end of memory requests: implements port::Dma for a function, and carries the processor's own accesses.
+// The first use of a range looks for a direct path through the fabric; after that an access is a bounds check, a copy and
+// a few counters. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
+#pragma once
+
+#include "model/pcie/window_cache.h"
+#include "model/port/dma.h"
+#include "model/tlm/extension.h"
+#include "traces/events.h"
+
+#include <cstring>
+#include <tlm>
+
+namespace model::tlm {
+
+/// The way into the fabric: a function's port, or the root complex for the processor.
+class Fabric {
+public:
+    virtual ~Fabric() = default;
+    virtual void enter(::tlm::tlm_generic_payload& payload, Extension& request, sc_core::sc_time& delay) = 0;
+    virtual bool enter_direct(::tlm::tlm_generic_payload& payload, Extension& request, ::tlm::tlm_dmi& dmi) = 0;
+    /// A request of this requester ended with an error.
+    virtual void refused(port::DmaStatus status) = 0;
+};
+
+class Initiator final : public port::Dma {
+public:
+    explicit Initiator(Fabric& fabric) : fabric_(fabric) {}
+
+    port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, port::Time at,
+                         port::Purpose purpose = port::Purpose::control) override {
+        const auto result = fetch(address.value, into, at, purpose);
+        if (events_.is_on()) [[unlikely]]
+            events_.emit(at, traces::DmaRead{address.value, into.size(), static_cast<std::uint8_t>(result.status)});
+        return result;
+    }
+    port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
+                          port::Purpose purpose = port::Purpose::control) override {
+        const auto result = store(address.value, from, at, purpose);
+        if (events_.is_on()) [[unlikely]]
+            events_.emit(at, traces::DmaWritten{address.value, from.size(), static_cast<std::uint8_t>(result.status)});
+        return result;
+    }
+    port::Loan lend(abi::BusAddress address, std::size_t length, port::Time at,
+                    port::Purpose purpose = port::Purpose::control) override;
+
+    /// As write(), without an event: interrupt messages, which have one of their own.
+    port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                          port::Purpose purpose) {
+        auto* window = windows_.find(address, purpose);
+        if (window == nullptr || from.size() > window->left(address) || window->target.memory == nullptr) [[unlikely]]
+            return store_slowly(address, from, at, purpose);
+        return put(*window, address, from, at, purpose);
+    }
+    port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
+        auto* window = windows_.find(address, purpose);
+        if (window == nullptr || into.size() > window->left(address) || window->target.memory == nullptr) [[unlikely]]
+            return fetch_slowly(address, into, at, purpose);
+        return get(*window, address, into, at, purpose);
+    }
+
+    /// A disabled requester ends every request with Unsupported Request, without sending it.
+    void set_enabled(bool is_enabled);
+    void set_requester(abi::pcie::Bdf bdf) { request_.extension.requester = bdf; }
+    void set_sizes(pcie::TlpSizes sizes);
+    void set_events(traces::Events events) { events_ = events; }
+
+    void forget(pcie::Range range) { windows_.forget(range); }
+    void forget_all() { windows_.forget_all(); }
+    const pcie::WindowCache& windows() const { return windows_; }
+
+private:
+    using Window = pcie::Window;
+
+    static void copy(std::byte* to, const std::byte* from, std::size_t length) {
+        switch (length) { // the common sizes inline: doorbell records, segments, entries, WQEBBs
+        case 4: std::memcpy(to, from, 4); return;
+        case 8: std::memcpy(to, from, 8); return;
+        case 16: std::memcpy(to, from, 16); return;
+        case 64: std::memcpy(to, from, 64); return;
+        default: std::memcpy(to, from, length);
+        }
+    }
+    static port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
+                               port::Purpose purpose) {
+        const auto* from = window.target.memory + (address - window.begin);
+        if (window.target.posted != nullptr && window.target.posted->has_held()) [[unlikely]]
+            window.target.posted->settle(from, into.size());
+        copy(into.data(), from, into.size());
+        return {port::DmaStatus::ok, window.route.read(address, into.size(), at, purpose)};
+    }
+    static port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                               port::Purpose purpose) {
+        auto* to = window.target.memory + (address - window.begin);
+        const auto done = window.route.write(address, from.size(), at, purpose);
+        if (window.target.posted == nullptr) {
+            copy(to, from.data(), from.size());
+        } else if (window.route.is_timed() && purpose == port::Purpose::control) {
+            window.target.posted->post(to, from, done);
+        } else {
+            copy(to, from.data(), from.size());
+            window.target.posted->note();
+        }
+        return {port::DmaStatus::ok, done};
+    }
+
+    port::DmaResult fetch_slowly(std::uint64_t address, std::span<std::byte> into, port::Time at,
+                                 port::Purpose purpose);
+    port::DmaResult store_slowly(std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                                 port::Purpose purpose);
+    port::DmaResult fetch_piece(Window* window, std::uint64_t address, std::span<std::byte> into, port::Time at,
+                                port::Purpose purpose);
+    port::DmaResult store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                                port::Purpose purpose);
+    Window* resolve(std::uint64_t address, port::Purpose purpose, ::tlm::tlm_command command);
+    port::DmaResult transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data,
+                              port::Time at);
+    port::DmaResult refuse(port::DmaStatus status, port::Time at);
+
+    Fabric& fabric_;
+    pcie::WindowCache windows_;
+    traces::Events events_;
+    bool is_enabled_ = true;
+    bool is_busy_ = false; ///< request_ is under way: a target called back
+    Request request_;
+};
+
+} // namespace model::tlm
