@@ -1,0 +1,51 @@
+#include "model/gpu/vram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace model::gpu {
+
+namespace {
+constexpr std::uint64_t mebibyte = 1 << 20;
+} // namespace
+
+Vram::Vram(const std::string& name, const VramConfig& config)
+    : read_latency_(config.read_latency), memory_(name, config.bytes) {}
+
+pcie::FunctionConfig Vram::function_config(const VramConfig& config) {
+    pcie::FunctionConfig function;
+    function.identity = {.vendor_id = config.vendor_id,
+                         .device_id = config.device_id,
+                         .subsystem_vendor_id = config.vendor_id,
+                         .subsystem_id = config.device_id,
+                         .class_code = abi::pcie::class_display_3d};
+    function.bars[register_bar] = {.size = register_bytes};
+    function.bars[vram_bar] = {.size = config.bar_bytes != 0 ? config.bar_bytes : config.bytes,
+                               .is_64bit = true,
+                               .is_prefetchable = true,
+                               .resizable_sizes = std::bit_floor(config.bytes) / mebibyte * 2 - 1};
+    function.link = config.link;
+    function.memory_latency = config.read_latency;
+    return function;
+}
+
+port::DmaResult Vram::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) {
+    std::ranges::fill(into, std::byte{}); // registers: none that mean anything yet, all read as zero
+    if (bar == vram_bar && offset < memory_.size())
+        std::memcpy(into.data(), memory_.bytes().data() + offset,
+                    std::min<std::uint64_t>(into.size(), memory_.size() - offset));
+    return {port::DmaStatus::ok, at + read_latency_};
+}
+
+void Vram::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time) {
+    if (bar == vram_bar && offset < memory_.size())
+        std::memcpy(memory_.bytes().data() + offset, from.data(),
+                    std::min<std::uint64_t>(from.size(), memory_.size() - offset));
+}
+
+std::span<std::byte> Vram::direct(unsigned bar, std::uint64_t offset) {
+    return bar == vram_bar && offset < memory_.size() ? memory_.bytes().subspan(offset) : std::span<std::byte>{};
+}
+
+} // namespace model::gpu

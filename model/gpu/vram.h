@@ -1,0 +1,44 @@
+// The memory of a GPU as PCIe sees it: a function with a small register BAR and a resizable, prefetchable 64-bit BAR over
+// sparse VRAM. Holds bytes; schedules nothing and translates nothing.
+#pragma once
+
+#include "model/memory/sparse_memory.h"
+#include "model/pcie/endpoint_space.h"
+#include "model/pcie/function.h"
+
+#include <cstdint>
+#include <string>
+
+namespace model::gpu {
+
+struct VramConfig {
+    std::uint64_t bytes = std::uint64_t{2} << 30; ///< a power of two, 1 MiB or more
+    std::uint64_t bar_bytes = 0;                  ///< size of the VRAM BAR after reset; 0: all of it
+    std::uint16_t vendor_id = 0x10de, device_id = 0x20b0;
+    port::Time read_latency = std::chrono::nanoseconds{400}; ///< of VRAM, for reads through the BAR
+    pcie::LinkConfig link;
+};
+
+class Vram final : public pcie::Function {
+public:
+    static constexpr unsigned register_bar = 0, vram_bar = 1;
+    static constexpr std::uint64_t register_bytes = 16 << 20;
+
+    Vram(const std::string& name, const VramConfig& config);
+    /// The function that an endpoint in front of this has.
+    static pcie::FunctionConfig function_config(const VramConfig& config);
+
+    std::span<std::byte> bytes() const { return memory_.bytes(); }
+    const memory::SparseMemory& memory() const { return memory_; }
+
+    port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
+    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override;
+    void reset(port::Time) override {} // VRAM keeps its content over a reset of the function
+
+private:
+    port::Time read_latency_;
+    memory::SparseMemory memory_;
+};
+
+} // namespace model::gpu
