@@ -1,0 +1,95 @@
+#include "platform/host/host.h"
+
+#include "model/tlm/time.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace platform::host {
+
+using model::pcie::LinkConfig;
+
+namespace {
+// Identities of parts as one finds them in a server; drivers do not look at them.
+constexpr model::pcie::ConfigSpace::Identity root_port{
+    .vendor_id = 0x8086, .device_id = 0x347a, .class_code = abi::pcie::class_bridge_pci, .revision = 4};
+constexpr model::pcie::ConfigSpace::Identity switch_port{
+    .vendor_id = 0x1000, .device_id = 0xc010, .class_code = abi::pcie::class_bridge_pci, .revision = 0xb0};
+
+HostConfig with_timing(HostConfig config) {
+    config.upstream_link.timed = config.device_link.timed = config.timed;
+    if (!config.timed)
+        config.dram_read_latency = {};
+    return config;
+}
+
+model::pcie::RootComplexConfig root_config(const HostConfig& config) {
+    model::pcie::RootComplexConfig root;
+    root.core.map.dram_bytes = config.memory_bytes;
+    root.core.port_identity = root_port;
+    root.core.links.assign(config.root_slots, config.device_link);
+    if (config.switch_slots != 0)
+        root.core.links.insert(root.core.links.begin(), config.upstream_link);
+    root.dram_read_latency = config.dram_read_latency;
+    return root;
+}
+} // namespace
+
+Host::Host(sc_core::sc_module_name name, const HostConfig& config)
+    : sc_module(name), config_(with_timing(config)), root_config_(root_config(config_)),
+      memory_(this->name(), root_config_.core.map), root_complex_("rc", root_config_, memory_.bytes()) {
+    root_complex_.set_interrupt_sink(&interrupts_);
+    if (config_.switch_slots == 0)
+        return;
+    model::pcie::Switch::Config layout{.upstream_identity = switch_port,
+                                       .downstream_identity = switch_port,
+                                       .upstream_link = config_.upstream_link,
+                                       .downstream_links = {}};
+    layout.downstream_links.assign(config_.switch_slots, config_.device_link);
+    switch_ = std::make_unique<model::pcie::SwitchModule>("switch", layout);
+    root_complex_.root(0).connect(switch_->upstream);
+}
+
+void Host::plug(unsigned slot, model::pcie::EndpointModule& card) { port_of(slot).connect(card.port); }
+
+model::tlm::PciePort& Host::port_of(unsigned slot) {
+    assert(slot < slot_count());
+    if (slot < config_.switch_slots)
+        return switch_->down(slot);
+    return root_complex_.root(slot - config_.switch_slots + (switch_ ? 1 : 0));
+}
+
+void Host::start_of_simulation() {
+    enumerate();
+    for (auto* link : links())
+        link->forget_occupancy(); // firmware ran before time 0
+}
+
+void Host::enumerate() {
+    const auto& map = root_config_.core.map;
+    enumeration_ = host::enumerate(*this, {.low_mmio = map.low_mmio,
+                                           .high_mmio = map.high_mmio,
+                                           .max_payload = config_.max_payload,
+                                           .max_read_request = config_.max_read_request});
+}
+
+std::uint32_t Host::read(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes) {
+    return root_complex_.config_read(target, offset, bytes, model::tlm::kernel_now()).value;
+}
+
+void Host::write(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes, std::uint32_t value) {
+    root_complex_.config_write(target, offset, bytes, value, model::tlm::kernel_now());
+}
+
+model::pcie::Link* Host::upstream_link() const { return switch_ ? switch_->upstream.link() : nullptr; }
+model::pcie::Link* Host::slot_link(unsigned slot) { return port_of(slot).link(); }
+
+std::vector<model::pcie::Link*> Host::links() {
+    std::vector all{upstream_link()};
+    for (unsigned slot = 0; slot < slot_count(); ++slot)
+        all.push_back(slot_link(slot));
+    std::erase(all, nullptr);
+    return all;
+}
+
+} // namespace platform::host

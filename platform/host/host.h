@@ -1,0 +1,70 @@
+// One machine: DRAM, root complex, a switch, and slots that cards are plugged into. Enumerated by configuration cycles when
+// the simulation starts, so that a driver's thread finds everything in place. Has no cards and no drivers of its own.
+#pragma once
+
+#include "model/pcie/endpoint_module.h"
+#include "model/pcie/root_complex_module.h"
+#include "model/pcie/switch_module.h"
+#include "platform/host/enumerate.h"
+#include "platform/host/interrupts.h"
+#include "platform/host/memory.h"
+
+#include <cstdint>
+#include <memory>
+#include <systemc>
+#include <vector>
+
+namespace platform::host {
+
+struct HostConfig {
+    std::uint64_t memory_bytes = std::uint64_t{4} << 30;
+    bool timed = true;                       ///< of all links
+    unsigned switch_slots = 2;               ///< downstream ports of the switch; 0: no switch
+    unsigned root_slots = 0;                 ///< root ports with a slot of their own
+    model::pcie::LinkConfig upstream_link;   ///< root port to switch
+    model::pcie::LinkConfig device_link;     ///< to a slot
+    model::port::Time dram_read_latency = std::chrono::nanoseconds{90};
+    unsigned max_payload = 512, max_read_request = 512; ///< what enumeration programs at most
+};
+
+class Host final : public sc_core::sc_module, private ConfigAccess {
+public:
+    Host(sc_core::sc_module_name name, const HostConfig& config);
+
+    /// Puts a card into a slot, before the simulation starts. The switch's slots come first, then the root ports'.
+    void plug(unsigned slot, model::pcie::EndpointModule& card);
+    unsigned slot_count() const { return config_.switch_slots + config_.root_slots; }
+
+    Memory& memory() { return memory_; }
+    model::pcie::RootComplexModule& root_complex() { return root_complex_; }
+    Interrupts& interrupts() { return interrupts_; }
+    const HostConfig& config() const { return config_; }
+
+    /// What the last enumeration found; empty before the simulation starts.
+    const Enumeration& enumeration() const { return enumeration_; }
+    /// Enumerates again, as after a reset of the machine.
+    void enumerate();
+
+    /// Root port to switch; nullptr without a switch.
+    model::pcie::Link* upstream_link() const;
+    /// Of a slot; nullptr when it is empty.
+    model::pcie::Link* slot_link(unsigned slot);
+    /// All that are up: upstream first, then slots in order.
+    std::vector<model::pcie::Link*> links();
+
+private:
+    void start_of_simulation() override;
+    std::uint32_t read(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes) override;
+    void write(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes, std::uint32_t value) override;
+    model::tlm::PciePort& port_of(unsigned slot);
+
+    HostConfig config_;
+    model::pcie::RootComplexConfig root_config_;
+    Memory memory_;
+    Interrupts interrupts_;
+    model::pcie::RootComplexModule root_complex_;
+    std::unique_ptr<model::pcie::SwitchModule> switch_;
+    Enumeration enumeration_;
+};
+
+} // namespace platform::host

@@ -1,0 +1,100 @@
+// A machine with simple cards, for module tests of the PCIe neighbourhood: a card's BAR 0 is registers that keep what is
+// written, BAR 2 (64 bits, prefetchable) is plain memory.
+#pragma once
+
+#include "model/pcie/endpoint_module.h"
+#include "platform/host/host.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <systemc>
+#include <vector>
+
+namespace testbench {
+
+struct ScratchFunction final : model::pcie::Function {
+    static constexpr unsigned register_bar = 0, memory_bar = 2;
+    static constexpr std::uint64_t aborting_register = 0x8000; ///< reads of it end with Completer Abort
+
+    std::vector<std::byte> registers = std::vector<std::byte>(0x10000);
+    std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
+    model::port::Time last_write{};
+    unsigned writes = 0, resets = 0;
+
+    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
+                                    model::port::Time at) override {
+        if (bar == register_bar && offset == aborting_register)
+            return {model::port::DmaStatus::completer_abort, at};
+        const auto& from = bar == register_bar ? registers : memory;
+        std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+        return {model::port::DmaStatus::ok, at};
+    }
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override {
+        auto& to = bar == register_bar ? registers : memory;
+        std::ranges::copy(from, to.begin() + static_cast<std::ptrdiff_t>(offset));
+        last_write = at;
+        ++writes;
+    }
+    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override {
+        return bar == memory_bar ? std::span(memory).subspan(offset) : std::span<std::byte>{};
+    }
+    void reset(model::port::Time) override { ++resets; }
+
+    static model::pcie::FunctionConfig config(std::uint16_t device_id) {
+        model::pcie::FunctionConfig function;
+        function.identity = {.vendor_id = 0x1234, .device_id = device_id, .class_code = 0x088000};
+        function.bars[register_bar] = {.size = 0x10000};
+        function.bars[memory_bar] = {.size = 1 << 20, .is_64bit = true, .is_prefetchable = true};
+        function.msix_vectors = 8;
+        return function;
+    }
+};
+
+struct ScratchCard {
+    ScratchFunction function;
+    model::pcie::EndpointModule endpoint;
+    ScratchCard(const char* name, std::uint16_t device_id)
+        : endpoint(name, ScratchFunction::config(device_id), function) {}
+};
+
+/// Two cards (devices 1 and 2) in the switch's slots of one host.
+struct PcieMachine {
+    platform::host::Host host;
+    ScratchCard first{"first", 1}, second{"second", 2};
+
+    explicit PcieMachine(bool timed = false, platform::host::HostConfig config = {})
+        : host("host", (config.timed = timed, config)) {
+        host.plug(0, first.endpoint);
+        host.plug(1, second.endpoint);
+    }
+    const platform::host::FunctionFound& found(std::uint16_t device_id) const {
+        return *host.enumeration().find(0x1234, device_id);
+    }
+    std::uint64_t bar(std::uint16_t device_id, unsigned number) const { return found(device_id).bars[number].address; }
+    /// What a driver does first.
+    void enable_master(std::uint16_t device_id, bool is_enabled = true) {
+        host.root_complex().config_write(found(device_id).bdf, 4, 2, is_enabled ? 0x6 : 0x2, {});
+    }
+};
+
+/// Runs `body` as a thread of the simulated host until it returns.
+class Thread final : public sc_core::sc_module {
+public:
+    Thread(sc_core::sc_module_name name, std::function<void()> body) : sc_module(name), body_(std::move(body)) {
+        SC_HAS_PROCESS(Thread);
+        SC_THREAD(run);
+    }
+    bool is_finished() const { return is_finished_; }
+
+private:
+    void run() {
+        body_();
+        is_finished_ = true;
+    }
+    std::function<void()> body_;
+    bool is_finished_ = false;
+};
+
+} // namespace testbench
