@@ -1,0 +1,212 @@
+#include "platform/bridge/in_process.h"
+
+#include "abi/pcie/capability.h"
+#include "model/tlm/time.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+namespace platform::bridge {
+
+using abi::pcie::MsixCapability;
+using abi::pcie::MsixEntry;
+using model::port::Time;
+using model::tlm::from_sc;
+using model::tlm::kernel_now;
+using model::tlm::to_sc;
+
+namespace {
+/// How long a polling loop that sees nothing lets time pass, at least and at most. A device write ends it early.
+constexpr Time first_nap = std::chrono::nanoseconds{100}, longest_nap = std::chrono::microseconds{1};
+constexpr unsigned naps_doubled = 4;
+} // namespace
+
+InProcessTransport::InProcessTransport(host::Host& host, abi::pcie::Bdf bdf)
+    : host_(host), root_complex_(host.root_complex()), processor_(root_complex_.processor()), bdf_(bdf) {
+    if (const auto* found = host.enumeration().find(bdf))
+        bars_ = found->bars;
+}
+
+InProcessTransport::~InProcessTransport() {
+    for (const auto vector : vectors_)
+        host_.interrupts().release(vector);
+}
+
+// --- configuration and registers ---
+
+std::uint32_t InProcessTransport::config_read(std::uint16_t offset, unsigned bytes) {
+    const auto result = root_complex_.config_read(bdf_, offset, bytes, kernel_now());
+    wait_until(result.done);
+    return result.value;
+}
+
+void InProcessTransport::config_write(std::uint16_t offset, unsigned bytes, std::uint32_t value) {
+    wait_until(root_complex_.config_write(bdf_, offset, bytes, value, kernel_now()).done);
+}
+
+const host::BarFound* InProcessTransport::bar(unsigned number) const {
+    return number < bars_.size() && bars_[number].size != 0 ? &bars_[number] : nullptr;
+}
+
+std::uint64_t InProcessTransport::bar_size(unsigned number) { return bar(number) ? bar(number)->size : 0; }
+std::uint64_t InProcessTransport::bar_address(unsigned number) { return bar(number) ? bar(number)->address : 0; }
+
+void InProcessTransport::mmio_read(unsigned number, std::uint64_t offset, std::span<std::byte> into) {
+    const auto* range = bar(number);
+    if (range == nullptr || offset > range->size || into.size() > range->size - offset) {
+        std::ranges::fill(into, std::byte{0xff});
+        return;
+    }
+    const auto result = processor_.fetch(range->address + offset, into, kernel_now(), model::port::Purpose::control);
+    if (!result.is_ok())
+        std::ranges::fill(into, std::byte{0xff});
+    wait_until(result.done);
+}
+
+void InProcessTransport::mmio_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
+    if (number >= bars_.size() || offset >= bars_[number].size || from.size() > bars_[number].size - offset)
+        return;
+    // Posted: the processor goes on at once, whatever becomes of it.
+    processor_.store(bars_[number].address + offset, from, kernel_now(), model::port::Purpose::control);
+}
+
+void InProcessTransport::wait_until(Time done) {
+    if (const auto now = kernel_now(); done > now)
+        sc_core::wait(to_sc(done - now));
+}
+
+// --- memory ---
+
+sw::Result<sw::transport::DmaMemory> InProcessTransport::allocate(std::size_t bytes, std::size_t alignment) {
+    const auto block = host_.memory().allocate(bytes, alignment);
+    if (!block)
+        return sw::failure(ENOMEM, fmt::format("allocate {} bytes of DMA memory aligned to {}: no room in {}", bytes,
+                                               alignment, host_.name()));
+    return sw::transport::DmaMemory{block->data, block->bus, bytes};
+}
+
+void InProcessTransport::release(const sw::transport::DmaMemory& memory) { host_.memory().release(memory.bus); }
+
+sw::Result<std::uint64_t> InProcessTransport::map_peer(std::uint64_t bus, std::size_t bytes) {
+    for (const auto& function : host_.enumeration().functions)
+        for (const auto& range : function.bars)
+            if (range.size != 0 && bus >= range.address && bus - range.address <= range.size &&
+                bytes <= range.size - (bus - range.address))
+                return bus;
+    return sw::failure(EINVAL, fmt::format("map {:#x}+{:#x}: no function has that range in a BAR", bus, bytes));
+}
+
+// --- interrupts ---
+
+sw::Result<void> InProcessTransport::enable_interrupts(unsigned count) {
+    disable_interrupts();
+    const auto* function = host_.enumeration().find(bdf_);
+    if (function == nullptr || count > function->msix_vectors)
+        return sw::failure(EINVAL, fmt::format("enable {} MSI-X vectors: the function has {}", count,
+                                               function != nullptr ? function->msix_vectors : 0));
+    for (unsigned i = 0; i < count; ++i) {
+        const auto vector = host_.interrupts().allocate();
+        if (!vector) {
+            disable_interrupts();
+            return sw::failure(ENOSPC, fmt::format("enable {} MSI-X vectors: the host has no more", count));
+        }
+        vectors_.push_back(*vector);
+    }
+    // As Linux does: enabled with everything masked, entries written, then the function mask goes.
+    struct Config final : host::ConfigAccess {
+        InProcessTransport& self;
+        explicit Config(InProcessTransport& transport) : self(transport) {}
+        std::uint32_t read(abi::pcie::Bdf, std::uint16_t offset, unsigned bytes) override {
+            return self.config_read(offset, bytes);
+        }
+        void write(abi::pcie::Bdf, std::uint16_t offset, unsigned bytes, std::uint32_t value) override {
+            self.config_write(offset, bytes, value);
+        }
+    } config(*this);
+    msix_capability_ = host::find_capability(config, bdf_, abi::pcie::CapabilityId::msix);
+    if (msix_capability_ == 0)
+        return sw::failure(ENODEV, "enable MSI-X: the function does not answer");
+    set_msix(true, true);
+    for (unsigned i = 0; i < count; ++i)
+        write_entry(i, vectors_[i], false);
+    set_msix(true, false);
+    return {};
+}
+
+void InProcessTransport::set_msix(bool is_enabled, bool is_masked) {
+    abi::Block<MsixCapability> block;
+    abi::store<std::uint32_t, abi::Endian::little>(block.bytes.data(), config_read(msix_capability_, 4));
+    block.view().set<"enable">(is_enabled).set<"function_mask">(is_masked);
+    config_write(msix_capability_, 4, abi::load<std::uint32_t, abi::Endian::little>(block.bytes.data()));
+}
+
+void InProcessTransport::write_entry(unsigned vector, std::uint32_t data, bool is_masked) {
+    abi::Block<MsixCapability> where;
+    abi::store<std::uint32_t, abi::Endian::little>(where.bytes.data() + 4, config_read(msix_capability_ + 4, 4));
+    abi::Block<MsixEntry> entry;
+    entry.view()
+        .set<"address">(static_cast<std::uint32_t>(host::Interrupts::message_address))
+        .set<"data">(data)
+        .set<"mask">(is_masked);
+    const auto table = std::uint64_t{where.view().get<"table_offset">()} * 8 + vector * MsixEntry::size;
+    for (std::size_t at = 0; at < MsixEntry::size; at += 4)
+        mmio_write(where.view().get<"table_bir">(), table + at, std::span(entry.bytes).subspan(at, 4));
+}
+
+void InProcessTransport::disable_interrupts() {
+    if (vectors_.empty())
+        return;
+    if (msix_capability_ != 0) {
+        for (unsigned i = 0; i < vectors_.size(); ++i)
+            write_entry(i, 0, true);
+        set_msix(false, false);
+    }
+    for (const auto vector : vectors_)
+        host_.interrupts().release(vector);
+    vectors_.clear();
+    msix_capability_ = 0;
+}
+
+bool InProcessTransport::wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) {
+    if (vector >= vectors_.size())
+        return false;
+    auto& interrupts = host_.interrupts();
+    const auto number = vectors_[vector];
+    const auto start = kernel_now();
+    const auto deadline = timeout > std::chrono::duration_cast<std::chrono::nanoseconds>(model::port::never - start)
+                              ? model::port::never
+                              : start + timeout;
+    for (;;) {
+        const auto now = kernel_now();
+        if (interrupts.take(number, now))
+            return true;
+        if (now >= deadline)
+            return false;
+        const auto until = std::min(deadline, interrupts.next(number));
+        sc_core::wait(to_sc(until - now), interrupts.event(number));
+    }
+}
+
+// --- time ---
+
+void InProcessTransport::relax() {
+    auto& writes = root_complex_.memory_writes();
+    if (writes.count() != seen_writes_) {
+        // Something was written since the last look: the caller looks again before time passes.
+        seen_writes_ = writes.count();
+        idle_ = 0;
+        return;
+    }
+    const auto nap = std::min(longest_nap, first_nap * (1 << std::min(idle_++, naps_doubled)));
+    writes.watch(true);
+    sc_core::wait(to_sc(nap), root_complex_.memory_written());
+    writes.watch(false);
+}
+
+std::chrono::nanoseconds InProcessTransport::now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(kernel_now());
+}
+
+} // namespace platform::bridge

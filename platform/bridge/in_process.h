@@ -1,0 +1,61 @@
+// The transport of a driver that runs as a thread (SC_THREAD) of a simulated host: configuration and MMIO through the root
+// complex, DMA memory from the host's DRAM, MSI-X programmed as an operating system does it. Waiting lets simulated time
+// pass; nothing here crosses an OS thread.
+#pragma once
+
+#include "abi/pcie/config_space.h"
+#include "platform/host/host.h"
+#include "sw/transport/transport.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace platform::bridge {
+
+class InProcessTransport final : public sw::transport::Transport {
+public:
+    /// `bdf` as the host's enumeration gives it. Construct it when the simulation runs.
+    InProcessTransport(host::Host& host, abi::pcie::Bdf bdf);
+    ~InProcessTransport() override;
+    InProcessTransport(const InProcessTransport&) = delete;
+    InProcessTransport& operator=(const InProcessTransport&) = delete;
+
+    std::uint32_t config_read(std::uint16_t offset, unsigned bytes) override;
+    void config_write(std::uint16_t offset, unsigned bytes, std::uint32_t value) override;
+    std::uint64_t bar_size(unsigned bar) override;
+    std::uint64_t bar_address(unsigned bar) override;
+    void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
+    void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
+
+    sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment = 4096) override;
+    void release(const sw::transport::DmaMemory& memory) override;
+    /// Without an IOMMU a peer's bus address is what the device uses.
+    sw::Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t bytes) override;
+    void unmap_peer(std::uint64_t, std::size_t) override {}
+
+    sw::Result<void> enable_interrupts(unsigned count) override;
+    void disable_interrupts() override;
+    bool wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) override;
+
+    void relax() override;
+    std::chrono::nanoseconds now() override;
+
+private:
+    const host::BarFound* bar(unsigned number) const;
+    void set_msix(bool is_enabled, bool is_masked);
+    void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
+    void wait_until(model::port::Time done);
+
+    host::Host& host_;
+    model::pcie::RootComplexModule& root_complex_;
+    model::tlm::Initiator& processor_;
+    abi::pcie::Bdf bdf_;
+    std::array<host::BarFound, abi::pcie::type0_bars> bars_{};
+    std::vector<std::uint32_t> vectors_; ///< numbers of the host's interrupts, by MSI-X vector
+    std::uint16_t msix_capability_ = 0;
+    std::uint64_t seen_writes_ = 0;
+    unsigned idle_ = 0; ///< relax() calls in a row that saw nothing
+};
+
+} // namespace platform::bridge
