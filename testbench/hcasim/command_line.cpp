@@ -1,0 +1,67 @@
+#include "testbench/hcasim/command_line.h"
+
+#include "platform/topology/keys.h"
+#include "testbench/scenario/registry.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace hcasim {
+namespace {
+
+std::string list_of_scenarios() {
+    std::string text = "Scenarios ([scenario] name):\n";
+    for (const auto& scenario : scenario::scenarios())
+        text += fmt::format("  {:<30} {}\n", scenario.name, scenario.summary);
+    return text;
+}
+
+std::string explanation() {
+    return list_of_scenarios() +
+           "\nExit status: 0 verified, 1 ran and is not verified, 2 refused before it ran.\n"
+           "\nKeys of a configuration, and of --set KEY=VALUE. Sizes are bytes or \"2 GiB\", times are nanoseconds or \"2 us\".\n" +
+           platform::topology::print_keys();
+}
+
+} // namespace
+
+std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* argv) {
+    RunOptions options;
+    std::string payload;
+    CLI::App app("hcasim: a functional simulator of an RDMA HCA and the PCIe neighbourhood it lives in", "hcasim");
+    app.set_version_flag("--version", "hcasim " HCASIM_VERSION);
+    app.require_subcommand(1);
+    app.footer("\n" + explanation());
+
+    auto* run = app.add_subcommand("run", "Run the scenario of a configuration");
+    run->footer("\n" + explanation());
+    run->add_option("config", options.config, "The platform and its workload, a TOML file")->required()->type_name("CONFIG.toml");
+    auto* payload_option = run->add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
+    run->add_option("--set", options.overrides, "Override a key of the configuration; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false)
+        ->take_all();
+    run->add_option("--json", options.json, "Write the result as one JSON object")->type_name("FILE");
+    run->add_option("--events", options.events, "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
+        ->type_name("FILE");
+    run->add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
+
+    auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        return Leave{0, run->parsed() ? run->help("hcasim") : keys->parsed() ? keys->help("hcasim") : app.help()};
+    } catch (const CLI::CallForVersion& version) {
+        return Leave{0, fmt::format("{}\n", version.what())};
+    } catch (const CLI::ParseError& error) {
+        return Leave{2, fmt::format("hcasim: {} (see hcasim --help)\n", error.what())};
+    }
+    if (keys->parsed())
+        return Leave{0, platform::topology::print_keys()};
+    if (payload_option->count() != 0)
+        options.payload = payload;
+    return options;
+}
+
+} // namespace hcasim

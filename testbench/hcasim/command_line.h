@@ -1,0 +1,26 @@
+// The command line as values, or what to print instead of running. Opens no file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hcasim {
+
+struct RunOptions {
+    std::string config;
+    std::optional<std::string> payload; ///< instead of the configuration's
+    std::vector<std::string> overrides; ///< "key=value"
+    std::string json, events, pcap;     ///< files to write; empty: none
+};
+
+/// Print `text` and leave with `code`: --help, --version, `keys`, or a mistake (code 2, one line).
+struct Leave {
+    int code;
+    std::string text;
+};
+
+std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* argv);
+
+} // namespace hcasim

@@ -1,0 +1,19 @@
+#include "testbench/scenario/registry.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace scenario {
+
+std::span<const Scenario> scenarios() {
+    static const std::vector<Scenario> table{};
+    return table;
+}
+
+const Scenario* find_scenario(std::string_view name) {
+    const auto all = scenarios();
+    const auto found = std::ranges::find(all, name, &Scenario::name);
+    return found == all.end() ? nullptr : &*found;
+}
+
+} // namespace scenario

@@ -1,0 +1,76 @@
+#include "testbench/hcasim/command_line.h"
+
+#include "platform/topology/keys.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+
+using namespace hcasim;
+
+namespace {
+
+std::variant<RunOptions, Leave> parse(std::initializer_list<const char*> words) {
+    std::vector<const char*> all{"hcasim"};
+    all.insert(all.end(), words);
+    return parse_command_line(static_cast<int>(all.size()), all.data());
+}
+
+Leave leave(std::initializer_list<const char*> words) {
+    const auto outcome = parse(words);
+    REQUIRE(std::holds_alternative<Leave>(outcome));
+    return std::get<Leave>(outcome);
+}
+
+} // namespace
+
+TEST_CASE("run takes a configuration, a payload, overrides and the files to write", "[unit][hcasim]") {
+    const auto outcome = parse({"run", "p2p.toml", "--payload", "data", "--set", "link.loss=0.01", "--set", "gpu.vram=1 GiB", "--json",
+                                "r.json", "--events", "e.jsonl", "--pcap", "w.pcapng"});
+
+    REQUIRE(std::holds_alternative<RunOptions>(outcome));
+    const auto& options = std::get<RunOptions>(outcome);
+    CHECK(options.config == "p2p.toml");
+    CHECK(options.payload == "data");
+    CHECK(options.overrides == std::vector<std::string>{"link.loss=0.01", "gpu.vram=1 GiB"});
+    CHECK(options.json == "r.json");
+    CHECK(options.events == "e.jsonl");
+    CHECK(options.pcap == "w.pcapng");
+}
+
+TEST_CASE("an override does not swallow the word after it", "[unit][hcasim]") {
+    const auto outcome = parse({"run", "--set", "link.loss=0.01", "p2p.toml"});
+
+    REQUIRE(std::holds_alternative<RunOptions>(outcome));
+    CHECK(std::get<RunOptions>(outcome).config == "p2p.toml");
+    CHECK_FALSE(std::get<RunOptions>(outcome).payload.has_value());
+}
+
+TEST_CASE("a mistake on the command line is one line and status 2", "[unit][hcasim]") {
+    for (const auto& words : {std::initializer_list<const char*>{}, {"frob"}, {"run"}, {"run", "a", "b"}, {"run", "a", "--frob"}, {"run", "a", "--set"}}) {
+        const auto [code, text] = leave(words);
+        CHECK(code == 2);
+        CHECK(text.starts_with("hcasim: "));
+        CHECK(std::ranges::count(text, '\n') == 1);
+    }
+}
+
+TEST_CASE("the help names every option and every key", "[unit][hcasim]") {
+    for (const auto& words : {std::initializer_list<const char*>{"run", "--help"}, {"--help"}}) {
+        const auto [code, text] = leave(words);
+        CHECK(code == 0);
+        for (const auto& key : platform::topology::keys())
+            CHECK(text.find(key.path) != text.npos);
+    }
+    const auto text = leave({"run", "--help"}).text;
+    for (const auto* option : {"--payload", "--set", "--json", "--events", "--pcap"})
+        CHECK(text.find(option) != text.npos);
+}
+
+TEST_CASE("keys and the version are listed", "[unit][hcasim]") {
+    CHECK(leave({"keys"}).code == 0);
+    CHECK(leave({"keys"}).text == platform::topology::print_keys());
+    CHECK(leave({"--version"}).code == 0);
+    CHECK(leave({"--version"}).text.starts_with("hcasim "));
+}

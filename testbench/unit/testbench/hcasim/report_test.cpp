@@ -1,0 +1,112 @@
+#include "testbench/hcasim/report.h"
+
+#include "testbench/hcasim/units.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace hcasim;
+
+namespace {
+
+struct At {
+    std::int64_t ps;
+    std::int64_t count() const { return ps; }
+};
+
+scenario::Result sample() {
+    scenario::Result result;
+    result.scenario = "gpudirect";
+    result.verified = true;
+    result.payload_bytes = 3'000'000;
+    result.sha256_source = result.sha256_target = "ab12";
+    result.completions_ok = 9;
+    result.p2p_payload_bytes = 18'000'000;
+    result.wire_packets = 2'222;
+    result.retries = 4;
+    result.sim_time_ps = 720'001'500;
+    result.wall_seconds = 0.25;
+    result.event_digest = "00112233aabbccdd";
+    result.transfers.push_back({.name = "WRITE A -> B", .verified = true, .sha256_target = "ab12", .bytes = 3'000'000, .messages = 3,
+                                .packets = 740, .completions_ok = 3, .sim_time_ps = 240'000'000, .wall_seconds = 0.1});
+    result.transfers.push_back({.name = "READ B -> A", .verified = false, .bytes = 3'000'000});
+    result.pcie_links.push_back({.name = "A.gpu", .tlps_up = 12, .tlps_down = 34'567, .payload_up = 99});
+    result.caches.push_back({.name = "A.hca MKey", .hits = 15, .misses = 1});
+    result.wires.push_back({.name = "A -> B", .packets = 1'500, .bytes = 6'200'000, .lost = 7});
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("quantities are printed as a person reads them", "[unit][hcasim]") {
+    CHECK(print_bytes(512) == "512 B");
+    CHECK(print_bytes(3'407'872) == "3.25 MiB");
+    CHECK(print_count(0) == "0");
+    CHECK(print_count(999) == "999");
+    CHECK(print_count(1'000) == "1,000");
+    CHECK(print_count(1'234'567) == "1,234,567");
+    CHECK(print_time(999) == "999 ps");
+    CHECK(print_time(12'345'678) == "12.35 us");
+    CHECK(print_rate(3'000'000, 240'000'000) == "12.50 GB/s");
+    CHECK(print_rate(1, 0) == "-");
+    CHECK(print_share(15, 16) == "93.8 %");
+    CHECK(print_share(0, 0) == "-");
+}
+
+TEST_CASE("the picture shows both hosts as they are configured", "[unit][hcasim]") {
+    platform::topology::Config config;
+    config.hosts[0].memory_bytes = 8ULL << 30;
+    config.upstream_link = {.generation = 3, .width = 8};
+    config.link.rate_gbps = 200;
+
+    const auto text = print_topology(config);
+
+    for (const auto* part : {"host A", "host B", "root complex -- DRAM 8 GiB", "DRAM 4 GiB -- root complex", "Gen3 x8", "Gen4 x16", "HCA", "GPU, VRAM 2 GiB",
+                             "RoCEv2 over IPv4, 200 Gbit/s, 500 ns"})
+        CHECK(text.find(part) != text.npos);
+}
+
+TEST_CASE("the life of a WRITE is a line a stage, unseen stages included", "[unit][hcasim]") {
+    platform::observe::Sources sources;
+    const auto a = sources.add("A.hca");
+    platform::observe::Life life(sources);
+    CHECK(print_life(life, sources) == "  no WRITE was seen\n");
+    traces::Events events{&life, a};
+    events.emit(At{1'000'500}, traces::DoorbellRung{0x48, 16, 1});
+    events.emit(At{1'050'500}, traces::QueueScheduled{0x48});
+    events.emit(At{1'090'500}, traces::WqeFetched{0x48, 0, 8, 1, 4096});
+
+    const auto text = print_life(life, sources);
+
+    CHECK(text.find(" 1  hca/doorbell    A.hca      DoorbellRung          1000.500 ns     0.000 ns  qpn=0x48 uar=0x10 producer=1\n") != text.npos);
+    CHECK(text.find(" 3  hca/queue       A.hca      WqeFetched            1090.500 ns    90.000 ns  qpn=0x48 index=0 opcode=0x8 segments=1 length=4096\n") !=
+          text.npos);
+    CHECK(text.find("14  hca/event                  InterruptRaised          not seen\n") != text.npos);
+}
+
+TEST_CASE("the tables hold the result's numbers and its verdict", "[unit][hcasim]") {
+    auto result = sample();
+    const auto text = print_result(result);
+
+    for (const auto* part : {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "A.gpu", "34,567", "A.hca MKey", "93.8 %", "6,200,000",
+                             "18,000,000 bytes", "720.00 us", "00112233aabbccdd", "\n  verified\n"})
+        CHECK(text.find(part) != text.npos);
+    result.verified = false;
+    CHECK(print_result(result).ends_with("NOT VERIFIED\n"));
+}
+
+TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
+    platform::observe::Counters counters;
+    traces::Events{&counters, 0}.emit(At{1}, traces::Retried{1, 2, 3, "timeout"});
+
+    const auto text = print_json(sample(), counters, {});
+
+    for (const auto* part :
+         {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"payload_bytes\": 3000000", "\"sha256_source\": \"ab12\"",
+          "\"sha256_target\": \"ab12\"", "\"completions_ok\": 9", "\"completions_error\": 0", "\"p2p_payload_bytes\": 18000000",
+          "\"host_dram_payload_bytes\": 0", "\"wire_packets\": 2222", "\"retries\": 4", "\"sim_time_ns\": 720001", "\"wall_seconds\": 0.25",
+          "\"event_digest\": \"00112233aabbccdd\"", "\"name\": \"READ B -> A\"", "\"lost\": 7", "\"Retried\": 1", "\"Retried: timeout\": 1",
+          "\"link.loss\": \"0\""}) {
+        INFO(part);
+        CHECK(text.find(part) != text.npos);
+    }
+}
