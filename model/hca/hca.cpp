@@ -36,6 +36,7 @@ void Hca::reset() {
     requester_.set_host_order(false);
     responder_.set_host_order(false);
     path_.pipe_free = {};
+    uar_.reset();
 }
 
 // --- entries -----------------------------------------------------------------------------------------------------------
@@ -66,7 +67,8 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
     const auto producer = static_cast<std::uint16_t>(*record);
     events_.emit(at, traces::DoorbellRung{qpn.value, uar, producer});
     // More than a ring's worth, or a counter that moved backwards: software overwrote WQEs that were not yet done.
-    if (static_cast<std::uint16_t>(producer - r.completed) > qp->sq_size())
+    const auto posted = static_cast<std::uint16_t>(producer - r.completed);
+    if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.producer - r.completed))
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
     r.producer = producer;
     if (qp->state == QpState::err)

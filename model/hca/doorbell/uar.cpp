@@ -13,13 +13,14 @@ using abi::Endian;
 namespace {
 
 constexpr std::uint32_t cq_register = 0x20, eq_arm_register = 0x40, eq_update_register = 0x48;
-constexpr std::uint32_t first_bfreg = 0x800;
+constexpr std::uint32_t first_bfreg = 0x800, end_of_page = 0x1000;
 /// Software alternates between the two halves of a BlueFlame register (PRM "BlueFlame", log_bf_reg_size 9).
 constexpr std::uint32_t bf_half = 1u << (abi::prm::log_bf_reg_size - 1);
 
 bool is_pair_register(std::uint32_t offset) {
-    return offset == cq_register || (offset >= first_bfreg && offset % bf_half == 0);
+    return offset == cq_register || (offset >= first_bfreg && offset < end_of_page && offset % bf_half == 0);
 }
+std::size_t register_number(std::uint32_t offset) { return offset == cq_register ? 0 : 1 + (offset - first_bfreg) / bf_half; }
 
 } // namespace
 
@@ -34,18 +35,23 @@ void Uar::write(std::uint32_t page, std::uint32_t offset, std::span<const std::b
     }
     if (bytes.size() != 4)
         return;
-    auto& half = halves_[page];
-    if (is_pair_register(offset)) {
-        half.register_offset = offset;
+    const auto start = offset & ~std::uint32_t{7};
+    if (!is_pair_register(start) || offset % 4 != 0)
+        return;
+    auto& half = halves_[page][register_number(start)];
+    if (offset == start) {
+        half.is_set = true;
         std::ranges::copy(bytes, half.bytes.begin());
-    } else if (half.register_offset != 0 && offset == half.register_offset + 4) {
+    } else if (half.is_set) {
         std::array<std::byte, 8> value;
         std::ranges::copy(half.bytes, value.begin());
         std::ranges::copy(bytes, value.begin() + 4);
-        half.register_offset = 0;
-        ring(page, offset - 4, value, at);
+        half.is_set = false;
+        ring(page, start, value, at);
     }
 }
+
+void Uar::reset() { std::ranges::fill(halves_, std::array<Half, registers>{}); }
 
 void Uar::ring(std::uint32_t page, std::uint32_t offset, std::span<const std::byte, 8> value, port::Time at) {
     const auto first = abi::load<std::uint32_t, Endian::big>(value.data());

@@ -26,17 +26,22 @@ public:
 
     /// A store of any length and alignment at `offset` of UAR page `page`. What is not a doorbell is ignored.
     void write(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at);
+    /// Forgets half doorbells.
+    void reset();
 
 private:
+    /// The CQ register and both halves of the four BlueFlame registers.
+    static constexpr std::size_t registers = 9;
     /// First half of a doorbell that comes as two 4-byte stores.
     struct Half {
-        std::uint32_t register_offset = 0; ///< 0: none
+        bool is_set = false;
         std::array<std::byte, 4> bytes{};
     };
     void ring(std::uint32_t page, std::uint32_t offset, std::span<const std::byte, 8> value, port::Time at);
 
     Hca& hca_;
-    std::vector<Half> halves_; ///< one a page: a page belongs to one writer at a time
+    /// One a register: software locks a register, not the page.
+    std::vector<std::array<Half, registers>> halves_;
 };
 
 } // namespace model::hca::doorbell
