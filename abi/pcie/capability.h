@@ -10,28 +10,35 @@ namespace abi::pcie {
 enum class CapabilityId : std::uint8_t { power_management = 0x01, pci_express = 0x10, msix = 0x11 };
 enum class ExtendedCapabilityId : std::uint16_t { resizable_bar = 0x15 };
 
+// clang-format off
 using CapabilityHeader = LittleLayout<"capability_header", 4,
     Bits<"id",   0x0,  7, 0, CapabilityId>,
     Bits<"next", 0x0, 15, 8, std::uint8_t>>;
+// clang-format on
 
+// clang-format off
 using ExtendedCapabilityHeader = LittleLayout<"extended_capability_header", 4,
     Bits<"id",      0x0, 15,  0, ExtendedCapabilityId>,
     Bits<"version", 0x0, 19, 16>,
     Bits<"next",    0x0, 31, 20, std::uint16_t>>;
+// clang-format on
 inline constexpr std::uint16_t first_extended_capability = 0x100;
 
 // §7.5.2 "PCI Power Management Capability Structure".
+// clang-format off
 using PowerManagement = LittleLayout<"power_management", 8,
     Bits<"id",            0x0,  7,  0, CapabilityId>,
     Bits<"next",          0x0, 15,  8, std::uint8_t>,
     Bits<"version",       0x0, 18, 16>,
     Bits<"power_state",   0x4,  1,  0>,
     Bits<"no_soft_reset", 0x4,  3,  3, bool>>;
+// clang-format on
 inline constexpr std::uint32_t power_state_d0 = 0, power_state_d3hot = 3;
 
 enum class PortType : std::uint8_t { endpoint = 0, root_port = 4, switch_upstream = 5, switch_downstream = 6 };
 
 // §7.5.3 "PCI Express Capability Structure", capability version 2.
+// clang-format off
 using PciExpress = LittleLayout<"pci_express", 60,
     Bits<"id",                         0x00,  7,  0, CapabilityId>,
     Bits<"next",                       0x00, 15,  8, std::uint8_t>,
@@ -75,8 +82,10 @@ using PciExpress = LittleLayout<"pci_express", 60,
     Bits<"timeout_disable",            0x28,  4,  4, bool>,
     Bits<"supported_link_speeds",      0x2c,  7,  1>,       // bit n-1: generation n
     Bits<"target_link_speed",          0x30,  3,  0>>;
+// clang-format on
 
 // §7.7.2 "MSI-X Capability".
+// clang-format off
 using MsixCapability = LittleLayout<"msix_capability", 12,
     Bits<"id",            0x0,  7,  0, CapabilityId>,
     Bits<"next",          0x0, 15,  8, std::uint8_t>,
@@ -87,15 +96,19 @@ using MsixCapability = LittleLayout<"msix_capability", 12,
     Bits<"table_offset",  0x4, 31,  3>,                     // in units of 8 bytes
     Bits<"pending_bir",   0x8,  2,  0>,
     Bits<"pending_offset", 0x8, 31, 3>>;                    // in units of 8 bytes
+// clang-format on
 
 // §7.7.2.5 to §7.7.2.8: an entry of the table.
+// clang-format off
 using MsixEntry = LittleLayout<"msix_entry", 16,
     U32 <"address",       0x0>,                             // bits 1..0 are zero
     U32 <"address_upper", 0x4>,
     U32 <"data",          0x8>,
     Bits<"mask",          0xc, 0, 0, bool>>;
+// clang-format on
 
 // §7.8.6 "Resizable BAR Extended Capability" with one resizable BAR.
+// clang-format off
 using ResizableBar = LittleLayout<"resizable_bar", 12,
     Bits<"id",              0x0, 15,  0, ExtendedCapabilityId>,
     Bits<"version",         0x0, 19, 16>,
@@ -104,5 +117,6 @@ using ResizableBar = LittleLayout<"resizable_bar", 12,
     Bits<"bar_index",       0x8,  2,  0>,
     Bits<"bar_count",       0x8,  7,  5>,
     Bits<"bar_size",        0x8, 13,  8>>;                  // 1 MiB << n
+// clang-format on
 
 } // namespace abi::pcie

@@ -11,6 +11,7 @@ inline constexpr std::size_t type0_bars = 6, type1_bars = 2;
 inline constexpr std::uint16_t bar_offset = 0x10; ///< BAR n is the dword at bar_offset + 4 n, in both header types
 
 // PCIe 6.0 §7.5.1.1 "Type 0/1 Common Configuration Space".
+// clang-format off
 using CommonHeader = LittleLayout<"common_header", 64,
     Bits<"vendor_id",               0x00, 15,  0, std::uint16_t>,
     Bits<"device_id",               0x00, 31, 16, std::uint16_t>,
@@ -34,8 +35,10 @@ using CommonHeader = LittleLayout<"common_header", 64,
     Bits<"capabilities_pointer",    0x34,  7,  0, std::uint8_t>,
     Bits<"interrupt_line",          0x3c,  7,  0, std::uint8_t>,
     Bits<"interrupt_pin",           0x3c, 15,  8, std::uint8_t>>;
+// clang-format on
 
 // PCIe 6.0 §7.5.1.2 "Type 0 Configuration Space Header": what it has beyond the common part.
+// clang-format off
 using Type0Header = LittleLayout<"type0_header", 64,
     U32 <"bar0",                0x10>,
     U32 <"bar1",                0x14>,
@@ -46,16 +49,20 @@ using Type0Header = LittleLayout<"type0_header", 64,
     Bits<"subsystem_vendor_id", 0x2c, 15,  0, std::uint16_t>,
     Bits<"subsystem_id",        0x2c, 31, 16, std::uint16_t>,
     U32 <"expansion_rom",       0x30>>;
+// clang-format on
 
 // A memory base address register (§7.5.1.2.1).
+// clang-format off
 using MemoryBar = LittleLayout<"memory_bar", 4,
     Bits<"is_io",        0x0,  0,  0, bool>,
     Bits<"type",         0x0,  2,  1>,            // 0: 32 bits, 2: 64 bits, the next register holds the upper half
     Bits<"prefetchable", 0x0,  3,  3, bool>,
     Bits<"base",         0x0, 31,  4>>;
+// clang-format on
 inline constexpr std::uint32_t bar_type_64 = 2;
 
 // PCIe 6.0 §7.5.1.3 "Type 1 Configuration Space Header". Windows end with the last byte: limits are inclusive.
+// clang-format off
 using Type1Header = LittleLayout<"type1_header", 64,
     U32 <"bar0",                      0x10>,
     U32 <"bar1",                      0x14>,
@@ -77,6 +84,7 @@ using Type1Header = LittleLayout<"type1_header", 64,
     Bits<"bridge_parity_response",    0x3c, 16, 16, bool>,
     Bits<"bridge_serr_enable",        0x3c, 17, 17, bool>,
     Bits<"secondary_bus_reset",       0x3c, 22, 22, bool>>;
+// clang-format on
 
 /// Granularity of the windows of a type 1 header.
 inline constexpr std::uint64_t window_granule = 1 << 20;

@@ -12,6 +12,7 @@ enum class TlpType : std::uint8_t { memory = 0x00, config0 = 0x04, config1 = 0x0
 enum class CompletionStatus : std::uint8_t { success = 0, unsupported_request = 1, retry = 2, completer_abort = 4 };
 
 // §2.2.1: the first dword of every header.
+// clang-format off
 using TlpHeader = Layout<"tlp_header", 4,
     Bits<"fmt",           0x0, 31, 29, TlpFormat>,
     Bits<"type",          0x0, 28, 24, TlpType>,
@@ -23,8 +24,10 @@ using TlpHeader = Layout<"tlp_header", 4,
     Bits<"no_snoop",      0x0, 12, 12, bool>,
     Bits<"address_type",  0x0, 11, 10>,
     Bits<"length",        0x0,  9,  0>>;           // dwords, 0 means 1024
+// clang-format on
 
 // §2.2.7.1: memory request with a 32-bit address.
+// clang-format off
 using MemoryRequest32 = Layout<"memory_request_32", 12,
     Sub <"header",        0x0, TlpHeader>,
     Bits<"requester",     0x4, 31, 16, std::uint16_t>,
@@ -32,8 +35,10 @@ using MemoryRequest32 = Layout<"memory_request_32", 12,
     Bits<"last_enables",  0x4,  7,  4>,
     Bits<"first_enables", 0x4,  3,  0>,
     Bits<"address",       0x8, 31,  2>>;           // address bits 31..2
+// clang-format on
 
 // §2.2.7.1: memory request with a 64-bit address.
+// clang-format off
 using MemoryRequest64 = Layout<"memory_request_64", 16,
     Sub <"header",        0x0, TlpHeader>,
     Bits<"requester",     0x4, 31, 16, std::uint16_t>,
@@ -42,8 +47,10 @@ using MemoryRequest64 = Layout<"memory_request_64", 16,
     Bits<"first_enables", 0x4,  3,  0>,
     U32 <"address_upper", 0x8>,
     Bits<"address",       0xc, 31,  2>>;
+// clang-format on
 
 // §2.2.7.3: configuration request; always one dword of data or none.
+// clang-format off
 using ConfigRequest = Layout<"config_request", 12,
     Sub <"header",        0x0, TlpHeader>,
     Bits<"requester",     0x4, 31, 16, std::uint16_t>,
@@ -51,8 +58,10 @@ using ConfigRequest = Layout<"config_request", 12,
     Bits<"first_enables", 0x4,  3,  0>,
     Bits<"target",        0x8, 31, 16, std::uint16_t>,
     Bits<"register",      0x8, 11,  2>>;           // extended and low register number
+// clang-format on
 
 // §2.2.9: completion, with or without data.
+// clang-format off
 using Completion = Layout<"completion", 12,
     Sub <"header",        0x0, TlpHeader>,
     Bits<"completer",     0x4, 31, 16, std::uint16_t>,
@@ -61,5 +70,6 @@ using Completion = Layout<"completion", 12,
     Bits<"requester",     0x8, 31, 16, std::uint16_t>,
     Bits<"tag",           0x8, 15,  8>,
     Bits<"lower_address", 0x8,  6,  0>>;
+// clang-format on
 
 } // namespace abi::pcie

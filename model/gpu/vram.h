@@ -1,5 +1,5 @@
-// The memory of a GPU as PCIe sees it: a function with a small register BAR and a resizable, prefetchable 64-bit BAR over
-// sparse VRAM. Holds bytes; schedules nothing and translates nothing.
+// The memory of a GPU as PCIe sees it: a function with a small register BAR and a resizable, prefetchable 64-bit BAR
+// over sparse VRAM. Holds bytes; schedules nothing and translates nothing.
 #pragma once
 
 #include "model/memory/sparse_memory.h"

@@ -42,7 +42,7 @@ SparseMemory::~SparseMemory() {
 }
 
 std::uint64_t SparseMemory::resident_bytes() const {
-    struct stat status {};
+    struct stat status{};
     return fstat(file_, &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * file_block : 0;
 }
 

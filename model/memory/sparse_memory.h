@@ -1,5 +1,5 @@
-// Bytes that cost nothing until they are touched: the DRAM of a host, the VRAM of a GPU. Backed by a memory file, so that
-// another process can be given the same bytes. Knows no addresses and no bus.
+// Bytes that cost nothing until they are touched: the DRAM of a host, the VRAM of a GPU. Backed by a memory file, so
+// that another process can be given the same bytes. Knows no addresses and no bus.
 #pragma once
 
 #include <cstddef>

@@ -61,8 +61,7 @@ bool BridgeSpace::write(std::uint16_t offset, unsigned bytes, std::uint32_t valu
 BridgeSpace::Meaning BridgeSpace::interpret() const {
     const auto header = space_.view<CommonHeader>(0);
     const auto bridge = space_.view<Type1Header>(0);
-    const bool is_awake =
-        space_.view<PowerManagement>(power_management_offset).get<"power_state">() == power_state_d0;
+    const bool is_awake = space_.view<PowerManagement>(power_management_offset).get<"power_state">() == power_state_d0;
 
     Meaning meaning;
     meaning.primary = bridge.get<"primary_bus">();
@@ -73,9 +72,8 @@ BridgeSpace::Meaning BridgeSpace::interpret() const {
         return meaning;
     meaning.memory = window(bridge.get<"memory_base">(), bridge.get<"memory_limit">());
     const auto upper = [](std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 12 | low; };
-    meaning.prefetchable =
-        window(upper(bridge.get<"prefetchable_base_upper">(), bridge.get<"prefetchable_base">()),
-               upper(bridge.get<"prefetchable_limit_upper">(), bridge.get<"prefetchable_limit">()));
+    meaning.prefetchable = window(upper(bridge.get<"prefetchable_base_upper">(), bridge.get<"prefetchable_base">()),
+                                  upper(bridge.get<"prefetchable_limit_upper">(), bridge.get<"prefetchable_limit">()));
     return meaning;
 }
 

@@ -1,5 +1,5 @@
-// The target's end of a memory request that is not plain memory: registers, interrupt messages. `cookie` says which part of
-// the target (a BAR), `offset` counts from the start of that part.
+// The target's end of a memory request that is not plain memory: registers, interrupt messages. `cookie` says which
+// part of the target (a BAR), `offset` counts from the start of that part.
 #pragma once
 
 #include "model/port/dma.h"

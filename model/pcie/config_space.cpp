@@ -84,9 +84,7 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
 }
 
 void ConfigSpace::set_link(const LinkConfig& negotiated) {
-    view<PciExpress>(pci_express_offset)
-        .set<"link_speed">(negotiated.generation)
-        .set<"link_width">(negotiated.width);
+    view<PciExpress>(pci_express_offset).set<"link_speed">(negotiated.generation).set<"link_width">(negotiated.width);
 }
 
 } // namespace model::pcie

@@ -1,5 +1,5 @@
-// Registers of a configuration space: 4 KiB of bytes with an exact write mask for each bit. Knows layouts of `abi/pcie` and
-// the capabilities every function has (power management, PCI Express); what the registers mean is the business of
+// Registers of a configuration space: 4 KiB of bytes with an exact write mask for each bit. Knows layouts of `abi/pcie`
+// and the capabilities every function has (power management, PCI Express); what the registers mean is the business of
 // EndpointSpace (type 0) and BridgeSpace (type 1). PCIe 6.0 §7.5.
 #pragma once
 

@@ -123,8 +123,7 @@ DmaResult EndpointModule::complete_read(unsigned bar, std::uint64_t offset, std:
     return result;
 }
 
-DmaStatus EndpointModule::complete_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from,
-                                         Time at) {
+DmaStatus EndpointModule::complete_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, Time at) {
     do {
         const auto here = slice(bar, offset, from.size());
         const auto part = from.first(here.length);
@@ -162,9 +161,9 @@ EndpointModule::Slice EndpointModule::slice(unsigned bar, std::uint64_t offset, 
 
 // --- configuration ---
 
-void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
-                               sc_core::sc_time& delay) {
-    // A type 1 request ends at a bridge; one that reaches an endpoint is not for it (§7.3.3). Function 0 is the only one.
+void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
+    // A type 1 request ends at a bridge; one that reaches an endpoint is not for it (§7.3.3). Function 0 is the only
+    // one.
     if (request.kind != tlm::RequestKind::config_type0 || request.target.function() != 0)
         return tlm::set_status(payload, DmaStatus::unsupported_request);
     const auto data = tlm::bytes_of(payload);

@@ -1,5 +1,6 @@
-// A PCIe endpoint: the socket side of a Function. Answers configuration requests, decodes BARs, keeps MSI-X and gives the
-// device its Dma and Interrupts. What the device does behind its BARs is the Function's. PCIe 6.0 §7.5, §6.1.4, §6.6.2.
+// A PCIe endpoint: the socket side of a Function. Answers configuration requests, decodes BARs, keeps MSI-X and gives
+// the device its Dma and Interrupts. What the device does behind its BARs is the Function's. PCIe 6.0 §7.5, §6.1.4,
+// §6.6.2.
 #pragma once
 
 #include "model/pcie/endpoint_space.h"

@@ -33,7 +33,8 @@ const char* find_fault(const FunctionConfig& config) {
             continue;
         if (++resizable > 1)
             return "one BAR can be resizable";
-        if (bar.size < mebibyte || bar.resizable_sizes >> 28 != 0 || !(bar.resizable_sizes >> size_code_of(bar.size) & 1))
+        if (bar.size < mebibyte || bar.resizable_sizes >> 28 != 0 ||
+            !(bar.resizable_sizes >> size_code_of(bar.size) & 1))
             return "the size of a resizable BAR is one of its sizes, 1 MiB to 128 TiB";
     }
     if (config.msix_vectors != 0) {
@@ -102,7 +103,9 @@ void EndpointSpace::define_bar(unsigned bar, std::uint64_t size) {
     const auto& shape = config_.bars[bar];
     const auto mask = ~(size - 1);
     space_.set_dword(register_of(bar), space_.dword(register_of(bar)) & static_cast<std::uint32_t>(mask));
-    space_.view<MemoryBar>(register_of(bar)).set<"type">(shape.is_64bit ? bar_type_64 : 0).set<"prefetchable">(shape.is_prefetchable);
+    space_.view<MemoryBar>(register_of(bar))
+        .set<"type">(shape.is_64bit ? bar_type_64 : 0)
+        .set<"prefetchable">(shape.is_prefetchable);
     space_.set_mask(register_of(bar), static_cast<std::uint32_t>(mask));
     if (shape.is_64bit) {
         const auto upper = static_cast<std::uint32_t>(mask >> 32);
@@ -166,8 +169,7 @@ void EndpointSpace::reset(bool is_function_level) {
 EndpointSpace::Meaning EndpointSpace::interpret() const {
     const auto header = space_.view<CommonHeader>(0);
     const auto express = space_.view<PciExpress>(pci_express_offset);
-    const bool is_awake =
-        space_.view<PowerManagement>(power_management_offset).get<"power_state">() == power_state_d0;
+    const bool is_awake = space_.view<PowerManagement>(power_management_offset).get<"power_state">() == power_state_d0;
 
     Meaning meaning;
     meaning.is_master = is_awake && header.get<"bus_master_enable">();

@@ -1,6 +1,6 @@
 // Configuration space of an endpoint function (type 0): takes configuration writes, gives what they mean: which BARs
-// decode where, whether the function may master the bus, MSI-X control, packet sizes, function-level reset. Keeps no device
-// state. PCIe 6.0 §7.5.1.2, §7.7.2, §7.8.6, §6.6.2.
+// decode where, whether the function may master the bus, MSI-X control, packet sizes, function-level reset. Keeps no
+// device state. PCIe 6.0 §7.5.1.2, §7.7.2, §7.8.6, §6.6.2.
 #pragma once
 
 #include "model/pcie/config_space.h"
@@ -14,8 +14,8 @@
 namespace model::pcie {
 
 struct BarConfig {
-    std::uint64_t size = 0;            ///< bytes, a power of two; 0: there is none
-    bool is_64bit = false;             ///< takes the next BAR register too
+    std::uint64_t size = 0; ///< bytes, a power of two; 0: there is none
+    bool is_64bit = false;  ///< takes the next BAR register too
     bool is_prefetchable = false;
     std::uint64_t resizable_sizes = 0; ///< sizes it may be given: bit n is 1 MiB << n; 0: fixed
 };
@@ -23,12 +23,12 @@ struct BarConfig {
 struct FunctionConfig {
     ConfigSpace::Identity identity;
     std::array<BarConfig, abi::pcie::type0_bars> bars{};
-    std::uint16_t msix_vectors = 0;            ///< 0: no MSI-X
+    std::uint16_t msix_vectors = 0; ///< 0: no MSI-X
     unsigned msix_bar = 0;
     std::uint64_t msix_table_offset = 0x2000;
     std::uint64_t msix_pending_offset = 0x3000; ///< behind the table: with more than 256 vectors, move it
-    LinkConfig link;                           ///< what the function says of its link
-    port::Time memory_latency{};               ///< of a read of memory behind Function::direct
+    LinkConfig link;                            ///< what the function says of its link
+    port::Time memory_latency{};                ///< of a read of memory behind Function::direct
 };
 
 /// Refuses a function that cannot be built; static text, or nullptr.

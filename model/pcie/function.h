@@ -1,5 +1,5 @@
-// What stands behind a PCIe endpoint: the device's side of its BARs. The endpoint does configuration space, address decode,
-// MSI-X and the link; a device implements this and is given a Dma and an Interrupts port.
+// What stands behind a PCIe endpoint: the device's side of its BARs. The endpoint does configuration space, address
+// decode, MSI-X and the link; a device implements this and is given a Dma and an Interrupts port.
 #pragma once
 
 #include "model/port/dma.h"

@@ -1,6 +1,6 @@
 // One PCIe link: what a transfer costs on it and what went over it, in each direction. Rates follow the specification's
-// recommended ACK and flow-control traffic (PCIe 5.0 tables 2-46 and 3-7 ff.; the model of Neugebauer et al., "Understanding
-// PCIe performance", SIGCOMM 2018). Carries no data and knows no topology.
+// recommended ACK and flow-control traffic (PCIe 5.0 tables 2-46 and 3-7 ff.; the model of Neugebauer et al.,
+// "Understanding PCIe performance", SIGCOMM 2018). Carries no data and knows no topology.
 #pragma once
 
 #include "model/port/time.h"
@@ -15,23 +15,27 @@
 namespace model::pcie {
 
 struct LinkConfig {
-    unsigned generation = 4;           ///< 1 to 5
-    unsigned width = 16;               ///< lanes: 1, 2, 4, 8, 16 or 32
-    unsigned max_payload = 256;        ///< MPS that both ends support, bytes
-    unsigned max_read_request = 512;   ///< MRRS that the platform programs, bytes
+    unsigned generation = 4;                            ///< 1 to 5
+    unsigned width = 16;                                ///< lanes: 1, 2, 4, 8, 16 or 32
+    unsigned max_payload = 256;                         ///< MPS that both ends support, bytes
+    unsigned max_read_request = 512;                    ///< MRRS that the platform programs, bytes
     port::Time latency = std::chrono::nanoseconds{100}; ///< one way, the receiving port's forwarding included
-    bool timed = true;                 ///< without it, transfers are counted but take no time
+    bool timed = true;                                  ///< without it, transfers are counted but take no time
 };
 
 /// Refuses what cannot be built; static text that names the member, or nullptr.
 const char* find_fault(const LinkConfig& config);
 
 /// The 3-bit code of MPS and MRRS: 128 << code bytes.
-constexpr std::uint32_t size_code(unsigned bytes) { return static_cast<std::uint32_t>(std::bit_width(bytes / 128) - 1); }
+constexpr std::uint32_t size_code(unsigned bytes) {
+    return static_cast<std::uint32_t>(std::bit_width(bytes / 128) - 1);
+}
 constexpr unsigned size_of_code(std::uint32_t code) { return 128u << (code > 5 ? 5 : code); }
 
 enum class Direction : std::uint8_t { downstream, upstream };
-constexpr Direction reverse(Direction d) { return d == Direction::downstream ? Direction::upstream : Direction::downstream; }
+constexpr Direction reverse(Direction d) {
+    return d == Direction::downstream ? Direction::upstream : Direction::downstream;
+}
 
 /// What went over a link in one direction. Wire bytes are TLPs with header, framing, sequence number and LCRC.
 struct Traffic {

@@ -1,5 +1,5 @@
-// MSI-X of one function: table, pending bits, masks. Takes raised vectors, gives the messages to send; whoever sends them
-// is the endpoint's business. PCIe 6.0 §6.1.4, §7.7.2.
+// MSI-X of one function: table, pending bits, masks. Takes raised vectors, gives the messages to send; whoever sends
+// them is the endpoint's business. PCIe 6.0 §6.1.4, §7.7.2.
 #pragma once
 
 #include "abi/pcie/capability.h"

@@ -1,6 +1,6 @@
 // Device writes as the processor sees them. Untimed, bytes are in memory at once. With timed links, a control write (a
-// completion, an event, a counter) is held until its bytes have crossed the links, so that a polling driver sees it when
-// silicon would show it; device reads see held writes. Payload is not held: its completion comes after it anyway.
+// completion, an event, a counter) is held until its bytes have crossed the links, so that a polling driver sees it
+// when silicon would show it; device reads see held writes. Payload is not held: its completion comes after it anyway.
 #pragma once
 
 #include "model/port/time.h"

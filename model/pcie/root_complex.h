@@ -15,10 +15,10 @@ struct MemoryMap {
     std::uint64_t dram_bytes = std::uint64_t{4} << 30;
     std::uint64_t low_dram_end = 0x8000'0000;
     std::uint64_t high_dram = 0x1'0000'0000;
-    Range low_mmio{0x8000'0000, 0xe000'0000};           ///< for windows and BARs of 32 bits
-    std::uint64_t ecam = 0xe000'0000;                   ///< 256 MiB, all buses
-    Range interrupts{0xfee0'0000, 0xfef0'0000};         ///< message signalled interrupts
-    Range high_mmio{0x100'0000'0000, 0x200'0000'0000};  ///< for prefetchable windows and BARs of 64 bits
+    Range low_mmio{0x8000'0000, 0xe000'0000};          ///< for windows and BARs of 32 bits
+    std::uint64_t ecam = 0xe000'0000;                  ///< 256 MiB, all buses
+    Range interrupts{0xfee0'0000, 0xfef0'0000};        ///< message signalled interrupts
+    Range high_mmio{0x100'0000'0000, 0x200'0000'0000}; ///< for prefetchable windows and BARs of 64 bits
 
     std::uint64_t low_dram_bytes() const { return dram_bytes < low_dram_end ? dram_bytes : low_dram_end; }
     Range low_dram() const { return {0, low_dram_bytes()}; }

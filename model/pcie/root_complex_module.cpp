@@ -24,8 +24,8 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
     assert(dram.size() == config.core.map.dram_bytes);
     processor_.set_requester(Bdf{0, 0, 0});
     for (unsigned i = 0; i < core_.port_count(); ++i)
-        ports_.push_back(std::make_unique<tlm::PciePort>(("root" + std::to_string(i)).c_str(), static_cast<tlm::PortOwner&>(*this), i,
-                                                         config.core.links[i]));
+        ports_.push_back(std::make_unique<tlm::PciePort>(("root" + std::to_string(i)).c_str(),
+                                                         static_cast<tlm::PortOwner&>(*this), i, config.core.links[i]));
     SC_HAS_PROCESS(RootComplexModule);
     SC_METHOD(apply_due);
     sensitive << due_;
@@ -55,16 +55,16 @@ void RootComplexModule::forward(const RootComplex::Routing& routing, ::tlm::tlm_
     switch (routing.to) {
     case To::port: return ports_[routing.port]->send(payload, request, delay);
     case To::dram:
-        return tlm::set_status(payload, access_dram(routing.offset, routing.range.end - payload.get_address(),
-                                                    payload, delay));
+        return tlm::set_status(payload,
+                               access_dram(routing.offset, routing.range.end - payload.get_address(), payload, delay));
     case To::interrupts:
-        return tlm::set_status(payload, payload.is_write() ? complete_write(0, routing.offset, data,
-                                                                            now + tlm::from_sc(delay))
-                                                           : DmaStatus::unsupported_request);
+        return tlm::set_status(payload, payload.is_write()
+                                            ? complete_write(0, routing.offset, data, now + tlm::from_sc(delay))
+                                            : DmaStatus::unsupported_request);
     case To::ecam: {
-        const auto result = configure(payload.get_command(), Bdf{static_cast<std::uint16_t>(routing.offset >> 12)},
-                                      static_cast<std::uint16_t>(routing.offset & 0xfff), data,
-                                      now + tlm::from_sc(delay));
+        const auto result =
+            configure(payload.get_command(), Bdf{static_cast<std::uint16_t>(routing.offset >> 12)},
+                      static_cast<std::uint16_t>(routing.offset & 0xfff), data, now + tlm::from_sc(delay));
         delay = tlm::to_sc(result.done - now);
         return tlm::set_status(payload, result.status);
     }
@@ -89,8 +89,7 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
     return DmaStatus::ok;
 }
 
-DmaStatus RootComplexModule::complete_write(unsigned, std::uint64_t offset, std::span<const std::byte> from,
-                                            Time at) {
+DmaStatus RootComplexModule::complete_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, Time at) {
     // An interrupt message is one aligned dword (§6.1.4); the chipset drops anything else.
     if (from.size() == 4 && offset % 4 == 0 && sink_ != nullptr)
         sink_->message(core_.map().interrupts.begin + offset,
@@ -165,8 +164,7 @@ RootComplexModule::ConfigResult RootComplexModule::config_write(Bdf target, std:
 }
 
 RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command command, Bdf target,
-                                                             std::uint16_t offset, std::span<std::byte> data,
-                                                             Time at) {
+                                                             std::uint16_t offset, std::span<std::byte> data, Time at) {
     const auto routing = core_.route_config(target);
     auto& request = config_request_.extension;
     auto& payload = config_request_.payload;
@@ -190,8 +188,8 @@ RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command 
     }
     case ConfigRouting::To::port_type0:
     case ConfigRouting::To::port_type1:
-        request.kind = routing.to == ConfigRouting::To::port_type0 ? RequestKind::config_type0
-                                                                   : RequestKind::config_type1;
+        request.kind =
+            routing.to == ConfigRouting::To::port_type0 ? RequestKind::config_type0 : RequestKind::config_type1;
         ports_[routing.port]->send(payload, request, delay);
         break;
     case ConfigRouting::To::self:

@@ -1,5 +1,5 @@
-// The root complex: DRAM, root ports and interrupt messages of one machine. The processor's side is two calls: config() and
-// the Dma of processor(); devices come in by the root ports. Holds no memory of its own and enumerates nothing.
+// The root complex: DRAM, root ports and interrupt messages of one machine. The processor's side is two calls: config()
+// and the Dma of processor(); devices come in by the root ports. Holds no memory of its own and enumerates nothing.
 #pragma once
 
 #include "model/pcie/posted_writes.h"
@@ -82,8 +82,8 @@ private:
 
     void forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                  sc_core::sc_time& delay);
-    bool find_direct(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload,
-                     tlm::Extension& request, ::tlm::tlm_dmi& dmi);
+    bool find_direct(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                     ::tlm::tlm_dmi& dmi);
     port::DmaStatus access_dram(std::uint64_t offset, std::uint64_t room, ::tlm::tlm_generic_payload& payload,
                                 sc_core::sc_time& delay);
     ConfigResult configure(::tlm::tlm_command command, abi::pcie::Bdf target, std::uint16_t offset,

@@ -1,5 +1,6 @@
-// The way from a requester to a target: the links crossed and what went over them. An access adds to a few counters here;
-// links add up their routes when asked. With timed links, an access is charged on each. Addresses and data are elsewhere.
+// The way from a requester to a target: the links crossed and what went over them. An access adds to a few counters
+// here; links add up their routes when asked. With timed links, an access is charged on each. Addresses and data are
+// elsewhere.
 #pragma once
 
 #include "model/pcie/link.h"

@@ -1,5 +1,5 @@
-// A PCIe switch: sockets around the routing of `switch.h`. Forwards requests, answers configuration requests to its ports,
-// and tells everybody when a window moves.
+// A PCIe switch: sockets around the routing of `switch.h`. Forwards requests, answers configuration requests to its
+// ports, and tells everybody when a window moves.
 #pragma once
 
 #include "model/pcie/switch.h"

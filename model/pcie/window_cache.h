@@ -1,5 +1,5 @@
-// Ranges of the bus that a requester has found its way to: where the bytes are, or who answers, and over which links. Found
-// once through the fabric, used for each access after that, forgotten when something on the way changes.
+// Ranges of the bus that a requester has found its way to: where the bytes are, or who answers, and over which links.
+// Found once through the fabric, used for each access after that, forgotten when something on the way changes.
 #pragma once
 
 #include "model/pcie/bridge_space.h"
@@ -21,11 +21,11 @@ inline constexpr std::size_t target_kinds = 3;
 /// What a target says of itself when a requester asks for the way.
 struct Target {
     TargetKind kind = TargetKind::peer;
-    std::byte* memory = nullptr;      ///< byte at the window's begin, or nullptr: ask `completer`
-    PostedWrites* posted = nullptr;   ///< of host memory
+    std::byte* memory = nullptr;    ///< byte at the window's begin, or nullptr: ask `completer`
+    PostedWrites* posted = nullptr; ///< of host memory
     Completer* completer = nullptr;
     unsigned cookie = 0;
-    std::uint64_t offset = 0;         ///< what the completer calls the window's begin
+    std::uint64_t offset = 0; ///< what the completer calls the window's begin
     port::Time read_latency{};
 };
 

@@ -1,5 +1,5 @@
-// Memory behind a Dma port without a bus: sparse pages that come into being when touched, ranges that fail on demand, and
-// a log of the accesses. For tests of cores and for whoever needs a plain memory; no topology, no time of its own.
+// Memory behind a Dma port without a bus: sparse pages that come into being when touched, ranges that fail on demand,
+// and a log of the accesses. For tests of cores and for whoever needs a plain memory; no topology, no time of its own.
 #pragma once
 
 #include "model/port/dma.h"
@@ -44,9 +44,8 @@ public:
 
     /// The test's own access: not logged, never fails.
     void poke(std::uint64_t address, std::span<const std::byte> from) {
-        each_piece(address, from.size(), [&](std::byte* memory, std::size_t at, std::size_t n) {
-            std::memcpy(memory, from.data() + at, n);
-        });
+        each_piece(address, from.size(),
+                   [&](std::byte* memory, std::size_t at, std::size_t n) { std::memcpy(memory, from.data() + at, n); });
     }
     void peek(std::uint64_t address, std::span<std::byte> into) {
         each_piece(address, into.size(), [&](const std::byte* memory, std::size_t at, std::size_t n) {

@@ -1,5 +1,6 @@
-// What a PCIe request carries beyond a generic payload: who asks, what kind of packet it is, and, while a direct path is
-// being looked for, the links crossed and what the target says of itself. One extension lives with each reused payload.
+// What a PCIe request carries beyond a generic payload: who asks, what kind of packet it is, and, while a direct path
+// is being looked for, the links crossed and what the target says of itself. One extension lives with each reused
+// payload.
 #pragma once
 
 #include "abi/pcie/config_space.h"
@@ -23,10 +24,10 @@ public:
     bool relaxed_ordering = false, no_snoop = false;
     std::uint32_t pasid = no_pasid;
     abi::pcie::Bdf requester;
-    abi::pcie::Bdf target;  ///< of a configuration request; the payload's address is the register offset
-    pcie::TlpSizes sizes;   ///< of the requester
-    pcie::HopList hops;     ///< get_direct_mem_ptr: links crossed so far
-    pcie::Target answer;    ///< get_direct_mem_ptr: who stands at the end
+    abi::pcie::Bdf target; ///< of a configuration request; the payload's address is the register offset
+    pcie::TlpSizes sizes;  ///< of the requester
+    pcie::HopList hops;    ///< get_direct_mem_ptr: links crossed so far
+    pcie::Target answer;   ///< get_direct_mem_ptr: who stands at the end
 
     ::tlm::tlm_extension_base* clone() const override { return new Extension(*this); }
     void copy_from(const ::tlm::tlm_extension_base& other) override { *this = static_cast<const Extension&>(other); }

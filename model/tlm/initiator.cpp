@@ -129,8 +129,8 @@ Window* Initiator::resolve(std::uint64_t address, Purpose purpose, ::tlm::tlm_co
         return nullptr;
     if (is_memory)
         request.answer.memory = reinterpret_cast<std::byte*>(dmi.get_dmi_ptr());
-    return &windows_.insert(std::make_unique<Window>(
-        pcie::Range{dmi.get_start_address(), dmi.get_end_address() + 1}, request.answer, request.hops, request.sizes));
+    return &windows_.insert(std::make_unique<Window>(pcie::Range{dmi.get_start_address(), dmi.get_end_address() + 1},
+                                                     request.answer, request.hops, request.sizes));
 }
 
 DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Time at) {

@@ -1,6 +1,6 @@
-// The requester's end of memory requests: implements port::Dma for a function, and carries the processor's own accesses.
-// The first use of a range looks for a direct path through the fabric; after that an access is a bounds check, a copy and
-// a few counters. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
+// The requester's end of memory requests: implements port::Dma for a function, and carries the processor's own
+// accesses. The first use of a range looks for a direct path through the fabric; after that an access is a bounds
+// check, a copy and a few counters. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
 #pragma once
 
 #include "model/pcie/window_cache.h"

@@ -62,9 +62,8 @@ PciePort::PciePort(const char* name, PortOwner& owner, unsigned number, const pc
 
 void PciePort::connect(PciePort& device) {
     const auto config = negotiate(capability_, device.capability_);
-    owned_ = std::make_unique<pcie::Link>(out_.get_parent_object()->name() + std::string(" - ") +
-                                              device.out_.get_parent_object()->name(),
-                                          config);
+    owned_ = std::make_unique<pcie::Link>(
+        out_.get_parent_object()->name() + std::string(" - ") + device.out_.get_parent_object()->name(), config);
     link_ = device.link_ = owned_.get();
     device.outwards_ = pcie::Direction::upstream;
     out_.bind(device.in_);

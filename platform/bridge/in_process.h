@@ -1,6 +1,6 @@
-// The transport of a driver that runs as a thread (SC_THREAD) of a simulated host: configuration and MMIO through the root
-// complex, DMA memory from the host's DRAM, MSI-X programmed as an operating system does it. Waiting lets simulated time
-// pass; nothing here crosses an OS thread.
+// The transport of a driver that runs as a thread (SC_THREAD) of a simulated host: configuration and MMIO through the
+// root complex, DMA memory from the host's DRAM, MSI-X programmed as an operating system does it. Waiting lets
+// simulated time pass; nothing here crosses an OS thread.
 #pragma once
 
 #include "abi/pcie/config_space.h"

@@ -109,8 +109,7 @@ private:
             result_.max_payload = std::min(result_.max_payload, supported);
         }
         if (const auto msix = find_capability(access_, bdf, CapabilityId::msix); msix != 0)
-            found.msix_vectors =
-                static_cast<std::uint16_t>(get<MsixCapability, "table_size">(access_, bdf, msix) + 1);
+            found.msix_vectors = static_cast<std::uint16_t>(get<MsixCapability, "table_size">(access_, bdf, msix) + 1);
 
         const auto index = result_.functions.size();
         const bool is_bridge = found.is_bridge;

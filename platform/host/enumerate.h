@@ -1,6 +1,6 @@
-// Enumeration as firmware of a PC does it: finds functions by configuration cycles, numbers buses depth first, sizes BARs,
-// assigns addresses and bridge windows, sets packet sizes and enables memory space. Bus mastering of endpoints is left to
-// their drivers. Knows devices only by what their registers say.
+// Enumeration as firmware of a PC does it: finds functions by configuration cycles, numbers buses depth first, sizes
+// BARs, assigns addresses and bridge windows, sets packet sizes and enables memory space. Bus mastering of endpoints is
+// left to their drivers. Knows devices only by what their registers say.
 #pragma once
 
 #include "abi/pcie/capability.h"
@@ -35,8 +35,8 @@ struct FunctionFound {
     std::optional<abi::pcie::PortType> port_type; ///< of the PCI Express capability
     std::array<BarFound, abi::pcie::type0_bars> bars{};
     bool is_bridge = false;
-    std::uint8_t secondary = 0, subordinate = 0;  ///< bridges
-    abi::pcie::Bdf parent;                        ///< the bridge it lies behind; 00:00.0 on the root bus
+    std::uint8_t secondary = 0, subordinate = 0; ///< bridges
+    abi::pcie::Bdf parent;                       ///< the bridge it lies behind; 00:00.0 on the root bus
     std::uint16_t msix_vectors = 0;
 };
 

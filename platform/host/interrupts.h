@@ -1,5 +1,5 @@
-// Interrupt vectors of one host: takes messages from the root complex, wakes whoever waits for the vector. A message that
-// says it arrives later (timed links) is seen then and not before.
+// Interrupt vectors of one host: takes messages from the root complex, wakes whoever waits for the vector. A message
+// that says it arrives later (timed links) is seen then and not before.
 #pragma once
 
 #include "model/pcie/root_complex_module.h"

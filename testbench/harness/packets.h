@@ -1,5 +1,5 @@
-// Packets to test with: one of every operation, filled at random from a seed, and what two packets must share to be the same
-// on the wire. Knows nothing of queue pairs; the fields are not meant to make sense to a responder.
+// Packets to test with: one of every operation, filled at random from a seed, and what two packets must share to be the
+// same on the wire. Knows nothing of queue pairs; the fields are not meant to make sense to a responder.
 #pragma once
 
 #include "model/port/packet.h"
@@ -16,7 +16,6 @@ struct ServiceOperation {
     abi::wire::Service service;
     abi::wire::Operation operation;
 };
-
 
 namespace packets_detail {
 using namespace model::port;
@@ -58,8 +57,8 @@ inline std::vector<ServiceOperation> all_operations() {
 
 /// Overwrites `p` with random headers of that operation and, where it has one, a payload of up to `max_payload` bytes.
 /// `grh` counts for InfiniBand only.
-inline void fill_packet(model::port::Packet& p, ServiceOperation what, model::port::Encapsulation encapsulation, bool grh, std::size_t max_payload,
-                 std::mt19937_64& random) {
+inline void fill_packet(model::port::Packet& p, ServiceOperation what, model::port::Encapsulation encapsulation,
+                        bool grh, std::size_t max_payload, std::mt19937_64& random) {
     using namespace model::port;
     using namespace packets_detail;
     using abi::wire::Service;
@@ -107,7 +106,8 @@ inline void fill_packet(model::port::Packet& p, ServiceOperation what, model::po
     p.invalidate = abi::Key{u32()};
     p.deth = {u32(), abi::Qpn{u32() & 0xffffff}};
     if (p.traits().has_payload && what.service != Service::cnp)
-        std::ranges::generate(p.payload.extend(random() % (max_payload + 1)), [&] { return static_cast<std::byte>(random()); });
+        std::ranges::generate(p.payload.extend(random() % (max_payload + 1)),
+                              [&] { return static_cast<std::byte>(random()); });
 }
 
 /// Empty when `a` and `b` make the same frame; else the name of the first member that differs.
@@ -149,7 +149,8 @@ inline std::string difference(const model::port::Packet& a, const model::port::P
         return {};
     if (a.service == Service::ud && (a.deth.qkey != b.deth.qkey || a.deth.source_qpn != b.deth.source_qpn))
         return "deth";
-    if (t.has_reth && (a.reth.address != b.reth.address || a.reth.rkey != b.reth.rkey || a.reth.length != b.reth.length))
+    if (t.has_reth &&
+        (a.reth.address != b.reth.address || a.reth.rkey != b.reth.rkey || a.reth.length != b.reth.length))
         return "reth";
     if (t.has_aeth && (a.aeth.syndrome != b.aeth.syndrome || a.aeth.msn != b.aeth.msn))
         return "aeth";

@@ -1,5 +1,5 @@
-// A machine with simple cards, for module tests of the PCIe neighbourhood: a card's BAR 0 is registers that keep what is
-// written, BAR 2 (64 bits, prefetchable) is plain memory.
+// A machine with simple cards, for module tests of the PCIe neighbourhood: a card's BAR 0 is registers that keep what
+// is written, BAR 2 (64 bits, prefetchable) is plain memory.
 #pragma once
 
 #include "model/pcie/endpoint_module.h"

@@ -55,6 +55,5 @@ TEST_CASE("a loan shows later writes", "[unit][dma]") {
 
     REQUIRE(loan.data != nullptr);
     CHECK(loan.data[0] == std::byte{1});
-    CHECK(memory.log().front() ==
-          MemoryDma::Access{MemoryDma::Kind::lend, 0x40, 8, Purpose::payload, DmaStatus::ok});
+    CHECK(memory.log().front() == MemoryDma::Access{MemoryDma::Kind::lend, 0x40, 8, Purpose::payload, DmaStatus::ok});
 }
