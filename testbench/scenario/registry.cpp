@@ -1,12 +1,16 @@
 #include "testbench/scenario/registry.h"
 
+#include "testbench/scenario/gpudirect_run.h"
+
 #include <algorithm>
 #include <vector>
 
 namespace scenario {
 
 std::span<const Scenario> scenarios() {
-    static const std::vector<Scenario> table{};
+    static const std::vector<Scenario> table{
+        {"gpudirect", "a file from GPU to GPU by RDMA: WRITE there, READ back, SEND again", run_gpudirect},
+    };
     return table;
 }
 

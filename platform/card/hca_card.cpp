@@ -1,0 +1,61 @@
+#include "platform/card/hca_card.h"
+
+#include "abi/prm/doorbell.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace platform::card {
+
+namespace {
+constexpr std::uint16_t mellanox = 0x15b3;
+constexpr std::uint32_t class_infiniband = 0x020700, class_ethernet = 0x020000;
+} // namespace
+
+model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot) {
+    model::pcie::FunctionConfig function;
+    function.identity.vendor_id = mellanox;
+    function.identity.device_id = config.device_id;
+    function.identity.class_code = config.is_ethernet ? class_ethernet : class_infiniband;
+    function.bars[0] = {.size = std::bit_ceil(std::uint64_t{config.uar_pages} * abi::prm::uar_page_bytes), .is_64bit = true, .is_prefetchable = true};
+    function.msix_vectors = config.msix_vectors;
+    function.link = slot;
+    return function;
+}
+
+HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot,
+                 model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus)
+    : sc_module(name), endpoint("pcie", function_config(config, slot), *this),
+      uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), cable_(cable),
+      clock_([this](model::port::Time now) { wake(now); }),
+      hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts()}, device),
+      firmware_(hca_, endpoint.dma(), clock_, device) {
+    endpoint.set_events(bus);
+    cable.link().attach(end, hca_);
+}
+
+model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) {
+    // UAR pages are write-only (PRM "User access region").
+    std::ranges::fill(into, std::byte{});
+    if (offset < uar_begin_)
+        firmware_.read(offset, into.first(std::min<std::uint64_t>(into.size(), uar_begin_ - offset)), at);
+    return {model::port::DmaStatus::ok, at};
+}
+
+void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
+    if (offset < uar_begin_)
+        firmware_.write(offset, from, at);
+    else
+        hca_.write_uar(static_cast<std::uint32_t>(offset / abi::prm::uar_page_bytes), offset % abi::prm::uar_page_bytes, from, at);
+    cable_.flush();
+}
+
+void HcaCard::reset(model::port::Time) { firmware_.reset(); }
+
+void HcaCard::wake(model::port::Time now) {
+    hca_.wake(now);
+    firmware_.wake(now);
+    cable_.flush();
+}
+
+} // namespace platform::card

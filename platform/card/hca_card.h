@@ -1,0 +1,46 @@
+// The card: where the HCA's silicon meets its firmware image, behind one PCIe endpoint and one end of a cable. BAR 0 holds
+// the initialization segment, MSI-X (kept by the endpoint) and the UAR pages.
+#pragma once
+
+#include "firmware/device.h"
+#include "model/hca/hca.h"
+#include "model/net/link_module.h"
+#include "model/pcie/endpoint_module.h"
+#include "model/pcie/function.h"
+#include "model/tlm/kernel_clock.h"
+#include "traces/events.h"
+
+#include <systemc>
+
+namespace platform::card {
+
+class HcaCard final : public sc_core::sc_module, private model::pcie::Function {
+public:
+    /// Plugs itself into end `end` of `cable`. `device` and `bus` are where its HCA and its endpoint report events.
+    HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot,
+            model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus);
+
+    /// What the function tells the bus of itself.
+    static model::pcie::FunctionConfig function_config(const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot);
+
+    model::hca::Hca& hca() { return hca_; }
+    const model::hca::Hca& hca() const { return hca_; }
+    firmware::Device& firmware() { return firmware_; }
+
+    model::pcie::EndpointModule endpoint;
+
+private:
+    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    void reset(model::port::Time at) override;
+    void wake(model::port::Time now);
+
+    std::uint64_t uar_begin_;
+    model::net::LinkModule& cable_;
+    model::tlm::KernelClock clock_;
+    model::hca::Hca hca_;
+    firmware::Device firmware_;
+};
+
+} // namespace platform::card

@@ -1,0 +1,52 @@
+// A configuration as modules: two hosts, each a root complex, a switch, an HCA and a GPU, and the cable between the HCAs.
+// Elaborates everything and names it for the sinks; runs nothing.
+#pragma once
+
+#include "model/gpu/vram_module.h"
+#include "model/net/link_module.h"
+#include "platform/card/hca_card.h"
+#include "platform/host/host.h"
+#include "platform/observe/event.h"
+#include "platform/topology/config.h"
+#include "traces/events.h"
+
+#include <array>
+#include <memory>
+#include <string>
+
+namespace platform::topology {
+
+/// One machine and what is plugged into it.
+struct Machine {
+    static constexpr unsigned hca_slot = 0, gpu_slot = 1;
+
+    std::string name; ///< "A"
+    std::unique_ptr<host::Host> host;
+    std::unique_ptr<card::HcaCard> hca;
+    std::unique_ptr<model::gpu::VramModule> gpu;
+
+    /// As enumeration numbered them; the simulation must have started.
+    abi::pcie::Bdf hca_bdf() const;
+    abi::pcie::Bdf gpu_bdf() const;
+};
+
+class Platform {
+public:
+    /// `sink` hears of everything, or is nullptr; `sources` gets the names of the components.
+    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources);
+
+    Machine& a() { return machines_[0]; }
+    Machine& b() { return machines_[1]; }
+    std::array<Machine, 2>& machines() { return machines_; }
+    model::net::Link& cable() { return cable_->link(); }
+    const Config& config() const { return config_; }
+
+private:
+    void build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources);
+
+    Config config_;
+    std::unique_ptr<model::net::LinkModule> cable_;
+    std::array<Machine, 2> machines_;
+};
+
+} // namespace platform::topology

@@ -1,0 +1,119 @@
+// A host without a bus: the driver stack on one side, firmware and HCA core on the other, flat memory between them and no
+// SystemC. For tests of driver, firmware and core together; the real way goes through PCIe (platform/).
+#pragma once
+
+#include "firmware/device.h"
+#include "model/hca/hca.h"
+#include "model/net/link.h"
+#include "sw/transport/transport.h"
+#include "testbench/harness/hca_pair.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace harness {
+
+/// Memory at bus address 0, all of it plain.
+class FlatMemory final : public model::port::Dma {
+public:
+    using DmaResult = model::port::DmaResult;
+    explicit FlatMemory(std::size_t bytes) : bytes_(bytes + page) {}
+    std::byte* at(std::uint64_t address) { return base() + address; }
+    std::size_t size() const { return bytes_.size() - page; }
+    DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at, model::port::Purpose) override {
+        if (!holds(address.value, into.size()))
+            return {model::port::DmaStatus::unsupported_request, at};
+        std::memcpy(into.data(), base() + address.value, into.size());
+        return {model::port::DmaStatus::ok, at};
+    }
+    DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at, model::port::Purpose) override {
+        if (!holds(address.value, from.size()))
+            return {model::port::DmaStatus::unsupported_request, at};
+        std::memcpy(base() + address.value, from.data(), from.size());
+        return {model::port::DmaStatus::ok, at};
+    }
+    model::port::Loan lend(abi::BusAddress address, std::size_t length, Time at, model::port::Purpose) override {
+        if (!holds(address.value, length))
+            return {nullptr, {model::port::DmaStatus::unsupported_request, at}};
+        return {base() + address.value, {model::port::DmaStatus::ok, at}};
+    }
+
+private:
+    bool holds(std::uint64_t address, std::size_t length) const {
+        return address <= size() && length <= size() - address;
+    }
+    /// Host memory as a kernel hands it out: the processor's addresses are aligned as the bus addresses are.
+    static constexpr std::size_t page = 1 << 21;
+    std::byte* base() {
+        const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
+        return bytes_.data() + (-address & (page - 1));
+    }
+    std::vector<std::byte> bytes_;
+};
+
+class DirectHost final : public sw::transport::Transport, private model::port::Interrupts {
+public:
+    DirectHost(const model::hca::HcaConfig& config, TestClock& clock, model::net::Link& link, unsigned end, std::size_t memory_bytes, traces::Events events)
+        : memory(memory_bytes), config_(config), clock_(clock), link_(link),
+          hca(config, {memory, clock, link.end(end), *this}, events), firmware(hca, memory, clock, events) {
+        link.attach(end, hca);
+    }
+
+    std::uint32_t config_read(std::uint16_t offset, unsigned) override {
+        if (offset == 0)
+            return config_.device_id << 16 | 0x15b3;
+        return offset < config_space_.size() ? config_space_[offset] : 0;
+    }
+    void config_write(std::uint16_t offset, unsigned, std::uint32_t value) override { config_space_[offset] = value; }
+    std::uint64_t bar_size(unsigned bar) override { return bar == 0 ? std::uint64_t{config_.uar_pages} * 4096 : 0; }
+    std::uint64_t bar_address(unsigned bar) override { return bar == 0 ? 0xf000'0000 : 0; }
+    void mmio_read(unsigned, std::uint64_t offset, std::span<std::byte> into) override { firmware.read(offset, into, clock_.now()); }
+    void mmio_write(unsigned, std::uint64_t offset, std::span<const std::byte> from) override {
+        const auto uars = std::uint64_t{config_.first_uar} * 4096;
+        if (offset < uars)
+            firmware.write(offset, from, clock_.now());
+        else
+            hca.write_uar(static_cast<std::uint32_t>(offset / 4096), offset % 4096, from, clock_.now());
+        link_.pump(clock_.now());
+    }
+    sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment) override {
+        const auto address = (next_ + alignment - 1) & ~(std::uint64_t{alignment} - 1);
+        if (address + bytes > memory.size())
+            return sw::failure(ENOMEM, "the test's memory is used up");
+        next_ = address + bytes;
+        return sw::transport::DmaMemory{memory.at(address), address, bytes};
+    }
+    void release(const sw::transport::DmaMemory&) override {}
+    sw::Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t) override { return bus; }
+    void unmap_peer(std::uint64_t, std::size_t) override {}
+    sw::Result<void> enable_interrupts(unsigned) override { return {}; }
+    void disable_interrupts() override {}
+    bool wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) override {
+        for (const auto deadline = now() + timeout; raised_[vector] == 0 && now() < deadline;)
+            relax();
+        return std::exchange(raised_[vector], 0) != 0;
+    }
+    void relax() override { step(clock_.now() + 1us); }
+    std::chrono::nanoseconds now() override { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.now()); }
+
+    /// Lets everything that is due by `until` happen.
+    std::function<void(Time until)> step;
+    std::map<unsigned, unsigned> raised_;
+    FlatMemory memory;
+
+private:
+    void raise(std::uint16_t vector, Time) override { ++raised_[vector]; }
+    model::hca::HcaConfig config_;
+    TestClock& clock_;
+    model::net::Link& link_;
+    std::array<std::uint32_t, 4096> config_space_{};
+    std::uint64_t next_ = 0x10000;
+
+public:
+    model::hca::Hca hca;
+    firmware::Device firmware;
+};
+
+} // namespace harness

@@ -1,0 +1,84 @@
+#include "testbench/scenario/counting.h"
+
+namespace scenario {
+
+using model::pcie::Direction;
+using model::pcie::TargetKind;
+using platform::topology::Platform;
+
+namespace {
+
+std::int64_t busy_ps(const model::pcie::Link& link, std::uint64_t bytes) {
+    return static_cast<std::int64_t>(static_cast<double>(bytes) * 8000 / link.usable_gbps());
+}
+
+void add_link(const std::string& name, const model::pcie::Link* link, Result& result) {
+    if (link == nullptr)
+        return;
+    const auto up = link->traffic(Direction::upstream), down = link->traffic(Direction::downstream);
+    result.pcie_links.push_back({.name = name,
+                                 .tlps_up = up.tlps,
+                                 .tlps_down = down.tlps,
+                                 .bytes_up = up.wire_bytes,
+                                 .bytes_down = down.wire_bytes,
+                                 .payload_up = up.payload_bytes,
+                                 .payload_down = down.payload_bytes,
+                                 .busy_up_ps = busy_ps(*link, up.wire_bytes),
+                                 .busy_down_ps = busy_ps(*link, down.wire_bytes)});
+}
+
+void add_wire(const std::string& name, const model::net::LinkCounters& c, Result& result) {
+    result.wires.push_back({.name = name,
+                            .packets = c.packets,
+                            .bytes = c.bytes,
+                            .lost = c.lost,
+                            .duplicated = c.duplicated,
+                            .reordered = c.reordered,
+                            .corrupted = c.corrupted});
+}
+
+} // namespace
+
+Totals totals(Platform& platform) {
+    Totals sum;
+    for (auto& machine : platform.machines()) {
+        const auto& c = machine.hca->hca().counters();
+        sum.packets += c.packets_sent;
+        sum.retries += c.retries;
+        sum.timeouts += c.timeouts;
+        sum.rnr_waits += c.rnr_waits;
+        sum.naks += c.naks_sent;
+        sum.duplicates += c.duplicates;
+        sum.dropped += c.packets_dropped;
+        sum.completions_ok += c.completions_ok;
+        sum.completions_error += c.completions_error;
+    }
+    return sum;
+}
+
+void count(Platform& platform, Result& result) {
+    const auto sum = totals(platform);
+    result.wire_packets = sum.packets;
+    result.retries = sum.retries;
+    result.timeouts = sum.timeouts;
+    result.rnr_waits = sum.rnr_waits;
+    result.naks = sum.naks;
+    result.duplicates = sum.duplicates;
+    result.packets_dropped = sum.dropped;
+    result.completions_ok = sum.completions_ok;
+    result.completions_error = sum.completions_error;
+    for (auto& machine : platform.machines()) {
+        result.p2p_payload_bytes += machine.hca->endpoint.volume(TargetKind::peer).payload();
+        result.host_dram_payload_bytes += machine.hca->endpoint.volume(TargetKind::host_memory).payload();
+        add_link(machine.name + ".upstream", machine.host->upstream_link(), result);
+        add_link(machine.name + ".hca", machine.host->slot_link(platform::topology::Machine::hca_slot), result);
+        add_link(machine.name + ".gpu", machine.host->slot_link(platform::topology::Machine::gpu_slot), result);
+        const auto& c = machine.hca->hca().counters();
+        result.caches.push_back({.name = machine.name + ".hca MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
+        result.caches.push_back({.name = machine.name + ".hca MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
+    }
+    add_wire("A -> B", platform.cable().counters(0), result);
+    add_wire("B -> A", platform.cable().counters(1), result);
+}
+
+} // namespace scenario

@@ -1,0 +1,19 @@
+// What a platform has counted, as rows of a Result.
+#pragma once
+
+#include "platform/topology/platform_module.h"
+#include "testbench/scenario/result.h"
+
+namespace scenario {
+
+/// Sums over both HCAs and the cable, at one moment.
+struct Totals {
+    std::uint64_t packets = 0, retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, dropped = 0;
+    std::uint64_t completions_ok = 0, completions_error = 0;
+};
+Totals totals(platform::topology::Platform& platform);
+
+/// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable.
+void count(platform::topology::Platform& platform, Result& result);
+
+} // namespace scenario

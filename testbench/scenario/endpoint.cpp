@@ -1,0 +1,281 @@
+#include "testbench/scenario/endpoint.h"
+
+#include "testbench/scenario/sha256.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace scenario {
+
+using sw::failure;
+using sw::Result;
+using sw::mlx::SendOperation;
+
+namespace {
+
+/// A step that makes no progress for so long has failed.
+constexpr std::chrono::nanoseconds patience = std::chrono::seconds{60};
+constexpr std::uint32_t first_psn = 0xffff00; // the sequence numbers wrap early in every run
+
+#define TRY(expression)                                                                                                \
+    if (auto outcome = (expression); !outcome)                                                                         \
+    return std::unexpected(outcome.error())
+
+} // namespace
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(const Machine& machine, const GpuDirectOptions& options) {
+    std::unique_ptr<Endpoint> endpoint{new Endpoint(machine, options)};
+    TRY(endpoint->bring_up());
+    return endpoint;
+}
+
+Result<void> Endpoint::bring_up() {
+    auto context = sw::mlx::Context::open(machine_.hca);
+    if (!context)
+        return std::unexpected(context.error());
+    context_ = std::move(*context);
+    auto gpu = sw::gpu::Gpu::open(machine_.gpu);
+    if (!gpu)
+        return std::unexpected(gpu.error());
+    gpu_ = std::make_unique<sw::gpu::Gpu>(std::move(*gpu));
+    const auto pd = context_->alloc_pd();
+    if (!pd)
+        return std::unexpected(pd.error());
+    pd_ = *pd;
+    const auto entries = std::max<std::uint32_t>(64, options_.queue_depth * options_.queue_pairs);
+    for (auto* cq : {&send_cq_, &receive_cq_}) {
+        auto made = context_->create_cq({.entries = entries});
+        if (!made)
+            return std::unexpected(made.error());
+        *cq = std::move(*made);
+    }
+    for (std::uint32_t i = 0; i < options_.queue_pairs; ++i) {
+        auto qp = context_->create_qp({.pd = pd_,
+                                       .send_cq = send_cq_.get(),
+                                       .receive_cq = receive_cq_.get(),
+                                       .max_send = options_.queue_depth,
+                                       .max_receive = options_.queue_depth});
+        if (!qp)
+            return std::unexpected(qp.error());
+        qps_.push_back(std::move(*qp));
+    }
+    const auto port = context_->query_port();
+    if (!port)
+        return std::unexpected(port.error());
+    own_path_.is_ethernet = port->is_ethernet;
+    if (port->is_ethernet) {
+        const auto gid = sw::mlx::gid_of_ipv4(machine_.ipv4);
+        TRY(context_->set_roce_address(0, {.gid = gid, .mac = port->mac}));
+        own_path_.remote_gid = gid;
+        own_path_.remote_mac = port->mac;
+    } else {
+        own_path_.remote_lid = port->lid;
+    }
+    return {};
+}
+
+Result<RegisteredVram> Endpoint::make_vram(std::uint64_t bytes) {
+    auto buffer = gpu_->allocate(bytes);
+    if (!buffer)
+        return std::unexpected(buffer.error());
+    auto handle = gpu_->export_buffer(*buffer);
+    if (!handle)
+        return std::unexpected(handle.error());
+    auto region = context_->reg_vram_mr(pd_, std::move(*handle), 0, bytes, {.access = sw::mlx::all_access});
+    if (!region)
+        return std::unexpected(region.error());
+    return RegisteredVram{std::move(*buffer), std::move(*region)};
+}
+
+Result<void> Endpoint::connect(const RegisteredVram& vram) {
+    machine_.peer.send_value(Hello{.path = own_path_,
+                                   .address = vram.region.iova().value,
+                                   .length = vram.region.length(),
+                                   .rkey = vram.region.rkey(),
+                                   .queue_pairs = options_.queue_pairs});
+    std::vector<std::uint32_t> numbers;
+    for (const auto& qp : qps_)
+        numbers.push_back(qp->number().value);
+    machine_.peer.send(std::as_bytes(std::span(numbers)));
+    if (!machine_.peer.receive_value(remote_) || remote_.queue_pairs != options_.queue_pairs)
+        return failure(EPROTO, machine_.name + ": the peer does not run the same scenario");
+    const auto list = machine_.peer.receive();
+    if (list.size() != numbers.size() * sizeof(std::uint32_t))
+        return failure(EPROTO, machine_.name + ": the peer sent no list of queue pairs");
+    std::memcpy(numbers.data(), list.data(), list.size());
+    const sw::mlx::ConnectOptions options{.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(options_.mtu_bytes) - 7)};
+    for (std::uint32_t i = 0; i < options_.queue_pairs; ++i)
+        TRY(context_->connect(*qps_[i], {.path = remote_.path, .qpn = abi::Qpn{numbers[i]}, .psn = abi::Psn{first_psn}},
+                              abi::Psn{first_psn}, options));
+    // Both sides are ready to receive before either sends.
+    machine_.peer.send_value('C');
+    char go = 0;
+    if (!machine_.peer.receive_value(go))
+        return failure(EPIPE, machine_.name + ": the peer has gone");
+    return {};
+}
+
+std::pair<std::uint64_t, std::uint32_t> Endpoint::extent(std::uint64_t i) const {
+    const auto offset = i * options_.message_bytes;
+    return {offset, static_cast<std::uint32_t>(std::min(options_.message_bytes, options_.payload.size() - offset))};
+}
+
+/// Posts message `first` and every queue_pairs-th after it, `count` in all, on one queue pair with one doorbell.
+Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local, std::uint64_t first, std::uint32_t count) {
+    std::vector<sw::mlx::SendRequest> requests(count);
+    std::vector<sw::mlx::Sge> sges(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const auto number = first + std::uint64_t{i} * options_.queue_pairs;
+        const auto [offset, length] = extent(number);
+        sges[i] = {.address = local.region.iova().value + offset, .length = length, .lkey = local.region.lkey()};
+        requests[i] = {.wr_id = number,
+                       .next = i + 1 < count ? &requests[i + 1] : nullptr,
+                       .sge = &sges[i],
+                       .sge_count = 1,
+                       .operation = operation,
+                       .flags = sw::mlx::send_flag::signaled,
+                       .rkey = remote_.rkey,
+                       .remote_address = remote_.address + offset};
+    }
+    return qps_[first % options_.queue_pairs]->post_send(requests.data());
+}
+
+/// Waits for the event of the first completion: the way a program sleeps.
+Result<void> Endpoint::wait_first() {
+    if (context_->get_cq_event(patience) != send_cq_.get())
+        return failure(ETIMEDOUT, machine_.name + ": no completion event for the first message");
+    return {};
+}
+
+Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVram& local, std::string_view step) {
+    const auto all = messages();
+    const auto qps = options_.queue_pairs;
+    std::vector<std::uint32_t> under_way(qps);
+    std::vector<std::uint64_t> next(qps);
+    for (std::uint32_t i = 0; i < qps; ++i)
+        next[i] = i;
+    std::uint64_t done = 0, bytes = 0;
+    bool is_first = true;
+    auto deadline = now() + patience;
+    std::array<sw::mlx::Completion, 32> completions;
+    send_cq_->request_notification();
+    while (done != all) {
+        for (std::uint32_t i = 0; i < qps && (!is_first || i == 0); ++i) {
+            const auto left = next[i] < all ? (all - next[i] + qps - 1) / qps : 0;
+            // Half a queue at a time: fewer doorbells, and the device never runs dry.
+            const auto room = options_.queue_depth - under_way[i];
+            const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, is_first ? 1 : room));
+            if (count == 0 || (count < left && !is_first && room < (options_.queue_depth + 1) / 2))
+                continue;
+            TRY(post(operation, local, next[i], count));
+            next[i] += std::uint64_t{count} * qps;
+            under_way[i] += count;
+        }
+        if (is_first)
+            TRY(wait_first());
+        is_first = false;
+        const auto found = send_cq_->poll(completions);
+        for (const auto& completion : std::span(completions).first(found)) {
+            if (completion.status != sw::mlx::CompletionStatus::success)
+                return failure(EIO, fmt::format("{}: {} message {}: {} (vendor syndrome {:#04x})", machine_.name, step,
+                                                completion.wr_id, name(completion.status), completion.vendor_syndrome));
+            ++done;
+            --under_way[completion.wr_id % qps];
+            bytes += extent(completion.wr_id).second;
+        }
+        if (found != 0) {
+            deadline = now() + patience;
+            if (options_.progress)
+                options_.progress(step, bytes, options_.payload.size());
+        } else {
+            if (now() > deadline)
+                return failure(ETIMEDOUT, fmt::format("{}: {} stopped after {} of {} messages", machine_.name, step, done, all));
+            machine_.hca.relax();
+        }
+    }
+    return done;
+}
+
+Result<void> Endpoint::receive(const RegisteredVram& local, const std::function<void()>& ready) {
+    const auto all = messages();
+    const auto qps = options_.queue_pairs;
+    std::vector<std::uint64_t> next(qps);
+    const auto post_one = [&](std::uint32_t i) -> Result<void> {
+        const auto number = next[i];
+        const auto [offset, length] = extent(number);
+        const sw::mlx::Sge sge{.address = local.region.iova().value + offset, .length = length, .lkey = local.region.lkey()};
+        next[i] += qps;
+        return qps_[i]->post_receive({.wr_id = number, .sge = &sge, .sge_count = 1});
+    };
+    for (std::uint32_t i = 0; i < qps; ++i) {
+        next[i] = i;
+        for (std::uint32_t n = 0; n < options_.queue_depth && next[i] < all; ++n)
+            TRY(post_one(i));
+    }
+    ready();
+    auto deadline = now() + patience;
+    std::array<sw::mlx::Completion, 32> completions;
+    for (std::uint64_t done = 0; done != all;) {
+        const auto found = receive_cq_->poll(completions);
+        for (const auto& completion : std::span(completions).first(found)) {
+            if (completion.status != sw::mlx::CompletionStatus::success)
+                return failure(EIO, fmt::format("{}: receive {}: {}", machine_.name, completion.wr_id, name(completion.status)));
+            if (completion.byte_count != extent(completion.wr_id).second)
+                return failure(EIO, fmt::format("{}: receive {} got {} bytes", machine_.name, completion.wr_id, completion.byte_count));
+            ++done;
+            if (const auto i = static_cast<std::uint32_t>(completion.wr_id % qps); next[i] < all)
+                TRY(post_one(i));
+        }
+        if (found != 0)
+            deadline = now() + patience;
+        else if (now() > deadline)
+            return failure(ETIMEDOUT, fmt::format("{}: received {} of {} messages", machine_.name, done, all));
+        else
+            machine_.hca.relax();
+    }
+    return {};
+}
+
+template <class F> void Endpoint::each_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f) const {
+    std::uint64_t done = 0;
+    for (const auto& range : vram.buffer.ranges()) {
+        const auto length = std::min(range.size, bytes - done);
+        if (length == 0)
+            break;
+        f(machine_.vram(range.offset).first(length), done);
+        done += length;
+    }
+}
+
+void Endpoint::fill(const RegisteredVram& vram, std::span<const std::byte> bytes) const {
+    each_piece(vram, bytes.size(), [&](std::span<std::byte> piece, std::uint64_t at) {
+        std::ranges::copy(bytes.subspan(at, piece.size()), piece.begin());
+    });
+}
+
+void Endpoint::clear(const RegisteredVram& vram) const {
+    each_piece(vram, vram.buffer.size(), [](std::span<std::byte> piece, std::uint64_t) { std::ranges::fill(piece, std::byte{}); });
+}
+
+std::string Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes) const {
+    Sha256 digest;
+    each_piece(vram, bytes, [&](std::span<const std::byte> piece, std::uint64_t) { digest.add(piece); });
+    return digest.finish();
+}
+
+Result<void> Endpoint::close() {
+    for (auto& qp : qps_)
+        TRY(qp->destroy());
+    qps_.clear();
+    for (auto* cq : {&send_cq_, &receive_cq_}) {
+        TRY((*cq)->destroy());
+        cq->reset();
+    }
+    TRY(context_->dealloc_pd(pd_));
+    return context_->close();
+}
+
+} // namespace scenario

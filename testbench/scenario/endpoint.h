@@ -1,0 +1,73 @@
+// What both programs of a GPUDirect scenario set up: device, queue pairs, a buffer of VRAM registered for RDMA, and the
+// connection to the peer; and moving bytes with many messages under way.
+#pragma once
+
+#include "sw/gpu/gpu.h"
+#include "sw/mlx/verbs.h"
+#include "testbench/scenario/gpudirect.h"
+
+#include <memory>
+#include <vector>
+
+namespace scenario {
+
+/// VRAM that the HCA may reach.
+struct RegisteredVram {
+    sw::gpu::VramBuffer buffer;
+    sw::mlx::MemoryRegion region;
+};
+
+/// What one side tells the other at the start.
+struct Hello {
+    static constexpr std::size_t max_queue_pairs = 4096;
+    sw::mlx::AddressPath path;
+    std::uint64_t address = 0, length = 0; ///< of its VRAM
+    std::uint32_t rkey = 0;
+    std::uint32_t queue_pairs = 0;         ///< that many numbers follow in a message of their own
+};
+
+class Endpoint {
+public:
+    /// Brings the device up and makes `options.queue_pairs` queue pairs.
+    static sw::Result<std::unique_ptr<Endpoint>> open(const Machine& machine, const GpuDirectOptions& options);
+
+    /// `bytes` of VRAM, exported and registered.
+    sw::Result<RegisteredVram> make_vram(std::uint64_t bytes);
+    /// Tells the peer about `vram`, hears of the peer's, connects all queue pairs.
+    sw::Result<void> connect(const RegisteredVram& vram);
+    const Hello& remote() const { return remote_; }
+
+    /// Moves all of the payload's length between `local` and the peer's VRAM (or its receives), messages spread over the
+    /// queue pairs. The first message is waited for by interrupt, the rest are polled.
+    sw::Result<std::uint64_t> move(sw::mlx::SendOperation operation, const RegisteredVram& local, std::string_view step);
+    /// Receives all of the payload's length into `local`; `ready` is called once the first receives are posted.
+    sw::Result<void> receive(const RegisteredVram& local, const std::function<void()>& ready);
+
+    void fill(const RegisteredVram& vram, std::span<const std::byte> bytes) const;
+    void clear(const RegisteredVram& vram) const;
+    std::string hash(const RegisteredVram& vram, std::uint64_t bytes) const;
+    sw::Result<void> close();
+    std::chrono::nanoseconds now() { return machine_.hca.now(); }
+
+private:
+    Endpoint(const Machine& machine, const GpuDirectOptions& options) : machine_(machine), options_(options) {}
+    sw::Result<void> bring_up();
+    sw::Result<void> wait_first();
+    std::uint64_t messages() const { return (options_.payload.size() + options_.message_bytes - 1) / options_.message_bytes; }
+    /// Offset and length of message `i`.
+    std::pair<std::uint64_t, std::uint32_t> extent(std::uint64_t i) const;
+    sw::Result<void> post(sw::mlx::SendOperation operation, const RegisteredVram& local, std::uint64_t first, std::uint32_t count);
+    template <class F> void each_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f) const;
+
+    const Machine& machine_;
+    const GpuDirectOptions& options_;
+    std::unique_ptr<sw::mlx::Context> context_;
+    std::unique_ptr<sw::gpu::Gpu> gpu_;
+    abi::Pd pd_{};
+    std::unique_ptr<sw::mlx::CompletionQueue> send_cq_, receive_cq_;
+    std::vector<std::unique_ptr<sw::mlx::QueuePair>> qps_;
+    sw::mlx::AddressPath own_path_;
+    Hello remote_{};
+};
+
+} // namespace scenario

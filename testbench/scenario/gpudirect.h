@@ -1,0 +1,63 @@
+// GPUDirect RDMA between two hosts: the payload goes from VRAM to VRAM by WRITE, back by READ, and once more by SEND, and is
+// checked by SHA-256 where it arrived. Two programs, one a host, written against the driver stack alone: they run over any
+// transport. Bytes get into VRAM and are hashed there by whoever owns the GPU, not by the HCA.
+#pragma once
+
+#include "sw/base/result.h"
+#include "sw/transport/transport.h"
+#include "testbench/scenario/out_of_band.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace scenario {
+
+/// One host as the program on it sees it.
+struct Machine {
+    std::string name;
+    std::uint32_t ipv4 = 0; ///< of its RoCE port
+    sw::transport::Transport& hca;
+    sw::transport::Transport& gpu;
+    OutOfBand& peer;
+    /// The VRAM's bytes from an offset on: the GPU's own view of its memory.
+    std::function<std::span<std::byte>(std::uint64_t offset)> vram;
+};
+
+struct GpuDirectOptions {
+    std::span<const std::byte> payload;
+    std::uint64_t message_bytes = 1 << 20;
+    std::uint32_t mtu_bytes = 4096;
+    std::uint32_t queue_depth = 64; ///< messages under way, a queue pair
+    std::uint32_t queue_pairs = 1;
+    /// Called now and then: the step ("WRITE", "READ", "SEND"), bytes done, bytes of the step.
+    std::function<void(std::string_view step, std::uint64_t done, std::uint64_t all)> progress{};
+    /// Called on the initiator when step `number` begins and when it is over.
+    std::function<void(std::size_t number, bool is_over)> boundary{};
+};
+
+/// One of the three steps, as its initiator saw it.
+struct StepReport {
+    std::string_view name{};
+    std::uint64_t messages = 0, bytes = 0;
+    std::chrono::nanoseconds begin{}, end{}; ///< driver's clock
+    std::string sha256{};                    ///< of the target, where it lies
+    bool is_verified = false;
+};
+
+struct GpuDirectReport {
+    std::string source_sha256{};
+    std::array<StepReport, 3> steps{};
+    bool is_verified() const { return steps[0].is_verified && steps[1].is_verified && steps[2].is_verified; }
+};
+
+/// The program on the host that has the payload. Returns when both sides are done and have closed their devices.
+sw::Result<GpuDirectReport> initiate(const Machine& machine, const GpuDirectOptions& options);
+/// The program on the other host.
+sw::Result<void> respond(const Machine& machine, const GpuDirectOptions& options);
+
+} // namespace scenario

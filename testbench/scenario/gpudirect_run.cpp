@@ -1,0 +1,126 @@
+#include "testbench/scenario/gpudirect_run.h"
+
+#include "platform/bridge/in_process.h"
+#include "testbench/scenario/counting.h"
+#include "testbench/scenario/gpudirect.h"
+#include "testbench/scenario/programs.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
+
+namespace scenario {
+
+using platform::bridge::InProcessTransport;
+using platform::topology::Platform;
+
+namespace {
+
+constexpr std::uint32_t first_address = 0x0a000001; // 10.0.0.1 and .2
+
+std::expected<void, std::string> fits(const Context& context) {
+    const auto& config = context.config;
+    const auto payload = context.payload.size();
+    // The initiator holds the source and what it reads back.
+    if (payload == 0)
+        return std::unexpected("the payload is empty: there is nothing to move");
+    if (payload > config.gpu.vram_bytes / 2)
+        return std::unexpected(fmt::format("the payload, {} bytes, does not fit twice into gpu.vram = {} bytes; choose a smaller --payload or a larger gpu.vram",
+                                           payload, config.gpu.vram_bytes));
+    return {};
+}
+
+/// Counters at the boundaries of the steps.
+struct StepCount {
+    Totals begin, end;
+    std::chrono::steady_clock::time_point wall_begin, wall_end;
+};
+
+Transfer transfer(const StepReport& step, const StepCount& count) {
+    constexpr std::array directions{std::pair{"WRITE", "WRITE A -> B"}, std::pair{"READ", "READ  B -> A"}, std::pair{"SEND", "SEND  A -> B"}};
+    Transfer row;
+    for (const auto& [name, text] : directions)
+        if (step.name == name)
+            row.name = text;
+    row.verified = step.is_verified;
+    row.sha256_target = step.sha256;
+    row.bytes = step.bytes;
+    row.messages = step.messages;
+    row.packets = count.end.packets - count.begin.packets;
+    row.completions_ok = count.end.completions_ok - count.begin.completions_ok;
+    row.completions_error = count.end.completions_error - count.begin.completions_error;
+    row.retries = count.end.retries - count.begin.retries;
+    row.sim_time_ps = (step.end - step.begin).count() * 1000;
+    row.wall_seconds = std::chrono::duration<double>(count.wall_end - count.wall_begin).count();
+    return row;
+}
+
+} // namespace
+
+std::expected<Result, std::string> run_gpudirect(const Context& context) {
+    if (const auto fit = fits(context); !fit)
+        return std::unexpected(fit.error());
+    const auto& config = context.config;
+    const auto wall_begin = std::chrono::steady_clock::now();
+    Platform platform(config, context.events, context.sources);
+    if (context.capture != nullptr)
+        platform.cable().set_tap(&context.capture->add_interface("cable", config.link.encapsulation));
+
+    std::array<StepCount, 3> counts;
+    GpuDirectOptions options{.payload = context.payload,
+                             .message_bytes = config.scenario.message_bytes,
+                             .mtu_bytes = config.scenario.mtu_bytes,
+                             .queue_depth = config.scenario.queue_depth,
+                             .queue_pairs = config.scenario.queue_pairs};
+    options.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) { context.tell(step, done, all); };
+    options.boundary = [&](std::size_t number, bool is_over) {
+        (is_over ? counts[number].end : counts[number].begin) = totals(platform);
+        (is_over ? counts[number].wall_end : counts[number].wall_begin) = std::chrono::steady_clock::now();
+    };
+
+    MessageQueues queues;
+    Programs programs;
+    std::optional<sw::Result<GpuDirectReport>> initiator;
+    std::optional<sw::Result<void>> responder;
+    for (unsigned i = 0; i < platform.machines().size(); ++i)
+        programs.add(fmt::format("program_{}", platform.machines()[i].name), [&, i] {
+            auto& machine = platform.machines()[i];
+            InProcessTransport hca(*machine.host, machine.hca_bdf()), gpu(*machine.host, machine.gpu_bdf());
+            const Machine host{.name = machine.name,
+                               .ipv4 = first_address + i,
+                               .hca = hca,
+                               .gpu = gpu,
+                               .peer = queues.end(i),
+                               .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
+            if (i == 0)
+                initiator = initiate(host, options);
+            else
+                responder = respond(host, options);
+            queues.close(i);
+        });
+    const bool is_over = programs.run();
+    if (!is_over || !initiator || !responder)
+        return std::unexpected("the simulation ran out of events while a program still waits: this is a defect of hcasim");
+    if (!*initiator)
+        return std::unexpected(initiator->error().what);
+    if (!*responder)
+        return std::unexpected(responder->error().what);
+
+    const auto& report = **initiator;
+    Result result;
+    result.scenario = config.scenario.name;
+    result.payload_bytes = context.payload.size();
+    result.sha256_source = report.source_sha256;
+    result.sha256_target = report.steps.back().sha256;
+    for (std::size_t i = 0; i < report.steps.size(); ++i)
+        result.transfers.push_back(transfer(report.steps[i], counts[i]));
+    count(platform, result);
+    result.verified = report.is_verified() && result.host_dram_payload_bytes == 0;
+    result.sim_time_ps = model::tlm::kernel_now().count();
+    result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
+    return result;
+}
+
+} // namespace scenario

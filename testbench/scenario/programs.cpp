@@ -1,0 +1,44 @@
+#include "testbench/scenario/programs.h"
+
+namespace scenario {
+
+void MessageQueues::End::send(std::span<const std::byte> message) {
+    other_.waiting_.emplace_back(message.begin(), message.end());
+    other_.changed_.notify(sc_core::SC_ZERO_TIME);
+}
+
+std::vector<std::byte> MessageQueues::End::receive() {
+    while (waiting_.empty()) {
+        if (is_peer_gone_)
+            return {};
+        sc_core::wait(changed_);
+    }
+    auto message = std::move(waiting_.front());
+    waiting_.pop_front();
+    return message;
+}
+
+void MessageQueues::End::close() {
+    other_.is_peer_gone_ = true;
+    other_.changed_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void Programs::add(std::string name, std::function<void()> body) {
+    auto& program = programs_.emplace_back(Program{std::move(name), std::move(body)});
+    ++running_;
+    sc_core::sc_spawn(
+        [this, &program] {
+            program.body();
+            program.is_done = true;
+            if (--running_ == 0)
+                sc_core::sc_stop();
+        },
+        sc_core::sc_gen_unique_name(program.name.c_str()));
+}
+
+bool Programs::run() {
+    sc_core::sc_start();
+    return running_ == 0;
+}
+
+} // namespace scenario

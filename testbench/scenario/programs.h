@@ -1,0 +1,58 @@
+// Programs of simulated hosts: each runs as a thread (SC_THREAD) of its host, and they talk out of band over in-memory
+// queues. Runs the simulation until the last one has returned.
+#pragma once
+
+#include "testbench/scenario/out_of_band.h"
+
+#include <systemc>
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace scenario {
+
+/// Two ends of an out-of-band connection between threads of the simulation.
+class MessageQueues {
+public:
+    OutOfBand& end(unsigned i) { return ends_[i]; }
+    /// The program at end `i` has returned: whoever waits for it hears so.
+    void close(unsigned i) { ends_[i].close(); }
+
+private:
+    class End final : public OutOfBand {
+    public:
+        explicit End(End& other) : other_(other) {}
+        void send(std::span<const std::byte> message) override;
+        std::vector<std::byte> receive() override;
+        void close();
+
+    private:
+        End& other_;
+        std::deque<std::vector<std::byte>> waiting_;
+        bool is_peer_gone_ = false;
+        sc_core::sc_event changed_;
+    };
+    std::array<End, 2> ends_{End{ends_[1]}, End{ends_[0]}};
+};
+
+class Programs {
+public:
+    /// To be called during elaboration.
+    void add(std::string name, std::function<void()> body);
+    /// Runs until every program has returned. False when the simulation ran dry before: a program waits for ever.
+    bool run();
+
+private:
+    struct Program {
+        std::string name;
+        std::function<void()> body;
+        bool is_done = false;
+    };
+    std::deque<Program> programs_;
+    std::size_t running_ = 0;
+};
+
+} // namespace scenario
