@@ -1,5 +1,6 @@
-// Rings in host memory as CREATE commands describe them (PRM "CQ", "EQ", "Work queue": log_page_size, page_offset, pas):
-// takes the page list behind a command and gives a buffer that surely holds the ring, or says what is wrong with it.
+// Rings in host memory as CREATE commands describe them (PRM "CQ", "EQ", "Work queue": log_page_size, page_offset,
+// pas): takes the page list behind a command and gives a buffer that surely holds the ring, or says what is wrong with
+// it.
 #pragma once
 
 #include "firmware/refusal.h"

@@ -81,8 +81,8 @@ template <abi::Name F> constexpr Choice choice() {
     return {[](abi::ConstView<prm::CmdHcaCap> cap) { return static_cast<std::uint32_t>(cap.get<F>()); },
             [](abi::View<prm::CmdHcaCap> cap, std::uint32_t value) { cap.set<F>(value); }};
 }
-constexpr Choice choices[] = {choice<"log_max_qp">(), choice<"cmdif_checksum">(), choice<"pkey_table_size">(),
-                              choice<"log_uar_page_sz">(), choice<"uar_4k">(), choice<"roce">()};
+constexpr Choice choices[] = {choice<"log_max_qp">(),      choice<"cmdif_checksum">(), choice<"pkey_table_size">(),
+                              choice<"log_uar_page_sz">(), choice<"uar_4k">(),         choice<"roce">()};
 } // namespace
 
 Capabilities::Capabilities(const model::hca::HcaConfig& config) {
@@ -111,8 +111,10 @@ std::span<const std::byte> Capabilities::page(CapabilityType type, CapabilityMod
     const auto has = pages.general.view();
     switch (type) {
     case CapabilityType::general: return pages.general.bytes;
-    case CapabilityType::atomic: return has.get<"atomic">() ? std::span<const std::byte>(pages.atomic.bytes) : std::span<const std::byte>();
-    case CapabilityType::roce: return has.get<"roce">() ? std::span<const std::byte>(pages.roce.bytes) : std::span<const std::byte>();
+    case CapabilityType::atomic:
+        return has.get<"atomic">() ? std::span<const std::byte>(pages.atomic.bytes) : std::span<const std::byte>();
+    case CapabilityType::roce:
+        return has.get<"roce">() ? std::span<const std::byte>(pages.roce.bytes) : std::span<const std::byte>();
     default: return {};
     }
 }

@@ -1,5 +1,5 @@
-// The capability pages (PRM "HCA capabilities"): the maximum, derived from the configuration so that nothing is advertised
-// that is not built, and the values in force, which the driver narrows with SET_HCA_CAP before INIT_HCA.
+// The capability pages (PRM "HCA capabilities"): the maximum, derived from the configuration so that nothing is
+// advertised that is not built, and the values in force, which the driver narrows with SET_HCA_CAP before INIT_HCA.
 #pragma once
 
 #include "abi/layout.h"
@@ -24,7 +24,8 @@ public:
 
     /// The bytes of a page, or nothing when the device has no page of that type.
     std::span<const std::byte> page(abi::prm::CapabilityType type, abi::prm::CapabilityMode mode) const;
-    /// Takes over what a driver may choose from `wanted`, the page as it wrote it; what it may not choose is left alone.
+    /// Takes over what a driver may choose from `wanted`, the page as it wrote it; what it may not choose is left
+    /// alone.
     Reply set(abi::prm::CapabilityType type, std::span<const std::byte> wanted);
 
 private:

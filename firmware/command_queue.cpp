@@ -15,8 +15,8 @@ using prm::DeliveryStatus;
 
 namespace {
 
-constexpr std::size_t inline_bytes = 16;  ///< of input and of output, in the entry itself
-constexpr std::size_t header_bytes = 8;   ///< opcode and op_mod; status and syndrome
+constexpr std::size_t inline_bytes = 16; ///< of input and of output, in the entry itself
+constexpr std::size_t header_bytes = 8;  ///< opcode and op_mod; status and syndrome
 constexpr std::size_t output_offset = CommandQueueEntry::field<"output">::offset;
 constexpr std::size_t signature_offset = CommandQueueEntry::field<"signature">::offset;
 constexpr std::size_t reserved_byte = 0x3e;
@@ -29,7 +29,8 @@ DeliveryStatus check_entry(std::span<const std::byte, CommandQueueEntry::size> b
         return DeliveryStatus::signature_error;
     if (entry.get<"type">() != prm::command_transport_pcie)
         return DeliveryStatus::bad_descriptor_type;
-    if (bytes[1] != std::byte{0} || bytes[2] != std::byte{0} || bytes[3] != std::byte{0} || bytes[reserved_byte] != std::byte{0})
+    if (bytes[1] != std::byte{0} || bytes[2] != std::byte{0} || bytes[3] != std::byte{0} ||
+        bytes[reserved_byte] != std::byte{0})
         return DeliveryStatus::reserved_not_zero;
     if (entry.get<"input_length">() < header_bytes)
         return DeliveryStatus::bad_input_length;
@@ -63,7 +64,8 @@ void CommandQueue::ring(std::uint32_t vector, Time at) {
         if ((vector & bit) == 0)
             continue;
         if (!has_base_) {
-            state_.events().emit(at, traces::DoorbellIgnored{slot, 0, "command doorbell before the command queue's address"});
+            state_.events().emit(
+                at, traces::DoorbellIgnored{slot, 0, "command doorbell before the command queue's address"});
             continue;
         }
         if (waiting_mask_ & bit)
@@ -108,14 +110,15 @@ Time CommandQueue::execute(unsigned slot, Time at) {
         state_.events().emit(at, traces::DoorbellIgnored{slot, 0, "the command queue entry belongs to software"});
         return at;
     }
-    // Events are for commands that were fetched while their event queue was there, and is still there: the commands that
-    // create and destroy it are polled for.
+    // Events are for commands that were fetched while their event queue was there, and is still there: the commands
+    // that create and destroy it are polled for.
     const auto event_queue = state_.command_eq;
     auto status = check_entry(entry.bytes, checks_signatures());
     if (status == DeliveryStatus::ok)
         status = deliver(entry.view(), at);
     if (status != DeliveryStatus::ok) {
-        const abi::ConstView<prm::CommandIn> header(std::span(entry.bytes).subspan(CommandQueueEntry::field<"input">::offset));
+        const abi::ConstView<prm::CommandIn> header(
+            std::span(entry.bytes).subspan(CommandQueueEntry::field<"input">::offset));
         state_.events().emit(at, traces::CommandExecuted{
                                      .opcode = static_cast<std::uint16_t>(header.get<"opcode">()),
                                      .op_mod = static_cast<std::uint16_t>(header.get<"op_mod">()),
@@ -127,9 +130,9 @@ Time CommandQueue::execute(unsigned slot, Time at) {
     }
     give_back(entry, slot, status, at);
     if (event_queue && state_.command_eq == event_queue)
-        state_.hca.event_queues().write(*event_queue, prm::EventType::command, 0, 1u << slot, at, [slot](abi::View<prm::Eqe> eqe) {
-            prm::event_data<prm::CommandEventData>(eqe).set<"vector">(1u << slot);
-        });
+        state_.hca.event_queues().write(
+            *event_queue, prm::EventType::command, 0, 1u << slot, at,
+            [slot](abi::View<prm::Eqe> eqe) { prm::event_data<prm::CommandEventData>(eqe).set<"vector">(1u << slot); });
     return at;
 }
 
@@ -178,14 +181,19 @@ void CommandQueue::give_back(Entry& entry, unsigned slot, DeliveryStatus status,
     const auto view = entry.view();
     view.set<"delivery_status">(status).set<"owner">(0);
     if (status == DeliveryStatus::ok)
-        at = std::max(at, dma_.write(address + output_offset, std::span(entry.bytes).subspan(output_offset, inline_bytes), at).done);
+        at = std::max(
+            at,
+            dma_.write(address + output_offset, std::span(entry.bytes).subspan(output_offset, inline_bytes), at).done);
     if (checks_signatures()) {
         view.set<"signature">(0);
         view.set<"signature">(static_cast<std::uint8_t>(~prm::xor_of(entry.bytes)));
-        at = std::max(at, dma_.write(address + signature_offset, std::span(entry.bytes).subspan(signature_offset, 1), at).done);
+        at = std::max(
+            at, dma_.write(address + signature_offset, std::span(entry.bytes).subspan(signature_offset, 1), at).done);
     }
     // answer before ownership: software reads the answer as soon as it owns the slot
-    at = std::max(at, dma_.write(address + prm::status_own_offset, std::span(entry.bytes).subspan(prm::status_own_offset, 1), at).done);
+    at = std::max(
+        at, dma_.write(address + prm::status_own_offset, std::span(entry.bytes).subspan(prm::status_own_offset, 1), at)
+                .done);
 }
 
 } // namespace firmware

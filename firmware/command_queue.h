@@ -1,6 +1,6 @@
-// The command queue (PRM "Command interface"): a doorbell names slots; each slot's entry is fetched from host memory, its
-// mailboxes read, the command executed, the answer written, and last the byte that gives the slot back. With an event
-// queue for commands an event follows. Slots run one after the other in the order of their doorbells.
+// The command queue (PRM "Command interface"): a doorbell names slots; each slot's entry is fetched from host memory,
+// its mailboxes read, the command executed, the answer written, and last the byte that gives the slot back. With an
+// event queue for commands an event follows. Slots run one after the other in the order of their doorbells.
 #pragma once
 
 #include "abi/prm/command.h"
@@ -18,7 +18,8 @@ class CommandQueue {
 public:
     static constexpr unsigned log_entries = 5, log_stride = 6; ///< what the initialization segment presents
 
-    CommandQueue(State& state, model::port::Dma& dma, model::port::Clock& clock) : state_(state), dma_(dma), clock_(clock) {}
+    CommandQueue(State& state, model::port::Dma& dma, model::port::Clock& clock)
+        : state_(state), dma_(dma), clock_(clock) {}
 
     /// Where the driver put the entries. Doorbells before that are ignored.
     void set_base(std::uint64_t address);
@@ -35,7 +36,9 @@ private:
     model::port::Time execute(unsigned slot, model::port::Time at);
     abi::prm::DeliveryStatus deliver(abi::View<abi::prm::CommandQueueEntry> entry, model::port::Time& at);
     void give_back(Entry& entry, unsigned slot, abi::prm::DeliveryStatus status, model::port::Time& at);
-    abi::BusAddress slot_address(unsigned slot) const { return abi::BusAddress{base_ + (std::uint64_t{slot} << log_stride)}; }
+    abi::BusAddress slot_address(unsigned slot) const {
+        return abi::BusAddress{base_ + (std::uint64_t{slot} << log_stride)};
+    }
     bool checks_signatures() const { return state_.capabilities.general().get<"cmdif_checksum">() != 0; }
 
     State& state_;

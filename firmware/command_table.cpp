@@ -18,10 +18,12 @@ constexpr auto disabled = static_cast<std::uint8_t>(Phase::disabled);
 constexpr auto enabled = static_cast<std::uint8_t>(Phase::enabled);
 constexpr auto booted = static_cast<std::uint8_t>(Phase::booted);
 constexpr auto initialized = static_cast<std::uint8_t>(Phase::initialized);
-constexpr std::uint8_t before_init = enabled | booted, after_boot = booted | initialized, while_enabled = enabled | booted | initialized;
+constexpr std::uint8_t before_init = enabled | booted, after_boot = booted | initialized,
+                       while_enabled = enabled | booted | initialized;
 
 /// Longest lists. A ring has at most 1 GiB, a memory key 2^21 translation entries, a page command 2^16 pages.
-constexpr std::size_t no_list = 0, short_list = 4096, ring_list = std::size_t{8} << 18, mkey_list = std::size_t{8} << 21, page_list = std::size_t{8} << 16;
+constexpr std::size_t no_list = 0, short_list = 4096, ring_list = std::size_t{8} << 18,
+                      mkey_list = std::size_t{8} << 21, page_list = std::size_t{8} << 16;
 /// A driver may pad structures.
 constexpr std::size_t padding = 1024;
 
@@ -30,16 +32,17 @@ struct Extent {
     std::size_t out_least = 0; ///< 0: the whole structure
 };
 
-template <class In, class Out>
-using Handler = Reply (*)(State&, const Call&, abi::ConstView<In>, abi::View<Out>);
+template <class In, class Out> using Handler = Reply (*)(State&, const Call&, abi::ConstView<In>, abi::View<Out>);
 template <class In, class Out> constexpr std::size_t in_size(Handler<In, Out>) { return In::size; }
 template <class In, class Out> constexpr std::size_t out_size(Handler<In, Out>) { return Out::size; }
 template <class In, class Out>
-Reply call(Handler<In, Out> handler, State& state, const Call& how, std::span<const std::byte> in, std::span<std::byte> out) {
+Reply call(Handler<In, Out> handler, State& state, const Call& how, std::span<const std::byte> in,
+           std::span<std::byte> out) {
     return handler(state, how, abi::ConstView<In>(in), abi::View<Out>(out));
 }
 
-template <auto H> constexpr Command command(Opcode opcode, std::uint8_t phases, Advertised advertised = {}, Extent extent = {}) {
+template <auto H>
+constexpr Command command(Opcode opcode, std::uint8_t phases, Advertised advertised = {}, Extent extent = {}) {
     constexpr auto in = in_size(H), out = out_size(H);
     return {.opcode = opcode,
             .phases = phases,
@@ -145,7 +148,8 @@ const Command* find_command(Opcode opcode) {
     return row != table.end() && row->opcode == opcode ? &*row : nullptr;
 }
 
-Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, std::size_t in_length, std::size_t out_length) {
+Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, std::size_t in_length,
+                    std::size_t out_length) {
     const auto* command = find_command(header.get<"opcode">());
     if (command == nullptr)
         return refuse("command.unknown");

@@ -1,6 +1,7 @@
-// The commands of the device in one sorted table (PRM "Commands"): what each is called, how long its input and output are,
-// when it is legal, which capability goes with it, and who executes it. The same table names commands in the log, is walked
-// by the coverage test, and drives the fuzz test. Bytes in, bytes out: mailboxes and slots are firmware/command_queue.
+// The commands of the device in one sorted table (PRM "Commands"): what each is called, how long its input and output
+// are, when it is legal, which capability goes with it, and who executes it. The same table names commands in the log,
+// is walked by the coverage test, and drives the fuzz test. Bytes in, bytes out: mailboxes and slots are
+// firmware/command_queue.
 #pragma once
 
 #include "abi/prm/command.h"
@@ -41,7 +42,8 @@ const Command* find_command(abi::prm::Opcode opcode);
 
 /// The rules that hold before any byte behind the first sixteen is looked at. `in_length` and `out_length` are what the
 /// driver claims; nothing is allocated for them before this agrees.
-Reply check_command(const State& state, abi::ConstView<abi::prm::CommandIn> header, std::size_t in_length, std::size_t out_length);
+Reply check_command(const State& state, abi::ConstView<abi::prm::CommandIn> header, std::size_t in_length,
+                    std::size_t out_length);
 
 /// Executes a command that check_command() let through: `in` is the whole input, `out` has out_bytes() zeroed bytes, of
 /// which the driver gets `room`. Writes status and syndrome, and says CommandExecuted.

@@ -25,8 +25,12 @@ public:
     Device& operator=(const Device&) = delete;
 
     /// The part of BAR 0 below the first UAR page.
-    void read(std::uint64_t offset, std::span<std::byte> into, model::port::Time at) { segment_.read(offset, into, at); }
-    void write(std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) { segment_.write(offset, from, at); }
+    void read(std::uint64_t offset, std::span<std::byte> into, model::port::Time at) {
+        segment_.read(offset, into, at);
+    }
+    void write(std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
+        segment_.write(offset, from, at);
+    }
     /// Time asked for by Clock::wake_at has come.
     void wake(model::port::Time now) { queue_.wake(now); }
     /// Function-level reset: as after power-on, every object dropped.

@@ -20,7 +20,9 @@ constexpr auto cmdq_low = InitialSegment::field<"cmdq_phy_addr_31_12">::offset;
 constexpr auto doorbell = InitialSegment::field<"command_doorbell_vector">::offset;
 constexpr auto health = InitialSegment::field<"health_counter">::offset;
 
-bool overlaps(std::uint64_t offset, std::size_t length, std::size_t field) { return offset < field + 4 && field < offset + length; }
+bool overlaps(std::uint64_t offset, std::size_t length, std::size_t field) {
+    return offset < field + 4 && field < offset + length;
+}
 } // namespace
 
 InitSegment::InitSegment(const model::hca::HcaConfig& config, CommandQueue& queue, std::function<void()> disable)
@@ -38,7 +40,9 @@ void InitSegment::reset() {
         .set<"log_cmdq_size">(CommandQueue::log_entries)
         .set<"log_cmdq_stride">(CommandQueue::log_stride);
     // cmd_q_init_to = 0: the driver uses its own time-outs and does not read DTOR.
-    segment.sub<"health_buffer">().set<"fw_version">(fw_major << 24 | fw_minor << 16 | fw_subminor).set<"hw_id">(config_.device_id);
+    segment.sub<"health_buffer">()
+        .set<"fw_version">(fw_major << 24 | fw_minor << 16 | fw_subminor)
+        .set<"hw_id">(config_.device_id);
 }
 
 std::uint64_t InitSegment::timer(const model::hca::HcaConfig& config, Time at) {
@@ -51,13 +55,17 @@ std::uint64_t InitSegment::timer(const model::hca::HcaConfig& config, Time at) {
 void InitSegment::read(std::uint64_t offset, std::span<std::byte> into, Time at) {
     const auto segment = image_.view();
     const auto ticks = timer(config_, at);
-    segment.set<"internal_timer_h">(static_cast<std::uint32_t>(ticks >> 32)).set<"internal_timer_l">(static_cast<std::uint32_t>(ticks));
+    segment.set<"internal_timer_h">(static_cast<std::uint32_t>(ticks >> 32))
+        .set<"internal_timer_l">(static_cast<std::uint32_t>(ticks));
     if (overlaps(offset, into.size(), health))
         segment.set<"health_counter">(static_cast<std::uint32_t>(at.count() / picoseconds_a_tick) + ++health_reads_);
 
     std::ranges::fill(into, std::byte{});
     if (offset < InitialSegment::size)
-        std::ranges::copy(std::span(image_.bytes).subspan(offset).first(std::min<std::size_t>(into.size(), InitialSegment::size - offset)), into.begin());
+        std::ranges::copy(std::span(image_.bytes)
+                              .subspan(offset)
+                              .first(std::min<std::size_t>(into.size(), InitialSegment::size - offset)),
+                          into.begin());
 }
 
 void InitSegment::write(std::uint64_t offset, std::span<const std::byte> from, Time at) {

@@ -11,8 +11,8 @@ using prm::DeliveryStatus;
 
 namespace {
 
-constexpr std::uint64_t pointer_mask = 0x1ff;                    ///< PRM: bits 8..0 of a mailbox pointer are reserved
-constexpr std::size_t control_offset = prm::mailbox_data_bytes;  ///< of what is not data
+constexpr std::uint64_t pointer_mask = 0x1ff;                   ///< PRM: bits 8..0 of a mailbox pointer are reserved
+constexpr std::size_t control_offset = prm::mailbox_data_bytes; ///< of what is not data
 constexpr std::size_t control_bytes = CommandMailbox::size - control_offset;
 constexpr std::size_t next_offset = CommandMailbox::field<"next">::offset;
 constexpr std::size_t ctrl_sig_end = CommandMailbox::field<"ctrl_sig">::offset + 1;
@@ -28,8 +28,8 @@ constexpr Direction output{DeliveryStatus::bad_output_pointer, DeliveryStatus::b
 using Block = abi::Block<CommandMailbox>;
 
 /// Reads block `number` at `address`; without data when it will be written anyway.
-DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64_t address, std::uint32_t number, const Direction& way,
-                          Block& block, model::port::Time& at) {
+DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64_t address, std::uint32_t number,
+                          const Direction& way, Block& block, model::port::Time& at) {
     if (address == 0)
         return way.bad_length; // the chain ended before the length did
     if (address & pointer_mask)
@@ -44,7 +44,8 @@ DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64
     const auto view = block.view();
     const auto reserved = std::span(block.bytes).subspan(control_offset, next_offset - control_offset);
     if (chain.check_signature) {
-        if (prm::xor_of(std::span(block.bytes).subspan(control_offset, ctrl_sig_end - control_offset)) != good_signature)
+        if (prm::xor_of(std::span(block.bytes).subspan(control_offset, ctrl_sig_end - control_offset)) !=
+            good_signature)
             return DeliveryStatus::signature_error;
         if (!is_output && prm::xor_of(block.bytes) != good_signature)
             return DeliveryStatus::signature_error;
@@ -60,8 +61,8 @@ DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64
 
 } // namespace
 
-std::expected<std::vector<std::byte>, DeliveryStatus> read_chain(model::port::Dma& dma, const Chain& chain, std::size_t length,
-                                                               model::port::Time& at) {
+std::expected<std::vector<std::byte>, DeliveryStatus> read_chain(model::port::Dma& dma, const Chain& chain,
+                                                                 std::size_t length, model::port::Time& at) {
     std::vector<std::byte> bytes;
     auto address = chain.first;
     for (std::uint32_t number = 0; bytes.size() < length; ++number) {
@@ -75,13 +76,14 @@ std::expected<std::vector<std::byte>, DeliveryStatus> read_chain(model::port::Dm
     return bytes;
 }
 
-std::expected<std::vector<abi::BusAddress>, DeliveryStatus> open_chain(model::port::Dma& dma, const Chain& chain, std::size_t length,
-                                                                     model::port::Time& at) {
+std::expected<std::vector<abi::BusAddress>, DeliveryStatus> open_chain(model::port::Dma& dma, const Chain& chain,
+                                                                       std::size_t length, model::port::Time& at) {
     std::vector<abi::BusAddress> blocks;
     auto address = chain.first;
     for (std::uint32_t number = 0; blocks.size() * prm::mailbox_data_bytes < length; ++number) {
         Block block;
-        if (const auto status = read_block(dma, chain, address, number, output, block, at); status != DeliveryStatus::ok)
+        if (const auto status = read_block(dma, chain, address, number, output, block, at);
+            status != DeliveryStatus::ok)
             return std::unexpected(status);
         blocks.push_back(abi::BusAddress{address});
         address = block.view().get<"next">();

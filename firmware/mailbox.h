@@ -1,6 +1,6 @@
-// Mailbox chains (PRM "Command interface", mailboxes): input longer than 16 bytes comes, and longer output goes, in blocks
-// of 512 bytes that the driver links together. Walks a chain, checks every block, moves the bytes. Never follows more
-// blocks than the length needs, so a chain that bites its tail ends with a wrong block number.
+// Mailbox chains (PRM "Command interface", mailboxes): input longer than 16 bytes comes, and longer output goes, in
+// blocks of 512 bytes that the driver links together. Walks a chain, checks every block, moves the bytes. Never follows
+// more blocks than the length needs, so a chain that bites its tail ends with a wrong block number.
 #pragma once
 
 #include "abi/prm/command.h"
@@ -22,11 +22,11 @@ struct Chain {
 
 /// Reads `length` bytes. Memory grows with the blocks that really arrive, never with `length` alone.
 std::expected<std::vector<std::byte>, abi::prm::DeliveryStatus> read_chain(model::port::Dma& dma, const Chain& chain,
-                                                                         std::size_t length, model::port::Time& at);
+                                                                           std::size_t length, model::port::Time& at);
 
 /// The blocks that will take `length` bytes of output, checked before the command has any effect.
-std::expected<std::vector<abi::BusAddress>, abi::prm::DeliveryStatus> open_chain(model::port::Dma& dma, const Chain& chain,
-                                                                               std::size_t length, model::port::Time& at);
+std::expected<std::vector<abi::BusAddress>, abi::prm::DeliveryStatus>
+open_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, model::port::Time& at);
 
 /// Writes `bytes` into the blocks that open_chain() found for them.
 model::port::DmaStatus write_chain(model::port::Dma& dma, const Chain& chain, std::span<const abi::BusAddress> blocks,

@@ -74,7 +74,8 @@ Reply check_path(State& state, abi::ConstView<prm::Ads> ads) {
 } // namespace
 
 std::uint64_t buffer_bytes(Context qpc) {
-    const auto rq = has_rq(qpc) ? std::uint64_t{1} << (qpc.get<"log_rq_size">() + qpc.get<"log_rq_stride">() + log_min_stride) : 0;
+    const auto rq =
+        has_rq(qpc) ? std::uint64_t{1} << (qpc.get<"log_rq_size">() + qpc.get<"log_rq_stride">() + log_min_stride) : 0;
     const auto sq = qpc.get<"no_sq">() ? 0 : wqebb_bytes << qpc.get<"log_sq_size">();
     return (rq + wqebb_bytes - 1) / wqebb_bytes * wqebb_bytes + sq;
 }

@@ -22,7 +22,8 @@ template <class... S> constexpr std::uint16_t states(S... s) {
     return static_cast<std::uint16_t>((0u | ... | (1u << static_cast<unsigned>(s))));
 }
 constexpr Fields rights = fields(OptParam::rre, OptParam::rae, OptParam::rwe);
-constexpr auto any_state = states(QpState::rst, QpState::init, QpState::rtr, QpState::rts, QpState::sqer, QpState::sqd, QpState::err);
+constexpr auto any_state =
+    states(QpState::rst, QpState::init, QpState::rtr, QpState::rts, QpState::sqer, QpState::sqd, QpState::err);
 
 // clang-format off
 // opcode, from, to, mandatory, optional
@@ -82,9 +83,9 @@ constexpr std::array groups{
     Group{fields(OptParam::ack_timeout), path_copies<"ack_timeout">()},
     // The path without what has a group of its own
     Group{fields(OptParam::primary_path),
-          path_copies<"fl", "free_ar", "plane_index", "grh", "mlid", "rlid", "src_addr_index", "stat_rate", "hop_limit", "tclass",
-                      "flow_label", "rgid_rip", "f_dscp", "f_ecn", "f_eth_prio", "ecn", "dscp", "udp_sport", "dei_cfi", "eth_prio",
-                      "sl", "rmac_47_32", "rmac_31_0">()},
+          path_copies<"fl", "free_ar", "plane_index", "grh", "mlid", "rlid", "src_addr_index", "stat_rate", "hop_limit",
+                      "tclass", "flow_label", "rgid_rip", "f_dscp", "f_ecn", "f_eth_prio", "ecn", "dscp", "udp_sport",
+                      "dei_cfi", "eth_prio", "sl", "rmac_47_32", "rmac_31_0">()},
     Group{fields(OptParam::rnr_timeout), copies<"min_rnr_nak">()},
     Group{fields(OptParam::sra_max), copies<"log_sra_max">()},
     Group{fields(OptParam::rra_max), copies<"log_rra_max">()},

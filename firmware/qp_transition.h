@@ -14,10 +14,10 @@ using Fields = std::uint32_t;
 
 struct Transition {
     abi::prm::Opcode opcode;
-    std::uint16_t from;     ///< bit n: legal in state n
+    std::uint16_t from; ///< bit n: legal in state n
     abi::prm::QpState to;
-    Fields mandatory;       ///< always taken from the command
-    Fields optional;        ///< taken when opt_param_mask says so
+    Fields mandatory; ///< always taken from the command
+    Fields optional;  ///< taken when opt_param_mask says so
     constexpr bool is_legal_from(abi::prm::QpState state) const { return from >> static_cast<unsigned>(state) & 1; }
 };
 

@@ -1,6 +1,7 @@
 // Why a command is refused: one row for each place in the firmware that refuses. The number goes to the driver as the
 // syndrome, the status with it, the sentence into the log (traces::CommandExecuted::why). A place names its row:
-// `return refuse("create_qp.pd");` finds it at compile time. Statuses are the PRM's, the numbers are ours (PRM "Commands").
+// `return refuse("create_qp.pd");` finds it at compile time. Statuses are the PRM's, the numbers are ours (PRM
+// "Commands").
 #pragma once
 
 #include "abi/prm/command.h"
@@ -201,7 +202,8 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0c12, Status::bad_index, "query_roce_address.index", "roce_address_index is beyond roce_address_table_size"},
 });
 // clang-format on
-static_assert(std::ranges::is_sorted(refusals, std::ranges::less_equal{}, &Refusal::syndrome), "a syndrome is given twice");
+static_assert(std::ranges::is_sorted(refusals, std::ranges::less_equal{}, &Refusal::syndrome),
+              "a syndrome is given twice");
 } // namespace detail
 
 /// Every row, by syndrome.

@@ -1,6 +1,7 @@
-// What the firmware knows between two commands: where the driver stands in the life cycle, the capability pages in force,
-// the pages it lent, and which numbers are given out. The objects of the data path themselves live in model/hca; handlers
-// (firmware/handlers) change both. No queue, no mailbox, no time of its own (PRM "HCA initialization", "Resources").
+// What the firmware knows between two commands: where the driver stands in the life cycle, the capability pages in
+// force, the pages it lent, and which numbers are given out. The objects of the data path themselves live in model/hca;
+// handlers (firmware/handlers) change both. No queue, no mailbox, no time of its own (PRM "HCA initialization",
+// "Resources").
 #pragma once
 
 #include "abi/prm/access_register.h"
@@ -29,9 +30,9 @@ enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initial
 /// What the port remembers of what the driver told it.
 struct PortSettings {
     std::array<std::byte, abi::prm::node_description_bytes> node_description{};
-    std::uint16_t mtu = 1500;           ///< of the NIC vport context; nothing in the RoCE data path depends on it
-    std::uint16_t admin_mtu = 0;        ///< PMTU register
-    bool is_up = true;                  ///< PAOS: administratively up
+    std::uint16_t mtu = 1500;    ///< of the NIC vport context; nothing in the RoCE data path depends on it
+    std::uint16_t admin_mtu = 0; ///< PMTU register
+    bool is_up = true;           ///< PAOS: administratively up
     bool roce_enabled = false;
 };
 
@@ -43,8 +44,8 @@ struct UarPage {};
 
 class State {
 public:
-    /// PRM objects hold page lists; together they may have so many entries (8 bytes each). A limit of ours: it bounds what
-    /// a driver can make the simulator remember. 2^25 entries map 128 GiB with 4 KiB pages.
+    /// PRM objects hold page lists; together they may have so many entries (8 bytes each). A limit of ours: it bounds
+    /// what a driver can make the simulator remember. 2^25 entries map 128 GiB with 4 KiB pages.
     static constexpr std::uint64_t max_page_entries = 1u << 25;
     /// Pages that the device accepts from the driver, in total.
     static constexpr std::size_t max_given_pages = 1u << 20;
@@ -68,7 +69,8 @@ public:
     void reset();
 
     // --- accounts of objects ---
-    /// Whether one more object with `entries` page addresses fits; if not, why. Asks the driver for pages when it does not.
+    /// Whether one more object with `entries` page addresses fits; if not, why. Asks the driver for pages when it does
+    /// not.
     Reply admit(std::uint64_t entries, model::port::Time at);
     /// Takes an object into account; asks the driver for pages when they run low.
     void charge(std::uint64_t entries, model::port::Time at);

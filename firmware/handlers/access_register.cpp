@@ -33,9 +33,13 @@ Reply read_ptys(State& state, Bytes in, Space out) {
     if (auto refused = check_port(in))
         return refused;
     const abi::View<prm::PtysReg> reg(out);
-    reg.set<"local_port">(1).set<"proto_mask">(abi::ConstView<prm::PtysReg>(in).get<"proto_mask">()).set<"connector_type">(connector_dac);
+    reg.set<"local_port">(1)
+        .set<"proto_mask">(abi::ConstView<prm::PtysReg>(in).get<"proto_mask">())
+        .set<"connector_type">(connector_dac);
     if (state.config().is_ethernet)
-        reg.set<"eth_proto_capability">(ethernet_100g_cr4).set<"eth_proto_admin">(ethernet_100g_cr4).set<"eth_proto_oper">(ethernet_100g_cr4);
+        reg.set<"eth_proto_capability">(ethernet_100g_cr4)
+            .set<"eth_proto_admin">(ethernet_100g_cr4)
+            .set<"eth_proto_oper">(ethernet_100g_cr4);
     else
         reg.set<"ib_link_width_capability">(width_4x)
             .set<"ib_proto_capability">(speed_edr)
@@ -72,14 +76,21 @@ Reply read_pvlc(State& state, Bytes in, Space out) {
         return refuse("access_reg.not_infiniband");
     if (auto refused = check_port(in))
         return refused;
-    abi::View<prm::PvlcReg>(out).set<"local_port">(1).set<"vl_hw_cap">(all_vls).set<"vl_admin">(all_vls).set<"vl_operational">(all_vls);
+    abi::View<prm::PvlcReg>(out)
+        .set<"local_port">(1)
+        .set<"vl_hw_cap">(all_vls)
+        .set<"vl_admin">(all_vls)
+        .set<"vl_operational">(all_vls);
     return accepted;
 }
 
 Reply read_paos(State& state, Bytes in, Space out) {
     if (auto refused = check_port(in))
         return refused;
-    abi::View<prm::PaosReg>(out).set<"local_port">(1).set<"admin_status">(state.port.is_up ? up : down).set<"oper_status">(state.port.is_up ? up : down);
+    abi::View<prm::PaosReg>(out)
+        .set<"local_port">(1)
+        .set<"admin_status">(state.port.is_up ? up : down)
+        .set<"oper_status">(state.port.is_up ? up : down);
     return accepted;
 }
 
@@ -105,7 +116,8 @@ Reply write_node_description(State& state, Bytes in, Space) {
 }
 
 Reply write_host_endianness(State&, Bytes in, Space) {
-    return abi::ConstView<prm::RegisterHostEndianness>(in).get<"he">() == 0 ? accepted : refuse("access_reg.endianness");
+    return abi::ConstView<prm::RegisterHostEndianness>(in).get<"he">() == 0 ? accepted
+                                                                            : refuse("access_reg.endianness");
 }
 
 struct Register {
@@ -132,7 +144,8 @@ Reply access_register(State& state, const Call& call, In<prm::AccessRegIn> in, O
         return refuse("access_reg.unknown");
     if (call.op_mod > 1)
         return refuse("access_reg.op_mod");
-    const auto action = static_cast<prm::RegisterAction>(call.op_mod) == prm::RegisterAction::read ? row->read : row->write;
+    const auto action =
+        static_cast<prm::RegisterAction>(call.op_mod) == prm::RegisterAction::read ? row->read : row->write;
     if (action == nullptr)
         return refuse("access_reg.direction");
     if (call.tail.size() < row->bytes)

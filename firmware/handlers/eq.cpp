@@ -8,8 +8,8 @@ namespace firmware::handlers {
 
 namespace {
 constexpr std::uint64_t bit(prm::EventType type) { return std::uint64_t{1} << static_cast<unsigned>(type); }
-enum EqState : std::uint32_t { eq_armed = 9, eq_fired = 0xa };  ///< `st`
-enum EqStatus : std::uint32_t { eq_ok = 0, eq_overflow = 9 };   ///< `status`
+enum EqState : std::uint32_t { eq_armed = 9, eq_fired = 0xa }; ///< `st`
+enum EqStatus : std::uint32_t { eq_ok = 0, eq_overflow = 9 };  ///< `status`
 } // namespace
 
 Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm::CreateEqOut> out) {

@@ -1,5 +1,6 @@
-// The commands: each handler decodes its input, calls one core, encodes its output (PRM "Commands", one file a chapter).
-// What comes before (lengths, phase, capability) and after (status, syndrome, event) is firmware/command_table.
+// The commands: each handler decodes its input, calls one core, encodes its output (PRM "Commands", one file a
+// chapter). What comes before (lengths, phase, capability) and after (status, syndrome, event) is
+// firmware/command_table.
 #pragma once
 
 #include "abi/prm/access_register.h"
@@ -45,7 +46,8 @@ Reply dealloc_uar(State&, const Call&, In<prm::DeallocUarIn>, Out<prm::DeallocUa
 Reply alloc_pd(State&, const Call&, In<prm::AllocPdIn>, Out<prm::AllocPdOut>);
 Reply dealloc_pd(State&, const Call&, In<prm::DeallocPdIn>, Out<prm::DeallocPdOut>);
 Reply alloc_transport_domain(State&, const Call&, In<prm::AllocTransportDomainIn>, Out<prm::AllocTransportDomainOut>);
-Reply dealloc_transport_domain(State&, const Call&, In<prm::DeallocTransportDomainIn>, Out<prm::DeallocTransportDomainOut>);
+Reply dealloc_transport_domain(State&, const Call&, In<prm::DeallocTransportDomainIn>,
+                               Out<prm::DeallocTransportDomainOut>);
 // eq.cpp
 Reply create_eq(State&, const Call&, In<prm::CreateEqIn>, Out<prm::CreateEqOut>);
 Reply destroy_eq(State&, const Call&, In<prm::DestroyEqIn>, Out<prm::DestroyEqOut>);
@@ -75,7 +77,8 @@ Reply query_hca_vport_context(State&, const Call&, In<prm::QueryHcaVportContextI
 Reply query_hca_vport_gid(State&, const Call&, In<prm::QueryHcaVportGidIn>, Out<prm::QueryHcaVportGidOut>);
 Reply query_hca_vport_pkey(State&, const Call&, In<prm::QueryHcaVportPkeyIn>, Out<prm::QueryHcaVportPkeyOut>);
 Reply query_nic_vport_context(State&, const Call&, In<prm::QueryNicVportContextIn>, Out<prm::QueryNicVportContextOut>);
-Reply modify_nic_vport_context(State&, const Call&, In<prm::ModifyNicVportContextIn>, Out<prm::ModifyNicVportContextOut>);
+Reply modify_nic_vport_context(State&, const Call&, In<prm::ModifyNicVportContextIn>,
+                               Out<prm::ModifyNicVportContextOut>);
 Reply query_vport_state(State&, const Call&, In<prm::QueryVportStateIn>, Out<prm::QueryVportStateOut>);
 // roce_address.cpp
 Reply set_roce_address(State&, const Call&, In<prm::SetRoceAddressIn>, Out<prm::SetRoceAddressOut>);

@@ -1,4 +1,5 @@
-// PRM "HCA initialization": ENABLE_HCA, ISSI, INIT_HCA, and the way back. Which phase allows which is the command table's.
+// PRM "HCA initialization": ENABLE_HCA, ISSI, INIT_HCA, and the way back. Which phase allows which is the command
+// table's.
 #include "firmware/handlers/handlers.h"
 
 namespace firmware::handlers {

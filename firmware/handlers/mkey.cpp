@@ -9,7 +9,8 @@
 namespace firmware::handlers {
 
 namespace {
-constexpr std::uint32_t min_page_shift = 12, max_page_shift = 31; ///< log_page_size without the wider entity sizes of general 2
+constexpr std::uint32_t min_page_shift = 12,
+                        max_page_shift = 31; ///< log_page_size without the wider entity sizes of general 2
 
 /// What CREATE_MKEY may not ask for, since no capability advertises it.
 Reply check_features(In<prm::CreateMkeyIn> in) {
@@ -32,7 +33,8 @@ Reply check_features(In<prm::CreateMkeyIn> in) {
 constexpr bool wraps(std::uint64_t start, std::uint64_t length) { return length != 0 && start > ~(length - 1); }
 
 /// The translation entries of an MTT key: as many as its range needs, from the list behind the command.
-std::expected<std::vector<std::uint64_t>, Reply> translation(In<prm::CreateMkeyIn> in, std::span<const std::byte> list) {
+std::expected<std::vector<std::uint64_t>, Reply> translation(In<prm::CreateMkeyIn> in,
+                                                             std::span<const std::byte> list) {
     const auto mkc = in.sub<"memory_key_mkey_entry">();
     const auto shift = mkc.get<"log_page_size">();
     if (shift < min_page_shift || shift > max_page_shift)

@@ -80,7 +80,8 @@ Reply query_qp(State& state, const Call&, In<prm::QueryQpIn> in, Out<prm::QueryQ
             .set<"last_acked_psn">((requester.oldest_psn + abi::Psn::mask).value)
             .set<"cur_retry_count">(requester.retries_left)
             .set<"cur_rnr_retry">(requester.rnr_retries_left);
-    encode_pages(qp->attributes.buffer, out.bytes().subspan(prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset));
+    encode_pages(qp->attributes.buffer,
+                 out.bytes().subspan(prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset));
     return accepted;
 }
 

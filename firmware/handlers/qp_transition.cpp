@@ -1,4 +1,5 @@
-// PRM "QP state transitions": every command that moves a queue pair from state to state, driven by firmware/qp_transition.
+// PRM "QP state transitions": every command that moves a queue pair from state to state, driven by
+// firmware/qp_transition.
 #include "firmware/qp_transition.h"
 
 #include "firmware/handlers/handlers.h"

@@ -6,8 +6,8 @@
 namespace firmware::handlers {
 
 namespace {
-constexpr std::uint32_t version_2 = 2;             ///< roce_version of an entry: 0 is v1, 2 is v2
-constexpr std::uint32_t l3_ipv4 = 0, l3_ipv6 = 1;  ///< roce_l3_type
+constexpr std::uint32_t version_2 = 2;            ///< roce_version of an entry: 0 is v1, 2 is v2
+constexpr std::uint32_t l3_ipv4 = 0, l3_ipv6 = 1; ///< roce_l3_type
 
 bool is_ipv4_mapped(const model::port::Gid& gid) {
     const auto zero = [](std::byte b) { return b == std::byte{0}; };
@@ -40,7 +40,8 @@ Reply set_roce_address(State& state, const Call&, In<prm::SetRoceAddressIn> in, 
         return refuse("set_roce_address.not_ipv4");
 
     entry = {.is_valid = true, .roce_version = version_2, .is_ipv4 = l3 == l3_ipv4, .gid = gid, .mac = {}};
-    abi::store<std::uint16_t, std::endian::big>(entry.mac.data(), static_cast<std::uint16_t>(address.get<"source_mac_47_32">()));
+    abi::store<std::uint16_t, std::endian::big>(entry.mac.data(),
+                                                static_cast<std::uint16_t>(address.get<"source_mac_47_32">()));
     abi::store<std::uint32_t, std::endian::big>(entry.mac.data() + 2, address.get<"source_mac_31_0">());
     return accepted;
 }

@@ -42,7 +42,8 @@ Reply dealloc_pd(State& state, const Call&, In<prm::DeallocPdIn> in, Out<prm::De
     return accepted;
 }
 
-Reply alloc_transport_domain(State& state, const Call&, In<prm::AllocTransportDomainIn>, Out<prm::AllocTransportDomainOut> out) {
+Reply alloc_transport_domain(State& state, const Call&, In<prm::AllocTransportDomainIn>,
+                             Out<prm::AllocTransportDomainOut> out) {
     const auto number = state.transport_domain_ids.take();
     if (!number)
         return refuse("alloc_transport_domain.none_left");
@@ -51,7 +52,8 @@ Reply alloc_transport_domain(State& state, const Call&, In<prm::AllocTransportDo
     return accepted;
 }
 
-Reply dealloc_transport_domain(State& state, const Call&, In<prm::DeallocTransportDomainIn> in, Out<prm::DeallocTransportDomainOut>) {
+Reply dealloc_transport_domain(State& state, const Call&, In<prm::DeallocTransportDomainIn> in,
+                               Out<prm::DeallocTransportDomainOut>) {
     const auto number = in.get<"transport_domain">();
     if (state.transport_domains.find(number) == nullptr)
         return refuse("dealloc_transport_domain.unknown");

@@ -1,5 +1,5 @@
-// PRM "HCA vport context" (InfiniBand port) and "NIC vport context" (Ethernet port): what the port is, and the little of it
-// that the driver may change. There is one vport, the function's own.
+// PRM "HCA vport context" (InfiniBand port) and "NIC vport context" (Ethernet port): what the port is, and the little
+// of it that the driver may change. There is one vport, the function's own.
 #include "firmware/handlers/handlers.h"
 
 #include <algorithm>
@@ -7,17 +7,20 @@
 namespace firmware::handlers {
 
 namespace {
-constexpr std::uint32_t all_entries = 0xffff;  ///< gid_index, pkey_index: the whole table
-constexpr std::size_t gid_count = 8;           ///< what gid_table_size advertises: code 0
-constexpr std::size_t pkey_count = 128;        ///< and pkey_table_size
-constexpr std::uint32_t capability_mask = 0;   ///< PortInfo:CapabilityMask: nothing optional
-constexpr std::uint16_t sm_lid = 1; ///< of the subnet manager
+constexpr std::uint32_t all_entries = 0xffff; ///< gid_index, pkey_index: the whole table
+constexpr std::size_t gid_count = 8;          ///< what gid_table_size advertises: code 0
+constexpr std::size_t pkey_count = 128;       ///< and pkey_table_size
+constexpr std::uint32_t capability_mask = 0;  ///< PortInfo:CapabilityMask: nothing optional
+constexpr std::uint16_t sm_lid = 1;           ///< of the subnet manager
 
-template <class V> bool is_own(V in) { return !in.template get<"other_vport">() && in.template get<"vport_number">() == 0; }
+template <class V> bool is_own(V in) {
+    return !in.template get<"other_vport">() && in.template get<"vport_number">() == 0;
+}
 template <class V> bool is_own_port(V in) { return is_own(in) && in.template get<"port_num">() <= 1; }
 } // namespace
 
-Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportContextIn> in, Out<prm::QueryHcaVportContextOut> out) {
+Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportContextIn> in,
+                              Out<prm::QueryHcaVportContextOut> out) {
     if (!is_own_port(in))
         return refuse("query_hca_vport_context.vport");
     const auto guid = state.config().node_guid;
@@ -34,7 +37,8 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
     return accepted;
 }
 
-Reply query_hca_vport_gid(State& state, const Call& call, In<prm::QueryHcaVportGidIn> in, Out<prm::QueryHcaVportGidOut> out) {
+Reply query_hca_vport_gid(State& state, const Call& call, In<prm::QueryHcaVportGidIn> in,
+                          Out<prm::QueryHcaVportGidOut> out) {
     if (!is_own_port(in))
         return refuse("query_hca_vport_gid.vport");
     const auto index = in.get<"gid_index">();
@@ -46,12 +50,14 @@ Reply query_hca_vport_gid(State& state, const Call& call, In<prm::QueryHcaVportG
     if (call.out_tail.size() < count * size)
         return refuse("query_hca_vport_gid.no_room");
     for (std::size_t i = 0; i < count; ++i)
-        std::ranges::copy(state.hca.identity().gids[first + i].gid, call.out_tail.begin() + static_cast<std::ptrdiff_t>(i * size));
+        std::ranges::copy(state.hca.identity().gids[first + i].gid,
+                          call.out_tail.begin() + static_cast<std::ptrdiff_t>(i * size));
     out.set<"gids_num">(static_cast<std::uint32_t>(count));
     return accepted;
 }
 
-Reply query_hca_vport_pkey(State& state, const Call& call, In<prm::QueryHcaVportPkeyIn> in, Out<prm::QueryHcaVportPkeyOut>) {
+Reply query_hca_vport_pkey(State& state, const Call& call, In<prm::QueryHcaVportPkeyIn> in,
+                           Out<prm::QueryHcaVportPkeyOut>) {
     if (!is_own_port(in))
         return refuse("query_hca_vport_pkey.vport");
     const auto index = in.get<"pkey_index">();
@@ -67,7 +73,8 @@ Reply query_hca_vport_pkey(State& state, const Call& call, In<prm::QueryHcaVport
     return accepted;
 }
 
-Reply query_nic_vport_context(State& state, const Call&, In<prm::QueryNicVportContextIn> in, Out<prm::QueryNicVportContextOut> out) {
+Reply query_nic_vport_context(State& state, const Call&, In<prm::QueryNicVportContextIn> in,
+                              Out<prm::QueryNicVportContextOut> out) {
     if (!is_own(in))
         return refuse("query_nic_vport_context.vport");
     const auto guid = state.config().node_guid;
@@ -84,14 +91,15 @@ Reply query_nic_vport_context(State& state, const Call&, In<prm::QueryNicVportCo
     return accepted;
 }
 
-Reply modify_nic_vport_context(State& state, const Call&, In<prm::ModifyNicVportContextIn> in, Out<prm::ModifyNicVportContextOut>) {
+Reply modify_nic_vport_context(State& state, const Call&, In<prm::ModifyNicVportContextIn> in,
+                               Out<prm::ModifyNicVportContextOut>) {
     if (!is_own(in))
         return refuse("modify_nic_vport_context.vport");
     const auto select = in.sub<"field_select">();
     // Receive filters, events and affiliation belong to Ethernet offloads, which are not advertised.
     if (select.get<"affiliation">() || select.get<"disable_uc_local_lb">() || select.get<"disable_mc_local_lb">() ||
-        select.get<"node_guid">() || select.get<"port_guid">() || select.get<"min_inline">() || select.get<"change_event">() ||
-        select.get<"promisc">() || select.get<"addresses_list">())
+        select.get<"node_guid">() || select.get<"port_guid">() || select.get<"min_inline">() ||
+        select.get<"change_event">() || select.get<"promisc">() || select.get<"addresses_list">())
         return refuse("modify_nic_vport_context.field");
     const auto context = in.sub<"nic_vport_context">();
     if (select.get<"mtu">())
@@ -101,13 +109,15 @@ Reply modify_nic_vport_context(State& state, const Call&, In<prm::ModifyNicVport
     if (select.get<"permanent_address">()) {
         const auto address = context.sub<"permanent_address">();
         auto& mac = state.hca.identity().mac;
-        abi::store<std::uint16_t, std::endian::big>(mac.data(), static_cast<std::uint16_t>(address.get<"mac_addr_47_32">()));
+        abi::store<std::uint16_t, std::endian::big>(mac.data(),
+                                                    static_cast<std::uint16_t>(address.get<"mac_addr_47_32">()));
         abi::store<std::uint32_t, std::endian::big>(mac.data() + 2, address.get<"mac_addr_31_0">());
     }
     return accepted;
 }
 
-Reply query_vport_state(State& state, const Call& call, In<prm::QueryVportStateIn> in, Out<prm::QueryVportStateOut> out) {
+Reply query_vport_state(State& state, const Call& call, In<prm::QueryVportStateIn> in,
+                        Out<prm::QueryVportStateOut> out) {
     if (call.op_mod != 0 || !is_own(in))
         return refuse("query_vport_state.vport");
     out.set<"admin_state">(state.port.is_up).set<"state">(state.port.is_up);

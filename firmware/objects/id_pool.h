@@ -1,5 +1,6 @@
-// Numbers of objects (PRM "Resource numbers"): gives one that is free, takes it back. A number that was given back is the
-// last to be given again, so that a driver's stale number is refused for as long as possible. Knows nothing of the objects.
+// Numbers of objects (PRM "Resource numbers"): gives one that is free, takes it back. A number that was given back is
+// the last to be given again, so that a driver's stale number is refused for as long as possible. Knows nothing of the
+// objects.
 #pragma once
 
 #include <cassert>

@@ -1,5 +1,6 @@
-// The 4 KiB pages that the driver lends to the device (PRM "Pages"): takes addresses in, counts what boot, initialization
-// and objects need, and gives surplus pages back, exactly the addresses it was given. Never touches the memory itself.
+// The 4 KiB pages that the driver lends to the device (PRM "Pages"): takes addresses in, counts what boot,
+// initialization and objects need, and gives surplus pages back, exactly the addresses it was given. Never touches the
+// memory itself.
 #pragma once
 
 #include <algorithm>

@@ -92,7 +92,8 @@ public:
     static constexpr std::uint64_t box_stride = 1024;
 
     explicit CommandBench(const model::hca::HcaConfig& config = untimed())
-        : hca(config, {memory, clock, wire, interrupts}, traces::Events{&log, 1}), device(hca, memory, clock, traces::Events{&log, 1}) {
+        : hca(config, {memory, clock, wire, interrupts}, traces::Events{&log, 1}),
+          device(hca, memory, clock, traces::Events{&log, 1}) {
         set_queue_address();
     }
 
@@ -112,8 +113,12 @@ public:
     }
 
     /// Where the block `number` of a slot's chains stands.
-    static std::uint64_t in_box(unsigned slot, std::size_t number) { return in_boxes + (slot * std::uint64_t{2048} + number) * box_stride; }
-    static std::uint64_t out_box(unsigned slot, std::size_t number) { return out_boxes + (slot * std::uint64_t{2048} + number) * box_stride; }
+    static std::uint64_t in_box(unsigned slot, std::size_t number) {
+        return in_boxes + (slot * std::uint64_t{2048} + number) * box_stride;
+    }
+    static std::uint64_t out_box(unsigned slot, std::size_t number) {
+        return out_boxes + (slot * std::uint64_t{2048} + number) * box_stride;
+    }
 
     /// Writes the mailboxes and the entry of a slot; the slot is the device's afterwards.
     void fill(std::span<const std::byte> in, std::size_t out_length, unsigned slot = 0, bool sign = false) {
@@ -150,20 +155,25 @@ public:
         out.bytes.resize(std::max<std::size_t>({out_length, 16, Out::size}));
         std::copy_n(entry.bytes.begin() + 0x20, 16, out.bytes.begin());
         for (std::size_t at = 16, n = 0; at < out_length; at += 512, ++n)
-            memory.peek(out_box(slot, n), std::span(out.bytes).subspan(at, std::min<std::size_t>(512, out_length - at)));
+            memory.peek(out_box(slot, n),
+                        std::span(out.bytes).subspan(at, std::min<std::size_t>(512, out_length - at)));
         return out;
     }
 
     /// One command, from doorbell to answer.
-    template <class Out, class In> Output<Out> run(const Input<In>& in, std::size_t out_length = Out::size, unsigned slot = 0) {
+    template <class Out, class In>
+    Output<Out> run(const Input<In>& in, std::size_t out_length = Out::size, unsigned slot = 0) {
         fill(in.bytes, out_length, slot);
         ring(1u << slot);
-        settle();
+        settle(slot);
         return collect<Out>(out_length, slot);
     }
-    /// Runs the clock until nothing is due.
-    void settle() {
-        while (clock.next() != model::port::never) {
+    /// Runs the clock until the device has given the slot back.
+    void settle(unsigned slot) {
+        const auto is_back = [&] {
+            return (memory.peek(queue + slot * 64 + prm::status_own_offset, 1)[0] & std::byte{1}) == std::byte{0};
+        };
+        while (!is_back() && clock.next() != model::port::never) {
             clock.set(clock.next());
             device.wake(clock.now());
             hca.wake(clock.now());
@@ -180,20 +190,28 @@ public:
         return run<prm::ManagePagesOut>(in, 16, 31).is_ok();
     }
     std::uint32_t missing(prm::PageQuery which) {
-        return run<prm::QueryPagesOut>(Input<prm::QueryPagesIn>(prm::Opcode::query_pages, static_cast<std::uint16_t>(which))).template get<"num_pages">();
+        return run<prm::QueryPagesOut>(
+                   Input<prm::QueryPagesIn>(prm::Opcode::query_pages, static_cast<std::uint16_t>(which)))
+            .template get<"num_pages">();
     }
     bool enable() { return run<prm::EnableHcaOut>(Input<prm::EnableHcaIn>(prm::Opcode::enable_hca)).is_ok(); }
     bool boot() {
-        return enable() && run<prm::SetIssiOut>(Input<prm::SetIssiIn>(prm::Opcode::set_issi).set<"current_issi">(1u)).is_ok() &&
+        return enable() &&
+               run<prm::SetIssiOut>(Input<prm::SetIssiIn>(prm::Opcode::set_issi).set<"current_issi">(1u)).is_ok() &&
                give(0x40000000, missing(prm::PageQuery::boot));
     }
     bool initialize() {
-        return boot() && give(0x50000000, missing(prm::PageQuery::init)) && run<prm::InitHcaOut>(Input<prm::InitHcaIn>(prm::Opcode::init_hca)).is_ok();
+        return boot() && give(0x50000000, missing(prm::PageQuery::init)) &&
+               run<prm::InitHcaOut>(Input<prm::InitHcaIn>(prm::Opcode::init_hca)).is_ok();
     }
 
     // --- objects ---
-    std::uint32_t alloc_uar() { return run<prm::AllocUarOut>(Input<prm::AllocUarIn>(prm::Opcode::alloc_uar)).template get<"uar">(); }
-    std::uint32_t alloc_pd() { return run<prm::AllocPdOut>(Input<prm::AllocPdIn>(prm::Opcode::alloc_pd)).template get<"pd">(); }
+    std::uint32_t alloc_uar() {
+        return run<prm::AllocUarOut>(Input<prm::AllocUarIn>(prm::Opcode::alloc_uar)).template get<"uar">();
+    }
+    std::uint32_t alloc_pd() {
+        return run<prm::AllocPdOut>(Input<prm::AllocPdIn>(prm::Opcode::alloc_pd)).template get<"pd">();
+    }
     static Input<prm::CreateEqIn> eq_input(std::uint32_t uar, std::uint64_t events, std::uint32_t log_size = 6) {
         Input<prm::CreateEqIn> in(prm::Opcode::create_eq);
         in.view().sub<"eq_context_entry">().set<"log_eq_size">(log_size).set<"uar_page">(uar);
@@ -204,17 +222,30 @@ public:
     }
     static Input<prm::CreateCqIn> cq_input(std::uint32_t uar, std::uint32_t eqn, std::uint32_t log_size = 6) {
         Input<prm::CreateCqIn> in(prm::Opcode::create_cq);
-        in.view().sub<"cq_context">().set<"log_cq_size">(log_size).set<"uar_page">(uar).set<"c_eqn_or_apu_element">(eqn).set<"dbr_addr">(0x20000000);
+        in.view()
+            .sub<"cq_context">()
+            .set<"log_cq_size">(log_size)
+            .set<"uar_page">(uar)
+            .set<"c_eqn_or_apu_element">(eqn)
+            .set<"dbr_addr">(0x20000000);
         for (std::uint64_t page = 0; page < ((64ull << log_size) + 4095) / 4096; ++page)
             in.add(rings + 0x100000 + page * 4096);
         return in;
     }
     /// An MTT key over `pages` pages of 4 KiB, local and remote rights.
-    static Input<prm::CreateMkeyIn> mkey_input(std::uint32_t pd, std::uint64_t start, std::uint64_t length, std::size_t pages) {
+    static Input<prm::CreateMkeyIn> mkey_input(std::uint32_t pd, std::uint64_t start, std::uint64_t length,
+                                               std::size_t pages) {
         Input<prm::CreateMkeyIn> in(prm::Opcode::create_mkey);
         const auto mkc = in.view().sub<"memory_key_mkey_entry">();
         prm::set_access_mode(mkc, prm::AccessMode::mtt);
-        mkc.set<"lr">(1).set<"lw">(1).set<"rr">(1).set<"rw">(1).set<"qpn">(prm::mkey_any_qpn).set<"pd">(pd).set<"start_addr">(start).set<"len">(length);
+        mkc.set<"lr">(1)
+            .set<"lw">(1)
+            .set<"rr">(1)
+            .set<"rw">(1)
+            .set<"qpn">(prm::mkey_any_qpn)
+            .set<"pd">(pd)
+            .set<"start_addr">(start)
+            .set<"len">(length);
         mkc.set<"translations_octword_size">(static_cast<std::uint32_t>((pages + 1) / 2)).set<"log_page_size">(12u);
         in.set<"translations_octword_actual_size">(static_cast<std::uint32_t>((pages + 1) / 2));
         for (std::size_t i = 0; i < (pages + 1) / 2 * 2; ++i)
@@ -247,7 +278,8 @@ public:
         gid[12] = std::byte{10};
         gid[15] = static_cast<std::byte>(index + 1);
         in.set<"roce_address_index">(index);
-        in.view().sub<"roce_address">().set<"source_l3_address">(gid).set<"roce_version">(2u).set<"source_mac_31_0">(0x11223344u);
+        in.view().sub<"roce_address">().set<"source_l3_address">(gid).set<"roce_version">(2u).set<"source_mac_31_0">(
+            0x11223344u);
         return run<prm::SetRoceAddressOut>(in).is_ok();
     }
 
@@ -263,25 +295,45 @@ public:
         o.cqn = run<prm::CreateCqOut>(cq_input(o.uar, o.eqn)).template get<"cqn">();
         return o;
     }
-    std::uint32_t make_qp(const Objects& o) { return run<prm::CreateQpOut>(qp_input(o.pd, o.uar, o.cqn)).template get<"qpn">(); }
+    std::uint32_t make_qp(const Objects& o) {
+        return run<prm::CreateQpOut>(qp_input(o.pd, o.uar, o.cqn)).template get<"qpn">();
+    }
 
     /// A transition with every mandatory field filled in.
     static Input<prm::Rst2initQpIn> transition_input(prm::Opcode opcode, std::uint32_t qpn) {
         Input<prm::Rst2initQpIn> in(opcode);
         in.set<"qpn">(qpn);
         const auto qpc = in.view().sub<"qpc">();
-        qpc.set<"mtu">(prm::Mtu::bytes_1024).set<"log_msg_max">(30u).set<"remote_qpn">(0x77u).set<"rre">(1u).set<"rwe">(1u);
-        qpc.set<"next_rcv_psn">(0x1000u).set<"next_send_psn">(0x2000u).set<"log_rra_max">(2u).set<"log_sra_max">(3u).set<"retry_count">(7u).set<"rnr_retry">(6u);
+        qpc.set<"mtu">(prm::Mtu::bytes_1024)
+            .set<"log_msg_max">(30u)
+            .set<"remote_qpn">(0x77u)
+            .set<"rre">(1u)
+            .set<"rwe">(1u);
+        qpc.set<"next_rcv_psn">(0x1000u)
+            .set<"next_send_psn">(0x2000u)
+            .set<"log_rra_max">(2u)
+            .set<"log_sra_max">(3u)
+            .set<"retry_count">(7u)
+            .set<"rnr_retry">(6u);
         qpc.set<"min_rnr_nak">(12u).set<"log_ack_req_freq">(3u);
-        qpc.sub<"primary_address_path">().set<"ack_timeout">(14u).set<"vhca_port_num">(1u).set<"hop_limit">(64u).set<"rmac_31_0">(0x55667788u);
+        qpc.sub<"primary_address_path">()
+            .set<"ack_timeout">(14u)
+            .set<"vhca_port_num">(1u)
+            .set<"hop_limit">(64u)
+            .set<"rmac_31_0">(0x55667788u);
         return in;
     }
-    Output<prm::Rst2initQpOut> transit(prm::Opcode opcode, std::uint32_t qpn) { return run<prm::Rst2initQpOut>(transition_input(opcode, qpn)); }
+    Output<prm::Rst2initQpOut> transit(prm::Opcode opcode, std::uint32_t qpn) {
+        return run<prm::Rst2initQpOut>(transition_input(opcode, qpn));
+    }
     Output<prm::Qp2rstOut> leave(prm::Opcode opcode, std::uint32_t qpn) {
         return run<prm::Qp2rstOut>(Input<prm::Qp2rstIn>(opcode).set<"qpn">(qpn));
     }
     prm::QpState state_of(std::uint32_t qpn) {
-        return run<prm::QueryQpOut>(Input<prm::QueryQpIn>(prm::Opcode::query_qp).set<"qpn">(qpn)).view().template sub<"qpc">().template get<"state">();
+        return run<prm::QueryQpOut>(Input<prm::QueryQpIn>(prm::Opcode::query_qp).set<"qpn">(qpn))
+            .view()
+            .template sub<"qpc">()
+            .template get<"state">();
     }
 
     model::port::MemoryDma memory;
@@ -298,9 +350,13 @@ private:
         const auto blocks = (length + 511) / 512;
         for (std::size_t n = 0; n < blocks; ++n) {
             abi::Block<prm::CommandMailbox> box;
-            const auto part = data.subspan(std::min(data.size(), n * 512), std::min<std::size_t>(data.size() - std::min(data.size(), n * 512), 512));
+            const auto part = data.subspan(std::min(data.size(), n * 512),
+                                           std::min<std::size_t>(data.size() - std::min(data.size(), n * 512), 512));
             std::ranges::copy(part, box.bytes.begin());
-            box.view().set<"next">(n + 1 < blocks ? address(slot, n + 1) : 0).set<"block_num">(static_cast<std::uint32_t>(n)).set<"token">(token);
+            box.view()
+                .set<"next">(n + 1 < blocks ? address(slot, n + 1) : 0)
+                .set<"block_num">(static_cast<std::uint32_t>(n))
+                .set<"token">(token);
             if (sign) {
                 box.view().set<"ctrl_sig">(static_cast<std::uint8_t>(~prm::xor_of(std::span(box.bytes).subspan(512))));
                 box.view().set<"sig">(static_cast<std::uint8_t>(~prm::xor_of(box.bytes)));

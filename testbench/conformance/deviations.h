@@ -1,0 +1,51 @@
+// Where the device departs from the specification, as data: what is asked for, what we do instead, why. A row whose
+// `refusal` is not empty is refused with that row of firmware/refusal.h; the others are accepted and have less effect.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace conformance {
+
+struct Deviation {
+    std::string_view chapter, what, instead, reason, refusal;
+};
+
+inline constexpr std::array deviations{
+    Deviation{"Command interface", "several commands execute at a time", "slots execute one after the other",
+              "order of effects is then the order of doorbells, which makes runs comparable", ""},
+    Deviation{"Firmware pages", "the firmware keeps its contexts in the pages", "pages are counted, never touched",
+              "the model's objects live in the simulator", ""},
+    Deviation{"Firmware pages", "a command waits inside the device for pages it asked for",
+              "it is refused and the pages are asked for",
+              "one command processor: waiting would stop the command that brings the pages", "resources.no_pages"},
+    Deviation{"HCA capabilities", "one page per function, also for others", "one function", "no virtual functions yet",
+              "query_hca_cap.function"},
+    Deviation{"Memory key", "KLM, KSM and the other indirect modes", "PA and MTT only",
+              "need UMR, which comes with the stock driver", "create_mkey.access_mode"},
+    Deviation{"Memory key", "free keys are enabled by UMR", "they stay unusable", "UMR is not advertised", ""},
+    Deviation{"Memory key", "entities of less than 4 KiB and more than 2 GiB", "log_page_size 12 to 31",
+              "general capabilities 2 advertise the wider range; they are not advertised", "create_mkey.page_size"},
+    Deviation{"Special contexts", "a reserved L_Key that queue pairs with rlky may use",
+              "resd_lkey reads 0; rlky has no effect", "drivers since Linux 4 use the protection domain's own key", ""},
+    Deviation{"Queue pair context", "services other than RC", "refused", "not built yet, not advertised",
+              "create_qp.service"},
+    Deviation{"Queue pair context", "shared receive queues", "refused", "not built yet, not advertised",
+              "create_qp.rq_type"},
+    Deviation{"QP state transitions", "alternate paths and automatic migration", "pm_state is kept, nothing migrates",
+              "apm is not advertised", "modify_qp.opt_param_mask"},
+    Deviation{"QP state transitions", "RoCE queue pairs need roce_en in the NIC vport context",
+              "roce_en is kept, nothing depends on it",
+              "fl_rc_qp_when_roce_disabled is a matter of the stock driver's order", ""},
+    Deviation{"Completion queues", "moderation delays events",
+              "cq_period and cq_max_count are kept, events are not delayed", "cq_moderation is not advertised", ""},
+    Deviation{"Completion queues", "resizing", "refused", "cq_resize is not advertised", "modify_cq.resize"},
+    Deviation{"RoCE address table", "RoCE v1 entries", "refused", "the wire builds RoCE v2; roce_version says so",
+              "set_roce_address.version"},
+    Deviation{"RoCE address table", "entries with a VLAN", "refused", "the wire builds no VLAN tag",
+              "set_roce_address.vlan"},
+    Deviation{"Ports and registers", "PAOS takes the link down", "the status is kept, the cable stays up",
+              "the state of a cable belongs to the platform", ""},
+};
+
+} // namespace conformance
