@@ -25,6 +25,10 @@ EndpointModule::EndpointModule(sc_core::sc_module_name name, const FunctionConfi
     : sc_module(name), port("port", *this, 0, config.link), function_(function), space_(config),
       msix_(config.msix_vectors), initiator_(*this) {
     assert(find_fault(config) == nullptr);
+    if (config.msix_vectors != 0)
+        msix_range_ = {std::min(config.msix_table_offset, config.msix_pending_offset),
+                       std::max(config.msix_table_offset + msix_.table_bytes(),
+                                config.msix_pending_offset + msix_.pending_bytes())};
     initiator_.set_enabled(false); // bus mastering is off after reset
 }
 
@@ -141,9 +145,9 @@ DmaStatus EndpointModule::complete_write(unsigned bar, std::uint64_t offset, std
 
 EndpointModule::Slice EndpointModule::slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const {
     const auto& config = space_.config();
-    if (config.msix_vectors == 0 || bar != config.msix_bar)
-        return {Part::function, offset, length};
     const auto end = offset + length;
+    if (bar != config.msix_bar || offset >= msix_range_.end || end <= msix_range_.begin)
+        return {Part::function, offset, length};
     auto stop = end;
     const auto look = [&](std::uint64_t begin, std::uint64_t size, Part part) -> std::optional<Slice> {
         if (offset - begin < size)

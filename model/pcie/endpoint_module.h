@@ -78,6 +78,7 @@ private:
     void send(const Msix::Message& message, port::Time at);
 
     Function& function_;
+    Range msix_range_; ///< of the MSI-X BAR: from the first byte of table or pending bits to the last
     EndpointSpace space_;
     Msix msix_;
     tlm::Initiator initiator_;

@@ -75,7 +75,7 @@ DmaResult Initiator::store_slowly(std::uint64_t address, std::span<const std::by
         const auto piece = store_piece(window, address, from.first(length), at, purpose);
         result.done = std::max(result.done, piece.done);
         if (!piece.is_ok())
-            return refuse(piece.status, result.done);
+            return {piece.status, result.done};
         address += length;
         from = from.subspan(length);
     } while (!from.empty());
@@ -100,16 +100,12 @@ DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::spa
                                  Purpose purpose) {
     if (window == nullptr) {
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size()); // TLM: one pointer for both ways
-        return transport(::tlm::TLM_WRITE_COMMAND, address, data, at);
+        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at);
+        return result.is_ok() ? result : refuse(result.status, result.done);
     }
-    if (window->target.memory != nullptr)
-        return put(*window, address, from, at, purpose);
-    const pcie::WindowCache::Hold hold(windows_);
-    const auto& target = window->target;
-    const auto arrival = window->route.write(address, from.size(), at, purpose);
-    const auto status =
-        target.completer->complete_write(target.cookie, target.offset + (address - window->begin), from, arrival);
-    return {status, arrival};
+    if (window->target.memory == nullptr)
+        return ring(*window, address, from, at, purpose);
+    return put(*window, address, from, at, purpose);
 }
 
 Window* Initiator::resolve(std::uint64_t address, Purpose purpose, ::tlm::tlm_command command) {

@@ -48,8 +48,10 @@ public:
     port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose) {
         auto* window = windows_.find(address, purpose);
-        if (window == nullptr || from.size() > window->left(address) || window->target.memory == nullptr) [[unlikely]]
+        if (window == nullptr || from.size() > window->left(address)) [[unlikely]]
             return store_slowly(address, from, at, purpose);
+        if (window->target.memory == nullptr)
+            return ring(*window, address, from, at, purpose);
         return put(*window, address, from, at, purpose);
     }
     port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
@@ -102,6 +104,19 @@ private:
             window.target.posted->note();
         }
         return {port::DmaStatus::ok, done};
+    }
+
+    /// A write to registers.
+    port::DmaResult ring(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                         port::Purpose purpose) {
+        const pcie::WindowCache::Hold hold(windows_);
+        const auto& target = window.target;
+        const auto arrival = window.route.write(address, from.size(), at, purpose);
+        const auto status =
+            target.completer->complete_write(target.cookie, target.offset + (address - window.begin), from, arrival);
+        if (status != port::DmaStatus::ok) [[unlikely]]
+            return refuse(status, arrival);
+        return {status, arrival};
     }
 
     port::DmaResult fetch_slowly(std::uint64_t address, std::span<std::byte> into, port::Time at,
