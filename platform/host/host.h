@@ -19,11 +19,11 @@ namespace platform::host {
 
 struct HostConfig {
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;
-    bool timed = true;                     ///< of all links
-    unsigned switch_slots = 2;             ///< downstream ports of the switch; 0: no switch
-    unsigned root_slots = 0;               ///< root ports with a slot of their own
-    model::pcie::LinkConfig upstream_link; ///< root port to switch
-    model::pcie::LinkConfig device_link;   ///< to a slot
+    bool timed = true;                       ///< of all links
+    unsigned switch_slots = 2;               ///< downstream ports of the switch; 0: no switch
+    unsigned root_slots = 0;                 ///< root ports with a slot of their own
+    model::pcie::LinkConfig upstream_link{}; ///< root port to switch
+    model::pcie::LinkConfig device_link{};   ///< to a slot
     model::port::Time dram_read_latency = std::chrono::nanoseconds{90};
     unsigned max_payload = 512, max_read_request = 512; ///< what enumeration programs at most
 };

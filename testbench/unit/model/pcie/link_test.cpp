@@ -1,0 +1,176 @@
+#include "model/pcie/link.h"
+#include "model/pcie/route.h"
+#include "model/pcie/tlp_cost.h"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <memory>
+#include <optional>
+
+using namespace model;
+using namespace model::pcie;
+using Catch::Approx;
+using port::Purpose;
+using port::Time;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr double tolerance = 0.02;
+constexpr std::uint64_t far = 0x1'0000'0000; // needs 64-bit addresses
+
+/// Payload rate in Gb/s when accesses of `bytes` follow each other, by what they put on the link that carries the data.
+double rate(const Link& link, std::uint64_t bytes, bool is_write) {
+    const auto sizes = TlpSizes::of(link.config().max_payload, link.config().max_read_request);
+    const auto wire = is_write ? write_packets(far, bytes, sizes) * (request_header(far) + framing_bytes) + bytes
+                               : completions(far, bytes, sizes) * (completion_header + framing_bytes) + bytes;
+    return link.usable_gbps() * static_cast<double>(bytes) / static_cast<double>(wire);
+}
+} // namespace
+
+TEST_CASE("links reach the published rates for TLPs", "[unit][pcie][link]") {
+    struct Row {
+        unsigned generation, width;
+        double raw, usable, write64, read64, write256, read256;
+    };
+    const auto row = GENERATE(Row{3, 8, 63.02, 57.88, 42.10, 44.10, 52.92, 53.69},
+                              Row{4, 16, 252.06, 227.40, 165.4, 173.3, 207.9, 210.9});
+    const Link link("link",
+                    {.generation = row.generation, .width = row.width, .max_payload = 256, .max_read_request = 512});
+
+    CHECK(link.raw_gbps() == Approx(row.raw).epsilon(tolerance));
+    CHECK(link.usable_gbps() == Approx(row.usable).epsilon(tolerance));
+    CHECK(rate(link, 64, true) == Approx(row.write64).epsilon(tolerance));
+    CHECK(rate(link, 64, false) == Approx(row.read64).epsilon(tolerance));
+    CHECK(rate(link, 256, true) == Approx(row.write256).epsilon(tolerance));
+    CHECK(rate(link, 256, false) == Approx(row.read256).epsilon(tolerance));
+    CHECK(rate(link, 512, true) == Approx(row.write256).epsilon(tolerance));
+    CHECK(rate(link, 512, false) == Approx(row.read256).epsilon(tolerance));
+}
+
+TEST_CASE("a long transfer takes the time that the usable rate says", "[unit][pcie][link]") {
+    Link link("link", {.generation = 3, .width = 8, .max_payload = 256, .latency = 100ns});
+    constexpr std::uint64_t bytes = 1 << 24;
+
+    const auto front = link.transfer(Direction::upstream, bytes, {});
+
+    CHECK(front.head == Time{100ns});
+    CHECK(static_cast<double>((front.tail - 100ns).count()) ==
+          Approx(bytes * 8 / link.usable_gbps() * 1000).epsilon(0.001));
+}
+
+TEST_CASE("transfers of one direction queue, those of the other do not", "[unit][pcie][link]") {
+    Link link("link", {.latency = 0ns});
+    const auto first = link.transfer(Direction::upstream, 4096, {});
+
+    const auto second = link.transfer(Direction::upstream, 4096, {});
+    const auto other = link.transfer(Direction::downstream, 4096, {});
+
+    CHECK(second.head == first.tail);
+    CHECK(second.tail == 2 * first.tail);
+    CHECK(other.tail == first.tail);
+}
+
+TEST_CASE("writes split at MPS and reads at MRRS and the completion boundary", "[unit][pcie][tlp]") {
+    constexpr auto sizes = TlpSizes::of(256, 512);
+
+    CHECK(write_packets(0, 0, sizes) == 1);
+    CHECK(write_packets(0, 256, sizes) == 1);
+    CHECK(write_packets(0, 257, sizes) == 2);
+    CHECK(write_packets(255, 2, sizes) == 2);
+    CHECK(write_packets(0x40, 1024, sizes) == 5);
+
+    CHECK(read_requests(0, 512, sizes) == 1);
+    CHECK(read_requests(1, 512, sizes) == 2);
+    CHECK(read_requests(0, 4096, sizes) == 8);
+
+    CHECK(completions(0, 1, sizes) == 1);
+    CHECK(completions(0, 256, sizes) == 1);
+    CHECK(completions(0, 512, sizes) == 2);
+    // Unaligned by 4: the first completion ends at a 64-byte boundary, after 252 bytes.
+    CHECK(completions(4, 252, sizes) == 1);
+    CHECK(completions(4, 253, sizes) == 2);
+    CHECK(completions(4, 508, sizes) == 2);
+    // Two requests, at 512: 508 bytes in two completions, 4 bytes in one.
+    CHECK(completions(4, 512, sizes) == 3);
+    CHECK(completions(0, 1 << 20, sizes) == (1 << 20) / 256);
+}
+
+TEST_CASE("completions add up to those of each request, whatever the length", "[unit][pcie][tlp]") {
+    const auto mps = GENERATE(128u, 256u, 512u, 4096u);
+    const auto mrrs = GENERATE(128u, 512u, 4096u);
+    const auto sizes = TlpSizes::of(mps, mrrs);
+    for (const std::uint64_t address : {0, 3, 60, 64, 500, 511, 4095})
+        for (std::uint64_t length = 1; length < 9000; length += 37) {
+            std::uint64_t requests = 0, answers = 0;
+            for (std::uint64_t at = address; at < address + length;) {
+                const auto end = std::min(address + length, (at / mrrs + 1) * mrrs);
+                ++requests;
+                while (at < end) { // as a completer does it
+                    const auto boundary = (at + mps) / 64 * 64;
+                    at = std::min(end, boundary);
+                    ++answers;
+                }
+            }
+            CAPTURE(mps, mrrs, address, length);
+            REQUIRE(read_requests(address, length, sizes) == requests);
+            REQUIRE(completions(address, length, sizes) == answers);
+        }
+}
+
+TEST_CASE("a route leaves its counts with the links", "[unit][pcie][route]") {
+    Link near("near", {}), beyond("beyond", {});
+    HopList hops;
+    hops.add({&near, Direction::upstream});
+    hops.add({&beyond, Direction::downstream});
+    std::optional<Route> route;
+    route.emplace(hops, request_header(far), TlpSizes::of(256, 512), 0ns);
+
+    route->write(far, 300, {}, Purpose::payload);
+    route->read(far + 1, 8, {}, Purpose::control);
+
+    const Traffic forward{3, 2 * 24 + 300 + 24, 300}, backward{1, 20 + 12, 8};
+    CHECK(near.traffic(Direction::upstream) == forward);
+    CHECK(near.traffic(Direction::downstream) == backward);
+    CHECK(beyond.traffic(Direction::downstream) == forward);
+    CHECK(beyond.traffic(Direction::upstream) == backward);
+    CHECK(route->volume().written[static_cast<std::size_t>(Purpose::payload)] == 300);
+    CHECK(route->volume().read[static_cast<std::size_t>(Purpose::control)] == 8);
+    route.reset();
+    CHECK(near.traffic(Direction::upstream) == forward);
+    CHECK(beyond.traffic(Direction::upstream) == backward);
+}
+
+TEST_CASE("a route of untimed links takes no time", "[unit][pcie][route]") {
+    Link link("link", {.timed = false});
+    HopList hops;
+    hops.add({&link, Direction::upstream});
+    Route route(hops, 16, {}, 500ns);
+
+    CHECK(route.write(0, 1 << 20, 7ns, Purpose::payload) == Time{7ns});
+    CHECK(route.read(0, 1 << 20, 7ns, Purpose::payload) == Time{7ns});
+}
+
+TEST_CASE("the slowest link of a route sets the pace of a long write", "[unit][pcie][route]") {
+    Link fast("fast", {.generation = 5, .width = 16, .latency = 100ns});
+    Link slow("slow", {.generation = 3, .width = 4, .latency = 100ns});
+    HopList hops;
+    hops.add({&fast, Direction::upstream});
+    hops.add({&slow, Direction::downstream});
+    Route route(hops, 16, TlpSizes::of(256, 512), 0ns);
+    constexpr std::uint64_t bytes = 1 << 20;
+
+    const auto done = route.write(far, bytes, {}, Purpose::payload);
+
+    const auto wire = static_cast<double>(bytes + bytes / 256 * 24);
+    CHECK(static_cast<double>((done - 200ns).count()) == Approx(wire * 8 / slow.usable_gbps() * 1000).epsilon(0.01));
+}
+
+TEST_CASE("links that cannot be built are refused by name", "[unit][pcie][link]") {
+    CHECK(find_fault(LinkConfig{}) == nullptr);
+    CHECK(find_fault(LinkConfig{.generation = 6}) != nullptr);
+    CHECK(find_fault(LinkConfig{.width = 3}) != nullptr);
+    CHECK(find_fault(LinkConfig{.max_payload = 100}) != nullptr);
+    CHECK(find_fault(LinkConfig{.max_read_request = 8192}) != nullptr);
+}
