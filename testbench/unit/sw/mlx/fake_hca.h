@@ -219,7 +219,9 @@ private:
         command.opcode = static_cast<std::uint16_t>(be32(command.in, 0) >> 16);
         command.op_mod = static_cast<std::uint16_t>(be32(command.in, 4));
         Bytes out(std::max<std::size_t>(out_bytes, 16));
-        const bool by_event = eqs.contains(eq_for(0x0a)) && command.opcode != 0x301 && command.opcode != 0x302;
+        // Latched at the fetch; the command that destroys the command event queue is polled again.
+        const auto event_eq = eq_for(0x0a);
+        const bool by_event = event_eq && !(command.opcode == 0x302 && (be32(command.in, 8) & 0xff) == event_eq);
         if (const auto refusal = refusals.find(command.opcode); refusal != refusals.end()) {
             put32(out, 0, std::uint32_t{refusal->second.first} << 24);
             put32(out, 4, refusal->second.second);
@@ -237,7 +239,7 @@ private:
             });
         entry_bytes[63] = static_cast<std::byte>(delivery_status << 1);
         if (by_event && posts_events)
-            post_event(eq_for(0x0a), 0x0a, [&](std::span<std::byte> event) { put32(event, 0x20, 1u << slot); });
+            post_event(event_eq, 0x0a, [&](std::span<std::byte> event) { put32(event, 0x20, 1u << slot); });
     }
 
     static std::vector<std::uint64_t> tail64(std::span<const std::byte> in, std::size_t at) {
