@@ -3,6 +3,7 @@
 #include "model/hca/doorbell/doorbell_record.h"
 #include "model/hca/wire/parser.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace model::hca {
@@ -151,7 +152,7 @@ void Hca::run(port::Time now) {
     while (scheduler_.has_work() && ports_.wire.can_send(now)) {
         auto& qp = scheduler_.take();
         ++counters_.turns;
-        events_.emit(now, traces::QueueScheduled{qp.number.value});
+        events_.emit(std::max(now, qp.requester.doorbell_at), traces::QueueScheduled{qp.number.value});
         if (responder_.answer(qp, config_.packets_per_turn, now) || requester_.advance(qp, config_.packets_per_turn, now))
             scheduler_.add(qp);
     }

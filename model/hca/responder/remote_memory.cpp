@@ -87,8 +87,7 @@ Responder::Outcome Responder::read(QueuePair& qp, const port::Packet& packet, po
     remember(qp, {.first = packet.psn, .packets = packets, .address = reth.address, .rkey = reth.rkey, .length = reth.length});
     r.expected += packets;
     r.msn = (r.msn + 1) & abi::Psn::mask;
-    if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    say_accepted(qp, packet, at);
     respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
     return Outcome::done;
 }
@@ -122,8 +121,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
     remember(qp, {.first = packet.psn, .is_atomic = true, .original = original});
     r.expected += 1;
     r.msn = (r.msn + 1) & abi::Psn::mask;
-    if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    say_accepted(qp, packet, at);
     respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = original}, result.done);
     return Outcome::done;
 }

@@ -73,33 +73,39 @@ void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
         refuse_and_fail(qp, NakCode::invalid_request, at);
         return;
     }
+    const auto arrived = at;
     switch (traits.kind) {
     case Kind::send:
-        if (send(qp, packet, at) == Outcome::done)
-            finish_packet(qp, packet, 1, at);
-        return;
+        if (send(qp, packet, at) == Outcome::refused)
+            return;
+        break;
     case Kind::write:
-        if (write(qp, packet, at) == Outcome::done)
-            finish_packet(qp, packet, 1, at);
-        return;
+        if (write(qp, packet, at) == Outcome::refused)
+            return;
+        break;
     case Kind::read_request: read(qp, packet, at); return;
     case Kind::atomic: atomic(qp, packet, at); return;
     default: return; // not a request: the port sends those to the requester
     }
+    say_accepted(qp, packet, arrived);
+    finish_packet(qp, packet, at);
+}
+
+void Responder::say_accepted(const QueuePair& qp, const port::Packet& packet, port::Time at) const {
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
 }
 
 /// A SEND or WRITE packet was carried out: on to the next sequence number, and the answer it asks for.
-void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, std::uint32_t sequence_numbers, port::Time at) {
+void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     const auto& traits = packet.traits();
     path_.counters.payload_received += packet.payload.size();
-    r.expected += sequence_numbers;
+    r.expected += 1;
     if (traits.is_last) {
         r.msn = (r.msn + 1) & abi::Psn::mask;
         r.message = Message::none;
     }
-    if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
     if (packet.ack_request)
         owe_ack(qp, at);
     if (traits.is_last && r.has_receive)

@@ -49,7 +49,8 @@ private:
 
     void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     bool is_in_order(const queue::QueuePair& qp, const port::Packet& packet) const;
-    void finish_packet(queue::QueuePair& qp, const port::Packet& packet, std::uint32_t sequence_numbers, port::Time at);
+    void say_accepted(const queue::QueuePair& qp, const port::Packet& packet, port::Time at) const;
+    void finish_packet(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void complete_receive(queue::QueuePair& qp, const port::Packet& packet, std::uint32_t bytes, port::Time at);
     // receive.cpp
     Outcome take_receive(queue::QueuePair& qp, port::Time& at);
