@@ -13,21 +13,19 @@ constexpr std::array<std::string_view, 13> hexadecimal{"qpn",     "destination_q
 } // namespace
 
 std::string describe(const traces::Event& event) {
-    fmt::memory_buffer text;
-    for_each_member(event, [&]<class T>(std::string_view name, const T& value) {
-        if (text.size() != 0)
-            text.push_back(' ');
-        fmt::format_to(std::back_inserter(text), "{}=", name);
-        if constexpr (std::is_same_v<T, std::string_view>)
-            fmt::format_to(std::back_inserter(text), "\"{}\"", value);
-        else if constexpr (std::is_same_v<T, bool>)
-            fmt::format_to(std::back_inserter(text), "{}", value);
+    std::string text;
+    for_each_value(event, [&](std::string_view name, const MemberValue& value) {
+        text += fmt::format("{}{}=", text.empty() ? "" : " ", name);
+        if (const auto* words = std::get_if<std::string_view>(&value))
+            text += fmt::format("\"{}\"", *words);
+        else if (const auto* is_set = std::get_if<bool>(&value))
+            text += *is_set ? "true" : "false";
         else if (std::ranges::count(hexadecimal, name) != 0)
-            fmt::format_to(std::back_inserter(text), "{:#x}", static_cast<std::uint64_t>(value));
+            text += fmt::format("{:#x}", std::get<std::uint64_t>(value));
         else
-            fmt::format_to(std::back_inserter(text), "{}", static_cast<std::uint64_t>(value));
+            text += fmt::to_string(std::get<std::uint64_t>(value));
     });
-    return fmt::to_string(text);
+    return text;
 }
 
 } // namespace platform::observe

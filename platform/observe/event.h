@@ -36,6 +36,19 @@ template <class Visit> void for_each_member(const traces::Event& event, Visit&& 
         event);
 }
 
+/// The value of a member in one of three forms, for sinks that write text.
+using MemberValue = std::variant<std::uint64_t, bool, std::string_view>;
+
+/// As for_each_member, with visit(name, MemberValue): one instance of the visitor's code instead of one a type.
+template <class Visit> void for_each_value(const traces::Event& event, Visit&& visit) {
+    for_each_member(event, [&]<class T>(std::string_view name, const T& value) {
+        if constexpr (std::is_same_v<T, std::string_view> || std::is_same_v<T, bool>)
+            visit(name, MemberValue{value});
+        else
+            visit(name, MemberValue{static_cast<std::uint64_t>(value)});
+    });
+}
+
 /// Hands out the numbers that stamps carry, in the order of registration: the same platform has the same numbers.
 class Sources {
 public:

@@ -33,7 +33,7 @@ void append_quoted(fmt::memory_buffer& out, std::string_view text) {
         else if (c == '"' || c == '\\')
             out.push_back('\\'), out.push_back(c);
         else if (static_cast<unsigned char>(c) < 0x20)
-            fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+            out.append(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
         else
             out.append(text.substr(0, length));
         text.remove_prefix(length == 0 ? 1 : length);

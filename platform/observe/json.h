@@ -37,15 +37,15 @@ public:
 private:
     template <class T> void append(const T& value) {
         if constexpr (std::is_same_v<T, bool>)
-            fmt::format_to(std::back_inserter(out_), "{}", value);
+            append_word(value ? "true" : "false");
         else if constexpr (std::is_floating_point_v<T>)
-            std::isfinite(value) ? fmt::format_to(std::back_inserter(out_), "{}", value)
-                                 : fmt::format_to(std::back_inserter(out_), "null");
+            append_word(std::isfinite(value) ? fmt::to_string(static_cast<double>(value)) : "null");
         else if constexpr (std::is_integral_v<T>)
-            fmt::format_to(std::back_inserter(out_), "{}", static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(value));
+            append_word(fmt::format_int(value).c_str());
         else
             append_quoted(out_, value);
     }
+    void append_word(std::string_view word) { out_.append(word); }
     void key(std::string_view name);
     void separate();
     JsonObject& open(char bracket);

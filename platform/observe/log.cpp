@@ -10,25 +10,33 @@ namespace {
 
 constexpr std::size_t flush_at = 1 << 16;
 
+// fmt::format and not format_to: the latter compiles the whole of fmt into this file.
 void append_json(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event, std::string_view source) {
-    fmt::format_to(std::back_inserter(out), "{{\"time_ps\":{},\"source\":", stamp.time_ps);
+    const auto put = [&out](std::string_view text) { out.append(text); };
+    put("{\"time_ps\":");
+    put(fmt::format_int(stamp.time_ps).c_str());
+    put(",\"source\":");
     append_quoted(out, source);
-    fmt::format_to(std::back_inserter(out), ",\"event\":\"{}\"", event_names[event.index()]);
-    for_each_member(event, [&]<class T>(std::string_view name, const T& value) {
-        fmt::format_to(std::back_inserter(out), ",\"{}\":", name);
-        if constexpr (std::is_same_v<T, std::string_view>)
-            append_quoted(out, value);
-        else if constexpr (std::is_same_v<T, bool>)
-            fmt::format_to(std::back_inserter(out), "{}", value);
+    put(",\"event\":\"");
+    put(event_names[event.index()]);
+    put("\"");
+    for_each_value(event, [&](std::string_view name, const MemberValue& value) {
+        put(",\"");
+        put(name);
+        put("\":");
+        if (const auto* words = std::get_if<std::string_view>(&value))
+            append_quoted(out, *words);
+        else if (const auto* is_set = std::get_if<bool>(&value))
+            put(*is_set ? "true" : "false");
         else
-            fmt::format_to(std::back_inserter(out), "{}", static_cast<std::uint64_t>(value));
+            put(fmt::format_int(std::get<std::uint64_t>(value)).c_str());
     });
-    out.append(std::string_view("}\n"));
+    put("}\n");
 }
 
 void append_text(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event, std::string_view source) {
-    fmt::format_to(std::back_inserter(out), "{:>12}.{:03} ns  {:<12} {:<18} {}\n", stamp.time_ps / 1000, stamp.time_ps % 1000, source,
-                   event_names[event.index()], describe(event));
+    out.append(fmt::format("{:>12}.{:03} ns  {:<12} {:<18} {}\n", stamp.time_ps / 1000, stamp.time_ps % 1000, source,
+                           event_names[event.index()], describe(event)));
 }
 
 } // namespace

@@ -178,6 +178,12 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 
 std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
+template <class Range> std::string list(std::string text, const Range& range) {
+    for (const auto& one : range)
+        text += fmt::format(" {}", one);
+    return text;
+}
+
 std::string print_limit(const Key& key, double limit) {
     if (key.kind == Kind::number)
         return print(key.kind, limit);
@@ -195,9 +201,9 @@ const Key* find_key(std::string_view path) {
 
 std::string print_limits(const Key& key) {
     if (!key.limits.names.empty())
-        return fmt::format("one of {}", fmt::join(key.limits.names, " "));
+        return list("one of", key.limits.names);
     if (!key.limits.choices.empty())
-        return fmt::format("one of {}", fmt::join(key.limits.choices, " "));
+        return list("one of", key.limits.choices);
     if (key.kind == Kind::boolean || key.kind == Kind::text)
         return "";
     return fmt::format("{}{} to {}", key.limits.is_power_of_two ? "a power of two from " : "", print_limit(key, key.limits.minimum),
