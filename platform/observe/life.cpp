@@ -111,7 +111,10 @@ bool Life::belongs(std::size_t stage, const Stamp& stamp, const Event& event) co
     switch (stage) {
     case sent: return is_write(std::get<PacketSent>(event));
     case accepted: return std::get<Accepted>(event).psn == std::get<PacketReceived>(seen_[received]->event).psn;
-    case acknowledged: return std::get<Acknowledged>(event).qpn == qpn;
+    case acknowledged: { // a NAK is not the end of its message
+        const auto& e = std::get<Acknowledged>(event);
+        return e.qpn == qpn && e.syndrome >> 5 == 0;
+    }
     case completed: return std::get<CompletionWritten>(event).qpn == qpn;
     default: return true;
     }

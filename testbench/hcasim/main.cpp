@@ -15,6 +15,8 @@ int sc_main(int argc, char** argv) {
         fmt::print(leave->code == 0 ? stdout : stderr, "{}", leave->text);
         return leave->code;
     }
+    // That a scenario has stopped the simulation is no news.
+    sc_core::sc_report_handler::set_actions("/OSCI/SystemC", sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     return hcasim::run(std::get<hcasim::RunOptions>(command));
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("the last doorbell before the WRITE counts, not an earlier one of the 
     CHECK(bench.times() == row(100));
 }
 
-TEST_CASE("traffic of other queue pairs and the way back do not disturb it", "[unit][observe]") {
+TEST_CASE("traffic of other queue pairs, the way back and NAKs do not disturb it", "[unit][observe]") {
     Bench bench;
     bench.say(bench.a_hca, 100, DoorbellRung{0x48, 16, 1});
     bench.say(bench.a_hca, 101, QueueScheduled{0x48});
@@ -113,6 +113,7 @@ TEST_CASE("traffic of other queue pairs and the way back do not disturb it", "[u
     bench.say(bench.b_hca, 105, PacketReceived{0x9, 3, bth_acknowledge, 0});
     bench.say(bench.a_hca, 105, PacketReceived{0x48, 7, bth_acknowledge, 0});
     bench.say(bench.a_hca, 105, Acknowledged{0x50, 7, 0, 1});
+    bench.say(bench.a_hca, 105, Acknowledged{0x48, 7, 0x60, 0});
     bench.say(bench.a_hca, 105, CompletionWritten{1, 0x50, 0, 0, 0, 64});
     bench.say(bench.b_pcie, 106, DmaWritten{0, 64, 0});
 
