@@ -12,8 +12,11 @@ constexpr std::uint32_t first_qpn = 0x40, first_cqn = 0x80, first_mkey = 0x80, f
 /// Set 0 counts for queue pairs without a set of their own; it is never given out.
 constexpr std::uint32_t first_counter_set = 1;
 
-objects::IdPool pool(std::uint32_t first, unsigned log_count) {
-    return {first, std::max(1u << log_count, first + 1) - first};
+/// Numbers below 2^log_end, from `first` on; a device with few numbers starts lower.
+objects::IdPool pool(std::uint32_t first, unsigned log_end) {
+    const auto end = 1u << log_end;
+    first = std::min(first, end / 2);
+    return {first, end - first};
 }
 } // namespace
 

@@ -10,6 +10,7 @@ namespace platform::card {
 namespace {
 constexpr std::uint16_t mellanox = 0x15b3;
 constexpr std::uint32_t class_infiniband = 0x020700, class_ethernet = 0x020000;
+constexpr std::uint64_t msix_entry_bytes = 16, msix_alignment = 4096;
 } // namespace
 
 model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot) {
@@ -19,6 +20,9 @@ model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig
     function.identity.class_code = config.is_ethernet ? class_ethernet : class_infiniband;
     function.bars[0] = {.size = std::bit_ceil(std::uint64_t{config.uar_pages} * abi::prm::uar_page_bytes), .is_64bit = true, .is_prefetchable = true};
     function.msix_vectors = config.msix_vectors;
+    // The pending bits lie behind the table, however long that is.
+    const auto table = config.msix_vectors * msix_entry_bytes;
+    function.msix_pending_offset = function.msix_table_offset + (table + msix_alignment - 1) / msix_alignment * msix_alignment;
     function.link = slot;
     return function;
 }
@@ -43,10 +47,16 @@ model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::sp
 }
 
 void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
-    if (offset < uar_begin_)
-        firmware_.write(offset, from, at);
-    else
-        hca_.write_uar(static_cast<std::uint32_t>(offset / abi::prm::uar_page_bytes), offset % abi::prm::uar_page_bytes, from, at);
+    while (!from.empty()) { // a write may cover more than one page, and so more than one doorbell
+        const auto rest_of_page = abi::prm::uar_page_bytes - offset % abi::prm::uar_page_bytes;
+        const auto part = from.first(std::min<std::uint64_t>(from.size(), rest_of_page));
+        if (offset < uar_begin_)
+            firmware_.write(offset, part, at);
+        else
+            hca_.write_uar(static_cast<std::uint32_t>(offset / abi::prm::uar_page_bytes), offset % abi::prm::uar_page_bytes, part, at);
+        offset += part.size();
+        from = from.subspan(part.size());
+    }
     cable_.flush();
 }
 

@@ -76,12 +76,12 @@ const std::array queue_pairs{
     Provocation{"create_qp.send_cq", [](Bench& b) { return qp_with<"cqn_snd">(b, 0); }},
     Provocation{"create_qp.receive_cq", [](Bench& b) { return qp_with<"cqn_rcv">(b, 0xffffff); }},
     Provocation{"create_qp.none_left",
-                [](Bench& b) { // numbers start at 64
+                [](Bench& b) {
                     const auto in = good(b);
                     refused(b, in);
                     return refused(b, in);
                 },
-                Start::initialized, [](model::hca::HcaConfig& c) { c.log_max_qp = 6; }},
+                Start::initialized, [](model::hca::HcaConfig& c) { c.log_max_qp = 1; }},
     Provocation{"destroy_qp.unknown",
                 [](Bench& b) { return refused(b, Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(0x40u)); }},
     Provocation{
@@ -118,9 +118,7 @@ const std::array queue_pairs{
                 [](Bench& b) { return refused(b, Input<prm::Qp2errIn>(Opcode::qp_2err).set<"qpn">(0x41u)); }},
     Provocation{"leave_qp.state",
                 [](Bench& b) {
-                    const auto qpn = b.make_qp(b.make_objects());
-                    b.hca.queue_pairs().find(qpn)->state = prm::QpState::suspended; // no command leads there yet
-                    return refused(b, Input<prm::Qp2errIn>(Opcode::qp_2err).set<"qpn">(qpn));
+                    return refused(b, Input<prm::Qp2errIn>(Opcode::qp_2err).set<"qpn">(b.make_qp(b.make_objects())));
                 }},
     Provocation{"qp_path.pkey_index", [](Bench& b) { return path_with<"pkey_index">(b, Opcode::rst2init_qp, 1); }},
     Provocation{"qp_path.port", [](Bench& b) { return path_with<"vhca_port_num">(b, Opcode::rst2init_qp, 2); }},

@@ -90,7 +90,7 @@ const std::array queues{
                     auto uar = b.alloc_uar();
                     const auto in = Bench::cq_input(uar, make_eq(b, uar));
                     std::string_view last;
-                    for (int i = 0; i < 2; ++i) // numbers start at 128
+                    for (int i = 0; i < 2; ++i)
                         last = refused(b, in);
                     return last;
                 },

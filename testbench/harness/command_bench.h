@@ -8,6 +8,7 @@
 #include "abi/prm/init_segment.h"
 #include "abi/prm/mkey.h"
 #include "abi/prm/pages.h"
+#include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
 #include "abi/prm/uar_pd.h"
 #include "abi/prm/vport.h"
