@@ -1,0 +1,10 @@
+# The program as a person runs it: program_test.py has one function a case.
+foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_verifies untimed_moves_the_same
+             capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
+             refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete)
+    string(REPLACE "_" " " words ${case})
+    add_test(NAME "scenario: program: ${words}"
+        COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
+    set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()

@@ -1,0 +1,182 @@
+"""program_test.py HCASIM SOURCE CASE: runs the program and looks at what it leaves behind: status, lines, files."""
+
+import hashlib
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+CONFIG = SOURCE / "platform/configs/gpudirect.toml"
+FAULTS = ["--set", "link.loss=0.01", "--set", "link.reorder=0.01", "--set", "link.duplicate=0.01", "--set", "link.corrupt=0.005"]
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="hcasim."))
+
+
+def payload(size=1_500_001):
+    """Bytes that are no whole number of anything: the last message, packet and TLP are short."""
+    path = SCRATCH / "payload"
+    path.write_bytes(random.Random(7).randbytes(size))
+    return path
+
+
+def run(*arguments, config=CONFIG):
+    return subprocess.run([PROGRAM, "run", config, *arguments], capture_output=True, text=True, timeout=250, check=False)
+
+
+def result(*arguments, status=0):
+    """Runs, and returns the JSON."""
+    out = SCRATCH / "result.json"
+    ran = run("--json", out, *arguments)
+    expect(ran.returncode == status, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr}")
+    return json.loads(out.read_text())
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"{sys.argv[3]}: {what}")
+
+
+def refused(ran, *words):
+    """Status 2, nothing on standard output but what was said before, and one line that names the words."""
+    expect(ran.returncode == 2, f"status {ran.returncode}, not 2: {ran.stderr}")
+    expect(ran.stderr.count("\n") == 1, f"not one line: {ran.stderr}")
+    for word in words:
+        expect(word in ran.stderr, f"'{word}' is not in: {ran.stderr}")
+
+
+def check_capture(*arguments):
+    capture = SCRATCH / "wire.pcapng"
+    got = result("--payload", payload(), "--pcap", capture, *arguments)
+    look = subprocess.run([sys.executable, "-B", SOURCE / "testbench/witness/check_capture.py", capture],
+                          capture_output=True, text=True, timeout=250, check=False)
+    expect(look.returncode == 0, f"{look.stdout[-3000:]}{look.stderr[-3000:]}")
+    return got, capture
+
+
+# --- cases ------------------------------------------------------------------------------------------------------------
+
+def verifies_itself():
+    path = payload()
+    got = result("--payload", path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    expect(got["verified"] is True, got)
+    expect(got["sha256_source"] == got["sha256_target"] == digest, got)
+    expect(got["payload_bytes"] == 1_500_001, got)
+    expect(got["completions_error"] == 0 and got["completions_ok"] > 0, got)
+    expect(got["host_dram_payload_bytes"] == 0, got)
+    expect(got["p2p_payload_bytes"] >= 3 * 2 * 1_500_001, "three passes leave one VRAM and enter another")
+    expect([t["verified"] for t in got["transfers"]] == [True] * 3, got["transfers"])
+
+
+def keys_of_the_json():
+    got = result("--payload", payload(5000))
+    kinds = {"scenario": str, "verified": bool, "payload_bytes": int, "sha256_source": str, "sha256_target": str,
+             "completions_ok": int, "completions_error": int, "p2p_payload_bytes": int, "host_dram_payload_bytes": int,
+             "wire_packets": int, "sim_time_ns": int, "wall_seconds": float, "event_digest": str}
+    for key, kind in kinds.items():
+        expect(isinstance(got.get(key), kind), f"{key}: {got.get(key)!r}")
+
+
+def same_seed_same_digest():
+    path = payload()
+    first = result("--payload", path, *FAULTS)
+    second = result("--payload", path, *FAULTS)
+    other = result("--payload", path, *FAULTS, "--set", "link.seed=2")
+    expect(first["event_digest"] == second["event_digest"], "the same seed gave another run")
+    expect(first["sim_time_ns"] == second["sim_time_ns"], "the same seed took another time")
+    expect(first["event_digest"] != other["event_digest"], "another seed gave the same run")
+
+
+def lossy_wire_verifies():
+    for seed in range(1, 6):
+        got = result("--payload", payload(), *FAULTS, "--set", f"link.seed={seed}", "--set", "scenario.mtu=1024")
+        expect(got["verified"] is True and got["completions_error"] == 0, got)
+        expect(got["retries"] > 0, "faults without a retry")
+        expect(got["reasons"]["LinkFault: lost"] > 0 and got["reasons"]["LinkFault: corrupted"] > 0, got["reasons"])
+        expect(got["packets_dropped"] > 0, "corrupted packets were taken")
+
+
+def untimed_moves_the_same():
+    path = payload()
+    timed, untimed = result("--payload", path), result("--payload", path, "--set", "timed=false")
+    expect(untimed["verified"] and untimed["sim_time_ns"] == 0, untimed)
+    for key in ("sha256_target", "completions_ok", "wire_packets", "p2p_payload_bytes"):
+        expect(timed[key] == untimed[key], f"{key}: {timed[key]} timed, {untimed[key]} untimed")
+
+
+def capture_roce_v2():
+    got, capture = check_capture("--set", "link.encapsulation=roce_v2")
+    frames = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.number"], capture_output=True, text=True, check=True)
+    expect(len(frames.stdout.split()) == got["wire_packets"], f"{len(frames.stdout.split())} frames of {got['wire_packets']} packets")
+
+
+def capture_roce_v2_ipv6():
+    check_capture("--set", "link.encapsulation=roce_v2_ipv6")
+
+
+def capture_infiniband():
+    check_capture("--set", "link.encapsulation=infiniband")
+
+
+def lossy_capture():
+    # The capture sees a packet as it leaves the port; what the cable does to it comes later.
+    check_capture(*FAULTS)
+
+
+def events_are_all_there():
+    log = SCRATCH / "events.jsonl"
+    got = result("--payload", payload(100_000), "--events", log)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    counts = {}
+    for line in lines:
+        counts[line["event"]] = counts.get(line["event"], 0) + 1
+    expect(counts == {name: count for name, count in got["events"].items() if count}, f"{counts}\n{got['events']}")
+    plain = result("--payload", payload(100_000))
+    expect(plain["event_digest"] == got["event_digest"], "being looked at changes the run")
+
+
+def refuses_configuration():
+    bad = SCRATCH / "p2p.toml"
+    bad.write_text("[scenario]\nname = \"gpudirect\"\n[link]\nlos = 0.1\n")
+    refused(run(config=bad), "p2p.toml:4: unknown key 'los', did you mean 'loss'?")
+    bad.write_text("[link]\nloss = \"much\"\n")
+    refused(run(config=bad), "p2p.toml:2:", "a number")
+    bad.write_text("[scenario]\nname = \"gpudirekt\"\n")
+    refused(run(config=bad), "unknown scenario 'gpudirekt'", "gpudirect")
+    refused(run(config=SCRATCH / "missing.toml"), "missing.toml", "No such file")
+
+
+def refuses_override():
+    refused(run("--set", "link.los=1"), "--set link.los=1", "did you mean 'link.loss'?")
+    refused(run("--set", "link.loss=7"), "allowed is 0 to 1")
+    refused(run("--frob"), "--frob")
+
+
+def refuses_payload():
+    refused(run("--payload", SCRATCH / "missing"), "missing", "No such file")
+    empty = SCRATCH / "empty"
+    empty.touch()
+    refused(run("--payload", empty), "empty")
+
+
+def refuses_too_large():
+    ran = run("--payload", payload(3 << 20), "--set", "gpu.vram=1 MiB")
+    refused(ran, "gpu.vram")
+
+
+def help_is_complete():
+    for words in (["--help"], ["run", "--help"]):
+        text = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True).stdout
+        for key in ("link.loss", "link.reorder", "link.duplicate", "link.corrupt", "gpu.vram", "hca.log_max_qp", "timed"):
+            expect(key in text, f"{key} is not in {' '.join(words)}")
+
+
+try:
+    globals()[sys.argv[3]]()
+finally:
+    for name in os.listdir(SCRATCH):
+        os.unlink(SCRATCH / name)
+    SCRATCH.rmdir()
