@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t pointer_mask = 0x1ff;                   ///< PRM: bits 8..0 of a mailbox pointer are reserved
 constexpr std::size_t control_offset = prm::mailbox_data_bytes; ///< of what is not data
-constexpr std::size_t control_bytes = CommandMailbox::size - control_offset;
 constexpr std::size_t next_offset = CommandMailbox::field<"next">::offset;
 constexpr std::size_t ctrl_sig_end = CommandMailbox::field<"ctrl_sig">::offset + 1;
 constexpr std::uint8_t good_signature = 0xff;
