@@ -62,6 +62,7 @@ public:
           limit_(link.config_.max_under_way != 0 ? link.config_.max_under_way : default_limit(link.config_)) {}
 
     bool can_send(port::Time now) override {
+        booked_until_ = std::max(booked_until_, now);
         if (has_room(now)) [[likely]]
             return true;
         was_refused_ = true;
@@ -89,6 +90,7 @@ public:
         if (link_.config_.timed) {
             const auto occupancy = (bytes + overhead_) * link_.ps_per_byte_q16_ >> 16;
             out = busy_until_ = std::max(at, busy_until_) + port::Time{static_cast<std::int64_t>(occupancy)};
+            booked_until_ += port::Time{static_cast<std::int64_t>(occupancy)};
             slot.arrival = out + link_.config_.latency;
         } else {
             slot.arrival = at;
@@ -121,10 +123,14 @@ public:
     std::size_t ring_count() const { return tail_ - head_; }
 
     bool has_room(port::Time now) const {
-        return count() < limit_ && (!link_.config_.timed || busy_until_ < now + link_.config_.horizon);
+        const auto& c = link_.config_;
+        return count() < limit_ && (!c.timed || (booked_until_ < now + c.horizon && busy_until_ < now + c.horizon + c.reach));
     }
     /// When has_room() may turn true, as far as time alone decides.
-    port::Time room_at() const { return std::max(busy_until_ - link_.config_.horizon + port::Time{1}, head_due()); }
+    port::Time room_at() const {
+        const auto behind = std::max(booked_until_, busy_until_ - link_.config_.reach) - link_.config_.horizon;
+        return std::max(behind + port::Time{1}, head_due());
+    }
 
     /// Hands the oldest packet to the receiver; returns its arrival.
     port::Time deliver_one() {
@@ -294,6 +300,7 @@ private:
     bool was_refused_ = false;
     Slot* filling_ = nullptr;
     port::Time busy_until_{}, last_arrival_{};
+    port::Time booked_until_{}; ///< as busy_until_ would be, had every packet been there when it was booked
     std::vector<Held> held_;
     std::vector<Slot*> free_;
     std::vector<std::unique_ptr<Slot[]>> blocks_;

@@ -25,6 +25,8 @@ struct LinkConfig {
     double rate_gbps = 100;                             ///< 0: serialisation costs no time
     /// How far ahead of now a port may book its transmitter.
     port::Time horizon = std::chrono::microseconds{2};
+    /// How much later than booked a packet may leave because its bytes are still on the way from memory.
+    port::Time reach = std::chrono::microseconds{10};
     /// Packets that arrive so soon are delivered together with the present ones.
     port::Time quantum = std::chrono::nanoseconds{100};
     /// Packets of one direction at which the port refuses more; 0: 256 untimed, 16384 timed.

@@ -19,8 +19,8 @@ using model::tlm::to_sc;
 
 namespace {
 /// How long a polling loop that sees nothing lets time pass, at least and at most. A device write ends it early.
-constexpr Time first_nap = std::chrono::nanoseconds{100}, longest_nap = std::chrono::microseconds{1};
-constexpr unsigned naps_doubled = 4;
+constexpr Time first_nap = std::chrono::microseconds{1}, longest_nap = std::chrono::microseconds{64};
+constexpr unsigned naps_doubled = 6;
 } // namespace
 
 InProcessTransport::InProcessTransport(host::Host& host, abi::pcie::Bdf bdf)

@@ -5,6 +5,7 @@
 #include "abi/prm/qp.h"
 #include "abi/types.h"
 #include "model/hca/queue/paged_buffer.h"
+#include "model/hca/queue/prefetch.h"
 #include "model/hca/queue/ring.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/packet.h"
@@ -103,6 +104,7 @@ struct Requester {
     port::Time doorbell_at{};       ///< when the last doorbell and its record were there
     std::uint16_t completed = 0;    ///< oldest WQE whose completion is owed
     Ring<Outstanding> messages;
+    Prefetch prefetch;              ///< of the send queue, in WQEBBs
     // Where sending stands: message number and byte offset in it
     std::uint32_t message = 0;      ///< number in `messages`; end() means "read the next WQE"
     std::uint32_t offset = 0;
@@ -165,6 +167,7 @@ struct Responder {
     // Receive queue, counted in WQEs
     std::uint16_t rq_producer = 0;  ///< as the doorbell record last said
     std::uint16_t rq_consumer = 0;
+    Prefetch prefetch;              ///< of the receive queue
     bool has_receive = false;       ///< `receive` holds the WQE being filled
     std::uint16_t receive_index = 0;
     std::uint8_t receive_count = 0;

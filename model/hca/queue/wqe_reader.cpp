@@ -12,7 +12,8 @@ using abi::prm::WqeOpcode;
 
 namespace {
 
-constexpr std::uint32_t wqebb = 64, unit = 16;
+constexpr std::uint32_t wqebb = abi::prm::wqe_bb_bytes, unit = abi::prm::wqe_ds_bytes;
+constexpr unsigned log_wqebb = 6;
 
 /// What an operation's WQE looks like behind the control segment.
 struct Shape {
@@ -108,18 +109,41 @@ void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t w
     }
 }
 
-port::Time read_wqe(port::Dma& dma, const QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
-                    port::Time at) {
-    const auto ring_bytes = qp.sq_size() * std::uint64_t{wqebb};
-    const auto start = index * std::uint64_t{wqebb} & (ring_bytes - 1);
+namespace {
+
+/// Brings `bytes` of the ring from WQEBB `index` on into `out`: from what was read ahead, else by DMA.
+port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::span<std::byte> out, port::Time at) {
+    auto& r = qp.requester;
+    port::DmaResult result{.done = at};
+    auto have = r.prefetch.find(index, log_wqebb, result.done);
+    if (have.empty() && index == r.fetched) {
+        const auto posted = static_cast<std::uint16_t>(r.producer - r.fetched);
+        r.prefetch.read(dma, qp.attributes.buffer, qp.sq_offset, index, posted, qp.sq_size(), log_wqebb, at);
+        have = r.prefetch.find(index, log_wqebb, result.done);
+    }
+    const auto known = std::min(have.size(), out.size());
+    std::copy_n(have.begin(), known, out.begin());
+    const auto mask = qp.sq_size() - 1;
+    for (auto block = known; block < out.size(); block += wqebb) {
+        const auto from = std::uint64_t{(index + static_cast<std::uint32_t>(block / wqebb)) & mask} * wqebb;
+        const auto next = qp.attributes.buffer.read(dma, qp.sq_offset + from, out.subspan(block, wqebb), at);
+        result = {next.status, std::max(result.done, next.done)};
+        if (!result.is_ok())
+            break;
+    }
+    return result;
+}
+
+} // namespace
+
+port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out, port::Time at) {
     // The control segment says how long the WQE is, and it stands in the first basic block.
-    auto got = qp.attributes.buffer.read(dma, qp.sq_offset + start, std::span(out.raw).first<wqebb>(), at);
+    auto got = fetch(dma, qp, index, std::span(out.raw).first<wqebb>(), at);
     if (got.is_ok()) {
-        const auto bytes = (std::to_integer<std::uint32_t>(out.raw[7]) & 0x3f) * unit;
-        for (std::uint32_t have = wqebb; have < bytes && got.is_ok(); have += wqebb) {
-            const auto from = (start + have) & (ring_bytes - 1);
-            const auto next = qp.attributes.buffer.read(dma, qp.sq_offset + from, std::span(out.raw).subspan(have, wqebb), at);
-            got = {next.status, std::max(got.done, next.done)};
+        const auto blocks = ((std::to_integer<std::uint32_t>(out.raw[7]) & 0x3f) * unit + wqebb - 1) / wqebb;
+        if (blocks > 1) {
+            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1), std::span(out.raw).subspan(wqebb, (blocks - 1) * wqebb), at);
+            got = {rest.status, std::max(got.done, rest.done)};
         }
     }
     if (!got.is_ok()) {
@@ -129,7 +153,7 @@ port::Time read_wqe(port::Dma& dma, const QueuePair& qp, std::uint16_t index, st
         out.segment_count = 0;
         out.length = 0;
         out.completion = abi::prm::CompletionEvent::always;
-        return std::max(at, got.done);
+        return got.done;
     }
     decode(out, qp.number, index, wqe_bytes);
     return got.done;

@@ -14,8 +14,8 @@ namespace model::hca::queue {
 /// `wqe_bytes` is the advertised limit. Faults go to out.fault.
 void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes);
 
-/// Reads the WQE at `index` (WQEBBs) with DMA and decodes it. Returns when its last byte was there.
-port::Time read_wqe(port::Dma& dma, const QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
-                    port::Time at);
+/// Reads the WQE at `index` (WQEBBs) and decodes it; the next ones to fetch are read ahead with it, in one DMA read.
+/// Returns when its last byte was there.
+port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out, port::Time at);
 
 } // namespace model::hca::queue

@@ -36,23 +36,30 @@ Responder::Outcome Responder::take_receive(QueuePair& qp, port::Time& at) {
         refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), at);
         return Outcome::refused;
     }
-    std::array<std::byte, 512> bytes;
-    const auto stride = std::min<std::size_t>(std::size_t{1} << qp.attributes.log_rq_stride, bytes.size());
-    const auto offset = std::uint64_t{r.rq_consumer & (qp.rq_size() - 1)} << qp.attributes.log_rq_stride;
-    const auto wqe = std::span(bytes).first(stride);
-    const auto result = qp.attributes.buffer.read(path_.dma, offset, wqe, at);
-    r.receive_index = r.rq_consumer++;
+    const auto log_stride = qp.attributes.log_rq_stride;
+    const auto index = r.rq_consumer++;
+    auto result = port::DmaResult{.done = at};
+    auto wqe = r.prefetch.find(index, log_stride, result.done);
+    if (wqe.empty()) {
+        const auto posted = static_cast<std::uint16_t>(r.rq_producer - index);
+        result = r.prefetch.read(path_.dma, qp.attributes.buffer, 0, index, posted, qp.rq_size(), log_stride, at);
+        if (!result.is_ok()) // perhaps a later one cannot be read
+            result = r.prefetch.read(path_.dma, qp.attributes.buffer, 0, index, 1, qp.rq_size(), log_stride, at);
+        wqe = r.prefetch.find(index, log_stride, result.done);
+    }
+    r.receive_index = index;
     r.receive_count = r.receive_segment = 0;
     r.receive_offset = 0;
     r.has_receive = true;
     ++path_.counters.receive_wqes_fetched;
-    if (!result.is_ok()) {
+    if (wqe.empty()) {
         fail_receive(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, NakCode::remote_operational_error}, at);
         return Outcome::refused;
     }
     at = std::max(at, result.done);
+    const auto stride = std::min(std::size_t{1} << log_stride, r.receive.size() * abi::prm::WqeData::size);
     for (std::size_t i = 0; i < stride; i += abi::prm::WqeData::size) {
-        const abi::ConstView<abi::prm::WqeData> segment{std::span<const std::byte>(wqe).subspan(i)};
+        const abi::ConstView<abi::prm::WqeData> segment{wqe.subspan(i)};
         const auto count = segment.get<"byte_count">();
         if (count == 0 && segment.get<"lkey">() == terminator_key)
             break;

@@ -1,0 +1,48 @@
+// What was read ahead of a work queue: consecutive entries in one DMA read, as the device fetches them when a doorbell
+// announced several. Software leaves posted entries alone until they complete, so what was read stays true.
+#pragma once
+
+#include "model/hca/queue/paged_buffer.h"
+#include "model/port/dma.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::hca::queue {
+
+class Prefetch {
+public:
+    static constexpr std::size_t capacity = 1024; ///< bytes
+
+    /// The bytes of entry `index`, if they were read; `ready` is raised to when they were there.
+    std::span<const std::byte> find(std::uint16_t index, unsigned log_entry, port::Time& ready) const {
+        const auto ahead = static_cast<std::uint16_t>(index - first_);
+        if (ahead >= count_)
+            return {};
+        ready = std::max(ready, ready_);
+        const auto at = std::size_t{ahead} << log_entry;
+        return std::span(bytes_).subspan(at, (std::size_t{count_} << log_entry) - at);
+    }
+    /// Reads entries from `index` on: as many as are posted, fit, and lie before the end of the ring of `ring_entries`.
+    port::DmaResult read(port::Dma& dma, const PagedBuffer& buffer, std::uint64_t ring_offset, std::uint16_t index, std::uint16_t posted,
+                         std::uint32_t ring_entries, unsigned log_entry, port::Time at) {
+        const auto slot = index & (ring_entries - 1);
+        const auto count = std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(capacity >> log_entry)});
+        const auto result = buffer.read(dma, ring_offset + (std::uint64_t{slot} << log_entry),
+                                        std::span(bytes_).first(std::size_t{count} << log_entry), at);
+        first_ = index;
+        count_ = result.is_ok() ? static_cast<std::uint16_t>(count) : std::uint16_t{0};
+        ready_ = result.done;
+        return result;
+    }
+
+private:
+    std::uint16_t first_ = 0, count_ = 0;
+    port::Time ready_{};
+    std::array<std::byte, capacity> bytes_;
+};
+
+} // namespace model::hca::queue
