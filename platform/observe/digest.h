@@ -1,6 +1,6 @@
-// One number for a run: xxHash64 over every event in a canonical form (time, source, type, then the members in the order of
-// their table; little endian at the member's own size, texts as length and bytes). The same configuration and seed give
-// the same digest on any machine; any difference in any event gives another.
+// One number for a run: xxHash64 over every event in a canonical form (time, source, type, then the members in the
+// order of their table; little endian at the member's own size, texts as length and bytes). The same configuration and
+// seed give the same digest on any machine; any difference in any event gives another.
 #pragma once
 
 #include "platform/observe/event.h"

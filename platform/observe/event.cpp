@@ -7,8 +7,9 @@
 namespace platform::observe {
 namespace {
 
-constexpr std::array<std::string_view, 13> hexadecimal{"qpn",     "destination_qpn", "cqn",    "eqn",      "key",    "address", "opcode",
-                                                       "op_mod",  "syndrome",        "status", "psn",      "number", "uar"};
+constexpr std::array<std::string_view, 13> hexadecimal{"qpn",     "destination_qpn", "cqn",    "eqn",      "key",
+                                                       "address", "opcode",          "op_mod", "syndrome", "status",
+                                                       "psn",     "number",          "uar"};
 
 } // namespace
 

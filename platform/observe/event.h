@@ -23,7 +23,8 @@ inline constexpr auto event_names = []<std::size_t... i>(std::index_sequence<i..
 }(std::make_index_sequence<event_type_count>{});
 
 /// Position of an event type in the variant.
-template <class E> inline constexpr std::size_t event_type = []<std::size_t... i>(std::index_sequence<i...>) {
+template <class E>
+inline constexpr std::size_t event_type = []<std::size_t... i>(std::index_sequence<i...>) {
     return ((std::is_same_v<E, std::variant_alternative_t<i, traces::Event>> ? i : 0) + ...);
 }(std::make_index_sequence<event_type_count>{});
 
@@ -58,7 +59,9 @@ public:
         return static_cast<std::uint16_t>(names_.size() - 1);
     }
     /// "?" for a number that was never given.
-    std::string_view name(std::uint16_t source) const { return source < names_.size() ? std::string_view(names_[source]) : "?"; }
+    std::string_view name(std::uint16_t source) const {
+        return source < names_.size() ? std::string_view(names_[source]) : "?";
+    }
     std::size_t size() const { return names_.size(); }
 
 private:

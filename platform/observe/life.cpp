@@ -12,8 +12,20 @@ using namespace traces;
 using Side = Life::Side;
 
 enum StageNumber : std::size_t {
-    doorbell, turn, fetched, translated, read, sent, received, accepted, translated_remote, written, acknowledged, completed,
-    event_written, interrupt,
+    doorbell,
+    turn,
+    fetched,
+    translated,
+    read,
+    sent,
+    received,
+    accepted,
+    translated_remote,
+    written,
+    acknowledged,
+    completed,
+    event_written,
+    interrupt,
 };
 
 constexpr std::array table{
@@ -34,8 +46,9 @@ constexpr std::array table{
 };
 
 // A stage is looked for once the one it follows from was seen; stages that follow from the same one come in any order.
-constexpr std::array<StageNumber, table.size()> follows{doorbell, doorbell, turn,     fetched, fetched, fetched,      sent,
-                                                        received, received, received, sent,    sent,    completed, event_written};
+constexpr std::array<StageNumber, table.size()> follows{doorbell, doorbell, turn,      fetched,      fetched,
+                                                        fetched,  sent,     received,  received,     received,
+                                                        sent,     sent,     completed, event_written};
 
 bool is_write(const WqeFetched& e) {
     return e.opcode == static_cast<std::uint8_t>(abi::prm::WqeOpcode::rdma_write) ||
@@ -65,7 +78,8 @@ void Life::on(const Stamp& stamp, const Event& event) {
 }
 
 Life::Prelude& Life::prelude(std::uint16_t source, std::uint32_t qpn) {
-    const auto found = std::ranges::find_if(preludes_, [&](const Prelude& p) { return p.source == source && p.qpn == qpn; });
+    const auto found =
+        std::ranges::find_if(preludes_, [&](const Prelude& p) { return p.source == source && p.qpn == qpn; });
     return found != preludes_.end() ? *found : preludes_.emplace_back(Prelude{source, qpn, {}, {}});
 }
 
@@ -90,7 +104,8 @@ void Life::wait(const Stamp& stamp, const Event& event) {
 
 void Life::follow(const Stamp& stamp, const Event& event) {
     for (std::size_t stage = translated; stage < stage_count; ++stage) {
-        if (seen_[stage] || !seen_[follows[stage]] || table[stage].type != event.index() || !belongs(stage, stamp, event))
+        if (seen_[stage] || !seen_[follows[stage]] || table[stage].type != event.index() ||
+            !belongs(stage, stamp, event))
             continue;
         seen_[stage] = Entry{stamp, event};
         is_complete_ = stage == interrupt;

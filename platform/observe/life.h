@@ -1,5 +1,5 @@
-// The life of one RDMA WRITE: the stages the first WRITE of a run goes through, doorbell to interrupt, each with its event,
-// component and time. Follows that one message among all others; once it is complete an event costs one branch.
+// The life of one RDMA WRITE: the stages the first WRITE of a run goes through, doorbell to interrupt, each with its
+// event, component and time. Follows that one message among all others; once it is complete an event costs one branch.
 #pragma once
 
 #include "platform/observe/event.h"
@@ -19,7 +19,7 @@ public:
     struct Stage {
         std::string_view room; ///< "hca/doorbell"
         Side side;
-        std::size_t type;      ///< of the event, see event_type
+        std::size_t type; ///< of the event, see event_type
     };
     struct Entry {
         traces::Stamp stamp;

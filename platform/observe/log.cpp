@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t flush_at = 1 << 16;
 
 // fmt::format and not format_to: the latter compiles the whole of fmt into this file.
-void append_json(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event, std::string_view source) {
+void append_json(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event,
+                 std::string_view source) {
     const auto put = [&out](std::string_view text) { out.append(text); };
     put("{\"time_ps\":");
     put(fmt::format_int(stamp.time_ps).c_str());
@@ -34,7 +35,8 @@ void append_json(fmt::memory_buffer& out, const traces::Stamp& stamp, const trac
     put("}\n");
 }
 
-void append_text(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event, std::string_view source) {
+void append_text(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event,
+                 std::string_view source) {
     out.append(fmt::format("{:>12}.{:03} ns  {:<12} {:<18} {}\n", stamp.time_ps / 1000, stamp.time_ps % 1000, source,
                            event_names[event.index()], describe(event)));
 }

@@ -1,5 +1,5 @@
-// Writes each event as one line of text or of JSON to a file. Names of sources are looked up in `sources` at that moment.
-// Buffers; the rest is written by flush() or the destructor.
+// Writes each event as one line of text or of JSON to a file. Names of sources are looked up in `sources` at that
+// moment. Buffers; the rest is written by flush() or the destructor.
 #pragma once
 
 #include "platform/observe/event.h"
@@ -21,7 +21,8 @@ public:
         json, ///< {"time_ps":12345,"source":"A.hca","event":"WqeFetched","qpn":72,...}
     };
 
-    /// Creates `path`; JSON lines when its name ends in .json or .jsonl, text otherwise. The error names path and reason.
+    /// Creates `path`; JSON lines when its name ends in .json or .jsonl, text otherwise. The error names path and
+    /// reason.
     static std::expected<std::unique_ptr<Log>, std::string> create(const std::string& path, const Sources& sources);
     /// Writes to `file`, which stays the caller's.
     Log(std::FILE* file, Format format, const Sources& sources) : file_(file), format_(format), sources_(sources) {}

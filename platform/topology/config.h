@@ -1,5 +1,6 @@
-// What a platform consists of, as values: the typed form of a configuration file. Given by read.h, taken by whoever builds
-// modules from it; checked key by key, so that nothing here can be out of its range. Holds no files and no SystemC.
+// What a platform consists of, as values: the typed form of a configuration file. Given by read.h, taken by whoever
+// builds modules from it; checked key by key, so that nothing here can be out of its range. Holds no files and no
+// SystemC.
 #pragma once
 
 #include "model/hca/config.h"
@@ -15,11 +16,11 @@ namespace platform::topology {
 /// The workload, see testbench/scenario.
 struct ScenarioConfig {
     std::string name = "gpudirect";
-    std::uint64_t seed = 1;              ///< of whatever the workload chooses by chance
-    std::string payload;                 ///< file to move; empty: the program itself
+    std::uint64_t seed = 1; ///< of whatever the workload chooses by chance
+    std::string payload;    ///< file to move; empty: the program itself
     std::uint64_t message_bytes = 1 << 20;
     std::uint32_t mtu_bytes = 4096;
-    std::uint32_t queue_depth = 64;      ///< messages under way, a queue pair
+    std::uint32_t queue_depth = 64; ///< messages under way, a queue pair
     std::uint32_t queue_pairs = 1;
 };
 
@@ -34,22 +35,22 @@ struct GpuConfig {
 /// One PCIe link and what is negotiated over it.
 struct PcieLinkConfig {
     std::uint32_t generation = 4;
-    std::uint32_t width = 16;            ///< lanes
-    std::uint32_t mps_bytes = 512;       ///< maximum payload of a TLP
-    std::uint32_t mrrs_bytes = 512;      ///< maximum read request
+    std::uint32_t width = 16;                                  ///< lanes
+    std::uint32_t mps_bytes = 512;                             ///< maximum payload of a TLP
+    std::uint32_t mrrs_bytes = 512;                            ///< maximum read request
     model::port::Time latency = std::chrono::nanoseconds{150}; ///< one way, switch port included
 };
 
 struct Config {
-    std::string file;                    ///< where it was read, for messages
-    bool timed = true;                   ///< master switch of the timing model; copied to every room's own
+    std::string file;  ///< where it was read, for messages
+    bool timed = true; ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
-    std::array<HostConfig, 2> hosts;     ///< A and B
+    std::array<HostConfig, 2> hosts; ///< A and B
     model::hca::HcaConfig hca;
     GpuConfig gpu;
-    PcieLinkConfig device_link;          ///< switch to HCA and to GPU
-    PcieLinkConfig upstream_link;        ///< root port to switch
-    model::net::LinkConfig link;         ///< the cable between the two HCAs
+    PcieLinkConfig device_link;   ///< switch to HCA and to GPU
+    PcieLinkConfig upstream_link; ///< root port to switch
+    model::net::LinkConfig link;  ///< the cable between the two HCAs
 };
 
 } // namespace platform::topology

@@ -54,7 +54,8 @@ template <auto access> void set_member(Config& config, const Value& value) {
     else if constexpr (std::is_same_v<M, Time>)
         member = Time{std::get<std::int64_t>(value)};
     else if constexpr (std::is_same_v<M, Encapsulation>)
-        member = static_cast<Encapsulation>(std::ranges::find(encapsulations, std::get<std::string>(value)) - encapsulations.begin());
+        member = static_cast<Encapsulation>(std::ranges::find(encapsulations, std::get<std::string>(value)) -
+                                            encapsulations.begin());
     else
         member = std::get<std::string>(value);
 }
@@ -104,7 +105,8 @@ constexpr std::array table{
     key<AT(scenario.queue_depth)>("scenario.queue_depth", range(1, 8192), "messages under way on a queue pair"),
     key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 4096), "queue pairs the payload is spread over"),
 
-    size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, TiB), "DRAM of host A; costs nothing until touched"),
+    size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, TiB),
+                                    "DRAM of host A; costs nothing until touched"),
     size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, TiB), "DRAM of host B"),
     size<AT(gpu.vram_bytes)>("gpu.vram", power_of_two(MiB, 256 * GiB), "VRAM of each GPU and size of its BAR"),
 
@@ -116,14 +118,20 @@ constexpr std::array table{
     key<AT(hca.log_max_eq_size)>("hca.log_max_eq_size", range(4, 22), "log2 of the entries of an event queue"),
     key<AT(hca.log_max_mkey)>("hca.log_max_mkey", range(4, 22), "log2 of the number of memory keys"),
     key<AT(hca.log_max_pd)>("hca.log_max_pd", range(2, 20), "log2 of the number of protection domains"),
-    key<AT(hca.log_max_transport_domain)>("hca.log_max_transport_domain", range(2, 16), "log2 of the number of transport domains"),
+    key<AT(hca.log_max_transport_domain)>("hca.log_max_transport_domain", range(2, 16),
+                                          "log2 of the number of transport domains"),
     key<AT(hca.log_max_message)>("hca.log_max_message", range(12, 31), "log2 of the bytes of a message"),
-    key<AT(hca.log_max_read_requester)>("hca.log_max_read_requester", range(0, 7), "log2 of READs and atomics a queue pair may have outstanding"),
-    key<AT(hca.log_max_read_responder)>("hca.log_max_read_responder", range(0, 7), "log2 of READs and atomics a queue pair answers at once"),
-    key<AT(hca.uar_pages)>("hca.uar_pages", range(32, 32768), "UAR pages, those of the initialization segment included"),
+    key<AT(hca.log_max_read_requester)>("hca.log_max_read_requester", range(0, 7),
+                                        "log2 of READs and atomics a queue pair may have outstanding"),
+    key<AT(hca.log_max_read_responder)>("hca.log_max_read_responder", range(0, 7),
+                                        "log2 of READs and atomics a queue pair answers at once"),
+    key<AT(hca.uar_pages)>("hca.uar_pages", range(32, 32768),
+                           "UAR pages, those of the initialization segment included"),
     key<AT(hca.msix_vectors)>("hca.msix_vectors", range(2, 2048), "MSI-X vectors"),
-    key<AT(hca.mkey_cache_entries)>("hca.mkey_cache_entries", range(0, 1 << 22), "entries of the MKey cache; 0: every look-up misses"),
-    key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24), "entries of the MTT cache; 0: every look-up misses"),
+    key<AT(hca.mkey_cache_entries)>("hca.mkey_cache_entries", range(0, 1 << 22),
+                                    "entries of the MKey cache; 0: every look-up misses"),
+    key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24),
+                                   "entries of the MTT cache; 0: every look-up misses"),
     key<AT(hca.cache_ways)>("hca.cache_ways", one_of(way_counts), "associativity of both"),
     key<AT(hca.doorbell_latency)>("hca.doorbell_latency_ns", latency, "from the doorbell's arrival to the scheduler"),
     key<AT(hca.wqe_latency)>("hca.wqe_latency_ns", latency, "decode and schedule, a message"),
@@ -133,32 +141,41 @@ constexpr std::array table{
     key<AT(hca.mkey_miss)>("hca.mkey_miss_ns", latency, "a miss in the MKey cache"),
     key<AT(hca.mtt_miss)>("hca.mtt_miss_ns", latency, "a miss in the MTT cache"),
     key<AT(hca.command_latency)>("hca.command_latency_ns", latency, "execution of a command"),
-    key<AT(hca.internal_timer_khz)>("hca.internal_timer_khz", range(1, 4e6), "device_frequency_khz; completions carry this clock"),
-    key<AT(hca.packets_per_turn)>("hca.packets_per_turn", range(1, 4096), "packets a queue pair sends before the next one has its turn"),
+    key<AT(hca.internal_timer_khz)>("hca.internal_timer_khz", range(1, 4e6),
+                                    "device_frequency_khz; completions carry this clock"),
+    key<AT(hca.packets_per_turn)>("hca.packets_per_turn", range(1, 4096),
+                                  "packets a queue pair sends before the next one has its turn"),
 
     key<AT(device_link.generation)>("pcie.device.generation", range(1, 6), "of the links between switch and devices"),
     key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),
     key<AT(device_link.mps_bytes)>("pcie.device.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
     key<AT(device_link.mrrs_bytes)>("pcie.device.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
     key<AT(device_link.latency)>("pcie.device.latency_ns", range(0, 100 * us), "one way"),
-    key<AT(upstream_link.generation)>("pcie.upstream.generation", range(1, 6), "of the link between root port and switch"),
+    key<AT(upstream_link.generation)>("pcie.upstream.generation", range(1, 6),
+                                      "of the link between root port and switch"),
     key<AT(upstream_link.width)>("pcie.upstream.width", one_of(widths), "lanes"),
     key<AT(upstream_link.mps_bytes)>("pcie.upstream.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
     key<AT(upstream_link.mrrs_bytes)>("pcie.upstream.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
     key<AT(upstream_link.latency)>("pcie.upstream.latency_ns", range(0, 100 * us), "one way"),
 
-    Key{"link.encapsulation", Kind::text, {.names = encapsulations}, "what packets are on the wire",
-        set_member<AT(link.encapsulation)>, get_member<AT(link.encapsulation)>},
+    Key{"link.encapsulation",
+        Kind::text,
+        {.names = encapsulations},
+        "what packets are on the wire",
+        set_member<AT(link.encapsulation)>,
+        get_member<AT(link.encapsulation)>},
     key<AT(link.latency)>("link.latency_ns", latency, "propagation, one way"),
     key<AT(link.rate_gbps)>("link.rate_gbps", range(0, 3200), "Gbit/s; 0: serialisation costs no time"),
     key<AT(link.loss)>("link.loss", probability, "probability that a packet is lost"),
     key<AT(link.duplicate)>("link.duplicate", probability, "probability that a packet arrives twice"),
     key<AT(link.reorder)>("link.reorder", probability, "probability that a packet is held back and overtaken"),
-    key<AT(link.reorder_depth)>("link.reorder_depth", range(1, 1024), "a held packet lets 1 to so many later ones pass"),
+    key<AT(link.reorder_depth)>("link.reorder_depth", range(1, 1024),
+                                "a held packet lets 1 to so many later ones pass"),
     key<AT(link.reorder_delay)>("link.reorder_delay_ns", latency, "and is held no longer than so"),
     key<AT(link.corrupt)>("link.corrupt", probability, "probability that a bit of a packet flips"),
     key<AT(link.seed)>("link.seed", range(0, 9e15), "of the four above"),
-    key<AT(link.exact_bytes)>("link.exact_bytes", anything, "every packet crosses as its frame, not only those somebody looks at"),
+    key<AT(link.exact_bytes)>("link.exact_bytes", anything,
+                              "every packet crosses as its frame, not only those somebody looks at"),
 };
 #undef AT
 
@@ -206,8 +223,8 @@ std::string print_limits(const Key& key) {
         return list("one of", key.limits.choices);
     if (key.kind == Kind::boolean || key.kind == Kind::text)
         return "";
-    return fmt::format("{}{} to {}", key.limits.is_power_of_two ? "a power of two from " : "", print_limit(key, key.limits.minimum),
-                       print_limit(key, key.limits.maximum));
+    return fmt::format("{}{} to {}", key.limits.is_power_of_two ? "a power of two from " : "",
+                       print_limit(key, key.limits.minimum), print_limit(key, key.limits.maximum));
 }
 
 std::expected<void, std::string> check(const Key& key, const Value& value) {
@@ -225,7 +242,8 @@ std::expected<void, std::string> check(const Key& key, const Value& value) {
             is_allowed = false;
     }
     if (!is_allowed)
-        return std::unexpected(fmt::format("= {} is out of range, allowed is {}", print(key.kind, value), print_limits(key)));
+        return std::unexpected(
+            fmt::format("= {} is out of range, allowed is {}", print(key.kind, value), print_limits(key)));
     return {};
 }
 
@@ -236,7 +254,8 @@ std::string_view nearest_key(std::string_view path) {
         // A right name in the wrong table is one mistake, however long the table's name; a forgotten unit is one too.
         const auto by_name = edit_distance(last_word(path), last_word(candidate.path)) + 1;
         const bool is_begun = path.size() > 3 && candidate.path.starts_with(path) && candidate.path[path.size()] == '_';
-        const auto distance = std::min({edit_distance(path, candidate.path), by_name, is_begun ? std::size_t{1} : by_name});
+        const auto distance =
+            std::min({edit_distance(path, candidate.path), by_name, is_begun ? std::size_t{1} : by_name});
         if (distance < best_distance)
             best_distance = distance, best = candidate.path;
     }
@@ -255,8 +274,8 @@ std::string print_keys() {
         section = of;
         const auto limits = print_limits(key);
         const auto value = print(key.kind, key.get(defaults));
-        text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "", limits.empty() ? name_of(key.kind) : limits,
-                            value.empty() ? "" : "; default ", value);
+        text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
+                            limits.empty() ? name_of(key.kind) : limits, value.empty() ? "" : "; default ", value);
     }
     return text;
 }

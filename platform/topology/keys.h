@@ -1,5 +1,5 @@
-// Every key a configuration may have, in one table: its path, kind, range, help and the member it sets. The file reader, the
-// command line, the help text and the listing of an effective configuration all walk this table.
+// Every key a configuration may have, in one table: its path, kind, range, help and the member it sets. The file
+// reader, the command line, the help text and the listing of an effective configuration all walk this table.
 #pragma once
 
 #include "platform/topology/config.h"
@@ -16,7 +16,7 @@ namespace platform::topology {
 
 /// What a value must satisfy beyond its kind. `choices` and `names` exclude a range.
 struct Limits {
-    double minimum = 0, maximum = 0;           ///< of whole numbers, numbers, sizes (bytes) and times (picoseconds)
+    double minimum = 0, maximum = 0; ///< of whole numbers, numbers, sizes (bytes) and times (picoseconds)
     bool is_power_of_two = false;
     std::span<const std::int64_t> choices{};
     std::span<const std::string_view> names{}; ///< of a text
@@ -40,8 +40,8 @@ std::string print_limits(const Key& key);
 /// The error names the limits, not the key: "3 is out of range, allowed is 0 to 1".
 std::expected<void, std::string> check(const Key& key, const Value& value);
 
-/// The path nearest to `path` by edit distance, or an empty text when none is near. The last word of a path counts most:
-/// a right name in the wrong table is near.
+/// The path nearest to `path` by edit distance, or an empty text when none is near. The last word of a path counts
+/// most: a right name in the wrong table is near.
 std::string_view nearest_key(std::string_view path);
 
 /// The table as text, a paragraph a key, for `hcasim keys` and `--help`.

@@ -63,7 +63,8 @@ abi::pcie::Bdf Machine::gpu_bdf() const {
 }
 
 Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources) : config_(config) {
-    cable_ = std::make_unique<model::net::LinkModule>("cable", cable_config(config), traces::Events{sink, sources.add("cable")});
+    cable_ = std::make_unique<model::net::LinkModule>("cable", cable_config(config),
+                                                      traces::Events{sink, sources.add("cable")});
     for (unsigned number = 0; number < machines_.size(); ++number)
         build(machines_[number], number, sink, sources);
 }
@@ -75,7 +76,8 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     machine.host = std::make_unique<host::Host>(name.c_str(), host);
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
     const auto device = events(".hca"), bus = events(".hca.pcie");
-    machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number), host.device_link, *cable_, number, device, bus);
+    machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
+                                                  host.device_link, *cable_, number, device, bus);
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
     vram.link = host.device_link;

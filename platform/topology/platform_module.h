@@ -1,5 +1,5 @@
-// A configuration as modules: two hosts, each a root complex, a switch, an HCA and a GPU, and the cable between the HCAs.
-// Elaborates everything and names it for the sinks; runs nothing.
+// A configuration as modules: two hosts, each a root complex, a switch, an HCA and a GPU, and the cable between the
+// HCAs. Elaborates everything and names it for the sinks; runs nothing.
 #pragma once
 
 #include "model/gpu/vram_module.h"

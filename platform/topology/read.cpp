@@ -21,7 +21,9 @@ struct Fault {
     std::string text;
 };
 
-std::string_view table_of(std::string_view path) { return path.substr(0, path.rfind('.') == path.npos ? 0 : path.rfind('.')); }
+std::string_view table_of(std::string_view path) {
+    return path.substr(0, path.rfind('.') == path.npos ? 0 : path.rfind('.'));
+}
 
 /// In the same table the name suffices.
 std::string suggestion(std::string_view path) {
@@ -29,7 +31,8 @@ std::string suggestion(std::string_view path) {
     if (nearest.empty())
         return "; `hcasim keys` lists all";
     const auto table = table_of(path);
-    return fmt::format(", did you mean '{}'?", !table.empty() && table_of(nearest) == table ? nearest.substr(table.size() + 1) : nearest);
+    return fmt::format(", did you mean '{}'?",
+                       !table.empty() && table_of(nearest) == table ? nearest.substr(table.size() + 1) : nearest);
 }
 
 bool is_table(std::string_view path) {
@@ -51,7 +54,8 @@ std::optional<Value> value_of(const toml::node& node) {
     return std::nullopt;
 }
 
-std::expected<void, std::string> assign(Config& config, const Key& key, const std::expected<Value, std::string>& value) {
+std::expected<void, std::string> assign(Config& config, const Key& key,
+                                        const std::expected<Value, std::string>& value) {
     if (!value)
         return Error(value.error());
     if (const auto allowed = check(key, *value); !allowed)
@@ -100,8 +104,9 @@ std::expected<void, std::string> override_key(Config& config, std::string_view t
     const auto* key = find_key(path);
     if (key == nullptr) {
         const auto nearest = nearest_key(path);
-        return Error(fmt::format("--set {}: unknown key '{}'{}", text, path,
-                                 nearest.empty() ? "; `hcasim keys` lists all" : fmt::format(", did you mean '{}'?", nearest)));
+        return Error(
+            fmt::format("--set {}: unknown key '{}'{}", text, path,
+                        nearest.empty() ? "; `hcasim keys` lists all" : fmt::format(", did you mean '{}'?", nearest)));
     }
     if (const auto done = assign(config, *key, parse(key->kind, text.substr(equals + 1))); !done)
         return Error(fmt::format("--set {}: '{}' {}", text, path, done.error()));
@@ -113,19 +118,22 @@ std::expected<void, std::string> finish(Config& config) {
     config.hca.timed = config.link.timed = config.timed;
     config.hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
     if (config.scenario.message_bytes > 1ULL << config.hca.log_max_message)
-        return Error(fmt::format("{}: 'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}", config.file,
-                                 print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
+        return Error(
+            fmt::format("{}: 'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}",
+                        config.file, print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
     if (config.scenario.queue_depth > 1U << config.hca.log_max_qp_size)
-        return Error(fmt::format("{}: 'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}", config.file,
-                                 1U << config.hca.log_max_qp_size));
+        return Error(fmt::format("{}: 'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}",
+                                 config.file, 1U << config.hca.log_max_qp_size));
     if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
-        return Error(fmt::format("{}: 'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", config.file, 1U << config.hca.log_max_qp));
+        return Error(fmt::format("{}: 'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", config.file,
+                                 1U << config.hca.log_max_qp));
     return {};
 }
 
 } // namespace
 
-std::expected<Config, std::string> parse_config(std::string_view text, std::string_view name, std::span<const std::string> overrides) {
+std::expected<Config, std::string> parse_config(std::string_view text, std::string_view name,
+                                                std::span<const std::string> overrides) {
     Config config;
     config.file = name;
     try {

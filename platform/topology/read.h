@@ -1,5 +1,6 @@
-// From a TOML file and the command line to a Config, or to the first thing that is wrong with them. Nothing is elaborated
-// from a configuration that was not read here; nothing is guessed: an unknown key is an error with a suggestion.
+// From a TOML file and the command line to a Config, or to the first thing that is wrong with them. Nothing is
+// elaborated from a configuration that was not read here; nothing is guessed: an unknown key is an error with a
+// suggestion.
 #pragma once
 
 #include "platform/topology/config.h"
@@ -18,6 +19,7 @@ namespace platform::topology {
 std::expected<Config, std::string> read_config(const std::string& file, std::span<const std::string> overrides);
 
 /// As read_config, with the text given; `name` stands for the file in messages.
-std::expected<Config, std::string> parse_config(std::string_view text, std::string_view name, std::span<const std::string> overrides);
+std::expected<Config, std::string> parse_config(std::string_view text, std::string_view name,
+                                                std::span<const std::string> overrides);
 
 } // namespace platform::topology

@@ -15,8 +15,8 @@ struct Unit {
     std::int64_t scale;
 };
 
-constexpr std::array size_units{Unit{"B", 1},           Unit{"KiB", 1LL << 10}, Unit{"MiB", 1LL << 20},
-                                Unit{"GiB", 1LL << 30}, Unit{"TiB", 1LL << 40}};
+constexpr std::array size_units{Unit{"B", 1}, Unit{"KiB", 1LL << 10}, Unit{"MiB", 1LL << 20}, Unit{"GiB", 1LL << 30},
+                                Unit{"TiB", 1LL << 40}};
 constexpr std::array time_units{Unit{"ps", 1}, Unit{"ns", 1'000}, Unit{"us", 1'000'000}, Unit{"ms", 1'000'000'000},
                                 Unit{"s", 1'000'000'000'000}};
 constexpr std::int64_t picoseconds_per_bare_number = 1'000; // time keys are named _ns

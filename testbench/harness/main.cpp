@@ -1,4 +1,5 @@
-// The way into every test program. Each case is run in a process of its own, since SystemC elaborates once in a process.
+// The way into every test program. Each case is run in a process of its own, since SystemC elaborates once in a
+// process.
 #include <catch2/catch_session.hpp>
 #include <systemc>
 

@@ -19,7 +19,8 @@ std::string list_of_scenarios() {
 std::string explanation() {
     return list_of_scenarios() +
            "\nExit status: 0 verified, 1 ran and is not verified, 2 refused before it ran.\n"
-           "\nKeys of a configuration, and of --set KEY=VALUE. Sizes are bytes or \"2 GiB\", times are nanoseconds or \"2 us\".\n" +
+           "\nKeys of a configuration, and of --set KEY=VALUE. Sizes are bytes or \"2 GiB\", times are nanoseconds or "
+           "\"2 us\".\n" +
            platform::topology::print_keys();
 }
 
@@ -35,14 +36,18 @@ std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* 
 
     auto* run = app.add_subcommand("run", "Run the scenario of a configuration");
     run->footer("\n" + explanation());
-    run->add_option("config", options.config, "The platform and its workload, a TOML file")->required()->type_name("CONFIG.toml");
-    auto* payload_option = run->add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
+    run->add_option("config", options.config, "The platform and its workload, a TOML file")
+        ->required()
+        ->type_name("CONFIG.toml");
+    auto* payload_option =
+        run->add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
     run->add_option("--set", options.overrides, "Override a key of the configuration; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false)
         ->take_all();
     run->add_option("--json", options.json, "Write the result as one JSON object")->type_name("FILE");
-    run->add_option("--events", options.events, "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
+    run->add_option("--events", options.events,
+                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
         ->type_name("FILE");
     run->add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
 

@@ -25,11 +25,13 @@ std::expected<Payload, std::string> Payload::open(const std::string& path) {
     const int file = ::open(path.empty() ? "/proc/self/exe" : path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return failure(name, std::strerror(errno));
-    struct stat status {};
+    struct stat status{};
     const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_file || status.st_size == 0) {
         close(file);
-        return failure(name, S_ISDIR(status.st_mode) ? "is a directory" : is_file ? "is empty, there is nothing to move" : "is not a file");
+        return failure(name, S_ISDIR(status.st_mode) ? "is a directory"
+                             : is_file               ? "is empty, there is nothing to move"
+                                                     : "is not a file");
     }
     const auto size = static_cast<std::size_t>(status.st_size);
     void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);

@@ -32,7 +32,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     return text;
 }
 
-std::string pcie(const platform::topology::PcieLinkConfig& link) { return fmt::format("Gen{} x{}", link.generation, link.width); }
+std::string pcie(const platform::topology::PcieLinkConfig& link) {
+    return fmt::format("Gen{} x{}", link.generation, link.width);
+}
 
 std::string_view name_of(model::port::Encapsulation encapsulation) {
     switch (encapsulation) {
@@ -44,17 +46,20 @@ std::string_view name_of(model::port::Encapsulation encapsulation) {
 }
 
 void append_transfers(std::vector<std::vector<std::string>>& rows, const scenario::Result& result) {
-    rows.push_back({"transfer", "bytes", "messages", "packets", "completions", "errors", "retries", "simulated", "rate", "wall", "SHA-256"});
+    rows.push_back({"transfer", "bytes", "messages", "packets", "completions", "errors", "retries", "simulated", "rate",
+                    "wall", "SHA-256"});
     for (const auto& t : result.transfers)
-        rows.push_back({t.name, print_count(t.bytes), print_count(t.messages), print_count(t.packets), print_count(t.completions_ok),
-                        print_count(t.completions_error), print_count(t.retries), print_time(t.sim_time_ps), print_rate(t.bytes, t.sim_time_ps),
+        rows.push_back({t.name, print_count(t.bytes), print_count(t.messages), print_count(t.packets),
+                        print_count(t.completions_ok), print_count(t.completions_error), print_count(t.retries),
+                        print_time(t.sim_time_ps), print_rate(t.bytes, t.sim_time_ps),
                         fmt::format("{:.3f} s", t.wall_seconds), t.verified ? "equal" : "DIFFERENT"});
 }
 
 } // namespace
 
 std::string print_topology(const platform::topology::Config& config) {
-    const auto vram = print_bytes(config.gpu.vram_bytes), up = pcie(config.upstream_link), device = pcie(config.device_link);
+    const auto vram = print_bytes(config.gpu.vram_bytes), up = pcie(config.upstream_link),
+               device = pcie(config.device_link);
     const auto cable = fmt::format("{}, {}{}", name_of(config.link.encapsulation),
                                    config.link.rate_gbps > 0 ? fmt::format("{:g} Gbit/s, ", config.link.rate_gbps) : "",
                                    print_time(config.link.latency.count()));
@@ -66,7 +71,8 @@ std::string print_topology(const platform::topology::Config& config) {
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     };
     row("host A", "host B");
-    row("root complex -- DRAM " + print_bytes(config.hosts[0].memory_bytes), "DRAM " + print_bytes(config.hosts[1].memory_bytes) + " -- root complex");
+    row("root complex -- DRAM " + print_bytes(config.hosts[0].memory_bytes),
+        "DRAM " + print_bytes(config.hosts[1].memory_bytes) + " -- root complex");
     row("     | " + up, up + " |     ");
     text += "     " + middle + "\n";
     row("     | " + device, device + " |     ");
@@ -79,7 +85,8 @@ std::string print_life(const Life& life, const platform::observe::Sources& sourc
         return "  no WRITE was seen\n";
     const auto stages = Life::stages();
     const auto& first = life.seen(0) ? life.seen(0) : life.seen(2);
-    std::string text = fmt::format("  {:>2}  {:<15} {:<10} {:<18} {:>14} {:>12}  {}\n", "#", "room", "where", "event", "time", "since start", "facts");
+    std::string text = fmt::format("  {:>2}  {:<15} {:<10} {:<18} {:>14} {:>12}  {}\n", "#", "room", "where", "event",
+                                   "time", "since start", "facts");
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const auto& entry = life.seen(i);
         const auto event = platform::observe::event_names[stages[i].type];
@@ -89,8 +96,8 @@ std::string print_life(const Life& life, const platform::observe::Sources& sourc
         }
         const auto time = entry->stamp.time_ps, since = time - first->stamp.time_ps;
         text += fmt::format("  {:>2}  {:<15} {:<10} {:<18} {:>11.3f} ns {:>9.3f} ns  {}\n", i + 1, stages[i].room,
-                            sources.name(entry->stamp.source), event, static_cast<double>(time) / 1000, static_cast<double>(since) / 1000,
-                            platform::observe::describe(entry->event));
+                            sources.name(entry->stamp.source), event, static_cast<double>(time) / 1000,
+                            static_cast<double>(since) / 1000, platform::observe::describe(entry->event));
     }
     return text;
 }
@@ -103,14 +110,16 @@ std::string print_result(const scenario::Result& result) {
 
     rows = {{"wire", "packets", "bytes", "lost", "duplicated", "reordered", "corrupted"}};
     for (const auto& w : result.wires)
-        rows.push_back({w.name, print_count(w.packets), print_count(w.bytes), print_count(w.lost), print_count(w.duplicated),
-                        print_count(w.reordered), print_count(w.corrupted)});
+        rows.push_back({w.name, print_count(w.packets), print_count(w.bytes), print_count(w.lost),
+                        print_count(w.duplicated), print_count(w.reordered), print_count(w.corrupted)});
     text += rows.size() > 1 ? "\n" + table(rows) : "";
 
-    rows = {{"PCIe link", "TLPs up", "bytes up", "payload up", "TLPs down", "bytes down", "payload down", "busy up", "busy down"}};
+    rows = {{"PCIe link", "TLPs up", "bytes up", "payload up", "TLPs down", "bytes down", "payload down", "busy up",
+             "busy down"}};
     for (const auto& l : result.pcie_links)
-        rows.push_back({l.name, print_count(l.tlps_up), print_count(l.bytes_up), print_count(l.payload_up), print_count(l.tlps_down),
-                        print_count(l.bytes_down), print_count(l.payload_down), print_time(l.busy_up_ps), print_time(l.busy_down_ps)});
+        rows.push_back({l.name, print_count(l.tlps_up), print_count(l.bytes_up), print_count(l.payload_up),
+                        print_count(l.tlps_down), print_count(l.bytes_down), print_count(l.payload_down),
+                        print_time(l.busy_up_ps), print_time(l.busy_down_ps)});
     text += rows.size() > 1 ? "\n" + table(rows) : "";
 
     rows = {{"cache", "hits", "misses", "hit rate"}};
@@ -118,21 +127,24 @@ std::string print_result(const scenario::Result& result) {
         rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
     text += rows.size() > 1 ? "\n" + table(rows) : "";
 
-    text += "\n" + table({
-                       {"payload", print_count(result.payload_bytes) + " bytes"},
-                       {"through the switches, peer to peer", print_count(result.p2p_payload_bytes) + " bytes"},
-                       {"through host DRAM", print_count(result.host_dram_payload_bytes) + " bytes"},
-                       {"packets on the wire", print_count(result.wire_packets)},
-                       {"completions, good and bad", print_count(result.completions_ok) + " + " + print_count(result.completions_error)},
-                       {"retries, of these time-outs", print_count(result.retries) + ", " + print_count(result.timeouts)},
-                       {"NAKs, RNR pauses", print_count(result.naks) + ", " + print_count(result.rnr_waits)},
-                       {"packets dropped, seen twice", print_count(result.packets_dropped) + ", " + print_count(result.duplicates)},
-                       {"simulated time", print_time(result.sim_time_ps)},
-                       {"wall time", fmt::format("{:.3f} s", result.wall_seconds)},
-                       {"digest of all events", result.event_digest},
-                   });
-    text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}\n  {}\n", result.sha256_source, result.sha256_target,
-                        result.verified ? "verified" : "NOT VERIFIED");
+    text +=
+        "\n" + table({
+                   {"payload", print_count(result.payload_bytes) + " bytes"},
+                   {"through the switches, peer to peer", print_count(result.p2p_payload_bytes) + " bytes"},
+                   {"through host DRAM", print_count(result.host_dram_payload_bytes) + " bytes"},
+                   {"packets on the wire", print_count(result.wire_packets)},
+                   {"completions, good and bad",
+                    print_count(result.completions_ok) + " + " + print_count(result.completions_error)},
+                   {"retries, of these time-outs", print_count(result.retries) + ", " + print_count(result.timeouts)},
+                   {"NAKs, RNR pauses", print_count(result.naks) + ", " + print_count(result.rnr_waits)},
+                   {"packets dropped, seen twice",
+                    print_count(result.packets_dropped) + ", " + print_count(result.duplicates)},
+                   {"simulated time", print_time(result.sim_time_ps)},
+                   {"wall time", fmt::format("{:.3f} s", result.wall_seconds)},
+                   {"digest of all events", result.event_digest},
+               });
+    text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}\n  {}\n", result.sha256_source,
+                        result.sha256_target, result.verified ? "verified" : "NOT VERIFIED");
     return text;
 }
 
@@ -161,19 +173,43 @@ std::string print_json(const scenario::Result& result, const platform::observe::
 
     json.begin_list("transfers");
     for (const auto& t : result.transfers)
-        json.begin_item().add("name", t.name).add("verified", t.verified).add("sha256_target", t.sha256_target).add("bytes", t.bytes)
-            .add("messages", t.messages).add("packets", t.packets).add("completions_ok", t.completions_ok)
-            .add("completions_error", t.completions_error).add("retries", t.retries).add("sim_time_ns", t.sim_time_ps / 1000)
-            .add("wall_seconds", t.wall_seconds).end();
+        json.begin_item()
+            .add("name", t.name)
+            .add("verified", t.verified)
+            .add("sha256_target", t.sha256_target)
+            .add("bytes", t.bytes)
+            .add("messages", t.messages)
+            .add("packets", t.packets)
+            .add("completions_ok", t.completions_ok)
+            .add("completions_error", t.completions_error)
+            .add("retries", t.retries)
+            .add("sim_time_ns", t.sim_time_ps / 1000)
+            .add("wall_seconds", t.wall_seconds)
+            .end();
     json.end().begin_list("wires");
     for (const auto& w : result.wires)
-        json.begin_item().add("name", w.name).add("packets", w.packets).add("bytes", w.bytes).add("lost", w.lost)
-            .add("duplicated", w.duplicated).add("reordered", w.reordered).add("corrupted", w.corrupted).end();
+        json.begin_item()
+            .add("name", w.name)
+            .add("packets", w.packets)
+            .add("bytes", w.bytes)
+            .add("lost", w.lost)
+            .add("duplicated", w.duplicated)
+            .add("reordered", w.reordered)
+            .add("corrupted", w.corrupted)
+            .end();
     json.end().begin_list("pcie_links");
     for (const auto& l : result.pcie_links)
-        json.begin_item().add("name", l.name).add("tlps_up", l.tlps_up).add("tlps_down", l.tlps_down).add("bytes_up", l.bytes_up)
-            .add("bytes_down", l.bytes_down).add("payload_up", l.payload_up).add("payload_down", l.payload_down)
-            .add("busy_up_ns", l.busy_up_ps / 1000).add("busy_down_ns", l.busy_down_ps / 1000).end();
+        json.begin_item()
+            .add("name", l.name)
+            .add("tlps_up", l.tlps_up)
+            .add("tlps_down", l.tlps_down)
+            .add("bytes_up", l.bytes_up)
+            .add("bytes_down", l.bytes_down)
+            .add("payload_up", l.payload_up)
+            .add("payload_down", l.payload_down)
+            .add("busy_up_ns", l.busy_up_ps / 1000)
+            .add("busy_down_ns", l.busy_down_ps / 1000)
+            .end();
     json.end().begin_list("caches");
     for (const auto& c : result.caches)
         json.begin_item().add("name", c.name).add("hits", c.hits).add("misses", c.misses).end();

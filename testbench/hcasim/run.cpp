@@ -40,8 +40,8 @@ public:
         const bool is_over = done >= total;
         if (!is_over && (!is_terminal_ || (what == what_ && percent == percent_)))
             return;
-        fmt::print("{}  {:<30} {:>3} %  {} of {}{}", is_terminal_ ? "\r" : "", what, percent, print_bytes(done), print_bytes(total),
-                   is_over ? "\n" : "");
+        fmt::print("{}  {:<30} {:>3} %  {} of {}{}", is_terminal_ ? "\r" : "", what, percent, print_bytes(done),
+                   print_bytes(total), is_over ? "\n" : "");
         std::fflush(stdout);
         what_ = what;
         percent_ = percent;
@@ -112,8 +112,8 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!options.json.empty() && !json)
         return refuse(fmt::format("{}: cannot be created: {}", options.json, std::strerror(errno)));
 
-    fmt::print("{}: {}\n\n{}\nmoving {}, {}\n", config->scenario.name, chosen->summary, print_topology(*config), payload->name(),
-               print_bytes(payload->bytes().size()));
+    fmt::print("{}: {}\n\n{}\nmoving {}, {}\n", config->scenario.name, chosen->summary, print_topology(*config),
+               payload->name(), print_bytes(payload->bytes().size()));
     std::fflush(stdout);
 
     auto result = chosen->run({*config, payload->bytes(), sources, &fanout, capture.get(), Progress{}});

@@ -9,8 +9,8 @@
 
 namespace hcasim {
 
-/// Returns the exit status: 0 verified, 1 ran and is not verified, 2 refused before it ran or a file could not be written.
-/// Prints to standard output; a refusal is one line on standard error.
+/// Returns the exit status: 0 verified, 1 ran and is not verified, 2 refused before it ran or a file could not be
+/// written. Prints to standard output; a refusal is one line on standard error.
 int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios = scenario::scenarios());
 
 } // namespace hcasim

@@ -14,7 +14,8 @@ std::string scaled(double value, double step, std::span<const std::string_view> 
     std::size_t unit = 0;
     while (value >= step && unit + 1 < units.size())
         value /= step, ++unit;
-    return value == std::floor(value) ? fmt::format("{:.0f} {}", value, units[unit]) : fmt::format("{:.2f} {}", value, units[unit]);
+    return value == std::floor(value) ? fmt::format("{:.0f} {}", value, units[unit])
+                                      : fmt::format("{:.2f} {}", value, units[unit]);
 }
 
 } // namespace
@@ -38,7 +39,8 @@ std::string print_time(std::int64_t picoseconds) {
 
 std::string print_rate(std::uint64_t bytes, std::int64_t picoseconds) {
     static constexpr std::array<std::string_view, 5> units{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-    return picoseconds <= 0 ? "-" : scaled(static_cast<double>(bytes) * 1e12 / static_cast<double>(picoseconds), 1000, units);
+    return picoseconds <= 0 ? "-"
+                            : scaled(static_cast<double>(bytes) * 1e12 / static_cast<double>(picoseconds), 1000, units);
 }
 
 std::string print_share(std::uint64_t part, std::uint64_t whole) {

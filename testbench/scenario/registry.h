@@ -1,5 +1,5 @@
-// The workloads by the name that a configuration's [scenario] gives them: drivers on a platform, run by the program and by
-// tests. A new one is a function and a row of the table in registry.cpp.
+// The workloads by the name that a configuration's [scenario] gives them: drivers on a platform, run by the program and
+// by tests. A new one is a function and a row of the table in registry.cpp.
 #pragma once
 
 #include "platform/observe/capture.h"
@@ -22,8 +22,8 @@ namespace scenario {
 struct Context {
     const platform::topology::Config& config;
     std::span<const std::byte> payload;
-    platform::observe::Sources& sources;           ///< where components register their names ("A.hca", "B.switch", "cable")
-    traces::Sink* events = nullptr;                ///< nullptr: nobody listens
+    platform::observe::Sources& sources; ///< where components register their names ("A.hca", "B.switch", "cable")
+    traces::Sink* events = nullptr;      ///< nullptr: nobody listens
     platform::observe::Capture* capture = nullptr; ///< nullptr: nobody captures the wire
     /// Told now and then: what is going on, and how many bytes of how many are done. May be empty.
     std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)> progress{};
@@ -34,8 +34,8 @@ struct Context {
     }
 };
 
-/// The error is one line for a person: the configuration cannot carry this workload ("the payload, 3 GiB, does not fit into
-/// gpu.vram = 2 GiB"). What goes wrong inside the simulation is in the result.
+/// The error is one line for a person: the configuration cannot carry this workload ("the payload, 3 GiB, does not fit
+/// into gpu.vram = 2 GiB"). What goes wrong inside the simulation is in the result.
 using Run = std::expected<Result, std::string> (*)(const Context&);
 
 struct Scenario {

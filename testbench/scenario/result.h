@@ -9,8 +9,8 @@ namespace scenario {
 
 /// One pass of the payload: by WRITE, by READ, by SEND.
 struct Transfer {
-    std::string name{};               ///< "WRITE A -> B"
-    bool verified = false;          ///< the target's bytes have the source's SHA-256
+    std::string name{};    ///< "WRITE A -> B"
+    bool verified = false; ///< the target's bytes have the source's SHA-256
     std::string sha256_target{};
     std::uint64_t bytes = 0, messages = 0, packets = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
@@ -21,7 +21,7 @@ struct Transfer {
 
 /// One direction pair of a PCIe link; "up" is towards the root complex.
 struct PcieLink {
-    std::string name{};               ///< "A.gpu"
+    std::string name{}; ///< "A.gpu"
     std::uint64_t tlps_up = 0, tlps_down = 0;
     std::uint64_t bytes_up = 0, bytes_down = 0;     ///< on the link, with headers and DLLPs
     std::uint64_t payload_up = 0, payload_down = 0; ///< data of the TLPs
@@ -29,20 +29,20 @@ struct PcieLink {
 };
 
 struct Cache {
-    std::string name{};               ///< "A.hca MKey"
+    std::string name{}; ///< "A.hca MKey"
     std::uint64_t hits = 0, misses = 0;
 };
 
 /// One direction of the cable.
 struct Wire {
-    std::string name{};               ///< "A -> B"
+    std::string name{}; ///< "A -> B"
     std::uint64_t packets = 0, bytes = 0;
     std::uint64_t lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
 };
 
 struct Result {
     std::string scenario{};
-    bool verified = false;          ///< everything that was to arrive did, and nothing else changed
+    bool verified = false; ///< everything that was to arrive did, and nothing else changed
     std::uint64_t payload_bytes = 0;
     std::string sha256_source{}, sha256_target{};
     std::uint64_t completions_ok = 0, completions_error = 0;
@@ -52,7 +52,7 @@ struct Result {
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, packets_dropped = 0;
     std::int64_t sim_time_ps = 0;
     double wall_seconds = 0;
-    std::string event_digest{};       ///< of all events; empty when nobody computed it
+    std::string event_digest{}; ///< of all events; empty when nobody computed it
 
     std::vector<Transfer> transfers{};
     std::vector<PcieLink> pcie_links{};

@@ -17,7 +17,12 @@ std::string quoted(std::string_view text) {
 
 TEST_CASE("an object holds numbers, texts, truth values, lists and objects", "[unit][observe]") {
     JsonObject json;
-    json.add("a", 1).add("b", "two").add("c", true).add("d", std::uint64_t{1} << 63).add("e", 0.5).add("f", std::uint8_t{7});
+    json.add("a", 1)
+        .add("b", "two")
+        .add("c", true)
+        .add("d", std::uint64_t{1} << 63)
+        .add("e", 0.5)
+        .add("f", std::uint8_t{7});
     json.begin("g").add("h", -1).end();
     json.begin_list("i").begin_item().add("j", 1).end().begin_item().end().end();
     json.end();

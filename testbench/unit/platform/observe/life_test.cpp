@@ -24,7 +24,9 @@ struct Bench {
                   b_pcie = sources.add("B.switch");
     Life life{sources};
 
-    template <class E> void say(std::uint16_t source, std::int64_t ps, const E& event) { Events{&life, source}.emit(At{ps}, event); }
+    template <class E> void say(std::uint16_t source, std::int64_t ps, const E& event) {
+        Events{&life, source}.emit(At{ps}, event);
+    }
 
     std::vector<std::int64_t> times() const {
         std::vector<std::int64_t> all;

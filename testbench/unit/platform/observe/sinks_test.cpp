@@ -79,8 +79,8 @@ TEST_CASE("a fanout gives each event to all its sinks", "[unit][observe]") {
 
 TEST_CASE("the same events have the same digest, known from the canonical form", "[unit][observe]") {
     CHECK(digest_of(say_some) == digest_of(say_some));
-    // Computed apart from this program: XXH64, seed 1 (the vocabulary's version), over the 21 bytes of time, source, type,
-    // qpn, uar and producer.
+    // Computed apart from this program: XXH64, seed 1 (the vocabulary's version), over the 21 bytes of time, source,
+    // type, qpn, uar and producer.
     CHECK(digest_of([](const Events& a, const Events&) {
               a.emit(At{1'000}, traces::DoorbellRung{.qpn = 0x48, .uar = 16, .producer = 1});
           }) == "e7a69f094d181545");
@@ -136,18 +136,22 @@ TEST_CASE("a log has one line of text an event", "[unit][observe]") {
 }
 
 TEST_CASE("a log has one JSON object an event", "[unit][observe]") {
-    CHECK(logged(Log::Format::json, [](const Events& a, const Events&) {
-              a.emit(At{1'000}, traces::CompletionArmed{.cqn = 3, .consumer = 0, .solicited_only = true});
-              a.emit(At{2'000}, traces::CommandExecuted{0x100, 0, 3, 0x1234, "QUERY_HCA_CAP", "a \"quoted\" rule"});
-          }) ==
-          "{\"time_ps\":1000,\"source\":\"A.hca\",\"event\":\"CompletionArmed\",\"cqn\":3,\"consumer\":0,\"solicited_only\":true}\n"
-          "{\"time_ps\":2000,\"source\":\"A.hca\",\"event\":\"CommandExecuted\",\"opcode\":256,\"op_mod\":0,\"status\":3,\"syndrome\":4660,"
-          "\"command\":\"QUERY_HCA_CAP\",\"why\":\"a \\\"quoted\\\" rule\"}\n");
+    CHECK(logged(Log::Format::json,
+                 [](const Events& a, const Events&) {
+                     a.emit(At{1'000}, traces::CompletionArmed{.cqn = 3, .consumer = 0, .solicited_only = true});
+                     a.emit(At{2'000},
+                            traces::CommandExecuted{0x100, 0, 3, 0x1234, "QUERY_HCA_CAP", "a \"quoted\" rule"});
+                 }) == "{\"time_ps\":1000,\"source\":\"A.hca\",\"event\":\"CompletionArmed\",\"cqn\":3,\"consumer\":0,"
+                       "\"solicited_only\":true}\n"
+                       "{\"time_ps\":2000,\"source\":\"A.hca\",\"event\":\"CommandExecuted\",\"opcode\":256,\"op_mod\":"
+                       "0,\"status\":3,\"syndrome\":4660,"
+                       "\"command\":\"QUERY_HCA_CAP\",\"why\":\"a \\\"quoted\\\" rule\"}\n");
 }
 
 TEST_CASE("a log that cannot be created or written says so", "[unit][observe]") {
     Sources sources;
-    CHECK(Log::create("/nowhere/events.jsonl", sources).error() == "/nowhere/events.jsonl: cannot be created: No such file or directory");
+    CHECK(Log::create("/nowhere/events.jsonl", sources).error() ==
+          "/nowhere/events.jsonl: cannot be created: No such file or directory");
 
     auto full = Log::create("/dev/full", sources);
     REQUIRE(full.has_value());

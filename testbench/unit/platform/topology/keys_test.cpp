@@ -55,8 +55,10 @@ TEST_CASE("a value beyond its range is refused with the range", "[unit][topology
     REQUIRE((loss && mtu && vram && encapsulation));
 
     CHECK(check(*loss, 3.0).error() == "= 3 is out of range, allowed is 0 to 1");
-    CHECK(check(*mtu, std::int64_t{1500}).error() == "= 1500 is out of range, allowed is one of 256 512 1024 2048 4096");
-    CHECK(check(*vram, std::int64_t{3} << 20).error() == "= 3 MiB is out of range, allowed is a power of two from 1 MiB to 256 GiB");
+    CHECK(check(*mtu, std::int64_t{1500}).error() ==
+          "= 1500 is out of range, allowed is one of 256 512 1024 2048 4096");
+    CHECK(check(*vram, std::int64_t{3} << 20).error() ==
+          "= 3 MiB is out of range, allowed is a power of two from 1 MiB to 256 GiB");
     CHECK(check(*encapsulation, std::string("roce")).error() ==
           "= roce is out of range, allowed is one of roce_v2 roce_v2_ipv6 infiniband");
     CHECK_FALSE(check(*find_key("scenario.qps"), std::int64_t{-1}).has_value());

@@ -25,9 +25,10 @@ TEST_CASE("an empty configuration is the default one", "[unit][topology]") {
 }
 
 TEST_CASE("a configuration sets what it names and nothing else", "[unit][topology]") {
-    const auto config = parse_config("timed = false\n[host.B]\nmemory = \"8 GiB\"\n[hca]\nlog_max_qp = 10\nmkey_miss_ns = 300\n"
-                                     "[pcie.upstream]\nwidth = 8\n[link]\nloss = 1\nlatency_ns = \"2 us\"\n",
-                                     "p2p.toml", {});
+    const auto config =
+        parse_config("timed = false\n[host.B]\nmemory = \"8 GiB\"\n[hca]\nlog_max_qp = 10\nmkey_miss_ns = 300\n"
+                     "[pcie.upstream]\nwidth = 8\n[link]\nloss = 1\nlatency_ns = \"2 us\"\n",
+                     "p2p.toml", {});
 
     REQUIRE(config.has_value());
     CHECK_FALSE(config->timed);
@@ -67,7 +68,8 @@ TEST_CASE("an unknown table is refused", "[unit][topology]") {
 TEST_CASE("a value of the wrong type or range is refused with what is allowed", "[unit][topology]") {
     CHECK(error_of("[link]\n\nloss = \"high\"") == "p2p.toml:3: 'loss' wants a number, not the text \"high\"");
     CHECK(error_of("[link]\nloss = 1.5") == "p2p.toml:2: 'loss' = 1.5 is out of range, allowed is 0 to 1");
-    CHECK(error_of("[scenario]\nmtu = 1500") == "p2p.toml:2: 'mtu' = 1500 is out of range, allowed is one of 256 512 1024 2048 4096");
+    CHECK(error_of("[scenario]\nmtu = 1500") ==
+          "p2p.toml:2: 'mtu' = 1500 is out of range, allowed is one of 256 512 1024 2048 4096");
     CHECK(error_of("timed = 1") == "p2p.toml:1: 'timed' wants true or false, not 1");
     CHECK(error_of("[link]\nloss = [1]") == "p2p.toml:2: 'loss' wants a number, not a list, table or date");
     CHECK(error_of("link = 3") == "p2p.toml:1: 'link' is a table: write [link]");
@@ -85,7 +87,8 @@ TEST_CASE("what is not TOML is refused with its line", "[unit][topology]") {
 }
 
 TEST_CASE("--set overrides the file, the last one wins", "[unit][topology]") {
-    const auto config = parse_config("[link]\nloss = 0.5\n", "p2p.toml", Overrides{"link.loss=0.1", "link.loss=0.01", "gpu.vram=1 GiB"});
+    const auto config = parse_config("[link]\nloss = 0.5\n", "p2p.toml",
+                                     Overrides{"link.loss=0.1", "link.loss=0.01", "gpu.vram=1 GiB"});
 
     REQUIRE(config.has_value());
     CHECK(config->link.loss == 0.01);
@@ -103,13 +106,15 @@ TEST_CASE("--set is checked as the file is and named in the message", "[unit][to
 TEST_CASE("keys that contradict each other are refused", "[unit][topology]") {
     CHECK(error_of("[scenario]\nmessage = \"1 MiB\"\n[hca]\nlog_max_message = 19\n") ==
           "p2p.toml: 'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = 512 KiB");
-    CHECK(error_of("[scenario]\nqps = 64\n[hca]\nlog_max_qp = 5\n") == "p2p.toml: 'scenario.qps' is larger than 2^'hca.log_max_qp' = 32");
+    CHECK(error_of("[scenario]\nqps = 64\n[hca]\nlog_max_qp = 5\n") ==
+          "p2p.toml: 'scenario.qps' is larger than 2^'hca.log_max_qp' = 32");
     CHECK(error_of("[scenario]\nqueue_depth = 64\n[hca]\nlog_max_qp_size = 5\n")
               .starts_with("p2p.toml: 'scenario.queue_depth' is larger than a send queue"));
 }
 
 TEST_CASE("a configuration that cannot be read is one line with its name", "[unit][topology]") {
-    CHECK(read_config("/nowhere/p2p.toml", {}).error() == "/nowhere/p2p.toml: cannot be read: No such file or directory");
+    CHECK(read_config("/nowhere/p2p.toml", {}).error() ==
+          "/nowhere/p2p.toml: cannot be read: No such file or directory");
     CHECK(read_config("/", {}).error() == "/: cannot be read: Is a directory");
     CHECK(read_config("/dev/null", {}).has_value());
 }

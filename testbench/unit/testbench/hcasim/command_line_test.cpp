@@ -26,8 +26,8 @@ Leave leave(std::initializer_list<const char*> words) {
 } // namespace
 
 TEST_CASE("run takes a configuration, a payload, overrides and the files to write", "[unit][hcasim]") {
-    const auto outcome = parse({"run", "p2p.toml", "--payload", "data", "--set", "link.loss=0.01", "--set", "gpu.vram=1 GiB", "--json",
-                                "r.json", "--events", "e.jsonl", "--pcap", "w.pcapng"});
+    const auto outcome = parse({"run", "p2p.toml", "--payload", "data", "--set", "link.loss=0.01", "--set",
+                                "gpu.vram=1 GiB", "--json", "r.json", "--events", "e.jsonl", "--pcap", "w.pcapng"});
 
     REQUIRE(std::holds_alternative<RunOptions>(outcome));
     const auto& options = std::get<RunOptions>(outcome);
@@ -48,7 +48,12 @@ TEST_CASE("an override does not swallow the word after it", "[unit][hcasim]") {
 }
 
 TEST_CASE("a mistake on the command line is one line and status 2", "[unit][hcasim]") {
-    for (const auto& words : {std::initializer_list<const char*>{}, {"frob"}, {"run"}, {"run", "a", "b"}, {"run", "a", "--frob"}, {"run", "a", "--set"}}) {
+    for (const auto& words : {std::initializer_list<const char*>{},
+                              {"frob"},
+                              {"run"},
+                              {"run", "a", "b"},
+                              {"run", "a", "--frob"},
+                              {"run", "a", "--set"}}) {
         const auto [code, text] = leave(words);
         CHECK(code == 2);
         CHECK(text.starts_with("hcasim: "));

@@ -26,8 +26,15 @@ scenario::Result sample() {
     result.sim_time_ps = 720'001'500;
     result.wall_seconds = 0.25;
     result.event_digest = "00112233aabbccdd";
-    result.transfers.push_back({.name = "WRITE A -> B", .verified = true, .sha256_target = "ab12", .bytes = 3'000'000, .messages = 3,
-                                .packets = 740, .completions_ok = 3, .sim_time_ps = 240'000'000, .wall_seconds = 0.1});
+    result.transfers.push_back({.name = "WRITE A -> B",
+                                .verified = true,
+                                .sha256_target = "ab12",
+                                .bytes = 3'000'000,
+                                .messages = 3,
+                                .packets = 740,
+                                .completions_ok = 3,
+                                .sim_time_ps = 240'000'000,
+                                .wall_seconds = 0.1});
     result.transfers.push_back({.name = "READ B -> A", .verified = false, .bytes = 3'000'000});
     result.pcie_links.push_back({.name = "A.gpu", .tlps_up = 12, .tlps_down = 34'567, .payload_up = 99});
     result.caches.push_back({.name = "A.hca MKey", .hits = 15, .misses = 1});
@@ -60,8 +67,8 @@ TEST_CASE("the picture shows both hosts as they are configured", "[unit][hcasim]
 
     const auto text = print_topology(config);
 
-    for (const auto* part : {"host A", "host B", "root complex -- DRAM 8 GiB", "DRAM 4 GiB -- root complex", "Gen3 x8", "Gen4 x16", "HCA", "GPU, VRAM 2 GiB",
-                             "RoCEv2 over IPv4, 200 Gbit/s, 500 ns"})
+    for (const auto* part : {"host A", "host B", "root complex -- DRAM 8 GiB", "DRAM 4 GiB -- root complex", "Gen3 x8",
+                             "Gen4 x16", "HCA", "GPU, VRAM 2 GiB", "RoCEv2 over IPv4, 200 Gbit/s, 500 ns"})
         CHECK(text.find(part) != text.npos);
 }
 
@@ -77,9 +84,10 @@ TEST_CASE("the life of a WRITE is a line a stage, unseen stages included", "[uni
 
     const auto text = print_life(life, sources);
 
-    CHECK(text.find(" 1  hca/doorbell    A.hca      DoorbellRung          1000.500 ns     0.000 ns  qpn=0x48 uar=0x10 producer=1\n") != text.npos);
-    CHECK(text.find(" 3  hca/queue       A.hca      WqeFetched            1090.500 ns    90.000 ns  qpn=0x48 index=0 opcode=0x8 segments=1 length=4096\n") !=
-          text.npos);
+    CHECK(text.find(" 1  hca/doorbell    A.hca      DoorbellRung          1000.500 ns     0.000 ns  qpn=0x48 uar=0x10 "
+                    "producer=1\n") != text.npos);
+    CHECK(text.find(" 3  hca/queue       A.hca      WqeFetched            1090.500 ns    90.000 ns  qpn=0x48 index=0 "
+                    "opcode=0x8 segments=1 length=4096\n") != text.npos);
     CHECK(text.find("14  hca/event                  InterruptRaised          not seen\n") != text.npos);
 }
 
@@ -87,8 +95,9 @@ TEST_CASE("the tables hold the result's numbers and its verdict", "[unit][hcasim
     auto result = sample();
     const auto text = print_result(result);
 
-    for (const auto* part : {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "A.gpu", "34,567", "A.hca MKey", "93.8 %", "6,200,000",
-                             "18,000,000 bytes", "720.00 us", "00112233aabbccdd", "\n  verified\n"})
+    for (const auto* part :
+         {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "A.gpu", "34,567", "A.hca MKey", "93.8 %", "6,200,000",
+          "18,000,000 bytes", "720.00 us", "00112233aabbccdd", "\n  verified\n"})
         CHECK(text.find(part) != text.npos);
     result.verified = false;
     CHECK(print_result(result).ends_with("NOT VERIFIED\n"));
@@ -101,11 +110,12 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
     const auto text = print_json(sample(), counters, {});
 
     for (const auto* part :
-         {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"payload_bytes\": 3000000", "\"sha256_source\": \"ab12\"",
-          "\"sha256_target\": \"ab12\"", "\"completions_ok\": 9", "\"completions_error\": 0", "\"p2p_payload_bytes\": 18000000",
-          "\"host_dram_payload_bytes\": 0", "\"wire_packets\": 2222", "\"retries\": 4", "\"sim_time_ns\": 720001", "\"wall_seconds\": 0.25",
-          "\"event_digest\": \"00112233aabbccdd\"", "\"name\": \"READ B -> A\"", "\"lost\": 7", "\"Retried\": 1", "\"Retried: timeout\": 1",
-          "\"link.loss\": \"0\""}) {
+         {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"payload_bytes\": 3000000",
+          "\"sha256_source\": \"ab12\"", "\"sha256_target\": \"ab12\"", "\"completions_ok\": 9",
+          "\"completions_error\": 0", "\"p2p_payload_bytes\": 18000000", "\"host_dram_payload_bytes\": 0",
+          "\"wire_packets\": 2222", "\"retries\": 4", "\"sim_time_ns\": 720001", "\"wall_seconds\": 0.25",
+          "\"event_digest\": \"00112233aabbccdd\"", "\"name\": \"READ B -> A\"", "\"lost\": 7", "\"Retried\": 1",
+          "\"Retried: timeout\": 1", "\"link.loss\": \"0\""}) {
         INFO(part);
         CHECK(text.find(part) != text.npos);
     }

@@ -38,8 +38,10 @@ std::expected<scenario::Result, std::string> move(const scenario::Context& conte
     const traces::Events events{context.events, context.sources.add("A.hca")};
     events.emit(model::port::Time{5000}, traces::DoorbellRung{.qpn = 1, .uar = 2, .producer = 3});
     context.tell("WRITE", context.payload.size(), context.payload.size());
-    return scenario::Result{.scenario = context.config.scenario.name, .verified = context.payload[0] != std::byte{'x'},
-                            .payload_bytes = context.payload.size(), .sha256_source = scenario::sha256(context.payload)};
+    return scenario::Result{.scenario = context.config.scenario.name,
+                            .verified = context.payload[0] != std::byte{'x'},
+                            .payload_bytes = context.payload.size(),
+                            .sha256_source = scenario::sha256(context.payload)};
 }
 
 constexpr std::array scenarios{scenario::Scenario{"gpudirect", "a stand-in", move}};
@@ -48,12 +50,17 @@ constexpr std::array scenarios{scenario::Scenario{"gpudirect", "a stand-in", mov
 
 TEST_CASE("a run gives the workload its payload and writes what was asked for", "[unit][hcasim]") {
     const Folder folder;
-    const RunOptions options{.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "abc"), .overrides = {},
-                             .json = folder.path / "r.json", .events = folder.path / "e.jsonl", .pcap = folder.path / "w.pcapng"};
+    const RunOptions options{.config = folder.file("p2p.toml", ""),
+                             .payload = folder.file("data", "abc"),
+                             .overrides = {},
+                             .json = folder.path / "r.json",
+                             .events = folder.path / "e.jsonl",
+                             .pcap = folder.path / "w.pcapng"};
 
     REQUIRE(run(options, scenarios) == 0);
 
-    CHECK(folder.read("e.jsonl") == "{\"time_ps\":5000,\"source\":\"A.hca\",\"event\":\"DoorbellRung\",\"qpn\":1,\"uar\":2,\"producer\":3}\n");
+    CHECK(folder.read("e.jsonl") ==
+          "{\"time_ps\":5000,\"source\":\"A.hca\",\"event\":\"DoorbellRung\",\"qpn\":1,\"uar\":2,\"producer\":3}\n");
     const auto json = folder.read("r.json");
     CHECK(json.find("\"payload_bytes\": 3,") != json.npos);
     CHECK(json.find("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") != json.npos);
@@ -66,21 +73,34 @@ TEST_CASE("the payload may be named by the configuration, and by nobody", "[unit
     const auto data = folder.file("data", "abc");
     const auto config = folder.file("p2p.toml", fmt::format("[scenario]\npayload = \"{}\"\n", data));
 
-    CHECK(run({.config = config, .payload = {}, .overrides = {}, .json = {}, .events = {}, .pcap = {}}, scenarios) == 0);
+    CHECK(run({.config = config, .payload = {}, .overrides = {}, .json = {}, .events = {}, .pcap = {}}, scenarios) ==
+          0);
     // The program itself is larger than the stand-in takes: it was read.
-    CHECK(run({.config = config, .payload = {}, .overrides = {"scenario.payload="}, .json = {}, .events = {}, .pcap = {}}, scenarios) == 2);
+    CHECK(
+        run({.config = config, .payload = {}, .overrides = {"scenario.payload="}, .json = {}, .events = {}, .pcap = {}},
+            scenarios) == 2);
 }
 
 TEST_CASE("what is not verified has status 1", "[unit][hcasim]") {
     const Folder folder;
 
-    CHECK(run({.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "xyz"), .overrides = {}, .json = {}, .events = {}, .pcap = {}},
+    CHECK(run({.config = folder.file("p2p.toml", ""),
+               .payload = folder.file("data", "xyz"),
+               .overrides = {},
+               .json = {},
+               .events = {},
+               .pcap = {}},
               scenarios) == 1);
 }
 
 TEST_CASE("what cannot run is refused with status 2", "[unit][hcasim]") {
     const Folder folder;
-    const RunOptions good{.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "abc"), .overrides = {}, .json = {}, .events = {}, .pcap = {}};
+    const RunOptions good{.config = folder.file("p2p.toml", ""),
+                          .payload = folder.file("data", "abc"),
+                          .overrides = {},
+                          .json = {},
+                          .events = {},
+                          .pcap = {}};
     REQUIRE(run(good, scenarios) == 0);
     const auto with = [&](auto&& change) {
         auto options = good;
