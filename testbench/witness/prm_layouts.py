@@ -143,14 +143,15 @@ def fail(message):
 def find_headers():
     """The headers of Linux 6.12, whose fields ours are; else of the newest version that is installed."""
     pattern = "/usr/src/linux-headers-*-common/include/linux/mlx5/mlx5_ifc.h"
+    unpacked = os.path.join(os.path.abspath(sys.argv[2]), ".deps/linux-headers")
 
     def preference(path):
         version = [int(n) for n in re.findall(r"\d+", path.split("linux-headers-")[1].split("-common")[0])]
         return version[:2] == [6, 12], version
 
-    found = sorted(glob.glob(pattern), key=preference)
+    found = sorted(glob.glob(pattern) + glob.glob(unpacked + pattern), key=preference)
     if not found:
-        sys.exit(f"FAILED: no {pattern}: install a linux-headers-6.12.*-common package")
+        sys.exit(f"FAILED: no {pattern}: install a linux-headers-6.12.*-common package, or call `./dev test`, which unpacks one")
     folder = os.path.dirname(found[-1])
     print("linux:", folder)
     names = ("mlx5_ifc_fpga", "device", "qp", "cq", "doorbell", "driver", "port")
