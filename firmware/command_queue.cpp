@@ -113,7 +113,9 @@ Time CommandQueue::execute(unsigned slot, Time at) {
     // Events are for commands that were fetched while their event queue was there, and is still there: the commands
     // that create and destroy it are polled for.
     const auto event_queue = state_.command_eq;
-    auto status = check_entry(entry.bytes, checks_signatures());
+    // DISABLE_HCA forgets the capability: its own answer is still one that the driver checks.
+    const bool is_signed = checks_signatures();
+    auto status = check_entry(entry.bytes, is_signed);
     if (status == DeliveryStatus::ok)
         status = deliver(entry.view(), at);
     if (status != DeliveryStatus::ok) {
@@ -128,7 +130,7 @@ Time CommandQueue::execute(unsigned slot, Time at) {
                                      .why = prm::name(status),
                                  });
     }
-    give_back(entry, slot, status, at);
+    give_back(entry, slot, status, is_signed || checks_signatures(), at);
     if (event_queue && state_.command_eq == event_queue)
         state_.hca.event_queues().write(
             *event_queue, prm::EventType::command, 0, 1u << slot, at,
@@ -176,7 +178,7 @@ DeliveryStatus CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time& a
 }
 
 /// Writes the answer into the entry and then, alone and last, the byte that hands the slot back.
-void CommandQueue::give_back(Entry& entry, unsigned slot, DeliveryStatus status, Time& at) {
+void CommandQueue::give_back(Entry& entry, unsigned slot, DeliveryStatus status, bool is_signed, Time& at) {
     const auto address = slot_address(slot);
     const auto view = entry.view();
     view.set<"delivery_status">(status).set<"owner">(0);
@@ -184,7 +186,7 @@ void CommandQueue::give_back(Entry& entry, unsigned slot, DeliveryStatus status,
         at = std::max(
             at,
             dma_.write(address + output_offset, std::span(entry.bytes).subspan(output_offset, inline_bytes), at).done);
-    if (checks_signatures()) {
+    if (is_signed) {
         view.set<"signature">(0);
         view.set<"signature">(static_cast<std::uint8_t>(~prm::xor_of(entry.bytes)));
         at = std::max(

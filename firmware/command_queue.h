@@ -35,7 +35,7 @@ private:
     model::port::Time latency() const;
     model::port::Time execute(unsigned slot, model::port::Time at);
     abi::prm::DeliveryStatus deliver(abi::View<abi::prm::CommandQueueEntry> entry, model::port::Time& at);
-    void give_back(Entry& entry, unsigned slot, abi::prm::DeliveryStatus status, model::port::Time& at);
+    void give_back(Entry& entry, unsigned slot, abi::prm::DeliveryStatus status, bool is_signed, model::port::Time& at);
     abi::BusAddress slot_address(unsigned slot) const {
         return abi::BusAddress{base_ + (std::uint64_t{slot} << log_stride)};
     }

@@ -255,7 +255,7 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
                     side->abandon();
             }
             is_over = true;
-            sc_core::sc_stop();
+            sc_core::sc_pause();
         },
         "body", &options);
     sc_core::sc_start(to_time(limit));

@@ -67,9 +67,8 @@ Result<void> Endpoint::bring_up() {
         return std::unexpected(port.error());
     own_path_.is_ethernet = port->is_ethernet;
     if (port->is_ethernet) {
-        const auto gid = sw::mlx::gid_of_ipv4(machine_.ipv4);
-        TRY(context_->set_roce_address(0, {.gid = gid, .mac = port->mac}));
-        own_path_.remote_gid = gid;
+        TRY(context_->set_roce_address(0, {.gid = machine_.gid, .mac = port->mac}));
+        own_path_.remote_gid = machine_.gid;
         own_path_.remote_mac = port->mac;
     } else {
         own_path_.remote_lid = port->lid;

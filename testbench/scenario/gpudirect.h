@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sw/base/result.h"
+#include "sw/mlx/address.h"
 #include "sw/transport/transport.h"
 #include "testbench/scenario/out_of_band.h"
 
@@ -20,7 +21,7 @@ namespace scenario {
 /// One host as the program on it sees it.
 struct Machine {
     std::string name;
-    std::uint32_t ipv4 = 0; ///< of its RoCE port
+    sw::mlx::Gid gid{}; ///< of its port, where that is a RoCE port: an IPv4 or an IPv6 address
     sw::transport::Transport& hca;
     sw::transport::Transport& gpu;
     OutOfBand& peer;

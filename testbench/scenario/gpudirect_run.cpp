@@ -18,7 +18,11 @@ using platform::topology::Platform;
 
 namespace {
 
-constexpr std::uint32_t first_address = 0x0a000001; // 10.0.0.1 and .2
+/// 10.0.0.1 and .2, or 2001:db8::1 and ::2, where the cable carries IPv6.
+sw::mlx::Gid address_of(unsigned number, model::port::Encapsulation encapsulation) {
+    return encapsulation == model::port::Encapsulation::roce_v2_ipv6 ? sw::mlx::gid_of(0x2001'0db8'0000'0000, number + 1)
+                                                                     : sw::mlx::gid_of_ipv4(0x0a00'0001 + number);
+}
 
 std::expected<void, std::string> fits(const Context& context) {
     const auto& config = context.config;
@@ -89,7 +93,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
             auto& machine = platform.machines()[i];
             InProcessTransport hca(*machine.host, machine.hca_bdf()), gpu(*machine.host, machine.gpu_bdf());
             const Machine host{.name = machine.name,
-                               .ipv4 = first_address + i,
+                               .gid = address_of(i, config.link.encapsulation),
                                .hca = hca,
                                .gpu = gpu,
                                .peer = queues.end(i),

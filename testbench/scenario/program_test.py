@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,20 @@ def refused(ran, *words):
     expect(ran.stderr.count("\n") == 1, f"not one line: {ran.stderr}")
     for word in words:
         expect(word in ran.stderr, f"'{word}' is not in: {ran.stderr}")
+
+
+def protocols(capture):
+    """The kinds of frames by what stands at the layer below the transport: 0x0800, 0x86dd, or the LNH of InfiniBand."""
+    found, data, at, link_type = set(), capture.read_bytes(), 0, None
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 1:
+            link_type = struct.unpack_from("<H", data, at + 8)[0]
+        elif kind == 6:
+            frame = data[at + 28:at + length]
+            found.add(struct.unpack_from(">H", frame, 12)[0] if link_type == 1 else frame[1] & 3)
+        at += length
+    return found
 
 
 def check_capture(*arguments):
@@ -111,14 +126,17 @@ def capture_roce_v2():
     got, capture = check_capture("--set", "link.encapsulation=roce_v2")
     frames = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.number"], capture_output=True, text=True, check=True)
     expect(len(frames.stdout.split()) == got["wire_packets"], f"{len(frames.stdout.split())} frames of {got['wire_packets']} packets")
+    expect(protocols(capture) == {0x0800}, f"not IPv4: {protocols(capture)}")
 
 
 def capture_roce_v2_ipv6():
-    check_capture("--set", "link.encapsulation=roce_v2_ipv6")
+    _, capture = check_capture("--set", "link.encapsulation=roce_v2_ipv6")
+    expect(protocols(capture) == {0x86DD}, f"not IPv6: {protocols(capture)}")
 
 
 def capture_infiniband():
-    check_capture("--set", "link.encapsulation=infiniband")
+    _, capture = check_capture("--set", "link.encapsulation=infiniband")
+    expect(protocols(capture) == {2}, f"not InfiniBand within a subnet: {protocols(capture)}")
 
 
 def lossy_capture():

@@ -210,6 +210,12 @@ TEST_CASE("with cmdif_checksum on, signatures are demanded and made", "[unit][fi
         for (std::size_t n = 0; n < 8; ++n)
             CHECK(prm::xor_of(bench.memory.peek(CommandBench::out_box(0, n), 576)) == 0xff);
     }
+    SECTION("DISABLE_HCA forgets it and still signs its answer") {
+        bench.fill(Input<prm::DisableHcaIn>(Opcode::disable_hca).bytes, prm::DisableHcaOut::size, 0, true);
+        bench.ring(1);
+        CHECK(bench.collect<prm::DisableHcaOut>().is_ok());
+        CHECK(prm::xor_of(bench.memory.peek(entry, 64)) == 0xff);
+    }
     SECTION("an entry without its signature does not") {
         bench.fill(query.bytes, prm::QueryHcaCapOut::size, 0, false);
         bench.ring(1);
