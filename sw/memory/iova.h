@@ -1,6 +1,6 @@
-// Addresses for regions that have none of their own. Host memory is registered at the processor's address; memory of a
-// peer has no processor address, so a range of this space stands for it in work requests. Hands out numbers, touches no
-// memory.
+// Addresses for regions that have none of their own. Host memory is registered at its bus address; memory of a peer may
+// lie in ranges all over the bus, so a range of this space stands for it in work requests. Hands out numbers, touches
+// no memory.
 #pragma once
 
 #include "abi/types.h"

@@ -95,8 +95,10 @@ Result<void> Device::start_commands() {
 Result<void> Device::enable() {
     if (auto enabled = tell<EnableHcaOut>(*commands_, Input<EnableHcaIn>(Opcode::enable_hca)); !enabled)
         return enabled;
-    add_undo("DISABLE_HCA",
-             [this] { return tell<DisableHcaOut>(*commands_, Input<DisableHcaIn>(Opcode::disable_hca)); });
+    add_undo("DISABLE_HCA", [this] {
+        commands_->verify_signatures(false); // what was agreed upon ends with this command
+        return tell<DisableHcaOut>(*commands_, Input<DisableHcaIn>(Opcode::disable_hca));
+    });
     return {};
 }
 

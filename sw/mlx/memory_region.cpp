@@ -128,7 +128,9 @@ Result<MemoryRegion> MemoryRegion::from_host(Device& device, abi::Pd pd, const t
     auto umem = memory::Umem::from_host(memory, offset, length);
     if (!umem)
         return std::unexpected(std::move(umem.error()));
-    const abi::Iova own{reinterpret_cast<std::uintptr_t>(memory.data) + offset};
+    // As a kernel's driver does: the bus address. It is the same in every run, and agrees with itself in every page
+    // size.
+    const abi::Iova own{memory.bus + offset};
     return create(device, pd, std::move(*umem), options.zero_based ? abi::Iova{0} : options.iova.value_or(own),
                   options);
 }

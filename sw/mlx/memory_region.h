@@ -18,8 +18,8 @@ namespace sw::mlx {
 struct RegionOptions {
     Access access = Access::local_write;
     std::optional<abi::Iova>
-        iova{}; ///< where the region begins in work requests; else the processor's address, or one of our own
-    bool zero_based = false;                 ///< it begins at 0
+        iova{};              ///< where the region begins in work requests; else its bus address, or one of our own
+    bool zero_based = false; ///< it begins at 0
     std::optional<unsigned> log_page_size{}; ///< no larger than this
 };
 

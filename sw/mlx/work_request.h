@@ -10,7 +10,7 @@
 namespace sw::mlx {
 
 struct Sge {
-    std::uint64_t address = 0; ///< iova of the region; for inline data the processor's address
+    std::uint64_t address = 0; ///< within the region: its iova and more; for inline data the processor's address
     std::uint32_t length = 0;
     std::uint32_t lkey = 0;
 };

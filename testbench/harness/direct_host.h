@@ -1,5 +1,5 @@
-// A host without a bus: the driver stack on one side, firmware and HCA core on the other, flat memory between them and no
-// SystemC. For tests of driver, firmware and core together; the real way goes through PCIe (platform/).
+// A host without a bus: the driver stack on one side, firmware and HCA core on the other, flat memory between them and
+// no SystemC. For tests of driver, firmware and core together; the real way goes through PCIe (platform/).
 #pragma once
 
 #include "firmware/device.h"
@@ -55,7 +55,8 @@ private:
 
 class DirectHost final : public sw::transport::Transport, private model::port::Interrupts {
 public:
-    DirectHost(const model::hca::HcaConfig& config, TestClock& clock, model::net::Link& link, unsigned end, std::size_t memory_bytes, traces::Events events)
+    DirectHost(const model::hca::HcaConfig& config, TestClock& clock, model::net::Link& link, unsigned end,
+               std::size_t memory_bytes, traces::Events events)
         : memory(memory_bytes), config_(config), clock_(clock), link_(link),
           hca(config, {memory, clock, link.end(end), *this}, events), firmware(hca, memory, clock, events) {
         link.attach(end, hca);
@@ -69,7 +70,9 @@ public:
     void config_write(std::uint16_t offset, unsigned, std::uint32_t value) override { config_space_[offset] = value; }
     std::uint64_t bar_size(unsigned bar) override { return bar == 0 ? std::uint64_t{config_.uar_pages} * 4096 : 0; }
     std::uint64_t bar_address(unsigned bar) override { return bar == 0 ? 0xf000'0000 : 0; }
-    void mmio_read(unsigned, std::uint64_t offset, std::span<std::byte> into) override { firmware.read(offset, into, clock_.now()); }
+    void mmio_read(unsigned, std::uint64_t offset, std::span<std::byte> into) override {
+        firmware.read(offset, into, clock_.now());
+    }
     void mmio_write(unsigned, std::uint64_t offset, std::span<const std::byte> from) override {
         const auto uars = std::uint64_t{config_.first_uar} * 4096;
         if (offset < uars)
@@ -83,9 +86,10 @@ public:
         if (address + bytes > memory.size())
             return sw::failure(ENOMEM, "the test's memory is used up");
         next_ = address + bytes;
+        ++live_allocations;
         return sw::transport::DmaMemory{memory.at(address), address, bytes};
     }
-    void release(const sw::transport::DmaMemory&) override {}
+    void release(const sw::transport::DmaMemory&) override { --live_allocations; } // its place is not used again
     sw::Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t) override { return bus; }
     void unmap_peer(std::uint64_t, std::size_t) override {}
     sw::Result<void> enable_interrupts(unsigned) override { return {}; }
@@ -96,8 +100,11 @@ public:
         return std::exchange(raised_[vector], 0) != 0;
     }
     void relax() override { step(clock_.now() + 1us); }
-    std::chrono::nanoseconds now() override { return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.now()); }
+    std::chrono::nanoseconds now() override {
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.now());
+    }
 
+    std::size_t live_allocations = 0; ///< DMA memory the driver has not given back
     /// Lets everything that is due by `until` happen.
     std::function<void(Time until)> step;
     std::map<unsigned, unsigned> raised_;
