@@ -2,6 +2,8 @@
 // fill command queue entries and mailboxes as a driver does. Tests of commands and the fuzz target sit here.
 #pragma once
 
+#include "abi/prm/access_register.h"
+#include "abi/prm/adapter.h"
 #include "abi/prm/command.h"
 #include "abi/prm/cq.h"
 #include "abi/prm/eq.h"
