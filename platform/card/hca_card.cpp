@@ -47,7 +47,7 @@ model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::sp
 }
 
 void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
-    while (!from.empty()) { // a write may cover more than one page, and so more than one doorbell
+    while (!from.empty()) { // a write may run over the end of a page, or of the segment
         const auto rest_of_page = abi::prm::uar_page_bytes - offset % abi::prm::uar_page_bytes;
         const auto part = from.first(std::min<std::uint64_t>(from.size(), rest_of_page));
         if (offset < uar_begin_)
