@@ -41,6 +41,11 @@ Link::Link(std::string name, const LinkConfig& config)
     : name_(std::move(name)), config_(config),
       picoseconds_per_kib_(static_cast<std::uint64_t>(std::lround(8.0 * 1024 * 1000 / usable_gbps()))) {}
 
+Link::~Link() {
+    for (const auto& user : users_)
+        user.route->leave(*this);
+}
+
 double Link::raw_gbps() const {
     const double coding = config_.generation <= 2 ? 8.0 / 10 : 128.0 / 130;
     return giga_transfers[config_.generation - 1] * coding * config_.width;

@@ -54,6 +54,7 @@ public:
     Link(std::string name, const LinkConfig& config);
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
+    ~Link(); ///< routes that still exist go on without it
 
     const std::string& name() const { return name_; }
     const LinkConfig& config() const { return config_; }
@@ -82,7 +83,7 @@ public:
 private:
     friend class Route;
     struct User {
-        const Route* route;
+        Route* route;
         Direction direction;
     };
 

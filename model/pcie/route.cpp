@@ -20,6 +20,12 @@ Route::~Route() {
     }
 }
 
+void Route::leave(const Link& link) {
+    const auto end = hops_.hops.begin() + static_cast<std::ptrdiff_t>(hops_.count);
+    const auto kept = std::remove_if(hops_.hops.begin(), end, [&](const Hop& hop) { return hop.link == &link; });
+    hops_.count = static_cast<std::size_t>(kept - hops_.hops.begin());
+}
+
 port::Time Route::request(std::uint64_t address, std::uint64_t length, port::Time at) {
     const auto requests = pcie::read_requests(address, length, sizes_);
     read_requests_ += requests;

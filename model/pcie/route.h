@@ -92,6 +92,9 @@ public:
     const Volume& volume() const { return volume_; }
 
 private:
+    friend class Link;
+    /// The link goes: whatever else this route does, it does without it.
+    void leave(const Link& link);
     port::Time charge_forward(std::uint64_t wire_bytes, port::Time at) const;
     port::Time charge_backward(std::uint64_t wire_bytes, port::Time at) const;
     port::Time charge_write(std::uint64_t wire_bytes, port::Time at) const { return charge_forward(wire_bytes, at); }

@@ -58,7 +58,9 @@ template <class L, Name F, class C, class M> bool is_part(M C::* member, std::ui
     Block<L> ours;
     ours.view().template set<F>(static_cast<Type>(value));
     C theirs{};
-    theirs.*member = swapped(static_cast<M>(expected));
+    // Some members of these packed structures lie on odd bytes.
+    const auto bits = swapped(static_cast<M>(expected));
+    std::memcpy(static_cast<void*>(&(theirs.*member)), &bits, sizeof bits);
     return ours.bytes == block_of<L>(theirs).bytes &&
            block_of<L>(theirs).view().template get<F>() == static_cast<Type>(value);
 }

@@ -142,6 +142,23 @@ TEST_CASE("a route leaves its counts with the links", "[unit][pcie][route]") {
     CHECK(beyond.traffic(Direction::upstream) == backward);
 }
 
+TEST_CASE("a link that goes before a route leaves the route's counts to the others", "[unit][pcie][route]") {
+    auto near = std::make_unique<Link>("near", LinkConfig{});
+    Link beyond("beyond", {});
+    HopList hops;
+    hops.add({near.get(), Direction::upstream});
+    hops.add({&beyond, Direction::downstream});
+    auto route = std::make_unique<Route>(hops, 16, TlpSizes::of(256, 512), 0ns);
+    route->write(0, 300, {}, Purpose::payload);
+
+    near.reset(); // a platform takes its devices down one after the other
+    route->write(0, 300, {}, Purpose::payload);
+    route.reset();
+
+    CHECK(beyond.traffic(Direction::downstream).tlps == 4);
+    CHECK(beyond.traffic(Direction::upstream).tlps == 0);
+}
+
 TEST_CASE("a route of untimed links takes no time", "[unit][pcie][route]") {
     Link link("link", {.timed = false});
     HopList hops;

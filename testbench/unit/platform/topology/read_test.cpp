@@ -86,7 +86,7 @@ TEST_CASE("what is not TOML is refused with its line", "[unit][topology]") {
     CHECK(error_of("[link]\nloss = 0.1\nloss = 0.2\n").starts_with("p2p.toml:3: not TOML: "));
 }
 
-TEST_CASE("--set overrides the file, the last one wins", "[unit][topology]") {
+TEST_CASE("an override by --set beats the file, the last one wins", "[unit][topology]") {
     const auto config = parse_config("[link]\nloss = 0.5\n", "p2p.toml",
                                      Overrides{"link.loss=0.1", "link.loss=0.01", "gpu.vram=1 GiB"});
 
@@ -95,7 +95,7 @@ TEST_CASE("--set overrides the file, the last one wins", "[unit][topology]") {
     CHECK(config->gpu.vram_bytes == 1ULL << 30);
 }
 
-TEST_CASE("--set is checked as the file is and named in the message", "[unit][topology]") {
+TEST_CASE("an override by --set is checked as the file is and named in the message", "[unit][topology]") {
     CHECK(error_of("", {"link.los=1"}) == "--set link.los=1: unknown key 'link.los', did you mean 'link.loss'?");
     CHECK(error_of("", {"link.loss=2"}) == "--set link.loss=2: 'link.loss' = 2 is out of range, allowed is 0 to 1");
     CHECK(error_of("", {"link.loss=x"}) == "--set link.loss=x: 'link.loss' wants a number, not \"x\"");
