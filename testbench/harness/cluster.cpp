@@ -238,10 +238,6 @@ platform::topology::Config Cluster::untimed() {
 Cluster::Cluster(const platform::topology::Config& config)
     : platform(config, &log, sources), a(platform.a(), 0, *this), b(platform.b(), 1, *this) {}
 
-namespace {
-
-/// An exception on a thread's own stack leaves AddressSanitizer with marks of frames that no longer exist, also below this
-/// one; what is called next must not trip over them.
 [[gnu::noinline]] void forget_left_frames() {
 #ifdef __SANITIZE_ADDRESS__
     constexpr std::size_t reach = 256 << 10;
@@ -249,8 +245,6 @@ namespace {
     __asan_unpoison_memory_region(here - reach, reach);
 #endif
 }
-
-} // namespace
 
 void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::seconds limit) {
     bool is_over = false;

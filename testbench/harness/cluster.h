@@ -24,6 +24,10 @@
 
 namespace harness {
 
+/// AddressSanitizer takes the main stack for that of the thread that ran last, and leaves the marks of frames that an
+/// exception unwinds there. Called first in a handler, this keeps what is called next from tripping over them.
+void forget_left_frames();
+
 /// The value of a result; a failure ends the test with its text.
 template <class T> T must(sw::Result<T> result) {
     if (!result)
