@@ -27,7 +27,7 @@ enum class WqeFault : std::uint8_t {
     wrong_index,        ///< ctrl names another WQE index
     bad_size,           ///< ds is 0, beyond 63, beyond the advertised limit, or does not hold the opcode's segments
     bad_opcode,         ///< not an operation of this transport
-    bad_segment,        ///< inline data leaves the WQE
+    bad_segment,        ///< inline data leaves the WQE, or stands where an answer is to go
 };
 
 struct WorkRequest {

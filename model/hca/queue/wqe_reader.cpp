@@ -18,6 +18,7 @@ constexpr unsigned log_wqebb = 6;
 /// What an operation's WQE looks like behind the control segment.
 struct Shape {
     bool is_supported = false, has_remote = false, has_atomic = false, has_data = false;
+    bool is_answered = false; ///< data comes back: its place cannot be the WQE
 };
 
 constexpr Shape shape(WqeOpcode opcode) {
@@ -26,25 +27,30 @@ constexpr Shape shape(WqeOpcode opcode) {
     case WqeOpcode::send:
     case WqeOpcode::send_imm: return {.is_supported = true, .has_data = true};
     case WqeOpcode::rdma_write:
-    case WqeOpcode::rdma_write_imm:
-    case WqeOpcode::rdma_read: return {.is_supported = true, .has_remote = true, .has_data = true};
+    case WqeOpcode::rdma_write_imm: return {.is_supported = true, .has_remote = true, .has_data = true};
+    case WqeOpcode::rdma_read: return {.is_supported = true, .has_remote = true, .has_data = true, .is_answered = true};
     case WqeOpcode::atomic_cs:
-    case WqeOpcode::atomic_fa: return {.is_supported = true, .has_remote = true, .has_atomic = true, .has_data = true};
+    case WqeOpcode::atomic_fa: return {.is_supported = true, .has_remote = true, .has_atomic = true, .has_data = true, .is_answered = true};
     default: return {};
     }
 }
 
+/// A message is at most 2^31 bytes; a sum beyond that is refused by the length check of the requester.
+void add_length(WorkRequest& out, std::uint32_t length) {
+    out.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{out.length} + length, 0xffffffff));
+}
+
 /// Adds one data or inline segment at `at`; returns the bytes it takes, 0 when it does not fit.
-std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end) {
+std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end, bool may_be_inline) {
     const auto* p = out.raw.data() + at;
     const auto count = abi::load<std::uint32_t, abi::Endian::big>(p);
     if (count & 0x80000000u) {
         const auto length = count & 0x3ff;
-        if (at + 4 + length > end)
+        if (!may_be_inline || at + 4 + length > end)
             return 0;
         if (length != 0)
             out.segments[out.segment_count++] = {.key = {}, .length = length, .address = 0, .inline_data = p + 4};
-        out.length += length;
+        add_length(out, length);
         return (4 + length + unit - 1) / unit * unit;
     }
     const auto length = count == 0 ? 0x80000000u : count;
@@ -52,8 +58,7 @@ std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end) {
                                          .length = length,
                                          .address = abi::load<std::uint64_t, abi::Endian::big>(p + 8),
                                          .inline_data = nullptr};
-    // A message is at most 2^31 bytes; a sum beyond that is refused by the length check of the requester.
-    out.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{out.length} + length, 0xffffffff));
+    add_length(out, length);
     return unit;
 }
 
@@ -102,7 +107,7 @@ void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t w
         at += unit;
     }
     while (what.has_data && at < end) {
-        const auto taken = add_data(out, at, end);
+        const auto taken = add_data(out, at, end, !what.is_answered);
         if (taken == 0)
             return refuse(WqeFault::bad_segment);
         at += taken;
@@ -149,7 +154,9 @@ port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uin
     if (!got.is_ok()) {
         out.fault = WqeFault::bus_error;
         out.index = index;
+        out.opcode = WqeOpcode::nop;
         out.wqebbs = 1;
+        out.segments_16 = 0;
         out.segment_count = 0;
         out.length = 0;
         out.completion = abi::prm::CompletionEvent::always;
