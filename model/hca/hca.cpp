@@ -27,7 +27,7 @@ void Hca::reset() {
     queue_pairs_.clear();
     completion_queues_.clear();
     event_queues_.table().clear();
-    mkeys_.for_each_index([this](std::uint32_t index) { translator_.forget(index); });
+    translator_.forget_all();
     mkeys_.clear();
     q_counters_.clear();
     q_counters_.create(0);

@@ -51,9 +51,6 @@ public:
     }
     void destroy(std::uint32_t index) { table_.destroy(index); }
     void clear() { table_.clear(); }
-    template <class F> void for_each_index(F&& f) const {
-        table_.for_each([&](const Mkey& mkey) { f(mkey.index); });
-    }
     std::size_t count() const { return table_.count(); }
 
 private:

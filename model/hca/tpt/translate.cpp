@@ -185,4 +185,9 @@ void Translator::forget(std::uint32_t index) {
     mtt_cache_.invalidate([index](std::uint64_t tag) { return tag >> 40 == index; });
 }
 
+void Translator::forget_all() {
+    mkey_cache_.invalidate([](std::uint64_t) { return true; });
+    mtt_cache_.invalidate([](std::uint64_t) { return true; });
+}
+
 } // namespace model::hca::tpt

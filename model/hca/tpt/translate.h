@@ -70,6 +70,8 @@ public:
     std::expected<void, Violation> check(const Request& request, port::Time at);
     /// A key was changed or destroyed: its entries leave the caches.
     void forget(std::uint32_t index);
+    /// Every key was destroyed.
+    void forget_all();
 
 private:
     std::expected<const Mkey*, Violation> admit(const Request& request);
