@@ -157,7 +157,7 @@ struct Response {
 struct Responder {
     abi::Psn expected{};
     std::uint32_t msn = 0;          ///< messages completed, 24 bits
-    bool nak_is_out = false;        ///< a sequence NAK was sent for `expected`
+    bool nak_is_out = false;        ///< a sequence or RNR NAK was sent for `expected`
     // The message being received
     enum class Message : std::uint8_t { none, send, write } message = Message::none;
     std::uint64_t write_address = 0;

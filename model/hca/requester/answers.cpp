@@ -67,6 +67,9 @@ void Requester::negative(QueuePair& qp, const port::Packet& packet, port::Time a
         if (!qp.can_send() || r.oldest_psn.is_before(packet.psn))
             return; // failed, or an answer is missing and the implied NAK goes first
     }
+    // During an RNR pause nothing new is under way: the same NAK again, or one for a packet behind the refused one.
+    if (r.waits_rnr)
+        return;
     if (abi::wire::kind_of(syndrome) == abi::wire::SyndromeKind::rnr_nak)
         return wait_for_receiver(qp, packet.psn, abi::wire::value_of(syndrome), at);
     if (abi::wire::kind_of(syndrome) != abi::wire::SyndromeKind::nak)
@@ -212,10 +215,9 @@ void Requester::retire(QueuePair& qp, port::Time at) {
         const bool is_error = front.error != 0;
         if (is_error)
             return fail_front(qp, {static_cast<CqeSyndrome>(front.error), front.vendor_error}, at);
-        const bool was_sent = r.messages.begin() != r.message || r.offset != 0;
-        const bool is_done = front.packets == 0 ? was_sent
-                             : front.awaits_data ? front.answered == front.packets
-                                                 : !r.oldest_psn.is_before(front.next());
+        // A NOP has no packets: it is done when it is the oldest.
+        const bool is_done = front.packets == 0 || (front.awaits_data ? front.answered == front.packets
+                                                                      : !r.oldest_psn.is_before(front.next()));
         if (!is_done)
             return;
         complete_front(qp, at);

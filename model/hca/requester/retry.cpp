@@ -32,8 +32,10 @@ void Requester::progress(QueuePair& qp, port::Time at) {
     r.retries_left = qp.attributes.retry_count;
     r.rnr_retries_left = qp.attributes.rnr_retry;
     r.asked_again = false;
-    if (r.waits_rnr)
-        return;
+    if (r.waits_rnr) {
+        r.waits_rnr = false; // a copy of the refused packet was accepted meanwhile
+        path_.scheduler.add(qp);
+    }
     qp.timer.deadline = port::never;
     if (r.oldest_psn != r.next_psn)
         watch(qp, at);

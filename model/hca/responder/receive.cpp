@@ -33,6 +33,7 @@ Responder::Outcome Responder::take_receive(QueuePair& qp, port::Time& at) {
     }
     if (r.rq_consumer == r.rq_producer) {
         ++path_.count(qp).out_of_buffer;
+        r.nak_is_out = true; // what follows is dropped without an answer until this packet comes again (IBA 9.7.5.2.8)
         refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), at);
         return Outcome::refused;
     }
