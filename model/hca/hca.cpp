@@ -119,6 +119,8 @@ void Hca::receive(port::Packet& packet, port::Time at) {
         return drop(packet, "transport service of another kind of queue pair", at);
     if (!wire::Identity::matches(packet.pkey, qp->pkey))
         return drop(packet, "P_Key mismatch", at);
+    if (!packet.traits().is_valid()) [[unlikely]]
+        return drop(packet, "reserved operation", at);
     if (packet.traits().is_request())
         responder_.receive(*qp, packet, at);
     else

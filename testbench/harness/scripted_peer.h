@@ -56,10 +56,10 @@ private:
     model::port::Wire& wire_;
 };
 
-/// Node a with one queue pair in RTS, and the peer at the other end. Sends from PSN `psn`, expects PSN `psn + 5000`.
+/// Node a with one queue pair in RTS, and the peer at the other end. Sends from PSN 100 and expects PSN 5100 first.
 class OneHca {
 public:
-    static constexpr std::uint32_t psn = 100, peer_psn = 5100;
+    static constexpr std::uint32_t first_psn = 100, peer_psn = 5100;
     static constexpr abi::Qpn peer_qpn{0x99};
 
     template <class Change = void (*)(model::hca::queue::QueuePairAttributes&)>
@@ -72,7 +72,7 @@ public:
         auto attributes = a.attributes(cq);
         change(attributes);
         qp = a.make_qp(attributes);
-        a.connect(qp, peer_qpn, psn, peer_psn, clock.now());
+        a.connect(qp, peer_qpn, first_psn, peer_psn, clock.now());
         peer.target = qp.number;
     }
     void send(const Post& wr) {

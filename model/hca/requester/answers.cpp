@@ -141,7 +141,9 @@ bool Requester::load_response(QueuePair& qp, port::Time& at) {
     const auto& front = r.messages.front();
     at = queue::read_wqe(path_.dma, qp, front.wqe_index, path_.config.max_wqe_size_sq, *r.response, at);
     if (r.response->fault != queue::WqeFault::none || r.response->length != front.length) {
-        fail_front(qp, {CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(r.response->fault))}, at);
+        const LocalError error{CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(r.response->fault))};
+        count_local(qp, error);
+        fail_front(qp, error, at);
         return false;
     }
     r.has_response = true;
@@ -167,7 +169,7 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
         return;
     const auto written = scatter(path_, qp, *r.response, offset, packet.payload.pieces(), at);
     if (!written) {
-        ++path_.count(qp).req_local_protection;
+        count_local(qp, written.error());
         return fail_front(qp, written.error(), at);
     }
     path_.counters.payload_received += packet.payload.size();
@@ -197,7 +199,7 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
     const std::array pieces{std::span<const std::byte>(value)};
     const auto written = scatter(path_, qp, *r.response, 0, pieces, at);
     if (!written) {
-        ++path_.count(qp).req_local_protection;
+        count_local(qp, written.error());
         return fail_front(qp, written.error(), at);
     }
     auto& front = r.messages.front();

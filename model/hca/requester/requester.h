@@ -31,6 +31,7 @@ private:
     Load admit(queue::QueuePair& qp, port::Time at);
     void send(queue::QueuePair& qp, port::Time at);
     void stop(queue::QueuePair& qp, const LocalError& error, port::Time at);
+    void count_local(const queue::QueuePair& qp, const LocalError& error);
     // Answers
     void acknowledge(queue::QueuePair& qp, abi::Psn psn, port::Time at);
     void negative(queue::QueuePair& qp, const port::Packet& packet, port::Time at);

@@ -14,9 +14,9 @@ using queue::WqeFault;
 
 namespace {
 
-/// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration.
-bool is_too_long(const queue::WorkRequest& request, const HcaConfig& config) {
-    return request.length > 1ull << config.log_max_message;
+/// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration or by the context (PRM "QP context", log_msg_max).
+bool is_too_long(const queue::WorkRequest& request, const QueuePair& qp, const HcaConfig& config) {
+    return request.length > 1ull << std::min(qp.attributes.log_message_max, config.log_max_message);
 }
 bool awaits_data(WqeOpcode opcode) {
     return opcode == WqeOpcode::rdma_read || opcode == WqeOpcode::atomic_cs || opcode == WqeOpcode::atomic_fa;
@@ -130,7 +130,7 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time at) {
     if (fault == WqeFault::none && request.wqebbs > posted)
         fault = WqeFault::bad_size;
     r.fetched = static_cast<std::uint16_t>(r.fetched + message.wqebbs);
-    if (fault != WqeFault::none || is_too_long(request, path_.config) || is_short_atomic) {
+    if (fault != WqeFault::none || is_too_long(request, qp, path_.config) || is_short_atomic) {
         message.packets = 0;
         r.messages.push(message);
         stop(qp, fault != WqeFault::none ? error_of(fault) : LocalError{CqeSyndrome::local_length_err, vendor::length}, at);
@@ -170,6 +170,11 @@ void Requester::stop(QueuePair& qp, const LocalError& error, port::Time at) {
     auto& message = r.messages[r.message];
     message.error = static_cast<std::uint8_t>(error.syndrome);
     message.vendor_error = error.vendor;
+    count_local(qp, error);
+    retire(qp, at);
+}
+
+void Requester::count_local(const QueuePair& qp, const LocalError& error) {
     auto& count = path_.count(qp);
     if (error.syndrome == CqeSyndrome::local_prot_err)
         ++count.req_local_protection;
@@ -177,7 +182,6 @@ void Requester::stop(QueuePair& qp, const LocalError& error, port::Time at) {
         ++count.req_local_length_error;
     else
         ++count.local_operation_error;
-    retire(qp, at);
 }
 
 } // namespace model::hca::requester

@@ -136,6 +136,21 @@ TEST_CASE("during the pause nothing is sent and answers of the past change nothi
     CHECK(bench.peer.take().size() == 4);
 }
 
+TEST_CASE("when a copy of the refused packet was accepted, the pause is over", "[unit][transport][rnr]") {
+    Bench bench;
+    bench.post_send(10);
+    bench.post_send(10);
+    bench.answer(100, rnr_syndrome(20));
+    bench.peer.take();
+
+    bench.answer(100, good);
+
+    CHECK(bench.a.drain(bench.cq).size() == 1);
+    CHECK(bench.peer.take().size() == 1); // the second one goes at once
+    bench.answer(101, good);
+    CHECK(bench.a.drain(bench.cq).size() == 1);
+}
+
 TEST_CASE("a SEND of several packets waits for a receive and then arrives whole", "[unit][transport][rnr]") {
     Pair pair([](auto& attributes) { attributes.path.ack_timeout = 0; });
     pair.send({.opcode = WqeOpcode::send, .sges = {pair.source.sge(0, 5000)}});
