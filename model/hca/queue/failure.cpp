@@ -1,6 +1,7 @@
 #include "model/hca/queue/failure.h"
 
 #include "abi/layout.h"
+#include "abi/wire/infiniband.h"
 #include "model/hca/doorbell/doorbell_record.h"
 
 #include <algorithm>
@@ -14,6 +15,13 @@ namespace {
 
 constexpr port::Time first_flush_interval = std::chrono::microseconds{10};
 constexpr port::Time last_flush_interval = std::chrono::milliseconds{10};
+
+/// Whether this NAK ends the connection: all but the sequence error do (IBA 9.9.3).
+bool is_final(const Response& response) {
+    using namespace abi::wire;
+    return response.kind == Response::Kind::negative && kind_of(response.syndrome) == SyndromeKind::nak &&
+           response.syndrome != nak_syndrome(NakCode::psn_sequence_error);
+}
 
 } // namespace
 
@@ -103,6 +111,10 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     qp.state = QpState::err;
     auto& responder = qp.responder;
     responder.message = Responder::Message::none;
+    // Nothing is sent in the error state but the NAK that led there, behind the answers owed before it.
+    responder.ack_pending = false;
+    if (!responder.responses.is_empty() && !is_final(responder.responses.back()))
+        responder.responses.clear();
     if (responder.has_receive) {
         // The WQE that a SEND was filling.
         responder.has_receive = false;

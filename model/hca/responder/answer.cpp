@@ -41,16 +41,25 @@ void Responder::respond(QueuePair& qp, Response response, port::Time at) {
 
 /// A NAK or RNR NAK for the packet that was expected.
 void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, port::Time at) {
-    const auto& r = qp.responder;
-    ++path_.counters.naks_sent;
-    path_.events.emit(at, traces::Naked{qp.number.value, r.expected.value, syndrome});
-    respond(qp, {.kind = Response::Kind::negative, .syndrome = syndrome, .psn = r.expected, .msn = r.msn}, at);
+    refuse(qp, syndrome, qp.responder.expected, qp.responder.msn, at);
 }
 
-/// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond), with the event that says why.
+void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at) {
+    ++path_.counters.naks_sent;
+    path_.events.emit(at, traces::Naked{qp.number.value, psn.value, syndrome});
+    respond(qp, {.kind = Response::Kind::negative, .syndrome = syndrome, .psn = psn, .msn = msn}, at);
+}
+
+/// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond).
 Responder::Outcome Responder::refuse_and_fail(QueuePair& qp, NakCode code, port::Time at) {
-    auto& count = path_.count(qp);
     refuse(qp, abi::wire::nak_syndrome(code), at);
+    fail(qp, code, at);
+    return Outcome::refused;
+}
+
+/// The error state behind a NAK, with the event that says why.
+void Responder::fail(QueuePair& qp, NakCode code, port::Time at) {
+    auto& count = path_.count(qp);
     if (code == NakCode::remote_access_error) {
         ++count.resp_remote_access_errors;
         failure_.enter_error(qp, abi::prm::EventType::wq_access_error, at);
@@ -61,7 +70,16 @@ Responder::Outcome Responder::refuse_and_fail(QueuePair& qp, NakCode code, port:
         ++count.resp_local_qp_error;
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
     }
-    return Outcome::refused;
+}
+
+/// The READ at the front cannot go on: a NAK takes the place of its next packet, and of all answers behind it.
+void Responder::fail_read(QueuePair& qp, NakCode code, port::Time at) {
+    auto& responses = qp.responder.responses;
+    const auto psn = responses.front().psn;
+    const auto done_before = (responses.front().msn - 1) & abi::Psn::mask;
+    responses.clear();
+    refuse(qp, abi::wire::nak_syndrome(code), psn, done_before, at);
+    fail(qp, code, at);
 }
 
 std::uint32_t Responder::reads_pending(const QueuePair& qp) const {
@@ -131,12 +149,12 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     at = path_.enter_pipe(at);
     auto ready = at;
     std::uint32_t have = 0;
-    bool is_readable = true;
-    while (have != length && is_readable) {
+    while (have != length) {
         const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.attributes.pd, .qpn = qp.number.value}, at);
-        is_readable = sources.has_value();
-        if (!is_readable)
-            break;
+        if (!sources) {
+            fail_read(qp, NakCode::remote_access_error, at);
+            return false;
+        }
         for (const auto& source : sources->all()) {
             const auto loan = path_.dma.lend(source.address, source.length, sources->ready, port::Purpose::payload);
             auto result = loan.result;
@@ -144,20 +162,13 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
                 packet.payload.lend({loan.data, source.length});
             else if (result.is_ok())
                 result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready, port::Purpose::payload);
-            is_readable = is_readable && result.is_ok();
+            if (!result.is_ok()) {
+                fail_read(qp, NakCode::remote_operational_error, at);
+                return false;
+            }
             ready = std::max(ready, result.done);
             have += static_cast<std::uint32_t>(source.length);
         }
-    }
-    if (!is_readable) {
-        const Response nak{.kind = Response::Kind::negative, .syndrome = abi::wire::nak_syndrome(NakCode::remote_operational_error), .psn = response.psn, .msn = response.msn};
-        ++path_.counters.naks_sent;
-        path_.events.emit(at, traces::Naked{qp.number.value, nak.psn.value, nak.syndrome});
-        packet.clear();
-        send_simple(qp, nak, at);
-        ++path_.count(qp).resp_local_qp_error;
-        failure_.enter_error(qp, abi::prm::EventType::wq_access_error, at);
-        return true;
     }
     packet.path = qp.path;
     packet.pkey = qp.pkey;

@@ -26,8 +26,10 @@ Responder::Outcome Responder::begin_write(QueuePair& qp, const port::Packet& pac
     ++path_.count(qp).rx_write_requests;
     if (!qp.attributes.remote_write || packet.reth.length > max_message)
         return refuse_and_fail(qp, NakCode::invalid_request, at);
-    // The whole range is checked before its first byte moves; a single packet's translation does that by itself.
-    if (!packet.traits().is_last && !may_access(qp, packet.reth.rkey, packet.reth.address, packet.reth.length, tpt::Access::remote_write, at))
+    // The whole range is checked before its first byte moves, and before a receive is asked for; the translation of a single
+    // packet without immediate does that by itself.
+    const bool is_checked_later = packet.traits().is_last && !packet.traits().has_immediate;
+    if (!is_checked_later && !may_access(qp, packet.reth.rkey, packet.reth.address, packet.reth.length, tpt::Access::remote_write, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
     r.write_address = packet.reth.address;
     r.write_key = packet.reth.rkey;

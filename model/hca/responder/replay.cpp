@@ -42,22 +42,30 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
     const auto* replay = find_replay(qp, packet.psn);
     if (replay == nullptr || replay->is_atomic != (kind == Kind::atomic))
         return; // too old: the requester cannot be waiting for it
-    // The requester went back: it will ask again for everything behind this packet, too.
-    while (!r.responses.is_empty() && !r.responses.back().psn.is_before(packet.psn))
-        r.responses.pop_back();
-    if (kind == Kind::atomic) {
-        respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original}, at);
-        return;
-    }
     // What is asked for again must be the rest of what was asked for before.
     const auto skipped = std::uint64_t{static_cast<std::uint32_t>(packet.psn - replay->first)} * qp.attributes.mtu_bytes();
     const auto& reth = packet.reth;
-    const bool is_rest = reth.rkey == replay->rkey && reth.address == replay->address + skipped && reth.length == replay->length - skipped;
-    if (!is_rest || !may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at)) {
-        refuse_and_fail(qp, is_rest ? abi::wire::NakCode::remote_access_error : abi::wire::NakCode::invalid_request, at);
+    if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped || reth.length != replay->length - skipped))
         return;
+    // The requester went back: it will ask again for everything behind this packet, too. But it may as well be the network that
+    // repeats itself: ACKs that were owed stay owed.
+    bool owes_ack = r.ack_pending;
+    for (; !r.responses.is_empty() && !r.responses.back().psn.is_before(packet.psn); r.responses.pop_back()) {
+        owes_ack |= r.responses.back().kind == queue::Response::Kind::acknowledge;
+        r.nak_is_out &= r.responses.back().kind != queue::Response::Kind::negative;
     }
-    respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
+    if (reads_pending(qp) >= 1u << qp.attributes.log_reads_responder)
+        return; // no requester asks for so much at once; it will ask again
+    if (kind == Kind::atomic) {
+        respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original}, at);
+    } else if (may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at)) {
+        respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
+    } else {
+        refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, r.msn, at);
+        return fail(qp, abi::wire::NakCode::remote_access_error, at);
+    }
+    if (owes_ack)
+        owe_ack(qp, at);
 }
 
 } // namespace model::hca::responder

@@ -69,7 +69,8 @@ bool Responder::is_in_order(const QueuePair& qp, const port::Packet& packet) con
 
 void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
-    if (!is_in_order(qp, packet)) {
+    // SEND with invalidate is optional (IBA 9.4.1.1) and not offered.
+    if (!is_in_order(qp, packet) || traits.has_invalidate) {
         refuse_and_fail(qp, NakCode::invalid_request, at);
         return;
     }

@@ -71,7 +71,10 @@ private:
     void owe_ack(queue::QueuePair& qp, port::Time at);
     void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
     void refuse(queue::QueuePair& qp, std::uint8_t syndrome, port::Time at);
+    void refuse(queue::QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at);
     Outcome refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    void fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    void fail_read(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
     bool send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
     std::uint32_t reads_pending(const queue::QueuePair& qp) const;
