@@ -1,6 +1,7 @@
 # fuzz/NAME_fuzz.cpp becomes the libFuzzer program NAME_fuzz; fuzz/corpus/NAME/ is what it learnt and is kept.
 # The smoke test replays the corpus and then searches for a short while; what it finds new goes to the build tree.
 # To search for long: build/fuzz/testbench/NAME_fuzz testbench/fuzz/corpus/NAME
+set(fuzz_config_space_libraries hca_platform) # a machine with its sockets; the others need cores only
 add_custom_target(fuzzers)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
 foreach(source ${fuzz_sources})
@@ -11,7 +12,7 @@ foreach(source ${fuzz_sources})
     file(MAKE_DIRECTORY ${found})
 
     add_executable(${program} ${source})
-    target_link_libraries(${program} PRIVATE hca_firmware hca_options)
+    target_link_libraries(${program} PRIVATE ${fuzz_${name}_libraries} hca_firmware hca_options)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzzers ${program})
 
