@@ -137,7 +137,7 @@ Reply check_creation(const State& state, Context qpc) {
     return accepted;
 }
 
-Reply check_transition(State& state, Context qpc, QpState to) {
+Reply check_transition(State& state, Context qpc, QpState to, bool takes_path) {
     const auto cap = state.capabilities.general();
     const auto ads = qpc.sub<"primary_address_path">();
     if (ads.get<"pkey_index">() >= state.hca.identity().pkeys.size())
@@ -157,8 +157,9 @@ Reply check_transition(State& state, Context qpc, QpState to) {
         return refuse("modify_qp.message_size");
     if (qpc.get<"log_rra_max">() > cap.get<"log_max_ra_res_qp">())
         return refuse("modify_qp.responder_reads");
-    if (auto refused = check_path(state, ads))
-        return refused;
+    if (takes_path)
+        if (auto refused = check_path(state, ads))
+            return refused;
     if (to == QpState::rts && qpc.get<"log_sra_max">() > cap.get<"log_max_ra_req_qp">())
         return refuse("modify_qp.requester_reads");
     return accepted;

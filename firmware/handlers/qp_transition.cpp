@@ -28,8 +28,10 @@ Reply modify_qp(State& state, const Call& call, In<prm::Rst2initQpIn> in, Out<pr
 
     auto attributes = qp->attributes;
     auto context = attributes.context;
-    copy_fields(row.mandatory | (named & row.optional), in.sub<"qpc">(), abi::View<prm::Qpc>(context));
-    if (auto refused = check_transition(state, abi::ConstView<prm::Qpc>(context), row.to))
+    const auto taken = row.mandatory | (named & row.optional);
+    copy_fields(taken, in.sub<"qpc">(), abi::View<prm::Qpc>(context));
+    const bool takes_path = prm::has(taken, prm::OptParam::primary_path);
+    if (auto refused = check_transition(state, abi::ConstView<prm::Qpc>(context), row.to, takes_path))
         return refused;
     move_counter_set(state, attributes.counter_set, abi::ConstView<prm::Qpc>(context).get<"counter_set_id">());
     decode_context(abi::ConstView<prm::Qpc>(context), attributes);

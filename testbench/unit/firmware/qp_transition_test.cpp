@@ -181,6 +181,15 @@ TEST_CASE("each transition accepts exactly the optional fields of its row", "[un
         }
 }
 
+TEST_CASE("a queue pair outlives the table entry of its source address", "[unit][firmware][qp]") {
+    QpBench bench(QpState::rtr);
+    Input<prm::SetRoceAddressIn> remove(Opcode::set_roce_address);
+    REQUIRE(bench.run<prm::SetRoceAddressOut>(remove).is_ok());
+
+    CHECK(bench.transit(Opcode::rtr2rts_qp, bench.qpn).is_ok());
+    CHECK(bench.transit(Opcode::rts2rts_qp, bench.qpn).is_ok());
+}
+
 TEST_CASE("every valid MTU code is accepted and no other", "[unit][firmware][qp]") {
     for (std::uint32_t code = 0; code < 8; ++code) {
         QpBench bench(QpState::init);
