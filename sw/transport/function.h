@@ -2,6 +2,7 @@
 // the bus.
 #pragma once
 
+#include "abi/pcie/config_space.h"
 #include "sw/base/result.h"
 #include "sw/transport/transport.h"
 
@@ -9,7 +10,7 @@
 
 namespace sw::transport {
 
-inline constexpr unsigned bar_count = 6;
+inline constexpr unsigned bar_count = abi::pcie::type0_bars;
 
 /// Vendor and device as configuration space has them (PCIe 6.0 §7.5.1.1).
 struct FunctionId {

@@ -1,5 +1,5 @@
-// How a driver reaches one PCIe function: configuration space, BARs, DMA memory, interrupts. A driver sees hardware only
-// through this; behind it stand /dev/vfio, a vfio-user socket or an in-process bridge.
+// How a driver reaches one PCIe function: configuration space, BARs, DMA memory, interrupts. A driver sees hardware
+// only through this; behind it stand /dev/vfio, a vfio-user socket or an in-process bridge.
 #pragma once
 
 #include "sw/base/result.h"
@@ -19,7 +19,8 @@ struct DmaMemory {
     std::span<std::byte> bytes() const { return {data, size}; }
 };
 
-/// Sentinel of mmio_read when the device does not answer: all ones, as PCIe reads after a failed completion.
+/// One function, as its driver has it. Nothing here fails for a device that is gone: its reads give all ones, as PCIe
+/// has it after a completion that failed.
 class Transport {
 public:
     virtual ~Transport() = default;
