@@ -1,5 +1,7 @@
 #include "sw/gpu/gpu.h"
 
+#include "abi/layout.h"
+#include "abi/pcie/config_space.h"
 #include "sw/transport/function.h"
 
 #include <fmt/format.h>
@@ -57,20 +59,35 @@ Result<void> check_inside(const VramBuffer& buffer, std::uint64_t offset, std::s
     return {};
 }
 
+/// The aperture is what a processor may map write-combining, wherever the function has it: the largest 64-bit
+/// prefetchable BAR. Registers may well be larger than a small VRAM.
+std::optional<unsigned> find_aperture(transport::Transport& transport) {
+    std::optional<unsigned> found;
+    for (unsigned i = 0; i < transport::bar_count; ++i) {
+        abi::Block<abi::pcie::MemoryBar> bar;
+        const auto at = static_cast<std::uint16_t>(abi::pcie::bar_offset + 4 * i);
+        abi::store<std::uint32_t, abi::Endian::little>(bar.bytes.data(), transport.config_read(at, 4));
+        if (bar.view().get<"is_io">() || bar.view().get<"type">() != abi::pcie::bar_type_64)
+            continue;
+        if (bar.view().get<"prefetchable">() && transport.bar_size(i) > (found ? transport.bar_size(*found) : 0))
+            found = i;
+        ++i; // its upper half is no BAR
+    }
+    return found;
+}
+
 } // namespace
 
 Result<Gpu> Gpu::open(transport::Transport& transport, std::optional<unsigned> vram_bar) {
     if (auto enabled = transport::enable_function(transport); !enabled)
         return std::unexpected(std::move(enabled.error()));
-    unsigned bar = vram_bar.value_or(0);
-    if (!vram_bar)
-        for (unsigned i = 1; i < transport::bar_count; ++i)
-            if (transport.bar_size(i) > transport.bar_size(bar))
-                bar = i;
-    const auto size = transport.bar_size(bar);
+    const auto bar = vram_bar ? vram_bar : find_aperture(transport);
+    if (!bar)
+        return failure(ENODEV, "open GPU: the function has no 64-bit prefetchable BAR: no VRAM aperture");
+    const auto size = transport.bar_size(*bar);
     if (size < vram_block)
-        return failure(ENODEV, fmt::format("open GPU: BAR {} of {:#x} bytes is no VRAM aperture", bar, size));
-    return Gpu(transport, bar, size);
+        return failure(ENODEV, fmt::format("open GPU: BAR {} of {:#x} bytes is no VRAM aperture", *bar, size));
+    return Gpu(transport, *bar, size);
 }
 
 Result<VramBuffer> Gpu::allocate(std::uint64_t bytes) {

@@ -33,7 +33,8 @@ private:
 
 class Gpu {
 public:
-    /// `vram_bar` is the BAR of the VRAM aperture; without it, the largest one. Enables memory space of the function.
+    /// `vram_bar` is the BAR of the VRAM aperture; without it, the largest 64-bit prefetchable one.
+    /// Enables memory space of the function.
     static Result<Gpu> open(transport::Transport& transport, std::optional<unsigned> vram_bar = {});
 
     Result<VramBuffer> allocate(std::uint64_t bytes);

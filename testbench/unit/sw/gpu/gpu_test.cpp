@@ -10,11 +10,15 @@ using sw::gpu::vram_block;
 
 namespace {
 
+constexpr std::uint16_t bar_register(unsigned bar) { return static_cast<std::uint16_t>(0x10 + 4 * bar); }
+constexpr std::uint32_t io = 1, memory_64 = 4, prefetchable_64 = 0xc, prefetchable_32 = 8; // bits 3..0 of a BAR
+
 struct Machine {
     testbench::FakeTransport transport;
     std::vector<std::pair<std::uint64_t, std::size_t>> writes;
     Machine() {
         transport.config_write(0, 4, 0x23301ac1);
+        transport.config_write(bar_register(2), 4, prefetchable_64);
         transport.bars[0].resize(4096);
         transport.bars[2].resize(8 * vram_block);
         transport.bar_addresses[2] = 0x38'0000'0000;
@@ -33,8 +37,10 @@ std::vector<std::byte> pattern(std::size_t size) {
 
 } // namespace
 
-TEST_CASE("opening a GPU takes the largest BAR as VRAM and enables the function", "[unit][gpu]") {
+TEST_CASE("opening a GPU enables the function and takes its 64-bit prefetchable BAR as VRAM, registers may be larger",
+          "[unit][gpu]") {
     Machine machine;
+    machine.transport.bars[0].resize(16 * vram_block);
 
     auto gpu = sw::gpu::Gpu::open(machine.transport);
 
@@ -42,6 +48,28 @@ TEST_CASE("opening a GPU takes the largest BAR as VRAM and enables the function"
     CHECK(gpu->vram_bar() == 2);
     CHECK(gpu->vram_bytes() == 8 * vram_block);
     CHECK((machine.transport.config_read(4, 2) & 0x6) == 0x6);
+}
+
+TEST_CASE("of several BARs the VRAM is the largest that is memory, prefetchable and of 64 bits", "[unit][gpu]") {
+    Machine machine;
+    auto& transport = machine.transport;
+    transport.config_write(bar_register(0), 4, prefetchable_64);
+    transport.config_write(bar_register(1), 4, prefetchable_64); // an address above 4 GiB whose upper half looks like a BAR
+    transport.bars[0].resize(vram_block);
+    transport.bars[1].resize(9 * vram_block);
+    transport.config_write(bar_register(4), 4, prefetchable_32);
+    transport.bars[4].resize(9 * vram_block);
+    transport.config_write(bar_register(5), 4, io);
+    transport.bars[5].resize(9 * vram_block);
+
+    CHECK(sw::gpu::Gpu::open(transport)->vram_bar() == 2);
+    CHECK(sw::gpu::Gpu::open(transport, 0)->vram_bar() == 0);
+
+    transport.config_write(bar_register(0), 4, memory_64);
+    transport.config_write(bar_register(2), 4, memory_64);
+    const auto none = sw::gpu::Gpu::open(transport);
+    REQUIRE_FALSE(none);
+    CHECK(none.error().code == ENODEV);
 }
 
 TEST_CASE("a copy through the BAR crosses the ranges of a buffer in aligned transactions of at most 8 bytes",
