@@ -1,5 +1,7 @@
 #include "platform/topology/keys.h"
 
+#include "model/pcie/link.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>
@@ -45,6 +47,33 @@ TEST_CASE("every key sets a member of its own, and gives back both ends of its r
                     CHECK(after[i] == before[i]);
         }
     }
+}
+
+TEST_CASE("whatever PCIe link a configuration may ask for can be built", "[unit][topology]") {
+    const auto is_buildable = [](const PcieLinkConfig& config) {
+        const model::pcie::LinkConfig link{.generation = config.generation,
+                                           .width = config.width,
+                                           .max_payload = config.mps_bytes,
+                                           .max_read_request = config.mrrs_bytes,
+                                           .latency = config.latency};
+        return model::pcie::find_fault(link) == nullptr;
+    };
+    for (const auto& key : keys()) {
+        if (!key.path.starts_with("pcie."))
+            continue;
+        INFO(key.path);
+        for (std::int64_t value = 0; value <= 8192; ++value) { // beyond every whole-number range of these
+            if (!check(key, value).has_value())
+                continue;
+            Config config;
+            key.set(config, value);
+            INFO(value);
+            CHECK((is_buildable(config.device_link) && is_buildable(config.upstream_link)));
+        }
+    }
+    CHECK(check(*find_key("pcie.device.generation"), std::int64_t{5}).has_value());
+    CHECK(check(*find_key("pcie.upstream.generation"), std::int64_t{6}).error() ==
+          "= 6 is out of range, allowed is 1 to 5");
 }
 
 TEST_CASE("a value beyond its range is refused with the range", "[unit][topology]") {
