@@ -1,33 +1,29 @@
-// SystemC shell of a cable: gives the core its clock by one event, and the devices at its ends one call to say "my turn
-// is over". Owns no sockets: ports are plain interfaces, since both ends live in the kernel's one thread.
+// SystemC shell of a cable: gives the core its clock, and the devices at its ends one call to say "my turn is over". Owns
+// no sockets: ports are plain interfaces, since both ends live in the kernel's one thread.
 #pragma once
 
 #include "model/net/link.h"
+#include "model/tlm/kernel_clock.h"
 
 #include <systemc>
 
 namespace model::net {
 
-class LinkModule final : public sc_core::sc_module, public port::Clock {
+class LinkModule final : public sc_core::sc_module {
 public:
-    LinkModule(const sc_core::sc_module_name& name, const LinkConfig& config, traces::Events events);
+    LinkModule(const sc_core::sc_module_name& name, const LinkConfig& config, traces::Events events)
+        : sc_module(name), clock_([this](port::Time now) { link_.wake(now); }), link_(config, clock_, events) {}
 
     Link& link() { return link_; }
     /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Untimed: delivers inline
     /// what was sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already.
     void flush() {
         if (!link_.config().timed)
-            link_.pump(now());
+            link_.pump(clock_.now());
     }
 
-    port::Time now() const override;
-    void wake_at(port::Time at) override;
-
 private:
-    void on_wake();
-
-    sc_core::sc_event wake_;
-    port::Time next_ = port::never; ///< when `wake_` fires
+    tlm::KernelClock clock_;
     Link link_;
 };
 
