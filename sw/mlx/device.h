@@ -42,7 +42,7 @@ struct DeviceOptions {
     unsigned log_max_qp = 18;        ///< asked of the device, at most
     bool command_events = true;      ///< else commands are polled for good
     unsigned completion_vectors = 1; ///< event queues for completions; 0: they share vector 0
-    unsigned log_completion_eq_size = 11;
+    unsigned log_completion_eq_size = 11; ///< at most: a device may have smaller queues only
     unsigned log_async_eq_size = 13;
 };
 

@@ -12,6 +12,7 @@
 #include "sw/mlx/uar.h"
 #include "sw/transport/transport.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -57,7 +58,7 @@ public:
     Result<void> destroy();
 
 private:
-    /// Consumes at most so many entries before it says so to the device, lest the ring looks full.
+    /// Consumes at most so many entries, and half a ring, before it says so to the device, lest the ring looks full.
     static constexpr std::uint32_t update_interval = 64;
 
     EventQueue() = default;
@@ -71,7 +72,7 @@ private:
         base::dma_rmb(); // owner before entry: the device writes the owner last
         std::memcpy(into.bytes.data(), at, into.bytes.size());
         ++consumer_;
-        if (consumer_ % update_interval == 0)
+        if (consumer_ % std::clamp((mask_ + 1) / 2, 1u, update_interval) == 0)
             uar_->update_eq(number_, consumer_, false);
         return true;
     }

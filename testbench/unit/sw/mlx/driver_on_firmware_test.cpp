@@ -80,9 +80,9 @@ struct Hosts {
     model::net::Link link{HcaPair::clean(), clock, {}};
     EventLog log;
     static constexpr std::size_t memory = 64 << 20;
-    DirectHost a{HcaPair::untimed(), clock, link, 0, memory, {&log, 1}},
-        b{HcaPair::untimed(), clock, link, 1, memory, {&log, 2}};
-    Hosts() {
+    DirectHost a, b;
+    explicit Hosts(const model::hca::HcaConfig& config = HcaPair::untimed())
+        : a(config, clock, link, 0, memory, {&log, 1}), b(config, clock, link, 1, memory, {&log, 2}) {
         a.step = b.step = [this](Time until) {
             clock.set(until);
             link.wake(until);
@@ -180,6 +180,20 @@ TEST_CASE("a device that answers by polling alone is driven so", "[unit][direct]
 
     CHECK_FALSE(context->device().commands().uses_events());
     must(context->dealloc_pd(must(context->alloc_pd())));
+    must(context->close());
+}
+
+TEST_CASE("event queues are no larger than the device has them, and do not overrun for being small", "[unit][direct]") {
+    auto config = HcaPair::untimed();
+    config.log_max_eq_size = 4;
+    Hosts hosts(config);
+
+    auto context = must(Context::open(hosts.a));
+    for (int i = 0; i < 100; ++i) // an event of the command queue each
+        must(context->dealloc_pd(must(context->alloc_pd())));
+
+    CHECK(context->device().commands().uses_events());
+    CHECK(context->device().commands().recovered() == 0);
     must(context->close());
 }
 

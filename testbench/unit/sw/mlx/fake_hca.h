@@ -90,7 +90,7 @@ public:
         };
         put_be(general, 0x10, 4, 15u << 16 | 17);                        // log_max_qp_sz, log_max_qp
         put_be(general, 0x18, 4, 22u << 16 | 16);                        // log_max_cq_sz, log_max_cq
-        put_be(general, 0x1c, 4, 20u << 16 | 6);                         // log_max_mkey, log_max_eq
+        put_be(general, 0x1c, 4, 16u << 24 | 20u << 16 | 6);             // log_max_eq_sz, log_max_mkey, log_max_eq
         put_be(general, 0x28, 4, 4u << 16 | 4);                          // log_max_ra_req_qp, log_max_ra_res_qp
         put_be(general, 0x34, 4, (is_ethernet ? 1u << 8 : 0) | 1);       // port_type, num_ports
         put_be(general, 0x38, 4, 30u << 24);                             // log_max_msg
