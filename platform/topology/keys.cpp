@@ -16,7 +16,7 @@ namespace {
 using model::port::Encapsulation;
 using model::port::Time;
 
-constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB, TiB = 1024 * GiB;
+constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 constexpr double us = 1e6, ms = 1e9; // picoseconds
 
 constexpr std::array<std::int64_t, 5> mtus{256, 512, 1024, 2048, 4096};
@@ -105,9 +105,9 @@ constexpr std::array table{
     key<AT(scenario.queue_depth)>("scenario.queue_depth", range(1, 8192), "messages under way on a queue pair"),
     key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 4096), "queue pairs the payload is spread over"),
 
-    size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, TiB),
+    size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),
-    size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, TiB), "DRAM of host B"),
+    size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, 512 * GiB), "DRAM of host B"),
     size<AT(gpu.vram_bytes)>("gpu.vram", power_of_two(MiB, 256 * GiB), "VRAM of each GPU and size of its BAR"),
 
     key<AT(hca.log_max_qp)>("hca.log_max_qp", range(4, 20), "log2 of the number of queue pairs"),
@@ -165,7 +165,7 @@ constexpr std::array table{
         set_member<AT(link.encapsulation)>,
         get_member<AT(link.encapsulation)>},
     key<AT(link.latency)>("link.latency_ns", latency, "propagation, one way"),
-    key<AT(link.rate_gbps)>("link.rate_gbps", range(0, 3200), "Gbit/s; 0: serialisation costs no time"),
+    key<AT(link.rate_gbps)>("link.rate_gbps", range(0, 3200), "Gbit/s, at least 0.001; 0: serialisation costs no time"),
     key<AT(link.loss)>("link.loss", probability, "probability that a packet is lost"),
     key<AT(link.duplicate)>("link.duplicate", probability, "probability that a packet arrives twice"),
     key<AT(link.reorder)>("link.reorder", probability, "probability that a packet is held back and overtaken"),

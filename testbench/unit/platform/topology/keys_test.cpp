@@ -1,6 +1,7 @@
 #include "platform/topology/keys.h"
 
 #include "model/pcie/link.h"
+#include "model/pcie/root_complex.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -74,6 +75,14 @@ TEST_CASE("whatever PCIe link a configuration may ask for can be built", "[unit]
     CHECK(check(*find_key("pcie.device.generation"), std::int64_t{5}).has_value());
     CHECK(check(*find_key("pcie.upstream.generation"), std::int64_t{6}).error() ==
           "= 6 is out of range, allowed is 1 to 5");
+}
+
+TEST_CASE("the largest DRAM ends below the windows of devices", "[unit][topology]") {
+    for (const auto* path : {"host.A.memory", "host.B.memory"}) {
+        const auto bytes = static_cast<std::uint64_t>(find_key(path)->limits.maximum);
+        const model::pcie::MemoryMap map{.dram_bytes = bytes};
+        CHECK(map.high_dram_range().end <= map.high_mmio.begin);
+    }
 }
 
 TEST_CASE("a value beyond its range is refused with the range", "[unit][topology]") {
