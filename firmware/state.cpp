@@ -13,12 +13,17 @@ constexpr std::uint32_t first_qpn = 0x40, first_cqn = 0x80, first_mkey = 0x80, f
 constexpr std::uint32_t first_counter_set = 1;
 
 /// Numbers below 2^log_end, from `first` on; a device with few numbers starts lower.
-objects::IdPool pool(std::uint32_t first, unsigned log_end) {
+std::uint32_t count_of(std::uint32_t first, unsigned log_end) {
     const auto end = 1u << log_end;
-    first = std::min(first, end / 2);
-    return {first, end - first};
+    return end - std::min(first, end / 2);
+}
+objects::IdPool pool(std::uint32_t first, unsigned log_end) {
+    const auto count = count_of(first, log_end);
+    return {(1u << log_end) - count, count};
 }
 } // namespace
+
+std::uint32_t queue_pairs_of(unsigned log_max_qp) { return count_of(first_qpn, log_max_qp); }
 
 State::State(model::hca::Hca& core, traces::Events events) : hca(core), capabilities(core.config()), events_(events) {
     reset();

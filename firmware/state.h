@@ -97,6 +97,9 @@ private:
     std::uint64_t page_entries_ = 0;
 };
 
+/// How many queue pairs a device gives whose numbers have so many bits: small ones are kept back.
+std::uint32_t queue_pairs_of(unsigned log_max_qp);
+
 /// One command being executed, beside its input and output structures.
 struct Call {
     abi::prm::Opcode opcode{};

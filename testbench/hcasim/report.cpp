@@ -52,7 +52,7 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
         rows.push_back({t.name, print_count(t.bytes), print_count(t.messages), print_count(t.packets),
                         print_count(t.completions_ok), print_count(t.completions_error), print_count(t.retries),
                         print_time(t.sim_time_ps), print_rate(t.bytes, t.sim_time_ps),
-                        fmt::format("{:.3f} s", t.wall_seconds), t.verified ? "equal" : "DIFFERENT"});
+                        fmt::format("{:.3f} s", t.wall_seconds), t.verified ? "equal" : t.sha256_target.empty() ? "not reached" : "DIFFERENT"});
 }
 
 } // namespace
@@ -144,7 +144,7 @@ std::string print_result(const scenario::Result& result) {
                    {"digest of all events", result.event_digest},
                });
     text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}\n  {}\n", result.sha256_source,
-                        result.sha256_target, result.verified ? "verified" : "NOT VERIFIED");
+                        result.sha256_target, result.verified ? "verified" : "NOT VERIFIED: " + result.failure);
     return text;
 }
 
@@ -153,6 +153,7 @@ std::string print_json(const scenario::Result& result, const platform::observe::
     platform::observe::JsonObject json(2);
     json.add("scenario", result.scenario)
         .add("verified", result.verified)
+        .add("failure", result.failure)
         .add("payload_bytes", result.payload_bytes)
         .add("sha256_source", result.sha256_source)
         .add("sha256_target", result.sha256_target)

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -32,22 +33,28 @@ int refuse(std::string_view why) {
     return refused;
 }
 
-/// A phase has one line: rewritten on a terminal, written once when it is over otherwise.
+/// A phase has one line: rewritten on a terminal, otherwise written when it is over, and now and then when that takes long.
 class Progress {
 public:
     void operator()(std::string_view what, std::uint64_t done, std::uint64_t total) {
         const auto percent = total == 0 ? 100 : done * 100 / total;
         const bool is_over = done >= total;
-        if (!is_over && (!is_terminal_ || (what == what_ && percent == percent_)))
+        if (!is_over && what == what_ && percent == percent_)
             return;
+        const auto now = std::chrono::steady_clock::now();
+        if (!is_over && !is_terminal_ && now - last_ < patience)
+            return;
+        last_ = now;
         fmt::print("{}  {:<30} {:>3} %  {} of {}{}", is_terminal_ ? "\r" : "", what, percent, print_bytes(done),
-                   print_bytes(total), is_over ? "\n" : "");
+                   print_bytes(total), is_over || !is_terminal_ ? "\n" : "");
         std::fflush(stdout);
         what_ = what;
         percent_ = percent;
     }
 
 private:
+    static constexpr std::chrono::seconds patience{5};
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
     bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
     std::string what_;
     std::uint64_t percent_ = 101;

@@ -45,7 +45,7 @@ Result<void> Endpoint::bring_up() {
     if (!pd)
         return std::unexpected(pd.error());
     pd_ = *pd;
-    const auto entries = std::max<std::uint32_t>(64, options_.queue_depth * options_.queue_pairs);
+    const auto entries = static_cast<std::uint32_t>(completion_entries(options_.queue_depth, options_.queue_pairs));
     for (auto* cq : {&send_cq_, &receive_cq_}) {
         auto made = context_->create_cq({.entries = entries});
         if (!made)

@@ -6,6 +6,7 @@
 #include "sw/mlx/verbs.h"
 #include "testbench/scenario/gpudirect.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,11 @@ class Endpoint {
 public:
     /// Brings the device up and makes `options.queue_pairs` queue pairs.
     static sw::Result<std::unique_ptr<Endpoint>> open(const Machine& machine, const GpuDirectOptions& options);
+
+    /// Entries of a completion queue that takes what all queue pairs may have under way.
+    static std::uint64_t completion_entries(std::uint32_t queue_depth, std::uint32_t queue_pairs) {
+        return std::max<std::uint64_t>(64, std::uint64_t{queue_depth} * queue_pairs);
+    }
 
     /// `bytes` of VRAM, exported and registered.
     sw::Result<RegisteredVram> make_vram(std::uint64_t bytes);

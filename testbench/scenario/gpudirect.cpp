@@ -37,13 +37,12 @@ Result<void> expect(OutOfBand& peer, Word wanted, const std::string& who) {
 
 } // namespace
 
-Result<GpuDirectReport> initiate(const Machine& machine, const GpuDirectOptions& options) {
+Result<void> initiate(const Machine& machine, const GpuDirectOptions& options, GpuDirectReport& report) {
     auto opened = Endpoint::open(machine, options);
     if (!opened)
         return std::unexpected(opened.error());
     auto& endpoint = **opened;
     const auto bytes = options.payload.size();
-    GpuDirectReport report;
     {
         auto source = endpoint.make_vram(bytes);
         auto back = endpoint.make_vram(bytes);
@@ -63,12 +62,11 @@ Result<GpuDirectReport> initiate(const Machine& machine, const GpuDirectOptions&
             into.name = name;
             into.begin = endpoint.now();
             const auto messages = endpoint.move(operation, local, name);
-            if (!messages)
-                return std::unexpected(messages.error());
             into.end = endpoint.now();
-            into.messages = *messages;
             into.bytes = bytes;
+            into.messages = messages.value_or(0);
             boundary(true);
+            TRY(messages);
             return {};
         };
         TRY(step(0, "WRITE", SendOperation::write, *source));
@@ -89,8 +87,7 @@ Result<GpuDirectReport> initiate(const Machine& machine, const GpuDirectOptions&
     }
     machine.peer.send_value(Word::done);
     TRY(endpoint.close());
-    TRY(expect(machine.peer, Word::done, machine.name));
-    return report;
+    return expect(machine.peer, Word::done, machine.name);
 }
 
 Result<void> respond(const Machine& machine, const GpuDirectOptions& options) {

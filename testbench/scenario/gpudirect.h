@@ -37,7 +37,7 @@ struct GpuDirectOptions {
     std::uint32_t queue_pairs = 1;
     /// Called now and then: the step ("WRITE", "READ", "SEND"), bytes done, bytes of the step.
     std::function<void(std::string_view step, std::uint64_t done, std::uint64_t all)> progress{};
-    /// Called on the initiator when step `number` begins and when it is over.
+    /// Called on the initiator when step `number` begins and when it is over, well or not.
     std::function<void(std::size_t number, bool is_over)> boundary{};
 };
 
@@ -46,18 +46,19 @@ struct StepReport {
     std::string_view name{};
     std::uint64_t messages = 0, bytes = 0;
     std::chrono::nanoseconds begin{}, end{}; ///< driver's clock
-    std::string sha256{};                    ///< of the target, where it lies
+    std::string sha256{};                    ///< of the target, where it lies; empty: the step failed
     bool is_verified = false;
 };
 
 struct GpuDirectReport {
     std::string source_sha256{};
-    std::array<StepReport, 3> steps{};
+    std::array<StepReport, 3> steps{}; ///< without a name: it was not begun
     bool is_verified() const { return steps[0].is_verified && steps[1].is_verified && steps[2].is_verified; }
 };
 
-/// The program on the host that has the payload. Returns when both sides are done and have closed their devices.
-sw::Result<GpuDirectReport> initiate(const Machine& machine, const GpuDirectOptions& options);
+/// The program on the host that has the payload. Returns when both sides are done and have closed their devices, or at
+/// the first failure; `report` then holds what was found so far.
+sw::Result<void> initiate(const Machine& machine, const GpuDirectOptions& options, GpuDirectReport& report);
 /// The program on the other host.
 sw::Result<void> respond(const Machine& machine, const GpuDirectOptions& options);
 

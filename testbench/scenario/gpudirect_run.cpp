@@ -3,6 +3,7 @@
 #include "platform/bridge/in_process.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpudirect.h"
+#include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/programs.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <system_error>
 
 namespace scenario {
 
@@ -24,16 +26,14 @@ sw::mlx::Gid address_of(unsigned number, model::port::Encapsulation encapsulatio
                                                                      : sw::mlx::gid_of_ipv4(0x0a00'0001 + number);
 }
 
-std::expected<void, std::string> fits(const Context& context) {
-    const auto& config = context.config;
-    const auto payload = context.payload.size();
-    // The initiator holds the source and what it reads back.
-    if (payload == 0)
-        return std::unexpected("the payload is empty: there is nothing to move");
-    if (payload > config.gpu.vram_bytes / 2)
-        return std::unexpected(fmt::format("the payload, {} bytes, does not fit twice into gpu.vram = {} bytes; choose a smaller --payload or a larger gpu.vram",
-                                           payload, config.gpu.vram_bytes));
-    return {};
+GpuDirectOptions options_of(const platform::topology::Config& config, std::span<const std::byte> payload) {
+    GpuDirectOptions options;
+    options.payload = payload;
+    options.message_bytes = config.scenario.message_bytes;
+    options.mtu_bytes = config.scenario.mtu_bytes;
+    options.queue_depth = config.scenario.queue_depth;
+    options.queue_pairs = config.scenario.queue_pairs;
+    return options;
 }
 
 /// Counters at the boundaries of the steps.
@@ -64,30 +64,34 @@ Transfer transfer(const StepReport& step, const StepCount& count) {
 } // namespace
 
 std::expected<Result, std::string> run_gpudirect(const Context& context) {
-    if (const auto fit = fits(context); !fit)
-        return std::unexpected(fit.error());
     const auto& config = context.config;
+    if (const auto fit = fits(config, context.payload.size()); !fit)
+        return std::unexpected(fit.error());
     const auto wall_begin = std::chrono::steady_clock::now();
-    Platform platform(config, context.events, context.sources);
+    std::optional<Platform> built;
+    try {
+        built.emplace(config, context.events, context.sources);
+    } catch (const std::system_error& error) { // of the machine we run on
+        return std::unexpected(fmt::format("the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
+    }
+    auto& platform = *built;
     if (context.capture != nullptr)
         platform.cable().set_tap(&context.capture->add_interface("cable", config.link.encapsulation));
 
     std::array<StepCount, 3> counts;
-    GpuDirectOptions options{.payload = context.payload,
-                             .message_bytes = config.scenario.message_bytes,
-                             .mtu_bytes = config.scenario.mtu_bytes,
-                             .queue_depth = config.scenario.queue_depth,
-                             .queue_pairs = config.scenario.queue_pairs};
+    auto options = options_of(config, context.payload);
     options.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) { context.tell(step, done, all); };
     options.boundary = [&](std::size_t number, bool is_over) {
         (is_over ? counts[number].end : counts[number].begin) = totals(platform);
         (is_over ? counts[number].wall_end : counts[number].wall_begin) = std::chrono::steady_clock::now();
     };
 
+    Result result;
+    result.scenario = config.scenario.name;
+    result.payload_bytes = context.payload.size();
+    GpuDirectReport report;
     MessageQueues queues;
     Programs programs;
-    std::optional<sw::Result<GpuDirectReport>> initiator;
-    std::optional<sw::Result<void>> responder;
     for (unsigned i = 0; i < platform.machines().size(); ++i)
         programs.add(fmt::format("program_{}", platform.machines()[i].name), [&, i] {
             auto& machine = platform.machines()[i];
@@ -98,30 +102,29 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
                                .gpu = gpu,
                                .peer = queues.end(i),
                                .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
-            if (i == 0)
-                initiator = initiate(host, options);
-            else
-                responder = respond(host, options);
+            const auto outcome = i == 0 ? initiate(host, options, report) : respond(host, options);
+            // The first failure is the cause: the other side hears of it and gives up.
+            if (!outcome && result.failure.empty())
+                result.failure = outcome.error().what;
             queues.close(i);
         });
-    const bool is_over = programs.run();
-    if (!is_over || !initiator || !responder)
-        return std::unexpected("the simulation ran out of events while a program still waits: this is a defect of hcasim");
-    if (!*initiator)
-        return std::unexpected(initiator->error().what);
-    if (!*responder)
-        return std::unexpected(responder->error().what);
+    if (!programs.run() && result.failure.empty())
+        result.failure = "the simulation ran out of events while a program still waits: this is a defect of hcasim";
 
-    const auto& report = **initiator;
-    Result result;
-    result.scenario = config.scenario.name;
-    result.payload_bytes = context.payload.size();
     result.sha256_source = report.source_sha256;
     result.sha256_target = report.steps.back().sha256;
-    for (std::size_t i = 0; i < report.steps.size(); ++i)
-        result.transfers.push_back(transfer(report.steps[i], counts[i]));
+    for (std::size_t i = 0; i < report.steps.size(); ++i) {
+        const auto& step = report.steps[i];
+        if (step.name.empty())
+            continue;
+        result.transfers.push_back(transfer(step, counts[i]));
+        if (result.failure.empty() && !step.is_verified)
+            result.failure = fmt::format("the bytes that came by {} differ from the source", step.name);
+    }
     count(platform, result);
-    result.verified = report.is_verified() && result.host_dram_payload_bytes == 0;
+    if (result.failure.empty() && result.host_dram_payload_bytes != 0)
+        result.failure = fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
+    result.verified = result.failure.empty();
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

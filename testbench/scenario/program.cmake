@@ -1,6 +1,7 @@
 # The program as a person runs it: program_test.py has one function a case.
 foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_verifies untimed_moves_the_same
              capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
+             fails_with_a_result ends_of_all_keys keys_together
              refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"

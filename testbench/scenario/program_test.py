@@ -1,10 +1,12 @@
 """program_test.py HCASIM SOURCE CASE: runs the program and looks at what it leaves behind: status, lines, files."""
 
+import concurrent.futures
 import hashlib
 import json
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -89,7 +91,7 @@ def verifies_itself():
 def keys_of_the_json():
     got = result("--payload", payload(5000))
     kinds = {"scenario": str, "verified": bool, "payload_bytes": int, "sha256_source": str, "sha256_target": str,
-             "completions_ok": int, "completions_error": int, "p2p_payload_bytes": int, "host_dram_payload_bytes": int,
+             "failure": str, "completions_ok": int, "completions_error": int, "p2p_payload_bytes": int, "host_dram_payload_bytes": int,
              "wire_packets": int, "sim_time_ns": int, "wall_seconds": float, "event_digest": str}
     for key, kind in kinds.items():
         expect(isinstance(got.get(key), kind), f"{key}: {got.get(key)!r}")
@@ -154,6 +156,71 @@ def events_are_all_there():
     expect(counts == {name: count for name, count in got["events"].items() if count}, f"{counts}\n{got['events']}")
     plain = result("--payload", payload(100_000))
     expect(plain["event_digest"] == got["event_digest"], "being looked at changes the run")
+
+
+def fails_with_a_result():
+    # Nothing arrives: no defect of the configuration, so it runs, and says what came of it.
+    out = SCRATCH / "result.json"
+    ran = run("--payload", payload(5000), "--json", out, "--set", "link.loss=1")
+    expect(ran.returncode == 1, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr}")
+    expect(ran.stderr == "", ran.stderr)
+    got, good = json.loads(out.read_text()), result("--payload", payload(5000))
+    expect(got["verified"] is False and "retry counter exceeded" in got["failure"], got)
+    expect(f"NOT VERIFIED: {got['failure']}" in ran.stdout, ran.stdout[-3000:])
+    expect(set(got) == set(good), set(got) ^ set(good))
+    expect(got["wire_packets"] == got["wires"][0]["lost"] > 0, got["wires"])
+    expect(got["completions_error"] > 0 and got["retries"] > 0, got)
+    expect([t["name"] for t in got["transfers"]] == ["WRITE A -> B"], got["transfers"])
+    expect(got["transfers"][0]["retries"] == got["retries"], got["transfers"])
+    expect(good["verified"] is True and good["failure"] == "", good)
+
+
+def ends_of_all_keys():
+    """Every key at either end of its range, or at each of its choices: verified, or refused in one line."""
+    path = payload(20_001)
+    lines = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True, check=True).stdout.splitlines()
+    runs, found = [], set()
+    for line, limits in zip(lines, lines[1:]):
+        key = re.match(r"  ([a-zA-Z_]+(\.[a-zA-Z_]+)*) +\S", line)
+        values = limits_of(limits.strip().partition("; default")[0]) if limits.startswith(" " * 30) else None
+        if not key or values is None:
+            continue
+        found.add(key[1])
+        runs += [f"{key[1]}={value}" for value in values]
+    texts = {"scenario.name", "scenario.payload"}
+    missing = set(result("--payload", path)["configuration"]) - texts - found
+    expect(not missing, f"not found in the listing with a range: {missing}")
+    dead = {"link.loss=1", "link.corrupt=1"}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        outcomes = pool.map(lambda one: run("--payload", path, "--set", one), runs)
+        for one, ran in zip(runs, outcomes):
+            expect(ran.returncode in ({1} if one in dead else {0, 2}), f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
+            expect(ran.stderr.count("\n") == (1 if ran.returncode == 2 else 0), f"{one}: {ran.stderr}")
+            expect(ran.returncode != 0 or ran.stdout.endswith("\n  verified\n"), f"{one}: {ran.stdout[-1000:]}")
+
+
+def limits_of(text):
+    """The values at the ends of what a listing allows; None: it is no range."""
+    if text == "true or false":
+        return ["true", "false"]
+    if text.startswith("one of "):
+        return text.split()[2:]
+    ends = text.removeprefix("a power of two from ").split(" to ")
+    return ends if len(ends) == 2 and ends[0][:1].isdigit() else None
+
+
+def keys_together():
+    """What fits each for itself, and not together."""
+    path = payload(20_001)
+    many = ["--set", "scenario.qps=4096", "--set", "scenario.message=8"]
+    expect(result("--payload", path, *many)["verified"] is True, "4096 queue pairs")
+    refused(run("--payload", path, *many, "--set", "scenario.queue_depth=8192"), "hca.log_max_cq_size")
+    refused(run("--payload", path, *many, "--set", "host.B.memory=64 MiB"), "host.B.memory")
+    refused(run("--payload", path, "--set", "scenario.qps=16", "--set", "hca.log_max_qp=4"), "hca.log_max_qp")
+    refused(run("--payload", path, "--set", "link.rate_gbps=1e-9"), "link.rate_gbps")
+    small = result("--payload", path, "--set", "scenario.message=1")
+    expect(small["verified"] is True and small["transfers"][0]["messages"] == 20_001, small)
+    refused(run("--payload", payload(5_000_000), "--set", "scenario.message=1"), "5000000 messages", "2 bytes or more")
 
 
 def refuses_configuration():

@@ -11,7 +11,7 @@ namespace scenario {
 struct Transfer {
     std::string name{};    ///< "WRITE A -> B"
     bool verified = false; ///< the target's bytes have the source's SHA-256
-    std::string sha256_target{};
+    std::string sha256_target{}; ///< empty when the pass did not come to its end
     std::uint64_t bytes = 0, messages = 0, packets = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
     std::uint64_t retries = 0;
@@ -43,6 +43,7 @@ struct Wire {
 struct Result {
     std::string scenario{};
     bool verified = false; ///< everything that was to arrive did, and nothing else changed
+    std::string failure{}; ///< why not, for a person: what went wrong first; empty when verified
     std::uint64_t payload_bytes = 0;
     std::string sha256_source{}, sha256_target{};
     std::uint64_t completions_ok = 0, completions_error = 0;

@@ -35,7 +35,8 @@ scenario::Result sample() {
                                 .completions_ok = 3,
                                 .sim_time_ps = 240'000'000,
                                 .wall_seconds = 0.1});
-    result.transfers.push_back({.name = "READ B -> A", .verified = false, .bytes = 3'000'000});
+    result.transfers.push_back({.name = "READ B -> A", .verified = false, .sha256_target = "cd34", .bytes = 3'000'000});
+    result.transfers.push_back({.name = "SEND A -> B", .verified = false, .bytes = 3'000'000});
     result.pcie_links.push_back({.name = "A.gpu", .tlps_up = 12, .tlps_down = 34'567, .payload_up = 99});
     result.caches.push_back({.name = "A.hca MKey", .hits = 15, .misses = 1});
     result.wires.push_back({.name = "A -> B", .packets = 1'500, .bytes = 6'200'000, .lost = 7});
@@ -96,11 +97,12 @@ TEST_CASE("the tables hold the result's numbers and its verdict", "[unit][hcasim
     const auto text = print_result(result);
 
     for (const auto* part :
-         {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "A.gpu", "34,567", "A.hca MKey", "93.8 %", "6,200,000",
+         {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "not reached", "A.gpu", "34,567", "A.hca MKey", "93.8 %", "6,200,000",
           "18,000,000 bytes", "720.00 us", "00112233aabbccdd", "\n  verified\n"})
         CHECK(text.find(part) != text.npos);
     result.verified = false;
-    CHECK(print_result(result).ends_with("NOT VERIFIED\n"));
+    result.failure = "A: WRITE message 0: transport retry counter exceeded";
+    CHECK(print_result(result).ends_with("NOT VERIFIED: A: WRITE message 0: transport retry counter exceeded\n"));
 }
 
 TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
@@ -110,7 +112,7 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
     const auto text = print_json(sample(), counters, {});
 
     for (const auto* part :
-         {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"payload_bytes\": 3000000",
+         {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"failure\": \"\"", "\"payload_bytes\": 3000000",
           "\"sha256_source\": \"ab12\"", "\"sha256_target\": \"ab12\"", "\"completions_ok\": 9",
           "\"completions_error\": 0", "\"p2p_payload_bytes\": 18000000", "\"host_dram_payload_bytes\": 0",
           "\"wire_packets\": 2222", "\"retries\": 4", "\"sim_time_ns\": 720001", "\"wall_seconds\": 0.25",

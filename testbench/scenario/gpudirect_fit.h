@@ -1,0 +1,19 @@
+// Whether a configuration can carry the GPUDirect workload: what follows from several keys together, found before
+// anything is built. Takes the configuration and the payload's size; a refusal is one line with the reason and what to
+// change.
+#pragma once
+
+#include "platform/topology/config.h"
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+namespace scenario {
+
+/// Messages of one pass over the payload: more would take minutes, each is simulated from its WQE to its completion.
+inline constexpr std::uint64_t max_messages = 1 << 22;
+
+std::expected<void, std::string> fits(const platform::topology::Config& config, std::uint64_t payload_bytes);
+
+} // namespace scenario
