@@ -93,6 +93,10 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
 
     const auto count = entries.size();
     model::hca::tpt::MkeyAttributes attributes{
+        .start = mkc.get<"start_addr">(),
+        .length = mkc.get<"len">(),
+        .pd = abi::Pd{mkc.get<"pd">()},
+        .qpn = mkc.get<"qpn">(),
         .variant = static_cast<std::uint8_t>(mkc.get<"mkey_7_0">()),
         .is_free = mkc.get<"free">() != 0,
         .mode = prm::access_mode(mkc),
@@ -101,11 +105,7 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
                    .remote_read = mkc.get<"rr">() != 0,
                    .remote_write = mkc.get<"rw">() != 0,
                    .atomic = mkc.get<"a">() != 0},
-        .pd = abi::Pd{mkc.get<"pd">()},
-        .qpn = mkc.get<"qpn">(),
         .length64 = mkc.get<"length64">() != 0,
-        .start = mkc.get<"start_addr">(),
-        .length = mkc.get<"len">(),
         .page_shift = static_cast<std::uint8_t>(mkc.get<"log_page_size">()),
         .entries_carry_rights = in.get<"pg_access">() != 0,
     };

@@ -16,31 +16,32 @@ namespace model::hca::tpt {
 
 /// Rights of a memory key, one bit each.
 struct Rights {
-    bool local_read = false, local_write = false, remote_read = false, remote_write = false, atomic = false;
+    bool local_read : 1 = false, local_write : 1 = false, remote_read : 1 = false, remote_write : 1 = false, atomic : 1 = false;
 };
 
 /// What CREATE_MKEY says, decoded.
 struct MkeyAttributes {
+    std::uint64_t start = 0, length = 0;
+    abi::Pd pd;
+    std::uint32_t qpn = 0xffffff;      ///< the only queue pair that may use it; 0xffffff: any
     std::uint8_t variant = 0;
     bool is_free = false;              ///< not usable until a UMR enables it
     abi::prm::AccessMode mode = abi::prm::AccessMode::mtt;
     Rights rights;
-    abi::Pd pd;
-    std::uint32_t qpn = 0xffffff;      ///< the only queue pair that may use it; 0xffffff: any
     bool length64 = false;             ///< the whole address space, `start` and `length` do not count
-    std::uint64_t start = 0, length = 0;
     std::uint8_t page_shift = 12;      ///< log2 of the bytes an MTT entry covers
     bool entries_carry_rights = false; ///< bits 0 and 1 of an entry say present for read and write (pg_access, UMR)
     std::array<std::byte, abi::prm::Mkc::size> context{}; ///< as software wrote it, for QUERY_MKEY
 };
 
-struct Mkey {
+/// What a translation reads lies together in one line of the processor's cache.
+struct alignas(64) Mkey {
     Mkey(std::uint32_t key_index, MkeyAttributes a, std::vector<std::uint64_t> entries)
-        : attributes(std::move(a)), index(key_index), mtt(std::move(entries)) {}
+        : mtt(std::move(entries)), attributes(std::move(a)), index(key_index) {}
 
+    std::vector<std::uint64_t> mtt; ///< bus address of each page, rights in bits 1..0 where they count
     MkeyAttributes attributes;
     std::uint32_t index;
-    std::vector<std::uint64_t> mtt; ///< bus address of each page, rights in bits 1..0 where they count
 };
 
 class MkeyTable {

@@ -25,7 +25,10 @@ bool grants(const Rights& rights, Access access) {
     return false;
 }
 
-bool reads_only(Access access) { return access == Access::local_read || access == Access::remote_read; }
+/// The bit of an entry that this access needs: present for reading, or for writing.
+std::uint64_t needed_rights(Access access) {
+    return access == Access::local_read || access == Access::remote_read ? 1 : 2;
+}
 
 /// Adds a piece, merged with the last one when they touch. False when there is no room.
 bool append(Segments& out, BusAddress address, std::uint64_t length) {
@@ -65,7 +68,7 @@ Translator::Translator(const MkeyTable& table, const HcaConfig& config, Counters
       mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), mkey_cache_(config.mkey_cache_entries, config.cache_ways),
       mtt_cache_(config.mtt_cache_entries, config.cache_ways) {}
 
-std::expected<const Mkey*, Violation> Translator::admit(const Request& request) {
+std::expected<const Mkey*, Violation> Translator::admit(const Request& request) const {
     const auto* mkey = table_.find(request.key.index());
     if (mkey == nullptr)
         return std::unexpected(Violation::no_such_key);
@@ -93,91 +96,97 @@ std::expected<const Mkey*, Violation> Translator::admit(const Request& request) 
 }
 
 /// Brings the line of an entry into the cache; returns what that costs.
-port::Time Translator::look_up(const Mkey& mkey, std::uint64_t entry) {
-    const bool hit = mtt_cache_.touch(std::uint64_t{mkey.index} << 40 | entry >> log_entries_per_line);
+port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
+    const bool hit = mtt_cache_.touch(std::uint64_t{request.key.index()} << 40 | entry >> log_entries_per_line);
     ++(hit ? counters_.mtt_hits : counters_.mtt_misses);
     return hit ? port::Time{} : mtt_miss_;
 }
 
-std::expected<Segments, Violation> Translator::walk(const Mkey& mkey, const Request& request, port::Time at) {
+/// Fills `out`, whose `ready` is when the key is known.
+std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& request, Segments& out) {
     const auto& a = mkey.attributes;
-    Segments out;
-    out.ready = at;
     if (request.length == 0)
-        return out;
+        return {};
     if (a.mode == AccessMode::pa) {
         append(out, BusAddress{request.address}, request.length);
-        return out;
+        return {};
     }
     const auto page = std::uint64_t{1} << a.page_shift;
     const auto offset = request.address - (a.length64 ? 0 : a.start & ~(page - 1));
-    const std::uint64_t needed = reads_only(request.access) ? 1 : 2;
-    if (request.length <= page - (offset & (page - 1))) [[likely]] {
-        // One page: what most packets need.
-        const auto entry = offset >> a.page_shift;
-        if (entry >= mkey.mtt.size())
-            return std::unexpected(Violation::page_not_present);
-        out.ready += look_up(mkey, entry);
-        const auto value = mkey.mtt[entry];
-        if (a.entries_carry_rights && (value & needed) == 0)
-            return std::unexpected(Violation::page_not_present);
-        out.items[0] = {BusAddress{(value & entry_address_mask) + (offset & (page - 1))}, request.length};
-        out.count = 1;
-        out.covered = request.length;
-        return out;
-    }
-    auto at_offset = offset;
+    const auto in_page = offset & (page - 1);
+    if (request.length > page - in_page)
+        return walk_pages(mkey, request, offset, out);
+    // One page: what most packets need.
+    const auto entry = offset >> a.page_shift;
+    if (entry >= mkey.mtt.size()) [[unlikely]]
+        return Violation::page_not_present;
+    out.ready += look_up(request, entry);
+    const auto value = mkey.mtt[entry];
+    if (a.entries_carry_rights && (value & needed_rights(request.access)) == 0) [[unlikely]]
+        return Violation::page_not_present;
+    out.items[0] = {BusAddress{(value & entry_address_mask) + in_page}, request.length};
+    out.count = 1;
+    out.covered = request.length;
+    return {};
+}
+
+std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out) {
+    const auto& a = mkey.attributes;
+    const auto page = std::uint64_t{1} << a.page_shift;
+    const auto needed = needed_rights(request.access);
     auto left = request.length;
     auto line = ~std::uint64_t{0};
     bool has_room = true;
     while (left != 0) {
-        const auto entry = at_offset >> a.page_shift;
+        const auto entry = offset >> a.page_shift;
         if (entry >= mkey.mtt.size())
-            return std::unexpected(Violation::page_not_present);
+            return Violation::page_not_present;
         if (entry >> log_entries_per_line != line) {
             line = entry >> log_entries_per_line;
-            out.ready += look_up(mkey, entry);
+            out.ready += look_up(request, entry);
         }
         const auto value = mkey.mtt[entry];
         if (a.entries_carry_rights && (value & needed) == 0)
-            return std::unexpected(Violation::page_not_present);
-        const auto length = std::min(left, page - (at_offset & (page - 1)));
-        has_room = has_room && append(out, BusAddress{(value & entry_address_mask) + (at_offset & (page - 1))}, length);
-        at_offset += length;
+            return Violation::page_not_present;
+        const auto length = std::min(left, page - (offset & (page - 1)));
+        has_room = has_room && append(out, BusAddress{(value & entry_address_mask) + (offset & (page - 1))}, length);
+        offset += length;
         left -= length;
     }
-    return out;
+    return {};
 }
 
-void Translator::say(const Request& request, const std::expected<Segments, Violation>& result, port::Time at) {
-    if (result)
-        events_.emit(result->ready, traces::Translated{request.key.value, request.address, request.length, result->count});
-    else
-        events_.emit(at, traces::Refused{request.key.value, request.address, request.length, to_string(result.error())});
+std::unexpected<Violation> Translator::refuse(const Request& request, Violation violation, port::Time at) {
+    ++counters_.refusals;
+    if (events_.is_on())
+        events_.emit(at, traces::Refused{request.key.value, request.address, request.length, to_string(violation)});
+    return std::unexpected(violation);
 }
 
 std::expected<Segments, Violation> Translator::translate(const Request& request, port::Time at) {
+    std::expected<Segments, Violation> result; // the one that is returned, filled in place
     ++counters_.translations;
     const bool hit = mkey_cache_.touch(request.key.index());
     ++(hit ? counters_.mkey_hits : counters_.mkey_misses);
-    const auto known = hit ? at : at + mkey_miss_;
+    result->ready = hit ? at : at + mkey_miss_;
     const auto mkey = admit(request);
-    auto result = mkey ? walk(**mkey, request, known) : std::unexpected(mkey.error());
-    if (!result) [[unlikely]]
-        ++counters_.refusals;
+    if (!mkey) [[unlikely]] {
+        result = refuse(request, mkey.error(), at);
+        return result;
+    }
+    if (const auto violation = walk(**mkey, request, *result)) [[unlikely]] {
+        result = refuse(request, *violation, at);
+        return result;
+    }
     if (events_.is_on()) [[unlikely]]
-        say(request, result, at);
+        events_.emit(result->ready, traces::Translated{request.key.value, request.address, request.length, result->count});
     return result;
 }
 
 std::expected<void, Violation> Translator::check(const Request& request, port::Time at) {
-    const auto mkey = admit(request);
-    if (mkey)
-        return {};
-    ++counters_.refusals;
-    if (events_.is_on())
-        say(request, std::unexpected(mkey.error()), at);
-    return std::unexpected(mkey.error());
+    if (const auto mkey = admit(request); !mkey) [[unlikely]]
+        return refuse(request, mkey.error(), at);
+    return {};
 }
 
 void Translator::forget(std::uint32_t index) {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -37,16 +38,17 @@ std::string_view to_string(Violation violation);
 /// One piece of bus address space.
 struct Segment {
     abi::BusAddress address;
-    std::uint64_t length = 0;
+    std::uint64_t length;
 };
 
 /// The pieces of a range in ascending order, touching ones merged. A packet's payload needs two with 4 KiB pages.
 struct Segments {
     static constexpr std::size_t capacity = 4;
+    Segments() : count(0), covered(0), ready(0) {} // `items` beyond `count` are not set, and cost nothing
     std::array<Segment, capacity> items;
-    std::uint8_t count = 0;
-    std::uint64_t covered = 0;      ///< bytes of the range that `items` cover; the rest needs another call
-    port::Time ready{};             ///< when the translation is known
+    std::uint8_t count;
+    std::uint64_t covered; ///< bytes of the range that `items` cover; the rest needs another call
+    port::Time ready;      ///< when the translation is known
     std::span<const Segment> all() const { return {items.data(), count}; }
 };
 
@@ -74,10 +76,11 @@ public:
     void forget_all();
 
 private:
-    std::expected<const Mkey*, Violation> admit(const Request& request);
-    std::expected<Segments, Violation> walk(const Mkey& mkey, const Request& request, port::Time at);
-    port::Time look_up(const Mkey& mkey, std::uint64_t entry);
-    void say(const Request& request, const std::expected<Segments, Violation>& result, port::Time at);
+    std::expected<const Mkey*, Violation> admit(const Request& request) const;
+    std::optional<Violation> walk(const Mkey& mkey, const Request& request, Segments& out);
+    std::optional<Violation> walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out);
+    port::Time look_up(const Request& request, std::uint64_t entry);
+    std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);
 
     const MkeyTable& table_;
     Counters& counters_;
