@@ -3,12 +3,12 @@
 // check, a copy and a few counters. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
 #pragma once
 
+#include "model/memory/copy.h"
 #include "model/pcie/window_cache.h"
 #include "model/port/dma.h"
 #include "model/tlm/extension.h"
 #include "traces/events.h"
 
-#include <cstring>
 #include <tlm>
 
 namespace model::tlm {
@@ -74,21 +74,12 @@ public:
 private:
     using Window = pcie::Window;
 
-    static void copy(std::byte* to, const std::byte* from, std::size_t length) {
-        switch (length) { // the common sizes inline: doorbell records, segments, entries, WQEBBs
-        case 4: std::memcpy(to, from, 4); return;
-        case 8: std::memcpy(to, from, 8); return;
-        case 16: std::memcpy(to, from, 16); return;
-        case 64: std::memcpy(to, from, 64); return;
-        default: std::memcpy(to, from, length);
-        }
-    }
     static port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                                port::Purpose purpose) {
         const auto* from = window.target.memory + (address - window.begin);
         if (window.target.posted != nullptr && window.target.posted->has_held()) [[unlikely]]
             window.target.posted->settle(from, into.size());
-        copy(into.data(), from, into.size());
+        memory::copy(into.data(), from, into.size());
         return {port::DmaStatus::ok, window.route.read(address, into.size(), at, purpose)};
     }
     static port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
@@ -96,11 +87,11 @@ private:
         auto* to = window.target.memory + (address - window.begin);
         const auto done = window.route.write(address, from.size(), at, purpose);
         if (window.target.posted == nullptr) {
-            copy(to, from.data(), from.size());
+            memory::copy(to, from.data(), from.size());
         } else if (window.route.is_timed() && purpose == port::Purpose::control) {
             window.target.posted->post(to, from, done);
         } else {
-            copy(to, from.data(), from.size());
+            memory::copy(to, from.data(), from.size());
             window.target.posted->note();
         }
         return {port::DmaStatus::ok, done};
