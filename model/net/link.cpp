@@ -388,7 +388,8 @@ void Link::pump(port::Time now) {
     if (is_pumping_)
         return;
     is_pumping_ = true;
-    const auto until = config_.timed ? now + config_.quantum : port::never;
+    // Within the latency, nothing that is sent from now on can overtake what is delivered early.
+    const auto until = config_.timed ? now + std::min(config_.quantum, config_.latency) : port::never;
     for (bool busy = true; busy;) {
         busy = deliver(now, until);
         busy = offer_room(now) || busy;

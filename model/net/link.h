@@ -27,8 +27,9 @@ struct LinkConfig {
     port::Time horizon = std::chrono::microseconds{2};
     /// How much later than booked a packet may leave because its bytes are still on the way from memory.
     port::Time reach = std::chrono::microseconds{10};
-    /// Packets that arrive so soon are delivered together with the present ones.
-    port::Time quantum = std::chrono::nanoseconds{100};
+    /// Packets that arrive so soon are delivered together with the present ones, each with its own time; at most the
+    /// latency counts.
+    port::Time quantum = std::chrono::nanoseconds{250};
     /// Packets of one direction at which the port refuses more; 0: 256 untimed, 16384 timed.
     std::uint32_t max_under_way = 0;
 

@@ -17,6 +17,11 @@ using port::Time;
 using tlm::RequestKind;
 using To = RootComplex::Routing::To;
 
+namespace {
+/// Writes that are due so soon after one are shown with it, and cost no event each: a polling loop does not look more often.
+constexpr Time shown_together = std::chrono::nanoseconds{100};
+} // namespace
+
 RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config,
                                      std::span<std::byte> dram)
     : sc_module(name), core_(config.core), dram_(dram), dram_read_latency_(config.dram_read_latency),
@@ -208,7 +213,7 @@ void RootComplexModule::schedule(Time due) {
 }
 
 void RootComplexModule::apply_due() {
-    const auto next = apply(tlm::kernel_now());
+    const auto next = apply(tlm::kernel_now() + shown_together);
     if (next != port::never)
         schedule(next);
 }
