@@ -8,6 +8,7 @@
 
 #include <systemc>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -56,11 +57,17 @@ void print_rooms(const char* title, const bench::RoomCosts& costs) {
 int sc_main(int argc, char** argv) {
     CLI::App app{"measures WRITEs from VRAM to VRAM through the whole platform"};
     std::string json;
+    std::vector<std::string> only;
     double seconds = 0.5;
     unsigned samples = 5;
     app.add_option("--json", json, "write the figures to this file");
     app.add_option("--seconds", seconds, "wall time of one sample")->check(CLI::Range(0.01, 60.0));
     app.add_option("--samples", samples, "samples of each case; the median counts")->check(CLI::Range(1, 99));
+    std::vector<std::string> keys;
+    for (const char* suffix : {"", "_timed"})
+        for (const auto& one : cases)
+            keys.push_back(one.key + std::string(suffix));
+    app.add_option("--only", only, "measure this case only, by its JSON key, and no room costs; may be repeated")->check(CLI::IsMember(keys));
     CLI11_PARSE(app, argc, argv);
 
     std::vector<std::pair<std::string, double>> figures;
@@ -68,6 +75,9 @@ int sc_main(int argc, char** argv) {
                "simulated", "packets", "ACKs");
     for (const bool timed : {false, true}) {
         for (const auto& one : cases) {
+            const auto key = std::string(one.key) + (timed ? "_timed" : "");
+            if (!only.empty() && std::ranges::find(only, key) == only.end())
+                continue;
             auto load = one.load;
             load.timed = timed;
             load.seconds = seconds;
@@ -81,10 +91,12 @@ int sc_main(int argc, char** argv) {
                        measured->messages_per_s, rate(measured->bytes_per_s), rate(measured->memcpy_bytes_per_s), measured->over_memcpy,
                        timed ? rate(measured->sim_bytes_per_s) : "-", measured->packets_per_message, measured->acks_per_message);
             std::fflush(stdout);
-            figures.emplace_back(std::string(one.key) + (timed ? "_timed" : ""), one.is_ratio ? measured->over_memcpy : measured->messages_per_s);
+            figures.emplace_back(key, one.is_ratio ? measured->over_memcpy : measured->messages_per_s);
         }
     }
     for (const auto& [title, index] : {std::pair{"8 B, depth 64", 0}, std::pair{"64 KiB, depth 16", 3}}) {
+        if (!only.empty())
+            break;
         auto load = cases[static_cast<std::size_t>(index)].load;
         load.seconds = seconds;
         if (const auto costs = bench::in_process_of_its_own([&] { return bench::measure_rooms(load); }))
