@@ -65,7 +65,8 @@ void write_path(const AddressPath& path, abi::View<abi::prm::Ads> ads);
 struct Peer {
     AddressPath path{};
     abi::Qpn qpn{};
-    abi::Psn psn{}; ///< of the first packet it will send
+    abi::Psn psn{};           ///< of the first packet it will send
+    std::uint8_t reads = 128; ///< READs and atomics it answers at once (Context::reads_answered)
 };
 
 } // namespace sw::mlx

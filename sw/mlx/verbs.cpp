@@ -8,6 +8,12 @@ namespace sw::mlx {
 
 using namespace abi::prm;
 
+namespace {
+std::uint8_t at_most(std::uint8_t wanted, unsigned log_limit) {
+    return static_cast<std::uint8_t>(std::min<unsigned>(wanted, 1u << std::min(log_limit, 7u)));
+}
+} // namespace
+
 Result<std::unique_ptr<Context>> Context::open(transport::Transport& transport, DeviceOptions options) {
     auto device = Device::open(transport, options);
     if (!device)
@@ -56,15 +62,16 @@ Result<void> Context::dealloc_transport_domain(std::uint32_t domain) {
     return {};
 }
 
+std::uint8_t Context::reads_answered(const ConnectOptions& options) const {
+    return at_most(options.reads, device_->capabilities().get<"log_max_ra_res_qp">());
+}
+
 Result<void> Context::connect(QueuePair& qp, const Peer& peer, abi::Psn own_psn, const ConnectOptions& options) {
     const auto& capabilities = device_->capabilities();
     auto access = options.access;
     if (!capabilities.has_atomics())
         access = static_cast<Access>(static_cast<std::uint32_t>(access) &
                                      ~static_cast<std::uint32_t>(Access::remote_atomic));
-    const auto at_most = [&](unsigned log_limit) {
-        return static_cast<std::uint8_t>(std::min<unsigned>(options.reads, 1u << std::min(log_limit, 7u)));
-    };
     QpAttributes init;
     init.access = access;
     init.port = peer.path.port;
@@ -76,13 +83,13 @@ Result<void> Context::connect(QueuePair& qp, const Peer& peer, abi::Psn own_psn,
     receive.path_mtu = options.path_mtu;
     receive.remote_qpn = peer.qpn;
     receive.receive_psn = peer.psn;
-    receive.max_responder_reads = at_most(capabilities.get<"log_max_ra_res_qp">());
+    receive.max_responder_reads = reads_answered(options);
     receive.min_rnr_timer = options.min_rnr_timer;
     if (auto done = qp.modify(QpState::rtr, receive); !done)
         return done;
     QpAttributes send;
     send.send_psn = own_psn;
-    send.max_requester_reads = at_most(capabilities.get<"log_max_ra_req_qp">());
+    send.max_requester_reads = std::min(peer.reads, at_most(options.reads, capabilities.get<"log_max_ra_req_qp">()));
     send.ack_timeout = options.ack_timeout;
     send.retry_count = options.retry_count;
     send.rnr_retry = options.rnr_retry;

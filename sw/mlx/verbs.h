@@ -78,6 +78,8 @@ public:
     Result<std::unique_ptr<QueuePair>> create_qp(const QpOptions& options) {
         return QueuePair::create(*device_, options);
     }
+    /// READs and atomics that a queue pair connected so answers at once: its peer must have no more under way.
+    std::uint8_t reads_answered(const ConnectOptions& options = {}) const;
     /// Takes a queue pair in RST through INIT and RTR to RTS. `own_psn` is the PSN its first packet has.
     Result<void> connect(QueuePair& qp, const Peer& peer, abi::Psn own_psn, const ConnectOptions& options = {});
 

@@ -94,6 +94,7 @@ Result<void> Endpoint::connect(const RegisteredVram& vram) {
                                    .address = vram.region.iova().value,
                                    .length = vram.region.length(),
                                    .rkey = vram.region.rkey(),
+                                   .reads = context_->reads_answered(),
                                    .queue_pairs = options_.queue_pairs});
     std::vector<std::uint32_t> numbers;
     for (const auto& qp : qps_)
@@ -107,7 +108,8 @@ Result<void> Endpoint::connect(const RegisteredVram& vram) {
     std::memcpy(numbers.data(), list.data(), list.size());
     const sw::mlx::ConnectOptions options{.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(options_.mtu_bytes) - 7)};
     for (std::uint32_t i = 0; i < options_.queue_pairs; ++i)
-        TRY(context_->connect(*qps_[i], {.path = remote_.path, .qpn = abi::Qpn{numbers[i]}, .psn = abi::Psn{first_psn}},
+        TRY(context_->connect(*qps_[i],
+                              {.path = remote_.path, .qpn = abi::Qpn{numbers[i]}, .psn = abi::Psn{first_psn}, .reads = remote_.reads},
                               abi::Psn{first_psn}, options));
     // Both sides are ready to receive before either sends.
     machine_.peer.send_value('C');

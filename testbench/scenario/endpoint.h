@@ -24,6 +24,7 @@ struct Hello {
     sw::mlx::AddressPath path;
     std::uint64_t address = 0, length = 0; ///< of its VRAM
     std::uint32_t rkey = 0;
+    std::uint8_t reads = 1;                ///< that a queue pair answers at once
     std::uint32_t queue_pairs = 0;         ///< that many numbers follow in a message of their own
 };
 

@@ -218,6 +218,8 @@ def keys_together():
     refused(run("--payload", path, *many, "--set", "host.B.memory=64 MiB"), "host.B.memory")
     refused(run("--payload", path, "--set", "scenario.qps=16", "--set", "hca.log_max_qp=4"), "hca.log_max_qp")
     refused(run("--payload", path, "--set", "link.rate_gbps=1e-9"), "link.rate_gbps")
+    uneven = ["--set", "hca.log_max_read_requester=7", "--set", "hca.log_max_read_responder=0", "--set", "scenario.message=64"]
+    expect(result("--payload", path, *uneven)["verified"] is True, "more READs asked than answered at once")
     small = result("--payload", path, "--set", "scenario.message=1")
     expect(small["verified"] is True and small["transfers"][0]["messages"] == 20_001, small)
     refused(run("--payload", payload(5_000_000), "--set", "scenario.message=1"), "5000000 messages", "2 bytes or more")

@@ -45,7 +45,10 @@ struct Side {
         const auto gid = sw::mlx::gid_of_ipv4(ipv4);
         const auto mac = must(context->query_port()).mac;
         must(context->set_roce_address(0, {.gid = gid, .mac = mac}));
-        peer = {.path = {.remote_gid = gid, .remote_mac = mac}, .qpn = qp->number(), .psn = abi::Psn{77}};
+        peer = {.path = {.remote_gid = gid, .remote_mac = mac},
+                .qpn = qp->number(),
+                .psn = abi::Psn{77},
+                .reads = context->reads_answered()};
     }
     void close() {
         must(qp->destroy());
@@ -98,8 +101,8 @@ struct Hosts {
 /// Two programs, connected; the left one sends.
 struct Pair : Hosts {
     Side left, right;
-    explicit Pair(const sw::mlx::QpOptions& options = {})
-        : left(a, 0x0a000001, options), right(b, 0x0a000002, options) {
+    explicit Pair(const sw::mlx::QpOptions& options = {}, const model::hca::HcaConfig& config = HcaPair::untimed())
+        : Hosts(config), left(a, 0x0a000001, options), right(b, 0x0a000002, options) {
         connect();
     }
     void connect() {
@@ -195,6 +198,29 @@ TEST_CASE("event queues are no larger than the device has them, and do not overr
     CHECK(context->device().commands().uses_events());
     CHECK(context->device().commands().recovered() == 0);
     must(context->close());
+}
+
+TEST_CASE("no more READs are under way than the peer answers at once", "[unit][direct]") {
+    auto config = HcaPair::untimed();
+    config.log_max_read_requester = 4;
+    config.log_max_read_responder = 1;
+    Pair pair({}, config);
+    CHECK(pair.left.peer.reads == 2);
+
+    const sw::mlx::Sge sge{pair.left.region.iova().value, 8, pair.left.region.lkey()};
+    std::array<sw::mlx::SendRequest, 8> reads;
+    for (std::size_t i = 0; i < reads.size(); ++i)
+        reads[i] = {.next = i + 1 < reads.size() ? &reads[i + 1] : nullptr,
+                    .sge = &sge,
+                    .sge_count = 1,
+                    .operation = SendOperation::read,
+                    .flags = sw::mlx::send_flag::signaled,
+                    .rkey = pair.right.region.rkey(),
+                    .remote_address = pair.right.region.iova().value};
+    must(pair.left.qp->post_send(reads.data()));
+
+    for (std::size_t i = 0; i < reads.size(); ++i)
+        CHECK(pair.left.wait().status == CompletionStatus::success);
 }
 
 TEST_CASE("every way to ring the send doorbell says the same", "[unit][direct]") {
