@@ -222,6 +222,12 @@ void EndpointModule::invalidate(unsigned bar) { port.invalidate(bus_range(space_
 
 // --- interrupts ---
 
+void EndpointModule::write_msix_entry(std::uint16_t vector, abi::ConstView<abi::pcie::MsixEntry> entry, Time at) {
+    assert(vector < space_.config().msix_vectors);
+    msix_.write_table(vector * abi::pcie::MsixEntry::size, entry.bytes());
+    send_pending(at);
+}
+
 void EndpointModule::raise(std::uint16_t vector, Time at) {
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::InterruptRaised{vector});

@@ -41,6 +41,8 @@ public:
     void reset(port::Time at);
     /// The device's direct() ranges have changed: nobody may use old ones.
     void invalidate(unsigned bar);
+    /// As software's write of an entry of the MSI-X table, for a bridge whose client keeps the table itself.
+    void write_msix_entry(std::uint16_t vector, abi::ConstView<abi::pcie::MsixEntry> entry, port::Time at);
 
 private:
     // PortOwner: requests of others

@@ -62,7 +62,8 @@ abi::pcie::Bdf Machine::gpu_bdf() const {
     return find(*host, identity.vendor_id, identity.device_id);
 }
 
-Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources) : config_(config) {
+Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served)
+    : config_(config), served_(served) {
     cable_ = std::make_unique<model::net::LinkModule>("cable", cable_config(config),
                                                       traces::Events{sink, sources.add("cable")});
     for (unsigned number = 0; number < machines_.size(); ++number)
@@ -73,7 +74,13 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     machine.name = std::string(1, static_cast<char>('A' + number));
     const auto& name = machine.name;
     const auto host = host_config(config_, number);
-    machine.host = std::make_unique<host::Host>(name.c_str(), host);
+    if (served_[number])
+        machine.guest = std::make_unique<bridge::vfio_user::GuestModule>(
+            name.c_str(),
+            bridge::vfio_user::GuestConfig{.link = host.device_link, .memory_latency = host.dram_read_latency},
+            guest_files_);
+    else
+        machine.host = std::make_unique<host::Host>(name.c_str(), host);
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
     const auto device = events(".hca"), bus = events(".hca.pcie");
     machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
@@ -84,6 +91,11 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     if (!config_.timed)
         vram.read_latency = {};
     machine.gpu = std::make_unique<model::gpu::VramModule>((name + "_gpu").c_str(), vram);
+    if (machine.guest) {
+        machine.guest->plug("host" + name + ".hca", machine.hca->endpoint);
+        machine.guest->plug("host" + name + ".gpu", machine.gpu->endpoint);
+        return;
+    }
     machine.host->plug(Machine::hca_slot, machine.hca->endpoint);
     machine.host->plug(Machine::gpu_slot, machine.gpu->endpoint);
 }

@@ -1,9 +1,11 @@
-// A configuration as modules: two hosts, each a root complex, a switch, an HCA and a GPU, and the cable between the
-// HCAs. Elaborates everything and names it for the sinks; runs nothing.
+// A configuration as modules: two machines, each with an HCA and a GPU, and the cable between the HCAs. A machine is a
+// simulated host with root complex and switch, or is served: its processor and memory are those of a vfio-user client.
+// Elaborates everything and names it for the sinks; runs nothing.
 #pragma once
 
 #include "model/gpu/vram_module.h"
 #include "model/net/link_module.h"
+#include "platform/bridge/vfio_user/guest_module.h"
 #include "platform/card/hca_card.h"
 #include "platform/host/host.h"
 #include "platform/observe/event.h"
@@ -21,7 +23,8 @@ struct Machine {
     static constexpr unsigned hca_slot = 0, gpu_slot = 1;
 
     std::string name; ///< "A"
-    std::unique_ptr<host::Host> host;
+    std::unique_ptr<host::Host> host;                        ///< nullptr where it is served
+    std::unique_ptr<bridge::vfio_user::GuestModule> guest; ///< and this instead
     std::unique_ptr<card::HcaCard> hca;
     std::unique_ptr<model::gpu::VramModule> gpu;
 
@@ -33,18 +36,23 @@ struct Machine {
 class Platform {
 public:
     /// `sink` hears of everything, or is nullptr; `sources` gets the names of the components.
-    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources);
+    /// Machine n is served where `served[n]` says so.
+    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served = {});
 
     Machine& a() { return machines_[0]; }
     Machine& b() { return machines_[1]; }
     std::array<Machine, 2>& machines() { return machines_; }
     model::net::Link& cable() { return cable_->link(); }
+    /// Memory of clients; nothing of it may be swept while the cable carries a packet.
+    bridge::vfio_user::FileMappings& guest_files() { return guest_files_; }
     const Config& config() const { return config_; }
 
 private:
     void build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources);
 
     Config config_;
+    std::array<bool, 2> served_;
+    bridge::vfio_user::FileMappings guest_files_; ///< outlives the cable, whose packets point into it
     std::unique_ptr<model::net::LinkModule> cable_;
     std::array<Machine, 2> machines_;
 };

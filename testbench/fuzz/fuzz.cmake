@@ -1,7 +1,8 @@
 # fuzz/NAME_fuzz.cpp becomes the libFuzzer program NAME_fuzz; fuzz/corpus/NAME/ is what it learnt and is kept.
 # The smoke test replays the corpus and then searches for a short while; what it finds new goes to the build tree.
 # To search for long: build/fuzz/testbench/NAME_fuzz testbench/fuzz/corpus/NAME
-set(fuzz_config_space_libraries hca_platform) # a machine with its sockets; the others need cores only
+set(fuzz_config_space_libraries hca_platform) # a machine with its sockets; most need cores only
+set(fuzz_vfio_user_libraries hca_platform)
 add_custom_target(fuzzers)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
 foreach(source ${fuzz_sources})

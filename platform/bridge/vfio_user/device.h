@@ -1,0 +1,39 @@
+// What a session speaks for: one PCI function with its regions, interrupts and view of the client's memory. The session
+// has checked the form of a request; whether the function has such a region, vector or range is judged here. Errors are
+// errno values, 0 is success.
+#pragma once
+
+#include "platform/bridge/vfio_user/descriptor.h"
+#include "platform/bridge/vfio_user/message.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace platform::bridge::vfio_user {
+
+class Device {
+public:
+    virtual ~Device() = default;
+
+    /// Bytes; 0: the function has no such region.
+    virtual std::uint64_t region_size(std::uint32_t region) const = 0;
+    virtual std::uint32_t irq_count(protocol::IrqType type) const = 0;
+
+    /// The range lies inside the region.
+    virtual void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) = 0;
+    virtual void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) = 0;
+    virtual void reset() = 0;
+
+    /// `file` is empty where the range is to be reached by messages.
+    virtual int map(const DmaMapRequest& map, Descriptor file) = 0;
+    virtual int unmap(const DmaUnmapRequest& unmap) = 0;
+    /// `files` has one for each of the range, or is empty. The range lies inside the type.
+    virtual int set_irqs(const IrqSetRequest& set, std::vector<Descriptor> files) = 0;
+
+    /// The client is gone: its memory and its interrupts with it.
+    virtual void disconnect() = 0;
+};
+
+} // namespace platform::bridge::vfio_user

@@ -1,0 +1,227 @@
+#include "platform/bridge/vfio_user/function_port.h"
+
+#include "model/tlm/time.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace platform::bridge::vfio_user {
+
+using abi::pcie::MsixEntry;
+using abi::pcie::PciExpress;
+using model::port::Purpose;
+using model::tlm::kernel_now;
+
+namespace {
+
+constexpr abi::pcie::Bdf own_number{1, 0, 0}; ///< the client's numbers do not reach us; each link has one function
+
+/// Descriptors come from anybody: only an eventfd takes a write without waiting and without a signal.
+bool prepare_event(const Descriptor& file) {
+    std::array<char, 32> target{};
+    const auto path = fmt::format("/proc/self/fd/{}", file.number());
+    if (::readlink(path.c_str(), target.data(), target.size() - 1) < 0 ||
+        std::string_view(target.data()) != "anon_inode:[eventfd]")
+        return false;
+    const int flags = ::fcntl(file.number(), F_GETFL);
+    return flags >= 0 && ::fcntl(file.number(), F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+/// Whether a write into configuration space begins a function-level reset.
+bool begins_reset(std::uint16_t offset, std::span<const std::byte> data) {
+    constexpr auto capability = model::pcie::pci_express_offset;
+    abi::Block<PciExpress> written;
+    for (std::size_t i = 0; i < data.size(); ++i)
+        if (const auto at = offset + i; at >= capability && at - capability < written.bytes.size())
+            written.bytes[at - capability] = data[i];
+    return written.view().get<"initiate_reset">();
+}
+
+} // namespace
+
+FunctionPort::FunctionPort(std::string name, model::pcie::EndpointModule& endpoint, model::tlm::PciePort& port,
+                           FileMappings& files)
+    : name_(std::move(name)), endpoint_(endpoint), port_(port), processor_(*this), memory_(files) {
+    processor_.set_requester(abi::pcie::Bdf{0, 0, 0});
+    irqs(static_cast<std::uint32_t>(protocol::IrqType::msix)).resize(endpoint_.space().config().msix_vectors);
+    for (const auto type : {protocol::IrqType::error, protocol::IrqType::request})
+        irqs(static_cast<std::uint32_t>(type)).resize(1);
+}
+
+std::uint64_t FunctionPort::region_size(std::uint32_t region) const {
+    if (region < protocol::bar_regions)
+        return endpoint_.space().config().bars[region].size;
+    return region == protocol::config_region ? abi::pcie::config_space_bytes : 0;
+}
+
+std::uint32_t FunctionPort::irq_count(protocol::IrqType type) const {
+    return static_cast<std::uint32_t>(irqs_[static_cast<std::uint32_t>(type)].size());
+}
+
+// --- registers ---
+
+void FunctionPort::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) {
+    if (into.empty())
+        return;
+    if (region == protocol::config_region) {
+        while (!into.empty()) { // requests stay inside a dword, and have 1, 2 or 4 bytes
+            auto length = std::min<std::size_t>(into.size(), 4 - offset % 4);
+            length = length == 3 ? (offset % 2 == 0 ? 2 : 1) : length;
+            configure(::tlm::TLM_READ_COMMAND, static_cast<std::uint16_t>(offset), into.first(length));
+            offset += length;
+            into = into.subspan(length);
+        }
+        return;
+    }
+    const auto bar = endpoint_.space().meaning().bars[region];
+    if (offset > bar.size || into.size() > bar.size - offset ||
+        !processor_.fetch(bar.base + offset, into, kernel_now(), Purpose::control).is_ok())
+        std::ranges::fill(into, std::byte{0xff});
+}
+
+void FunctionPort::write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) {
+    if (from.empty())
+        return;
+    if (region == protocol::config_region)
+        return write_config(offset, from);
+    const auto bar = endpoint_.space().meaning().bars[region];
+    if (offset > bar.size || from.size() > bar.size - offset || touches_msix(region, offset, from.size()))
+        return;
+    processor_.store(bar.base + offset, from, kernel_now(), Purpose::control);
+}
+
+void FunctionPort::configure(::tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data) {
+    config_request_.prepare(command, offset, data);
+    config_request_.extension.kind = model::tlm::RequestKind::config_type0;
+    config_request_.extension.target = own_number;
+    auto delay = sc_core::SC_ZERO_TIME;
+    port_.send(config_request_.payload, config_request_.extension, delay);
+    if (command == ::tlm::TLM_READ_COMMAND && !config_request_.payload.is_response_ok())
+        std::ranges::fill(data, std::byte{0xff});
+}
+
+void FunctionPort::write_config(std::uint64_t offset, std::span<const std::byte> from) {
+    while (!from.empty()) {
+        auto length = std::min<std::size_t>(from.size(), 4 - offset % 4);
+        length = length == 3 ? (offset % 2 == 0 ? 2 : 1) : length;
+        std::array<std::byte, 4> data{};
+        std::ranges::copy(from.first(length), data.begin());
+        const auto at = static_cast<std::uint16_t>(offset);
+        const bool is_reset = begins_reset(at, from.first(length));
+        std::array<std::byte, 4 * abi::pcie::type0_bars> bars{};
+        if (is_reset)
+            read(protocol::config_region, abi::pcie::bar_offset, bars);
+        configure(::tlm::TLM_WRITE_COMMAND, at, std::span(data).first(length));
+        if (is_reset) {
+            write_config(abi::pcie::bar_offset, bars);
+            steer_all();
+        }
+        offset += length;
+        from = from.subspan(length);
+    }
+}
+
+/// The table is the client's; what stands in ours is where the vectors are steered.
+bool FunctionPort::touches_msix(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const {
+    const auto& config = endpoint_.space().config();
+    return config.msix_vectors != 0 && region == config.msix_bar &&
+           offset < config.msix_table_offset + config.msix_vectors * MsixEntry::size &&
+           offset + length > config.msix_table_offset;
+}
+
+void FunctionPort::reset() {
+    endpoint_.reset(kernel_now());
+    steer_all();
+}
+
+// --- memory ---
+
+int FunctionPort::map(const DmaMapRequest& map, Descriptor file) {
+    const int error = memory_.map(map, file);
+    if (error == 0)
+        port_.invalidate({map.address, map.address + map.size}); // a path to a peer may have led through here
+    return error;
+}
+
+int FunctionPort::unmap(const DmaUnmapRequest& unmap) {
+    const int error = memory_.unmap(unmap);
+    if (error == 0)
+        port_.invalidate(unmap.is_all ? model::pcie::Range{0, std::numeric_limits<std::uint64_t>::max()}
+                                      : model::pcie::Range{unmap.address, unmap.address + unmap.size});
+    return error;
+}
+
+// --- interrupts ---
+
+int FunctionPort::set_irqs(const IrqSetRequest& set, std::vector<Descriptor> files) {
+    using Data = IrqSetRequest::Data;
+    using Action = IrqSetRequest::Action;
+    const bool is_msix = set.index == static_cast<std::uint32_t>(protocol::IrqType::msix);
+    if (set.action != Action::trigger && (!is_msix || set.data == Data::eventfd))
+        return EINVAL;
+    if (!std::ranges::all_of(files, prepare_event))
+        return EINVAL;
+    auto& all = irqs(set.index);
+    if (set.count == 0)
+        for (auto& irq : all)
+            irq = {};
+    for (std::uint32_t i = 0; i < set.count; ++i) {
+        auto& irq = all[set.start + i];
+        if (set.data == Data::eventfd)
+            irq.event = i < files.size() ? std::move(files[i]) : Descriptor{};
+        else if (set.data == Data::boolean && set.chosen[i] == std::byte{0})
+            continue;
+        else if (set.action != Action::trigger)
+            irq.is_masked = set.action == Action::mask;
+        else if (is_msix)
+            signal(set.start + i);
+    }
+    if (is_msix)
+        steer_all();
+    return 0;
+}
+
+/// A vector without an eventfd is masked: it stays pending until there is one.
+void FunctionPort::steer(std::uint16_t vector) {
+    const auto& irq = irqs(static_cast<std::uint32_t>(protocol::IrqType::msix))[vector];
+    abi::Block<MsixEntry> entry;
+    entry.view()
+        .set<"address">(static_cast<std::uint32_t>(interrupts.begin))
+        .set<"data">(vector)
+        .set<"mask">(irq.is_masked || !irq.event);
+    endpoint_.write_msix_entry(vector, entry.view(), kernel_now());
+}
+
+void FunctionPort::steer_all() {
+    for (std::uint32_t i = 0; i < irq_count(protocol::IrqType::msix); ++i)
+        steer(static_cast<std::uint16_t>(i));
+}
+
+void FunctionPort::signal(std::uint32_t vector) {
+    const auto& all = irqs(static_cast<std::uint32_t>(protocol::IrqType::msix));
+    if (vector >= all.size() || !all[vector].event)
+        return;
+    ++signals_;
+    constexpr std::uint64_t one = 1;
+    // A full counter is as good as one more: its reader has not looked yet.
+    [[maybe_unused]] const auto written = ::write(all[vector].event.number(), &one, sizeof one);
+}
+
+void FunctionPort::disconnect() {
+    for (auto& type : irqs_)
+        for (auto& irq : type)
+            irq = {};
+    memory_.unmap_all();
+    port_.invalidate({0, std::numeric_limits<std::uint64_t>::max()});
+    reset();
+}
+
+} // namespace platform::bridge::vfio_user

@@ -1,0 +1,97 @@
+// One endpoint function as a vfio-user client has it: its configuration space and BARs through the PCIe link, the
+// client's memory for its DMA, eventfds for its MSI-X vectors. Behaves to the client as the kernel's VFIO does: the
+// client keeps the MSI-X table, BARs survive a function-level reset, and a function whose client has gone is reset.
+#pragma once
+
+#include "model/pcie/endpoint_module.h"
+#include "model/tlm/initiator.h"
+#include "platform/bridge/vfio_user/device.h"
+#include "platform/bridge/vfio_user/guest_memory.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace platform::bridge::vfio_user {
+
+/// Memory of the client without a file: a message each way. Returns when the client has answered, or when it has not
+/// for too long.
+class MessageDma {
+public:
+    virtual ~MessageDma() = default;
+    virtual model::port::DmaStatus read(std::uint64_t address, std::span<std::byte> into) = 0;
+    virtual model::port::DmaStatus write(std::uint64_t address, std::span<const std::byte> from) = 0;
+};
+
+class FunctionPort final : public Device, private model::tlm::Fabric {
+public:
+    /// `port` is the link's upper end. All outlive it.
+    FunctionPort(std::string name, model::pcie::EndpointModule& endpoint, model::tlm::PciePort& port,
+                 FileMappings& files);
+
+    const std::string& name() const { return name_; }
+    const model::pcie::EndpointModule& endpoint() const { return endpoint_; }
+    const GuestMemory& memory() const { return memory_; }
+
+    /// While a client is connected; nullptr otherwise.
+    void set_messages(MessageDma* messages) { messages_ = messages; }
+    MessageDma* messages() const { return messages_; }
+
+    /// Where the vectors' messages go, with the vector's number as data.
+    static constexpr model::pcie::Range interrupts{0xfee0'0000, 0xfef0'0000};
+    /// Such a message has arrived.
+    void signal(std::uint32_t vector);
+    std::uint64_t signals() const { return signals_; }
+
+    /// Paths through this function's BARs have changed.
+    void forget(model::pcie::Range range) { processor_.forget(range); }
+
+    // Device
+    std::uint64_t region_size(std::uint32_t region) const override;
+    std::uint32_t irq_count(protocol::IrqType type) const override;
+    void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) override;
+    void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) override;
+    void reset() override;
+    int map(const DmaMapRequest& map, Descriptor file) override;
+    int unmap(const DmaUnmapRequest& unmap) override;
+    int set_irqs(const IrqSetRequest& set, std::vector<Descriptor> files) override;
+    void disconnect() override;
+
+private:
+    struct Irq {
+        Descriptor event;
+        bool is_masked = false;
+    };
+    std::vector<Irq>& irqs(std::uint32_t type) { return irqs_[type]; }
+
+    // Fabric: the client's accesses to registers
+    void enter(::tlm::tlm_generic_payload& payload, model::tlm::Extension& request, sc_core::sc_time& delay) override {
+        port_.send(payload, request, delay);
+    }
+    bool enter_direct(::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
+                      ::tlm::tlm_dmi& dmi) override {
+        return port_.send_direct(payload, request, dmi);
+    }
+    void refused(model::port::DmaStatus) override {}
+
+    void configure(::tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
+    void write_config(std::uint64_t offset, std::span<const std::byte> from);
+    bool touches_msix(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const;
+    void steer(std::uint16_t vector);
+    void steer_all();
+
+    std::string name_;
+    model::pcie::EndpointModule& endpoint_;
+    model::tlm::PciePort& port_;
+    model::tlm::Initiator processor_;
+    model::tlm::Request config_request_;
+    GuestMemory memory_;
+    MessageDma* messages_ = nullptr;
+    std::array<std::vector<Irq>, protocol::irq_type_count> irqs_;
+    std::uint64_t signals_ = 0;
+};
+
+} // namespace platform::bridge::vfio_user

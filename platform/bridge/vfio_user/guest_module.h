@@ -1,0 +1,61 @@
+// A machine whose processor and memory are somebody else's: in the place of a host's root complex, a port for each
+// card, behind which stands a vfio-user client. Routes what the cards ask for: memory of the card's client, interrupt
+// messages, BARs of the other cards of the machine by the addresses their clients gave them; everything else ends with
+// Unsupported Request. Knows no sockets.
+#pragma once
+
+#include "model/pcie/completer.h"
+#include "model/pcie/endpoint_module.h"
+#include "model/tlm/pcie_port.h"
+#include "platform/bridge/vfio_user/function_port.h"
+#include "platform/bridge/vfio_user/guest_memory.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <systemc>
+#include <vector>
+
+namespace platform::bridge::vfio_user {
+
+struct GuestConfig {
+    unsigned slots = 2;
+    model::pcie::LinkConfig link; ///< of each slot
+    model::port::Time memory_latency = std::chrono::nanoseconds{90};
+};
+
+class GuestModule final : public sc_core::sc_module, private model::tlm::PortOwner, private model::pcie::Completer {
+public:
+    /// `files` is shared by all guests of the process.
+    GuestModule(sc_core::sc_module_name name, const GuestConfig& config, FileMappings& files);
+
+    /// Puts a card into the next slot, before the simulation starts. `name` is what people call the function.
+    void plug(const std::string& name, model::pcie::EndpointModule& card);
+
+    std::size_t function_count() const { return functions_.size(); }
+    FunctionPort& function(std::size_t number) { return *functions_[number]; }
+
+private:
+    // PortOwner
+    void receive(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
+                 sc_core::sc_time& delay) override;
+    bool receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
+                        ::tlm::tlm_dmi& dmi) override;
+    void receive_invalidate(unsigned port, model::pcie::Range range) override;
+    void linked(unsigned, const model::pcie::LinkConfig&) override {}
+    // Completer: interrupt messages and memory without a direct path; the cookie is the port, the offset the address
+    model::port::DmaResult complete_read(unsigned port, std::uint64_t address, std::span<std::byte> into,
+                                         model::port::Time at) override;
+    model::port::DmaStatus complete_write(unsigned port, std::uint64_t address, std::span<const std::byte> from,
+                                          model::port::Time at) override;
+
+    /// The other card in whose BAR an address lies; nullptr: none.
+    model::tlm::PciePort* find_peer(unsigned port, std::uint64_t address);
+
+    GuestConfig config_;
+    FileMappings& files_;
+    std::vector<std::unique_ptr<model::tlm::PciePort>> ports_;
+    std::vector<std::unique_ptr<FunctionPort>> functions_; ///< by port; the last ports may be empty
+};
+
+} // namespace platform::bridge::vfio_user

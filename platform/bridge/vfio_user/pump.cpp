@@ -1,0 +1,72 @@
+#include "platform/bridge/vfio_user/pump.h"
+
+#include "model/tlm/time.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+
+#include <algorithm>
+
+namespace platform::bridge::vfio_user {
+
+using model::port::Time;
+using model::tlm::from_sc;
+using model::tlm::kernel_now;
+using model::tlm::to_sc;
+
+namespace {
+/// Steps of the kernel between two looks at the sockets.
+constexpr unsigned steps_at_once = 64;
+/// A run ends before the processes of its last instant: it is made so much longer.
+constexpr Time instant{1};
+
+bool is_anything_due(Time limit) {
+    return sc_core::sc_pending_activity() && kernel_now() + from_sc(sc_core::sc_time_to_pending_activity()) <= limit;
+}
+} // namespace
+
+void Pump::run() {
+    const auto guard = boost::asio::make_work_guard(io_);
+    start_ = Wall::now() - std::chrono::duration_cast<Wall::duration>(kernel_now());
+    is_running_ = true;
+    for (auto last_work = Wall::now(); !is_stopped_;) {
+        const bool is_handled = io_.poll() != 0;
+        bool is_moved = false;
+        for (unsigned i = 0; i < steps_at_once && !is_stopped_ && step(); ++i)
+            is_moved = true;
+        if (is_handled || is_moved)
+            last_work = Wall::now();
+        else if (Wall::now() - last_work >= config_.spin && !is_stopped_)
+            sleep();
+    }
+    is_running_ = false;
+}
+
+/// Does the next thing that is due; false when there is none.
+bool Pump::step() {
+    const auto now = kernel_now(), wall = wall_time();
+    if (is_anything_due(std::max(now, wall + config_.ahead))) {
+        sc_core::sc_start(sc_core::sc_time_to_pending_activity() + to_sc(instant));
+        return true;
+    }
+    if (wall > now)
+        sc_core::sc_start(to_sc(wall - now));
+    return false;
+}
+
+void Pump::catch_up() {
+    for (unsigned i = 0; is_running_ && i < steps_at_once && step(); ++i)
+        ;
+}
+
+void Pump::sleep() {
+    if (on_idle)
+        on_idle();
+    if (!sc_core::sc_pending_activity()) {
+        io_.run_one();
+        return;
+    }
+    const auto due = kernel_now() + from_sc(sc_core::sc_time_to_pending_activity()) - config_.ahead;
+    io_.run_one_until(start_ + std::chrono::duration_cast<Wall::duration>(due));
+}
+
+} // namespace platform::bridge::vfio_user

@@ -1,0 +1,48 @@
+// The one loop that runs sockets and the simulation: what comes from outside is handled between two steps of the
+// kernel, in the same thread. Simulated time keeps to the wall's: what is due soon is done at once, what lies further
+// ahead (a retransmission timer) waits for its time, so that a client is not outrun by timers meant for it. Spins for a
+// moment after work, then sleeps until a socket or a timer has something.
+#pragma once
+
+#include "model/port/time.h"
+
+#include <utility> // Boost 1.74 misses it
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <functional>
+
+namespace platform::bridge::vfio_user {
+
+struct PumpConfig {
+    std::chrono::microseconds spin{50};                     ///< after the last work
+    model::port::Time ahead = std::chrono::microseconds{50}; ///< how far simulated time may run before the wall's
+};
+
+class Pump {
+public:
+    explicit Pump(boost::asio::io_context& io, PumpConfig config = {}) : io_(io), config_(config) {}
+
+    /// Returns after stop(). To be called where sc_start() may be: outside of every process.
+    void run();
+    void stop() { is_stopped_ = true; }
+    /// Lets simulated time catch up with the wall's, and with it everything that was due. For a handler that begins
+    /// after a sleep.
+    void catch_up();
+    /// Called before each sleep.
+    std::function<void()> on_idle;
+
+private:
+    using Wall = std::chrono::steady_clock;
+    model::port::Time wall_time() const { return std::chrono::duration_cast<model::port::Time>(Wall::now() - start_); }
+    bool step();
+    void sleep();
+
+    boost::asio::io_context& io_;
+    PumpConfig config_;
+    Wall::time_point start_; ///< of simulated time
+    bool is_stopped_ = false, is_running_ = false;
+};
+
+} // namespace platform::bridge::vfio_user

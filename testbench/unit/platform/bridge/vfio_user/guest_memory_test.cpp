@@ -1,0 +1,130 @@
+#include "platform/bridge/vfio_user/guest_memory.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+
+using namespace platform::bridge::vfio_user;
+
+namespace {
+
+/// A memory file as QEMU makes it: it cannot be shortened.
+Descriptor memory_file(std::uint64_t bytes, unsigned seals = F_SEAL_SHRINK) {
+    Descriptor file(::memfd_create("guest", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    REQUIRE(::ftruncate(file.number(), static_cast<off_t>(bytes)) == 0);
+    REQUIRE(::fcntl(file.number(), F_ADD_SEALS, seals) == 0);
+    return file;
+}
+DmaMapRequest range(std::uint64_t address, std::uint64_t size, std::uint64_t offset = 0) {
+    return {address, size, offset, true, true};
+}
+
+struct Guest {
+    FileMappings files;
+    GuestMemory memory{files};
+};
+constexpr std::uint64_t page = 4096;
+
+} // namespace
+
+TEST_CASE("ranges of one file share its mapping", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(16 * page);
+
+    REQUIRE(guest.memory.map(range(0, 4 * page), file) == 0);
+    REQUIRE(guest.memory.map(range(0x1'0000'0000, 4 * page, 8 * page), file) == 0);
+
+    CHECK(guest.files.size() == 1);
+    const auto *low = guest.memory.find(page), *high = guest.memory.find(0x1'0000'0000);
+    REQUIRE((low != nullptr && high != nullptr));
+    CHECK(high->memory - low->memory == 8 * page);
+    CHECK(guest.memory.find(4 * page) == nullptr);
+    CHECK(guest.memory.find(0x1'0000'0000 + 4 * page) == nullptr);
+    low->memory[0] = std::byte{0x5a};
+    std::byte seen{};
+    CHECK(::pread(file.number(), &seen, 1, 0) == 1);
+    CHECK(seen == std::byte{0x5a});
+}
+
+TEST_CASE("a range that touches another one is refused with EEXIST", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(16 * page);
+    REQUIRE(guest.memory.map(range(4 * page, 4 * page), file) == 0);
+    for (const auto& bad : {range(4 * page, 4 * page), range(7 * page, page), range(3 * page, 2 * page),
+                            range(0, 16 * page), range(5 * page, page)})
+        CHECK(guest.memory.map(bad, file) == EEXIST);
+    CHECK(guest.memory.map(range(3 * page, page), file) == 0);
+    CHECK(guest.memory.map(range(8 * page, page), file) == 0);
+}
+
+TEST_CASE("an unmap names exactly a range that was mapped", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(16 * page);
+    REQUIRE(guest.memory.map(range(4 * page, 4 * page), file) == 0);
+    CHECK(guest.memory.unmap({4 * page, page, false}) == ENOENT);
+    CHECK(guest.memory.unmap({5 * page, 3 * page, false}) == ENOENT);
+    CHECK(guest.memory.unmap({4 * page, 4 * page, false}) == 0);
+    CHECK(guest.memory.unmap({4 * page, 4 * page, false}) == ENOENT);
+    CHECK(guest.memory.find(4 * page) == nullptr);
+}
+
+TEST_CASE("a mapping stays until it is swept", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(4 * page);
+    REQUIRE(guest.memory.map(range(0, page), file) == 0);
+    guest.files.sweep();
+    CHECK(guest.files.size() == 1);
+    REQUIRE(guest.memory.unmap({0, 0, true}) == 0);
+    CHECK(guest.files.size() == 1); // bytes of it may be under way
+    guest.files.sweep();
+    CHECK(guest.files.size() == 0);
+}
+
+TEST_CASE("a file that can be shortened is reached by messages", "[unit][vfio_user]") {
+    Guest guest;
+    REQUIRE(guest.memory.map(range(0, page), memory_file(4 * page, 0)) == 0);
+    REQUIRE(guest.memory.map(range(page, page), Descriptor(::open("/dev/zero", O_RDWR | O_CLOEXEC))) == 0);
+    CHECK(guest.memory.find(0)->memory == nullptr);
+    CHECK(guest.memory.find(page)->memory == nullptr);
+    CHECK(guest.files.size() == 0);
+}
+
+TEST_CASE("a range beyond the end of its file is refused", "[unit][vfio_user]") {
+    Guest guest;
+    CHECK(guest.memory.map(range(0, 5 * page), memory_file(4 * page)) == EINVAL);
+    CHECK(guest.memory.map(range(0, page, 4 * page), memory_file(4 * page)) == EINVAL);
+    CHECK(guest.memory.map(range(0, page, ~0xfffull), memory_file(4 * page)) == EINVAL);
+    CHECK(guest.memory.size() == 0);
+}
+
+TEST_CASE("a file that was opened for reading cannot be mapped for writing", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(4 * page);
+    const auto path = "/proc/self/fd/" + std::to_string(file.number());
+    const Descriptor read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    CHECK(guest.memory.map(range(0, page), read_only) == EACCES);
+    CHECK(guest.memory.map({0, page, 0, true, false}, read_only) == 0);
+    CHECK_FALSE(guest.memory.find(0)->allows(true));
+    CHECK(guest.memory.find(0)->allows(false));
+}
+
+TEST_CASE("there are so many ranges and no more", "[unit][vfio_user]") {
+    Guest guest;
+    const Descriptor no_file;
+    for (std::uint64_t i = 0; i < GuestMemory::max_ranges; ++i)
+        REQUIRE(guest.memory.map(range(2 * i * page, page), no_file) == 0);
+    CHECK(guest.memory.map(range(page, page), no_file) == ENOSPC);
+}
+
+TEST_CASE("the gap around an address ends where ranges begin", "[unit][vfio_user]") {
+    Guest guest;
+    const Descriptor no_file;
+    REQUIRE(guest.memory.map(range(page, page), no_file) == 0);
+    REQUIRE(guest.memory.map(range(8 * page, page), no_file) == 0);
+    CHECK(guest.memory.gap(4 * page) == model::pcie::Range{2 * page, 8 * page});
+    CHECK(guest.memory.gap(0) == model::pcie::Range{0, page});
+    CHECK(guest.memory.gap(9 * page) == model::pcie::Range{9 * page, ~0ull});
+}
