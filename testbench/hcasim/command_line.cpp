@@ -26,7 +26,7 @@ std::string explanation() {
 
 } // namespace
 
-std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* argv) {
+std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const char* const* argv) {
     RunOptions options;
     std::string payload;
     CLI::App app("hcasim: a functional simulator of an RDMA HCA and the PCIe neighbourhood it lives in", "hcasim");
@@ -51,12 +51,33 @@ std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* 
         ->type_name("FILE");
     run->add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
 
+    ServeOptions serving;
+    auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
+    serve->footer("\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
+                  "printed.\nRuns until it is interrupted.\n");
+    serve->add_option("config", serving.config, "The platform, a TOML file")->required()->type_name("PLATFORM.toml");
+    serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")
+        ->required()
+        ->type_name("DIR");
+    serve->add_option("--set", serving.overrides, "Override a key of the configuration; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false)
+        ->take_all();
+    serve->add_flag("--commands", serving.commands, "Print each command of a driver as a line");
+    serve->add_option("--events", serving.events,
+                      "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
+        ->type_name("FILE");
+    serve->add_option("--pcap", serving.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
+
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
 
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
-        return Leave{0, run->parsed() ? run->help("hcasim") : keys->parsed() ? keys->help("hcasim") : app.help()};
+        for (auto* command : {run, serve, keys})
+            if (command->parsed())
+                return Leave{0, command->help("hcasim")};
+        return Leave{0, app.help()};
     } catch (const CLI::CallForVersion& version) {
         return Leave{0, fmt::format("{}\n", version.what())};
     } catch (const CLI::ParseError& error) {
@@ -64,6 +85,8 @@ std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* 
     }
     if (keys->parsed())
         return Leave{0, platform::topology::print_keys()};
+    if (serve->parsed())
+        return serving;
     if (payload_option->count() != 0)
         options.payload = payload;
     return options;

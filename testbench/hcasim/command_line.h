@@ -15,12 +15,19 @@ struct RunOptions {
     std::string json, events, pcap;     ///< files to write; empty: none
 };
 
+struct ServeOptions {
+    std::string config, socket_directory;
+    std::vector<std::string> overrides; ///< "key=value"
+    std::string events, pcap;           ///< files to write; empty: none
+    bool commands = false;              ///< a line for each command of a driver
+};
+
 /// Print `text` and leave with `code`: --help, --version, `keys`, or a mistake (code 2, one line).
 struct Leave {
     int code;
     std::string text;
 };
 
-std::variant<RunOptions, Leave> parse_command_line(int argc, const char* const* argv);
+std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

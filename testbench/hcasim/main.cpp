@@ -1,6 +1,8 @@
-// The program: `hcasim run CONFIG.toml`, `hcasim keys`. Nothing but the way in; see run.h.
+// The program: `hcasim run CONFIG.toml`, `hcasim serve PLATFORM.toml`, `hcasim keys`. Nothing but the way in; see run.h
+// and serve.h.
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/run.h"
+#include "testbench/hcasim/serve.h"
 
 #include <fmt/format.h>
 #include <systemc>
@@ -17,6 +19,8 @@ int sc_main(int argc, char** argv) {
     }
     // That a scenario has stopped the simulation is no news.
     sc_core::sc_report_handler::set_actions("/OSCI/SystemC", sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+    if (const auto* options = std::get_if<hcasim::ServeOptions>(&command))
+        return hcasim::serve(*options);
     return hcasim::run(std::get<hcasim::RunOptions>(command));
 }
 

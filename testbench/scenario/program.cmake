@@ -9,3 +9,10 @@ foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_v
     set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
+foreach(case every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be)
+    string(REPLACE "_" " " words ${case})
+    add_test(NAME "scenario: serve: ${words}"
+        COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/serve_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
+    set_tests_properties("scenario: serve: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()

@@ -11,7 +11,7 @@ using namespace hcasim;
 
 namespace {
 
-std::variant<RunOptions, Leave> parse(std::initializer_list<const char*> words) {
+std::variant<RunOptions, ServeOptions, Leave> parse(std::initializer_list<const char*> words) {
     std::vector<const char*> all{"hcasim"};
     all.insert(all.end(), words);
     return parse_command_line(static_cast<int>(all.size()), all.data());
@@ -37,6 +37,18 @@ TEST_CASE("run takes a configuration, a payload, overrides and the files to writ
     CHECK(options.json == "r.json");
     CHECK(options.events == "e.jsonl");
     CHECK(options.pcap == "w.pcapng");
+}
+
+TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
+    const auto outcome = parse({"serve", "pair.toml", "--socket-dir", "/run/pair", "--set", "timed=false", "--commands"});
+
+    REQUIRE(std::holds_alternative<ServeOptions>(outcome));
+    const auto& options = std::get<ServeOptions>(outcome);
+    CHECK(options.config == "pair.toml");
+    CHECK(options.socket_directory == "/run/pair");
+    CHECK(options.overrides == std::vector<std::string>{"timed=false"});
+    CHECK(options.commands);
+    CHECK(leave({"serve", "pair.toml"}).code == 2);
 }
 
 TEST_CASE("an override does not swallow the word after it", "[unit][hcasim]") {

@@ -1,0 +1,141 @@
+#include "testbench/hcasim/serve.h"
+
+#include "platform/bridge/vfio_user/pump.h"
+#include "platform/bridge/vfio_user/server.h"
+#include "platform/observe/capture.h"
+#include "platform/observe/fanout.h"
+#include "platform/observe/log.h"
+#include "platform/topology/platform_module.h"
+#include "platform/topology/read.h"
+#include "testbench/hcasim/report.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+namespace hcasim {
+namespace {
+
+namespace vfio_user = platform::bridge::vfio_user;
+
+constexpr int ended = 0, refused = 2;
+
+int refuse(std::string_view why) {
+    std::fflush(stdout);
+    fmt::print(stderr, "hcasim: {}\n", why);
+    return refused;
+}
+
+void say(std::string_view line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+}
+
+/// Each command of a driver as a line, when it is done.
+class Commands final : public traces::Sink {
+public:
+    explicit Commands(const platform::observe::Sources& sources) : sources_(sources) {}
+    void on(const traces::Stamp& stamp, const traces::Event& event) override {
+        const auto* command = std::get_if<traces::CommandExecuted>(&event);
+        if (command == nullptr)
+            return;
+        const auto name = command->command.empty() ? fmt::format("opcode {:#x}", command->opcode)
+                                                   : std::string(command->command);
+        auto line = fmt::format("{:>14.6f} s  {}  {}", static_cast<double>(stamp.time_ps) * 1e-12,
+                                sources_.name(stamp.source), name);
+        if (command->op_mod != 0)
+            line += fmt::format(" op_mod {:#x}", command->op_mod);
+        if (command->status != 0)
+            line += fmt::format("  REFUSED: status {:#x}, syndrome {:#x}: {}", command->status, command->syndrome,
+                                command->why);
+        say(line);
+    }
+
+private:
+    const platform::observe::Sources& sources_;
+};
+
+void say_how_to_attach(platform::topology::Platform& platform, const vfio_user::Server& server) {
+    for (auto& machine : platform.machines()) {
+        say(fmt::format("machine {}: QEMU 10.1 or later with\n  {}", machine.name, vfio_user::print_qemu_memory("1G")));
+        for (std::size_t i = 0; i < machine.guest->function_count(); ++i)
+            for (const auto& listener : server.listeners())
+                if (&listener->function() == &machine.guest->function(i))
+                    say(fmt::format("{}: {}\n  {}", listener->function().name(), listener->path(),
+                                    vfio_user::print_qemu_device(listener->path(), static_cast<unsigned>(i) + 1)));
+    }
+}
+
+} // namespace
+
+int serve(const ServeOptions& options) {
+    const auto config = platform::topology::read_config(options.config, options.overrides);
+    if (!config)
+        return refuse(config.error());
+
+    platform::observe::Sources sources;
+    platform::observe::Fanout fanout;
+    Commands commands(sources);
+    if (options.commands)
+        fanout.add(commands);
+    std::unique_ptr<platform::observe::Log> log;
+    if (!options.events.empty()) {
+        auto created = platform::observe::Log::create(options.events, sources);
+        if (!created)
+            return refuse(created.error());
+        log = std::move(*created);
+        fanout.add(*log);
+    }
+    std::unique_ptr<platform::observe::Capture> capture;
+    if (!options.pcap.empty()) {
+        auto created = platform::observe::Capture::create(options.pcap);
+        if (!created)
+            return refuse(created.error());
+        capture = std::move(*created);
+    }
+
+    platform::topology::Platform platform(*config, fanout.is_empty() ? nullptr : &fanout, sources, {true, true});
+    if (capture)
+        platform.cable().set_tap(&capture->add_interface("cable", config->link.encapsulation));
+
+    boost::asio::io_context io;
+    vfio_user::Pump pump(io);
+    boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+    signals.async_wait([&](const boost::system::error_code& error, int) {
+        if (!error)
+            pump.stop();
+    });
+    vfio_user::Server::Hooks hooks;
+    hooks.before = [&] { pump.catch_up(); };
+    hooks.connected = [](const auto& function) { say(fmt::format("{}: a client", function.name())); };
+    hooks.disconnected = [](const auto& function, auto why) {
+        say(fmt::format("{}: no client any more: {}", function.name(), why));
+    };
+    std::array<vfio_user::GuestModule*, 2> guests{platform.a().guest.get(), platform.b().guest.get()};
+    auto server = vfio_user::Server::create(io, guests, options.socket_directory, hooks);
+    if (!server)
+        return refuse(server.error());
+    pump.on_idle = [&] {
+        if (platform.cable().under_way(0) + platform.cable().under_way(1) == 0)
+            platform.guest_files().sweep();
+    };
+
+    say(print_topology(*config));
+    say_how_to_attach(platform, **server);
+    pump.run();
+    (*server)->close();
+
+    if (log && !log->flush())
+        return refuse(fmt::format("{}: cannot be written to its end", options.events));
+    if (capture)
+        if (const auto closed = capture->close(); !closed)
+            return refuse(closed.error());
+    return ended;
+}
+
+} // namespace hcasim

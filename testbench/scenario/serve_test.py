@@ -1,0 +1,120 @@
+"""serve_test.py HCASIM SOURCE CASE: `hcasim serve` as a person and a client meet it: what it prints, its sockets, its end."""
+
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+CONFIG = SOURCE / "platform/configs/pair.toml"
+FUNCTIONS = [f"host{host}.{card}" for host in "AB" for card in ("hca", "gpu")]
+VERSION, REGION_READ, CONFIG_REGION = 1, 9, 7
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"{sys.argv[3]}: {what}")
+
+
+class Server:
+    """A running program; its standard output is a file, so that it never waits for a reader."""
+
+    def __init__(self, scratch, *arguments):
+        self.directory = pathlib.Path(scratch) / "sockets"
+        self.output = pathlib.Path(scratch) / "output"
+        self.process = subprocess.Popen([PROGRAM, "serve", CONFIG, "--socket-dir", self.directory, *arguments],
+                                        stdout=self.output.open("w"), stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while "hostB.gpu:" not in self.output.read_text():
+            expect(time.monotonic() < deadline and self.process.poll() is None, "the server does not come up")
+            time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def path(self, name):
+        return self.directory / f"{name}.sock"
+
+    def end(self, number):
+        self.process.send_signal(number)
+        expect(self.process.wait(timeout=60) == 0, f"status {self.process.returncode}: {self.process.stderr.read()}")
+        expect(not list(self.directory.iterdir()), f"sockets are left: {list(self.directory.iterdir())}")
+
+
+class Client:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        self.ask(VERSION, struct.pack("<HH", 0, 0))
+
+    def ask(self, command, body):
+        self.socket.sendall(struct.pack("<HHIII", 7, command, 16 + len(body), 0, 0) + body)
+        number, answered, size, flags, error = struct.unpack("<HHIII", self.receive(16))
+        expect((number, answered, flags, error) == (7, command, 1, 0), f"answer {answered}, flags {flags}, error {error}")
+        return self.receive(size - 16)
+
+    def receive(self, count):
+        data = b""
+        while len(data) < count:
+            part = self.socket.recv(count - len(data))
+            expect(part, "the server has hung up")
+            data += part
+        return data
+
+    def identity(self):
+        return struct.unpack("<HH", self.ask(REGION_READ, struct.pack("<QII", 0, CONFIG_REGION, 4))[16:])
+
+
+def every_function_is_served(scratch):
+    with Server(scratch) as server:
+        text = server.output.read_text()
+        for name in FUNCTIONS:
+            expect(f"{name}: {server.path(name)}" in text, f"{name} is not named")
+            expect(f'"path":"{server.path(name)}"' in text, f"how to attach to {name} is not said")
+        clients = {name: Client(server.path(name)) for name in FUNCTIONS}
+        for name, client in clients.items():
+            vendor, _ = client.identity()
+            expect(vendor == (0x15b3 if name.endswith("hca") else 0x10de), f"{name} is of vendor {vendor:#x}")
+        server.end(signal.SIGTERM)
+
+
+def clients_come_and_go(scratch):
+    with Server(scratch) as server:
+        stays = Client(server.path("hostB.hca"))
+        for turn in range(20):
+            client = Client(server.path("hostA.hca"))
+            if turn % 2:
+                client.socket.sendall(os.urandom(200))
+            client.socket.close()
+        expect(stays.identity()[0] == 0x15b3, "another client's end was heard")
+        server.end(signal.SIGINT)
+
+
+def refuses_a_socket_in_use(scratch):
+    with Server(scratch) as server:
+        second = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", server.directory], capture_output=True, text=True,
+                                timeout=60, check=False)
+        expect(second.returncode == 2, f"status {second.returncode}")
+        expect(second.stderr == f"hcasim: {server.path('hostA.hca')}: somebody else listens there\n", second.stderr)
+        Client(server.path("hostA.hca"))
+        server.end(signal.SIGTERM)
+
+
+def refuses_a_directory_that_cannot_be(scratch):
+    ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", "/dev/null/x"], capture_output=True, text=True, timeout=60,
+                         check=False)
+    expect(ran.returncode == 2 and ran.stderr.startswith("hcasim: /dev/null/x: "), f"status {ran.returncode}: {ran.stderr}")
+
+
+with tempfile.TemporaryDirectory(prefix="hcasim.") as directory:
+    globals()[sys.argv[3]](directory)
