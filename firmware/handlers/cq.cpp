@@ -93,10 +93,10 @@ Reply query_cq(State& state, const Call& call, In<prm::QueryCqIn> in, Out<prm::Q
     std::ranges::copy(cq->attributes.context, cqc.bytes().begin());
     cqc.set<"status">(static_cast<std::uint32_t>(status))
         .set<"st">(static_cast<std::uint32_t>(cq->arm.is_set ? armed : prm::CqState::fired))
-        .set<"last_notified_index">(cq->last_notified)
-        .set<"last_solicit_index">(cq->last_solicited)
+        .set<"last_notified_index">(static_cast<std::uint32_t>(cq->last_notified))
+        .set<"last_solicit_index">(static_cast<std::uint32_t>(cq->last_solicited))
         .set<"consumer_counter">(cq->consumer_seen)
-        .set<"producer_counter">(cq->producer);
+        .set<"producer_counter">(static_cast<std::uint32_t>(cq->producer));
     encode_pages(cq->attributes.buffer, call.out_tail);
     return accepted;
 }

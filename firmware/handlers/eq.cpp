@@ -8,8 +8,8 @@ namespace firmware::handlers {
 
 namespace {
 constexpr std::uint64_t bit(prm::EventType type) { return std::uint64_t{1} << static_cast<unsigned>(type); }
-enum EqState : std::uint32_t { eq_armed = 9, eq_fired = 0xa }; ///< `st`
-enum EqStatus : std::uint32_t { eq_ok = 0, eq_overflow = 9 };  ///< `status`
+enum EqState : std::uint32_t { eq_armed = 9, eq_fired = 0xa };                        ///< `st`
+enum EqStatus : std::uint32_t { eq_ok = 0, eq_overflow = 9, eq_write_failure = 0xa }; ///< `status`; overflow as of a CQ
 } // namespace
 
 Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm::CreateEqOut> out) {
@@ -75,7 +75,10 @@ Reply query_eq(State& state, const Call& call, In<prm::QueryEqIn> in, Out<prm::Q
         return refuse("query_eq.unknown");
     const auto eqc = out.sub<"eq_context_entry">();
     std::ranges::copy(eq->attributes.context, eqc.bytes().begin());
-    eqc.set<"status">(eq->is_overrun ? eq_overflow : eq_ok)
+    using enum model::hca::event::State;
+    eqc.set<"status">(eq->state == ready      ? eq_ok
+                      : eq->state == overflow ? eq_overflow
+                                              : eq_write_failure)
         .set<"st">(eq->is_armed ? eq_armed : eq_fired)
         .set<"consumer_counter">(eq->consumer)
         .set<"producer_counter">(eq->producer);

@@ -79,14 +79,18 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
         scheduler_.add(*qp);
 }
 
-void Hca::arm_cq(abi::Cqn cqn, std::uint32_t consumer, bool solicited_only, std::uint32_t uar, port::Time at) {
+void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint32_t uar, port::Time at) {
     auto* cq = completion_queues_.find(cqn.value);
-    if (cq == nullptr || cq->attributes.uar_page != uar) {
+    const auto ignore = [&](std::string_view reason) {
         ++counters_.doorbells_ignored;
-        events_.emit(at, traces::DoorbellIgnored{cqn.value, uar, cq == nullptr ? "no such completion queue" : "wrong UAR page for this completion queue"});
-        return;
-    }
-    cqe_writer_.arm(*cq, consumer, solicited_only, at);
+        events_.emit(at, traces::DoorbellIgnored{cqn.value, uar, reason});
+    };
+    if (cq == nullptr)
+        return ignore("no such completion queue");
+    if (cq->attributes.uar_page != uar)
+        return ignore("wrong UAR page for this completion queue");
+    if (!cqe_writer_.arm(*cq, request, at))
+        ignore("the event of this arm sequence number is out");
 }
 
 void Hca::drop(const port::Packet& packet, std::string_view reason, port::Time at) {

@@ -82,8 +82,8 @@ public:
     // --- doorbells, as hca/doorbell/uar decodes them ---
     /// Software posted send WQEs; the doorbell record says how many.
     void ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at);
-    /// Software wants an event for the next completion beyond `consumer`.
-    void arm_cq(abi::Cqn cqn, std::uint32_t consumer, bool solicited_only, std::uint32_t uar, port::Time at);
+    /// Software wants an event for the next completion beyond its consumer index.
+    void arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint32_t uar, port::Time at);
 
 private:
     void run(port::Time now);

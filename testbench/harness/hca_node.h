@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/prm/cqe.h"
+#include "abi/prm/doorbell.h"
 #include "abi/prm/eqe.h"
 #include "abi/prm/wqe.h"
 #include "model/hca/hca.h"
@@ -316,11 +317,16 @@ public:
         }
         return all;
     }
-    void arm(const TestCq& cq, bool solicited_only, Time at) {
-        std::array<std::byte, 8> bytes{};
-        abi::store<std::uint32_t, abi::Endian::big>(bytes.data(), (cq.consumer & 0xffffff) | (solicited_only ? 1u << 24 : 0));
-        abi::store<std::uint32_t, abi::Endian::big>(bytes.data() + 4, cq.number.value);
-        hca.write_uar(uar, 0x20, bytes, at);
+    /// `sequence`: events of this queue that the driver has seen.
+    void arm(const TestCq& cq, bool solicited_only, Time at, std::uint32_t sequence = 0) {
+        using namespace abi::prm;
+        abi::Block<CqDoorbell> doorbell;
+        doorbell.view()
+            .set<"cmd_sn">(sequence)
+            .set<"cmd">(solicited_only ? ArmCommand::solicited : ArmCommand::next)
+            .set<"ci">(cq.consumer)
+            .set<"cqn">(cq.number.value);
+        hca.write_uar(uar, uar_cq_doorbell, doorbell.bytes, at);
     }
     /// The next event, if software owns it.
     std::optional<abi::Block<abi::prm::Eqe>> poll_event() {

@@ -26,11 +26,20 @@ struct Attributes {
 
 enum class State : std::uint8_t { ready, overrun, write_failed };
 
-/// An arm request: fire when the producer passes `consumer` (PRM "CQ doorbell").
+/// What software asks for with a CQ doorbell (PRM "CQ doorbell").
+struct ArmRequest {
+    std::uint32_t consumer = 0;   ///< 24 bits: the event is due when the producer passes it
+    bool solicited_only = false;
+    std::uint8_t sequence = 0;    ///< 2 bits: software counts the events it has seen
+};
+
+/// The arm request in force, or the last one.
 struct Arm {
     bool is_set = false;
+    bool has_fired = false;       ///< its event is out
     bool solicited_only = false;
-    std::uint32_t consumer = 0; ///< 24 bits
+    std::uint8_t sequence = 0;
+    std::uint64_t consumer = 0;   ///< on the scale of CompletionQueue::producer
 };
 
 struct CompletionQueue {
@@ -39,10 +48,10 @@ struct CompletionQueue {
     abi::Cqn number;
     Attributes attributes;
     State state = State::ready;
-    std::uint32_t producer = 0;        ///< entries written since creation; the ring index is its low bits
+    std::uint64_t producer = 0;        ///< entries written since creation; the ring index is its low bits
     std::uint32_t consumer_seen = 0;   ///< consumer index when the doorbell record was last read, 24 bits
-    std::uint32_t last_solicited = 0;  ///< producer after the last solicited or error CQE
-    std::uint32_t last_notified = 0;   ///< producer at the last event
+    std::uint64_t last_solicited = 0;  ///< producer after the last solicited or error CQE
+    std::uint64_t last_notified = 0;   ///< producer at the last event
     Arm arm;
     std::uint32_t users = 0;           ///< queue pairs that complete here; a CQ in use cannot be destroyed
 

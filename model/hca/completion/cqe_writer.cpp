@@ -10,8 +10,13 @@ namespace {
 
 constexpr std::uint32_t index_mask = 0xffffff;
 
-/// a is ahead of b on a 24-bit circle.
-bool is_ahead(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>((a - b) << 8) > 0; }
+/// The entry that a 24-bit index means: the one nearest to `producer`.
+std::uint64_t extend(std::uint32_t index, std::uint64_t producer) {
+    const auto ahead = static_cast<std::int32_t>((index - static_cast<std::uint32_t>(producer)) << 8) >> 8;
+    return producer + static_cast<std::uint64_t>(std::int64_t{ahead});
+}
+/// A after B, also when the index was extended to before the first entry.
+bool is_ahead(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b) > 0; }
 
 } // namespace
 
@@ -49,7 +54,7 @@ CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, event::EventQueues
       picoseconds_per_tick_(std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
 
 bool CqeWriter::has_room(CompletionQueue& cq, port::Time& at) {
-    const auto used = [&cq] { return (cq.producer - cq.consumer_seen) & index_mask; };
+    const auto used = [&cq] { return (static_cast<std::uint32_t>(cq.producer) - cq.consumer_seen) & index_mask; };
     if (cq.attributes.overrun_ignore || used() < cq.size()) [[likely]]
         return true;
     const auto consumer = doorbell::read_record(dma_, cq.attributes.doorbell_record, doorbell::Record::consumer, at);
@@ -81,7 +86,7 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     const bool owner = (cq.producer >> cq.attributes.log_size & 1) != 0;
     encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner, block);
     // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
-    const auto entry = std::uint64_t{cq.producer & (cq.size() - 1)} << cq.attributes.log_entry_bytes;
+    const auto entry = (cq.producer & (cq.size() - 1)) << cq.attributes.log_entry_bytes;
     const auto half = (std::uint64_t{1} << cq.attributes.log_entry_bytes) - block.bytes.size();
     const auto written = cq.attributes.buffer.write(dma_, entry + half, block.bytes, at);
     if (!written.is_ok()) {
@@ -103,10 +108,19 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     return true;
 }
 
-void CqeWriter::arm(CompletionQueue& cq, std::uint32_t consumer, bool solicited_only, port::Time at) {
-    cq.arm = {.is_set = true, .solicited_only = solicited_only, .consumer = consumer};
-    events_.emit(at, traces::CompletionArmed{cq.number.value, consumer, solicited_only});
+bool CqeWriter::arm(CompletionQueue& cq, const ArmRequest& request, port::Time at) {
+    auto& arm = cq.arm;
+    const auto consumer = extend(request.consumer, cq.producer);
+    // The same request again, late or repeated: its event is out, and software will see it (PRM "CQ doorbell", cmd_sn).
+    // Software that does not count its events is still served once it has consumed something.
+    if (arm.has_fired && request.sequence == arm.sequence && !is_ahead(consumer, arm.consumer))
+        return false;
+    // A request for the next completion is not weakened by one for the next solicited completion (IBA 11.4.2.2).
+    const bool solicited_only = request.solicited_only && !(arm.is_set && !arm.solicited_only);
+    arm = {.is_set = true, .solicited_only = solicited_only, .sequence = request.sequence, .consumer = consumer};
+    events_.emit(at, traces::CompletionArmed{cq.number.value, request.consumer, request.solicited_only});
     notify(cq, at);
+    return true;
 }
 
 void CqeWriter::notify(CompletionQueue& cq, port::Time at) {
@@ -116,6 +130,7 @@ void CqeWriter::notify(CompletionQueue& cq, port::Time at) {
     if (!is_ahead(newest, cq.arm.consumer) || !is_ahead(newest, cq.last_notified))
         return;
     cq.arm.is_set = false;
+    cq.arm.has_fired = true;
     cq.last_notified = cq.producer;
     event_queues_.write(cq.attributes.eqn, abi::prm::EventType::completion, 0, cq.number.value, at,
                         [&cq](abi::View<abi::prm::Eqe> eqe) {

@@ -24,7 +24,7 @@ struct Completion {
     CqeOpcode opcode{};
     CqeSyndrome syndrome{};           ///< 0: no error
     std::uint8_t vendor_syndrome = 0;
-    abi::Qpn qpn;
+    abi::Qpn qpn{};
     std::uint32_t user_index = 0;     ///< srqn_uidx (CQE version 1)
     std::uint8_t send_opcode = 0;     ///< requester: opcode of the WQE
     std::uint16_t wqe_counter = 0;
@@ -45,8 +45,9 @@ public:
     /// Writes one completion. False when the CQ cannot take it (overrun or unreachable): the CQ is then in error, its
     /// asynchronous event is out, and the queue pair has to go to the error state.
     bool write(CompletionQueue& cq, const Completion& completion, port::Time at);
-    /// Software arms (CQ doorbell): the next completion beyond `consumer` writes an event.
-    void arm(CompletionQueue& cq, std::uint32_t consumer, bool solicited_only, port::Time at);
+    /// Software arms (CQ doorbell): the next completion beyond its consumer index writes an event. False when the request
+    /// is stale: it was carried out before.
+    bool arm(CompletionQueue& cq, const ArmRequest& request, port::Time at);
 
 private:
     bool has_room(CompletionQueue& cq, port::Time& at);

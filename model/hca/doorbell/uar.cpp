@@ -54,12 +54,14 @@ void Uar::write(std::uint32_t page, std::uint32_t offset, std::span<const std::b
 void Uar::reset() { std::ranges::fill(halves_, std::array<Half, registers>{}); }
 
 void Uar::ring(std::uint32_t page, std::uint32_t offset, std::span<const std::byte, 8> value, port::Time at) {
-    const auto first = abi::load<std::uint32_t, Endian::big>(value.data());
-    const auto second = abi::load<std::uint32_t, Endian::big>(value.data() + 4);
-    if (offset == cq_register)
-        hca_.arm_cq(abi::Cqn{second & 0xffffff}, first & 0xffffff, (first >> 24 & 1) != 0, page, at);
-    else
-        hca_.ring_send_doorbell(abi::Qpn{second >> 8}, page, at);
+    if (offset != cq_register)
+        return hca_.ring_send_doorbell(abi::Qpn{abi::ConstView<abi::prm::SendDoorbell>(value).get<"qpn">()}, page, at);
+    const abi::ConstView<abi::prm::CqDoorbell> doorbell(value);
+    hca_.arm_cq(abi::Cqn{doorbell.get<"cqn">()},
+                {.consumer = doorbell.get<"ci">(),
+                 .solicited_only = doorbell.get<"cmd">() == abi::prm::ArmCommand::solicited,
+                 .sequence = static_cast<std::uint8_t>(doorbell.get<"cmd_sn">())},
+                page, at);
 }
 
 } // namespace model::hca::doorbell

@@ -7,7 +7,7 @@ void EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
     constexpr std::uint32_t index_mask = 0xffffff;
     if (!eq.attributes.overrun_ignore && ((eq.producer - eq.consumer) & index_mask) >= eq.size()) {
         // PRM "EQ": software sizes the ring so that this cannot happen; the queue stops rather than overwrite events.
-        eq.is_overrun = true;
+        eq.state = State::overflow;
         return;
     }
     const bool owner = (eq.producer >> eq.attributes.log_size & 1) != 0;
@@ -16,7 +16,7 @@ void EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
     const auto offset = std::uint64_t{eq.producer & (eq.size() - 1)} * abi::prm::Eqe::size;
     const auto written = eq.attributes.buffer.write(dma_, offset, entry.bytes, at);
     if (!written.is_ok()) {
-        eq.is_overrun = true;
+        eq.state = State::write_failed;
         return;
     }
     ++eq.producer;

@@ -28,6 +28,8 @@ struct Attributes {
     std::array<std::byte, abi::prm::Eqc::size> context{}; ///< as software wrote it, for QUERY_EQ
 };
 
+enum class State : std::uint8_t { ready, overflow, write_failed };
+
 struct EventQueue {
     EventQueue(abi::Eqn eqn, Attributes a) : number(eqn), attributes(std::move(a)) {}
 
@@ -36,7 +38,7 @@ struct EventQueue {
     std::uint32_t producer = 0; ///< entries written since creation
     std::uint32_t consumer = 0; ///< as the last doorbell said, 24 bits
     bool is_armed = false;      ///< the first arm comes from software
-    bool is_overrun = false;    ///< an event was lost because the ring was full
+    State state = State::ready; ///< why an event was lost, if one was
     std::uint32_t users = 0;    ///< completion queues that report here
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
