@@ -60,6 +60,24 @@ class Payload {
 public:
     static constexpr std::size_t max_pieces = 4;
 
+    Payload() = default;
+    /// Lent bytes stay lent to the copy, own bytes are copied. The data path fills packets in place and copies none.
+    Payload(const Payload& other) { *this = other; }
+    Payload& operator=(const Payload& other) {
+        if (this == &other)
+            return *this;
+        pieces_ = other.pieces_;
+        size_ = other.size_;
+        count_ = other.count_;
+        is_owned_ = other.is_owned_;
+        if (is_owned_) {
+            owned_.assign(other.owned_.begin(), other.owned_.begin() + other.size_);
+            refresh();
+        }
+        return *this;
+    }
+    ~Payload() = default;
+
     void clear() { count_ = 0, size_ = 0, is_owned_ = false; }
     std::uint32_t size() const { return size_; }
     bool is_empty() const { return size_ == 0; }
