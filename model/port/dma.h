@@ -37,7 +37,8 @@ public:
     /// Reads `into.size()` bytes at `address`, starting no earlier than `at`. Any length and alignment.
     virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
                            Purpose purpose = Purpose::control) = 0;
-    /// Writes (posted). The bytes are in memory when the call returns; `done` says when they would be.
+    /// Writes (posted). Device reads see the bytes when the call returns. The processor sees payload then, too; control
+    /// writes over timed links become visible to it at the `done` time.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.

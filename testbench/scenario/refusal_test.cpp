@@ -261,7 +261,7 @@ TEST_CASE("a receive whose key is bad is a remote operational error", "[scenario
 TEST_CASE("a SEND without a receive waits as the RNR NAK says and then arrives", "[scenario][nak]") {
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
-        const auto from = a.dram(1000), to = b.dram(1000);
+        const auto from = a.dram(3000), to = b.dram(3000);
         from->fill(1);
         auto options = quick;
         options.min_rnr_timer = 14; // 1.28 ms, IBA table 45
