@@ -159,8 +159,20 @@ void Hca::run(port::Time now) {
         auto& qp = scheduler_.take();
         ++counters_.turns;
         events_.emit(std::max(now, qp.requester.doorbell_at), traces::QueueScheduled{qp.number.value});
-        if (responder_.answer(qp, config_.packets_per_turn, now) || requester_.advance(qp, config_.packets_per_turn, now))
+        const auto turn = scheduler_.turn(qp, config_.packets_per_turn);
+        const auto start = counters_.packets_sent;
+        const bool has_answers = responder_.answer(qp, turn.answers, now);
+        const auto answered = counters_.packets_sent;
+        const bool has_requests = requester_.advance(qp, turn.requests, now);
+        if (!has_answers && !has_requests)
+            continue;
+        if (ports_.wire.can_send(now)) {
             scheduler_.add(qp);
+        } else {
+            const auto rest = [](std::uint32_t may, std::uint64_t did) { return static_cast<std::uint32_t>(may - std::min<std::uint64_t>(did, may)); };
+            scheduler_.interrupt(qp, {.answers = has_answers ? rest(turn.answers, answered - start) : 0,
+                                      .requests = has_requests ? rest(turn.requests, counters_.packets_sent - answered) : 0});
+        }
     }
     is_running_ = false;
 }
