@@ -35,7 +35,7 @@ Reply modify_qp(State& state, const Call& call, In<prm::Rst2initQpIn> in, Out<pr
         return refused;
     move_counter_set(state, attributes.counter_set, abi::ConstView<prm::Qpc>(context).get<"counter_set_id">());
     decode_context(abi::ConstView<prm::Qpc>(context), attributes);
-    state.hca.modify_qp(*qp, attributes, row.to, call.at);
+    state.hca.modify_qp(*qp, attributes, row.to, call.at, takes_path);
     return accepted;
 }
 

@@ -233,10 +233,11 @@ void Hca::forget_state(QueuePair& qp) {
     qp.timer.deadline = port::never;
 }
 
-void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at) {
+void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at, bool brings_path) {
     const auto from = qp.state;
     qp.attributes = attributes;
-    qp.path = identity_.path(attributes.path, qp.number);
+    if (brings_path)
+        qp.path = identity_.path(attributes.path, qp.number);
     qp.pkey = identity_.pkey(attributes.path.pkey_index);
     if (to == QpState::err)
         return failure_.enter_error(qp, at);

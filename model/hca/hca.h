@@ -71,7 +71,9 @@ public:
     void destroy_qp(abi::Qpn qpn);
     /// Puts new attributes and a new state in force: what a state transition command does. Into rst everything is
     /// forgotten; into rtr the receiving side starts; into rts the sending side; into err both queues are flushed.
-    void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at);
+    /// brings_path: the attributes hold a new path. Otherwise packets keep their addresses, whatever became of the
+    /// address tables since the path was set.
+    void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at, bool brings_path = false);
     /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian
     /// (atomic capability, atomic_req_8B_endianness_mode).
     void set_atomic_host_order(bool host_order) { responder_.set_host_order(host_order); requester_.set_host_order(host_order); }

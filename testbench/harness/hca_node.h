@@ -215,7 +215,7 @@ public:
         a.next_send_psn = abi::Psn{send_psn};
         a.next_receive_psn = abi::Psn{receive_psn};
         for (const auto state : {QpState::init, QpState::rtr, QpState::rts})
-            hca.modify_qp(object, a, state, at);
+            hca.modify_qp(object, a, state, at, state == QpState::rtr);
     }
     void modify(const TestQp& qp, model::hca::queue::QpState to, Time at) { hca.modify_qp(core(qp), core(qp).attributes, to, at); }
 
