@@ -22,9 +22,8 @@ template <class... S> constexpr std::uint16_t states(S... s) {
     return static_cast<std::uint16_t>((0u | ... | (1u << static_cast<unsigned>(s))));
 }
 constexpr Fields rights = fields(OptParam::rre, OptParam::rae, OptParam::rwe);
-constexpr auto any_but_reset =
-    states(QpState::init, QpState::rtr, QpState::rts, QpState::sqer, QpState::sqd, QpState::err);
-constexpr auto any_state = any_but_reset | states(QpState::rst);
+constexpr auto any_state =
+    states(QpState::rst, QpState::init, QpState::rtr, QpState::rts, QpState::sqer, QpState::sqd, QpState::err);
 
 // clang-format off
 // opcode, from, to, mandatory, optional
@@ -46,7 +45,7 @@ constexpr std::array table{
     Transition{Opcode::sqerr2rts_qp, states(QpState::sqer), QpState::rts,
         0,
         rights | fields(OptParam::rnr_timeout)},
-    Transition{Opcode::qp_2err, any_but_reset, QpState::err, 0, 0},
+    Transition{Opcode::qp_2err, any_state, QpState::err, 0, 0},
     Transition{Opcode::qp_2rst, any_state, QpState::rst, 0, 0},
     Transition{Opcode::sqd2rts_qp, states(QpState::sqd), QpState::rts,
         0,

@@ -175,7 +175,6 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0b1d, Status::bad_parameter, "modify_qp.responder_reads", "log_rra_max is beyond log_max_ra_res_qp"},
     {0x0b1e, Status::bad_parameter, "modify_qp.requester_reads", "log_sra_max is beyond log_max_ra_req_qp"},
     {0x0b1f, Status::bad_resource, "leave_qp.unknown", "qpn names no queue pair"},
-    {0x0b20, Status::bad_qp_state, "leave_qp.state", "the command does not lead out of the queue pair's state"},
     {0x0b21, Status::bad_parameter, "qp_path.pkey_index", "pkey_index names an empty entry of the P_Key table"},
     {0x0b22, Status::bad_parameter, "qp_path.port", "vhca_port_num is beyond num_ports"},
     {0x0b23, Status::bad_parameter, "qp_path.source_address",

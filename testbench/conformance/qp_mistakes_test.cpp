@@ -116,10 +116,6 @@ const std::array queue_pairs{
                 [](Bench& b) { return transition_with<"log_sra_max">(b, Opcode::rtr2rts_qp, 5); }},
     Provocation{"leave_qp.unknown",
                 [](Bench& b) { return refused(b, Input<prm::Qp2errIn>(Opcode::qp_2err).set<"qpn">(0x41u)); }},
-    Provocation{"leave_qp.state",
-                [](Bench& b) {
-                    return refused(b, Input<prm::Qp2errIn>(Opcode::qp_2err).set<"qpn">(b.make_qp(b.make_objects())));
-                }},
     Provocation{"qp_path.pkey_index", [](Bench& b) { return path_with<"pkey_index">(b, Opcode::rst2init_qp, 1); }},
     Provocation{"qp_path.port", [](Bench& b) { return path_with<"vhca_port_num">(b, Opcode::rst2init_qp, 2); }},
     Provocation{"qp_path.source_address",

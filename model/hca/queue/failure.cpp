@@ -104,7 +104,7 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
 }
 
 void Failure::enter_error(QueuePair& qp, port::Time at) {
-    if (qp.state == QpState::err || qp.state == QpState::rst)
+    if (qp.state == QpState::err)
         return;
     path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
                                            static_cast<std::uint8_t>(QpState::err)});
@@ -126,7 +126,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
 }
 
 void Failure::enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at) {
-    if (qp.state == QpState::err || qp.state == QpState::rst)
+    if (qp.state == QpState::err)
         return;
     path_.event_queues.broadcast(why, 0, qp.number.value, at, [&qp](abi::View<abi::prm::Eqe> eqe) {
         abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(qp.number.value);

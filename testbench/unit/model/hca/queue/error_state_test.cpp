@@ -271,3 +271,29 @@ TEST_CASE("a queue pair may be destroyed in any state, also with work under way 
         CHECK(bench.a.hca.queue_pairs().count() == 0);
     }
 }
+
+TEST_CASE("a queue pair goes from RST to the error state, where what is posted is flushed", "[unit][error]") {
+    Bench bench;
+    auto fresh = bench.a.make_qp(bench.a.attributes(bench.cq));
+    bench.a.post_receive(fresh, {bench.local.sge()});
+    bench.a.modify(fresh, QpState::err, bench.clock.now());
+    CHECK(bench.a.core(fresh).state == QpState::err);
+
+    bench.a.post(fresh, bench.write());
+    bench.a.post(fresh, bench.write());
+    bench.a.ring(fresh, bench.clock.now());
+    bench.settle();
+
+    const auto done = bench.a.drain(bench.cq);
+    REQUIRE(done.size() == 3);
+    CHECK(done[0].opcode == CqeOpcode::resp_err);
+    for (std::uint16_t i = 0; i < 3; ++i) {
+        CHECK(done[i].syndrome == CqeSyndrome::wr_flush_err);
+        CHECK(done[i].qpn == fresh.number.value);
+        CHECK(done[i].index == (i == 0 ? 0 : i - 1));
+    }
+    CHECK(bench.peer.take().empty());
+    CHECK(bench.a.drain_events().empty());
+    bench.a.modify(fresh, QpState::rst, bench.clock.now());
+    CHECK(bench.a.core(fresh).state == QpState::rst);
+}
