@@ -150,6 +150,7 @@ struct Response {
     abi::Key rkey{};
     std::uint32_t remaining = 0;    ///< READ: bytes still to send
     bool is_first = true;           ///< READ: no response packet sent yet
+    bool is_repeat = false;         ///< READ, atomic: asked for again
     port::Time earliest{};
 };
 

@@ -82,12 +82,16 @@ void Responder::fail_read(QueuePair& qp, NakCode code, port::Time at) {
     fail(qp, code, at);
 }
 
-std::uint32_t Responder::reads_pending(const QueuePair& qp) const {
+/// As many READs and atomics wait for their answer as the peer may have outstanding. What was asked for again may be a late
+/// copy of something long answered, so new requests are not counted against it; but it has the same limit itself.
+bool Responder::is_read_limit_reached(const QueuePair& qp, bool counts_repeats) const {
     const auto& responses = qp.responder.responses;
     std::uint32_t pending = 0;
-    for (auto n = responses.begin(); n != responses.end(); ++n)
-        pending += responses[n].kind == Response::Kind::read || responses[n].kind == Response::Kind::atomic;
-    return pending;
+    for (auto n = responses.begin(); n != responses.end(); ++n) {
+        const auto kind = responses[n].kind;
+        pending += (kind == Response::Kind::read || kind == Response::Kind::atomic) && (counts_repeats || !responses[n].is_repeat);
+    }
+    return pending >= 1u << qp.attributes.log_reads_responder;
 }
 
 void Responder::received_all(port::Time at) {

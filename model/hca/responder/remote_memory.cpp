@@ -81,7 +81,7 @@ Responder::Outcome Responder::read(QueuePair& qp, const port::Packet& packet, po
     auto& r = qp.responder;
     ++path_.count(qp).rx_read_requests;
     const auto& reth = packet.reth;
-    if (!qp.attributes.remote_read || reth.length > max_message || reads_pending(qp) >= 1u << qp.attributes.log_reads_responder)
+    if (!qp.attributes.remote_read || reth.length > max_message || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
     if (!may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
@@ -98,7 +98,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
     auto& r = qp.responder;
     ++path_.count(qp).rx_atomic_requests;
     const auto& request = packet.atomic;
-    if (!qp.attributes.remote_atomic || request.address % 8 != 0 || reads_pending(qp) >= 1u << qp.attributes.log_reads_responder)
+    if (!qp.attributes.remote_atomic || request.address % 8 != 0 || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
     const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.attributes.pd, .qpn = qp.number.value}, at);
     if (!target)

@@ -54,12 +54,12 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
         owes_ack |= r.responses.back().kind == queue::Response::Kind::acknowledge;
         r.nak_is_out &= r.responses.back().kind != queue::Response::Kind::negative;
     }
-    if (reads_pending(qp) >= 1u << qp.attributes.log_reads_responder)
+    if (is_read_limit_reached(qp, true))
         return; // no requester asks for so much at once; it will ask again
     if (kind == Kind::atomic) {
-        respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original}, at);
+        respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original, .is_repeat = true}, at);
     } else if (may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at)) {
-        respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
+        respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length, .is_repeat = true}, at);
     } else {
         refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, r.msn, at);
         return fail(qp, abi::wire::NakCode::remote_access_error, at);

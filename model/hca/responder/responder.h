@@ -77,7 +77,7 @@ private:
     void fail_read(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
     bool send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
-    std::uint32_t reads_pending(const queue::QueuePair& qp) const;
+    bool is_read_limit_reached(const queue::QueuePair& qp, bool counts_repeats) const;
 
     DataPath& path_;
     queue::Failure& failure_;

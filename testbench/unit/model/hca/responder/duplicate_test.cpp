@@ -276,3 +276,21 @@ TEST_CASE("duplicates of READs do not pile up answers", "[unit][transport][dupli
     CHECK(bench.core().responder.responses.size() <= 17);
     CHECK(bench.core().state == QpState::rts);
 }
+
+TEST_CASE("a READ that comes again late is no reason to refuse the next one", "[unit][transport][duplicate]") {
+    Bench bench([](auto& attributes) { attributes.log_reads_responder = 0; }); // one at a time
+    bench.read(first, 0, 10);
+    REQUIRE(bench.answers().size() == 1);
+
+    bench.read(first, 0, 10); // a copy that the network held back, while the answer is there and the next READ under way
+    bench.read(first + 1, 10, 10);
+    bench.add(first + 2); // this one is too many
+
+    const auto seen = bench.answers();
+    REQUIRE(seen.size() == 3);
+    CHECK(seen[0].psn() == first);
+    CHECK(seen[1].psn() == first + 1);
+    CHECK(seen[1].payload == bench.a.bytes(bench.target, 10, 10));
+    CHECK(seen[2].psn() == first + 2);
+    CHECK(seen[2].syndrome() == abi::wire::nak_syndrome(NakCode::invalid_request));
+}
