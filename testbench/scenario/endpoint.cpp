@@ -158,26 +158,25 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
     std::vector<std::uint64_t> next(qps);
     for (std::uint32_t i = 0; i < qps; ++i)
         next[i] = i;
+    const auto post_more = [&](std::uint32_t i, std::uint32_t most) -> Result<void> {
+        const auto left = next[i] < all ? (all - next[i] + qps - 1) / qps : 0;
+        const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, most));
+        if (count == 0)
+            return {};
+        TRY(post(operation, local, next[i], count));
+        next[i] += std::uint64_t{count} * qps;
+        under_way[i] += count;
+        return {};
+    };
+    send_cq_->request_notification();
+    TRY(post_more(0, 1));
+    TRY(wait_first());
+    for (std::uint32_t i = 0; i < qps; ++i)
+        TRY(post_more(i, options_.queue_depth - under_way[i]));
     std::uint64_t done = 0, bytes = 0;
-    bool is_first = true;
     auto deadline = now() + patience;
     std::array<sw::mlx::Completion, 32> completions;
-    send_cq_->request_notification();
     while (done != all) {
-        for (std::uint32_t i = 0; i < qps && (!is_first || i == 0); ++i) {
-            const auto left = next[i] < all ? (all - next[i] + qps - 1) / qps : 0;
-            // Half a queue at a time: fewer doorbells, and the device never runs dry.
-            const auto room = options_.queue_depth - under_way[i];
-            const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, is_first ? 1 : room));
-            if (count == 0 || (count < left && !is_first && room < (options_.queue_depth + 1) / 2))
-                continue;
-            TRY(post(operation, local, next[i], count));
-            next[i] += std::uint64_t{count} * qps;
-            under_way[i] += count;
-        }
-        if (is_first)
-            TRY(wait_first());
-        is_first = false;
         const auto found = send_cq_->poll(completions);
         for (const auto& completion : std::span(completions).first(found)) {
             if (completion.status != sw::mlx::CompletionStatus::success)
@@ -186,6 +185,12 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
             ++done;
             --under_way[completion.wr_id % qps];
             bytes += extent(completion.wr_id).second;
+        }
+        for (const auto& completion : std::span(completions).first(found)) {
+            // Half a queue at a time: fewer doorbells, and the device never runs dry.
+            const auto i = static_cast<std::uint32_t>(completion.wr_id % qps);
+            if (const auto room = options_.queue_depth - under_way[i]; room >= (options_.queue_depth + 1) / 2)
+                TRY(post_more(i, room));
         }
         if (found != 0) {
             deadline = now() + patience;
