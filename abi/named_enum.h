@@ -18,6 +18,8 @@ template <class E> struct Named {
 
 } // namespace abi
 
+// A type, an enumerator and a list of rows cannot stand in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define ABI_ENUM_ROW_ENUMERATOR(id, value, text) id = value,
 #define ABI_ENUM_ROW_CASE(id, value, text)                                                                            \
     case id: return text;
@@ -36,3 +38,4 @@ template <class E> struct Named {
         using enum Type;                                                                                              \
         return std::to_array<::abi::Named<Type>>({ROWS(ABI_ENUM_ROW_NAMED)});                                         \
     }
+// NOLINTEND(bugprone-macro-parentheses)

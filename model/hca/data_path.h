@@ -13,6 +13,8 @@
 #include "model/port/wire.h"
 #include "traces/events.h"
 
+#include <cassert>
+
 namespace model::hca {
 
 struct DataPath {
@@ -34,7 +36,10 @@ struct DataPath {
     /// The counter set of a queue pair; set 0 when its own was freed.
     QCounters& count(const queue::QueuePair& qp) const {
         auto* set = q_counters.find(qp.attributes.counter_set);
-        return set != nullptr ? *set : *q_counters.find(0);
+        if (set == nullptr)
+            set = q_counters.find(0);
+        assert(set != nullptr && "counter set 0 is always there");
+        return *set;
     }
     /// When the pipeline can work on a packet whose work arrives at `at`; takes one packet's worth of it.
     port::Time enter_pipe(port::Time at) {

@@ -44,7 +44,7 @@ const char* find_fault(const FunctionConfig& config) {
             return "the MSI-X table lies in a BAR";
         const auto size = config.bars[config.msix_bar].size;
         const auto table_end = config.msix_table_offset + std::uint64_t{config.msix_vectors} * MsixEntry::size;
-        const auto pending_end = config.msix_pending_offset + (config.msix_vectors + 63u) / 64 * 8;
+        const auto pending_end = config.msix_pending_offset + std::uint64_t{config.msix_vectors + 63u} / 64 * 8;
         if (config.msix_table_offset % 8 != 0 || config.msix_pending_offset % 8 != 0 || table_end > size ||
             pending_end > size)
             return "MSI-X table and pending bits are 8-byte aligned and inside the BAR";

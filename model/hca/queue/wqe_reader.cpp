@@ -147,7 +147,7 @@ port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uin
     if (got.is_ok()) {
         const auto blocks = ((std::to_integer<std::uint32_t>(out.raw[7]) & 0x3f) * unit + wqebb - 1) / wqebb;
         if (blocks > 1) {
-            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1), std::span(out.raw).subspan(wqebb, (blocks - 1) * wqebb), at);
+            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1), std::span(out.raw).subspan(wqebb, std::size_t{blocks - 1} * wqebb), at);
             got = {rest.status, std::max(got.done, rest.done)};
         }
     }
