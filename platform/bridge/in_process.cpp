@@ -13,7 +13,6 @@ namespace platform::bridge {
 using abi::pcie::MsixCapability;
 using abi::pcie::MsixEntry;
 using model::port::Time;
-using model::tlm::from_sc;
 using model::tlm::kernel_now;
 using model::tlm::to_sc;
 

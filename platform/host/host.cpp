@@ -7,8 +7,6 @@
 
 namespace platform::host {
 
-using model::pcie::LinkConfig;
-
 namespace {
 // Identities of parts as one finds them in a server; drivers do not look at them.
 constexpr model::pcie::ConfigSpace::Identity root_port{

@@ -92,7 +92,7 @@ constexpr Limits probability = range(0, 1);
 constexpr Limits latency = range(0, 10 * ms);
 
 // The member behind a key, const or not.
-#define AT(member) [](auto& c) -> auto& { return c.member; }
+#define AT(member) ([](auto& c) -> auto& { return c.member; })
 
 constexpr std::array table{
     key<AT(timed)>("timed", anything, "the timing model; false: purely functional, nothing costs simulated time"),
@@ -282,6 +282,7 @@ std::string print_keys() {
 
 std::vector<std::pair<std::string, std::string>> effective(const Config& config) {
     std::vector<std::pair<std::string, std::string>> all;
+    all.reserve(table.size());
     for (const auto& key : table)
         all.emplace_back(key.path, print(key.kind, key.get(config)));
     return all;

@@ -16,7 +16,6 @@ using abi::prm::CommandIn;
 using abi::prm::CommandOut;
 using abi::prm::CommandQueueEntry;
 using abi::prm::DeliveryStatus;
-using abi::prm::Opcode;
 using abi::prm::Status;
 
 constexpr std::size_t inline_bytes = 16; // first bytes of input and output live in the entry

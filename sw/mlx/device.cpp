@@ -176,7 +176,7 @@ Result<void> Device::allocate_uar() {
     return {};
 }
 
-Result<void> Device::add_event_queue(std::string name, EqOptions options, EventQueue*& queue) {
+Result<void> Device::add_event_queue(const std::string& name, EqOptions options, EventQueue*& queue) {
     options.log_size = std::min<unsigned>(options.log_size, capabilities_.get<"log_max_eq_sz">());
     auto created = EventQueue::create(transport_, *commands_, *uar_, options);
     if (!created)

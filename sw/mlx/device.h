@@ -121,7 +121,7 @@ private:
     Result<void> allocate_uar();
     Result<void> start_events();
     Result<void> start_port();
-    Result<void> add_event_queue(std::string name, EqOptions options, EventQueue*& queue);
+    Result<void> add_event_queue(const std::string& name, EqOptions options, EventQueue*& queue);
     Result<void> wait_initialized(std::chrono::nanoseconds timeout);
     void add_undo(std::string name, std::function<Result<void>()> undo) {
         steps_.push_back({std::move(name), std::move(undo)});

@@ -53,7 +53,7 @@ Result<void> PageSupply::give(std::uint32_t count) {
         return {};
     if (out.error().code != ETIMEDOUT) // refused: the device does not know them
         for (std::uint32_t i = 0; i < count; ++i)
-            held_.erase(abi::load<std::uint64_t, abi::Endian::big>(in.tail().data() + i * 8));
+            held_.erase(abi::load<std::uint64_t, abi::Endian::big>(in.tail().data() + std::size_t{i} * 8));
     return std::unexpected(out.error());
 }
 
