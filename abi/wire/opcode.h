@@ -42,15 +42,15 @@ enum class Operation : std::uint8_t {
 struct OperationTraits {
     std::string_view name; ///< empty for a reserved code
     enum class Kind : std::uint8_t { reserved, send, write, read_request, read_response, acknowledge, atomic } kind{};
-    bool is_first = false;      ///< starts a message
-    bool is_last = false;       ///< ends a message
-    bool has_payload = false;   ///< data follows the headers (may be empty for an "only")
-    bool has_reth = false;      ///< RDMA extended transport header
-    bool has_aeth = false;      ///< ACK extended transport header
-    bool has_atomic = false;    ///< atomic extended transport header
-    bool has_atomic_ack = false;///< atomic ACK extended transport header
-    bool has_immediate = false; ///< immediate data header
-    bool has_invalidate = false;///< invalidate extended transport header
+    bool is_first = false;       ///< starts a message
+    bool is_last = false;        ///< ends a message
+    bool has_payload = false;    ///< data follows the headers (may be empty for an "only")
+    bool has_reth = false;       ///< RDMA extended transport header
+    bool has_aeth = false;       ///< ACK extended transport header
+    bool has_atomic = false;     ///< atomic extended transport header
+    bool has_atomic_ack = false; ///< atomic ACK extended transport header
+    bool has_immediate = false;  ///< immediate data header
+    bool has_invalidate = false; ///< invalidate extended transport header
     constexpr bool is_valid() const { return kind != Kind::reserved; }
     constexpr bool is_request() const {
         return kind == Kind::send || kind == Kind::write || kind == Kind::read_request || kind == Kind::atomic;
@@ -62,6 +62,7 @@ inline constexpr auto operations = [] {
     std::array<OperationTraits, 32> t{};
     const auto at = [&t](Operation op) -> OperationTraits& { return t[static_cast<std::uint8_t>(op)]; };
     using enum Operation;
+    // clang-format off: a row an operation
     at(send_first) = {.name = "SEND First", .kind = K::send, .is_first = true, .has_payload = true};
     at(send_middle) = {.name = "SEND Middle", .kind = K::send, .has_payload = true};
     at(send_last) = {.name = "SEND Last", .kind = K::send, .is_last = true, .has_payload = true};
@@ -85,6 +86,7 @@ inline constexpr auto operations = [] {
     at(fetch_add) = {.name = "FetchAdd", .kind = K::atomic, .is_first = true, .is_last = true, .has_atomic = true};
     at(send_last_with_invalidate) = {.name = "SEND Last with Invalidate", .kind = K::send, .is_last = true, .has_payload = true, .has_invalidate = true};
     at(send_only_with_invalidate) = {.name = "SEND Only with Invalidate", .kind = K::send, .is_first = true, .is_last = true, .has_payload = true, .has_invalidate = true};
+    // clang-format on
     return t;
 }();
 
