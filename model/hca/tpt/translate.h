@@ -45,7 +45,9 @@ struct Segment {
 struct Segments {
     static constexpr std::size_t capacity = 4;
     Segments() : count(0), covered(0), ready(0) {} // `items` beyond `count` are not set, and cost nothing
-    std::array<Segment, capacity> items;
+    union {
+        std::array<Segment, capacity> items;
+    };
     std::uint8_t count;
     std::uint64_t covered; ///< bytes of the range that `items` cover; the rest needs another call
     port::Time ready;      ///< when the translation is known
