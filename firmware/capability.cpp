@@ -31,11 +31,18 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"log_max_mkey">(config.log_max_mkey)
         .set<"log_max_pd">(config.log_max_pd)
         .set<"log_max_transport_domain">(config.log_max_transport_domain)
+        .set<"log_max_srq">(config.log_max_srq)
+        .set<"log_max_srq_sz">(config.log_max_srq_size)
+        .set<"log_max_rmp">(config.log_max_srq)
+        .set<"log_max_xrcd">(config.log_max_xrcd)
         .set<"max_wqe_sz_sq">(config.max_wqe_size_sq)
         .set<"max_wqe_sz_rq">(config.max_wqe_size_rq)
         .set<"cq_oi">(1);
-    // Reliable connection: the only transport service
+    // Transport services
     cap.set<"rc">(1)
+        .set<"uc">(1)
+        .set<"ud">(1)
+        .set<"xrc">(1)
         .set<"atomic">(1)
         .set<"log_max_msg">(config.log_max_message)
         .set<"log_max_ra_req_qp">(config.log_max_read_requester)

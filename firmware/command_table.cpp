@@ -97,7 +97,12 @@ constexpr std::array table{
     command<query_qp>                 (Opcode::query_qp, initialized, cap<"rc">(),
                                        {.out_least = prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset}),
     command<modify_qp>                (Opcode::sqd2rts_qp, initialized, cap<"rc">()),
+    command<handlers::mad_ifc>        (Opcode::mad_ifc, initialized, cap<"ib_virt">()),
     command<modify_qp>                (Opcode::init2init_qp, initialized, cap<"rc">()),
+    command<create_xrc_srq>           (Opcode::create_xrc_srq, initialized, cap<"xrc">(), {.in_list = ring_list}),
+    command<destroy_xrc_srq>          (Opcode::destroy_xrc_srq, initialized, cap<"xrc">()),
+    command<query_xrc_srq>            (Opcode::query_xrc_srq, initialized, cap<"xrc">(), {.out_list = short_list}),
+    command<arm_xrc_srq>              (Opcode::arm_xrc_srq, initialized, cap<"xrc">()),
     command<query_vport_state>        (Opcode::query_vport_state, initialized),
     command<query_nic_vport_context>  (Opcode::query_nic_vport_context, initialized, cap<"port_type">()),
     command<modify_nic_vport_context> (Opcode::modify_nic_vport_context, initialized, cap<"port_type">()),
@@ -114,8 +119,14 @@ constexpr std::array table{
     command<alloc_uar>                (Opcode::alloc_uar, initialized),
     command<dealloc_uar>              (Opcode::dealloc_uar, initialized),
     command<access_register>          (Opcode::access_reg, after_boot, {}, {.in_list = short_list, .out_list = short_list}),
+    command<alloc_xrcd>               (Opcode::alloc_xrcd, initialized, cap<"xrc">()),
+    command<dealloc_xrcd>             (Opcode::dealloc_xrcd, initialized, cap<"xrc">()),
     command<alloc_transport_domain>   (Opcode::alloc_transport_domain, initialized, cap<"log_max_transport_domain">()),
     command<dealloc_transport_domain> (Opcode::dealloc_transport_domain, initialized, cap<"log_max_transport_domain">()),
+    command<create_rmp>               (Opcode::create_rmp, initialized, cap<"log_max_rmp">(), {.in_list = ring_list}),
+    command<handlers::modify_rmp>     (Opcode::modify_rmp, initialized, cap<"log_max_rmp">()),
+    command<destroy_rmp>              (Opcode::destroy_rmp, initialized, cap<"log_max_rmp">()),
+    command<query_rmp>                (Opcode::query_rmp, initialized, cap<"log_max_rmp">(), {.out_list = short_list}),
 };
 // clang-format on
 static_assert(std::ranges::is_sorted(table, {}, &Command::opcode));

@@ -43,9 +43,29 @@ model::hca::queue::AddressPath decode_path(abi::ConstView<prm::Ads> ads) {
 
 bool has_rq(Context qpc) { return qpc.get<"rq_type">() == ReceiveQueueType::regular; }
 
+model::hca::queue::ReceiveKind receive_kind(Context qpc) {
+    using enum model::hca::queue::ReceiveKind;
+    const auto type = qpc.get<"rq_type">();
+    return type == ReceiveQueueType::regular ? ordinary : type == ReceiveQueueType::srq ? shared : none;
+}
+
+/// Whether the device has queue pairs of this type.
+bool is_offered(const State& state, prm::QpType type) {
+    const auto cap = state.capabilities.general();
+    switch (type) {
+    case prm::QpType::rc: return cap.get<"rc">() != 0;
+    case prm::QpType::uc: return cap.get<"uc">() != 0;
+    case prm::QpType::ud:
+    case prm::QpType::qp1: return cap.get<"ud">() != 0;
+    case prm::QpType::qp0: return cap.get<"ud">() != 0 && !state.config().is_ethernet; // subnet management
+    case prm::QpType::xrc: return cap.get<"xrc">() != 0;
+    default: return false;
+    }
+}
+
 /// What CREATE_QP may not ask for, since no capability advertises it.
-Reply check_features(Context qpc) {
-    if (qpc.get<"st">() != prm::QpType::rc)
+Reply check_features(const State& state, Context qpc) {
+    if (!is_offered(state, qpc.get<"st">()))
         return refuse("create_qp.service");
     if (qpc.get<"wq_signature">())
         return refuse("create_qp.wq_signature");
@@ -55,7 +75,8 @@ Reply check_features(Context qpc) {
         return refuse("create_qp.cross_channel");
     if (qpc.get<"dbr_umem_valid">())
         return refuse("create_qp.dbr_umem");
-    if (qpc.get<"rq_type">() != ReceiveQueueType::regular && qpc.get<"rq_type">() != ReceiveQueueType::none)
+    if (qpc.get<"rq_type">() != ReceiveQueueType::regular && qpc.get<"rq_type">() != ReceiveQueueType::srq &&
+        qpc.get<"rq_type">() != ReceiveQueueType::none)
         return refuse("create_qp.rq_type");
     return accepted;
 }
@@ -89,11 +110,14 @@ void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
     a.log_rq_stride = static_cast<std::uint8_t>(qpc.get<"log_rq_stride">() + log_min_stride);
     a.log_sq_size = static_cast<std::uint8_t>(qpc.get<"log_sq_size">());
     a.has_sq = qpc.get<"no_sq">() == 0;
-    a.receive = has_rq(qpc) ? model::hca::queue::ReceiveKind::ordinary : model::hca::queue::ReceiveKind::none;
+    a.receive = receive_kind(qpc);
+    a.srqn = qpc.get<"srqn_rmpn_xrqn">();
     a.counter_set = qpc.get<"counter_set_id">();
     a.uar_page = qpc.get<"uar_page">();
     a.user_index = qpc.get<"user_index">();
     a.remote_qpn = abi::Qpn{qpc.get<"remote_qpn">()};
+    a.q_key = qpc.get<"q_key">();
+    a.xrcd = qpc.get<"xrcd">();
     a.path = decode_path(qpc.sub<"primary_address_path">());
     a.log_ack_request = static_cast<std::uint8_t>(qpc.get<"log_ack_req_freq">());
     a.log_reads_requester = static_cast<std::uint8_t>(qpc.get<"log_sra_max">());
@@ -114,7 +138,7 @@ void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
 }
 
 Reply check_creation(const State& state, Context qpc) {
-    if (auto refused = check_features(qpc))
+    if (auto refused = check_features(state, qpc))
         return refused;
     const auto cap = state.capabilities.general();
     const bool has_sq = qpc.get<"no_sq">() == 0;
@@ -132,8 +156,18 @@ Reply check_creation(const State& state, Context qpc) {
         return refuse("create_qp.uar");
     if (has_sq && state.hca.completion_queues().find(qpc.get<"cqn_snd">()) == nullptr)
         return refuse("create_qp.send_cq");
-    if (state.hca.completion_queues().find(qpc.get<"cqn_rcv">()) == nullptr)
+    // The sending side of an XRC connection receives nothing.
+    const bool receives = qpc.get<"st">() != prm::QpType::xrc || !has_sq;
+    if (receives && state.hca.completion_queues().find(qpc.get<"cqn_rcv">()) == nullptr)
         return refuse("create_qp.receive_cq");
+    if (qpc.get<"st">() == prm::QpType::xrc && state.xrcds.find(qpc.get<"xrcd">()) == nullptr)
+        return refuse("create_qp.xrcd");
+    if (const auto special = model::hca::queue::service_of(qpc.get<"st">()).special;
+        special && state.hca.special_queue_pair(*special) != nullptr)
+        return refuse("create_qp.special_in_use");
+    if (receive_kind(qpc) == model::hca::queue::ReceiveKind::shared &&
+        state.hca.shared_receive_queues().find(qpc.get<"srqn_rmpn_xrqn">()) == nullptr)
+        return refuse("create_qp.srq");
     return accepted;
 }
 
@@ -157,7 +191,7 @@ Reply check_transition(State& state, Context qpc, QpState to, bool takes_path) {
         return refuse("modify_qp.message_size");
     if (qpc.get<"log_rra_max">() > cap.get<"log_max_ra_res_qp">())
         return refuse("modify_qp.responder_reads");
-    if (takes_path)
+    if (takes_path && !model::hca::queue::service_of(qpc.get<"st">()).is_datagram) // those name a path in each WQE
         if (auto refused = check_path(state, ads))
             return refused;
     if (to == QpState::rts && qpc.get<"log_sra_max">() > cap.get<"log_max_ra_req_qp">())

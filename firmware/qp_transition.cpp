@@ -29,32 +29,33 @@ constexpr auto any_state =
 // opcode, from, to, mandatory, optional
 constexpr std::array table{
     Transition{Opcode::rst2init_qp, states(QpState::rst), QpState::init,
-        rights | fields(OptParam::pkey_index, OptParam::primary_port, OptParam::counter_set_id, OptParam::pm_state),
+        rights | fields(OptParam::pkey_index, OptParam::primary_port, OptParam::counter_set_id, OptParam::pm_state,
+                        OptParam::q_key),
         0},
     Transition{Opcode::init2rtr_qp, states(QpState::init), QpState::rtr,
         remote_qpn | message_size | receive_psn
                    | fields(OptParam::primary_path, OptParam::rra_max, OptParam::rnr_timeout),
-        rights | fields(OptParam::pkey_index)},
+        rights | fields(OptParam::pkey_index, OptParam::q_key)},
     Transition{Opcode::rtr2rts_qp, states(QpState::rtr), QpState::rts,
         send_psn | ack_frequency
                    | fields(OptParam::sra_max, OptParam::retry_count, OptParam::rnr_retry, OptParam::ack_timeout),
-        rights | fields(OptParam::rnr_timeout, OptParam::pm_state)},
+        rights | fields(OptParam::rnr_timeout, OptParam::pm_state, OptParam::q_key)},
     Transition{Opcode::rts2rts_qp, states(QpState::rts), QpState::rts,
         0,
-        rights | fields(OptParam::rnr_timeout, OptParam::pm_state, OptParam::counter_set_id)},
+        rights | fields(OptParam::rnr_timeout, OptParam::pm_state, OptParam::counter_set_id, OptParam::q_key)},
     Transition{Opcode::sqerr2rts_qp, states(QpState::sqer), QpState::rts,
         0,
-        rights | fields(OptParam::rnr_timeout)},
+        rights | fields(OptParam::rnr_timeout, OptParam::q_key)},
     Transition{Opcode::qp_2err, any_state, QpState::err, 0, 0},
     Transition{Opcode::qp_2rst, any_state, QpState::rst, 0, 0},
     Transition{Opcode::sqd2rts_qp, states(QpState::sqd), QpState::rts,
         0,
         rights | fields(OptParam::pkey_index, OptParam::primary_path, OptParam::rnr_timeout, OptParam::sra_max,
                                      OptParam::rra_max, OptParam::retry_count, OptParam::rnr_retry, OptParam::ack_timeout,
-                                     OptParam::pm_state)},
+                                     OptParam::pm_state, OptParam::q_key)},
     Transition{Opcode::init2init_qp, states(QpState::init), QpState::init,
         0,
-        rights | fields(OptParam::pkey_index, OptParam::primary_port)},
+        rights | fields(OptParam::pkey_index, OptParam::primary_port, OptParam::q_key)},
 };
 // clang-format on
 static_assert(std::ranges::is_sorted(table, {}, &Transition::opcode));
@@ -93,6 +94,7 @@ constexpr std::array groups{
     Group{fields(OptParam::rnr_retry), copies<"rnr_retry">()},
     Group{fields(OptParam::pm_state), copies<"pm_state">()},
     Group{fields(OptParam::counter_set_id), copies<"counter_set_id">()},
+    Group{fields(OptParam::q_key), copies<"q_key">()},
     Group{remote_qpn, copies<"remote_qpn">()},
     Group{message_size, copies<"mtu", "log_msg_max">()},
     Group{receive_psn, copies<"next_rcv_psn">()},

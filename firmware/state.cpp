@@ -8,7 +8,8 @@ namespace prm = abi::prm;
 
 namespace {
 /// Numbers 0 and 1 are the special queue pairs of verbs, and small numbers are what a careless driver makes up.
-constexpr std::uint32_t first_qpn = 0x40, first_cqn = 0x80, first_mkey = 0x80, first_pd = 1, first_transport_domain = 1;
+constexpr std::uint32_t first_qpn = 0x40, first_cqn = 0x80, first_mkey = 0x80, first_pd = 1, first_transport_domain = 1,
+                        first_srq = 0x80, first_xrcd = 1;
 /// Set 0 counts for queue pairs without a set of their own; it is never given out.
 constexpr std::uint32_t first_counter_set = 1;
 
@@ -49,6 +50,7 @@ void State::tear_down() {
     uars.clear();
     pds.clear();
     transport_domains.clear();
+    xrcds.clear();
     std::ranges::fill(counter_set_users, 0);
     command_eq.reset();
     pages.remove_objects();
@@ -60,24 +62,30 @@ void State::tear_down() {
     auto& identity = hca.identity();
     const auto guid = config().node_guid;
     identity.is_ethernet = config().is_ethernet;
-    identity.lid = config().lid;
     // EUI-64 to EUI-48: the two bytes in the middle go (IEEE "Guidelines for EUI").
     for (std::size_t i = 0; i < 3; ++i) {
         identity.mac[i] = static_cast<std::byte>(guid >> (56 - 8 * i) & 0xff);
         identity.mac[3 + i] = static_cast<std::byte>(guid >> (16 - 8 * i) & 0xff);
     }
     identity.gids = {};
-    if (!config().is_ethernet) {
-        // IBA 4.1.1: GID 0 is the default subnet prefix and the port's GUID.
-        auto& gid = identity.gids[0];
-        gid.is_valid = true;
-        abi::store<std::uint64_t, std::endian::big>(gid.gid.data(), 0xfe80000000000000);
-        abi::store<std::uint64_t, std::endian::big>(gid.gid.data() + 8, guid);
-    }
     port = {};
+    port.infiniband.lid = config().lid;
+    adopt_port();
     constexpr std::string_view description = "hcasim";
     std::transform(description.begin(), description.end(), port.node_description.begin(),
                    [](char c) { return static_cast<std::byte>(c); });
+}
+
+void State::adopt_port() {
+    auto& identity = hca.identity();
+    identity.lid = port.infiniband.lid;
+    if (config().is_ethernet)
+        return;
+    // IBA 4.1.1: GID 0 is the subnet prefix and the port's GUID.
+    auto& gid = identity.gids[0];
+    gid.is_valid = true;
+    abi::store<std::uint64_t, std::endian::big>(gid.gid.data(), port.infiniband.gid_prefix);
+    abi::store<std::uint64_t, std::endian::big>(gid.gid.data() + 8, config().node_guid);
 }
 
 void State::reset() {
@@ -99,6 +107,8 @@ void State::make_pools() {
     cq_ids = pool(first_cqn, cap.get<"log_max_cq">());
     mkey_ids = pool(first_mkey, cap.get<"log_max_mkey">());
     qp_ids = pool(first_qpn, cap.get<"log_max_qp">());
+    srq_ids = pool(first_srq, cap.get<"log_max_srq">());
+    xrcd_ids = pool(first_xrcd, cap.get<"log_max_xrcd">());
     const auto sets = std::max(cap.get<"max_qp_cnt">(), first_counter_set);
     counter_set_ids = {first_counter_set, sets - first_counter_set};
     counter_set_users.assign(sets, 0);

@@ -7,6 +7,7 @@
 #include "abi/prm/access_register.h"
 #include "abi/prm/capability.h"
 #include "abi/prm/eqe.h"
+#include "abi/prm/vport.h"
 #include "firmware/capability.h"
 #include "firmware/objects/id_pool.h"
 #include "firmware/objects/page_pool.h"
@@ -27,6 +28,21 @@ namespace firmware {
 /// Where the driver stands. `enabled` becomes `booted` when the boot pages are there.
 enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initialized = 8 };
 
+/// An InfiniBand port as its subnet manager sees it (IBA 14.2.5.6). Without one the platform has chosen: the port starts
+/// active, with the LID of the configuration.
+struct InfinibandPort {
+    std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
+    std::uint32_t capability_mask = 0;
+    std::uint16_t lid = 0, sm_lid = 1, m_key_lease = 0;
+    std::uint8_t lmc = 0, sm_sl = 0, m_key_protect = 0, subnet_timeout = 18, init_type_reply = 0;
+    std::uint8_t neighbor_mtu = 5, operational_vls = 4;
+    abi::prm::PortState state = abi::prm::PortState::active;
+};
+/// The P_Key table: what pkey_table_size advertises, code 0.
+struct Pkeys {
+    static constexpr std::size_t count = 128;
+};
+
 /// What the port remembers of what the driver told it.
 struct PortSettings {
     std::array<std::byte, abi::prm::node_description_bytes> node_description{};
@@ -34,6 +50,7 @@ struct PortSettings {
     std::uint16_t admin_mtu = 0; ///< PMTU register
     bool is_up = true;           ///< PAOS: administratively up
     bool roce_enabled = false;
+    InfinibandPort infiniband;
 };
 
 struct ProtectionDomain {
@@ -41,6 +58,9 @@ struct ProtectionDomain {
 };
 struct TransportDomain {};
 struct UarPage {};
+struct XrcDomain {
+    std::uint32_t users = 0; ///< shared receive queues and queue pairs
+};
 
 class State {
 public:
@@ -65,6 +85,8 @@ public:
     void initialize();
     /// TEARDOWN_HCA: every object is gone, the pages stay.
     void tear_down();
+    /// The LID and the GID prefix of the port are new: the wire learns them.
+    void adopt_port();
     /// DISABLE_HCA, function-level reset: as after power-on.
     void reset();
 
@@ -79,10 +101,12 @@ public:
     void page_request_answered() { page_request_is_out_ = false; }
 
     objects::PagePool pages;
-    objects::IdPool uar_ids, pd_ids, transport_domain_ids, eq_ids, cq_ids, mkey_ids, qp_ids, counter_set_ids;
+    objects::IdPool uar_ids, pd_ids, transport_domain_ids, eq_ids, cq_ids, mkey_ids, qp_ids, srq_ids, xrcd_ids,
+        counter_set_ids;
     model::hca::ObjectTable<UarPage> uars;
     model::hca::ObjectTable<ProtectionDomain> pds;
     model::hca::ObjectTable<TransportDomain> transport_domains;
+    model::hca::ObjectTable<XrcDomain> xrcds;
     std::vector<std::uint32_t> counter_set_users; ///< queue pairs that count in a set
     /// The event queue that hears of finished commands; none means that the driver polls.
     std::optional<abi::Eqn> command_eq;

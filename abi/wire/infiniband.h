@@ -58,6 +58,8 @@ using Aeth = Layout<"aeth", 4, Bits<"syndrome", 0x0, 31, 24>, Bits<"msn", 0x0, 2
 using AtomicAckEth = Layout<"atomic_ack_eth", 8, U64<"original", 0x0>>;
 using ImmDt = Layout<"immdt", 4, U32<"immediate", 0x0>>;
 using Ieth = Layout<"ieth", 4, U32<"rkey", 0x0>>;
+// IBA annex A14 "Extended reliable connected": the shared receive queue of a request
+using XrcEth = Layout<"xrc_eth", 4, Bits<"xrc_srq", 0x0, 23, 0>>;
 // clang-format on
 
 inline constexpr std::size_t icrc_bytes = 4, vcrc_bytes = 2;

@@ -10,11 +10,14 @@
 #include "abi/prm/eq.h"
 #include "abi/prm/init_segment.h"
 #include "abi/prm/mkey.h"
+
 #include "abi/prm/pages.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
+#include "abi/prm/rmp.h"
 #include "abi/prm/uar_pd.h"
 #include "abi/prm/vport.h"
+#include "abi/prm/xrc_srq.h"
 #include "firmware/state.h"
 
 namespace firmware::handlers {
@@ -48,6 +51,17 @@ Reply dealloc_pd(State&, const Call&, In<prm::DeallocPdIn>, Out<prm::DeallocPdOu
 Reply alloc_transport_domain(State&, const Call&, In<prm::AllocTransportDomainIn>, Out<prm::AllocTransportDomainOut>);
 Reply dealloc_transport_domain(State&, const Call&, In<prm::DeallocTransportDomainIn>,
                                Out<prm::DeallocTransportDomainOut>);
+Reply alloc_xrcd(State&, const Call&, In<prm::AllocXrcdIn>, Out<prm::AllocXrcdOut>);
+Reply dealloc_xrcd(State&, const Call&, In<prm::DeallocXrcdIn>, Out<prm::DeallocXrcdOut>);
+// srq.cpp
+Reply create_rmp(State&, const Call&, In<prm::CreateRmpIn>, Out<prm::CreateRmpOut>);
+Reply destroy_rmp(State&, const Call&, In<prm::DestroyRmpIn>, Out<prm::DestroyRmpOut>);
+Reply query_rmp(State&, const Call&, In<prm::QueryRmpIn>, Out<prm::QueryRmpOut>);
+Reply modify_rmp(State&, const Call&, In<prm::ModifyRmpIn>, Out<prm::ModifyRmpOut>);
+Reply create_xrc_srq(State&, const Call&, In<prm::CreateXrcSrqIn>, Out<prm::CreateXrcSrqOut>);
+Reply destroy_xrc_srq(State&, const Call&, In<prm::DestroyXrcSrqIn>, Out<prm::DestroyXrcSrqOut>);
+Reply query_xrc_srq(State&, const Call&, In<prm::QueryXrcSrqIn>, Out<prm::QueryXrcSrqOut>);
+Reply arm_xrc_srq(State&, const Call&, In<prm::ArmXrcSrqIn>, Out<prm::ArmXrcSrqOut>);
 // eq.cpp
 Reply create_eq(State&, const Call&, In<prm::CreateEqIn>, Out<prm::CreateEqOut>);
 Reply destroy_eq(State&, const Call&, In<prm::DestroyEqIn>, Out<prm::DestroyEqOut>);
@@ -80,6 +94,8 @@ Reply query_nic_vport_context(State&, const Call&, In<prm::QueryNicVportContextI
 Reply modify_nic_vport_context(State&, const Call&, In<prm::ModifyNicVportContextIn>,
                                Out<prm::ModifyNicVportContextOut>);
 Reply query_vport_state(State&, const Call&, In<prm::QueryVportStateIn>, Out<prm::QueryVportStateOut>);
+// mad_ifc.cpp
+Reply mad_ifc(State&, const Call&, In<prm::MadIfcIn>, Out<prm::MadIfcOut>);
 // roce_address.cpp
 Reply set_roce_address(State&, const Call&, In<prm::SetRoceAddressIn>, Out<prm::SetRoceAddressOut>);
 Reply query_roce_address(State&, const Call&, In<prm::QueryRoceAddressIn>, Out<prm::QueryRoceAddressOut>);

@@ -37,6 +37,8 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     attributes.buffer = std::move(*buffer);
     state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
     ++state.pds.find(qpc.get<"pd">())->users;
+    if (qpc.get<"st">() == prm::QpType::xrc)
+        ++state.xrcds.find(qpc.get<"xrcd">())->users;
     ++state.counter_set_users[0];
     state.charge(entries, call.at);
     out.set<"qpn">(*number);
@@ -51,6 +53,8 @@ Reply destroy_qp(State& state, const Call&, In<prm::DestroyQpIn> in, Out<prm::De
     const auto& attributes = qp->attributes;
     if (auto* pd = state.pds.find(attributes.pd.value))
         --pd->users;
+    if (auto* xrcd = state.xrcds.find(attributes.xrcd); xrcd != nullptr && attributes.type == prm::QpType::xrc)
+        --xrcd->users;
     --state.counter_set_users[attributes.counter_set];
     state.release(attributes.buffer.pages().size());
     state.hca.destroy_qp(abi::Qpn{number});

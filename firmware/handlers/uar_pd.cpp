@@ -1,4 +1,4 @@
-// PRM "UAR", "Protection domain", "Transport domain": objects that are only a number.
+// PRM "UAR", "Protection domain", "Transport domain", "XRC domain": objects that are only a number.
 #include "firmware/handlers/handlers.h"
 
 namespace firmware::handlers {
@@ -59,6 +59,27 @@ Reply dealloc_transport_domain(State& state, const Call&, In<prm::DeallocTranspo
         return refuse("dealloc_transport_domain.unknown");
     state.transport_domains.destroy(number);
     state.transport_domain_ids.give_back(number);
+    return accepted;
+}
+
+Reply alloc_xrcd(State& state, const Call&, In<prm::AllocXrcdIn>, Out<prm::AllocXrcdOut> out) {
+    const auto number = state.xrcd_ids.take();
+    if (!number)
+        return refuse("alloc_xrcd.none_left");
+    state.xrcds.create(*number);
+    out.set<"xrcd">(*number);
+    return accepted;
+}
+
+Reply dealloc_xrcd(State& state, const Call&, In<prm::DeallocXrcdIn> in, Out<prm::DeallocXrcdOut>) {
+    const auto number = in.get<"xrcd">();
+    const auto* xrcd = state.xrcds.find(number);
+    if (xrcd == nullptr)
+        return refuse("dealloc_xrcd.unknown");
+    if (xrcd->users != 0)
+        return refuse("dealloc_xrcd.in_use");
+    state.xrcds.destroy(number);
+    state.xrcd_ids.give_back(number);
     return accepted;
 }
 

@@ -9,9 +9,7 @@ namespace firmware::handlers {
 namespace {
 constexpr std::uint32_t all_entries = 0xffff; ///< gid_index, pkey_index: the whole table
 constexpr std::size_t gid_count = 8;          ///< what gid_table_size advertises: code 0
-constexpr std::size_t pkey_count = 128;       ///< and pkey_table_size
-constexpr std::uint32_t capability_mask = 0;  ///< PortInfo:CapabilityMask: nothing optional
-constexpr std::uint16_t sm_lid = 1;           ///< of the subnet manager
+constexpr std::size_t pkey_count = Pkeys::count;
 
 template <class V> bool is_own(V in) {
     return !in.template get<"other_vport">() && in.template get<"vport_number">() == 0;
@@ -24,16 +22,22 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
     if (!is_own_port(in))
         return refuse("query_hca_vport_context.vport");
     const auto guid = state.config().node_guid;
+    const auto& port = state.port.infiniband;
     out.sub<"hca_vport_context">()
         .set<"port_physical_state">(prm::PortPhysicalState::link_up)
-        .set<"port_state">(prm::PortState::active)
-        .set<"vport_state">(prm::PortState::active)
+        .set<"has_smi">(1)
+        .set<"port_state">(port.state)
+        .set<"vport_state">(port.state)
         .set<"system_image_guid">(guid)
         .set<"port_guid">(guid)
         .set<"node_guid">(guid)
-        .set<"cap_mask1">(capability_mask)
-        .set<"lid">(state.hca.identity().lid)
-        .set<"sm_lid">(sm_lid);
+        .set<"cap_mask1">(port.capability_mask)
+        .set<"lid">(port.lid)
+        .set<"lmc">(port.lmc)
+        .set<"init_type_reply">(port.init_type_reply)
+        .set<"subnet_timeout">(port.subnet_timeout)
+        .set<"sm_lid">(port.sm_lid)
+        .set<"sm_sl">(port.sm_sl);
     return accepted;
 }
 

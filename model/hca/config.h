@@ -24,6 +24,9 @@ struct HcaConfig {
     std::uint8_t log_max_mkey = 20;
     std::uint8_t log_max_pd = 16;
     std::uint8_t log_max_transport_domain = 10;
+    std::uint8_t log_max_srq = 16;
+    std::uint8_t log_max_srq_size = 15;         ///< WQEs
+    std::uint8_t log_max_xrcd = 10;
     std::uint8_t log_max_message = 30;
     std::uint8_t log_max_read_requester = 4;    ///< outstanding READs and atomics a queue pair may send
     std::uint8_t log_max_read_responder = 4;    ///< and may answer

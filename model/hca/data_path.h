@@ -9,6 +9,7 @@
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/timers.h"
 #include "model/hca/tpt/translate.h"
+#include "model/hca/wire/identity.h"
 #include "model/port/dma.h"
 #include "model/port/wire.h"
 #include "traces/events.h"
@@ -27,6 +28,8 @@ struct DataPath {
     completion::CqeWriter& cqe_writer;
     event::EventQueues& event_queues;
     ObjectTable<QCounters>& q_counters;
+    ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues;
+    const wire::Identity& identity;
     Counters& counters;
     const traces::Events& events;
     port::Time pipe_free{}; ///< when the packet pipeline takes the next packet to send

@@ -15,8 +15,9 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), timers_(ports.clock),
       event_queues_(ports.dma, ports.interrupts, counters_, events_),
       cqe_writer_(config_, ports.dma, event_queues_, counters_, events_),
-      path_{config_, ports.dma, ports.wire, timers_, scheduler_, translator_, cqe_writer_, event_queues_, q_counters_, counters_, events_},
-      failure_(path_), requester_(path_, failure_), responder_(path_, failure_), uar_(*this, config_.uar_pages) {
+      path_{config_, ports.dma, ports.wire, timers_, scheduler_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
+            identity_, counters_, events_},
+      failure_(path_), requester_(path_, failure_), responder_(path_, failure_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
 }
 
@@ -25,6 +26,8 @@ void Hca::reset() {
     scheduler_.clear();
     timers_.clear();
     queue_pairs_.clear();
+    special_ = {};
+    shared_receive_queues_.clear();
     completion_queues_.clear();
     event_queues_.table().clear();
     translator_.forget_all();
@@ -116,19 +119,29 @@ void Hca::receive(port::Packet& packet, port::Time at) {
     ++counters_.packets_received;
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::PacketReceived{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
-    auto* qp = queue_pairs_.find(packet.destination.value);
+    auto* qp = destination(packet.destination);
     if (qp == nullptr)
         return drop(packet, "no such queue pair", at);
-    if (packet.service != abi::wire::Service::rc || qp->attributes.type != queue::QpType::rc)
+    if (packet.service != qp->service.on_wire)
         return drop(packet, "transport service of another kind of queue pair", at);
     if (!wire::Identity::matches(packet.pkey, qp->pkey))
         return drop(packet, "P_Key mismatch", at);
     if (!packet.traits().is_valid()) [[unlikely]]
         return drop(packet, "reserved operation", at);
+    if (qp->service.is_datagram)
+        return datagram_.receive(*qp, packet, at);
+    // XRC: one side sends requests, the other has no send queue and answers them (IBA annex A14).
+    if (qp->service.on_wire == abi::wire::Service::xrc && packet.traits().is_request() == qp->attributes.has_sq)
+        return drop(packet, "the wrong side of an XRC connection", at);
     if (packet.traits().is_request())
         responder_.receive(*qp, packet, at);
     else
         requester_.receive(*qp, packet, at);
+}
+
+/// Numbers 0 and 1 are the special queue pairs, whatever number software knows them by (IBA 3.9.4).
+QueuePair* Hca::destination(abi::Qpn qpn) const {
+    return qpn.value < special_.size() ? special_[qpn.value] : queue_pairs_.find(qpn.value);
 }
 
 void Hca::received_all(port::Time at) {
@@ -193,6 +206,29 @@ void Hca::destroy_cq(abi::Cqn cqn) {
     completion_queues_.destroy(cqn.value);
 }
 
+queue::SharedReceiveQueue& Hca::create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes) {
+    auto& srq = shared_receive_queues_.create(number, number, std::move(attributes));
+    if (srq.attributes.is_xrc && (srq.cq = completion_queues_.find(srq.attributes.cqn.value)) != nullptr)
+        ++srq.cq->users;
+    return srq;
+}
+
+void Hca::destroy_srq(std::uint32_t number, port::Time at) {
+    auto* srq = shared_receive_queues_.find(number);
+    assert(srq != nullptr && srq->users == 0);
+    // Requests of the XRC service may have named it without being attached to it.
+    queue_pairs_.for_each([&](QueuePair& qp) {
+        if (qp.srq != srq)
+            return;
+        if (qp.responder.message != queue::Responder::Message::none)
+            failure_.enter_error(qp, at);
+        qp.srq = nullptr;
+    });
+    if (srq->cq != nullptr)
+        --srq->cq->users;
+    shared_receive_queues_.destroy(number);
+}
+
 QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
     auto& qp = queue_pairs_.create(qpn.value, qpn, std::move(attributes));
     const auto attach = [this](abi::Cqn cqn) {
@@ -203,11 +239,15 @@ QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
     };
     qp.send_cq = attach(qp.attributes.send_cq);
     qp.receive_cq = attach(qp.attributes.receive_cq);
+    if (qp.attributes.receive == queue::ReceiveKind::shared && (qp.srq = shared_receive_queues_.find(qp.attributes.srqn)) != nullptr)
+        ++qp.srq->users;
     if (qp.attributes.receive == queue::ReceiveKind::ordinary) {
         constexpr std::uint64_t wqebb = abi::prm::wqe_bb_bytes;
         const auto receive_bytes = std::uint64_t{qp.rq_size()} << qp.attributes.log_rq_stride;
         qp.sq_offset = (receive_bytes + wqebb - 1) / wqebb * wqebb;
     }
+    if (qp.service.special)
+        special_[qp.service.special->value] = &qp;
     return qp;
 }
 
@@ -220,6 +260,11 @@ void Hca::destroy_qp(abi::Qpn qpn) {
     for (auto* cq : {qp->send_cq, qp->receive_cq})
         if (cq != nullptr)
             --cq->users;
+    if (qp->attributes.receive == queue::ReceiveKind::shared)
+        if (auto* srq = shared_receive_queues_.find(qp->attributes.srqn))
+            --srq->users;
+    if (qp->service.special && special_[qp->service.special->value] == qp)
+        special_[qp->service.special->value] = nullptr;
     queue_pairs_.destroy(qpn.value);
 }
 

@@ -13,7 +13,9 @@
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/scheduler.h"
+#include "model/hca/queue/shared_receive_queue.h"
 #include "model/hca/requester/requester.h"
+#include "model/hca/responder/datagram.h"
 #include "model/hca/responder/responder.h"
 #include "model/hca/timers.h"
 #include "model/hca/tpt/mkey_table.h"
@@ -25,6 +27,7 @@
 #include "model/port/wire.h"
 #include "traces/events.h"
 
+#include <array>
 #include <span>
 
 namespace model::hca {
@@ -58,7 +61,11 @@ public:
     tpt::Translator& translator() { return translator_; }
     event::EventQueues& event_queues() { return event_queues_; }
     ObjectTable<completion::CompletionQueue>& completion_queues() { return completion_queues_; }
+    /// RMPs and XRC SRQs share one space of numbers.
+    ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues() { return shared_receive_queues_; }
     ObjectTable<queue::QueuePair>& queue_pairs() { return queue_pairs_; }
+    /// QP0 or QP1, or nullptr.
+    queue::QueuePair* special_queue_pair(abi::Qpn number) const { return special_[number.value]; }
     wire::Identity& identity() { return identity_; }
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
     ObjectTable<QCounters>& q_counters() { return q_counters_; }
@@ -66,7 +73,11 @@ public:
     completion::CompletionQueue& create_cq(abi::Cqn cqn, completion::Attributes attributes);
     /// The CQ must have no users.
     void destroy_cq(abi::Cqn cqn);
-    /// Both CQs named in the attributes must exist (the send CQ only if has_sq).
+    /// The CQ named in the attributes of an XRC queue must exist.
+    queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes);
+    /// No queue pair may be attached to it.
+    void destroy_srq(std::uint32_t number, port::Time at);
+    /// Both CQs named in the attributes must exist (the send CQ only if has_sq), and the shared receive queue if there is one.
     queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes);
     void destroy_qp(abi::Qpn qpn);
     /// Puts new attributes and a new state in force: what a state transition command does. Into rst everything is
@@ -92,6 +103,7 @@ private:
     void on_deadline(queue::QueuePair& qp, port::Time now);
     bool accept(port::Packet& packet, port::Time at);
     void drop(const port::Packet& packet, std::string_view reason, port::Time at);
+    queue::QueuePair* destination(abi::Qpn qpn) const;
     void forget_state(queue::QueuePair& qp);
 
     HcaConfig config_;
@@ -102,7 +114,9 @@ private:
     tpt::MkeyTable mkeys_;
     tpt::Translator translator_;
     ObjectTable<completion::CompletionQueue> completion_queues_;
+    ObjectTable<queue::SharedReceiveQueue> shared_receive_queues_;
     ObjectTable<queue::QueuePair> queue_pairs_;
+    std::array<queue::QueuePair*, 2> special_{}; ///< QP0 and QP1
     wire::Identity identity_;
     Timers timers_;
     queue::Scheduler scheduler_;
@@ -112,6 +126,7 @@ private:
     queue::Failure failure_;
     requester::Requester requester_;
     responder::Responder responder_;
+    responder::DatagramResponder datagram_;
     doorbell::Uar uar_;
     bool is_running_ = false;
 };

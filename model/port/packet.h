@@ -160,6 +160,7 @@ struct Packet {
     std::uint32_t immediate = 0;       ///< ImmDt, as the application's 32 bits in network order read big endian
     abi::Key invalidate;               ///< IETH
     Deth deth;
+    std::uint32_t xrc_srq = 0;         ///< XRCETH
     Payload payload;
     std::vector<std::byte> image; ///< exact frame (from the Ethernet header or LRH to ICRC/VCRC), or empty
 

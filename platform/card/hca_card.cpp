@@ -8,6 +8,16 @@
 namespace platform::card {
 
 namespace {
+/// Packets that turn round in the port: no cable, and nothing is lost.
+model::net::LinkConfig inside(const model::net::LinkConfig& cable) {
+    model::net::LinkConfig link;
+    link.timed = cable.timed;
+    link.encapsulation = cable.encapsulation;
+    link.rate_gbps = cable.rate_gbps;
+    link.latency = std::chrono::nanoseconds{100};
+    return link;
+}
+
 constexpr std::uint16_t mellanox = 0x15b3;
 constexpr std::uint32_t class_infiniband = 0x020700, class_ethernet = 0x020000;
 constexpr std::uint64_t msix_entry_bytes = 16, msix_alignment = 4096;
@@ -31,11 +41,14 @@ HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& conf
                  model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus)
     : sc_module(name), endpoint("pcie", function_config(config, slot), *this),
       uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), cable_(cable),
+      inside_("inside", inside(cable.link().config()), device), wire_(cable.link().end(end), inside_.link()),
       clock_([this](model::port::Time now) { wake(now); }),
-      hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts()}, device),
+      hca_(config, {endpoint.dma(), clock_, wire_, endpoint.interrupts()}, device),
       firmware_(hca_, endpoint.dma(), clock_, device) {
     endpoint.set_events(bus);
-    cable.link().attach(end, hca_);
+    cable.link().attach(end, *this);
+    for (const unsigned side : {0u, 1u})
+        inside_.link().attach(side, hca_);
 }
 
 model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) {
@@ -57,7 +70,7 @@ void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byt
         offset += part.size();
         from = from.subspan(part.size());
     }
-    cable_.flush();
+    flush();
 }
 
 void HcaCard::reset(model::port::Time) { firmware_.reset(); }
@@ -65,7 +78,27 @@ void HcaCard::reset(model::port::Time) { firmware_.reset(); }
 void HcaCard::wake(model::port::Time now) {
     hca_.wake(now);
     firmware_.wake(now);
-    cable_.flush();
+    flush();
+}
+
+/// Delivers what was sent when time plays no part; each way may bring packets for the other.
+void HcaCard::flush() {
+    auto& link = inside_.link();
+    for (auto done = ~std::uint64_t{0}; done != link.counters(0).delivered;) { // inside a delivery nothing moves on
+        done = link.counters(0).delivered;
+        inside_.flush();
+        cable_.flush();
+    }
+}
+
+void HcaCard::received_all(model::port::Time at) {
+    hca_.received_all(at);
+    inside_.flush();
+}
+
+void HcaCard::ready(model::port::Time at) {
+    hca_.ready(at);
+    inside_.flush();
 }
 
 } // namespace platform::card

@@ -4,6 +4,7 @@
 
 #include "firmware/device.h"
 #include "model/hca/hca.h"
+#include "model/hca/wire/loopback.h"
 #include "model/net/link_module.h"
 #include "model/pcie/endpoint_module.h"
 #include "model/pcie/function.h"
@@ -14,7 +15,7 @@
 
 namespace platform::card {
 
-class HcaCard final : public sc_core::sc_module, private model::pcie::Function {
+class HcaCard final : public sc_core::sc_module, private model::pcie::Function, private model::port::Receiver {
 public:
     /// Plugs itself into end `end` of `cable`. `device` and `bus` are where its HCA and its endpoint report events.
     HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot,
@@ -35,9 +36,16 @@ private:
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
     void reset(model::port::Time at) override;
     void wake(model::port::Time now);
+    void flush();
+    // Receiver: packets of the cable, for the core
+    void receive(model::port::Packet& packet, model::port::Time at) override { hca_.receive(packet, at); }
+    void received_all(model::port::Time at) override;
+    void ready(model::port::Time at) override;
 
     std::uint64_t uar_begin_;
     model::net::LinkModule& cable_;
+    model::net::LinkModule inside_; ///< what the port sends to itself
+    model::hca::wire::Loopback wire_;
     model::tlm::KernelClock clock_;
     model::hca::Hca hca_;
     firmware::Device firmware_;

@@ -86,6 +86,7 @@ void tour(CommandBench& b, bool is_ethernet) {
     } else {
         ok(b.run<prm::QueryHcaVportContextOut>(Input<prm::QueryHcaVportContextIn>(Opcode::query_hca_vport_context)));
         ok(b.run<prm::QueryHcaVportGidOut>(Input<prm::QueryHcaVportGidIn>(Opcode::query_hca_vport_gid), 32));
+        ok(b.run<prm::MadIfcOut>(CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info)));
         ok(b.run<prm::QueryHcaVportPkeyOut>(Input<prm::QueryHcaVportPkeyIn>(Opcode::query_hca_vport_pkey), 20));
     }
     ok(b.run<prm::QueryVportStateOut>(Input<prm::QueryVportStateIn>(Opcode::query_vport_state)));
@@ -98,6 +99,16 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(counters);
     const auto key = b.run<prm::CreateMkeyOut>(CommandBench::mkey_input(o.pd, 0x1000, 0x1000, 1));
     ok(key);
+    const auto xrcd = b.alloc_xrcd();
+    const auto rmpn = b.run<prm::CreateRmpOut>(CommandBench::rmp_input(o.pd)).get<"rmpn">();
+    const auto srqn = b.run<prm::CreateXrcSrqOut>(CommandBench::xrc_srq_input(o.pd, o.cqn, xrcd)).get<"xrc_srqn">();
+    ok(b.run<prm::QueryRmpOut>(Input<prm::QueryRmpIn>(Opcode::query_rmp).set<"rmpn">(rmpn)));
+    ok(b.run<prm::ModifyRmpOut>(Input<prm::ModifyRmpIn>(Opcode::modify_rmp).set<"rmpn">(rmpn).set<"rmp_state">(prm::RmpState::ready)));
+    ok(b.run<prm::QueryXrcSrqOut>(Input<prm::QueryXrcSrqIn>(Opcode::query_xrc_srq).set<"xrc_srqn">(srqn)));
+    ok(b.run<prm::ArmXrcSrqOut>(Input<prm::ArmXrcSrqIn>(Opcode::arm_xrc_srq).set<"xrc_srqn">(srqn)));
+    ok(b.run<prm::DestroyRmpOut>(Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).set<"rmpn">(rmpn)));
+    ok(b.run<prm::DestroyXrcSrqOut>(Input<prm::DestroyXrcSrqIn>(Opcode::destroy_xrc_srq).set<"xrc_srqn">(srqn)));
+    ok(b.run<prm::DeallocXrcdOut>(Input<prm::DeallocXrcdIn>(Opcode::dealloc_xrcd).set<"xrcd">(xrcd)));
     const auto qpn = b.make_qp(o);
     for (const auto opcode :
          {Opcode::rst2init_qp, Opcode::init2init_qp, Opcode::init2rtr_qp, Opcode::rtr2rts_qp, Opcode::rts2rts_qp})

@@ -67,6 +67,18 @@ const std::array ports{
     Provocation{"query_hca_vport_pkey.no_room",
                 [](Bench& b) { return refused(b, Input<prm::QueryHcaVportPkeyIn>(Opcode::query_hca_vport_pkey), 19); },
                 Start::initialized, infiniband},
+    Provocation{"mad_ifc.port",
+                [](Bench& b) { return refused(b, Input<prm::MadIfcIn>(Opcode::mad_ifc).set<"port">(2u), 0x110); },
+                Start::initialized, infiniband},
+    Provocation{"mad_ifc.m_key",
+                [](Bench& b) {
+                    // Set(PortInfo) gives the port a key; a Get without it follows.
+                    auto set = Bench::mad_input(abi::wire::MadMethod::set, abi::wire::SmAttribute::port_info);
+                    abi::View<abi::wire::PortInfo>(std::span(set.bytes).subspan(0x10 + 0x40, abi::wire::PortInfo::size)).set<"mkey">(0x1234u);
+                    b.run<prm::MadIfcOut>(set);
+                    return refused(b, Bench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info), 0x110);
+                },
+                Start::initialized, infiniband},
     Provocation{"query_nic_vport_context.vport",
                 [](Bench& b) {
                     return refused(

@@ -12,7 +12,7 @@ using namespace harness;
 namespace {
 
 const auto chapters = {life_cycle_mistakes, register_mistakes, queue_mistakes,
-                       mkey_mistakes,       qp_mistakes,       port_mistakes};
+                       mkey_mistakes,       qp_mistakes,       port_mistakes,     srq_mistakes};
 
 void prepare(CommandBench& bench, Start start) {
     switch (start) {

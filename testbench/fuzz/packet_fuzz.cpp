@@ -48,6 +48,8 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     } else {
         if (packet.service == Service::ud)
             frame[f.bth + Bth::size + 4] = std::byte{}; // DETH reserved byte
+        if (model::hca::wire::has_xrc(packet.service, packet.traits()))
+            frame[f.bth + Bth::size] = std::byte{}; // XRCETH reserved byte
         const auto pad = model::hca::wire::pad_bytes(packet.payload.size());
         std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(f.icrc - pad), pad, std::byte{});
     }

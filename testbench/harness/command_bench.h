@@ -12,8 +12,11 @@
 #include "abi/prm/pages.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
+#include "abi/prm/rmp.h"
 #include "abi/prm/uar_pd.h"
 #include "abi/prm/vport.h"
+#include "abi/prm/xrc_srq.h"
+#include "abi/wire/mad.h"
 #include "firmware/command_table.h"
 #include "firmware/device.h"
 #include "model/port/memory_dma.h"
@@ -287,6 +290,53 @@ public:
     }
 
     /// Everything a queue pair needs, after initialize().
+    /// A pool of 8 linked WQEs of 64 bytes.
+    static Input<prm::CreateRmpIn> rmp_input(std::uint32_t pd) {
+        Input<prm::CreateRmpIn> in(prm::Opcode::create_rmp);
+        in.view().sub<"ctx">().set<"state">(prm::RmpState::ready);
+        in.view()
+            .sub<"ctx">()
+            .sub<"wq">()
+            .set<"wq_type">(prm::WqType::linked_list)
+            .set<"pd">(pd)
+            .set<"dbr_addr">(0x20000200u)
+            .set<"log_wq_stride">(6u)
+            .set<"log_wq_sz">(3u);
+        in.add(rings + 0x300000);
+        return in;
+    }
+    /// The same in an XRC domain.
+    static Input<prm::CreateXrcSrqIn> xrc_srq_input(std::uint32_t pd, std::uint32_t cqn, std::uint32_t xrcd) {
+        Input<prm::CreateXrcSrqIn> in(prm::Opcode::create_xrc_srq);
+        in.view()
+            .sub<"xrc_srq_context_entry">()
+            .set<"log_xrc_srq_size">(3u)
+            .set<"log_rq_stride">(2u)
+            .set<"xrcd">(xrcd)
+            .set<"cqn">(cqn)
+            .set<"user_index">(0x321u)
+            .set<"pd">(pd)
+            .set<"db_record_addr_l">(0x20000300u >> 2);
+        in.add(rings + 0x301000);
+        return in;
+    }
+    std::uint32_t alloc_xrcd() {
+        return run<prm::AllocXrcdOut>(Input<prm::AllocXrcdIn>(prm::Opcode::alloc_xrcd)).template get<"xrcd">();
+    }
+
+    /// MAD_IFC with a LID-routed subnet management packet, no key ignored.
+    static Input<prm::MadIfcIn> mad_input(abi::wire::MadMethod method, abi::wire::SmAttribute attribute) {
+        Input<prm::MadIfcIn> in(prm::Opcode::mad_ifc);
+        in.template set<"port">(1u);
+        abi::View<abi::wire::MadHeader>(std::span(in.bytes).subspan(0x10, abi::wire::MadHeader::size))
+            .template set<"base_version">(abi::wire::mad_base_version)
+            .template set<"mgmt_class">(static_cast<std::uint8_t>(abi::wire::MadClass::subnet_lid_routed))
+            .template set<"class_version">(std::uint8_t{1})
+            .template set<"method">(static_cast<std::uint8_t>(method))
+            .template set<"attr_id">(static_cast<std::uint16_t>(attribute));
+        return in;
+    }
+
     struct Objects {
         std::uint32_t uar = 0, pd = 0, eqn = 0, cqn = 0;
     };

@@ -37,6 +37,13 @@ struct Post {
     bool solicited = false;
     abi::prm::FenceMode fence{};
     std::vector<std::byte> inline_data{};
+    struct Address {
+        abi::Qpn destination;
+        std::uint32_t q_key = 0;
+        std::uint8_t source_index = 0;
+    };
+    std::optional<Address> datagram{};     ///< datagram services: where it goes
+    std::optional<std::uint32_t> xrc_srq{}; ///< XRC
 };
 
 /// One queue pair and the rings behind it, as a driver would keep them.
@@ -45,6 +52,14 @@ struct TestQp {
     std::uint64_t buffer = 0, record = 0;
     std::uint16_t sq_producer = 0, rq_producer = 0;
     unsigned log_sq = 6, log_rq = 6, log_stride = 6;
+};
+
+/// A shared receive queue as a driver keeps it: a list of WQEs, the free ones appended at its end.
+struct TestSrq {
+    std::uint32_t number = 0;
+    std::uint64_t buffer = 0, record = 0;
+    std::uint16_t producer = 0;
+    unsigned log_size = 3, log_stride = 6;
 };
 
 struct TestCq {
@@ -226,6 +241,18 @@ public:
         std::vector<std::byte> wqe(1024);
         std::size_t at = 16;
         const auto tail = [&] { return std::span(wqe).subspan(at); };
+        if (wr.datagram) {
+            abi::View<WqeAv>(tail())
+                .set<"q_key">(wr.datagram->q_key)
+                .set<"extended">(1)
+                .set<"dqp_dct">(wr.datagram->destination.value)
+                .set<"src_addr_index">(wr.datagram->source_index);
+            at += WqeAv::size;
+        }
+        if (wr.xrc_srq) {
+            abi::View<WqeXrc>(tail()).set<"xrc_srqn">(*wr.xrc_srq);
+            at += WqeXrc::size;
+        }
         if (wr.opcode != WqeOpcode::send && wr.opcode != WqeOpcode::send_imm && wr.opcode != WqeOpcode::nop) {
             abi::View<WqeRaddr>(tail()).set<"raddr">(wr.remote).set<"rkey">(wr.rkey.value);
             at += 16;
@@ -285,6 +312,38 @@ public:
             abi::View<abi::prm::WqeData>(std::span(wqe).subspan(sges.size() * 16)).set<"lkey">(0x100);
         dma.poke(qp.buffer + (qp.rq_producer & ((1u << qp.log_rq) - 1)) * wqe.size(), wqe);
         write_be32(qp.record, ++qp.rq_producer);
+    }
+
+    /// Entry i is followed by i + `step`, modulo the size: a driver's list need not be in order.
+    TestSrq make_srq(model::hca::queue::SharedReceiveQueueAttributes a = {}, std::uint16_t step = 1) {
+        TestSrq srq{.number = next_number_++};
+        srq.buffer = allocate(1ull << (srq.log_size + srq.log_stride));
+        srq.record = allocate(8);
+        for (std::uint16_t i = 0; i < 1u << srq.log_size; ++i) {
+            std::array<std::byte, 16> head{};
+            abi::View<abi::prm::WqeSrqNext>(std::span(head)).set<"next_wqe_index">(static_cast<std::uint16_t>((i + step) & ((1u << srq.log_size) - 1)));
+            dma.poke(srq.buffer + (std::uint64_t{i} << srq.log_stride), head);
+        }
+        a.pd = pd;
+        a.log_size = static_cast<std::uint8_t>(srq.log_size);
+        a.log_stride = static_cast<std::uint8_t>(srq.log_stride);
+        a.doorbell_record = bus(srq.record);
+        a.buffer = {{bus(srq.buffer)}, 24, 0};
+        hca.create_srq(srq.number, std::move(a));
+        return srq;
+    }
+    /// Puts segments into entry `index` and moves the counter.
+    void post_receive(TestSrq& srq, std::uint16_t index, const std::vector<Post::Sge>& sges) {
+        std::vector<std::byte> wqe((std::size_t{1} << srq.log_stride) - 16);
+        for (std::size_t i = 0; i < sges.size(); ++i)
+            abi::View<abi::prm::WqeData>(std::span(wqe).subspan(i * 16))
+                .set<"byte_count">(sges[i].length)
+                .set<"lkey">(sges[i].key.value)
+                .set<"addr">(sges[i].address);
+        if (sges.size() < wqe.size() / 16)
+            abi::View<abi::prm::WqeData>(std::span(wqe).subspan(sges.size() * 16)).set<"lkey">(0x100);
+        dma.poke(srq.buffer + (std::uint64_t{index} << srq.log_stride) + 16, wqe);
+        write_be32(srq.record, ++srq.producer);
     }
 
     // --- completions and events ---

@@ -26,5 +26,6 @@ std::span<const Provocation> queue_mistakes();
 std::span<const Provocation> mkey_mistakes();
 std::span<const Provocation> qp_mistakes();
 std::span<const Provocation> port_mistakes();
+std::span<const Provocation> srq_mistakes();
 
 } // namespace harness

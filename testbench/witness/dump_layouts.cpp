@@ -17,9 +17,12 @@
 #include "abi/prm/pages.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
+#include "abi/prm/rmp.h"
 #include "abi/prm/uar_pd.h"
 #include "abi/prm/vport.h"
 #include "abi/prm/wqe.h"
+#include "abi/prm/xrc_srq.h"
+#include "abi/wire/mad.h"
 
 #include <cstdio>
 #include <string>
@@ -76,6 +79,10 @@ int main() {
     layouts<Mkc, Mtt, Klm, CreateMkeyIn, CreateMkeyOut, QueryMkeyIn, QueryMkeyOut, DestroyMkeyIn,
             DestroyMkeyOut>(out);
     layouts<Eqc, CreateEqIn, CreateEqOut, DestroyEqIn, DestroyEqOut, QueryEqIn, QueryEqOut>(out);
+    layouts<Wq, Rmpc, CreateRmpIn, CreateRmpOut, DestroyRmpIn, DestroyRmpOut, QueryRmpIn, QueryRmpOut, RmpBitmask, ModifyRmpIn, ModifyRmpOut>(out);
+    layouts<XrcSrqc, CreateXrcSrqIn, CreateXrcSrqOut, DestroyXrcSrqIn, DestroyXrcSrqOut, QueryXrcSrqIn, QueryXrcSrqOut, ArmXrcSrqIn, ArmXrcSrqOut>(out);
+
+    layouts<abi::wire::MadHeader, abi::wire::Smp, abi::wire::NodeInfo, abi::wire::PortInfo>(out);
     layouts<Cqc, CreateCqIn, CreateCqOut, DestroyCqIn, DestroyCqOut, QueryCqIn, QueryCqOut, ModifyCqIn,
             ModifyCqOut>(out);
     layouts<Ads, Qpc, CreateQpIn, CreateQpOut, DestroyQpIn, DestroyQpOut, Rst2initQpIn, Rst2initQpOut, Init2initQpIn,

@@ -71,6 +71,21 @@ STRUCTURES = {
         "check_qpn": "flags/"}),
     "wqe_xrc_seg": ("mlx5_wqe_xrc_seg", {"xrc_srqn": "xrc_srqn/"}),
     "klm": ("mlx5_klm", {"mkey": "key", "address": "va"}),
+    "mad_hdr": ("ib_mad_hdr", {"hop_ptr": "class_specific/", "hop_cnt": "class_specific/"}),
+    "smp": ("ib_smp", {}),
+    "node_info": ("ib_node_info", {}),
+    "port_info": ("ib_port_info", {
+        "link_speed_supported": "linkspeed_portstate/", "port_state": "linkspeed_portstate/",
+        "physical_state": "portphysstate_linkdown/", "link_down_default": "portphysstate_linkdown/",
+        "mkey_protect": "mkeyprot_resv_lmc/", "lmc": "mkeyprot_resv_lmc/",
+        "link_speed_active": "linkspeedactive_enabled/", "link_speed_enabled": "linkspeedactive_enabled/",
+        "neighbor_mtu": "neighbormtu_mastersmsl/", "master_sm_sl": "neighbormtu_mastersmsl/",
+        "vl_cap": "vlcap_inittype/", "init_type": "vlcap_inittype/", "init_type_reply": "inittypereply_mtucap/",
+        "mtu_cap": "inittypereply_mtucap/", "vl_stall_count": "vlstallcnt_hoqlife/", "hoq_life": "vlstallcnt_hoqlife/",
+        "operational_vls": "operationalvl_pei_peo_fpi_fpo/", "enforcement": "operationalvl_pei_peo_fpi_fpo/",
+        "client_reregister": "clientrereg_resv_subnetto/", "subnet_timeout": "clientrereg_resv_subnetto/",
+        "response_time": "resv_resptimevalue/", "local_phy_errors": "localphyerrors_overrunerrors/",
+        "overrun_errors": "localphyerrors_overrunerrors/"}),
 }
 
 # Rows of a layout that mlx5_ifc.h knows, which are in the structure above instead.
@@ -155,7 +170,7 @@ def find_headers():
     folder = os.path.dirname(found[-1])
     print("linux:", folder)
     names = ("mlx5_ifc_fpga", "device", "qp", "cq", "doorbell", "driver", "port")
-    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in names]
+    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad")]
     return c_header.Headers([open(found[-1], encoding="utf-8").read(), *texts]), "\n".join(texts)
 
 

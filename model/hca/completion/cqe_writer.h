@@ -31,6 +31,11 @@ struct Completion {
     std::uint32_t byte_count = 0;
     std::uint32_t immediate = 0;      ///< immediate data or invalidated key
     bool solicited = false;           ///< counts for a solicited arm
+    // Of a datagram
+    abi::Qpn source_qpn{};
+    std::uint16_t source_lid = 0;
+    std::uint8_t service_level = 0;   ///< RoCE: type of the network header in bits 1..0
+    bool has_grh = false;             ///< the buffer starts with a global route header
 };
 
 /// The 64 bytes of a completion, without owner bit and signature of a particular ring position.

@@ -48,7 +48,7 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
 bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
     auto& count = path_.count(qp);
     ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
-    return path_.cqe_writer.write(*qp.receive_cq,
+    return path_.cqe_writer.write(receive_cq(qp),
                                   {.opcode = CqeOpcode::resp_err,
                                    .syndrome = syndrome,
                                    .vendor_syndrome = vendor,
@@ -118,20 +118,26 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (responder.has_receive) {
         // The WQE that a SEND was filling.
         responder.has_receive = false;
-        fail_receive(qp, responder.receive_index, CqeSyndrome::wr_flush_err, 0, at);
+        fail_receive(qp, responder.receive.index, CqeSyndrome::wr_flush_err, 0, at);
     }
     qp.requester.waits_rnr = false;
     flush_sends(qp, at);
     flush_receives(qp, at);
+    if (qp.srq != nullptr) // nothing more is taken from the shared queue for this one (IBA 11.6.3.2)
+        tell(qp, abi::prm::EventType::srq_last_wqe, at);
 }
 
 void Failure::enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at) {
     if (qp.state == QpState::err)
         return;
-    path_.event_queues.broadcast(why, 0, qp.number.value, at, [&qp](abi::View<abi::prm::Eqe> eqe) {
+    tell(qp, why, at);
+    enter_error(qp, at);
+}
+
+void Failure::tell(const QueuePair& qp, abi::prm::EventType event, port::Time at) {
+    path_.event_queues.broadcast(event, 0, qp.number.value, at, [&qp](abi::View<abi::prm::Eqe> eqe) {
         abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(qp.number.value);
     });
-    enter_error(qp, at);
 }
 
 } // namespace model::hca::queue

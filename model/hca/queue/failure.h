@@ -29,12 +29,25 @@ public:
     bool fail_receive(QueuePair& qp, std::uint16_t index, completion::CqeSyndrome syndrome, std::uint8_t vendor, port::Time at);
 
 private:
+    void tell(const QueuePair& qp, abi::prm::EventType event, port::Time at);
+
     DataPath& path_;
 };
 
-/// The value of srqn_uidx in a CQE: the user index, or 0 for a queue pair without one (CQE version 1).
+/// The value of srqn_uidx in a CQE (CQE version 1): the user index; for a queue pair without one the number of its shared
+/// receive queue, or 0.
+/// With a shared receive queue of an XRC domain it is that queue's user index.
 inline std::uint32_t cqe_user_index(const QueuePair& qp) {
-    return qp.attributes.user_index == 0xffffff ? 0 : qp.attributes.user_index;
+    if (qp.srq != nullptr && qp.srq->attributes.is_xrc)
+        return qp.srq->attributes.user_index != 0xffffff ? qp.srq->attributes.user_index : qp.srq->number;
+    if (qp.attributes.user_index != 0xffffff)
+        return qp.attributes.user_index;
+    return qp.srq != nullptr ? qp.srq->number : 0;
+}
+
+/// Where receive completions go.
+inline completion::CompletionQueue& receive_cq(const QueuePair& qp) {
+    return qp.srq != nullptr && qp.srq->cq != nullptr ? *qp.srq->cq : *qp.receive_cq;
 }
 
 } // namespace model::hca::queue

@@ -4,9 +4,13 @@
 
 #include "abi/prm/qp.h"
 #include "abi/types.h"
+#include "model/hca/queue/address_path.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/hca/queue/prefetch.h"
+#include "model/hca/queue/receive_wqe.h"
 #include "model/hca/queue/ring.h"
+#include "model/hca/queue/service.h"
+#include "model/hca/queue/shared_receive_queue.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/packet.h"
 
@@ -16,31 +20,10 @@
 #include <memory>
 #include <utility>
 
-namespace model::hca::completion {
-struct CompletionQueue;
-}
-
 namespace model::hca::queue {
 
 using abi::prm::QpState;
 using abi::prm::QpType;
-
-/// Where the peer is: the primary address path of the context (PRM "Address path").
-struct AddressPath {
-    std::uint16_t pkey_index = 0;
-    bool grh = false;
-    std::uint16_t rlid = 0;
-    std::uint8_t ack_timeout = 0;   ///< 4.096 us * 2^n; 0: no time-out
-    std::uint8_t source_index = 0;  ///< GID / RoCE address table
-    std::uint8_t hop_limit = 0;
-    std::uint8_t traffic_class = 0; ///< InfiniBand GRH
-    std::uint32_t flow_label = 0;
-    port::Gid remote_gid{};
-    std::uint8_t dscp = 0, ecn = 0; ///< RoCE
-    std::uint16_t udp_source_port = 0;
-    std::uint8_t service_level = 0;
-    port::MacAddress remote_mac{};
-};
 
 enum class ReceiveKind : std::uint8_t { ordinary, shared, none };
 
@@ -59,6 +42,8 @@ struct QueuePairAttributes {
     std::uint32_t uar_page = 0;
     std::uint32_t user_index = 0xffffff;   ///< CQE version 1
     abi::Qpn remote_qpn{};
+    std::uint32_t q_key = 0;               ///< datagrams
+    std::uint32_t xrcd = 0;                ///< XRC: the domain whose shared receive queues may be named
     AddressPath path;
     std::uint8_t log_ack_request = 0;      ///< an ACK is requested at least every 2^n packets
     std::uint8_t log_reads_requester = 0;  ///< log_sra_max
@@ -71,6 +56,7 @@ struct QueuePairAttributes {
     std::uint8_t atomic_mode = 0;
     std::uint8_t min_rnr_nak = 0;
     abi::Cqn send_cq, receive_cq;
+    std::uint32_t srqn = 0;                ///< when `receive` is shared
     abi::BusAddress doorbell_record{};       ///< dword 0 receive counter, dword 1 send counter
     PagedBuffer buffer;                    ///< receive queue first, send queue behind it
     std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
@@ -161,6 +147,7 @@ struct Responder {
     bool nak_is_out = false;        ///< a sequence or RNR NAK was sent for `expected`
     // The message being received
     enum class Message : std::uint8_t { none, send, write } message = Message::none;
+    abi::Pd remote_pd{};            ///< that keys of the peer's requests belong to
     std::uint64_t write_address = 0;
     abi::Key write_key{};
     std::uint32_t write_remaining = 0;
@@ -170,11 +157,7 @@ struct Responder {
     std::uint16_t rq_consumer = 0;
     Prefetch prefetch;              ///< of the receive queue
     bool has_receive = false;       ///< `receive` holds the WQE being filled
-    std::uint16_t receive_index = 0;
-    std::uint8_t receive_count = 0;
-    std::uint8_t receive_segment = 0;
-    std::uint32_t receive_offset = 0;
-    std::array<DataSegment, 32> receive;
+    ReceiveRequest receive;
     // Answers
     bool ack_pending = false;       ///< an ACK for expected-1 is owed and not in `responses`
     port::Time ack_earliest{};
@@ -195,14 +178,16 @@ struct Timer {
 };
 
 struct QueuePair {
-    QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), attributes(std::move(a)) {}
+    QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), service(service_of(a.type)), attributes(std::move(a)) {}
 
     abi::Qpn number{};
+    Service service;                ///< of its type
     QpState state = QpState::rst;
     bool in_ready_list = false;     ///< scheduler
     Timer timer;                    ///< ACK time-out, end of the RNR pause, or next look in the error state
     completion::CompletionQueue* send_cq = nullptr;
     completion::CompletionQueue* receive_cq = nullptr;
+    SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared
     std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes
     port::Path path;                ///< header addresses, made when the path is set
     std::uint16_t pkey = 0xffff;

@@ -3,6 +3,7 @@
 
 #include "abi/prm/wqe.h"
 #include "abi/types.h"
+#include "model/hca/queue/address_path.h"
 
 #include <array>
 #include <cstddef>
@@ -30,6 +31,13 @@ enum class WqeFault : std::uint8_t {
     bad_segment,        ///< inline data leaves the WQE, or stands where an answer is to go
 };
 
+/// Where a datagram goes.
+struct Datagram {
+    abi::Qpn destination;
+    std::uint32_t q_key = 0;
+    AddressPath path;
+};
+
 struct WorkRequest {
     static constexpr std::size_t max_bytes = 1024; ///< 63 segments of 16 bytes fit
     static constexpr std::size_t max_segments = 62;
@@ -46,6 +54,8 @@ struct WorkRequest {
     std::uint64_t remote_address = 0;
     abi::Key rkey{};
     std::uint64_t swap_or_add = 0, compare = 0;
+    Datagram datagram;             ///< queue pairs of a datagram service
+    std::uint32_t xrc_srq = 0;     ///< XRC: the peer's shared receive queue
     std::uint32_t length = 0;      ///< bytes of the message
     std::uint8_t segment_count = 0;
     std::array<DataSegment, max_segments> segments;

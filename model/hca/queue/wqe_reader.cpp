@@ -35,6 +35,33 @@ constexpr Shape shape(WqeOpcode opcode) {
     }
 }
 
+/// Which operations a service has (IBA 9.2, table "BTH OpCode"): no READ and atomics without acknowledges, nothing but SEND
+/// in datagrams.
+constexpr bool carries(const Service& service, const Shape& what) {
+    return service.is_datagram ? !what.has_remote : service.is_reliable || !what.is_answered;
+}
+
+/// The address vector of a datagram (PRM "WQE, datagram segment").
+Datagram datagram(ConstView<abi::prm::WqeAv> av) {
+    const bool has_grh = av.get<"grh">() != 0;
+    const auto rlid = static_cast<std::uint16_t>(av.get<"rlid">());
+    const auto tclass = static_cast<std::uint8_t>(av.get<"tclass">());
+    return {.destination = abi::Qpn{av.get<"dqp_dct">()},
+            .q_key = av.get<"q_key">(),
+            .path = {.grh = has_grh,
+                     .rlid = rlid,
+                     .source_index = static_cast<std::uint8_t>(av.get<"src_addr_index">()),
+                     .hop_limit = static_cast<std::uint8_t>(av.get<"hop_limit">()),
+                     .traffic_class = tclass,
+                     .flow_label = av.get<"flow_label">(),
+                     .remote_gid = av.get<"rgid_rip">(),
+                     .dscp = static_cast<std::uint8_t>(tclass >> 2),
+                     .ecn = static_cast<std::uint8_t>(tclass & 3),
+                     .udp_source_port = rlid,
+                     .service_level = static_cast<std::uint8_t>(av.get<"sl">()),
+                     .remote_mac = av.get<"rmac">()}};
+}
+
 /// A message is at most 2^31 bytes; a sum beyond that is refused by the length check of the requester.
 void add_length(WorkRequest& out, std::uint32_t length) {
     out.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{out.length} + length, 0xffffffff));
@@ -64,7 +91,7 @@ std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end, bo
 
 } // namespace
 
-void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes) {
+void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes) {
     const ConstView<abi::prm::WqeCtrl> ctrl{out.raw};
     out.fault = WqeFault::none;
     out.index = index;
@@ -87,13 +114,27 @@ void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t w
     if (end == 0 || end > wqe_bytes)
         return refuse(WqeFault::bad_size);
     const auto what = shape(out.opcode);
-    if (!what.is_supported)
+    const auto service = service_of(type);
+    if (!what.is_supported || !carries(service, what))
         return refuse(WqeFault::bad_opcode);
     std::uint32_t at = unit;
+    const auto rest = [&out, &at] { return std::span<const std::byte>(out.raw).subspan(at); };
+    if (service.is_datagram && what.has_data) {
+        if (at + abi::prm::WqeAv::size > end)
+            return refuse(WqeFault::bad_size);
+        out.datagram = datagram(ConstView<abi::prm::WqeAv>{rest()});
+        at += abi::prm::WqeAv::size;
+    }
+    if (service.on_wire == abi::wire::Service::xrc && what.has_data) {
+        if (at + unit > end)
+            return refuse(WqeFault::bad_size);
+        out.xrc_srq = ConstView<abi::prm::WqeXrc>{rest()}.get<"xrc_srqn">();
+        at += unit;
+    }
     if (what.has_remote) {
         if (at + unit > end)
             return refuse(WqeFault::bad_size);
-        const ConstView<abi::prm::WqeRaddr> remote{std::span<const std::byte>(out.raw).subspan(at)};
+        const ConstView<abi::prm::WqeRaddr> remote{rest()};
         out.remote_address = remote.get<"raddr">();
         out.rkey = abi::Key{remote.get<"rkey">()};
         at += unit;
@@ -101,7 +142,7 @@ void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t w
     if (what.has_atomic) {
         if (at + unit > end)
             return refuse(WqeFault::bad_size);
-        const ConstView<abi::prm::WqeAtomic> atomic{std::span<const std::byte>(out.raw).subspan(at)};
+        const ConstView<abi::prm::WqeAtomic> atomic{rest()};
         out.swap_or_add = atomic.get<"swap_add">();
         out.compare = atomic.get<"compare">();
         at += unit;
@@ -162,7 +203,7 @@ port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uin
         out.completion = abi::prm::CompletionEvent::always;
         return got.done;
     }
-    decode(out, qp.number, index, wqe_bytes);
+    decode(out, qp.attributes.type, qp.number, index, wqe_bytes);
     return got.done;
 }
 

@@ -10,9 +10,9 @@
 
 namespace model::hca::queue {
 
-/// Decodes `out.raw` (segments_16 times 16 bytes of it valid) for an RC queue pair into the rest of `out`.
+/// Decodes `out.raw` (segments_16 times 16 bytes of it valid) for a queue pair of this type into the rest of `out`.
 /// `wqe_bytes` is the advertised limit. Faults go to out.fault.
-void decode(WorkRequest& out, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes);
+void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes);
 
 /// Reads the WQE at `index` (WQEBBs) and decodes it; the next ones to fetch are read ahead with it, in one DMA read.
 /// Returns when its last byte was there.

@@ -81,6 +81,15 @@ std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& q
     return done;
 }
 
+/// A datagram goes where its WQE says.
+void address(const DataPath& path, const queue::QueuePair& qp, const queue::Datagram& datagram, port::Packet& packet) {
+    constexpr std::uint32_t privileged = 0x80000000; // IBA 10.2.5: such a key stands for the one of the queue pair
+    packet.path = path.identity.path(datagram.path, qp.number);
+    packet.destination = datagram.destination;
+    packet.deth = {.qkey = datagram.q_key & privileged ? qp.attributes.q_key : datagram.q_key,
+                   .source_qpn = qp.service.special.value_or(qp.number)};
+}
+
 } // namespace
 
 void seek(queue::Requester& r, std::uint32_t offset) {
@@ -98,7 +107,11 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
     packet.path = qp.path;
     packet.pkey = qp.pkey;
     packet.destination = qp.attributes.remote_qpn;
+    packet.service = qp.service.on_wire;
     packet.psn = message.first + r.offset / mtu;
+    packet.xrc_srq = request.xrc_srq;
+    if (qp.service.is_datagram) [[unlikely]]
+        address(path, qp, request.datagram, packet);
 
     const auto& codes = operations(message.opcode);
     if (message.awaits_data) {
@@ -120,7 +133,7 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
     packet.solicited = is_last && request.solicited;
     ++r.since_request;
     const auto frequency = qp.attributes.log_ack_request;
-    if (is_last || (frequency != 0 && r.since_request >= 1u << frequency)) {
+    if (qp.service.is_reliable && (is_last || (frequency != 0 && r.since_request >= 1u << frequency))) {
         packet.ack_request = true;
         r.since_request = 0;
     }

@@ -15,7 +15,10 @@ using queue::WqeFault;
 namespace {
 
 /// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration or by the context (PRM "QP context", log_msg_max).
+/// A datagram is one packet.
 bool is_too_long(const queue::WorkRequest& request, const QueuePair& qp, const HcaConfig& config) {
+    if (qp.service.is_datagram)
+        return request.length > qp.attributes.mtu_bytes();
     return request.length > 1ull << std::min(qp.attributes.log_message_max, config.log_max_message);
 }
 bool awaits_data(WqeOpcode opcode) {
@@ -150,6 +153,7 @@ void Requester::send(QueuePair& qp, port::Time at) {
     if (!ready)
         return stop(qp, ready.error(), at);
     const auto payload = packet.payload.size();
+    const auto psn = packet.psn;
     ++path_.counters.packets_sent;
     path_.counters.payload_sent += payload;
     if (path_.events.is_on()) [[unlikely]]
@@ -161,7 +165,11 @@ void Requester::send(QueuePair& qp, port::Time at) {
         ++r.message;
         r.offset = 0;
     }
-    watch(qp, gone);
+    if (qp.service.is_reliable) [[likely]]
+        return watch(qp, gone);
+    // Nobody answers: what has left is done (IBA 9.8.1, 9.8.3).
+    r.oldest_psn = psn + 1;
+    retire(qp, gone);
 }
 
 /// A local error: it is reported when every earlier message is complete, and nothing behind it is sent.

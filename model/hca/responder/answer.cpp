@@ -45,6 +45,8 @@ void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, port::Time at) {
 }
 
 void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at) {
+    if (!qp.service.is_reliable)
+        return; // dropped in silence
     ++path_.counters.naks_sent;
     path_.events.emit(at, traces::Naked{qp.number.value, psn.value, syndrome});
     respond(qp, {.kind = Response::Kind::negative, .syndrome = syndrome, .psn = psn, .msn = msn}, at);
@@ -52,6 +54,8 @@ void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::
 
 /// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond).
 Responder::Outcome Responder::refuse_and_fail(QueuePair& qp, NakCode code, port::Time at) {
+    if (!qp.service.is_reliable)
+        return Outcome::refused; // what the peer does wrong is dropped, and costs no connection (IBA 9.8.2.2)
     refuse(qp, abi::wire::nak_syndrome(code), at);
     fail(qp, code, at);
     return Outcome::refused;
@@ -134,6 +138,7 @@ void Responder::send_simple(QueuePair& qp, const Response& response, port::Time 
     packet.path = qp.path;
     packet.pkey = qp.pkey;
     packet.destination = qp.attributes.remote_qpn;
+    packet.service = qp.service.on_wire;
     packet.psn = response.psn;
     packet.aeth = {.syndrome = response.syndrome, .msn = response.msn};
     packet.atomic_original = response.original;
@@ -154,7 +159,7 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     auto ready = at;
     std::uint32_t have = 0;
     while (have != length) {
-        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.attributes.pd, .qpn = qp.number.value}, at);
+        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at);
         if (!sources) {
             fail_read(qp, NakCode::remote_access_error, at);
             return false;
@@ -177,6 +182,7 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     packet.path = qp.path;
     packet.pkey = qp.pkey;
     packet.destination = qp.attributes.remote_qpn;
+    packet.service = qp.service.on_wire;
     packet.psn = response.psn;
     packet.aeth = {.syndrome = response.syndrome, .msn = response.msn};
     packet.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)

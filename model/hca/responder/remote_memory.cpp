@@ -18,7 +18,7 @@ constexpr std::uint32_t max_message = 1u << 31;
 
 bool Responder::may_access(QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, port::Time at) {
     // An empty access names no memory, and its key is not looked at (IBA 9.7.4.1.5).
-    return length == 0 || path_.translator.check({.key = key, .address = address, .length = length, .access = access, .pd = qp.attributes.pd, .qpn = qp.number.value}, at).has_value();
+    return length == 0 || path_.translator.check({.key = key, .address = address, .length = length, .access = access, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at).has_value();
 }
 
 Responder::Outcome Responder::begin_write(QueuePair& qp, const port::Packet& packet, port::Time at) {
@@ -57,7 +57,7 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
                                                              .address = r.write_address,
                                                              .length = bytes.size(),
                                                              .access = tpt::Access::remote_write,
-                                                             .pd = qp.attributes.pd,
+                                                             .pd = qp.responder.remote_pd,
                                                              .qpn = qp.number.value},
                                                             at);
             if (!targets)
@@ -100,7 +100,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
     const auto& request = packet.atomic;
     if (!qp.attributes.remote_atomic || request.address % 8 != 0 || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
-    const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.attributes.pd, .qpn = qp.number.value}, at);
+    const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at);
     if (!target)
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
     path_.wire.settle();

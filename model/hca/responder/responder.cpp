@@ -12,6 +12,7 @@ using Message = queue::Responder::Message;
 void Responder::start(QueuePair& qp) {
     qp.responder.expected = qp.attributes.next_receive_psn;
     qp.responder.msn = 0;
+    qp.responder.remote_pd = qp.attributes.pd;
 }
 
 void Responder::forget(QueuePair& qp) {
@@ -33,6 +34,8 @@ void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
                 abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(qp.number.value);
             });
     }
+    if (!qp.service.is_reliable) [[unlikely]]
+        return receive_unreliable(qp, packet, at);
     const auto ahead = packet.psn - r.expected;
     if (ahead == 0) [[likely]] {
         r.nak_is_out = false;
@@ -67,10 +70,25 @@ bool Responder::is_in_order(const QueuePair& qp, const port::Packet& packet) con
     return length <= mtu && (traits.is_first || length != 0);
 }
 
+/// XRC: a request names the shared receive queue whose protection domain, WQEs and completion queue count for it (IBA annex
+/// A14). False when there is none of this number in the queue pair's XRC domain.
+bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
+    if (qp.service.on_wire != abi::wire::Service::xrc) [[likely]]
+        return true;
+    auto* srq = path_.shared_receive_queues.find(packet.xrc_srq);
+    if (srq == nullptr || !srq->attributes.is_xrc || srq->attributes.xrcd != qp.attributes.xrcd)
+        return false;
+    if (!packet.traits().is_first)
+        return srq == qp.srq; // a message has one
+    qp.srq = srq;
+    qp.responder.remote_pd = srq->attributes.pd;
+    return true;
+}
+
 void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
     // SEND with invalidate is optional (IBA 9.4.1.1) and not offered.
-    if (!is_in_order(qp, packet) || traits.has_invalidate) {
+    if (!is_in_order(qp, packet) || traits.has_invalidate || !select_shared_queue(qp, packet)) {
         refuse_and_fail(qp, NakCode::invalid_request, at);
         return;
     }
@@ -107,7 +125,7 @@ void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, port::T
         r.msn = (r.msn + 1) & abi::Psn::mask;
         r.message = Message::none;
     }
-    if (packet.ack_request)
+    if (packet.ack_request && qp.service.is_reliable)
         owe_ack(qp, at);
     if (traits.is_last && r.has_receive)
         complete_receive(qp, packet, r.received, at);
@@ -121,11 +139,11 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
     const auto opcode = traits.kind == Kind::write ? CqeOpcode::resp_wr_imm
                         : traits.has_immediate     ? CqeOpcode::resp_send_imm
                                                    : CqeOpcode::resp_send;
-    const bool is_written = path_.cqe_writer.write(*qp.receive_cq,
+    const bool is_written = path_.cqe_writer.write(queue::receive_cq(qp),
                                                    {.opcode = opcode,
                                                     .qpn = qp.number,
                                                     .user_index = queue::cqe_user_index(qp),
-                                                    .wqe_counter = r.receive_index,
+                                                    .wqe_counter = r.receive.index,
                                                     .byte_count = bytes,
                                                     .immediate = traits.has_immediate ? packet.immediate : 0,
                                                     .solicited = packet.solicited},

@@ -8,19 +8,11 @@
 #include "model/hca/data_path.h"
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
+#include "model/hca/responder/placement.h"
 
-#include <optional>
 #include <vector>
 
 namespace model::hca::responder {
-
-/// Our vendor syndromes of responder error CQEs: which rule was broken.
-namespace vendor {
-inline constexpr std::uint8_t too_long = 0x80;    ///< the message does not fit into the receive WQE
-inline constexpr std::uint8_t translation = 0x90; ///< + tpt::Violation: a key of the receive WQE
-inline constexpr std::uint8_t bus = 0xa0;         ///< + port::DmaStatus
-inline constexpr std::uint8_t wqe = 0xb0;         ///< the receive WQE could not be read
-} // namespace vendor
 
 class Responder {
 public:
@@ -40,13 +32,9 @@ public:
 
 private:
     enum class Outcome : std::uint8_t { done, refused };
-    /// Why a message cannot be placed: what the receive CQE and the NAK say.
-    struct PlacementError {
-        completion::CqeSyndrome syndrome{};
-        std::uint8_t vendor = 0;
-        abi::wire::NakCode nak{};
-    };
 
+    void receive_unreliable(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    bool select_shared_queue(queue::QueuePair& qp, const port::Packet& packet);
     void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     bool is_in_order(const queue::QueuePair& qp, const port::Packet& packet) const;
     void say_accepted(const queue::QueuePair& qp, const port::Packet& packet, port::Time at) const;
@@ -55,7 +43,6 @@ private:
     // receive.cpp
     Outcome take_receive(queue::QueuePair& qp, port::Time& at);
     Outcome send(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
-    std::optional<PlacementError> place(queue::QueuePair& qp, const port::Payload& payload, port::Time& at);
     void fail_receive(queue::QueuePair& qp, const PlacementError& error, port::Time at);
     // remote_memory.cpp
     Outcome write(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
@@ -81,6 +68,7 @@ private:
 
     DataPath& path_;
     queue::Failure& failure_;
+    Placement placement_{path_};
     std::vector<queue::QueuePair*> owing_; ///< queue pairs with ack_pending
     bool host_order_ = false;
 };

@@ -93,6 +93,8 @@ void put_transport(const port::Packet& p, Bytes& rest) {
     }
     if (p.service == Service::ud)
         take<Deth>(rest).set<"qkey">(p.deth.qkey).set<"source_qp">(p.deth.source_qpn.value);
+    if (has_xrc(p.service, traits))
+        take<XrcEth>(rest).set<"xrc_srq">(p.xrc_srq);
     if (traits.has_reth)
         take<Reth>(rest).set<"address">(p.reth.address).set<"rkey">(p.reth.rkey.value).set<"dma_length">(p.reth.length);
     if (traits.has_atomic)
@@ -120,6 +122,22 @@ void put_icrc(std::uint32_t icrc, Bytes& rest) {
 }
 
 } // namespace
+
+std::array<std::byte, network_header_bytes> network_header(const port::Packet& packet) {
+    std::array<std::byte, network_header_bytes> header{};
+    const auto& path = packet.path;
+    const auto tail = transport_length(packet) + icrc_bytes;
+    Bytes rest(header);
+    if (path.encapsulation == port::Encapsulation::roce_v2_ipv6) {
+        put_ipv6(path, Udp::size + tail, rest);
+    } else if (path.encapsulation == port::Encapsulation::roce_v2_ipv4) {
+        rest = rest.last(Ipv4::size);
+        put_ipv4(path, Udp::size + tail, rest);
+    } else if (path.has_grh) {
+        put_grh(path, tail, rest);
+    }
+    return header;
+}
 
 void build(const port::Packet& packet, std::vector<std::byte>& image) {
     assert(packet.payload.size() <= max_payload && "a payload is at most the largest MTU");

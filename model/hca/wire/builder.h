@@ -11,12 +11,14 @@
 #include "abi/wire/udp.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
 namespace model::hca::wire {
 
-/// Bytes from the BTH to the last extended transport header, by operation; a UD packet has a DETH besides.
+/// Bytes from the BTH to the last extended transport header, by operation; a UD packet has a DETH besides, an XRC
+/// request an XRCETH.
 inline constexpr auto transport_header_bytes = [] {
     using namespace abi::wire;
     std::array<std::uint8_t, 32> t{};
@@ -38,6 +40,11 @@ inline constexpr std::array<std::uint8_t, 3> route_header_bytes{
 /// Zero bytes that fill the payload up to a multiple of four (IBA 9.2.3 "PadCnt").
 constexpr std::size_t pad_bytes(std::size_t payload) { return (4 - payload % 4) % 4; }
 
+/// Every request of the XRC service names its shared receive queue (IBA annex A14.5.2).
+constexpr bool has_xrc(abi::wire::Service service, const abi::wire::OperationTraits& traits) {
+    return service == abi::wire::Service::xrc && traits.is_request();
+}
+
 /// Bytes from the BTH up to, without, the ICRC.
 inline std::size_t transport_length(const port::Packet& packet) {
     using abi::wire::Service;
@@ -45,7 +52,8 @@ inline std::size_t transport_length(const port::Packet& packet) {
         return abi::wire::Bth::size + abi::wire::cnp_reserved_bytes;
     const std::size_t payload = packet.payload.size();
     return transport_header_bytes[static_cast<std::uint8_t>(packet.operation) & 0x1f] +
-           (packet.service == Service::ud ? abi::wire::Deth::size : 0) + payload + pad_bytes(payload);
+           (packet.service == Service::ud ? abi::wire::Deth::size : 0) +
+           (has_xrc(packet.service, packet.traits()) ? abi::wire::XrcEth::size : 0) + payload + pad_bytes(payload);
 }
 
 /// Bytes of the frame that build() would make.
@@ -57,6 +65,12 @@ inline std::size_t frame_length(const port::Packet& packet) {
         return length + (path.has_grh ? abi::wire::Grh::size : 0) + abi::wire::vcrc_bytes;
     return std::max(length, abi::wire::ethernet_min_frame);
 }
+
+/// Bytes in front of a datagram's payload in the receiver's buffer.
+inline constexpr std::size_t network_header_bytes = 40;
+/// What stands there: the global route header or the IPv6 header; an IPv4 header in the last 20 bytes (RoCEv2 annex
+/// A17.4.5.1); zeroes where a packet has none of these.
+std::array<std::byte, network_header_bytes> network_header(const port::Packet& packet);
 
 /// Writes the frame of `packet` over `image`, whose capacity is kept. The payload is at most abi::wire::max_payload
 /// bytes and goes with operations that carry one; `image` may be the packet's own.

@@ -99,7 +99,7 @@ Checked read_transport(Bytes rest, port::Packet& out) {
     const auto opcode_byte = static_cast<std::uint8_t>(bth.get<"opcode">());
     out.service = service_of(opcode_byte);
     out.operation = operation_of(opcode_byte);
-    if (!is_defined(out.service, out.operation) || out.service == Service::xrc)
+    if (!is_defined(out.service, out.operation))
         return drop(opcode_unknown);
     out.solicited = bth.get<"solicited">() != 0;
     out.migrated = bth.get<"migrated">() != 0;
@@ -119,13 +119,16 @@ Checked read_transport(Bytes rest, port::Packet& out) {
     }
     const auto& traits = out.traits();
     const auto headers = transport_header_bytes[static_cast<std::uint8_t>(out.operation)] - Bth::size +
-                         (out.service == Service::ud ? Deth::size : 0);
+                         (out.service == Service::ud ? Deth::size : 0) +
+                         (has_xrc(out.service, traits) ? XrcEth::size : 0);
     if (rest.size() < headers)
         return drop(header_length);
     if (out.service == Service::ud) {
         const auto deth = take<Deth>(rest);
         out.deth = {deth.get<"qkey">(), abi::Qpn{deth.get<"source_qp">()}};
     }
+    if (has_xrc(out.service, traits))
+        out.xrc_srq = take<XrcEth>(rest).get<"xrc_srq">();
     if (traits.has_reth) {
         const auto reth = take<Reth>(rest);
         out.reth = {reth.get<"address">(), abi::Key{reth.get<"rkey">()}, reth.get<"dma_length">()};

@@ -34,7 +34,7 @@ enum class DropReason : std::uint8_t {
     grh_length,
     icrc_failed,
     bth_version,
-    opcode_unknown,  ///< reserved, or of a service this port does not speak (RD, XRC)
+    opcode_unknown,  ///< reserved, or of a service this port does not speak (RD)
     header_length,   ///< the packet ends inside an extended transport header
     pad_count,       ///< more padding than payload, or padding without payload
     surplus_payload, ///< data behind an operation that carries none

@@ -55,17 +55,17 @@ TEST_CASE("the general page says what the configuration says", "[unit][firmware]
     CHECK(cap.get<"num_ports">() == 1);
 }
 
-TEST_CASE("only reliable connection is advertised, and nothing that is not built", "[unit][firmware][capability]") {
+TEST_CASE("the transport services are advertised, and nothing that is not built", "[unit][firmware][capability]") {
     CommandBench bench;
     REQUIRE(bench.boot());
     const auto out = query(bench, CapabilityType::general, CapabilityMode::maximum);
     const auto cap = page<prm::CmdHcaCap>(out);
 
-    CHECK(cap.get<"rc">() == 1);
+    for (const auto service : {cap.get<"rc">(), cap.get<"uc">(), cap.get<"ud">(), cap.get<"xrc">()})
+        CHECK(service == 1);
     CHECK(cap.get<"atomic">() == 1);
     for (const auto off :
-         {cap.get<"uc">(), cap.get<"ud">(), cap.get<"xrc">(), cap.get<"dct">(), cap.get<"pg">(),
-          cap.get<"log_max_srq">(), cap.get<"log_max_uctx">(), cap.get<"eth_net_offloads">(),
+         {cap.get<"dct">(), cap.get<"pg">(), cap.get<"log_max_uctx">(), cap.get<"eth_net_offloads">(),
           cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(), cap.get<"cq_resize">(), cap.get<"cq_moderation">(),
           cap.get<"cqe_compression">(), cap.get<"log_max_klm_list_size">()})
         CHECK(off == 0);
@@ -118,10 +118,10 @@ TEST_CASE("what a driver chooses is in force, the maximum stays", "[unit][firmwa
 TEST_CASE("a field that is not the driver's to choose is left alone", "[unit][firmware][capability]") {
     CommandBench bench;
     REQUIRE(bench.boot());
-    REQUIRE(set_general(bench, [](abi::View<prm::CmdHcaCap> cap) { cap.set<"ud">(1).set<"log_max_pd">(31); }).is_ok());
+    REQUIRE(set_general(bench, [](abi::View<prm::CmdHcaCap> cap) { cap.set<"pg">(1).set<"log_max_pd">(31); }).is_ok());
 
     const auto current = query(bench, CapabilityType::general, CapabilityMode::current);
-    CHECK(page<prm::CmdHcaCap>(current).get<"ud">() == 0);
+    CHECK(page<prm::CmdHcaCap>(current).get<"pg">() == 0);
     CHECK(page<prm::CmdHcaCap>(current).get<"log_max_pd">() == 16);
 }
 

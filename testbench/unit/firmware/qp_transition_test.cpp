@@ -157,15 +157,15 @@ TEST_CASE("each transition accepts exactly the optional fields of its row", "[un
     };
     // PRM "QP state transitions", RC: mandatory fields may be named as well.
     const std::map<Opcode, std::set<P>> expected{
-        {Opcode::rst2init_qp, with(rights, {P::pkey_index, P::primary_port, P::counter_set_id, P::pm_state})},
-        {Opcode::init2init_qp, with(rights, {P::pkey_index, P::primary_port})},
-        {Opcode::init2rtr_qp, with(rights, {P::pkey_index, P::primary_path, P::rra_max, P::rnr_timeout})},
+        {Opcode::rst2init_qp, with(rights, {P::pkey_index, P::primary_port, P::counter_set_id, P::pm_state, P::q_key})},
+        {Opcode::init2init_qp, with(rights, {P::pkey_index, P::primary_port, P::q_key})},
+        {Opcode::init2rtr_qp, with(rights, {P::pkey_index, P::primary_path, P::rra_max, P::rnr_timeout, P::q_key})},
         {Opcode::rtr2rts_qp,
-         with(rights, {P::sra_max, P::retry_count, P::rnr_retry, P::ack_timeout, P::rnr_timeout, P::pm_state})},
-        {Opcode::rts2rts_qp, with(rights, {P::rnr_timeout, P::pm_state, P::counter_set_id})},
-        {Opcode::sqerr2rts_qp, with(rights, {P::rnr_timeout})},
+         with(rights, {P::sra_max, P::retry_count, P::rnr_retry, P::ack_timeout, P::rnr_timeout, P::pm_state, P::q_key})},
+        {Opcode::rts2rts_qp, with(rights, {P::rnr_timeout, P::pm_state, P::counter_set_id, P::q_key})},
+        {Opcode::sqerr2rts_qp, with(rights, {P::rnr_timeout, P::q_key})},
         {Opcode::sqd2rts_qp, with(rights, {P::pkey_index, P::primary_path, P::rnr_timeout, P::sra_max, P::rra_max,
-                                           P::retry_count, P::rnr_retry, P::ack_timeout, P::pm_state})},
+                                           P::retry_count, P::rnr_retry, P::ack_timeout, P::pm_state, P::q_key})},
     };
     for (const auto& step : steps)
         for (unsigned bit = 0; bit < 26; ++bit) {

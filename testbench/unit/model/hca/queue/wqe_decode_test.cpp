@@ -25,7 +25,7 @@ WorkRequest decoded(std::span<const std::byte> bytes, std::uint32_t wqe_bytes = 
     WorkRequest wr;
     wr.raw.fill(std::byte{0xee});
     std::ranges::copy(bytes.first(std::min(bytes.size(), wr.raw.size())), wr.raw.begin());
-    decode(wr, qpn, ring_index, wqe_bytes);
+    decode(wr, model::hca::queue::QpType::rc, qpn, ring_index, wqe_bytes);
     return wr;
 }
 std::vector<std::byte> encoded(const Post& wr) { return Node::encode(wr, qpn, ring_index); }
@@ -71,10 +71,10 @@ TEST_CASE("the operands of an atomic are decoded", "[unit][wqe]") {
 TEST_CASE("a request of the previous decode leaves nothing behind", "[unit][wqe]") {
     WorkRequest wr;
     std::ranges::copy(encoded({.sges = {sge, sge, sge}}), wr.raw.begin());
-    decode(wr, qpn, ring_index, limit);
+    decode(wr, model::hca::queue::QpType::rc, qpn, ring_index, limit);
     std::ranges::copy(encoded({.opcode = WqeOpcode::nop, .signalled = false}), wr.raw.begin());
 
-    decode(wr, qpn, ring_index, limit);
+    decode(wr, model::hca::queue::QpType::rc, qpn, ring_index, limit);
 
     CHECK(wr.fault == WqeFault::none);
     CHECK(wr.length == 0);

@@ -99,7 +99,7 @@ const std::vector<Refusal>& refusals() {
         {bth_version, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"version">(1); }},
         {opcode_unknown, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x15); }},
         {opcode_unknown, ib, false, true, [](Bytes& f) { at<Bth>(f, bth_local).set<"opcode">(0x4a); }}, // RD
-        {opcode_unknown, v6, false, true, [](Bytes& f) { at<Bth>(f, bth_v6).set<"opcode">(0xaa); }},    // XRC
+        {opcode_unknown, v6, false, true, [](Bytes& f) { at<Bth>(f, bth_v6).set<"opcode">(0xf5); }},    // no service
         {opcode_unknown, v4, false, true, [](Bytes& f) { at<Bth>(f, bth_v4).set<"opcode">(0x2c); }}, // UC has no READ
         {header_length, v4, false, true,
          [](Bytes& f) {

@@ -1,0 +1,118 @@
+// Management datagrams (IBA 13.4.3, 14.2.1, 14.2.5, 16.1.3): the header all classes share, subnet management packets and
+// the attributes that an HCA answers.
+// Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h).
+#pragma once
+
+#include "abi/layout.h"
+#include "abi/named_enum.h"
+
+namespace abi::wire {
+
+inline constexpr std::size_t mad_bytes = 256;
+inline constexpr std::uint8_t mad_base_version = 1;
+
+/// `mgmt_class`.
+enum class MadClass : std::uint8_t { subnet_lid_routed = 0x01, subnet_administration = 0x03, performance = 0x04, subnet_directed_route = 0x81 };
+/// `method` without the response bit.
+enum class MadMethod : std::uint8_t { get = 0x01, set = 0x02, send = 0x03, trap = 0x05, trap_repress = 0x07 };
+inline constexpr std::uint8_t mad_response = 0x80;
+/// `status`, bits 4..2: why a request was not carried out (IBA 13.4.7).
+enum class MadStatus : std::uint16_t { ok = 0, bad_version = 1 << 2, bad_method = 2 << 2, bad_attribute = 3 << 2, bad_value = 7 << 2 };
+inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a directed-route packet on its way back
+
+// clang-format off
+#define ABI_WIRE_SM_ATTRIBUTES(X) \
+    X(node_description, 0x0010, "NodeDescription") \
+    X(node_info,        0x0011, "NodeInfo")        \
+    X(guid_info,        0x0014, "GUIDInfo")        \
+    X(port_info,        0x0015, "PortInfo")        \
+    X(pkey_table,       0x0016, "P_KeyTable")      \
+    X(sl_to_vl,         0x0017, "SLtoVLMappingTable") \
+    X(vl_arbitration,   0x0018, "VLArbitrationTable")
+ABI_NAMED_ENUM(SmAttribute, std::uint16_t, ABI_WIRE_SM_ATTRIBUTES)
+#undef ABI_WIRE_SM_ATTRIBUTES
+
+// IBA 13.4.3 "Management datagram format"
+using MadHeader = Layout<"mad_hdr", 24,
+    U8  <"base_version",  0x00>,
+    U8  <"mgmt_class",    0x01>,
+    U8  <"class_version", 0x02>,
+    U8  <"method",        0x03>,
+    U16 <"status",        0x04>,
+    U8  <"hop_ptr",       0x06>,                // directed route
+    U8  <"hop_cnt",       0x07>,
+    U64 <"tid",           0x08>,
+    U16 <"attr_id",       0x10>,
+    U32 <"attr_mod",      0x14>>;
+
+// IBA 14.2.1.1 and .2: LID routed and directed route, behind the header
+using Smp = Layout<"smp", 256,
+    U64 <"mkey",         0x18>,
+    U16 <"dr_slid",      0x20>,
+    U16 <"dr_dlid",      0x22>,
+    Raw <"data",         0x40, 64>,
+    Raw <"initial_path", 0x80, 64>,
+    Raw <"return_path",  0xc0, 64>>;
+
+// IBA 14.2.5.3
+using NodeInfo = Layout<"node_info", 40,
+    U8  <"base_version",   0x00>,
+    U8  <"class_version",  0x01>,
+    U8  <"node_type",      0x02>,               // 1: channel adapter
+    U8  <"num_ports",      0x03>,
+    U64 <"sys_guid",       0x04>,
+    U64 <"node_guid",      0x0c>,
+    U64 <"port_guid",      0x14>,
+    U16 <"partition_cap",  0x1c>,
+    U16 <"device_id",      0x1e>,
+    U32 <"revision",       0x20>,
+    U8  <"local_port_num", 0x24>,
+    Bits<"vendor_id",      0x24, 23, 0>>;
+
+// IBA 14.2.5.6
+using PortInfo = Layout<"port_info", 60,
+    U64 <"mkey",                  0x00>,
+    U64 <"gid_prefix",            0x08>,
+    U16 <"lid",                   0x10>,
+    U16 <"sm_lid",                0x12>,
+    U32 <"cap_mask",              0x14>,
+    U16 <"diag_code",             0x18>,
+    U16 <"mkey_lease_period",     0x1a>,
+    U8  <"local_port_num",        0x1c>,
+    U8  <"link_width_enabled",    0x1d>,
+    U8  <"link_width_supported",  0x1e>,
+    U8  <"link_width_active",     0x1f>,
+    Bits<"link_speed_supported",  0x20, 31, 28>,
+    Bits<"port_state",            0x20, 27, 24>,
+    Bits<"physical_state",        0x20, 23, 20>,
+    Bits<"link_down_default",     0x20, 19, 16>,
+    Bits<"mkey_protect",          0x20, 15, 14>,
+    Bits<"lmc",                   0x20, 10,  8>,
+    Bits<"link_speed_active",     0x20,  7,  4>,
+    Bits<"link_speed_enabled",    0x20,  3,  0>,
+    Bits<"neighbor_mtu",          0x24, 31, 28>,
+    Bits<"master_sm_sl",          0x24, 27, 24>,
+    Bits<"vl_cap",                0x24, 23, 20>,
+    Bits<"init_type",             0x24, 19, 16>,
+    U8  <"vl_high_limit",         0x26>,
+    U8  <"vl_arb_high_cap",       0x27>,
+    U8  <"vl_arb_low_cap",        0x28>,
+    Bits<"init_type_reply",       0x28, 23, 20>,
+    Bits<"mtu_cap",               0x28, 19, 16>,
+    Bits<"vl_stall_count",        0x28, 15, 13>,
+    Bits<"hoq_life",              0x28, 12,  8>,
+    Bits<"operational_vls",       0x28,  7,  4>,
+    Bits<"enforcement",           0x28,  3,  0>,
+    U16 <"mkey_violations",       0x2c>,
+    U16 <"pkey_violations",       0x2e>,
+    U16 <"qkey_violations",       0x30>,
+    U8  <"guid_cap",              0x32>,
+    Bits<"client_reregister",     0x30,  7>,
+    Bits<"subnet_timeout",        0x30,  4,  0>,
+    Bits<"response_time",         0x34, 28, 24>,
+    Bits<"local_phy_errors",      0x34, 23, 20>,
+    Bits<"overrun_errors",        0x34, 19, 16>,
+    U16 <"max_credit_hint",       0x36>>;
+// clang-format on
+
+} // namespace abi::wire

@@ -1,0 +1,204 @@
+// PRM "RMP" and "XRC SRQ": the shared receive queues of verbs (ISSI 1), ordinary ones and those of an XRC domain.
+#include "firmware/buffer.h"
+#include "firmware/handlers/handlers.h"
+
+#include <algorithm>
+
+namespace firmware::handlers {
+
+namespace {
+using Queue = model::hca::queue::SharedReceiveQueue;
+using Attributes = model::hca::queue::SharedReceiveQueueAttributes;
+
+constexpr unsigned log_least_stride = 4;
+/// A WQE of the list has a next segment and at least one piece of memory.
+constexpr unsigned log_least_linked_stride = 5;
+
+/// What both kinds have in common, in their own words.
+struct Wanted {
+    std::uint32_t log_size, log_stride, pd, lwm;
+    std::uint64_t doorbell_record;
+    Ring ring;
+    bool is_linked, uses_umem, is_signed;
+};
+
+/// Makes the queue, once what is special to its kind has been checked. Its number, or why not.
+std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const Wanted& wanted, Attributes attributes) {
+    const auto cap = state.capabilities.general();
+    if (wanted.uses_umem)
+        return std::unexpected(refuse("create_srq.umem"));
+    if (wanted.is_signed)
+        return std::unexpected(refuse("create_srq.wq_signature"));
+    if (wanted.log_size > cap.get<"log_max_srq_sz">())
+        return std::unexpected(refuse("create_srq.size"));
+    if (wanted.log_stride < (wanted.is_linked ? log_least_linked_stride : log_least_stride) ||
+        1u << wanted.log_stride > cap.get<"max_wqe_sz_rq">())
+        return std::unexpected(refuse("create_srq.stride"));
+    if (wanted.doorbell_record % 4 != 0)
+        return std::unexpected(refuse("create_srq.doorbell_record"));
+    auto* pd = state.pds.find(wanted.pd);
+    if (pd == nullptr)
+        return std::unexpected(refuse("create_srq.pd"));
+    auto buffer = decode_buffer(wanted.ring, call.tail);
+    if (!buffer)
+        return std::unexpected(buffer.error());
+    const auto entries = buffer->pages().size();
+    if (auto refused = state.admit(entries, call.at))
+        return std::unexpected(refused);
+    const auto number = state.srq_ids.take();
+    if (!number)
+        return std::unexpected(refuse("create_srq.none_left"));
+    attributes.is_linked = wanted.is_linked;
+    attributes.pd = abi::Pd{wanted.pd};
+    attributes.log_size = static_cast<std::uint8_t>(wanted.log_size);
+    attributes.log_stride = static_cast<std::uint8_t>(wanted.log_stride);
+    attributes.limit = static_cast<std::uint16_t>(wanted.lwm);
+    attributes.doorbell_record = abi::BusAddress{wanted.doorbell_record};
+    attributes.buffer = std::move(*buffer);
+    state.hca.create_srq(*number, std::move(attributes));
+    ++pd->users;
+    state.charge(entries, call.at);
+    return *number;
+}
+
+Reply destroy(State& state, const Call& call, Queue& queue) {
+    if (queue.users != 0)
+        return refuse("destroy_srq.in_use");
+    if (auto* pd = state.pds.find(queue.attributes.pd.value))
+        --pd->users;
+    if (auto* xrcd = state.xrcds.find(queue.attributes.xrcd); xrcd != nullptr && queue.attributes.is_xrc)
+        --xrcd->users;
+    state.release(queue.attributes.buffer.pages().size());
+    const auto number = queue.number;
+    state.hca.destroy_srq(number, call.at);
+    state.srq_ids.give_back(number);
+    return accepted;
+}
+
+/// The queue with this number, if it is of this kind.
+Queue* find(State& state, std::uint32_t number, bool is_xrc) {
+    auto* queue = state.hca.shared_receive_queues().find(number);
+    return queue != nullptr && queue->attributes.is_xrc == is_xrc ? queue : nullptr;
+}
+} // namespace
+
+Reply create_rmp(State& state, const Call& call, In<prm::CreateRmpIn> in, Out<prm::CreateRmpOut> out) {
+    const auto rmpc = in.sub<"ctx">();
+    const auto wq = rmpc.sub<"wq">();
+    const auto type = wq.get<"wq_type">();
+    if (type != prm::WqType::linked_list && type != prm::WqType::cyclic)
+        return refuse("create_rmp.type");
+    if (rmpc.get<"state">() != prm::RmpState::ready)
+        return refuse("create_rmp.state");
+    const auto log_bytes = wq.get<"log_wq_sz">() + wq.get<"log_wq_stride">();
+    Attributes attributes;
+    std::ranges::copy(rmpc.bytes(), attributes.context.begin());
+    const auto number = create(state, call,
+                               {.log_size = wq.get<"log_wq_sz">(),
+                                .log_stride = wq.get<"log_wq_stride">(),
+                                .pd = wq.get<"pd">(),
+                                .lwm = wq.get<"lwm">(),
+                                .doorbell_record = wq.get<"dbr_addr">(),
+                                .ring = {wq.get<"log_wq_pg_sz">(), wq.get<"page_offset">(), std::uint64_t{1} << log_bytes},
+                                .is_linked = type == prm::WqType::linked_list,
+                                .uses_umem = wq.get<"wq_umem_valid">() || wq.get<"dbr_umem_valid">(),
+                                .is_signed = wq.get<"wq_signature">() != 0},
+                               std::move(attributes));
+    if (!number)
+        return number.error();
+    out.set<"rmpn">(*number);
+    return accepted;
+}
+
+Reply destroy_rmp(State& state, const Call& call, In<prm::DestroyRmpIn> in, Out<prm::DestroyRmpOut>) {
+    auto* queue = find(state, in.get<"rmpn">(), false);
+    return queue != nullptr ? destroy(state, call, *queue) : refuse("destroy_rmp.unknown");
+}
+
+Reply query_rmp(State& state, const Call& call, In<prm::QueryRmpIn> in, Out<prm::QueryRmpOut> out) {
+    const auto* queue = find(state, in.get<"rmpn">(), false);
+    if (queue == nullptr)
+        return refuse("query_rmp.unknown");
+    const auto rmpc = out.sub<"rmp_context">();
+    std::ranges::copy(queue->attributes.context, rmpc.bytes().begin());
+    rmpc.set<"state">(queue->is_in_error ? prm::RmpState::error : prm::RmpState::ready);
+    rmpc.sub<"wq">()
+        .set<"lwm">(queue->attributes.limit)
+        .set<"hw_counter">(queue->consumed)
+        .set<"sw_counter">(queue->producer);
+    encode_pages(queue->attributes.buffer, call.out_tail);
+    return accepted;
+}
+
+Reply modify_rmp(State& state, const Call&, In<prm::ModifyRmpIn> in, Out<prm::ModifyRmpOut>) {
+    auto* queue = find(state, in.get<"rmpn">(), false);
+    if (queue == nullptr)
+        return refuse("modify_rmp.unknown");
+    if (in.get<"rmp_state">() != prm::RmpState::ready || queue->is_in_error)
+        return refuse("modify_rmp.state");
+    if (in.sub<"bitmask">().get<"lwm">())
+        queue->attributes.limit = static_cast<std::uint16_t>(in.sub<"ctx">().sub<"wq">().get<"lwm">());
+    return accepted;
+}
+
+Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in, Out<prm::CreateXrcSrqOut> out) {
+    const auto context = in.sub<"xrc_srq_context_entry">();
+    auto* xrcd = state.xrcds.find(context.get<"xrcd">());
+    if (xrcd == nullptr)
+        return refuse("create_xrc_srq.xrcd");
+    if (state.hca.completion_queues().find(context.get<"cqn">()) == nullptr)
+        return refuse("create_xrc_srq.cq");
+    const auto log_stride = context.get<"log_rq_stride">() + log_least_stride;
+    Attributes attributes;
+    attributes.is_xrc = true;
+    attributes.xrcd = context.get<"xrcd">();
+    attributes.cqn = abi::Cqn{context.get<"cqn">()};
+    attributes.user_index = context.get<"user_index">();
+    std::ranges::copy(context.bytes(), attributes.context.begin());
+    const auto number =
+        create(state, call,
+               {.log_size = context.get<"log_xrc_srq_size">(),
+                .log_stride = log_stride,
+                .pd = context.get<"pd">(),
+                .lwm = context.get<"lwm">(),
+                .doorbell_record = std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">() << 2,
+                .ring = {context.get<"log_page_size">(), context.get<"page_offset">(),
+                         std::uint64_t{1} << (context.get<"log_xrc_srq_size">() + log_stride)},
+                .is_linked = true,
+                .uses_umem = in.get<"xrc_srq_umem_valid">() || context.get<"dbr_umem_valid">(),
+                .is_signed = context.get<"wq_signature">() != 0},
+               std::move(attributes));
+    if (!number)
+        return number.error();
+    ++xrcd->users;
+    out.set<"xrc_srqn">(*number);
+    return accepted;
+}
+
+Reply destroy_xrc_srq(State& state, const Call& call, In<prm::DestroyXrcSrqIn> in, Out<prm::DestroyXrcSrqOut>) {
+    auto* queue = find(state, in.get<"xrc_srqn">(), true);
+    return queue != nullptr ? destroy(state, call, *queue) : refuse("destroy_xrc_srq.unknown");
+}
+
+Reply query_xrc_srq(State& state, const Call& call, In<prm::QueryXrcSrqIn> in, Out<prm::QueryXrcSrqOut> out) {
+    const auto* queue = find(state, in.get<"xrc_srqn">(), true);
+    if (queue == nullptr)
+        return refuse("query_xrc_srq.unknown");
+    const auto context = out.sub<"xrc_srq_context_entry">();
+    std::ranges::copy_n(queue->attributes.context.begin(), prm::XrcSrqc::size, context.bytes().begin());
+    context.set<"state">(queue->is_in_error ? prm::XrcSrqState::error : prm::XrcSrqState::good)
+        .set<"lwm">(queue->attributes.limit)
+        .set<"wqe_cnt">(static_cast<std::uint16_t>(queue->producer - queue->consumed));
+    encode_pages(queue->attributes.buffer, call.out_tail);
+    return accepted;
+}
+
+Reply arm_xrc_srq(State& state, const Call&, In<prm::ArmXrcSrqIn> in, Out<prm::ArmXrcSrqOut>) {
+    auto* queue = find(state, in.get<"xrc_srqn">(), true);
+    if (queue == nullptr)
+        return refuse("arm_xrc_srq.unknown");
+    queue->attributes.limit = static_cast<std::uint16_t>(in.get<"lwm">());
+    return accepted;
+}
+
+} // namespace firmware::handlers

@@ -1,0 +1,37 @@
+#include "firmware/management/agent.h"
+
+#include <algorithm>
+
+namespace firmware::management {
+
+using namespace abi::wire;
+
+bool process(State& state, Mad request, Answer answer, const Keys& keys, model::port::Time at) {
+    std::ranges::copy(request, answer.begin());
+    const abi::ConstView<MadHeader> asked(request.first<MadHeader::size>());
+    const abi::View<MadHeader> header(answer.first<MadHeader::size>());
+    const auto mad_class = static_cast<MadClass>(asked.get<"mgmt_class">());
+    const bool is_subnet = mad_class == MadClass::subnet_lid_routed || mad_class == MadClass::subnet_directed_route;
+    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response);
+
+    auto status = MadStatus::ok;
+    if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
+        status = MadStatus::bad_version;
+    } else if (is_subnet) {
+        const auto m_key = state.port.infiniband.m_key;
+        if (!keys.ignore_m_key && m_key != 0 && abi::ConstView<Smp>(request).get<"mkey">() != m_key)
+            return false;
+        status = subnet(state, request, answer, at);
+    } else if (mad_class == MadClass::performance) {
+        status = performance(state, request, answer);
+    } else {
+        status = MadStatus::bad_version;
+    }
+    auto bits = static_cast<std::uint16_t>(status);
+    if (mad_class == MadClass::subnet_directed_route)
+        bits |= smp_direction; // on its way back (IBA 14.2.2)
+    header.set<"status">(bits);
+    return true;
+}
+
+} // namespace firmware::management

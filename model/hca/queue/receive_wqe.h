@@ -1,0 +1,30 @@
+// A receive work request as the data path sees it, and how it is decoded (PRM "Receive WQE").
+#pragma once
+
+#include "abi/types.h"
+#include "model/hca/queue/work_request.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace model::hca::queue {
+
+/// Where a message that arrives is to go, and how far it has come.
+struct ReceiveRequest {
+    static constexpr std::size_t max_segments = 32;
+
+    std::uint16_t index = 0;
+    std::uint8_t count = 0;   ///< segments
+    std::uint8_t segment = 0; ///< position
+    std::uint32_t offset = 0; ///< in that segment
+    abi::Pd pd;               ///< that the keys belong to
+    std::array<DataSegment, max_segments> segments;
+
+    /// Takes the segments of a WQE; the position goes to its start.
+    void rewind() { segment = 0, offset = 0; }
+    void decode(std::span<const std::byte> wqe);
+};
+
+} // namespace model::hca::queue

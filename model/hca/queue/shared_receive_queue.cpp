@@ -1,0 +1,57 @@
+#include "model/hca/queue/shared_receive_queue.h"
+
+#include "abi/prm/wqe.h"
+#include "model/hca/doorbell/doorbell_record.h"
+
+#include <algorithm>
+
+namespace model::hca::queue {
+
+SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest& request, port::Time& at) {
+    if (is_in_error)
+        return Take::unreadable;
+    const auto fail = [this] {
+        is_in_error = true;
+        return Take::unreadable;
+    };
+    if (consumed == producer) {
+        // There is no doorbell for receive queues: software only moves the record.
+        const auto record = doorbell::read_record(dma, attributes.doorbell_record, doorbell::Record::receive, at);
+        if (!record)
+            return fail();
+        const auto now = static_cast<std::uint16_t>(*record);
+        if (static_cast<std::uint16_t>(now - consumed) <= size())
+            producer = now;
+        if (consumed == producer)
+            return Take::empty;
+    }
+    std::array<std::byte, (ReceiveRequest::max_segments + 1) * abi::prm::WqeData::size> bytes;
+    const auto wqe = std::span(bytes).first(std::min(bytes.size(), std::size_t{1} << attributes.log_stride));
+    const auto result = attributes.buffer.read(dma, std::uint64_t{next} << attributes.log_stride, wqe, at);
+    if (!result.is_ok())
+        return fail();
+    at = std::max(at, result.done);
+    request.index = next;
+    request.pd = attributes.pd;
+    if (attributes.is_linked) {
+        const auto successor = abi::ConstView<abi::prm::WqeSrqNext>(wqe).get<"next_wqe_index">();
+        if (successor >= size())
+            return fail();
+        request.decode(wqe.subspan(abi::prm::WqeSrqNext::size));
+        next = static_cast<std::uint16_t>(successor);
+    } else {
+        request.decode(wqe);
+        next = static_cast<std::uint16_t>((next + 1) & (size() - 1));
+    }
+    ++consumed;
+    return Take::done;
+}
+
+bool SharedReceiveQueue::is_limit_reached() {
+    if (attributes.limit == 0 || static_cast<std::uint16_t>(producer - consumed) >= attributes.limit)
+        return false;
+    attributes.limit = 0;
+    return true;
+}
+
+} // namespace model::hca::queue

@@ -1,0 +1,61 @@
+// A shared receive queue: receive WQEs that any of its queue pairs may take (IBA 10.2.9; PRM "RMP", "XRC SRQ context").
+// Gives the next WQE and notices when few are left; says nothing to anybody: the responder writes completions and events.
+#pragma once
+
+#include "abi/prm/rmp.h"
+#include "abi/types.h"
+#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/queue/receive_wqe.h"
+#include "model/port/dma.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace model::hca::completion {
+struct CompletionQueue;
+}
+
+namespace model::hca::queue {
+
+struct SharedReceiveQueueAttributes {
+    bool is_linked = true;             ///< WQEs name their successor; otherwise a ring
+    abi::Pd pd{};
+    std::uint8_t log_size = 0;         ///< WQEs
+    std::uint8_t log_stride = 4;       ///< bytes of a WQE, at least 32 when linked
+    std::uint16_t limit = 0;           ///< an event when fewer are left; 0: none
+    abi::BusAddress doorbell_record{}; ///< dword 0: receive counter
+    PagedBuffer buffer{};
+    // Of an XRC domain
+    bool is_xrc = false;
+    std::uint32_t xrcd = 0;
+    abi::Cqn cqn{};                    ///< completions of the whole queue go there
+    std::uint32_t user_index = 0xffffff;
+    std::array<std::byte, abi::prm::Rmpc::size> context{}; ///< as software wrote it, for QUERY_RMP and QUERY_XRC_SRQ
+};
+
+struct SharedReceiveQueue {
+    enum class Take : std::uint8_t { done, empty, unreadable };
+
+    SharedReceiveQueue(std::uint32_t n, SharedReceiveQueueAttributes a) : number(n), attributes(std::move(a)) {}
+
+    /// Takes the next WQE into `request`; `at` is raised to when it was there. `empty`: none is posted. `unreadable`: the
+    /// record or the WQE cannot be read, or its list leaves the queue; from then on it stays unreadable.
+    Take take(port::Dma& dma, ReceiveRequest& request, port::Time& at);
+    /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1).
+    bool is_limit_reached();
+
+    std::uint32_t number;
+    std::uint32_t users = 0;           ///< queue pairs
+    completion::CompletionQueue* cq = nullptr; ///< XRC: of the whole queue
+    SharedReceiveQueueAttributes attributes;
+    std::uint16_t producer = 0;        ///< as the doorbell record last said
+    std::uint16_t consumed = 0;        ///< WQEs taken, modulo 2^16
+    std::uint16_t next = 0;            ///< index of the next one
+    bool is_in_error = false;
+
+    std::uint32_t size() const { return 1u << attributes.log_size; }
+};
+
+} // namespace model::hca::queue

@@ -1,0 +1,82 @@
+#include "model/hca/responder/datagram.h"
+
+#include "model/hca/wire/builder.h"
+
+#include <array>
+
+namespace model::hca::responder {
+
+using completion::CqeOpcode;
+using completion::CqeSyndrome;
+using queue::QueuePair;
+
+void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
+    if (!qp.can_receive())
+        return;
+    at += path_.cost(path_.config.responder_latency);
+    if (!is_defined(packet.service, packet.operation) || packet.payload.size() > qp.attributes.mtu_bytes())
+        return drop(packet, "no datagram of this path's MTU", at);
+    // Subnet management comes without a queue key that counts (IBA 9.8.3.1).
+    if (packet.deth.qkey != qp.attributes.q_key && qp.attributes.type != queue::QpType::qp0)
+        return drop(packet, "Q_Key mismatch", at);
+    switch (placement_.take(qp, at)) {
+    case Placement::Take::done: break;
+    case Placement::Take::empty:
+        ++path_.count(qp).out_of_buffer;
+        return drop(packet, "no receive work request", at);
+    case Placement::Take::unreadable:
+        if (qp.srq != nullptr)
+            return failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+        return fail(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, {}}, at);
+    }
+    path_.wire.settle();
+    const auto header = wire::network_header(packet);
+    const std::array head{std::span<const std::byte>(header)};
+    auto error = placement_.place(qp, head, at);
+    if (!error)
+        error = placement_.place(qp, packet.payload.pieces(), at);
+    if (error)
+        return fail(qp, *error, at);
+    path_.counters.payload_received += packet.payload.size();
+    if (path_.events.is_on()) [[unlikely]]
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    complete(qp, packet, at);
+}
+
+void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    const bool has_immediate = packet.traits().has_immediate;
+    const auto& from = packet.path;
+    const bool is_ib = from.encapsulation == port::Encapsulation::infiniband;
+    // PRM "CQE", RoCE: the kind of network header takes the place of the service level.
+    constexpr std::uint8_t ipv6 = 1, ipv4 = 2;
+    const auto l3 = from.encapsulation == port::Encapsulation::roce_v2_ipv4 ? ipv4 : ipv6;
+    const bool is_written = path_.cqe_writer.write(
+        *qp.receive_cq,
+        {.opcode = has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send,
+         .qpn = qp.number,
+         .user_index = queue::cqe_user_index(qp),
+         .wqe_counter = qp.responder.receive.index,
+         .byte_count = static_cast<std::uint32_t>(wire::network_header_bytes) + packet.payload.size(),
+         .immediate = has_immediate ? packet.immediate : packet.pkey,
+         .solicited = packet.solicited,
+         .source_qpn = packet.deth.source_qpn,
+         .source_lid = from.source_lid,
+         .service_level = is_ib ? from.service_level : l3,
+         .has_grh = !is_ib || from.has_grh},
+        at);
+    if (!is_written)
+        failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+}
+
+/// The work request ends with an error, and the queue pair with it.
+void DatagramResponder::fail(QueuePair& qp, const PlacementError& error, port::Time at) {
+    failure_.fail_receive(qp, qp.responder.receive.index, error.syndrome, error.vendor, at);
+    failure_.enter_error(qp, at);
+}
+
+void DatagramResponder::drop(const port::Packet& packet, std::string_view reason, port::Time at) {
+    ++path_.counters.packets_dropped;
+    path_.events.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, reason});
+}
+
+} // namespace model::hca::responder

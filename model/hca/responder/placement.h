@@ -1,0 +1,48 @@
+// Where a message that arrives is put (IBA 9.7.5.2.9; PRM "Receive WQE"): takes the next receive WQE, from the queue pair's
+// own queue or a shared one, and writes bytes through its keys. Decides nothing about answers and completions.
+#pragma once
+
+#include "abi/wire/infiniband.h"
+#include "model/hca/data_path.h"
+#include "model/hca/queue/queue_pair.h"
+
+#include <optional>
+#include <span>
+
+namespace model::hca::responder {
+
+/// Our vendor syndromes of responder error CQEs: which rule was broken.
+namespace vendor {
+inline constexpr std::uint8_t too_long = 0x80;    ///< the message does not fit into the receive WQE
+inline constexpr std::uint8_t translation = 0x90; ///< + tpt::Violation: a key of the receive WQE
+inline constexpr std::uint8_t bus = 0xa0;         ///< + port::DmaStatus
+inline constexpr std::uint8_t wqe = 0xb0;         ///< the receive WQE could not be read
+} // namespace vendor
+
+/// Why a message cannot be placed: what the receive CQE and the NAK say.
+struct PlacementError {
+    completion::CqeSyndrome syndrome{};
+    std::uint8_t vendor = 0;
+    abi::wire::NakCode nak{};
+};
+
+class Placement {
+public:
+    using Take = queue::SharedReceiveQueue::Take;
+
+    explicit Placement(DataPath& path) : path_(path) {}
+
+    /// Makes the next WQE the queue pair's `responder.receive`. When it is unreadable but was taken (`qp.srq == nullptr`),
+    /// `receive.index` names it. Events of a shared queue are raised here.
+    Take take(queue::QueuePair& qp, port::Time& at);
+    /// Writes the pieces where the current WQE says, behind what was written before.
+    std::optional<PlacementError> place(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time& at);
+
+private:
+    Take take_own(queue::QueuePair& qp, port::Time& at);
+    Take take_shared(queue::QueuePair& qp, port::Time& at);
+
+    DataPath& path_;
+};
+
+} // namespace model::hca::responder

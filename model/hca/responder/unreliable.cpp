@@ -1,0 +1,30 @@
+// The unreliable connected service (IBA 9.8.2): what is out of sequence drops its message, and nobody answers.
+#include "model/hca/responder/responder.h"
+
+namespace model::hca::responder {
+
+using queue::QueuePair;
+using Kind = abi::wire::OperationTraits::Kind;
+using Message = queue::Responder::Message;
+
+void Responder::receive_unreliable(QueuePair& qp, port::Packet& packet, port::Time at) {
+    auto& r = qp.responder;
+    const auto& traits = packet.traits();
+    if (!is_defined(packet.service, packet.operation))
+        return;
+    // A gap, or a message that begins before the last one ended, drops the one that was under way. Its receive WQE is
+    // used again (IBA 9.8.2.2.1).
+    if (packet.psn != r.expected || traits.is_first)
+        r.message = Message::none;
+    r.expected = packet.psn;
+    const bool is_placed = is_in_order(qp, packet) &&
+                           (traits.kind == Kind::send ? send(qp, packet, at) : write(qp, packet, at)) == Outcome::done;
+    if (is_placed) {
+        say_accepted(qp, packet, at);
+        return finish_packet(qp, packet, at);
+    }
+    r.message = Message::none;
+    r.expected += 1;
+}
+
+} // namespace model::hca::responder

@@ -1,0 +1,120 @@
+// MAD_IFC and the agents behind it (IBA chapters 14 and 16).
+#include "testbench/harness/command_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace harness;
+using abi::wire::MadClass;
+using abi::wire::MadHeader;
+using abi::wire::MadMethod;
+using abi::wire::MadStatus;
+using abi::wire::NodeInfo;
+using abi::wire::PortInfo;
+using abi::wire::SmAttribute;
+
+namespace {
+
+struct Bench : CommandBench {
+    Bench() : CommandBench(infiniband()) { REQUIRE(initialize()); }
+    static model::hca::HcaConfig infiniband() {
+        auto config = untimed();
+        config.is_ethernet = false;
+        config.lid = 7;
+        return config;
+    }
+    std::vector<std::byte> process(const Input<prm::MadIfcIn>& in) {
+        const auto out = run<prm::MadIfcOut>(in);
+        REQUIRE(out.is_ok());
+        return {out.bytes.begin() + 0x10, out.bytes.begin() + 0x110};
+    }
+    std::vector<std::byte> get(SmAttribute attribute) { return process(mad_input(MadMethod::get, attribute)); }
+};
+std::uint16_t status(std::span<const std::byte> mad) { return abi::ConstView<MadHeader>(mad.first(MadHeader::size)).get<"status">(); }
+template <class L> abi::ConstView<L> data(std::span<const std::byte> mad) { return abi::ConstView<L>(mad.subspan(0x40, L::size)); }
+abi::View<PortInfo> port_info(Input<prm::MadIfcIn>& in) { return abi::View<PortInfo>(std::span(in.bytes).subspan(0x50, PortInfo::size)); }
+/// A Set(PortInfo) that changes nothing of what the port has.
+Input<prm::MadIfcIn> same_port(Bench& bench) {
+    auto in = CommandBench::mad_input(MadMethod::set, SmAttribute::port_info);
+    const auto now = bench.get(SmAttribute::port_info);
+    std::ranges::copy(std::span(now).subspan(0x40, 64), in.bytes.begin() + 0x50);
+    port_info(in).set<"port_state">(0u);
+    return in;
+}
+
+} // namespace
+
+TEST_CASE("NodeInfo tells a channel adapter with one port", "[unit][firmware][mad]") {
+    Bench bench;
+    const auto mad = bench.get(SmAttribute::node_info);
+    CHECK(status(mad) == 0);
+    CHECK(abi::ConstView<MadHeader>(std::span(mad).first(24)).get<"method">() == 0x81);
+    const auto info = data<NodeInfo>(mad);
+    CHECK(info.get<"node_type">() == 1);
+    CHECK(info.get<"num_ports">() == 1);
+    CHECK(info.get<"port_guid">() == bench.hca.config().node_guid);
+    CHECK(info.get<"partition_cap">() == 128);
+}
+
+TEST_CASE("PortInfo and the vport context say the same", "[unit][firmware][mad]") {
+    Bench bench;
+    const auto mad = bench.get(SmAttribute::port_info);
+    const auto info = data<PortInfo>(mad);
+    const auto context = bench.run<prm::QueryHcaVportContextOut>(Input<prm::QueryHcaVportContextIn>(prm::Opcode::query_hca_vport_context));
+    const auto vport = context.view().sub<"hca_vport_context">();
+    CHECK(info.get<"lid">() == 7);
+    CHECK(vport.get<"lid">() == 7);
+    CHECK(info.get<"port_state">() == static_cast<unsigned>(vport.get<"vport_state">()));
+}
+
+TEST_CASE("a subnet manager moves the port, and the wire follows", "[unit][firmware][mad]") {
+    Bench bench;
+    auto in = same_port(bench);
+    port_info(in).set<"lid">(std::uint16_t{42}).set<"gid_prefix">(0xfec0000000000001u);
+    CHECK(status(bench.process(in)) == 0);
+
+    CHECK(bench.hca.identity().lid == 42);
+    CHECK(abi::load<std::uint64_t, std::endian::big>(bench.hca.identity().gids[0].gid.data()) == 0xfec0000000000001);
+}
+
+TEST_CASE("a port goes up one state at a time", "[unit][firmware][mad]") {
+    Bench bench;
+    const auto to = [&bench](unsigned state) {
+        auto in = same_port(bench);
+        port_info(in).set<"port_state">(state);
+        return status(bench.process(in));
+    };
+    CHECK(to(1) == 0); // down: it initializes again
+    CHECK(data<PortInfo>(bench.get(SmAttribute::port_info)).get<"port_state">() == 2);
+    CHECK(to(4) == static_cast<std::uint16_t>(MadStatus::bad_value)); // not armed yet
+    CHECK(to(3) == 0);
+    CHECK(to(4) == 0);
+    CHECK(data<PortInfo>(bench.get(SmAttribute::port_info)).get<"port_state">() == 4);
+}
+
+TEST_CASE("what an agent does not know gets the status of the specification", "[unit][firmware][mad]") {
+    Bench bench;
+    CHECK(status(bench.get(static_cast<SmAttribute>(0x7777))) == static_cast<std::uint16_t>(MadStatus::bad_attribute));
+    CHECK(status(bench.process(CommandBench::mad_input(MadMethod::trap, SmAttribute::node_info))) == static_cast<std::uint16_t>(MadStatus::bad_method));
+    CHECK(status(bench.process(CommandBench::mad_input(MadMethod::set, SmAttribute::node_info))) == static_cast<std::uint16_t>(MadStatus::bad_attribute));
+    auto other = CommandBench::mad_input(MadMethod::get, SmAttribute::node_info);
+    other.bytes[0x10] = std::byte{9};
+    CHECK(status(bench.process(other)) == static_cast<std::uint16_t>(MadStatus::bad_version));
+}
+
+TEST_CASE("P_Keys that a subnet manager sets are in the port's table", "[unit][firmware][mad]") {
+    Bench bench;
+    auto in = CommandBench::mad_input(MadMethod::set, SmAttribute::pkey_table);
+    abi::store<std::uint16_t, std::endian::big>(in.bytes.data() + 0x50, 0xffff);
+    abi::store<std::uint16_t, std::endian::big>(in.bytes.data() + 0x52, 0x8001);
+    CHECK(status(bench.process(in)) == 0);
+    CHECK(bench.hca.identity().pkey(1) == 0x8001);
+}
+
+TEST_CASE("the performance agent counts what the port moved", "[unit][firmware][mad]") {
+    Bench bench;
+    auto in = CommandBench::mad_input(MadMethod::get, static_cast<SmAttribute>(0x001d));
+    abi::View<MadHeader>(std::span(in.bytes).subspan(0x10, 24)).set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::performance));
+    CHECK(status(bench.process(in)) == 0);
+}

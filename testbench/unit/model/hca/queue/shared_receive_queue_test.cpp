@@ -1,0 +1,188 @@
+// Shared receive queues (IBA 10.2.9) and the XRC service, which names one in each request (annex A14).
+#include "testbench/harness/hca_pair.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace harness;
+using abi::prm::CqeOpcode;
+using abi::prm::CqeSyndrome;
+using abi::prm::EventType;
+using abi::prm::WqeOpcode;
+using model::hca::queue::QpState;
+using model::hca::queue::QpType;
+using model::hca::queue::ReceiveKind;
+
+namespace {
+
+struct Bench : HcaPair {
+    explicit Bench(std::uint16_t limit = 0, std::uint16_t step = 1) {
+        model::hca::queue::SharedReceiveQueueAttributes srq_attributes;
+        srq_attributes.limit = limit;
+        srq = b.make_srq(std::move(srq_attributes), step);
+        a_qp = a.make_qp(a.attributes(a_cq));
+        auto shared = b.attributes(b_cq);
+        shared.receive = ReceiveKind::shared;
+        shared.srqn = srq.number;
+        b_qp = b.make_qp(shared);
+        connect();
+    }
+    Post message(std::uint32_t bytes) const { return {.opcode = WqeOpcode::send, .sges = {from.sge(0, bytes)}}; }
+
+    TestSrq srq;
+    Region from = a.make_region(4096, 1);
+    Region to = b.make_region(4096);
+};
+
+struct XrcBench : HcaPair {
+    static constexpr std::uint32_t domain = 5, user_index = 0x4711;
+
+    XrcBench() {
+        srq_cq = b.make_cq();
+        model::hca::queue::SharedReceiveQueueAttributes x;
+        x.is_xrc = true;
+        x.xrcd = domain;
+        x.cqn = srq_cq.number;
+        x.user_index = user_index;
+        srq = b.make_srq(std::move(x));
+        auto initiator = a.attributes(a_cq);
+        initiator.type = QpType::xrc;
+        a_qp = a.make_qp(initiator);
+        auto target = b.attributes(b_cq);
+        target.type = QpType::xrc;
+        target.has_sq = false;
+        target.receive = ReceiveKind::shared;
+        target.srqn = srq.number;
+        target.xrcd = domain;
+        target.pd = abi::Pd{99}; // not the one that counts
+        b_qp = b.make_qp(target);
+        connect();
+    }
+    Post message(std::uint32_t bytes) const {
+        return {.opcode = WqeOpcode::send, .sges = {from.sge(0, bytes)}, .xrc_srq = srq.number};
+    }
+
+    TestCq srq_cq;
+    TestSrq srq;
+    Region from = a.make_region(4096, 1);
+    Region to = b.make_region(4096);
+};
+
+} // namespace
+
+TEST_CASE("receives of a shared queue are taken along its list", "[unit][srq]") {
+    Bench bench(0, 3); // 0, 3, 6, 1, 4, 7, 2, 5
+    for (const std::uint16_t index : {0, 3, 6})
+        bench.b.post_receive(bench.srq, index, {bench.to.sge()});
+    for (int i = 0; i < 3; ++i)
+        bench.send(bench.message(100));
+
+    const auto done = bench.b.drain(bench.b_cq);
+    REQUIRE(done.size() == 3);
+    CHECK(done[0].index == 0);
+    CHECK(done[1].index == 3);
+    CHECK(done[2].index == 6);
+    CHECK(bench.b.bytes(bench.to, 0, 100) == bench.a.bytes(bench.from, 0, 100));
+}
+
+TEST_CASE("an empty shared queue is an RNR NAK, and the message arrives when one is posted", "[unit][srq]") {
+    Bench bench;
+    bench.send(bench.message(8));
+    CHECK(bench.b.hca.counters().naks_sent == 1);
+
+    bench.b.post_receive(bench.srq, 0, {bench.to.sge()});
+    bench.run();
+    CHECK(bench.b.drain(bench.b_cq).size() == 1);
+    CHECK(bench.a.drain(bench.a_cq).size() == 1);
+}
+
+TEST_CASE("the limit of a shared queue is told once", "[unit][srq]") {
+    Bench bench(2);
+    for (std::uint16_t i = 0; i < 4; ++i)
+        bench.b.post_receive(bench.srq, i, {bench.to.sge()});
+    for (int i = 0; i < 4; ++i)
+        bench.send(bench.message(8));
+
+    std::size_t told = 0;
+    for (const auto& [type, number] : bench.b.drain_events())
+        if (type == EventType::srq_limit) {
+            ++told;
+            CHECK(number == bench.srq.number);
+        }
+    CHECK(told == 1);
+}
+
+TEST_CASE("a list that leaves its queue is a catastrophic error of the queue", "[unit][srq]") {
+    Bench bench;
+    bench.b.post_receive(bench.srq, 0, {bench.to.sge()});
+    std::array<std::byte, 16> head{};
+    abi::View<abi::prm::WqeSrqNext>(std::span(head)).set<"next_wqe_index">(std::uint16_t{8});
+    bench.b.dma.poke(bench.srq.buffer, head);
+    bench.send(bench.message(8));
+
+    bool told = false;
+    for (const auto& event : bench.b.drain_events())
+        told |= event == std::pair{EventType::srq_catastrophic_error, bench.srq.number};
+    CHECK(told);
+    CHECK(bench.b.core(bench.b_qp).state == QpState::err);
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].syndrome == CqeSyndrome::remote_op_err);
+}
+
+TEST_CASE("a queue pair in error says that it takes no more from its shared queue", "[unit][srq]") {
+    Bench bench;
+    bench.b.modify(bench.b_qp, QpState::err, bench.clock.now());
+
+    bool told = false;
+    for (const auto& event : bench.b.drain_events())
+        told |= event == std::pair{EventType::srq_last_wqe, bench.b_qp.number.value};
+    CHECK(told);
+}
+
+TEST_CASE("an XRC message goes to the queue it names, with that queue's keys and completions", "[unit][srq][xrc]") {
+    XrcBench bench;
+    bench.b.post_receive(bench.srq, 0, {bench.to.sge()});
+    bench.send(bench.message(2000));
+
+    const auto cqe = bench.b.poll(bench.srq_cq);
+    REQUIRE(cqe);
+    CHECK(cqe->view().get<"opcode">() == CqeOpcode::resp_send);
+    CHECK(cqe->view().get<"srqn_uidx">() == XrcBench::user_index);
+    CHECK(bench.b.drain(bench.b_cq).empty());
+    CHECK(bench.b.bytes(bench.to, 0, 2000) == bench.a.bytes(bench.from, 0, 2000));
+    CHECK(bench.a.drain(bench.a_cq).size() == 1);
+}
+
+TEST_CASE("XRC READ and WRITE use the protection domain of the queue they name", "[unit][srq][xrc]") {
+    XrcBench bench;
+    bench.send({.opcode = WqeOpcode::rdma_write, .sges = {bench.from.sge(0, 3000)}, .remote = bench.to.address, .rkey = bench.to.key, .xrc_srq = bench.srq.number});
+    CHECK(bench.b.bytes(bench.to, 0, 3000) == bench.a.bytes(bench.from, 0, 3000));
+
+    const auto back = bench.a.make_region(3000);
+    bench.send({.opcode = WqeOpcode::rdma_read, .sges = {back.sge()}, .remote = bench.to.address, .rkey = bench.to.key, .xrc_srq = bench.srq.number});
+    CHECK(bench.a.bytes(back) == bench.a.bytes(bench.from, 0, 3000));
+    for (const auto& done : bench.a.drain(bench.a_cq))
+        CHECK(done.is_ok());
+}
+
+TEST_CASE("an XRC message for a queue of another domain is an invalid request", "[unit][srq][xrc]") {
+    XrcBench bench;
+    auto wr = bench.message(8);
+    wr.xrc_srq = bench.srq.number + 1;
+    bench.send(wr);
+
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].syndrome == CqeSyndrome::remote_inval_req_err);
+}
+
+TEST_CASE("a shared queue that goes leaves no queue pair that refers to it", "[unit][srq][xrc]") {
+    XrcBench bench;
+    bench.b.post_receive(bench.srq, 0, {bench.to.sge()});
+    bench.send(bench.message(8));
+    bench.b.hca.destroy_qp(bench.b_qp.number);
+
+    CHECK(bench.b.hca.shared_receive_queues().find(bench.srq.number)->users == 0);
+    bench.b.hca.destroy_srq(bench.srq.number, bench.clock.now());
+    CHECK(bench.b.core(bench.srq_cq).users == 0);
+}
