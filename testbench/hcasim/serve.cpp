@@ -127,6 +127,7 @@ int serve(const ServeOptions& options) {
 
     say(print_topology(*config));
     say_how_to_attach(platform, **server);
+    say(fmt::format("serving {} functions; an interrupt (Ctrl-C) ends it", (*server)->listeners().size()));
     pump.run();
     (*server)->close();
 

@@ -43,6 +43,9 @@ Fit queues_fit(const Config& config) {
     if (const auto most = firmware::queue_pairs_of(config.hca.log_max_qp); scenario.queue_pairs > most)
         return refuse("scenario.qps = {} is more than the {} queue pairs of hca.log_max_qp = {}; choose fewer or a larger hca.log_max_qp",
                       scenario.queue_pairs, most, config.hca.log_max_qp);
+    if (config.hca.msix_vectors < 2)
+        return refuse("hca.msix_vectors = {} leaves none for completions, the driver of this scenario uses one for them and one for "
+                      "the rest; choose 2 or more", config.hca.msix_vectors);
     const auto completions = Endpoint::completion_entries(scenario.queue_depth, scenario.queue_pairs);
     if (completions > std::uint64_t{1} << config.hca.log_max_cq_size)
         return refuse("scenario.queue_depth = {} on scenario.qps = {} needs a completion queue of {} entries, hca.log_max_cq_size = {} allows {}; "

@@ -218,6 +218,7 @@ def keys_together():
     refused(run("--payload", path, *many, "--set", "host.B.memory=64 MiB"), "host.B.memory")
     refused(run("--payload", path, "--set", "scenario.qps=16", "--set", "hca.log_max_qp=4"), "hca.log_max_qp")
     refused(run("--payload", path, "--set", "link.rate_gbps=1e-9"), "link.rate_gbps")
+    refused(run("--payload", path, "--set", "hca.msix_vectors=1"), "hca.msix_vectors")
     uneven = ["--set", "hca.log_max_read_requester=7", "--set", "hca.log_max_read_responder=0", "--set", "scenario.message=64"]
     expect(result("--payload", path, *uneven)["verified"] is True, "more READs asked than answered at once")
     small = result("--payload", path, "--set", "scenario.message=1")

@@ -1,0 +1,62 @@
+"""A case of the guest level: a bash script with a head of `# key: value` lines.
+
+name      a true sentence, the name of the test        platform  what is served, below the repository
+set       overrides of its keys, several a line        machines  AB: one guest with both; A B: two guests
+kernel    6.1, 6.12 or 7.2                             memory    of each guest
+timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
+capture   yes: the cable's frames are judged           build     release (default) or asan
+run       by hand: not registered as a test            expect    a part of the finding without which the case fails
+"""
+
+import dataclasses
+import pathlib
+import re
+
+import progress
+import recipe
+
+HEAD = re.compile(r"^# ([a-z]+): (.*)$")
+
+
+@dataclasses.dataclass
+class Case:
+    path: pathlib.Path
+    name: str
+    platform: str = "platform/configs/pair.toml"
+    set: list = dataclasses.field(default_factory=list)
+    machines: list = dataclasses.field(default_factory=lambda: ["AB"])
+    kernel: str = recipe.DEFAULT_KERNEL
+    memory: str = "1G"
+    timeout: int = 120
+    reboots: bool = False
+    capture: bool = False
+    build: str = "release"
+    run: str = ""
+    expect: str = ""
+
+
+def read(path):
+    """The case of a file; refuses a key that does not exist, since it would silently do nothing."""
+    head = {}
+    for line in path.read_text().splitlines():
+        if not line.startswith("#"):
+            break
+        found = HEAD.match(line)
+        if found:
+            head[found[1]] = found[2].strip()
+    known = {field.name for field in dataclasses.fields(Case)} - {"path"}
+    if unknown := head.keys() - known:
+        raise progress.Failure(f"{path}: no key is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    if "name" not in head:
+        raise progress.Failure(f"{path}: has no name")
+    for key in ("set", "machines"):
+        if key in head:
+            head[key] = head[key].split()
+    for key in ("reboots", "capture"):
+        if key in head:
+            head[key] = head[key] == "yes"
+    if "timeout" in head:
+        head["timeout"] = int(head["timeout"])
+    if head.get("kernel", recipe.DEFAULT_KERNEL) not in recipe.KERNELS:
+        raise progress.Failure(f"{path}: no kernel is called {head['kernel']}")
+    return Case(path, **head)

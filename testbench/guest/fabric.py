@@ -1,0 +1,72 @@
+"""A platform, served: starts `hcasim serve`, knows its sockets by machine, and ends it."""
+
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import progress
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+FUNCTION = re.compile(r"^host([A-Z]+)\.(\S+): (/.*)$")
+CLOSING = re.compile(r"^serving \d+ functions")
+
+
+class Fabric:
+    """A running `hcasim serve`. Its output is a file, so that it never waits for a reader."""
+
+    def __init__(self, program, directory, platform, overrides=(), capture=None, commands=True):
+        self.output = directory / "hcasim.log"
+        command = [program, "serve", platform, "--socket-dir", directory / "sockets"]
+        for override in overrides:
+            command += ["--set", override]
+        if commands:
+            command.append("--commands")
+        if capture is not None:
+            command += ["--pcap", capture]
+        with self.output.open("w") as output:
+            # A session of its own: Ctrl-C on a terminal is for the guest or for us, not for the device.
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                            start_new_session=True)
+        self._wait_until_served()
+
+    def _wait_until_served(self):
+        deadline = time.monotonic() + 60
+        while not any(map(CLOSING.match, self.lines())):
+            if self.process.poll() is not None:
+                raise progress.Failure(f"hcasim serve ended with {self.process.returncode}:\n{self.output.read_text()[-2000:]}")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise progress.Failure(f"hcasim serve does not come up:\n{self.output.read_text()[-2000:]}")
+            time.sleep(0.02)
+        self.functions = {}  # machine: [(function, socket)]
+        for found in filter(None, map(FUNCTION.match, self.lines())):
+            self.functions.setdefault(found[1], []).append((f"host{found[1]}.{found[2]}", found[3]))
+
+    def lines(self):
+        return self.output.read_text(errors="replace").splitlines()
+
+    def of(self, machines):
+        """The functions of some machines, e.g. "AB"; all of them become devices of one guest."""
+        missing = [machine for machine in machines if machine not in self.functions]
+        if missing:
+            raise progress.Failure(f"the platform has no machine {', '.join(missing)}; it has {', '.join(self.functions)}")
+        return [function for machine in machines for function in self.functions[machine]]
+
+    def end(self, patience=30):
+        """Ends it as Ctrl-C would; returns what is wrong with the way it ended, or None."""
+        if self.process.poll() is not None:
+            return f"hcasim had ended by itself, with {self.process.returncode}"
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(timeout=patience)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return f"hcasim did not end within {patience} s"
+        return None if status == 0 else f"hcasim ended with {status}"
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,40 @@
+# Stock Linux on the simulated cards: each case is a script that runs in a guest (see guest/case.py for what stands in its head).
+# Guests take the machine for themselves, one after another, and work with the release build: the emulator is slow enough.
+set(guest ${CMAKE_CURRENT_SOURCE_DIR}/guest)
+set(guest_kernels)
+add_custom_target(guest_level)
+add_dependencies(guest_level hcasim)
+
+file(GLOB guest_cases CONFIGURE_DEPENDS ${guest}/cases/*.sh)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${guest_cases})
+foreach(script ${guest_cases})
+    set(timeout 120)
+    set(kernel 6.12)
+    set(run)
+    file(STRINGS ${script} head REGEX "^# (name|timeout|kernel|run): ")
+    foreach(line ${head})
+        string(REGEX MATCH "^# ([a-z]+): (.*)$" line "${line}")
+        set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+    endforeach()
+    if(run STREQUAL "by hand")
+        continue()
+    endif()
+    list(APPEND guest_kernels ${kernel})
+    math(EXPR limit "${timeout} + 90") # the runner's own comes first and says in which part; captures are judged afterwards
+    get_filename_component(stem ${script} NAME_WE)
+    add_test(NAME "guest: ${name}"
+        COMMAND ${HCA_PYTHON} -B ${guest}/run_case.py --hcasim-release ${CMAKE_SOURCE_DIR}/build/release/hcasim
+            --hcasim-asan $<TARGET_FILE:hcasim> --results ${CMAKE_BINARY_DIR}/guest/${stem} ${script})
+    set_tests_properties("guest: ${name}" PROPERTIES LABELS guest TIMEOUT ${limit} PROCESSORS 2 RESOURCE_LOCK guest
+        FIXTURES_REQUIRED guest_image ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()
+
+# The first time on a machine it fetches and unpacks Debian packages; afterwards it is done at once.
+list(REMOVE_DUPLICATES guest_kernels)
+add_test(NAME "guest: the guests can be made from Debian's packages"
+    COMMAND ${HCA_PYTHON} -B ${guest}/image.py ${guest_kernels})
+set_tests_properties("guest: the guests can be made from Debian's packages" PROPERTIES LABELS guest TIMEOUT 1200
+    FIXTURES_SETUP guest_image)
+add_test(NAME "guest: a message of the kernel that nobody knows is found"
+    COMMAND ${HCA_PYTHON} -B ${guest}/kernel_log.py --self-test)
+set_tests_properties("guest: a message of the kernel that nobody knows is found" PROPERTIES LABELS guest TIMEOUT 60)
