@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 
 namespace sw::gpu {
@@ -28,7 +27,7 @@ const std::vector<VramRange>& VramBuffer::ranges() const { return lease_->ranges
 
 namespace {
 
-/// Calls `copy(BAR offset, position in the span, bytes)` for naturally aligned pieces of [offset, +size) of the buffer.
+/// Calls `copy(BAR offset, position in the span, bytes)` for the consecutive pieces of [offset, +size) of the buffer.
 template <class Copy>
 void for_each_piece(const VramBuffer& buffer, std::uint64_t offset, std::size_t size, Copy&& copy) {
     std::size_t position = 0;
@@ -37,18 +36,12 @@ void for_each_piece(const VramBuffer& buffer, std::uint64_t offset, std::size_t 
             offset -= range.size;
             continue;
         }
-        auto at = range.offset + offset;
-        const auto end = range.offset + std::min<std::uint64_t>(range.size, offset + (size - position));
-        while (at < end) {
-            const auto aligned = at ? std::uint64_t{1} << std::min(3, std::countr_zero(at)) : 8;
-            const auto bytes = std::min(aligned, std::bit_floor(end - at));
-            copy(at, position, static_cast<std::size_t>(bytes));
-            at += bytes;
-            position += static_cast<std::size_t>(bytes);
-        }
-        offset = 0;
-        if (position == size)
+        const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(range.size - offset, size - position));
+        if (bytes == 0)
             return;
+        copy(range.offset + offset, position, bytes);
+        position += bytes;
+        offset = 0;
     }
 }
 
@@ -111,7 +104,7 @@ Result<void> Gpu::upload(const VramBuffer& buffer, std::uint64_t offset, std::sp
     if (auto inside = check_inside(buffer, offset, from.size()); !inside)
         return inside;
     for_each_piece(buffer, offset, from.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
-        transport_->mmio_write(bar_, at, from.subspan(position, bytes));
+        transport_->bar_write(bar_, at, from.subspan(position, bytes));
     });
     return {};
 }
@@ -120,7 +113,7 @@ Result<void> Gpu::download(const VramBuffer& buffer, std::uint64_t offset, std::
     if (auto inside = check_inside(buffer, offset, into.size()); !inside)
         return inside;
     for_each_piece(buffer, offset, into.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
-        transport_->mmio_read(bar_, at, into.subspan(position, bytes));
+        transport_->bar_read(bar_, at, into.subspan(position, bytes));
     });
     return {};
 }

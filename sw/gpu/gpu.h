@@ -41,7 +41,7 @@ public:
     /// A handle another device's driver registers: the buffer's bytes as bus addresses.
     Result<memory::DmaBufHandle> export_buffer(const VramBuffer& buffer) const;
 
-    /// Copies through the BAR, 8 bytes a transaction where aligned: for control structures, not for bulk data.
+    /// Copies through the BAR, as fast as the transport can: by a mapping of it, or register by register.
     Result<void> upload(const VramBuffer& buffer, std::uint64_t offset, std::span<const std::byte> from);
     Result<void> download(const VramBuffer& buffer, std::uint64_t offset, std::span<std::byte> into);
 

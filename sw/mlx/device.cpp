@@ -311,9 +311,9 @@ CompletionQueue* Device::wait_completion_event(unsigned i, std::chrono::nanoseco
                 return cq;
         }
         const auto now = transport_.now();
-        if (now >= deadline)
+        if (now >= deadline || !health_.look_now_and_then())
             return nullptr;
-        wait_events(completion_vector(i), deadline - now);
+        wait_events(completion_vector(i), std::min<std::chrono::nanoseconds>(deadline - now, Health::period));
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include "sw/base/result.h"
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +38,18 @@ public:
     /// MMIO of 1, 2, 4 or 8 naturally aligned bytes, in memory order. Reads of a dead device give all ones.
     virtual void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) = 0;
     virtual void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) = 0;
+    /// Bulk data of a BAR that is memory: any offset and length, in accesses of any size and order. Where a processor
+    /// can map the BAR it does.
+    virtual void bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) {
+        for_each_access(offset, into.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
+            mmio_read(bar, at, into.subspan(position, bytes));
+        });
+    }
+    virtual void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) {
+        for_each_access(offset, from.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
+            mmio_write(bar, at, from.subspan(position, bytes));
+        });
+    }
 
     /// Zeroed DMA memory, `alignment` a power of two of at least 4096. Freed by release().
     virtual Result<DmaMemory> allocate(std::size_t bytes, std::size_t alignment = 4096) = 0;
@@ -54,6 +68,17 @@ public:
     virtual void relax() = 0;
     /// Monotonic time of the machine the driver runs on, for time-outs.
     virtual std::chrono::nanoseconds now() = 0;
+
+private:
+    /// Calls `access(offset, position, bytes)` for the largest naturally aligned pieces of at most 8 bytes.
+    template <class Access> static void for_each_access(std::uint64_t offset, std::size_t size, Access&& access) {
+        for (std::size_t done = 0; done != size;) {
+            const auto aligned = std::size_t{1} << std::min(3, std::countr_zero(offset + done));
+            const auto bytes = std::min(aligned, std::bit_floor(size - done));
+            access(offset + done, done, bytes);
+            done += bytes;
+        }
+    }
 };
 
 } // namespace sw::transport

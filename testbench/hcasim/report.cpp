@@ -2,6 +2,7 @@
 
 #include "platform/observe/json.h"
 #include "platform/topology/keys.h"
+#include "testbench/hcasim/table.h"
 #include "testbench/hcasim/units.h"
 
 #include <fmt/format.h>
@@ -13,24 +14,6 @@ namespace hcasim {
 namespace {
 
 using platform::observe::Life;
-
-/// Rows of cells, columns as wide as their widest cell; the first column stands left, the others right.
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows) {
-        widths.resize(std::max(widths.size(), row.size()));
-        for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const auto& row : rows) {
-        std::string line;
-        for (std::size_t i = 0; i < row.size(); ++i)
-            line += i == 0 ? fmt::format("  {:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
-        text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    }
-    return text;
-}
 
 std::string pcie(const platform::topology::PcieLinkConfig& link) {
     return fmt::format("Gen{} x{}", link.generation, link.width);
@@ -106,13 +89,13 @@ std::string print_result(const scenario::Result& result) {
     std::string text;
     std::vector<std::vector<std::string>> rows;
     append_transfers(rows, result);
-    text += table(rows);
+    text += print_table(rows);
 
     rows = {{"wire", "packets", "bytes", "lost", "duplicated", "reordered", "corrupted"}};
     for (const auto& w : result.wires)
         rows.push_back({w.name, print_count(w.packets), print_count(w.bytes), print_count(w.lost),
                         print_count(w.duplicated), print_count(w.reordered), print_count(w.corrupted)});
-    text += rows.size() > 1 ? "\n" + table(rows) : "";
+    text += rows.size() > 1 ? "\n" + print_table(rows) : "";
 
     rows = {{"PCIe link", "TLPs up", "bytes up", "payload up", "TLPs down", "bytes down", "payload down", "busy up",
              "busy down"}};
@@ -120,15 +103,15 @@ std::string print_result(const scenario::Result& result) {
         rows.push_back({l.name, print_count(l.tlps_up), print_count(l.bytes_up), print_count(l.payload_up),
                         print_count(l.tlps_down), print_count(l.bytes_down), print_count(l.payload_down),
                         print_time(l.busy_up_ps), print_time(l.busy_down_ps)});
-    text += rows.size() > 1 ? "\n" + table(rows) : "";
+    text += rows.size() > 1 ? "\n" + print_table(rows) : "";
 
     rows = {{"cache", "hits", "misses", "hit rate"}};
     for (const auto& c : result.caches)
         rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
-    text += rows.size() > 1 ? "\n" + table(rows) : "";
+    text += rows.size() > 1 ? "\n" + print_table(rows) : "";
 
     text +=
-        "\n" + table({
+        "\n" + print_table({
                    {"payload", print_count(result.payload_bytes) + " bytes"},
                    {"through the switches, peer to peer", print_count(result.p2p_payload_bytes) + " bytes"},
                    {"through host DRAM", print_count(result.host_dram_payload_bytes) + " bytes"},

@@ -144,11 +144,22 @@ Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local
     return qps_[first % options_.queue_pairs]->post_send(requests.data());
 }
 
+/// Between two looks at a queue. A device that is gone is noticed here.
+Result<void> Endpoint::rest() {
+    machine_.hca.relax();
+    auto alive = context_->device().health().look_now_and_then();
+    if (!alive)
+        alive.error().what = fmt::format("{}: {}", machine_.name, alive.error().what);
+    return alive;
+}
+
 /// Waits for the event of the first completion: the way a program sleeps.
 Result<void> Endpoint::wait_first() {
-    if (context_->get_cq_event(patience) != send_cq_.get())
-        return failure(ETIMEDOUT, machine_.name + ": no completion event for the first message");
-    return {};
+    if (context_->get_cq_event(patience) == send_cq_.get())
+        return {};
+    if (const auto alive = context_->device().health().look(); !alive)
+        return failure(alive.error().code, fmt::format("{}: {}", machine_.name, alive.error().what));
+    return failure(ETIMEDOUT, machine_.name + ": no completion event for the first message");
 }
 
 Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVram& local, std::string_view step) {
@@ -199,7 +210,7 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
         } else {
             if (now() > deadline)
                 return failure(ETIMEDOUT, fmt::format("{}: {} stopped after {} of {} messages", machine_.name, step, done, all));
-            machine_.hca.relax();
+            TRY(rest());
         }
     }
     return done;
@@ -235,17 +246,19 @@ Result<void> Endpoint::receive(const RegisteredVram& local, const std::function<
             if (const auto i = static_cast<std::uint32_t>(completion.wr_id % qps); next[i] < all)
                 TRY(post_one(i));
         }
-        if (found != 0)
+        if (found != 0) {
             deadline = now() + patience;
-        else if (now() > deadline)
-            return failure(ETIMEDOUT, fmt::format("{}: received {} of {} messages", machine_.name, done, all));
-        else
-            machine_.hca.relax();
+        } else {
+            if (now() > deadline)
+                return failure(ETIMEDOUT, fmt::format("{}: received {} of {} messages", machine_.name, done, all));
+            TRY(rest());
+        }
     }
     return {};
 }
 
-template <class F> void Endpoint::each_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f) const {
+/// Calls `f(bytes, position)` for the GPU's own view of the buffer, in order.
+template <class F> void Endpoint::each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f) {
     std::uint64_t done = 0;
     for (const auto& range : vram.buffer.ranges()) {
         const auto length = std::min(range.size, bytes - done);
@@ -256,19 +269,42 @@ template <class F> void Endpoint::each_piece(const RegisteredVram& vram, std::ui
     }
 }
 
-void Endpoint::fill(const RegisteredVram& vram, std::span<const std::byte> bytes) const {
-    each_piece(vram, bytes.size(), [&](std::span<std::byte> piece, std::uint64_t at) {
+/// Calls `f(scratch bytes, position)`: what is copied through the BAR is copied piece by piece.
+template <class F> void Endpoint::each_bar_piece(std::uint64_t bytes, F&& f) {
+    constexpr std::uint64_t piece_bytes = 1 << 20;
+    std::vector<std::byte> scratch(std::min(bytes, piece_bytes));
+    for (std::uint64_t done = 0; done != bytes;) {
+        const auto piece = std::span(scratch).first(std::min(bytes - done, piece_bytes));
+        f(piece, done);
+        done += piece.size();
+    }
+}
+
+void Endpoint::fill(const RegisteredVram& vram, std::span<const std::byte> bytes) {
+    if (!machine_.vram)
+        return (void)gpu_->upload(vram.buffer, 0, bytes);
+    each_own_piece(vram, bytes.size(), [&](std::span<std::byte> piece, std::uint64_t at) {
         std::ranges::copy(bytes.subspan(at, piece.size()), piece.begin());
     });
 }
 
-void Endpoint::clear(const RegisteredVram& vram) const {
-    each_piece(vram, vram.buffer.size(), [](std::span<std::byte> piece, std::uint64_t) { std::ranges::fill(piece, std::byte{}); });
+void Endpoint::clear(const RegisteredVram& vram) {
+    const auto bytes = vram.buffer.size();
+    if (machine_.vram)
+        each_own_piece(vram, bytes, [](std::span<std::byte> piece, std::uint64_t) { std::ranges::fill(piece, std::byte{}); });
+    else
+        each_bar_piece(bytes, [&](std::span<std::byte> zeroes, std::uint64_t at) { (void)gpu_->upload(vram.buffer, at, zeroes); });
 }
 
-std::string Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes) const {
+std::string Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes) {
     Sha256 digest;
-    each_piece(vram, bytes, [&](std::span<const std::byte> piece, std::uint64_t) { digest.add(piece); });
+    if (machine_.vram)
+        each_own_piece(vram, bytes, [&](std::span<const std::byte> piece, std::uint64_t) { digest.add(piece); });
+    else
+        each_bar_piece(bytes, [&](std::span<std::byte> piece, std::uint64_t at) {
+            (void)gpu_->download(vram.buffer, at, piece);
+            digest.add(piece);
+        });
     return digest.finish();
 }
 

@@ -50,9 +50,10 @@ public:
     /// Receives all of the payload's length into `local`; `ready` is called once the first receives are posted.
     sw::Result<void> receive(const RegisteredVram& local, const std::function<void()>& ready);
 
-    void fill(const RegisteredVram& vram, std::span<const std::byte> bytes) const;
-    void clear(const RegisteredVram& vram) const;
-    std::string hash(const RegisteredVram& vram, std::uint64_t bytes) const;
+    // What lies in VRAM, by the GPU's own view of it or else through its BAR.
+    void fill(const RegisteredVram& vram, std::span<const std::byte> bytes);
+    void clear(const RegisteredVram& vram);
+    std::string hash(const RegisteredVram& vram, std::uint64_t bytes);
     sw::Result<void> close();
     std::chrono::nanoseconds now() { return machine_.hca.now(); }
 
@@ -60,11 +61,13 @@ private:
     Endpoint(const Machine& machine, const GpuDirectOptions& options) : machine_(machine), options_(options) {}
     sw::Result<void> bring_up();
     sw::Result<void> wait_first();
+    sw::Result<void> rest();
     std::uint64_t messages() const { return (options_.payload.size() + options_.message_bytes - 1) / options_.message_bytes; }
     /// Offset and length of message `i`.
     std::pair<std::uint64_t, std::uint32_t> extent(std::uint64_t i) const;
     sw::Result<void> post(sw::mlx::SendOperation operation, const RegisteredVram& local, std::uint64_t first, std::uint32_t count);
-    template <class F> void each_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f) const;
+    template <class F> void each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f);
+    template <class F> void each_bar_piece(std::uint64_t bytes, F&& f);
 
     const Machine& machine_;
     const GpuDirectOptions& options_;

@@ -25,8 +25,8 @@ struct Machine {
     sw::transport::Transport& hca;
     sw::transport::Transport& gpu;
     OutOfBand& peer;
-    /// The VRAM's bytes from an offset on: the GPU's own view of its memory.
-    std::function<std::span<std::byte>(std::uint64_t offset)> vram;
+    /// The VRAM's bytes from an offset on: the GPU's own view of its memory. Without it the GPU's BAR is used.
+    std::function<std::span<std::byte>(std::uint64_t offset)> vram{};
 };
 
 struct GpuDirectOptions {

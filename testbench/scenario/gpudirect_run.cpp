@@ -3,6 +3,7 @@
 #include "platform/bridge/in_process.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpudirect.h"
+#include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/programs.h"
 
@@ -19,12 +20,6 @@ using platform::bridge::InProcessTransport;
 using platform::topology::Platform;
 
 namespace {
-
-/// 10.0.0.1 and .2, or 2001:db8::1 and ::2, where the cable carries IPv6.
-sw::mlx::Gid address_of(unsigned number, model::port::Encapsulation encapsulation) {
-    return encapsulation == model::port::Encapsulation::roce_v2_ipv6 ? sw::mlx::gid_of(0x2001'0db8'0000'0000, number + 1)
-                                                                     : sw::mlx::gid_of_ipv4(0x0a00'0001 + number);
-}
 
 GpuDirectOptions options_of(const platform::topology::Config& config, std::span<const std::byte> payload) {
     GpuDirectOptions options;
@@ -43,11 +38,8 @@ struct StepCount {
 };
 
 Transfer transfer(const StepReport& step, const StepCount& count) {
-    constexpr std::array directions{std::pair{"WRITE", "WRITE A -> B"}, std::pair{"READ", "READ  B -> A"}, std::pair{"SEND", "SEND  A -> B"}};
     Transfer row;
-    for (const auto& [name, text] : directions)
-        if (step.name == name)
-            row.name = text;
+    row.name = direction_of(step.name);
     row.verified = step.is_verified;
     row.sha256_target = step.sha256;
     row.bytes = step.bytes;
@@ -97,7 +89,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
             auto& machine = platform.machines()[i];
             InProcessTransport hca(*machine.host, machine.hca_bdf()), gpu(*machine.host, machine.gpu_bdf());
             const Machine host{.name = machine.name,
-                               .gid = address_of(i, config.link.encapsulation),
+                               .gid = address_of(i, config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6),
                                .hca = hca,
                                .gpu = gpu,
                                .peer = queues.end(i),
