@@ -11,7 +11,8 @@ constexpr std::uint64_t mebibyte = 1 << 20;
 } // namespace
 
 Vram::Vram(const std::string& name, const VramConfig& config)
-    : read_latency_(config.read_latency), memory_(name, config.bytes) {}
+    : read_latency_(config.read_latency), memory_(name, config.bytes),
+      is_all_memory_(config.bar_bytes <= config.bytes) {}
 
 pcie::FunctionConfig Vram::function_config(const VramConfig& config) {
     pcie::FunctionConfig function;

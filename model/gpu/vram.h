@@ -34,11 +34,13 @@ public:
     port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
     std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override;
+    int file(unsigned bar) const override { return bar == vram_bar && is_all_memory_ ? memory_.file() : -1; }
     void reset(port::Time) override {} // VRAM keeps its content over a reset of the function
 
 private:
     port::Time read_latency_;
     memory::SparseMemory memory_;
+    bool is_all_memory_; ///< the BAR shows no more than there is
 };
 
 } // namespace model::gpu

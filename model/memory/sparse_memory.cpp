@@ -21,13 +21,15 @@ constexpr std::uint64_t page = 4096, file_block = 512;
 } // namespace
 
 SparseMemory::SparseMemory(const std::string& name, std::uint64_t bytes) : size_(bytes) {
-    file_ = memfd_create(name.c_str(), MFD_CLOEXEC);
+    file_ = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file_ < 0)
         fail("memory file", name, bytes);
     if (ftruncate(file_, static_cast<off_t>(bytes)) != 0) {
         close(file_);
         fail("size", name, bytes);
     }
+    // Whoever else maps it cannot take pages away from under us. Where sealing fails it is only not given away.
+    is_sealed_ = fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
     void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (at == MAP_FAILED) {
         close(file_);

@@ -19,8 +19,8 @@ public:
 
     std::span<std::byte> bytes() const { return {data_, size_}; }
     std::uint64_t size() const { return size_; }
-    /// The memory file, for mappings elsewhere; stays owned by this.
-    int file() const { return file_; }
+    /// The memory file, for mappings in other processes; stays owned by this. -1: others could change its size.
+    int file() const { return is_sealed_ ? file_ : -1; }
     /// Bytes of the machine's memory in use.
     std::uint64_t resident_bytes() const;
     /// Zeroes whole pages of the range and gives them back; parts of pages are zeroed in place.
@@ -28,6 +28,7 @@ public:
 
 private:
     int file_ = -1;
+    bool is_sealed_ = false;
     std::byte* data_ = nullptr;
     std::uint64_t size_ = 0;
 };

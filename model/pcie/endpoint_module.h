@@ -37,6 +37,8 @@ public:
     Volume volume(TargetKind kind) const { return initiator_.windows().volume(kind); }
     /// Direct paths known at the moment.
     std::size_t known_windows() const { return initiator_.windows().size(); }
+    /// The memory file that a BAR is, for other processes; -1: it is registers.
+    int bar_file(unsigned bar) const { return function_.file(bar); }
     /// As power off and on: everything at its reset values.
     void reset(port::Time at);
     /// The device's direct() ranges have changed: nobody may use old ones.

@@ -20,6 +20,11 @@ public:
     virtual void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) = 0;
     /// The plain memory behind `offset`, up to the end of what is contiguous; empty where accesses have side effects.
     virtual std::span<std::byte> direct(unsigned bar, std::uint64_t offset) = 0;
+    /// The memory file whose bytes are BAR `bar` from its first on; -1 where accesses have side effects.
+    virtual int file(unsigned bar) const {
+        static_cast<void>(bar);
+        return -1;
+    }
     /// Function-level reset, or reset of the link.
     virtual void reset(port::Time at) = 0;
 };

@@ -11,7 +11,9 @@
 namespace sw::transport {
 
 namespace {
-constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + DmaPool::page - 1) / DmaPool::page * DmaPool::page; }
+constexpr std::size_t whole_pages(std::size_t bytes) {
+    return (bytes + DmaPool::page - 1) / DmaPool::page * DmaPool::page;
+}
 } // namespace
 
 DmaPool::~DmaPool() {
@@ -64,8 +66,8 @@ Result<DmaMemory> DmaPool::allocate(std::size_t bytes, std::size_t alignment) {
             return *memory;
     const auto added = add_chunk(bytes, alignment);
     if (!added)
-        return failure(added.error().code,
-                       fmt::format("allocate {} bytes of DMA memory aligned to {}: {}", bytes, alignment, added.error().what));
+        return failure(added.error().code, fmt::format("allocate {} bytes of DMA memory aligned to {}: {}", bytes,
+                                                       alignment, added.error().what));
     return *take(*added, bytes, alignment);
 }
 

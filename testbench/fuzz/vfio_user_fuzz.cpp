@@ -59,7 +59,7 @@ struct Wire final : bridge::MessageSink, bridge::MessageDma {
     unsigned exchanges = 0;
     std::uint8_t mood = 0;
 
-    void send(std::vector<std::byte> message) override {
+    void send(std::vector<std::byte> message, int) override {
         const auto header = client::header_of(message);
         require(header.get<"size">() == message.size() && message.size() <= bridge::max_message, "a wrong size was sent");
         require(!header.get<"is_error">() || (message.size() == client::Header::size && header.get<"error">() != 0),

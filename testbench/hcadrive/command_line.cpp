@@ -13,7 +13,8 @@
 namespace hcadrive {
 namespace {
 
-constexpr std::string_view help = R"(hcadrive: GPUDirect RDMA between two machines, with the drivers in this process and the cards somewhere else
+constexpr std::string_view help =
+    R"(hcadrive: GPUDirect RDMA between two machines, with the drivers in this process and the cards somewhere else
 
 usage: hcadrive DIR [OPTIONS]
        hcadrive A.HCA A.GPU B.HCA B.GPU [OPTIONS]
@@ -60,7 +61,9 @@ std::variant<DriveOptions, Leave> parse_command_line(int argc, const char* const
         Limits limits;
         std::function<void(std::uint64_t)> set;
     };
-    const auto into = [](std::uint32_t& member) { return [&member](std::uint64_t v) { member = static_cast<std::uint32_t>(v); }; };
+    const auto into = [](std::uint32_t& member) {
+        return [&member](std::uint64_t v) { member = static_cast<std::uint32_t>(v); };
+    };
     const std::array numbers{
         Number{"--message", {1, 1u << 30}, [&](std::uint64_t v) { options.message_bytes = v; }},
         Number{"--mtu", {256, 4096, true}, into(options.mtu_bytes)},

@@ -20,14 +20,16 @@ Result<Places> places_of(const std::vector<std::string>& named) {
         return places;
     }
     if (named.size() != 1)
-        return failure(EINVAL, fmt::format("{} places are named; name the directory of the sockets, or four functions: HCA "
-                                           "and GPU of machine A, HCA and GPU of machine B",
-                                           named.size()));
+        return failure(EINVAL,
+                       fmt::format("{} places are named; name the directory of the sockets, or four functions: HCA "
+                                   "and GPU of machine A, HCA and GPU of machine B",
+                                   named.size()));
     std::error_code error;
     if (!std::filesystem::is_directory(named.front(), error))
-        return failure(ENOTDIR, fmt::format("{}: is no directory; start `hcasim serve PLATFORM.toml --socket-dir DIR` and "
-                                            "name its DIR here",
-                                            named.front()));
+        return failure(ENOTDIR,
+                       fmt::format("{}: is no directory; start `hcasim serve PLATFORM.toml --socket-dir DIR` and "
+                                   "name its DIR here",
+                                   named.front()));
     constexpr std::array files{"hostA.hca.sock", "hostA.gpu.sock", "hostB.hca.sock", "hostB.gpu.sock"};
     for (std::size_t i = 0; i < places.size(); ++i)
         places[i] = (std::filesystem::path(named.front()) / files[i]).string();
@@ -59,7 +61,8 @@ Result<std::unique_ptr<Functions>> Functions::open(const Places& places, std::ch
 }
 
 std::array<scenario::Cards, 2> Functions::cards() {
-    return {scenario::Cards{"A", *transports_[0], *transports_[1]}, scenario::Cards{"B", *transports_[2], *transports_[3]}};
+    return {scenario::Cards{"A", *transports_[0], *transports_[1]},
+            scenario::Cards{"B", *transports_[2], *transports_[3]}};
 }
 
 } // namespace hcadrive

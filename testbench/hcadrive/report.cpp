@@ -14,19 +14,20 @@ using hcasim::print_count;
 std::string print_result(const scenario::Result& result) {
     std::vector<std::vector<std::string>> rows{{"transfer", "bytes", "messages", "wall", "rate", "SHA-256"}};
     for (const auto& t : result.transfers)
-        rows.push_back({t.name, print_count(t.bytes), print_count(t.messages), fmt::format("{:.3f} s", t.wall_seconds),
-                        t.wall_seconds > 0
-                            ? print_bytes(static_cast<std::uint64_t>(static_cast<double>(t.bytes) / t.wall_seconds)) + "/s"
-                            : "-",
-                        t.verified                 ? "equal"
-                        : t.sha256_target.empty() ? "not reached"
-                                                  : "DIFFERENT"});
+        rows.push_back(
+            {t.name, print_count(t.bytes), print_count(t.messages), fmt::format("{:.3f} s", t.wall_seconds),
+             t.wall_seconds > 0
+                 ? print_bytes(static_cast<std::uint64_t>(static_cast<double>(t.bytes) / t.wall_seconds)) + "/s"
+                 : "-",
+             t.verified                ? "equal"
+             : t.sha256_target.empty() ? "not reached"
+                                       : "DIFFERENT"});
     auto text = rows.size() > 1 ? hcasim::print_table(rows) + "\n" : std::string();
     text += hcasim::print_table({{"payload", print_count(result.payload_bytes) + " bytes"},
                                  {"completions", print_count(result.completions_ok)},
                                  {"wall time", fmt::format("{:.3f} s", result.wall_seconds)}});
-    return text + fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}\n  {}\n", result.sha256_source, result.sha256_target,
-                              result.verified ? "verified" : "NOT VERIFIED: " + result.failure);
+    return text + fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}\n  {}\n", result.sha256_source,
+                              result.sha256_target, result.verified ? "verified" : "NOT VERIFIED: " + result.failure);
 }
 
 std::string print_json(const scenario::Result& result) {

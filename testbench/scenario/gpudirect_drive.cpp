@@ -36,7 +36,8 @@ sw::mlx::Gid address_of(unsigned number, bool is_ipv6) {
 }
 
 std::string_view direction_of(std::string_view step) {
-    constexpr std::array directions{std::pair{"WRITE", "WRITE A -> B"}, std::pair{"READ", "READ  B -> A"}, std::pair{"SEND", "SEND  A -> B"}};
+    constexpr std::array directions{std::pair{"WRITE", "WRITE A -> B"}, std::pair{"READ", "READ  B -> A"},
+                                    std::pair{"SEND", "SEND  A -> B"}};
     for (const auto& [name, text] : directions)
         if (step == name)
             return text;

@@ -16,3 +16,14 @@ foreach(case every_function_is_served clients_come_and_go refuses_a_socket_in_us
     set_tests_properties("scenario: serve: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
+# Drivers in a process of their own, the cards served from another.
+foreach(case over_infiniband over_roce_in_simulated_time over_roce_with_ipv6 over_a_lossy_wire
+             many_queue_pairs_and_small_messages one_after_another killed_in_the_middle the_server_dies nobody_serves
+             cards_in_the_wrong_place no_room_for_the_payload refuses_mistakes)
+    string(REPLACE "_" " " words ${case})
+    add_test(NAME "scenario: drive: ${words}"
+        COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/drive_test.py
+                $<TARGET_FILE:hcasim> $<TARGET_FILE:hcadrive> ${CMAKE_SOURCE_DIR} ${case})
+    set_tests_properties("scenario: drive: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()

@@ -19,6 +19,8 @@ public:
 
     /// Bytes; 0: the function has no such region.
     virtual std::uint64_t region_size(std::uint32_t region) const = 0;
+    /// The file that the region is, from its first byte on, for the client to map; -1: accesses come by messages.
+    virtual int region_file(std::uint32_t region) const = 0;
     virtual std::uint32_t irq_count(protocol::IrqType type) const = 0;
 
     /// The range lies inside the region.

@@ -51,6 +51,9 @@ public:
 
     // Device
     std::uint64_t region_size(std::uint32_t region) const override;
+    int region_file(std::uint32_t region) const override {
+        return region < protocol::bar_regions ? endpoint_.bar_file(region) : -1;
+    }
     std::uint32_t irq_count(protocol::IrqType type) const override;
     void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) override;
     void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) override;

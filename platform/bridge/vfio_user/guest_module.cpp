@@ -36,6 +36,21 @@ model::tlm::PciePort* GuestModule::find_peer(unsigned port, std::uint64_t addres
     return nullptr;
 }
 
+const GuestMemory::Range* GuestModule::find_memory(unsigned port, std::uint64_t address) {
+    const auto* range = functions_[port]->memory().find(address);
+    if (range == nullptr || range->memory != nullptr)
+        return range;
+    // A hypervisor announces BARs that can be mapped, at their addresses and as a whole, as memory without a file. Behind
+    // an IOMMU the addresses are others, and the client is asked as for all memory without a file.
+    for (unsigned i = 0; i < functions_.size(); ++i) {
+        const auto& space = functions_[i]->endpoint().space();
+        const auto hit = i != port ? space.decode(range->bus.begin) : std::nullopt;
+        if (hit && hit->offset == 0 && space.meaning().bars[hit->bar].size == range->bus.end - range->bus.begin)
+            return nullptr;
+    }
+    return range;
+}
+
 // --- requests ---
 
 void GuestModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
@@ -44,7 +59,7 @@ void GuestModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, mo
         return model::tlm::set_status(payload, DmaStatus::unsupported_request);
     const auto address = payload.get_address();
     const auto data = model::tlm::bytes_of(payload);
-    const bool is_here = FunctionPort::interrupts.contains(address) || functions_[port]->memory().find(address);
+    const bool is_here = FunctionPort::interrupts.contains(address) || find_memory(port, address) != nullptr;
     if (!is_here)
         if (auto* peer = find_peer(port, address))
             return peer->send(payload, request, delay);
@@ -98,8 +113,7 @@ bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payl
                           .offset = FunctionPort::interrupts.begin};
         return model::tlm::grant(dmi, request, FunctionPort::interrupts);
     }
-    const auto& memory = functions_[port]->memory();
-    if (const auto* range = memory.find(address)) {
+    if (const auto* range = find_memory(port, address)) {
         // A path is for both directions; what may only be read goes the long way and is judged there.
         if (!range->is_readable || !range->is_writable)
             return false;
@@ -117,7 +131,9 @@ bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payl
         return false;
     const bool is_memory = peer->send_direct(payload, request, dmi);
     if (is_memory || request.answer.completer != nullptr) {
-        auto clear = memory.gap(address);
+        const auto& memory = functions_[port]->memory();
+        const auto* announced = memory.find(address);
+        auto clear = announced != nullptr ? announced->bus : memory.gap(address);
         clear.narrow(address, FunctionPort::interrupts);
         model::tlm::narrow(dmi, request, clear);
     }

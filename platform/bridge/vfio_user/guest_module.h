@@ -51,6 +51,8 @@ private:
 
     /// The other card in whose BAR an address lies; nullptr: none.
     model::tlm::PciePort* find_peer(unsigned port, std::uint64_t address);
+    /// The client's memory at an address. A peer's BAR that the client has announced is none: it is reached inside.
+    const GuestMemory::Range* find_memory(unsigned port, std::uint64_t address);
 
     GuestConfig config_;
     FileMappings& files_;

@@ -47,7 +47,7 @@ bool Session::take_message() {
     if (size < Header::size || size > max_message) {
         // There is no next message to be found in the stream.
         if (header.get<"type">() == protocol::MessageType::command && size > max_message)
-            out_.send(make_error(header.get<"id">(), header.get<"command">(), E2BIG));
+            out_.send(make_error(header.get<"id">(), header.get<"command">(), E2BIG), -1);
         fail(fmt::format("a message of {} bytes, {} to {} are possible", size, Header::size, max_message));
         return false;
     }
@@ -92,8 +92,9 @@ void Session::take_command(abi::ConstView<Header> header, std::span<const std::b
         return std::visit([&](const auto& r) { return perform(r, files); }, *request);
     }();
     counters_.refused += !answer;
+    const int file = std::exchange(file_, -1);
     if (!is_posted)
-        out_.send(answer ? std::move(*answer) : make_error(id, command, answer.error()));
+        out_.send(answer ? std::move(*answer) : make_error(id, command, answer.error()), file);
     if (!answer)
         return;
     std::visit([&](const auto& r) { act(r); }, *request);
@@ -160,11 +161,14 @@ Session::Reply Session::perform(const DeviceInfoRequest&, std::vector<Descriptor
 Session::Reply Session::perform(const RegionInfoRequest& request, std::vector<Descriptor>&) {
     const auto size = device_.region_size(request.index);
     auto out = reply(protocol::RegionInfo::size);
-    // Nothing can be mapped: registers are rung by messages, which keep their order.
+    // Only memory can be mapped: registers are rung by messages, which keep their order.
+    if (client_.max_descriptors != 0 && size != 0)
+        file_ = device_.region_file(request.index);
     abi::View<protocol::RegionInfo>(body_of(*out))
         .set<"argsz">(protocol::RegionInfo::size)
         .set<"readable">(size != 0)
         .set<"writable">(size != 0)
+        .set<"mappable">(file_ >= 0)
         .set<"index">(request.index)
         .set<"size">(size);
     return out;
@@ -291,7 +295,7 @@ void Session::begin_exchange(Command command, std::uint64_t address, std::uint64
     const auto body = body_of(message);
     abi::View<protocol::DmaAccess>(body).set<"address">(address).set<"count">(count);
     std::ranges::copy(data, body.begin() + protocol::DmaAccess::size);
-    out_.send(std::move(message));
+    out_.send(std::move(message), -1);
 }
 
 void Session::take_reply(abi::ConstView<Header> header, std::span<const std::byte> body) {

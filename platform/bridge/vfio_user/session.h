@@ -27,7 +27,8 @@ namespace platform::bridge::vfio_user {
 class MessageSink {
 public:
     virtual ~MessageSink() = default;
-    virtual void send(std::vector<std::byte> message) = 0;
+    /// `file` goes with it as a descriptor, and stays open with the device; -1: none.
+    virtual void send(std::vector<std::byte> message, int file) = 0;
 };
 
 struct SessionCounters {
@@ -117,6 +118,7 @@ private:
     std::vector<Descriptor> files_; ///< of the last message in stream_
     std::uint16_t id_ = 0; ///< of the command being performed
     protocol::Command command_{};
+    int file_ = -1; ///< that goes with its reply
     std::uint16_t next_id_ = 0;
     std::optional<Exchange> exchange_;
     std::deque<Put> put_off_;

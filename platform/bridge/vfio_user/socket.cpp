@@ -104,11 +104,11 @@ Connection::Received Connection::receive_once() {
 
 // --- to the client ---
 
-void Connection::send(std::vector<std::byte> message) {
+void Connection::send(std::vector<std::byte> message, int file) {
     if (!fault_.empty())
         return;
     unsent_bytes_ += message.size();
-    unsent_.push_back(std::move(message));
+    unsent_.push_back({std::move(message), file});
     flush();
     if (unsent_bytes_ > limits_.unread_bytes)
         fail(fmt::format("the client does not read: {} bytes wait for it", unsent_bytes_));
@@ -119,9 +119,7 @@ void Connection::send(std::vector<std::byte> message) {
 /// Sends what the socket takes. A header goes out in one piece: the socket takes all of a message this short or nothing.
 void Connection::flush() {
     while (!unsent_.empty()) {
-        const auto& first = unsent_.front();
-        const auto count = ::send(socket_.native_handle(), first.data() + sent_of_first_, first.size() - sent_of_first_,
-                                  MSG_DONTWAIT | MSG_NOSIGNAL);
+        const auto count = send_some();
         if (count < 0) {
             if (errno != EAGAIN && errno != EINTR)
                 fail("the client has gone");
@@ -129,11 +127,32 @@ void Connection::flush() {
         }
         sent_of_first_ += static_cast<std::size_t>(count);
         unsent_bytes_ -= static_cast<std::size_t>(count);
-        if (sent_of_first_ < first.size())
+        if (sent_of_first_ < unsent_.front().message.size())
             return;
         unsent_.pop_front();
         sent_of_first_ = 0;
     }
+}
+
+/// What the socket takes of the first message; its descriptor goes with the first byte.
+ssize_t Connection::send_some() {
+    const auto rest = std::span(unsent_.front().message).subspan(sent_of_first_);
+    const int file = unsent_.front().file;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof file)> control{};
+    iovec part{rest.data(), rest.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (file >= 0 && sent_of_first_ == 0) {
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        auto* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof file);
+        std::memcpy(CMSG_DATA(header), &file, sizeof file);
+    }
+    return ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void Connection::wait_to_write() {

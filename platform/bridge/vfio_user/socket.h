@@ -51,7 +51,8 @@ private:
     void on_readable();
     Received receive_once();
     void flush();
-    void send(std::vector<std::byte> message) override;
+    void send(std::vector<std::byte> message, int file) override;
+    ssize_t send_some();
     model::port::DmaStatus read(std::uint64_t address, std::span<std::byte> into) override;
     model::port::DmaStatus write(std::uint64_t address, std::span<const std::byte> from) override;
     bool wait_for_exchange();
@@ -67,7 +68,11 @@ private:
     Session session_;
     boost::asio::steady_timer handshake_;
     std::vector<std::byte> buffer_;
-    std::deque<std::vector<std::byte>> unsent_;
+    struct Unsent {
+        std::vector<std::byte> message;
+        int file;
+    };
+    std::deque<Unsent> unsent_;
     std::size_t unsent_bytes_ = 0, sent_of_first_ = 0;
     std::string fault_;
     bool is_waiting_to_write_ = false, is_inside_ = false, is_ended_ = false, is_rest_put_off_ = false;

@@ -43,7 +43,8 @@ Result<DeviceInfo> get_info(Connection& connection) {
         return std::unexpected(reply.error());
     const auto info = view<protocol::DeviceInfo>(*reply);
     if (!info.get<"is_pci">())
-        return failure(ENODEV, connection.name() + ": what is served there is no PCI function; choose the socket of one");
+        return failure(ENODEV,
+                       connection.name() + ": what is served there is no PCI function; choose the socket of one");
     return DeviceInfo{info.get<"can_reset">(), info.get<"regions">(), info.get<"irqs">()};
 }
 

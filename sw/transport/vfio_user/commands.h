@@ -11,8 +11,8 @@
 namespace sw::transport::vfio_user {
 
 struct Region {
-    std::uint64_t size = 0; ///< 0: the function has none
-    File file;              ///< where the server lets us map it
+    std::uint64_t size = 0;   ///< 0: the function has none
+    File file;                ///< where the server lets us map it
     std::uint64_t offset = 0; ///< in that file
 };
 

@@ -50,8 +50,8 @@ Result<std::unique_ptr<Connection>> Connection::open(Socket socket, std::string 
 
 Result<void> Connection::negotiate() {
     using protocol::Version;
-    const auto ours = fmt::format("{{\"capabilities\":{{\"max_msg_fds\":{},\"max_data_xfer_size\":{}}}}}", Socket::max_files,
-                                  protocol::default_max_transfer);
+    const auto ours = fmt::format("{{\"capabilities\":{{\"max_msg_fds\":{},\"max_data_xfer_size\":{}}}}}",
+                                  Socket::max_files, protocol::default_max_transfer);
     std::vector<std::byte> body(Version::size + ours.size() + 1);
     abi::View<Version>(std::span(body)).set<"major">(protocol::major_version).set<"minor">(protocol::minor_version);
     std::memcpy(body.data() + Version::size, ours.data(), ours.size());
@@ -60,13 +60,15 @@ Result<void> Connection::negotiate() {
         return std::unexpected(reply.error());
     const abi::ConstView<Version> version{std::span(reply->body)};
     if (version.get<"major">() != protocol::major_version)
-        return die({EPROTONOSUPPORT, fmt::format("the server speaks version {}.{}, we speak {}.{}", version.get<"major">(),
-                                                 version.get<"minor">(), protocol::major_version, protocol::minor_version)},
-                   Command::version);
+        return die(
+            {EPROTONOSUPPORT, fmt::format("the server speaks version {}.{}, we speak {}.{}", version.get<"major">(),
+                                          version.get<"minor">(), protocol::major_version, protocol::minor_version)},
+            Command::version);
     const auto text = std::span(reply->body).subspan(Version::size);
     const std::string_view json(reinterpret_cast<const char*>(text.data()), text.size());
-    max_transfer_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-        find_number(json, "max_data_xfer_size").value_or(protocol::default_max_transfer), protocol::default_max_transfer));
+    max_transfer_ = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(find_number(json, "max_data_xfer_size").value_or(protocol::default_max_transfer),
+                                protocol::default_max_transfer));
     max_files_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(
         find_number(json, "max_msg_fds").value_or(protocol::default_max_descriptors), Socket::max_files));
     if (max_transfer_ < sizeof(std::uint64_t))
@@ -78,8 +80,9 @@ Result<void> Connection::negotiate() {
 std::unexpected<Error> Connection::die(Error error, Command command) {
     if (is_alive_) {
         is_alive_ = false;
-        fault_ = {error.code, fmt::format("{}: {}: {}; the connection is over, start the server again and open the function anew",
-                                          name_, name_of(command), error.what)};
+        fault_ = {error.code,
+                  fmt::format("{}: {}: {}; the connection is over, start the server again and open the function anew",
+                              name_, name_of(command), error.what)};
         socket_.close();
     }
     return std::unexpected(fault_);
@@ -140,9 +143,10 @@ Result<Reply> Connection::ask(Command command, std::span<const std::byte> body, 
                 return die(served.error(), command);
             continue;
         }
-        if (header.get<"type">() != MessageType::reply || header.get<"id">() != id || header.get<"command">() != command)
-            return die({EPROTO, fmt::format("the server answers number {} ({}), asked was number {}", header.get<"id">(),
-                                            name_of(header.get<"command">()), id)},
+        if (header.get<"type">() != MessageType::reply || header.get<"id">() != id ||
+            header.get<"command">() != command)
+            return die({EPROTO, fmt::format("the server answers number {} ({}), asked was number {}",
+                                            header.get<"id">(), name_of(header.get<"command">()), id)},
                        command);
         if (header.get<"is_error">()) {
             const auto code = static_cast<int>(header.get<"error">());
@@ -167,8 +171,8 @@ void Connection::post(Command command, std::span<const std::byte> body, std::spa
 void Connection::look() {
     while (is_alive_ && socket_.is_readable()) {
         auto message = receive(Socket::Clock::now() + options_.patience);
-        Result<void> served = std::unexpected(message ? Error{EPROTO, "the server answers nothing that was asked"}
-                                                      : message.error());
+        Result<void> served =
+            std::unexpected(message ? Error{EPROTO, "the server answers nothing that was asked"} : message.error());
         if (message && message->header.view().get<"type">() == MessageType::command)
             served = serve(*message);
         if (!served)

@@ -11,11 +11,20 @@
 
 namespace sw::transport::vfio_user {
 
+namespace {
+std::unexpected<Error> socket_failure(const char* what) {
+    if (errno == EPIPE || errno == ECONNRESET)
+        return failure(ECONNRESET, "the server has closed the connection");
+    return system_failure(what);
+}
+} // namespace
+
 Result<Socket> Socket::connect(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path)
-        return failure(ENAMETOOLONG, "the name of a socket has at most " + std::to_string(sizeof address.sun_path - 1) + " bytes");
+        return failure(ENAMETOOLONG,
+                       "the name of a socket has at most " + std::to_string(sizeof address.sun_path - 1) + " bytes");
     path.copy(address.sun_path, path.size());
     File file(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!file)
@@ -68,7 +77,7 @@ Result<void> Socket::send(std::span<const std::byte> head, std::span<const std::
                 if (auto waited = wait(POLLOUT, deadline); !waited)
                     return waited;
             } else if (errno != EINTR)
-                return system_failure("send to the server");
+                return socket_failure("send to the server");
             continue;
         }
         message.msg_control = nullptr;
@@ -95,11 +104,11 @@ Result<std::size_t> Socket::fill(std::vector<File>& files) {
     message.msg_controllen = control.size();
     const auto count = ::recvmsg(file_.number(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (count == 0)
-        return failure(ECONNRESET, "the server has closed the connection");
-    if (count < 0) {
-        if (errno == EAGAIN || errno == EINTR)
+        errno = ECONNRESET;
+    if (count <= 0) {
+        if (count < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
-        return system_failure("receive from the server");
+        return socket_failure("receive from the server");
     }
     for (auto* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)

@@ -40,7 +40,8 @@ std::uint16_t bar_register(std::size_t bar) { return static_cast<std::uint16_t>(
 
 // --- begin and end ---
 
-Result<std::unique_ptr<SocketTransport>> SocketTransport::connect(const std::string& path, BusMap& bus, Options options) {
+Result<std::unique_ptr<SocketTransport>> SocketTransport::connect(const std::string& path, BusMap& bus,
+                                                                  Options options) {
     auto socket = Socket::connect(path);
     if (!socket)
         return failure(socket.error().code,
@@ -112,11 +113,12 @@ Result<void> SocketTransport::find_bars() {
                                  ? bus_.place(region->size, is_64bit)
                                  : failure(EPROTO, fmt::format("its size, {:#x}, is no power of two", region->size));
         if (!address)
-            return failure(address.error().code, fmt::format("{}: no address for BAR {}: {}", connection_->name(), i,
-                                                             address.error().what));
+            return failure(address.error().code,
+                           fmt::format("{}: no address for BAR {}: {}", connection_->name(), i, address.error().what));
         bars_[i] = {region->size, *address, is_64bit, {}};
         if (region->file) // what cannot be mapped after all goes by messages
-            bars_[i].memory = Mapping::create(region->size, PROT_READ | PROT_WRITE, region->file.number(), region->offset);
+            bars_[i].memory =
+                Mapping::create(region->size, PROT_READ | PROT_WRITE, region->file.number(), region->offset);
     }
     return {};
 }
@@ -145,7 +147,8 @@ std::uint32_t SocketTransport::config_read(std::uint16_t offset, unsigned bytes)
 void SocketTransport::config_write(std::uint16_t offset, unsigned bytes, std::uint32_t value) {
     std::array<std::byte, 4> data;
     abi::store<std::uint32_t, abi::Endian::little>(data.data(), value);
-    (void)write(*connection_, protocol::config_region, offset, std::span(data).first(std::min<std::size_t>(bytes, 4)), false);
+    (void)write(*connection_, protocol::config_region, offset, std::span(data).first(std::min<std::size_t>(bytes, 4)),
+                false);
 }
 
 bool SocketTransport::has_range(unsigned bar, std::uint64_t offset, std::size_t size) const {
@@ -175,7 +178,9 @@ void SocketTransport::mmio_write(unsigned bar, std::uint64_t offset, std::span<c
         (void)write(*connection_, bar, offset, from, options_.posted_writes);
 }
 
-void SocketTransport::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) { mmio_read(bar, offset, into); }
+void SocketTransport::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) {
+    mmio_read(bar, offset, into);
+}
 
 void SocketTransport::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) {
     mmio_write(bar, offset, from);
@@ -203,9 +208,10 @@ Result<DmaMemory> SocketTransport::allocate(std::size_t bytes, std::size_t align
 Result<std::uint64_t> SocketTransport::map_peer(std::uint64_t bus, std::size_t bytes) {
     if (bus_.find(bus, bytes))
         return bus;
-    return failure(EINVAL, fmt::format("{}: map {:#x}+{:#x}: no function of this machine has that range in a BAR; open the "
-                                       "peer with the same bus",
-                                       connection_->name(), bus, bytes));
+    return failure(EINVAL,
+                   fmt::format("{}: map {:#x}+{:#x}: no function of this machine has that range in a BAR; open the "
+                               "peer with the same bus",
+                               connection_->name(), bus, bytes));
 }
 
 // --- interrupts ---
@@ -216,8 +222,8 @@ Result<void> SocketTransport::enable_interrupts(unsigned count) {
     if (!available)
         return std::unexpected(available.error());
     if (count > *available)
-        return failure(EINVAL, fmt::format("{}: enable {} MSI-X vectors: the function has {}", connection_->name(), count,
-                                           *available));
+        return failure(EINVAL, fmt::format("{}: enable {} MSI-X vectors: the function has {}", connection_->name(),
+                                           count, *available));
     auto made = Interrupts::create(count);
     if (!made)
         return std::unexpected(made.error());

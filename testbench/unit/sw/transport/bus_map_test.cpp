@@ -23,7 +23,8 @@ TEST_CASE("BARs are placed naturally aligned, apart from each other, from memory
         CHECK(one.address % one.size == 0);
         CHECK((one.address + one.size <= 0xfee0'0000 || one.address >= BusMap::memory_end));
         for (const auto& other : all)
-            CHECK((&one == &other || one.address + one.size <= other.address || other.address + other.size <= one.address));
+            CHECK((&one == &other || one.address + one.size <= other.address ||
+                   other.address + other.size <= one.address));
     }
 }
 

@@ -48,6 +48,13 @@ int set_event(FunctionPort& port, std::uint32_t vector, const EventCounter& even
     return port.set_irqs(irqs(Data::eventfd, Action::trigger, vector, 1), std::move(files));
 }
 
+/// Memory by messages, of a client that always agrees.
+struct Asked final : MessageDma {
+    unsigned count = 0;
+    DmaStatus read(std::uint64_t, std::span<std::byte>) override { return ++count, DmaStatus::ok; }
+    DmaStatus write(std::uint64_t, std::span<const std::byte>) override { return ++count, DmaStatus::ok; }
+};
+
 } // namespace
 
 // --- registers ---
@@ -185,6 +192,28 @@ TEST_CASE("a card does not reach its own BAR", "[module][vfio_user]") {
     Served s;
     CHECK(s.dma(s.first).write(BusAddress{GuestMachine::memory_bar(0)}, pattern(1), {}).status ==
           DmaStatus::unsupported_request);
+}
+
+TEST_CASE("a peer's BAR that the client announces as memory without a file is reached inside", "[module][vfio_user]") {
+    Served s;
+    Asked asked;
+    s.port(0).set_messages(&asked);
+    constexpr std::uint64_t bar_bytes = 1 << 20;
+    REQUIRE(s.port(0).map({GuestMachine::memory_bar(1), bar_bytes, 0, true, true}, {}) == 0);
+
+    for (unsigned pass = 0; pass < 2; ++pass) { // by a request, and by the path that it found
+        REQUIRE(s.dma(s.first).write(BusAddress{GuestMachine::memory_bar(1) + 0x40}, pattern(3 + static_cast<int>(pass)), {}).is_ok());
+        CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(0x40, 8), pattern(3 + static_cast<int>(pass))));
+    }
+    CHECK(asked.count == 0);
+
+    // Another range that only begins there is the client's business, as behind an IOMMU.
+    REQUIRE(s.port(0).unmap({GuestMachine::memory_bar(1), bar_bytes, false}) == 0);
+    REQUIRE(s.port(0).map({GuestMachine::memory_bar(1), page, 0, true, true}, {}) == 0);
+    REQUIRE(s.dma(s.first).write(BusAddress{GuestMachine::memory_bar(1) + 0x40}, pattern(9), {}).is_ok());
+    CHECK(asked.count == 1);
+    CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(0x40, 8), pattern(4)));
+    s.port(0).set_messages(nullptr);
 }
 
 // --- interrupts ---

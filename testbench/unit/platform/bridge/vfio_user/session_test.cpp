@@ -138,7 +138,25 @@ TEST_CASE("a function is a PCI device that can be reset", "[unit][vfio_user]") {
     CHECK(info.get<"irqs">() == 5);
 }
 
-TEST_CASE("regions have their size and cannot be mapped", "[unit][vfio_user]") {
+TEST_CASE("a region that is memory is offered with its file, to clients that take one", "[unit][vfio_user]") {
+    Negotiated n;
+    n.talk.function.bar_file = 17;
+    const auto bar = n.talk.ask(get_region_info(0));
+    CHECK(body_of<RegionInfo>(bar).get<"mappable">());
+    CHECK(body_of<RegionInfo>(bar).get<"argsz">() == RegionInfo::size);
+    CHECK(body_of<RegionInfo>(bar).get<"offset">() == 0);
+    CHECK(n.talk.file == 17);
+    CHECK_FALSE(body_of<RegionInfo>(n.talk.ask(get_region_info(config_region))).get<"mappable">());
+    CHECK(n.talk.file == -1);
+
+    Talk shy;
+    shy.function.bar_file = 17;
+    shy.ask(version(0, 0, R"({"capabilities":{"max_msg_fds":0}})"));
+    CHECK_FALSE(body_of<RegionInfo>(shy.ask(get_region_info(0))).get<"mappable">());
+    CHECK(shy.file == -1);
+}
+
+TEST_CASE("regions have their size, and registers cannot be mapped", "[unit][vfio_user]") {
     Negotiated n;
     const auto bar = n.talk.ask(get_region_info(0)), rom = n.talk.ask(get_region_info(rom_region));
     CHECK(body_of<RegionInfo>(bar).get<"size">() == 4096);

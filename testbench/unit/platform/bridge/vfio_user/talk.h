@@ -29,11 +29,13 @@ struct Function final : platform::bridge::vfio_user::Device {
     Bytes bar = Bytes(4096);
     std::string log;
     int map_error = 0;
+    int bar_file = -1;
     std::function<void(std::uint64_t offset)> on_write;
 
     std::uint64_t region_size(std::uint32_t region) const override {
         return region == 0 ? bar.size() : region == config_region ? 256 : 0;
     }
+    int region_file(std::uint32_t region) const override { return region == 0 ? bar_file : -1; }
     std::uint32_t irq_count(IrqType type) const override { return type == IrqType::msix ? 4 : 0; }
     void read(std::uint32_t, std::uint64_t offset, std::span<std::byte> into) override {
         std::copy_n(bar.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
@@ -65,7 +67,11 @@ struct Talk final : MessageSink {
     Function function;
     Session session{function, *this};
     std::vector<Bytes> out;
-    void send(Bytes message) override { out.push_back(std::move(message)); }
+    int file = -1; ///< that went with the last one
+    void send(Bytes message, int with) override {
+        out.push_back(std::move(message));
+        file = with;
+    }
 
     /// Sends, and gives the one answer.
     Bytes ask(const Bytes& message, std::size_t files = 0) {
