@@ -18,6 +18,9 @@ constexpr std::uint32_t atomic_compare_swap = 1u << 0, atomic_fetch_add = 1u << 
 /// `l3_type`: IPv4, IPv6. `roce_version`: v2 only, the wire builds no GRH on Ethernet.
 constexpr std::uint32_t l3_ipv4 = 1u << 1, l3_ipv6 = 1u << 2, roce_v2 = 1u << 2;
 constexpr std::uint32_t roce_udp_port = 4791; ///< RoCEv2 annex A17.9.1
+/// `umr_fence`: what a UMR needs before it may run; 0: everything earlier in its queue is complete.
+constexpr std::uint32_t umr_fence_strong = 0;
+constexpr std::uint32_t log_max_klm_list = 16; ///< entries of a key that refers to other keys
 
 void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config) {
     // Queues and objects
@@ -49,11 +52,16 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"log_max_ra_res_qp">(config.log_max_read_responder)
         .set<"local_ca_ack_delay">(16)
         .set<"cqe_version">(1);
-    // Keys are written by CREATE_MKEY alone; these bits say "not" when they are 1
+    // Memory keys. Bits that end in "disabled" stay 0: a UMR may change whatever it can name
     cap.set<"log_max_mrw_sz">(63)
-        .set<"umr_modify_entity_size_disabled">(1)
-        .set<"umr_modify_atomic_disabled">(1)
-        .set<"umr_indirect_mkey_disabled">(1);
+        .set<"log_max_klm_list_size">(log_max_klm_list)
+        .set<"umr_extended_translation_offset">(1)
+        .set<"umr_fence">(umr_fence_strong)
+        .set<"imaicl">(1)
+        .set<"relaxed_ordering_write">(1)
+        .set<"relaxed_ordering_read">(1)
+        .set<"relaxed_ordering_write_umr">(1)
+        .set<"relaxed_ordering_read_umr">(1);
     // Counters
     cap.set<"max_qp_cnt">(config.max_q_counters)
         .set<"out_of_seq_cnt">(1)

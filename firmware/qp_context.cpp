@@ -59,6 +59,7 @@ bool is_offered(const State& state, prm::QpType type) {
     case prm::QpType::qp1: return cap.get<"ud">() != 0;
     case prm::QpType::qp0: return cap.get<"ud">() != 0 && !state.config().is_ethernet; // subnet management
     case prm::QpType::xrc: return cap.get<"xrc">() != 0;
+    case prm::QpType::reg_umr: return true;
     default: return false;
     }
 }
@@ -118,6 +119,7 @@ void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
     a.remote_qpn = abi::Qpn{qpc.get<"remote_qpn">()};
     a.q_key = qpc.get<"q_key">();
     a.xrcd = qpc.get<"xrcd">();
+    a.fast_registration = qpc.get<"fre">() != 0;
     a.path = decode_path(qpc.sub<"primary_address_path">());
     a.log_ack_request = static_cast<std::uint8_t>(qpc.get<"log_ack_req_freq">());
     a.log_reads_requester = static_cast<std::uint8_t>(qpc.get<"log_sra_max">());
@@ -150,7 +152,8 @@ Reply check_creation(const State& state, Context qpc) {
         return refuse("create_qp.rq_stride");
     if (qpc.get<"dbr_addr">() % 8 != 0)
         return refuse("create_qp.doorbell_record");
-    if (state.pds.find(qpc.get<"pd">()) == nullptr)
+    // A queue pair that only changes keys has no protection domain: it serves all of them.
+    if (!model::hca::queue::service_of(qpc.get<"st">()).is_local && state.hca.protection_domains().find(qpc.get<"pd">()) == nullptr)
         return refuse("create_qp.pd");
     if (has_sq && state.uars.find(qpc.get<"uar_page">()) == nullptr)
         return refuse("create_qp.uar");
@@ -191,7 +194,8 @@ Reply check_transition(State& state, Context qpc, QpState to, bool takes_path) {
         return refuse("modify_qp.message_size");
     if (qpc.get<"log_rra_max">() > cap.get<"log_max_ra_res_qp">())
         return refuse("modify_qp.responder_reads");
-    if (takes_path && !model::hca::queue::service_of(qpc.get<"st">()).is_datagram) // those name a path in each WQE
+    const auto service = model::hca::queue::service_of(qpc.get<"st">());
+    if (takes_path && !service.is_datagram && !service.is_local) // datagrams name a path in each WQE
         if (auto refused = check_path(state, ads))
             return refused;
     if (to == QpState::rts && qpc.get<"log_sra_max">() > cap.get<"log_max_ra_req_qp">())

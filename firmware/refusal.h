@@ -122,9 +122,8 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     // Memory keys
     {0x0a01, Status::bad_parameter, "create_mkey.umem", "user memory objects are not advertised"},
     {0x0a02, Status::bad_parameter, "create_mkey.data_direct", "data_direct is not advertised"},
-    {0x0a03, Status::bad_parameter, "create_mkey.access_mode", "only the access modes PA and MTT are built"},
+    {0x0a03, Status::bad_parameter, "create_mkey.access_mode", "only the access modes PA, MTT, KLM and KSM are built"},
     {0x0a04, Status::bad_parameter, "create_mkey.signature", "signature handover is not advertised"},
-    {0x0a05, Status::bad_parameter, "create_mkey.remote_invalidate", "remote invalidation (en_rinval) is not built"},
     {0x0a06, Status::bad_resource, "create_mkey.pd", "pd names no protection domain"},
     {0x0a07, Status::bad_parameter, "create_mkey.page_size", "log_page_size is not 12 to 31"},
     {0x0a08, Status::bad_parameter, "create_mkey.length64_with_mtt",

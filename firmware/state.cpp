@@ -48,7 +48,6 @@ void State::initialize() {
 void State::tear_down() {
     hca.reset();
     uars.clear();
-    pds.clear();
     transport_domains.clear();
     xrcds.clear();
     std::ranges::fill(counter_set_users, 0);

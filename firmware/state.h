@@ -53,9 +53,6 @@ struct PortSettings {
     InfinibandPort infiniband;
 };
 
-struct ProtectionDomain {
-    std::uint32_t users = 0; ///< memory keys and queue pairs
-};
 struct TransportDomain {};
 struct UarPage {};
 struct XrcDomain {
@@ -104,7 +101,6 @@ public:
     objects::IdPool uar_ids, pd_ids, transport_domain_ids, eq_ids, cq_ids, mkey_ids, qp_ids, srq_ids, xrcd_ids,
         counter_set_ids;
     model::hca::ObjectTable<UarPage> uars;
-    model::hca::ObjectTable<ProtectionDomain> pds;
     model::hca::ObjectTable<TransportDomain> transport_domains;
     model::hca::ObjectTable<XrcDomain> xrcds;
     std::vector<std::uint32_t> counter_set_users; ///< queue pairs that count in a set

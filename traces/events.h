@@ -1,5 +1,6 @@
 // The event vocabulary: what a room says at its door. Logs, counters, recorders, diagnostics and test matchers are sinks
-// of the same typed events. A changed event is a changed trace format: bump `events_version` and traces/FORMAT.md.
+// of the same typed events. A changed event is a changed trace format: bump `events_version`; a new one goes
+// to the end of the list and changes nothing.
 #pragma once
 
 #include <array>
@@ -73,6 +74,25 @@ struct Refused { ///< violation is static text, see hca/tpt/translate.h
     std::string_view violation;
     static constexpr std::string_view name = "Refused";
     static constexpr auto members = std::tuple{Member{"key", &Refused::key}, Member{"address", &Refused::address}, Member{"length", &Refused::length}, Member{"violation", &Refused::violation}};
+};
+// --- hca/umr ---
+struct KeyChanged { ///< a UMR work request changed a key; fields as its mkey_mask, translations in octowords
+    std::uint32_t qpn, key;
+    std::uint64_t fields;
+    std::uint32_t translations;
+    static constexpr std::string_view name = "KeyChanged";
+    static constexpr auto members = std::tuple{Member{"qpn", &KeyChanged::qpn}, Member{"key", &KeyChanged::key}, Member{"fields", &KeyChanged::fields}, Member{"translations", &KeyChanged::translations}};
+};
+struct KeyChangeRefused { ///< why is static text, see hca/umr/umr.h
+    std::uint32_t qpn, key;
+    std::string_view why;
+    static constexpr std::string_view name = "KeyChangeRefused";
+    static constexpr auto members = std::tuple{Member{"qpn", &KeyChangeRefused::qpn}, Member{"key", &KeyChangeRefused::key}, Member{"why", &KeyChangeRefused::why}};
+};
+struct KeyInvalidated { ///< a peer's SEND with invalidate freed a key
+    std::uint32_t qpn, key;
+    static constexpr std::string_view name = "KeyInvalidated";
+    static constexpr auto members = std::tuple{Member{"qpn", &KeyInvalidated::qpn}, Member{"key", &KeyInvalidated::key}};
 };
 // --- port/dma ---
 struct DmaRead { ///< status as model::port::DmaStatus
@@ -187,7 +207,7 @@ struct CommandExecuted { ///< why is empty when status is 0, else the rule that 
 using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
                            Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
                            Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
-                           CommandExecuted>;
+                           CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated>;
 
 /// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
 struct Stamp {

@@ -127,6 +127,30 @@ using WqeUmrCtrl = Layout<"wqe_umr_ctrl_seg", 48,
     U64 <"mkey_mask",        0x08>,
     U32 <"xlt_offset_47_16", 0x10>>;
 
+/// `mkey_mask` of a UMR: the fields of the key's context that it changes.
+#define ABI_PRM_MKEY_MASKS(X) \
+    X(len, 1ull << 0, "len") \
+    X(page_size, 1ull << 1, "page_size") \
+    X(start_addr, 1ull << 6, "start_addr") \
+    X(pd, 1ull << 7, "pd") \
+    X(en_rinval, 1ull << 8, "en_rinval") \
+    X(en_sigerr, 1ull << 9, "en_sigerr") \
+    X(bsf_en, 1ull << 12, "bsf_en") \
+    X(key, 1ull << 13, "key") \
+    X(qpn, 1ull << 14, "qpn") \
+    X(lr, 1ull << 17, "lr") \
+    X(lw, 1ull << 18, "lw") \
+    X(rr, 1ull << 19, "rr") \
+    X(rw, 1ull << 20, "rw") \
+    X(a, 1ull << 21, "a") \
+    X(small_fence, 1ull << 23, "small_fence") \
+    X(relaxed_ordering_write, 1ull << 25, "relaxed_ordering_write") \
+    X(free, 1ull << 29, "free") \
+    X(page_size_5, 1ull << 42, "page_size_5") \
+    X(relaxed_ordering_read, 1ull << 47, "relaxed_ordering_read")
+ABI_NAMED_ENUM(MkeyMask, std::uint64_t, ABI_PRM_MKEY_MASKS)
+#undef ABI_PRM_MKEY_MASKS
+
 /// Names the shared receive queue of an XRC send.
 using WqeXrc = Layout<"wqe_xrc_seg", 16,
     Bits<"xrc_srqn", 0x00, 23,  0>>;

@@ -36,7 +36,8 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
     attributes.buffer = std::move(*buffer);
     state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
-    ++state.pds.find(qpc.get<"pd">())->users;
+    if (auto* pd = state.hca.protection_domains().find(qpc.get<"pd">()))
+        ++pd->users;
     if (qpc.get<"st">() == prm::QpType::xrc)
         ++state.xrcds.find(qpc.get<"xrcd">())->users;
     ++state.counter_set_users[0];
@@ -51,7 +52,7 @@ Reply destroy_qp(State& state, const Call&, In<prm::DestroyQpIn> in, Out<prm::De
     if (qp == nullptr)
         return refuse("destroy_qp.unknown");
     const auto& attributes = qp->attributes;
-    if (auto* pd = state.pds.find(attributes.pd.value))
+    if (auto* pd = state.hca.protection_domains().find(attributes.pd.value))
         --pd->users;
     if (auto* xrcd = state.xrcds.find(attributes.xrcd); xrcd != nullptr && attributes.type == prm::QpType::xrc)
         --xrcd->users;

@@ -36,7 +36,7 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
         return std::unexpected(refuse("create_srq.stride"));
     if (wanted.doorbell_record % 4 != 0)
         return std::unexpected(refuse("create_srq.doorbell_record"));
-    auto* pd = state.pds.find(wanted.pd);
+    auto* pd = state.hca.protection_domains().find(wanted.pd);
     if (pd == nullptr)
         return std::unexpected(refuse("create_srq.pd"));
     auto buffer = decode_buffer(wanted.ring, call.tail);
@@ -64,7 +64,7 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
 Reply destroy(State& state, const Call& call, Queue& queue) {
     if (queue.users != 0)
         return refuse("destroy_srq.in_use");
-    if (auto* pd = state.pds.find(queue.attributes.pd.value))
+    if (auto* pd = state.hca.protection_domains().find(queue.attributes.pd.value))
         --pd->users;
     if (auto* xrcd = state.xrcds.find(queue.attributes.xrcd); xrcd != nullptr && queue.attributes.is_xrc)
         --xrcd->users;

@@ -25,19 +25,19 @@ Reply alloc_pd(State& state, const Call&, In<prm::AllocPdIn>, Out<prm::AllocPdOu
     const auto number = state.pd_ids.take();
     if (!number)
         return refuse("alloc_pd.none_left");
-    state.pds.create(*number);
+    state.hca.protection_domains().create(*number);
     out.set<"pd">(*number);
     return accepted;
 }
 
 Reply dealloc_pd(State& state, const Call&, In<prm::DeallocPdIn> in, Out<prm::DeallocPdOut>) {
     const auto number = in.get<"pd">();
-    const auto* pd = state.pds.find(number);
+    const auto* pd = state.hca.protection_domains().find(number);
     if (pd == nullptr)
         return refuse("dealloc_pd.unknown");
     if (pd->users != 0)
         return refuse("dealloc_pd.in_use");
-    state.pds.destroy(number);
+    state.hca.protection_domains().destroy(number);
     state.pd_ids.give_back(number);
     return accepted;
 }

@@ -24,6 +24,8 @@ struct DataPath {
     port::Wire& wire;
     Timers& timers;
     queue::Scheduler& scheduler;
+    tpt::MkeyTable& mkeys;
+    ObjectTable<tpt::ProtectionDomain>& protection_domains;
     tpt::Translator& translator;
     completion::CqeWriter& cqe_writer;
     event::EventQueues& event_queues;

@@ -15,9 +15,9 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), timers_(ports.clock),
       event_queues_(ports.dma, ports.interrupts, counters_, events_),
       cqe_writer_(config_, ports.dma, event_queues_, counters_, events_),
-      path_{config_, ports.dma, ports.wire, timers_, scheduler_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
+      path_{config_, ports.dma, ports.wire, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
             identity_, counters_, events_},
-      failure_(path_), requester_(path_, failure_), responder_(path_, failure_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
+      failure_(path_), umr_(path_), requester_(path_, failure_, umr_), responder_(path_, failure_, umr_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
 }
 
@@ -32,6 +32,7 @@ void Hca::reset() {
     event_queues_.table().clear();
     translator_.forget_all();
     mkeys_.clear();
+    protection_domains_.clear();
     q_counters_.clear();
     q_counters_.create(0);
     identity_ = {};
@@ -124,6 +125,8 @@ void Hca::receive(port::Packet& packet, port::Time at) {
         return drop(packet, "no such queue pair", at);
     if (packet.service != qp->service.on_wire)
         return drop(packet, "transport service of another kind of queue pair", at);
+    if (qp->service.is_local) [[unlikely]]
+        return drop(packet, "queue pair without a peer", at);
     if (!wire::Identity::matches(packet.pkey, qp->pkey))
         return drop(packet, "P_Key mismatch", at);
     if (!packet.traits().is_valid()) [[unlikely]]

@@ -20,6 +20,7 @@
 #include "model/hca/timers.h"
 #include "model/hca/tpt/mkey_table.h"
 #include "model/hca/tpt/translate.h"
+#include "model/hca/umr/umr.h"
 #include "model/hca/wire/identity.h"
 #include "model/port/clock.h"
 #include "model/port/dma.h"
@@ -58,6 +59,8 @@ public:
 
     // --- objects, for the firmware; numbers come from its pools ---
     tpt::MkeyTable& mkeys() { return mkeys_; }
+    /// Protection domains by number; their users are counted by whoever creates and changes those.
+    ObjectTable<tpt::ProtectionDomain>& protection_domains() { return protection_domains_; }
     tpt::Translator& translator() { return translator_; }
     event::EventQueues& event_queues() { return event_queues_; }
     ObjectTable<completion::CompletionQueue>& completion_queues() { return completion_queues_; }
@@ -112,6 +115,7 @@ private:
     Counters counters_;
     ObjectTable<QCounters> q_counters_;
     tpt::MkeyTable mkeys_;
+    ObjectTable<tpt::ProtectionDomain> protection_domains_;
     tpt::Translator translator_;
     ObjectTable<completion::CompletionQueue> completion_queues_;
     ObjectTable<queue::SharedReceiveQueue> shared_receive_queues_;
@@ -124,6 +128,7 @@ private:
     completion::CqeWriter cqe_writer_;
     DataPath path_;
     queue::Failure failure_;
+    umr::Umr umr_;
     requester::Requester requester_;
     responder::Responder responder_;
     responder::DatagramResponder datagram_;

@@ -41,10 +41,14 @@ inline constexpr std::array built{
     Built{"log_max_ra_res_qp", "model/hca/responder/replay.cpp"},
     Built{"local_ca_ack_delay", "model/hca/requester/retry.cpp"},
     Built{"cqe_version", "model/hca/completion/cqe_writer.cpp"},
-    // These three say "not" when they are 1
-    Built{"umr_modify_entity_size_disabled", "firmware/handlers/mkey.cpp"},
-    Built{"umr_modify_atomic_disabled", "firmware/handlers/mkey.cpp"},
-    Built{"umr_indirect_mkey_disabled", "firmware/handlers/mkey.cpp"},
+    Built{"log_max_klm_list_size", "model/hca/tpt/translate.cpp"},
+    Built{"umr_extended_translation_offset", "model/hca/umr/umr.cpp"},
+    Built{"imaicl", "model/hca/umr/umr.cpp"},
+    // Links and memory of the model keep the strict order, which the relaxed one allows
+    Built{"relaxed_ordering_write", "model/hca/tpt/mkey_context.cpp"},
+    Built{"relaxed_ordering_read", "model/hca/tpt/mkey_context.cpp"},
+    Built{"relaxed_ordering_write_umr", "model/hca/tpt/mkey_context.cpp"},
+    Built{"relaxed_ordering_read_umr", "model/hca/tpt/mkey_context.cpp"},
     Built{"max_qp_cnt", "firmware/handlers/q_counter.cpp"},
     Built{"out_of_seq_cnt", "firmware/handlers/q_counter.cpp"},
     Built{"retransmission_q_counters", "firmware/handlers/q_counter.cpp"},

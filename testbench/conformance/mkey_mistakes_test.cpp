@@ -27,9 +27,8 @@ template <abi::Name F> std::string_view command_with(Bench& bench, std::uint32_t
 const std::array mkeys{
     Provocation{"create_mkey.umem", [](Bench& b) { return command_with<"mkey_umem_valid">(b, 1); }},
     Provocation{"create_mkey.data_direct", [](Bench& b) { return command_with<"data_direct">(b, 1); }},
-    Provocation{"create_mkey.access_mode", [](Bench& b) { return mkey_with<"access_mode_1_0">(b, 2); }},
+    Provocation{"create_mkey.access_mode", [](Bench& b) { return mkey_with<"access_mode_4_2">(b, 1); }},
     Provocation{"create_mkey.signature", [](Bench& b) { return mkey_with<"bsf_en">(b, 1); }},
-    Provocation{"create_mkey.remote_invalidate", [](Bench& b) { return mkey_with<"en_rinval">(b, 1); }},
     Provocation{"create_mkey.pd", [](Bench& b) { return mkey_with<"pd">(b, 0x4000); }},
     Provocation{"create_mkey.page_size", [](Bench& b) { return mkey_with<"log_page_size">(b, 11); }},
     Provocation{"create_mkey.length64_with_mtt", [](Bench& b) { return mkey_with<"length64">(b, 1); }},

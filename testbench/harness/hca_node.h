@@ -253,7 +253,7 @@ public:
             abi::View<WqeXrc>(tail()).set<"xrc_srqn">(*wr.xrc_srq);
             at += WqeXrc::size;
         }
-        if (wr.opcode != WqeOpcode::send && wr.opcode != WqeOpcode::send_imm && wr.opcode != WqeOpcode::nop) {
+        if (wr.opcode != WqeOpcode::send && wr.opcode != WqeOpcode::send_imm && wr.opcode != WqeOpcode::send_inval && wr.opcode != WqeOpcode::nop) {
             abi::View<WqeRaddr>(tail()).set<"raddr">(wr.remote).set<"rkey">(wr.rkey.value);
             at += 16;
         }

@@ -52,7 +52,7 @@ template <class E> void enumeration(std::string& out, const char* type) {
     for (const auto& row : named(std::type_identity<E>{})) {
         if (out.back() != '{')
             out += ',';
-        out += '"' + std::string(row.id) + R"(":)" + std::to_string(static_cast<unsigned>(row.value));
+        out += '"' + std::string(row.id) + R"(":)" + std::to_string(static_cast<std::uint64_t>(row.value));
     }
     out += '}';
 }
@@ -111,6 +111,7 @@ int main() {
     enumeration<NicInterface>(out, "NicInterface");
     enumeration<CapabilityType>(out, "CapabilityType");
     enumeration<AccessMode>(out, "AccessMode");
+    enumeration<MkeyMask>(out, "MkeyMask");
     enumeration<QpState>(out, "QpState");
     enumeration<QpType>(out, "QpType");
     enumeration<Mtu>(out, "Mtu");

@@ -255,6 +255,17 @@ TEST_CASE("the error CQE has rdma-core's members", "[witness][cqe]") {
 
 // Enumerations: each enumerator that rdma-core names too.
 #define SAME(ours, theirs) static_assert(static_cast<unsigned>(ours) == static_cast<unsigned>(theirs))
+SAME(MkeyMask::len, MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN);
+SAME(MkeyMask::start_addr, MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR);
+SAME(MkeyMask::en_sigerr, MLX5_WQE_UMR_CTRL_MKEY_MASK_SIG_ERR);
+SAME(MkeyMask::bsf_en, MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
+SAME(MkeyMask::key, MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
+SAME(MkeyMask::qpn, MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
+SAME(MkeyMask::lw, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE);
+SAME(MkeyMask::rr, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ);
+SAME(MkeyMask::rw, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE);
+SAME(MkeyMask::a, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC);
+SAME(MkeyMask::free, MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE);
 SAME(WqeOpcode::nop, MLX5_OPCODE_NOP);
 SAME(WqeOpcode::send_inval, MLX5_OPCODE_SEND_INVAL);
 SAME(WqeOpcode::rdma_write, MLX5_OPCODE_RDMA_WRITE);

@@ -136,6 +136,7 @@ ENUMERATIONS = {
     "PortPhysicalState": None,  # IBA encoding
     "RegisterId": ("MLX5_REG_", {"host_endianness": "HOST_ENDIANNESS"}),
     "WqeOpcode": ("MLX5_OPCODE_", {}),
+    "MkeyMask": ("MLX5_MKEY_MASK_", {}),
     "CqeOpcode": ("MLX5_CQE_", {"resize_cq": None, "invalid": "INVALID"}),
     "CqeSyndrome": ("MLX5_CQE_SYNDROME_", {}),
     "EventType": ("MLX5_EVENT_TYPE_", {

@@ -36,7 +36,7 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
                                    .syndrome = syndrome,
                                    .vendor_syndrome = vendor,
                                    .qpn = qp.number,
-                                   .user_index = cqe_user_index(qp),
+                                   .user_index = send_user_index(qp),
                                    .send_opcode = static_cast<std::uint8_t>(message.opcode),
                                    .wqe_counter = message.wqe_index,
                                    // PRM "CQE": a requester's byte count is filled for READs and atomics only.
@@ -53,7 +53,7 @@ bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndr
                                    .syndrome = syndrome,
                                    .vendor_syndrome = vendor,
                                    .qpn = qp.number,
-                                   .user_index = cqe_user_index(qp),
+                                   .user_index = receive_user_index(qp),
                                    .wqe_counter = index},
                                   at);
 }

@@ -34,15 +34,18 @@ private:
     DataPath& path_;
 };
 
-/// The value of srqn_uidx in a CQE (CQE version 1): the user index; for a queue pair without one the number of its shared
-/// receive queue, or 0.
-/// With a shared receive queue of an XRC domain it is that queue's user index.
-inline std::uint32_t cqe_user_index(const QueuePair& qp) {
-    if (qp.srq != nullptr && qp.srq->attributes.is_xrc)
-        return qp.srq->attributes.user_index != 0xffffff ? qp.srq->attributes.user_index : qp.srq->number;
+/// The value of srqn_uidx in a requester's CQE (CQE version 1): the user index; for a queue pair without one the number of
+/// its shared receive queue, or 0.
+inline std::uint32_t send_user_index(const QueuePair& qp) {
     if (qp.attributes.user_index != 0xffffff)
         return qp.attributes.user_index;
     return qp.srq != nullptr ? qp.srq->number : 0;
+}
+/// The same in a responder's CQE. With a shared receive queue of an XRC domain it is that queue's user index.
+inline std::uint32_t receive_user_index(const QueuePair& qp) {
+    if (qp.srq != nullptr && qp.srq->attributes.is_xrc)
+        return qp.srq->attributes.user_index != 0xffffff ? qp.srq->attributes.user_index : qp.srq->number;
+    return send_user_index(qp);
 }
 
 /// Where receive completions go.

@@ -43,6 +43,7 @@ struct QueuePairAttributes {
     std::uint32_t user_index = 0xffffff;   ///< CQE version 1
     abi::Qpn remote_qpn{};
     std::uint32_t q_key = 0;               ///< datagrams
+    bool fast_registration = false;        ///< its UMRs may change any kind of key (fre)
     std::uint32_t xrcd = 0;                ///< XRC: the domain whose shared receive queues may be named
     AddressPath path;
     std::uint8_t log_ack_request = 0;      ///< an ACK is requested at least every 2^n packets

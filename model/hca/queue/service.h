@@ -12,6 +12,7 @@ namespace model::hca::queue {
 struct Service {
     abi::wire::Service on_wire = abi::wire::Service::rc;
     bool is_reliable = false; ///< packets are acknowledged and sent again
+    bool is_local = false;    ///< has no peer: only changes memory keys (PRM "REG_UMR queue pair")
     bool is_datagram = false; ///< each WQE names its destination, each message is one packet
     std::optional<abi::Qpn> special{}; ///< QP0 and QP1: the number that peers know it by (IBA 3.9.4)
 };
@@ -23,6 +24,7 @@ constexpr Service service_of(abi::prm::QpType type) {
     case QpType::ud: return {.on_wire = abi::wire::Service::ud, .is_datagram = true};
     case QpType::qp0: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::Qpn{0}};
     case QpType::qp1: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::Qpn{1}};
+    case QpType::reg_umr: return {.is_local = true};
     case QpType::xrc: return {.on_wire = abi::wire::Service::xrc, .is_reliable = true};
     default: return {.on_wire = abi::wire::Service::rc, .is_reliable = true};
     }

@@ -1,6 +1,7 @@
 #include "model/hca/queue/wqe_reader.h"
 
 #include "abi/layout.h"
+#include "abi/prm/mkey.h"
 #include "abi/prm/wqe.h"
 
 #include <algorithm>
@@ -19,12 +20,15 @@ constexpr unsigned log_wqebb = 6;
 struct Shape {
     bool is_supported = false, has_remote = false, has_atomic = false, has_data = false;
     bool is_answered = false; ///< data comes back: its place cannot be the WQE
+    bool changes_key = false; ///< UMR: nothing is sent
 };
 
 constexpr Shape shape(WqeOpcode opcode) {
     switch (opcode) {
     case WqeOpcode::nop: return {.is_supported = true};
+    case WqeOpcode::umr: return {.is_supported = true, .changes_key = true};
     case WqeOpcode::send:
+    case WqeOpcode::send_inval:
     case WqeOpcode::send_imm: return {.is_supported = true, .has_data = true};
     case WqeOpcode::rdma_write:
     case WqeOpcode::rdma_write_imm: return {.is_supported = true, .has_remote = true, .has_data = true};
@@ -36,8 +40,14 @@ constexpr Shape shape(WqeOpcode opcode) {
 }
 
 /// Which operations a service has (IBA 9.2, table "BTH OpCode"): no READ and atomics without acknowledges, nothing but SEND
-/// in datagrams.
-constexpr bool carries(const Service& service, const Shape& what) {
+/// in datagrams, no invalidation there and without acknowledges. A local queue pair sends nothing.
+constexpr bool carries(const Service& service, WqeOpcode opcode, const Shape& what) {
+    if (service.is_local)
+        return what.changes_key || opcode == WqeOpcode::nop;
+    if (opcode == WqeOpcode::send_inval)
+        return service.is_reliable;
+    if (what.changes_key)
+        return !service.is_datagram;
     return service.is_datagram ? !what.has_remote : service.is_reliable || !what.is_answered;
 }
 
@@ -89,6 +99,19 @@ std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end, bo
     return unit;
 }
 
+/// The segments behind the control segment of a UMR; translations that lie in memory become the one data segment.
+void decode_umr(WorkRequest& out, std::uint32_t end) {
+    constexpr auto head = unit + abi::prm::WqeUmrCtrl::size + abi::prm::Mkc::size;
+    if (head > end) {
+        out.fault = WqeFault::bad_size;
+        return;
+    }
+    const ConstView<abi::prm::WqeUmrCtrl> control{std::span<const std::byte>(out.raw).subspan(unit)};
+    if (!control.get<"inline">() && head + unit <= end && add_data(out, head, end, false) == 0)
+        out.fault = WqeFault::bad_segment;
+    out.length = 0;
+}
+
 } // namespace
 
 void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes) {
@@ -115,7 +138,7 @@ void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, st
         return refuse(WqeFault::bad_size);
     const auto what = shape(out.opcode);
     const auto service = service_of(type);
-    if (!what.is_supported || !carries(service, what))
+    if (!what.is_supported || !carries(service, out.opcode, what))
         return refuse(WqeFault::bad_opcode);
     std::uint32_t at = unit;
     const auto rest = [&out, &at] { return std::span<const std::byte>(out.raw).subspan(at); };
@@ -147,6 +170,8 @@ void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, st
         out.compare = atomic.get<"compare">();
         at += unit;
     }
+    if (what.changes_key)
+        return decode_umr(out, end);
     while (what.has_data && at < end) {
         const auto taken = add_data(out, at, end, !what.is_answered);
         if (taken == 0)

@@ -217,7 +217,7 @@ void Requester::retire(QueuePair& qp, port::Time at) {
         const bool is_error = front.error != 0;
         if (is_error)
             return fail_front(qp, {static_cast<CqeSyndrome>(front.error), front.vendor_error}, at);
-        // A NOP has no packets: it is done when it is the oldest.
+        // A NOP or UMR has no packets: it is done when it is the oldest.
         const bool is_done = front.packets == 0 || (front.awaits_data ? front.answered == front.packets
                                                                       : !r.oldest_psn.is_before(front.next()));
         if (!is_done)

@@ -20,6 +20,7 @@ using enum Operation;
 constexpr std::array table{
     Operations{WqeOpcode::rdma_write, write_first, write_middle, write_last, write_only},
     Operations{WqeOpcode::send, send_first, send_middle, send_last, send_only},
+    Operations{WqeOpcode::send_inval, send_first, send_middle, send_last_with_invalidate, send_only_with_invalidate},
     Operations{WqeOpcode::rdma_read, read_request, read_request, read_request, read_request},
     Operations{WqeOpcode::rdma_write_imm, write_first, write_middle, write_last_with_immediate, write_only_with_immediate},
     Operations{WqeOpcode::send_imm, send_first, send_middle, send_last_with_immediate, send_only_with_immediate},
@@ -130,6 +131,7 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
     packet.operation = is_first ? (is_last ? codes.only : codes.first) : (is_last ? codes.last : codes.middle);
     packet.reth = {.address = request.remote_address, .rkey = request.rkey, .length = message.length};
     packet.immediate = request.immediate;
+    packet.invalidate = abi::Key{request.immediate};
     packet.solicited = is_last && request.solicited;
     ++r.since_request;
     const auto frequency = qp.attributes.log_ack_request;

@@ -5,27 +5,11 @@
 
 #include "model/hca/data_path.h"
 #include "model/hca/queue/queue_pair.h"
+#include "model/hca/requester/local_error.h"
 
 #include <expected>
 
 namespace model::hca::requester {
-
-/// Why a message cannot go on: the CQE syndrome and ours.
-struct LocalError {
-    completion::CqeSyndrome syndrome{};
-    std::uint8_t vendor = 0;
-};
-
-/// Vendor syndromes of error CQEs: which of our rules was broken. The low nibble is a tpt::Violation where it says so.
-namespace vendor {
-inline constexpr std::uint8_t wqe = 0x10;         ///< + queue::WqeFault
-inline constexpr std::uint8_t translation = 0x20; ///< + tpt::Violation: local key
-inline constexpr std::uint8_t bus = 0x30;         ///< + port::DmaStatus: the bus refused the data
-inline constexpr std::uint8_t length = 0x40;
-inline constexpr std::uint8_t nak = 0x50;         ///< + NAK code
-inline constexpr std::uint8_t response = 0x60;    ///< a response that does not fit the request
-inline constexpr std::uint8_t retry = 0x70;
-} // namespace vendor
 
 /// Bytes that packet number `offset / mtu` of a message carries.
 inline std::uint32_t packet_length(std::uint32_t length, std::uint32_t offset, std::uint32_t mtu) {

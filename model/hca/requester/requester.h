@@ -7,12 +7,13 @@
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/requester/packetize.h"
+#include "model/hca/umr/umr.h"
 
 namespace model::hca::requester {
 
 class Requester {
 public:
-    Requester(DataPath& path, queue::Failure& failure) : path_(path), failure_(failure) {}
+    Requester(DataPath& path, queue::Failure& failure, umr::Umr& umr) : path_(path), failure_(failure), umr_(umr) {}
 
     /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
     bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
@@ -28,7 +29,8 @@ private:
     enum class Load : std::uint8_t { ready, nothing, waits };
     // Sending
     Load load(queue::QueuePair& qp, port::Time& at);
-    Load admit(queue::QueuePair& qp, port::Time at);
+    Load admit(queue::QueuePair& qp, port::Time& at);
+    bool waits_for_earlier(const queue::QueuePair& qp, bool is_data) const;
     void send(queue::QueuePair& qp, port::Time at);
     void stop(queue::QueuePair& qp, const LocalError& error, port::Time at);
     void count_local(const queue::QueuePair& qp, const LocalError& error);
@@ -52,6 +54,7 @@ private:
 
     DataPath& path_;
     queue::Failure& failure_;
+    umr::Umr& umr_;
     bool host_order_ = false;
 };
 

@@ -25,6 +25,9 @@ bool awaits_data(WqeOpcode opcode) {
     return opcode == WqeOpcode::rdma_read || opcode == WqeOpcode::atomic_cs || opcode == WqeOpcode::atomic_fa;
 }
 
+/// Whether the operation sends nothing.
+bool stays_here(WqeOpcode opcode) { return opcode == WqeOpcode::nop || opcode == WqeOpcode::umr; }
+
 LocalError error_of(WqeFault fault) {
     const auto code = static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(fault));
     return {fault == WqeFault::bad_segment ? CqeSyndrome::local_length_err : CqeSyndrome::local_qp_op_err, code};
@@ -64,7 +67,7 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
         if (!is_new && r.messages[r.message].error != 0)
             return Load::waits; // a local error: nothing behind it is sent
         if (!is_new && r.messages[r.message].packets == 0) {
-            ++r.message; // a NOP among the messages that are sent again
+            ++r.message; // a NOP or UMR among the messages that are sent again
             continue;
         }
         if (!r.has_request || r.loaded != r.message) {
@@ -92,7 +95,7 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
             return result;
         if (r.messages[r.message].packets != 0)
             return Load::ready;
-        ++r.message; // NOP
+        ++r.message; // NOP or UMR
         retire(qp, at);
         if (!qp.can_send())
             return Load::waits;
@@ -100,16 +103,12 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
 }
 
 /// Takes the fetched WQE in as the next message, unless it has to wait or is faulty.
-Requester::Load Requester::admit(QueuePair& qp, port::Time at) {
+Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
     auto& r = qp.requester;
     const auto& request = *r.request;
     const bool is_data = awaits_data(request.opcode);
-    if (request.fault == WqeFault::none) {
-        const auto limit = 1u << std::min(qp.attributes.log_reads_requester, path_.config.log_max_read_requester);
-        // PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue.
-        if ((is_data && r.reads_outstanding >= limit) || (request.fence != abi::prm::FenceMode::none && r.reads_outstanding != 0))
-            return Load::waits;
-    }
+    if (request.fault == WqeFault::none && waits_for_earlier(qp, is_data))
+        return Load::waits;
     Outstanding message{.wqe_index = request.index,
                         .wqebbs = request.wqebbs,
                         .opcode = request.opcode,
@@ -118,7 +117,7 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time at) {
                         .awaits_data = is_data,
                         .length = request.length,
                         .first = r.next_psn,
-                        .packets = request.opcode == WqeOpcode::nop ? 0 : packet_count(request.length, qp.attributes.mtu_bytes())};
+                        .packets = stays_here(request.opcode) ? 0 : packet_count(request.length, qp.attributes.mtu_bytes())};
     if (request.opcode == WqeOpcode::atomic_cs || request.opcode == WqeOpcode::atomic_fa)
         message.packets = 1;
     // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.
@@ -142,7 +141,29 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time at) {
     r.next_psn += message.packets;
     r.reads_outstanding += is_data;
     r.messages.push(message);
+    if (request.opcode == WqeOpcode::umr) [[unlikely]] {
+        const auto done = umr_.execute(qp, request, at);
+        if (!done) {
+            stop(qp, done.error(), at);
+            return Load::waits;
+        }
+        at = *done;
+    }
     return Load::ready;
+}
+
+/// PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue; strong ordering waits for
+/// all that is before it. Independent of that, only so many READs may be under way.
+bool Requester::waits_for_earlier(const QueuePair& qp, bool is_data) const {
+    using abi::prm::FenceMode;
+    const auto& r = qp.requester;
+    const auto limit = 1u << std::min(qp.attributes.log_reads_requester, path_.config.log_max_read_requester);
+    if (is_data && r.reads_outstanding >= limit)
+        return true;
+    const auto fence = r.request->fence;
+    if (fence == FenceMode::strong_ordering && !r.messages.is_empty())
+        return true;
+    return fence != FenceMode::none && r.reads_outstanding != 0;
 }
 
 void Requester::send(QueuePair& qp, port::Time at) {

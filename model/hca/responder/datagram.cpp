@@ -54,7 +54,7 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
         *qp.receive_cq,
         {.opcode = has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send,
          .qpn = qp.number,
-         .user_index = queue::cqe_user_index(qp),
+         .user_index = queue::receive_user_index(qp),
          .wqe_counter = qp.responder.receive.index,
          .byte_count = static_cast<std::uint32_t>(wire::network_header_bytes) + packet.payload.size(),
          .immediate = has_immediate ? packet.immediate : packet.pkey,

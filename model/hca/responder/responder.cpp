@@ -87,8 +87,7 @@ bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
 
 void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
-    // SEND with invalidate is optional (IBA 9.4.1.1) and not offered.
-    if (!is_in_order(qp, packet) || traits.has_invalidate || !select_shared_queue(qp, packet)) {
+    if (!is_in_order(qp, packet) || !select_shared_queue(qp, packet)) {
         refuse_and_fail(qp, NakCode::invalid_request, at);
         return;
     }
@@ -97,6 +96,10 @@ void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     case Kind::send:
         if (send(qp, packet, at) == Outcome::refused)
             return;
+        if (traits.has_invalidate && !umr_.invalidate(qp, packet.invalidate, qp.responder.remote_pd, at)) {
+            refuse_and_fail(qp, NakCode::remote_access_error, at);
+            return;
+        }
         break;
     case Kind::write:
         if (write(qp, packet, at) == Outcome::refused)
@@ -138,14 +141,15 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
     using completion::CqeOpcode;
     const auto opcode = traits.kind == Kind::write ? CqeOpcode::resp_wr_imm
                         : traits.has_immediate     ? CqeOpcode::resp_send_imm
+                        : traits.has_invalidate    ? CqeOpcode::resp_send_inv
                                                    : CqeOpcode::resp_send;
     const bool is_written = path_.cqe_writer.write(queue::receive_cq(qp),
                                                    {.opcode = opcode,
                                                     .qpn = qp.number,
-                                                    .user_index = queue::cqe_user_index(qp),
+                                                    .user_index = queue::receive_user_index(qp),
                                                     .wqe_counter = r.receive.index,
                                                     .byte_count = bytes,
-                                                    .immediate = traits.has_immediate ? packet.immediate : 0,
+                                                    .immediate = traits.has_immediate ? packet.immediate : traits.has_invalidate ? packet.invalidate.value : 0,
                                                     .solicited = packet.solicited},
                                                    at);
     if (!is_written)

@@ -9,6 +9,7 @@
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/responder/placement.h"
+#include "model/hca/umr/umr.h"
 
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace model::hca::responder {
 
 class Responder {
 public:
-    Responder(DataPath& path, queue::Failure& failure) : path_(path), failure_(failure) {}
+    Responder(DataPath& path, queue::Failure& failure, umr::Umr& umr) : path_(path), failure_(failure), umr_(umr) {}
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
@@ -68,6 +69,7 @@ private:
 
     DataPath& path_;
     queue::Failure& failure_;
+    umr::Umr& umr_;
     Placement placement_{path_};
     std::vector<queue::QueuePair*> owing_; ///< queue pairs with ack_pending
     bool host_order_ = false;

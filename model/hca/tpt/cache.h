@@ -25,7 +25,7 @@ public:
             return true;
         if (ways_ == 0)
             return false;
-        const auto set = (tag ^ tag >> 17) & set_mask_;
+        const auto set = set_of(tag);
         auto* line = &tags_[set * ways_];
         for (std::uint32_t way = 0; way < ways_; ++way) {
             if (line[way] == tag) {
@@ -42,6 +42,17 @@ public:
         last_ = tag;
         return false;
     }
+    /// Drops one entry, if it is there.
+    void drop(std::uint64_t tag) {
+        if (ways_ == 0)
+            return;
+        auto* line = &tags_[set_of(tag) * ways_];
+        for (std::uint32_t way = 0; way < ways_; ++way)
+            if (line[way] == tag)
+                line[way] = no_tag;
+        if (last_ == tag)
+            last_ = no_tag;
+    }
     /// Drops every entry for which `is_stale(tag)`.
     template <class Stale> void invalidate(Stale&& is_stale) {
         for (auto& tag : tags_)
@@ -52,6 +63,8 @@ public:
 
 private:
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
+    std::uint64_t set_of(std::uint64_t tag) const { return (tag ^ tag >> 17) & set_mask_; }
+
     std::uint32_t ways_;
     std::uint64_t set_mask_ = 0;
     std::uint64_t last_ = no_tag;

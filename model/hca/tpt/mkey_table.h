@@ -19,20 +19,39 @@ struct Rights {
     bool local_read : 1 = false, local_write : 1 = false, remote_read : 1 = false, remote_write : 1 = false, atomic : 1 = false;
 };
 
-/// What CREATE_MKEY says, decoded.
+/// A memory key context, decoded (hca/tpt/mkey_context).
 struct MkeyAttributes {
     std::uint64_t start = 0, length = 0;
     abi::Pd pd;
     std::uint32_t qpn = 0xffffff;      ///< the only queue pair that may use it; 0xffffff: any
     std::uint8_t variant = 0;
     bool is_free = false;              ///< not usable until a UMR enables it
+    bool takes_umr = false;            ///< a UMR work request may change the key (umr_en)
+    bool remote_invalidate = false;    ///< a peer's SEND with invalidate may free it (en_rinval)
     abi::prm::AccessMode mode = abi::prm::AccessMode::mtt;
     Rights rights;
     bool length64 = false;             ///< the whole address space, `start` and `length` do not count
     std::uint8_t page_shift = 12;      ///< log2 of the bytes an MTT entry covers
     bool entries_carry_rights = false; ///< bits 0 and 1 of an entry say present for read and write (pg_access, UMR)
-    std::array<std::byte, abi::prm::Mkc::size> context{}; ///< as software wrote it, for QUERY_MKEY
+    std::array<std::byte, abi::prm::Mkc::size> context{}; ///< as software wrote it, for QUERY_MKEY and changes by UMR
 };
+
+struct ProtectionDomain {
+    std::uint32_t users = 0; ///< memory keys and queues
+};
+
+/// One entry of an indirect key: a range of another key.
+struct KeyRange {
+    std::uint64_t end = 0; ///< offset in the indirect key's region where the next entry begins
+    abi::Key key{};
+    std::uint64_t address = 0; ///< virtual, in terms of `key`
+    std::uint64_t length = 0;
+};
+
+/// Whether a key's translations name other keys instead of pages.
+constexpr bool is_indirect(abi::prm::AccessMode mode) {
+    return mode == abi::prm::AccessMode::klms || mode == abi::prm::AccessMode::ksm;
+}
 
 /// What a translation reads lies together in one line of the processor's cache.
 struct alignas(64) Mkey {
@@ -42,6 +61,8 @@ struct alignas(64) Mkey {
     std::vector<std::uint64_t> mtt; ///< bus address of each page, rights in bits 1..0 where they count
     MkeyAttributes attributes;
     std::uint32_t index;
+    std::uint64_t room = 0;         ///< entries that the translation table may hold
+    std::vector<KeyRange> ranges{}; ///< of an indirect key, in ascending order
 };
 
 class MkeyTable {

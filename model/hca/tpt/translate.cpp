@@ -11,8 +11,8 @@ namespace {
 
 /// A cache line of translation entries: 64 bytes hold eight.
 constexpr unsigned log_entries_per_line = 3;
-/// Bits 11..0 of an entry hold flags, never address; entries of larger pages are aligned to 4 KiB at least.
-constexpr std::uint64_t entry_address_mask = ~std::uint64_t{0xfff};
+/// Indirect keys may name indirect ones; the depth is a limit of ours.
+constexpr unsigned max_indirections = 4;
 
 bool grants(const Rights& rights, Access access) {
     switch (access) {
@@ -28,6 +28,11 @@ bool grants(const Rights& rights, Access access) {
 /// The bit of an entry that this access needs: present for reading, or for writing.
 std::uint64_t needed_rights(Access access) {
     return access == Access::local_read || access == Access::remote_read ? 1 : 2;
+}
+
+/// What an indirect key needs of the keys behind it: the owner of those gave them away when it made the indirect one.
+Access behind_indirection(Access access) {
+    return access == Access::local_read || access == Access::remote_read ? Access::local_read : Access::local_write;
 }
 
 /// Adds a piece, merged with the last one when they touch. False when there is no room.
@@ -103,7 +108,7 @@ port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
 }
 
 /// Fills `out`, whose `ready` is when the key is known.
-std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& request, Segments& out) {
+std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& request, Segments& out, unsigned depth) {
     const auto& a = mkey.attributes;
     if (request.length == 0)
         return {};
@@ -111,6 +116,8 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
         append(out, BusAddress{request.address}, request.length);
         return {};
     }
+    if (is_indirect(a.mode)) [[unlikely]]
+        return walk_ranges(mkey, request, out, depth);
     const auto page = std::uint64_t{1} << a.page_shift;
     const auto offset = request.address - (a.length64 ? 0 : a.start & ~(page - 1));
     const auto in_page = offset & (page - 1);
@@ -124,7 +131,8 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     const auto value = mkey.mtt[entry];
     if (a.entries_carry_rights && (value & needed_rights(request.access)) == 0) [[unlikely]]
         return Violation::page_not_present;
-    out.items[0] = {BusAddress{(value & entry_address_mask) + in_page}, request.length};
+    // The low bits of an entry hold flags, never address.
+    out.items[0] = {BusAddress{(value & ~(page - 1)) + in_page}, request.length};
     out.count = 1;
     out.covered = request.length;
     return {};
@@ -149,7 +157,50 @@ std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request&
         if (a.entries_carry_rights && (value & needed) == 0)
             return Violation::page_not_present;
         const auto length = std::min(left, page - (offset & (page - 1)));
-        has_room = has_room && append(out, BusAddress{(value & entry_address_mask) + (offset & (page - 1))}, length);
+        has_room = has_room && append(out, BusAddress{(value & ~(page - 1)) + (offset & (page - 1))}, length);
+        offset += length;
+        left -= length;
+    }
+    return {};
+}
+
+/// The ranges of other keys, one after the other; each is admitted and walked as if it were asked for by itself.
+std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request& request, Segments& out, unsigned depth) {
+    if (depth == max_indirections)
+        return Violation::page_not_present;
+    const auto& a = mkey.attributes;
+    const auto page = std::uint64_t{1} << a.page_shift;
+    const auto start = a.length64 ? 0 : a.mode == AccessMode::ksm ? a.start & ~(page - 1) : a.start;
+    auto offset = request.address - start;
+    auto left = request.length;
+    auto range = std::ranges::upper_bound(mkey.ranges, offset, {}, &KeyRange::end);
+    bool has_room = true;
+    for (; left != 0; ++range) {
+        if (range == mkey.ranges.end())
+            return Violation::page_not_present;
+        if (range->length == 0 && range->end == offset)
+            continue;
+        if (range->length == 0)
+            return Violation::page_not_present;
+        out.ready += look_up(request, static_cast<std::uint64_t>(range - mkey.ranges.begin()) * 2);
+        const auto length = std::min(left, range->end - offset);
+        const Request inner{.key = range->key,
+                            .address = range->address + (range->length - (range->end - offset)),
+                            .length = length,
+                            .access = behind_indirection(request.access),
+                            .pd = request.pd,
+                            .qpn = request.qpn};
+        const auto target = admit(inner);
+        if (!target)
+            return target.error();
+        Segments pieces;
+        pieces.ready = out.ready;
+        if (const auto violation = walk(**target, inner, pieces, depth + 1))
+            return violation;
+        out.ready = pieces.ready;
+        for (const auto& piece : pieces.all())
+            has_room = has_room && append(out, piece.address, piece.length);
+        has_room = has_room && pieces.covered == length;
         offset += length;
         left -= length;
     }
@@ -192,6 +243,19 @@ std::expected<void, Violation> Translator::check(const Request& request, port::T
 void Translator::forget(std::uint32_t index) {
     mkey_cache_.invalidate([index](std::uint64_t tag) { return tag == index; });
     mtt_cache_.invalidate([index](std::uint64_t tag) { return tag >> 40 == index; });
+}
+
+void Translator::forget(std::uint32_t index, std::uint64_t first, std::uint64_t count) {
+    constexpr std::uint64_t few_lines = 64; // beyond that one pass over the cache is cheaper
+    const auto begin = first >> log_entries_per_line, end = (first + count + 7) >> log_entries_per_line;
+    mkey_cache_.drop(index);
+    if (end - begin > few_lines)
+        return mtt_cache_.invalidate([=](std::uint64_t tag) {
+            const auto line = tag & ((1ull << 40) - 1);
+            return tag >> 40 == index && line >= begin && line < end;
+        });
+    for (auto line = begin; line != end; ++line)
+        mtt_cache_.drop(std::uint64_t{index} << 40 | line);
 }
 
 void Translator::forget_all() {

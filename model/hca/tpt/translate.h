@@ -72,14 +72,17 @@ public:
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
     /// Checks without translating: the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);
-    /// A key was changed or destroyed: its entries leave the caches.
+    /// A key was destroyed: it and its entries leave the caches.
     void forget(std::uint32_t index);
+    /// A key's context and `count` of its entries from `first` on were changed.
+    void forget(std::uint32_t index, std::uint64_t first, std::uint64_t count);
     /// Every key was destroyed.
     void forget_all();
 
 private:
     std::expected<const Mkey*, Violation> admit(const Request& request) const;
-    std::optional<Violation> walk(const Mkey& mkey, const Request& request, Segments& out);
+    std::optional<Violation> walk(const Mkey& mkey, const Request& request, Segments& out, unsigned depth = 0);
+    std::optional<Violation> walk_ranges(const Mkey& mkey, const Request& request, Segments& out, unsigned depth);
     std::optional<Violation> walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out);
     port::Time look_up(const Request& request, std::uint64_t entry);
     std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);

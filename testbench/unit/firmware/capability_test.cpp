@@ -67,7 +67,7 @@ TEST_CASE("the transport services are advertised, and nothing that is not built"
     for (const auto off :
          {cap.get<"dct">(), cap.get<"pg">(), cap.get<"log_max_uctx">(), cap.get<"eth_net_offloads">(),
           cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(), cap.get<"cq_resize">(), cap.get<"cq_moderation">(),
-          cap.get<"cqe_compression">(), cap.get<"log_max_klm_list_size">()})
+          cap.get<"cqe_compression">()})
         CHECK(off == 0);
 }
 

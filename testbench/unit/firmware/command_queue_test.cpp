@@ -109,7 +109,7 @@ TEST_CASE("an output chain is checked before the command has an effect", "[unit]
     bench.ring(1);
     CHECK(bench.collect<prm::AllocPdOut>().delivery == DeliveryStatus::token_error);
 
-    CHECK(bench.device.state().pds.count() == 0);
+    CHECK(bench.hca.protection_domains().count() == 0);
 }
 
 TEST_CASE("lengths beyond what a command can need are refused before a mailbox is read",

@@ -180,13 +180,17 @@ TEST_CASE("a free key comes without pages and stays unusable", "[unit][firmware]
     Ready bench;
     auto in = CommandBench::mkey_input(bench.alloc_pd(), 0, 1 << 20, 0);
     in.view().sub<"memory_key_mkey_entry">().set<"free">(1).set<"umr_en">(1).set<"translations_octword_size">(
-        0xffffffff);
+        256);
     const auto out = bench.run<prm::CreateMkeyOut>(in);
     REQUIRE(out.is_ok());
 
     const auto* mkey = bench.hca.mkeys().find(out.get<"mkey_index">());
     CHECK(mkey->attributes.is_free);
     CHECK(mkey->mtt.empty());
+    CHECK(mkey->room == 512);
+
+    in.view().sub<"memory_key_mkey_entry">().set<"translations_octword_size">(0xffffffff);
+    CHECK(bench.run<prm::CreateMkeyOut>(in).refusal() == "resources.page_entries");
 }
 
 TEST_CASE("a range that ends exactly at the end of the address space is legal", "[unit][firmware][objects]") {

@@ -153,6 +153,26 @@ TEST_CASE("an XRC message goes to the queue it names, with that queue's keys and
     CHECK(bench.a.drain(bench.a_cq).size() == 1);
 }
 
+TEST_CASE("the sending side of an XRC connection completes with an index of its own, whatever shared queue it names", "[unit][srq][xrc]") {
+    XrcBench bench;
+    auto attributes = bench.a.attributes(bench.a_cq);
+    attributes.type = QpType::xrc;
+    attributes.user_index = 0x1234;
+    attributes.receive = ReceiveKind::shared; // as Linux makes it
+    model::hca::queue::SharedReceiveQueueAttributes x;
+    x.is_xrc = true;
+    x.cqn = bench.a_cq.number;
+    x.user_index = 0;
+    attributes.srqn = bench.a.make_srq(std::move(x)).number;
+    bench.a_qp = bench.a.make_qp(attributes);
+    bench.connect();
+    bench.b.post_receive(bench.srq, 0, {bench.to.sge()});
+    bench.send(bench.message(8));
+    const auto cqe = bench.a.poll(bench.a_cq);
+    REQUIRE(cqe);
+    CHECK(cqe->view().get<"srqn_uidx">() == 0x1234);
+}
+
 TEST_CASE("XRC READ and WRITE use the protection domain of the queue they name", "[unit][srq][xrc]") {
     XrcBench bench;
     bench.send({.opcode = WqeOpcode::rdma_write, .sges = {bench.from.sge(0, 3000)}, .remote = bench.to.address, .rkey = bench.to.key, .xrc_srq = bench.srq.number});

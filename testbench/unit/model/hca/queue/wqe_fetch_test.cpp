@@ -187,7 +187,7 @@ TEST_CASE("every fault of a WQE is its completion's syndrome", "[unit][wqe]") {
     }
     SECTION("unknown operation") {
         auto bytes = wqe({.opcode = WqeOpcode::nop});
-        bytes[3] = std::byte{0x25};
+        bytes[3] = std::byte{0x24};
         post(bytes);
         check_fault(bench, WqeFault::bad_opcode, CqeSyndrome::local_qp_op_err);
     }

@@ -237,12 +237,6 @@ TEST_CASE("a message that starts in its middle is an invalid request", "[unit][t
     }
 }
 
-TEST_CASE("an operation that nobody offered is an invalid request", "[unit][transport][nak]") {
-    Bench bench;
-    bench.write(Operation::send_only_with_invalidate, 16, unchanged);
-    bench.check_invalid();
-}
-
 TEST_CASE("memory that does not answer is a remote operational error", "[unit][transport][nak]") {
     const auto fail = [](Bench& bench) { bench.a.dma.fail(bench.target.address, bench.target.address + 16, model::port::DmaStatus::completer_abort); };
     SECTION("WRITE") {

@@ -1,0 +1,106 @@
+#include "model/hca/tpt/mkey_context.h"
+
+#include "abi/layout.h"
+#include "abi/prm/wqe.h"
+
+#include <algorithm>
+#include <array>
+
+namespace model::hca::tpt {
+
+using abi::prm::Klm;
+using abi::prm::MkeyMask;
+using Context = abi::ConstView<abi::prm::Mkc>;
+using Target = abi::View<abi::prm::Mkc>;
+
+namespace {
+
+struct Group {
+    std::uint64_t mask;
+    void (*copy)(Context, Target);
+};
+template <abi::Name... F> constexpr Group group(MkeyMask bit) {
+    return {static_cast<std::uint64_t>(bit), [](Context from, Target to) { (to.set<F>(from.get<F>()), ...); }};
+}
+constexpr std::array groups{
+    group<"len", "length64">(MkeyMask::len),
+    group<"log_page_size">(MkeyMask::page_size),
+    group<"start_addr">(MkeyMask::start_addr),
+    group<"pd">(MkeyMask::pd),
+    group<"en_rinval">(MkeyMask::en_rinval),
+    group<"mkey_7_0">(MkeyMask::key),
+    group<"qpn">(MkeyMask::qpn),
+    group<"lr">(MkeyMask::lr),
+    group<"lw">(MkeyMask::lw),
+    group<"rr">(MkeyMask::rr),
+    group<"rw">(MkeyMask::rw),
+    group<"a">(MkeyMask::a),
+    group<"small_fence_on_rdma_read_response">(MkeyMask::small_fence),
+    group<"relaxed_ordering_write">(MkeyMask::relaxed_ordering_write),
+    group<"free">(MkeyMask::free),
+    group<"relaxed_ordering_read">(MkeyMask::relaxed_ordering_read),
+};
+constexpr std::uint64_t known_groups = [] {
+    std::uint64_t all = 0;
+    for (const auto& g : groups)
+        all |= g.mask;
+    return all;
+}();
+
+} // namespace
+
+MkeyAttributes decode(Context context) {
+    MkeyAttributes out{
+        .start = context.get<"start_addr">(),
+        .length = context.get<"len">(),
+        .pd = abi::Pd{context.get<"pd">()},
+        .qpn = context.get<"qpn">(),
+        .variant = static_cast<std::uint8_t>(context.get<"mkey_7_0">()),
+        .is_free = context.get<"free">() != 0,
+        .takes_umr = context.get<"umr_en">() != 0,
+        .remote_invalidate = context.get<"en_rinval">() != 0,
+        .mode = abi::prm::access_mode(context),
+        .rights = {.local_read = context.get<"lr">() != 0,
+                   .local_write = context.get<"lw">() != 0,
+                   .remote_read = context.get<"rr">() != 0,
+                   .remote_write = context.get<"rw">() != 0,
+                   .atomic = context.get<"a">() != 0},
+        .length64 = context.get<"length64">() != 0,
+        .page_shift = static_cast<std::uint8_t>(context.get<"log_page_size">()),
+    };
+    std::ranges::copy(context.bytes(), out.context.begin());
+    return out;
+}
+
+bool copy_fields(std::uint64_t mkey_mask, Context from, Target to) {
+    if (mkey_mask & ~known_groups)
+        return false;
+    for (const auto& g : groups)
+        if (mkey_mask & g.mask)
+            g.copy(from, to);
+    return true;
+}
+
+void write_ranges(Mkey& mkey, std::uint64_t first, std::span<const std::byte> list) {
+    const auto count = list.size() / Klm::size;
+    auto& ranges = mkey.ranges;
+    if (ranges.size() < first + count)
+        ranges.resize(first + count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const abi::ConstView<Klm> entry{list.subspan(i * Klm::size, Klm::size)};
+        ranges[first + i] = {.key = abi::Key{entry.get<"mkey">()}, .address = entry.get<"address">(), .length = entry.get<"bcount">()};
+    }
+    // Entries of a KSM list have one size, and their first dword is reserved.
+    const bool is_fixed = mkey.attributes.mode == abi::prm::AccessMode::ksm;
+    const auto page = std::uint64_t{1} << mkey.attributes.page_shift;
+    auto end = first == 0 ? 0 : ranges[first - 1].end;
+    for (auto i = first; i < ranges.size(); ++i) {
+        auto& range = ranges[i];
+        if (is_fixed)
+            range.length = range.key.value != 0 ? page : 0;
+        end += is_fixed ? page : range.length;
+        range.end = end;
+    }
+}
+
+} // namespace model::hca::tpt

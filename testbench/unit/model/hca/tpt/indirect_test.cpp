@@ -1,0 +1,101 @@
+// Keys whose entries name ranges of other keys: lists (KLM) and tables of equal pieces (KSM).
+#include "testbench/unit/model/hca/tpt/bench.h"
+
+#include "model/hca/tpt/mkey_context.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace tpt_test;
+using abi::prm::AccessMode;
+using abi::prm::Klm;
+
+namespace {
+
+struct Entry {
+    std::uint32_t length;
+    abi::Key key;
+    std::uint64_t address;
+};
+
+struct IndirectBench : Bench {
+    static constexpr abi::Key first{0x10, 1}, second{0x11, 2};
+
+    IndirectBench() {
+        auto a = attributes(0x1000, 0x2000);
+        a.variant = 1;
+        table.create(first.index(), a, {0xa000, 0xb000});
+        a.start = 0x8000;
+        a.variant = 2;
+        a.rights = {.local_read = true};
+        table.create(second.index(), a, {0xf000, 0xe000});
+    }
+    Mkey& list(std::vector<Entry> entries, AccessMode mode = AccessMode::klms, std::uint8_t page_shift = 12) {
+        std::vector<std::byte> bytes(entries.size() * Klm::size);
+        for (std::size_t i = 0; i < entries.size(); ++i)
+            abi::View<Klm>(std::span(bytes).subspan(i * Klm::size, Klm::size)).set<"bcount">(entries[i].length).set<"mkey">(entries[i].key.value).set<"address">(entries[i].address);
+        auto a = attributes(0x700, 0x10000, page_shift);
+        a.mode = mode;
+        create(a, {});
+        auto& indirect = *table.find(index);
+        write_ranges(indirect, 0, bytes);
+        return indirect;
+    }
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> read(std::uint64_t address, std::uint64_t length) {
+        const auto result = translate(address, length);
+        return result ? pieces(*result) : std::vector<std::pair<std::uint64_t, std::uint64_t>>{};
+    }
+};
+using Pieces = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+} // namespace
+
+TEST_CASE("a list joins ranges of other keys", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    bench.list({{0x10, IndirectBench::first, 0x1100}, {0, IndirectBench::first, 0}, {0x20, IndirectBench::second, 0x8ff0}});
+
+    CHECK(bench.read(0x700, 0x10) == Pieces{{0xa100, 0x10}});
+    CHECK(bench.read(0x708, 8) == Pieces{{0xa108, 8}});
+    CHECK(bench.read(0x708, 0x10) == Pieces{{0xa108, 8}, {0xfff0, 8}});
+    CHECK(bench.read(0x710, 0x20) == Pieces{{0xfff0, 0x10}, {0xe000, 0x10}});
+    CHECK(bench.refusal(0x708, 0x29) == Violation::page_not_present);
+}
+
+TEST_CASE("the keys behind a list have the last word", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    bench.list({{0x10, IndirectBench::first, 0x1100}, {0x10, IndirectBench::second, 0x8000}, {0x10, IndirectBench::first, 0x2ff8}});
+
+    CHECK_FALSE(bench.refusal(0x700, 0x10, Access::remote_write));
+    CHECK(bench.refusal(0x710, 0x10, Access::remote_write) == Violation::no_right);
+    CHECK_FALSE(bench.refusal(0x710, 0x10, Access::remote_read));
+    CHECK(bench.refusal(0x720, 0x10) == Violation::out_of_bounds);
+    bench.table.destroy(IndirectBench::first.index());
+    CHECK(bench.refusal(0x700, 1) == Violation::no_such_key);
+}
+
+TEST_CASE("a table of equal pieces needs no lengths", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    bench.list({{0, IndirectBench::second, 0x9000}, {0, {}, 0}, {0, IndirectBench::first, 0x1000}}, AccessMode::ksm);
+
+    CHECK(bench.read(0x800, 0x10) == Pieces{{0xe800, 0x10}});
+    CHECK(bench.refusal(0x1000, 1) == Violation::page_not_present);
+    CHECK(bench.read(0x2010, 0x10) == Pieces{{0xa010, 0x10}});
+    CHECK(bench.refusal(0x3000, 1) == Violation::page_not_present);
+}
+
+TEST_CASE("a key that refers to itself gets nowhere", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    bench.list({{0x1000, Bench::key, 0x700}});
+    CHECK(bench.refusal(0x700, 0x100) == Violation::page_not_present);
+}
+
+TEST_CASE("what does not fit into one answer is left for the next", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    std::vector<Entry> entries;
+    for (unsigned i = 0; i < 10; ++i)
+        entries.push_back({0x10, IndirectBench::first, 0x1000 + 0x100 * i});
+    bench.list(entries);
+    const auto result = bench.translate(0x700, 0xa0);
+    REQUIRE(result);
+    CHECK(result->count == Segments::capacity);
+    CHECK(result->covered == 0x10 * Segments::capacity);
+}
