@@ -31,10 +31,13 @@ A file goes from the VRAM of machine A's GPU to the VRAM of machine B's: by RDMA
   --qps N          queue pairs the payload is spread over; 1 to 4096, default 1
   --patience S     seconds until a server without an answer is taken for dead; default 10
   --ipv6           RoCE addresses are 2001:db8::1 and ::2 instead of 10.0.0.1 and .2
+  --interface I    how the kernel gives PCI functions: group (also maps BARs of peers) or iommufd; default: what is there
   --json FILE      write the result as one JSON object
 
 Exit status: 0 verified, 1 ran and is not verified, 2 refused before it ran.
 )";
+
+using sw::transport::vfio::Interface;
 
 Leave mistake(std::string_view what) { return {2, fmt::format("hcadrive: {} (see hcadrive --help)\n", what)}; }
 
@@ -85,6 +88,13 @@ std::variant<DriveOptions, Leave> parse_command_line(int argc, const char* const
             continue;
         }
         const auto* found = std::ranges::find(numbers, word, &Number::name);
+        if (word == "--interface" && i + 1 < words.size()) {
+            const std::string_view name = words[++i];
+            if (name != "group" && name != "iommufd")
+                return mistake(fmt::format("--interface {}: group or iommufd is possible", name));
+            options.interface = name == "group" ? Interface::group : Interface::iommufd;
+            continue;
+        }
         const bool is_file = word == "--payload" || word == "--json";
         if (found == numbers.end() && !is_file)
             return mistake(fmt::format("unknown option {}", word));

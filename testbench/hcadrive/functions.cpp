@@ -1,5 +1,6 @@
 #include "testbench/hcadrive/functions.h"
 
+#include "sw/transport/vfio/transport.h"
 #include "sw/transport/vfio_user/transport.h"
 
 #include <fmt/format.h>
@@ -48,11 +49,17 @@ bool is_pci_address(const std::string& place) {
     return place.size() == form.size() && std::equal(form.begin(), form.end(), place.begin(), fits);
 }
 
-Result<std::unique_ptr<Functions>> Functions::open(const Places& places, std::chrono::milliseconds patience) {
-    auto functions = std::make_unique<Functions>();
+Result<std::unique_ptr<sw::transport::Transport>> Functions::open(const std::string& place, sw::transport::BusMap& bus,
+                                                                  const OpenOptions& options) {
+    if (is_pci_address(place))
+        return sw::transport::vfio::DeviceTransport::open(place, machine_);
+    return sw::transport::vfio_user::SocketTransport::connect(place, bus, {.patience = options.patience});
+}
+
+Result<std::unique_ptr<Functions>> Functions::open(const Places& places, const OpenOptions& options) {
+    auto functions = std::make_unique<Functions>(options.interface);
     for (std::size_t i = 0; i < places.size(); ++i) {
-        auto opened = sw::transport::vfio_user::SocketTransport::connect(places[i], functions->buses_[i / 2],
-                                                                         {.patience = patience});
+        auto opened = functions->open(places[i], functions->buses_[i / 2], options);
         if (!opened)
             return std::unexpected(opened.error());
         functions->transports_[i] = std::move(*opened);

@@ -5,6 +5,7 @@
 #include "sw/base/result.h"
 #include "sw/transport/bus_map.h"
 #include "sw/transport/transport.h"
+#include "sw/transport/vfio/machine.h"
 #include "testbench/scenario/gpudirect_drive.h"
 
 #include <array>
@@ -23,13 +24,23 @@ sw::Result<Places> places_of(const std::vector<std::string>& named);
 /// "0000:3b:00.0": domain, bus, device, function.
 bool is_pci_address(const std::string& place);
 
+struct OpenOptions {
+    std::chrono::milliseconds patience{10'000};                                     ///< for an answer of a server
+    sw::transport::vfio::Interface interface = sw::transport::vfio::Interface::any; ///< of the kernel
+};
+
 class Functions {
 public:
-    static sw::Result<std::unique_ptr<Functions>> open(const Places& places, std::chrono::milliseconds patience);
+    static sw::Result<std::unique_ptr<Functions>> open(const Places& places, const OpenOptions& options);
+    explicit Functions(sw::transport::vfio::Interface interface) : machine_(interface) {}
     std::array<scenario::Cards, 2> cards();
 
 private:
+    sw::Result<std::unique_ptr<sw::transport::Transport>> open(const std::string& place, sw::transport::BusMap& bus,
+                                                               const OpenOptions& options);
+
     std::array<sw::transport::BusMap, 2> buses_; ///< of machines whose functions come over sockets
+    sw::transport::vfio::Machine machine_;       ///< this one: PCI functions of both sides are its own
     std::array<std::unique_ptr<sw::transport::Transport>, 4> transports_;
 };
 

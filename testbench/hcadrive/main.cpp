@@ -48,7 +48,8 @@ int drive(const DriveOptions& options) {
     OutputFile json(options.json.empty() ? nullptr : std::fopen(options.json.c_str(), "wb"));
     if (!options.json.empty() && !json)
         return refuse(fmt::format("{}: cannot be created: {}", options.json, std::strerror(errno)));
-    const auto functions = Functions::open(*places, std::chrono::seconds(options.patience_seconds));
+    const auto functions = Functions::open(
+        *places, {.patience = std::chrono::seconds(options.patience_seconds), .interface = options.interface});
     if (!functions)
         return refuse(functions.error().what);
 

@@ -153,9 +153,10 @@ int FunctionPort::map(const DmaMapRequest& map, Descriptor file) {
 
 int FunctionPort::unmap(const DmaUnmapRequest& unmap) {
     const int error = memory_.unmap(unmap);
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    const auto end = unmap.is_all || unmap.size > most - unmap.address ? most : unmap.address + unmap.size;
     if (error == 0)
-        port_.invalidate(unmap.is_all ? model::pcie::Range{0, std::numeric_limits<std::uint64_t>::max()}
-                                      : model::pcie::Range{unmap.address, unmap.address + unmap.size});
+        port_.invalidate({unmap.address, end});
     return error;
 }
 

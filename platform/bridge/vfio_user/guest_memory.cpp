@@ -78,10 +78,14 @@ int GuestMemory::unmap(const DmaUnmapRequest& unmap) {
         unmap_all();
         return 0;
     }
-    const auto at = ranges_.find(unmap.address);
-    if (at == ranges_.end() || at->second.bus.end - at->second.bus.begin != unmap.size)
-        return ENOENT;
-    ranges_.erase(at);
+    const auto last = unmap.address + (unmap.size - 1); // the range may end where the addresses do
+    const auto first = ranges_.lower_bound(unmap.address);
+    const auto end = ranges_.upper_bound(last);
+    const bool is_begin_cut = first != ranges_.begin() && std::prev(first)->second.bus.end > unmap.address;
+    const bool is_end_cut = end != first && std::prev(end)->second.bus.end - 1 > last;
+    if (is_begin_cut || is_end_cut)
+        return EINVAL;
+    ranges_.erase(first, end);
     return 0;
 }
 

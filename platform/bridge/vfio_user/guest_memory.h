@@ -67,7 +67,8 @@ public:
 
     /// EEXIST where the range touches another one; errno values of the file.
     int map(const DmaMapRequest& map, const Descriptor& file);
-    /// Exactly a range that was mapped, or ENOENT.
+    /// All ranges inside of it go, as in the kernel's VFIO: a hypervisor with an IOMMU of its own unmaps whatever may be
+    /// there. EINVAL, and nothing goes, where a range lies across an edge.
     int unmap(const DmaUnmapRequest& unmap);
     void unmap_all() { ranges_.clear(); }
 

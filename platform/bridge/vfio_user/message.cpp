@@ -57,7 +57,7 @@ Decoded decode_dma_unmap(Bytes body) {
     if (in->get<"dirty_bitmap">())
         return refuse(ENOTSUP); // belongs to migration
     const DmaUnmapRequest unmap{in->get<"address">(), in->get<"size">(), in->get<"all">()};
-    if (unmap.is_all ? unmap.address != 0 || unmap.size != 0 : unmap.size == 0 || wraps(unmap.address, unmap.size))
+    if (unmap.is_all ? unmap.address != 0 || unmap.size != 0 : unmap.size == 0 || wraps(unmap.address, unmap.size - 1))
         return refuse(EINVAL);
     return unmap;
 }

@@ -60,15 +60,25 @@ TEST_CASE("a range that touches another one is refused with EEXIST", "[unit][vfi
     CHECK(guest.memory.map(range(8 * page, page), file) == 0);
 }
 
-TEST_CASE("an unmap names exactly a range that was mapped", "[unit][vfio_user]") {
+TEST_CASE("an unmap takes all ranges inside of it, as in the kernel's VFIO, and cuts none", "[unit][vfio_user]") {
     Guest guest;
     const auto file = memory_file(16 * page);
     REQUIRE(guest.memory.map(range(4 * page, 4 * page), file) == 0);
-    CHECK(guest.memory.unmap({4 * page, page, false}) == ENOENT);
-    CHECK(guest.memory.unmap({5 * page, 3 * page, false}) == ENOENT);
+    REQUIRE(guest.memory.map(range(9 * page, page), file) == 0);
+    for (const auto& cut : {range(4 * page, page), range(5 * page, 3 * page), range(5 * page, page), range(0, 5 * page),
+                            range(4 * page, 3 * page), range(7 * page, 9 * page)})
+        CHECK(guest.memory.unmap({cut.address, cut.size, false}) == EINVAL);
+    CHECK(guest.memory.size() == 2);
+    CHECK(guest.memory.unmap({8 * page, page, false}) == 0); // nothing is there
+    CHECK(guest.memory.unmap({0, 4 * page, false}) == 0);
+    CHECK(guest.memory.size() == 2);
     CHECK(guest.memory.unmap({4 * page, 4 * page, false}) == 0);
-    CHECK(guest.memory.unmap({4 * page, 4 * page, false}) == ENOENT);
     CHECK(guest.memory.find(4 * page) == nullptr);
+    REQUIRE(guest.memory.map(range(4 * page, page), file) == 0);
+    CHECK(guest.memory.unmap({1ull << 63, 1ull << 63, false}) == 0); // up to the last address
+    CHECK(guest.memory.size() == 2);
+    CHECK(guest.memory.unmap({0, 1ull << 63, false}) == 0);
+    CHECK(guest.memory.size() == 0);
 }
 
 TEST_CASE("a mapping stays until it is swept", "[unit][vfio_user]") {
