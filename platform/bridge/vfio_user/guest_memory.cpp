@@ -20,8 +20,8 @@ bool is_lasting(int file) {
 
 FileMapping::~FileMapping() { ::munmap(data_, size_); }
 
-std::expected<std::shared_ptr<FileMapping>, int>
-FileMappings::open(const Descriptor& file, std::uint64_t offset, std::uint64_t size, bool is_written) {
+std::expected<std::shared_ptr<FileMapping>, int> FileMappings::open(const Descriptor& file, std::uint64_t offset,
+                                                                    std::uint64_t size, bool is_written) {
     struct stat status{};
     const int flags = ::fcntl(file.number(), F_GETFL);
     if (flags < 0 || ::fstat(file.number(), &status) != 0)
