@@ -6,6 +6,7 @@ kernel    6.1, 6.12 or 7.2                             memory    of each guest
 timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
 capture   yes: the cable's frames are judged           build     release (default) or asan
 run       by hand: not registered as a test            expect    a part of the finding without which the case fails
+iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
 """
 
 import dataclasses
@@ -33,6 +34,8 @@ class Case:
     build: str = "release"
     run: str = ""
     expect: str = ""
+    iommu: bool = False
+    programs: list = dataclasses.field(default_factory=list)
 
 
 def read(path):
@@ -49,10 +52,10 @@ def read(path):
         raise progress.Failure(f"{path}: no key is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     if "name" not in head:
         raise progress.Failure(f"{path}: has no name")
-    for key in ("set", "machines"):
+    for key in ("set", "machines", "programs"):
         if key in head:
             head[key] = head[key].split()
-    for key in ("reboots", "capture"):
+    for key in ("reboots", "capture", "iommu"):
         if key in head:
             head[key] = head[key] == "yes"
     if "timeout" in head:

@@ -3,7 +3,7 @@
 set(guest ${CMAKE_CURRENT_SOURCE_DIR}/guest)
 set(guest_kernels)
 add_custom_target(guest_level)
-add_dependencies(guest_level hcasim)
+add_dependencies(guest_level hcasim hcadrive)
 
 file(GLOB guest_cases CONFIGURE_DEPENDS ${guest}/cases/*.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${guest_cases})

@@ -34,6 +34,7 @@ class Setup:
     network: tuple | None = None         # (socket, whether we listen, number of the guest)
     reboots: bool = False                # a reboot of the guest starts it again instead of ending it
     kernel_arguments: str = ""
+    iommu: bool = False                  # the devices are behind an Intel IOMMU, and the kernel uses it
 
 
 class Machine:
@@ -82,7 +83,7 @@ class Machine:
             # Without these two flags memcpy is not `rep movsb`, which TCG runs byte by byte.
             "-cpu", "max,-erms,-fsrm",
             "-kernel", kernel / "vmlinux", "-initrd", kernel / "initrd",
-            "-append", f"{KERNEL_ARGUMENTS} {setup.kernel_arguments}".strip(),
+            "-append", " ".join([KERNEL_ARGUMENTS, *(["intel_iommu=on"] if setup.iommu else []), setup.kernel_arguments]).strip(),
             "-serial", f"file:{directory / 'console.log'}",
             "-chardev", f"socket,id=session,path={directory / 'session'}",
             "-chardev", f"socket,id=control,path={directory / 'control'}",
@@ -91,6 +92,9 @@ class Machine:
         ]
         if not setup.reboots:
             command.append("-no-reboot")
+        if setup.iommu:
+            # Before the devices that it translates for. With caching mode the kernel tells QEMU of what it maps.
+            command += ["-machine", "kernel-irqchip=split", "-device", "intel-iommu,intremap=on,caching-mode=on"]
         for name, disk, mode in (("root", setup.image.root / "root.img", "snapshot=on"),
                                  ("modules", kernel / "modules.img", "readonly=on")):
             command += ["-drive", f"id={name},if=none,format=raw,file={disk},{mode}", "-device", f"virtio-blk-pci,drive={name}"]

@@ -18,6 +18,7 @@ import fabric
 import image
 import kernel_log
 import machine
+import programs
 import progress
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -47,11 +48,12 @@ class Printer:
         self._rest = {}
 
 
-def boot(this, made, served, directory, results, printer):
+def boot(this, hcasim, made, served, directory, results, printer):
     """The guests of a case, started; two of them share a network and a directory."""
     guests, parts = [], {}
     shared = directory / "shared"
     shared.mkdir()
+    programs.provide(this.programs, hcasim.parent, shared / "programs")
     for number, machines in enumerate(this.machines):
         settings = {"MACHINE": machines if len(this.machines) > 1 else "", "CASE": this.path.stem, "KERNEL": this.kernel}
         network = None
@@ -60,7 +62,7 @@ def boot(this, made, served, directory, results, printer):
             settings["PEER"] = f"10.0.0.{2 - number}"
             network = (directory / "network", number == 0, number + 1)
         setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory, extra=results,
-                              shared=shared, network=network, reboots=this.reboots)
+                              shared=shared, network=network, reboots=this.reboots, iommu=this.iommu)
         prefix = f"{machines}: " if len(this.machines) > 1 else ""
 
         def remember(words, machines=machines):
@@ -79,7 +81,7 @@ def run(this, hcasim, directory, results):
     served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, commands=True)
     try:
         begun = time.monotonic()
-        guests, parts = boot(this, made, served, directory, results, printer)
+        guests, parts = boot(this, hcasim, made, served, directory, results, printer)
         for guest, machines in zip(guests, this.machines):
             if not guest.wait(max(1, begun + this.timeout - time.monotonic())):
                 wrong.append(f"guest {machines}: not done after {this.timeout} s, in part '{parts.get(machines, 'boot')}'")
