@@ -20,6 +20,7 @@ constexpr std::uint32_t l3_ipv4 = 1u << 1, l3_ipv6 = 1u << 2, roce_v2 = 1u << 2;
 constexpr std::uint32_t roce_udp_port = 4791; ///< RoCEv2 annex A17.9.1
 /// `umr_fence`: what a UMR needs before it may run; 0: everything earlier in its queue is complete.
 constexpr std::uint32_t umr_fence_strong = 0;
+constexpr std::uint32_t log_max_multicast_groups = 10, max_group_members = 248;
 constexpr std::uint32_t log_max_klm_list = 16; ///< entries of a key that refers to other keys
 
 void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config) {
@@ -38,6 +39,8 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"log_max_srq_sz">(config.log_max_srq_size)
         .set<"log_max_rmp">(config.log_max_srq)
         .set<"log_max_xrcd">(config.log_max_xrcd)
+        .set<"log_max_mcg">(log_max_multicast_groups)
+        .set<"max_qp_mcg">(max_group_members)
         .set<"max_wqe_sz_sq">(config.max_wqe_size_sq)
         .set<"max_wqe_sz_rq">(config.max_wqe_size_rq)
         .set<"cq_oi">(1);

@@ -178,6 +178,12 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0b22, Status::bad_parameter, "qp_path.port", "vhca_port_num is beyond num_ports"},
     {0x0b23, Status::bad_parameter, "qp_path.source_address",
      "src_addr_index names an empty entry: set it first with SET_ROCE_ADDRESS (Ethernet)"},
+    {0x0b24, Status::bad_resource, "attach_to_mcg.unknown", "qpn names no queue pair"},
+    {0x0b25, Status::bad_parameter, "attach_to_mcg.service", "only unreliable datagram queue pairs hear multicast"},
+    {0x0b26, Status::limits_exceeded, "attach_to_mcg.groups", "2^log_max_mcg multicast groups have members"},
+    {0x0b27, Status::limits_exceeded, "attach_to_mcg.members", "max_qp_mcg queue pairs are members of the group"},
+    {0x0b28, Status::bad_resource, "detach_from_mcg.unknown", "qpn names no queue pair"},
+    {0x0b29, Status::bad_index, "detach_from_mcg.no_member", "the queue pair is no member of the group"},
     // Port
     {0x0c01, Status::bad_parameter, "query_hca_vport_context.vport", "there is one vport and one port"},
     {0x0c02, Status::bad_parameter, "query_hca_vport_gid.vport", "there is one vport and one port"},
@@ -200,6 +206,10 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0c12, Status::bad_index, "query_roce_address.index", "roce_address_index is beyond roce_address_table_size"},
     {0x0c13, Status::bad_parameter, "mad_ifc.port", "there is one port"},
     {0x0c14, Status::bad_packet, "mad_ifc.m_key", "the M_Key of the datagram is not the one of the port (IBA 14.2.4)"},
+    {0x0c15, Status::bad_parameter, "modify_hca_vport_context.vport", "there is one vport and one port"},
+    {0x0c16, Status::bad_parameter, "modify_hca_vport_context.field", "field_select: the identity of the port is not the driver's to change"},
+    {0x0c17, Status::bad_parameter, "modify_hca_vport_context.capability",
+     "cap_mask1_field_select names a bit that the query does not show as changeable"},
     // Shared receive queues
     {0x0d01, Status::bad_parameter, "create_srq.umem", "user memory objects are not advertised"},
     {0x0d02, Status::bad_parameter, "create_srq.wq_signature", "wq_signature is not advertised"},

@@ -68,7 +68,12 @@ void State::tear_down() {
     }
     identity.gids = {};
     port = {};
-    port.infiniband.lid = config().lid;
+    if (config().is_managed) {
+        port.infiniband.state = prm::PortState::init; // until a subnet manager has seen it
+        port.infiniband.sm_lid = 0;
+    } else {
+        port.infiniband.lid = config().lid;
+    }
     adopt_port();
     constexpr std::string_view description = "hcasim";
     std::transform(description.begin(), description.end(), port.node_description.begin(),

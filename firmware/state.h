@@ -31,8 +31,13 @@ enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initial
 /// An InfiniBand port as its subnet manager sees it (IBA 14.2.5.6). Without one the platform has chosen: the port starts
 /// active, with the LID of the configuration.
 struct InfinibandPort {
+    /// Bits of the capability mask (IBA 14.2.5.6): what software on the host offers and says for itself (a subnet manager,
+    /// SNMP tunnelling, communication, device and vendor management), and what the port can.
+    static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
+    static constexpr std::uint32_t system_image_guid = 1u << 11, client_reregistration = 1u << 25;
+
     std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
-    std::uint32_t capability_mask = 0;
+    std::uint32_t capability_mask = system_image_guid | client_reregistration;
     std::uint16_t lid = 0, sm_lid = 1, m_key_lease = 0;
     std::uint8_t lmc = 0, sm_sl = 0, m_key_protect = 0, subnet_timeout = 18, init_type_reply = 0;
     std::uint8_t neighbor_mtu = 5, operational_vls = 4;

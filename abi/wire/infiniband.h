@@ -8,6 +8,7 @@
 namespace abi::wire {
 
 enum class LinkNextHeader : std::uint8_t { raw = 0, ip_raw = 1, local = 2, global = 3 };
+inline constexpr std::uint16_t permissive_lid = 0xffff, first_multicast_lid = 0xc000; ///< IBA 4.1.3
 inline constexpr std::uint8_t management_lane = 15;  ///< VL15 carries subnet management only (IBA 7.6.3)
 inline constexpr std::uint8_t ib_next_header = 0x1b; ///< GRH NxtHdr: IBA transport (IBA 8.3)
 

@@ -28,7 +28,11 @@ inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a direct
     X(port_info,        0x0015, "PortInfo")        \
     X(pkey_table,       0x0016, "P_KeyTable")      \
     X(sl_to_vl,         0x0017, "SLtoVLMappingTable") \
-    X(vl_arbitration,   0x0018, "VLArbitrationTable")
+    X(vl_arbitration,   0x0018, "VLArbitrationTable") \
+    X(linear_forwarding,    0x0019, "LinearForwardingTable") \
+    X(multicast_forwarding, 0x001b, "MulticastForwardingTable") \
+    X(switch_info,          0x0012, "SwitchInfo") \
+    X(extended_port_info,   0xff90, "MLNXExtendedPortInfo")
 ABI_NAMED_ENUM(SmAttribute, std::uint16_t, ABI_WIRE_SM_ATTRIBUTES)
 #undef ABI_WIRE_SM_ATTRIBUTES
 
@@ -68,6 +72,22 @@ using NodeInfo = Layout<"node_info", 40,
     U32 <"revision",       0x20>,
     U8  <"local_port_num", 0x24>,
     Bits<"vendor_id",      0x24, 23, 0>>;
+
+// IBA 14.2.5.4
+using SwitchInfo = Layout<"switch_info", 20,
+    U16 <"linear_fdb_cap",        0x00>,
+    U16 <"random_fdb_cap",        0x02>,
+    U16 <"multicast_fdb_cap",     0x04>,
+    U16 <"linear_fdb_top",        0x06>,
+    U8  <"default_port",          0x08>,
+    U8  <"default_multicast_primary_port",     0x09>,
+    U8  <"default_multicast_not_primary_port", 0x0a>,
+    Bits<"life_time",             0x08,  7,  3>,
+    Bits<"port_state_change",     0x08,  2>,
+    U16 <"lids_per_port",         0x0c>,
+    U16 <"partition_enforcement_cap", 0x0e>,
+    Bits<"enhanced_port0",        0x10, 27>,
+    U16 <"multicast_fdb_top",     0x12>>;
 
 // IBA 14.2.5.6
 using PortInfo = Layout<"port_info", 60,

@@ -12,7 +12,7 @@ using Bytes = std::span<const std::byte>;
 using Space = std::span<std::byte>;
 
 // InfiniBand: width 4x, EDR. Ethernet: 100GBASE-CR4, and the bytes of a jumbo frame.
-constexpr std::uint32_t width_4x = 1u << 1, speed_edr = 1u << 5, ethernet_100g_cr4 = 1u << 20;
+constexpr std::uint32_t width_4x = 1u << 2, speed_edr = 1u << 5, ethernet_100g_cr4 = 1u << 20;
 constexpr std::uint32_t connector_dac = 7;
 constexpr std::uint32_t infiniband_mtu = 4096, ethernet_max_mtu = 9978, ethernet_default_mtu = 1522;
 constexpr std::uint32_t all_vls = 4; ///< VLs 0 to 7

@@ -10,7 +10,7 @@
 #include "abi/prm/eq.h"
 #include "abi/prm/init_segment.h"
 #include "abi/prm/mkey.h"
-
+#include "abi/prm/multicast.h"
 #include "abi/prm/pages.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
@@ -53,6 +53,9 @@ Reply dealloc_transport_domain(State&, const Call&, In<prm::DeallocTransportDoma
                                Out<prm::DeallocTransportDomainOut>);
 Reply alloc_xrcd(State&, const Call&, In<prm::AllocXrcdIn>, Out<prm::AllocXrcdOut>);
 Reply dealloc_xrcd(State&, const Call&, In<prm::DeallocXrcdIn>, Out<prm::DeallocXrcdOut>);
+// multicast.cpp
+Reply attach_to_mcg(State&, const Call&, In<prm::AttachToMcgIn>, Out<prm::AttachToMcgOut>);
+Reply detach_from_mcg(State&, const Call&, In<prm::DetachFromMcgIn>, Out<prm::DetachFromMcgOut>);
 // srq.cpp
 Reply create_rmp(State&, const Call&, In<prm::CreateRmpIn>, Out<prm::CreateRmpOut>);
 Reply destroy_rmp(State&, const Call&, In<prm::DestroyRmpIn>, Out<prm::DestroyRmpOut>);
@@ -88,6 +91,7 @@ Reply dealloc_q_counter(State&, const Call&, In<prm::DeallocQCounterIn>, Out<prm
 Reply query_q_counter(State&, const Call&, In<prm::QueryQCounterIn>, Out<prm::QueryQCounterOut>);
 // vport.cpp
 Reply query_hca_vport_context(State&, const Call&, In<prm::QueryHcaVportContextIn>, Out<prm::QueryHcaVportContextOut>);
+Reply modify_hca_vport_context(State&, const Call&, In<prm::ModifyHcaVportContextIn>, Out<prm::ModifyHcaVportContextOut>);
 Reply query_hca_vport_gid(State&, const Call&, In<prm::QueryHcaVportGidIn>, Out<prm::QueryHcaVportGidOut>);
 Reply query_hca_vport_pkey(State&, const Call&, In<prm::QueryHcaVportPkeyIn>, Out<prm::QueryHcaVportPkeyOut>);
 Reply query_nic_vport_context(State&, const Call&, In<prm::QueryNicVportContextIn>, Out<prm::QueryNicVportContextOut>);

@@ -32,12 +32,28 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
         .set<"port_guid">(guid)
         .set<"node_guid">(guid)
         .set<"cap_mask1">(port.capability_mask)
+        .set<"cap_mask1_field_select">(InfinibandPort::changeable_capabilities)
         .set<"lid">(port.lid)
         .set<"lmc">(port.lmc)
         .set<"init_type_reply">(port.init_type_reply)
         .set<"subnet_timeout">(port.subnet_timeout)
         .set<"sm_lid">(port.sm_lid)
         .set<"sm_sl">(port.sm_sl);
+    return accepted;
+}
+
+Reply modify_hca_vport_context(State& state, const Call&, In<prm::ModifyHcaVportContextIn> in,
+                               Out<prm::ModifyHcaVportContextOut>) {
+    if (!is_own_port(in))
+        return refuse("modify_hca_vport_context.vport");
+    const auto wanted = in.sub<"hca_vport_context">();
+    if (wanted.get<"field_select">() != 0)
+        return refuse("modify_hca_vport_context.field");
+    const auto fields = wanted.get<"cap_mask1_field_select">();
+    if (fields & ~InfinibandPort::changeable_capabilities)
+        return refuse("modify_hca_vport_context.capability");
+    auto& mask = state.port.infiniband.capability_mask;
+    mask = (mask & ~fields) | (wanted.get<"cap_mask1">() & fields);
     return accepted;
 }
 

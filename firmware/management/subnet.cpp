@@ -190,6 +190,7 @@ constexpr std::array attributes{
     Attribute{SmAttribute::pkey_table, get_pkeys, set_pkeys},
     Attribute{SmAttribute::sl_to_vl, get_sl_to_vl, set_nothing},
     Attribute{SmAttribute::vl_arbitration, get_nothing, set_nothing},
+    Attribute{SmAttribute::extended_port_info, get_nothing, set_nothing}, // no speeds of the vendor's own
 };
 } // namespace
 

@@ -5,13 +5,14 @@
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/multicast/groups.h"
 #include "model/hca/object_table.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/timers.h"
 #include "model/hca/tpt/translate.h"
 #include "model/hca/wire/identity.h"
+#include "model/hca/wire/outlets.h"
 #include "model/port/dma.h"
-#include "model/port/wire.h"
 #include "traces/events.h"
 
 #include <cassert>
@@ -21,7 +22,7 @@ namespace model::hca {
 struct DataPath {
     const HcaConfig& config;
     port::Dma& dma;
-    port::Wire& wire;
+    wire::Outlets& outlets;
     Timers& timers;
     queue::Scheduler& scheduler;
     tpt::MkeyTable& mkeys;
@@ -31,6 +32,7 @@ struct DataPath {
     event::EventQueues& event_queues;
     ObjectTable<QCounters>& q_counters;
     ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues;
+    const multicast::Groups& groups;
     const wire::Identity& identity;
     Counters& counters;
     const traces::Events& events;

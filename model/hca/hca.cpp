@@ -12,11 +12,11 @@ using queue::QpState;
 using queue::QueuePair;
 
 Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
-    : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), timers_(ports.clock),
+    : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), outlets_(ports.wire, ports.inside), timers_(ports.clock),
       event_queues_(ports.dma, ports.interrupts, counters_, events_),
       cqe_writer_(config_, ports.dma, event_queues_, counters_, events_),
-      path_{config_, ports.dma, ports.wire, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
-            identity_, counters_, events_},
+      path_{config_, ports.dma, outlets_, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
+            groups_, identity_, counters_, events_},
       failure_(path_), umr_(path_), requester_(path_, failure_, umr_), responder_(path_, failure_, umr_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
 }
@@ -27,6 +27,7 @@ void Hca::reset() {
     timers_.clear();
     queue_pairs_.clear();
     special_ = {};
+    groups_.clear();
     shared_receive_queues_.clear();
     completion_queues_.clear();
     event_queues_.table().clear();
@@ -121,6 +122,8 @@ void Hca::receive(port::Packet& packet, port::Time at) {
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::PacketReceived{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
     auto* qp = destination(packet.destination);
+    if (qp == nullptr && packet.destination == multicast::multicast_qpn)
+        return receive_multicast(packet, at);
     if (qp == nullptr)
         return drop(packet, "no such queue pair", at);
     if (packet.service != qp->service.on_wire)
@@ -140,6 +143,21 @@ void Hca::receive(port::Packet& packet, port::Time at) {
         responder_.receive(*qp, packet, at);
     else
         requester_.receive(*qp, packet, at);
+}
+
+/// Every member of the group has a copy (IBA 10.5.2); what one of them does not take, it alone misses.
+void Hca::receive_multicast(port::Packet& packet, port::Time at) {
+    if (packet.service != abi::wire::Service::ud || !packet.traits().is_valid())
+        return drop(packet, "multicast is for datagrams", at);
+    const auto members = groups_.members(packet.path.destination_gid);
+    if (members.empty())
+        return drop(packet, "no member of this multicast group", at);
+    for (auto* qp : members) {
+        if (wire::Identity::matches(packet.pkey, qp->pkey))
+            datagram_.receive(*qp, packet, at);
+        else
+            drop(packet, "P_Key mismatch", at);
+    }
 }
 
 /// Numbers 0 and 1 are the special queue pairs, whatever number software knows them by (IBA 3.9.4).
@@ -171,7 +189,7 @@ void Hca::run(port::Time now) {
     if (is_running_)
         return; // work that turns up on the way is taken by the loop below
     is_running_ = true;
-    while (scheduler_.has_work() && ports_.wire.can_send(now)) {
+    while (scheduler_.has_work() && outlets_.can_send(now)) {
         auto& qp = scheduler_.take();
         ++counters_.turns;
         events_.emit(std::max(now, qp.requester.doorbell_at), traces::QueueScheduled{qp.number.value});
@@ -182,7 +200,7 @@ void Hca::run(port::Time now) {
         const bool has_requests = requester_.advance(qp, turn.requests, now);
         if (!has_answers && !has_requests)
             continue;
-        if (ports_.wire.can_send(now)) {
+        if (outlets_.can_send(now)) {
             scheduler_.add(qp);
         } else {
             const auto rest = [](std::uint32_t may, std::uint64_t did) { return static_cast<std::uint32_t>(may - std::min<std::uint64_t>(did, may)); };
@@ -234,6 +252,7 @@ void Hca::destroy_srq(std::uint32_t number, port::Time at) {
 
 QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
     auto& qp = queue_pairs_.create(qpn.value, qpn, std::move(attributes));
+    qp.wire = &outlets_.cable();
     const auto attach = [this](abi::Cqn cqn) {
         auto* cq = completion_queues_.find(cqn.value);
         if (cq != nullptr)
@@ -260,6 +279,7 @@ void Hca::destroy_qp(abi::Qpn qpn) {
     scheduler_.remove(*qp);
     timers_.remove(*qp);
     responder_.forget(*qp);
+    groups_.forget(*qp);
     for (auto* cq : {qp->send_cq, qp->receive_cq})
         if (cq != nullptr)
             --cq->users;
@@ -284,8 +304,10 @@ void Hca::forget_state(QueuePair& qp) {
 void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at, bool brings_path) {
     const auto from = qp.state;
     qp.attributes = attributes;
-    if (brings_path)
+    if (brings_path) {
         qp.path = identity_.path(attributes.path, qp.number);
+        qp.wire = &outlets_.to(qp.path);
+    }
     qp.pkey = identity_.pkey(attributes.path.pkey_index);
     if (to == QpState::err)
         return failure_.enter_error(qp, at);

@@ -9,6 +9,7 @@
 #include "model/hca/data_path.h"
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/multicast/groups.h"
 #include "model/hca/object_table.h"
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
@@ -22,6 +23,7 @@
 #include "model/hca/tpt/translate.h"
 #include "model/hca/umr/umr.h"
 #include "model/hca/wire/identity.h"
+#include "model/hca/wire/outlets.h"
 #include "model/port/clock.h"
 #include "model/port/dma.h"
 #include "model/port/interrupt.h"
@@ -39,6 +41,7 @@ struct Ports {
     port::Clock& clock;
     port::Wire& wire;
     port::Interrupts& interrupts;
+    port::Wire* inside = nullptr; ///< both ends are this port: what it sends to itself; without one that goes by the cable
 };
 
 class Hca final : public port::Receiver {
@@ -69,6 +72,7 @@ public:
     ObjectTable<queue::QueuePair>& queue_pairs() { return queue_pairs_; }
     /// QP0 or QP1, or nullptr.
     queue::QueuePair* special_queue_pair(abi::Qpn number) const { return special_[number.value]; }
+    multicast::Groups& groups() { return groups_; }
     wire::Identity& identity() { return identity_; }
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
     ObjectTable<QCounters>& q_counters() { return q_counters_; }
@@ -107,6 +111,7 @@ private:
     bool accept(port::Packet& packet, port::Time at);
     void drop(const port::Packet& packet, std::string_view reason, port::Time at);
     queue::QueuePair* destination(abi::Qpn qpn) const;
+    void receive_multicast(port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
 
     HcaConfig config_;
@@ -121,7 +126,9 @@ private:
     ObjectTable<queue::SharedReceiveQueue> shared_receive_queues_;
     ObjectTable<queue::QueuePair> queue_pairs_;
     std::array<queue::QueuePair*, 2> special_{}; ///< QP0 and QP1
+    multicast::Groups groups_;
     wire::Identity identity_;
+    wire::Outlets outlets_;
     Timers timers_;
     queue::Scheduler scheduler_;
     event::EventQueues event_queues_;

@@ -41,9 +41,9 @@ HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& conf
                  model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus)
     : sc_module(name), endpoint("pcie", function_config(config, slot), *this),
       uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), cable_(cable),
-      inside_("inside", inside(cable.link().config()), device), wire_(cable.link().end(end), inside_.link()),
+      inside_("inside", inside(cable.link().config()), device),
       clock_([this](model::port::Time now) { wake(now); }),
-      hca_(config, {endpoint.dma(), clock_, wire_, endpoint.interrupts()}, device),
+      hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts(), &inside_.link().end(0)}, device),
       firmware_(hca_, endpoint.dma(), clock_, device) {
     endpoint.set_events(bus);
     cable.link().attach(end, *this);
@@ -84,6 +84,9 @@ void HcaCard::wake(model::port::Time now) {
 /// Delivers what was sent when time plays no part; each way may bring packets for the other.
 void HcaCard::flush() {
     auto& link = inside_.link();
+    cable_.flush();
+    if (link.counters(0).packets == 0) [[likely]]
+        return;
     for (auto done = ~std::uint64_t{0}; done != link.counters(0).delivered;) { // inside a delivery nothing moves on
         done = link.counters(0).delivered;
         inside_.flush();

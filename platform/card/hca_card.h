@@ -4,7 +4,6 @@
 
 #include "firmware/device.h"
 #include "model/hca/hca.h"
-#include "model/hca/wire/loopback.h"
 #include "model/net/link_module.h"
 #include "model/pcie/endpoint_module.h"
 #include "model/pcie/function.h"
@@ -45,7 +44,6 @@ private:
     std::uint64_t uar_begin_;
     model::net::LinkModule& cable_;
     model::net::LinkModule inside_; ///< what the port sends to itself
-    model::hca::wire::Loopback wire_;
     model::tlm::KernelClock clock_;
     model::hca::Hca hca_;
     firmware::Device firmware_;

@@ -41,6 +41,14 @@ struct PcieLinkConfig {
     model::port::Time latency = std::chrono::nanoseconds{150}; ///< one way, switch port included
 };
 
+/// What is between the two HCAs.
+struct FabricConfig {
+    bool has_switch = false; ///< else a cable
+    bool is_managed = false; ///< a subnet manager on a host gives LIDs, routes and states; else the platform does
+    std::uint32_t switch_ports = 8;
+    model::port::Time switch_latency = std::chrono::nanoseconds{130};
+};
+
 struct Config {
     std::string file;  ///< where it was read, for messages
     bool timed = true; ///< master switch of the timing model; copied to every room's own
@@ -50,7 +58,8 @@ struct Config {
     GpuConfig gpu;
     PcieLinkConfig device_link;   ///< switch to HCA and to GPU
     PcieLinkConfig upstream_link; ///< root port to switch
-    model::net::LinkConfig link;  ///< the cable between the two HCAs
+    model::net::LinkConfig link;  ///< the cable between the two HCAs, or each one's cable to the switch
+    FabricConfig fabric;
 };
 
 } // namespace platform::topology

@@ -176,6 +176,12 @@ constexpr std::array table{
     key<AT(link.seed)>("link.seed", range(0, 9e15), "of the four above"),
     key<AT(link.exact_bytes)>("link.exact_bytes", anything,
                               "every packet crosses as its frame, not only those somebody looks at"),
+
+    key<AT(fabric.has_switch)>("fabric.switch", anything, "an InfiniBand switch between the HCAs, which have port 1 and 2"),
+    key<AT(fabric.is_managed)>("fabric.managed", anything,
+                               "a subnet manager in a guest gives LIDs, routes and port states; false: the platform does"),
+    key<AT(fabric.switch_ports)>("fabric.switch_ports", range(2, 36), "ports of the switch"),
+    key<AT(fabric.switch_latency)>("fabric.switch_latency_ns", latency, "from a packet's arrival to its departure"),
 };
 #undef AT
 

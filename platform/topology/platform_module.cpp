@@ -1,10 +1,13 @@
 #include "platform/topology/platform_module.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace platform::topology {
 
 namespace {
+
+constexpr std::uint64_t switch_guid_offset = 0x1000; ///< from the first HCA's GUID
 
 model::pcie::LinkConfig link_config(const PcieLinkConfig& config, bool timed) {
     model::pcie::LinkConfig link;
@@ -32,6 +35,7 @@ host::HostConfig host_config(const Config& config, unsigned number) {
 model::hca::HcaConfig hca_config(const Config& config, unsigned number) {
     auto hca = config.hca;
     hca.timed = config.timed;
+    hca.is_managed = config.fabric.is_managed;
     hca.node_guid += number;
     hca.lid = static_cast<std::uint16_t>(hca.lid + number);
     hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
@@ -64,10 +68,36 @@ abi::pcie::Bdf Machine::gpu_bdf() const {
 
 Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served)
     : config_(config), served_(served) {
-    cable_ = std::make_unique<model::net::LinkModule>("cable", cable_config(config),
-                                                      traces::Events{sink, sources.add("cable")});
+    connect(sink, sources);
     for (unsigned number = 0; number < machines_.size(); ++number)
         build(machines_[number], number, sink, sources);
+}
+
+/// The fabric: one cable, or a switch and a cable to each machine.
+void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
+    const auto add_cable = [&](const char* name) {
+        cables_.push_back(std::make_unique<model::net::LinkModule>(name, cable_config(config_), traces::Events{sink, sources.add(name)}));
+    };
+    add_cable("cable");
+    if (!config_.fabric.has_switch)
+        return;
+    add_cable("cable_b");
+    const model::net::SwitchConfig config{
+        .agent = {.ports = config_.fabric.switch_ports, .guid = config_.hca.node_guid + switch_guid_offset, .is_managed = config_.fabric.is_managed},
+        .latency = config_.timed ? config_.fabric.switch_latency : model::port::Time{}};
+    switch_ = std::make_unique<model::net::SwitchModule>("switch", config, traces::Events{sink, sources.add("switch")});
+    auto& agent = switch_->core().agent();
+    for (unsigned number = 0; number < cables_.size(); ++number) {
+        switch_->plug(number + 1, *cables_[number], 1);
+        if (!config_.fabric.is_managed)
+            agent.set_route(hca_config(config_, number).lid, static_cast<std::uint8_t>(number + 1));
+    }
+    if (!config_.fabric.is_managed)
+        agent.flood_groups();
+}
+
+bool Platform::is_quiet() const {
+    return std::ranges::all_of(cables_, [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; });
 }
 
 void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources) {
@@ -84,7 +114,7 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
     const auto device = events(".hca"), bus = events(".hca.pcie");
     machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
-                                                  host.device_link, *cable_, number, device, bus);
+                                                  host.device_link, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
     vram.link = host.device_link;

@@ -5,6 +5,7 @@
 
 #include "model/gpu/vram_module.h"
 #include "model/net/link_module.h"
+#include "model/net/switch_module.h"
 #include "platform/bridge/vfio_user/guest_module.h"
 #include "platform/card/hca_card.h"
 #include "platform/host/host.h"
@@ -15,6 +16,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace platform::topology {
 
@@ -42,18 +44,23 @@ public:
     Machine& a() { return machines_[0]; }
     Machine& b() { return machines_[1]; }
     std::array<Machine, 2>& machines() { return machines_; }
-    model::net::Link& cable() { return cable_->link(); }
-    /// Memory of clients; nothing of it may be swept while the cable carries a packet.
+    /// The cable at machine A: what A sends is its direction 0.
+    model::net::Link& cable() { return cables_[0]->link(); }
+    /// No cable carries a packet.
+    bool is_quiet() const;
+    /// Memory of clients; nothing of it may be swept unless is_quiet().
     bridge::vfio_user::FileMappings& guest_files() { return guest_files_; }
     const Config& config() const { return config_; }
 
 private:
+    void connect(traces::Sink* sink, observe::Sources& sources);
     void build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources);
 
     Config config_;
     std::array<bool, 2> served_;
-    bridge::vfio_user::FileMappings guest_files_; ///< outlives the cable, whose packets point into it
-    std::unique_ptr<model::net::LinkModule> cable_;
+    bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
+    std::vector<std::unique_ptr<model::net::LinkModule>> cables_; ///< one, or with a switch one a machine
+    std::unique_ptr<model::net::SwitchModule> switch_;
     std::array<Machine, 2> machines_;
 };
 

@@ -127,6 +127,10 @@ std::expected<void, std::string> finish(Config& config) {
     if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
         return Error(fmt::format("{}: 'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", config.file,
                                  1U << config.hca.log_max_qp));
+    if (config.fabric.has_switch && config.hca.is_ethernet)
+        return Error(fmt::format("{}: 'fabric.switch' forwards by LIDs: 'link.encapsulation' has to be infiniband", config.file));
+    if (config.fabric.is_managed && config.hca.is_ethernet)
+        return Error(fmt::format("{}: 'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband", config.file));
     constexpr double least_rate = 0.001; // slower, a packet takes longer than any timer waits
     if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
         return Error(fmt::format("{}: 'link.rate_gbps' = {} is neither 0 nor at least {}", config.file,

@@ -31,6 +31,8 @@ inline constexpr std::array built{
     Built{"log_max_srq_sz", "firmware/handlers/srq.cpp"},
     Built{"log_max_rmp", "firmware/handlers/srq.cpp"},
     Built{"log_max_xrcd", "firmware/handlers/uar_pd.cpp"},
+    Built{"log_max_mcg", "firmware/handlers/multicast.cpp"},
+    Built{"max_qp_mcg", "firmware/handlers/multicast.cpp"},
     Built{"rc", "model/hca/requester/requester.h"},
     Built{"uc", "model/hca/responder/unreliable.cpp"},
     Built{"ud", "model/hca/responder/datagram.cpp"},

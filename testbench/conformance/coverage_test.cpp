@@ -85,6 +85,7 @@ void tour(CommandBench& b, bool is_ethernet) {
         ok(b.run<prm::ModifyNicVportContextOut>(roce));
     } else {
         ok(b.run<prm::QueryHcaVportContextOut>(Input<prm::QueryHcaVportContextIn>(Opcode::query_hca_vport_context)));
+        ok(b.run<prm::ModifyHcaVportContextOut>(Input<prm::ModifyHcaVportContextIn>(Opcode::modify_hca_vport_context)));
         ok(b.run<prm::QueryHcaVportGidOut>(Input<prm::QueryHcaVportGidIn>(Opcode::query_hca_vport_gid), 32));
         ok(b.run<prm::MadIfcOut>(CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info)));
         ok(b.run<prm::QueryHcaVportPkeyOut>(Input<prm::QueryHcaVportPkeyIn>(Opcode::query_hca_vport_pkey), 20));
@@ -109,6 +110,12 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(b.run<prm::DestroyRmpOut>(Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).set<"rmpn">(rmpn)));
     ok(b.run<prm::DestroyXrcSrqOut>(Input<prm::DestroyXrcSrqIn>(Opcode::destroy_xrc_srq).set<"xrc_srqn">(srqn)));
     ok(b.run<prm::DeallocXrcdOut>(Input<prm::DeallocXrcdIn>(Opcode::dealloc_xrcd).set<"xrcd">(xrcd)));
+    auto datagrams = CommandBench::qp_input(o.pd, o.uar, o.cqn);
+    datagrams.view().sub<"qpc">().set<"st">(prm::QpType::ud);
+    const auto member = b.run<prm::CreateQpOut>(datagrams).get<"qpn">();
+    ok(b.run<prm::AttachToMcgOut>(Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(member)));
+    ok(b.run<prm::DetachFromMcgOut>(Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(member)));
+    ok(b.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(member)));
     const auto qpn = b.make_qp(o);
     for (const auto opcode :
          {Opcode::rst2init_qp, Opcode::init2init_qp, Opcode::init2rtr_qp, Opcode::rtr2rts_qp, Opcode::rts2rts_qp})

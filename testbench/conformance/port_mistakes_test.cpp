@@ -26,7 +26,55 @@ template <abi::Name F> std::string_view address_with(Bench& bench, std::uint32_t
     return refused(bench, in);
 }
 
+std::string_view vport_with(Bench& b, std::uint32_t field_select, std::uint32_t capabilities, std::uint32_t port = 0) {
+    Input<prm::ModifyHcaVportContextIn> in(Opcode::modify_hca_vport_context);
+    in.set<"port_num">(port);
+    in.view().sub<"hca_vport_context">().set<"field_select">(field_select).set<"cap_mask1_field_select">(capabilities);
+    return refused(b, in);
+}
+
+/// A queue pair of this type, asked to hear a multicast group.
+std::string_view attach(Bench& b, prm::QpType type, unsigned members = 1) {
+    const auto o = b.make_objects();
+    std::string_view answer;
+    for (unsigned i = 0; i < members; ++i) {
+        auto in = Bench::qp_input(o.pd, o.uar, o.cqn);
+        in.view().sub<"qpc">().set<"st">(type);
+        const auto qpn = b.run<prm::CreateQpOut>(in).get<"qpn">();
+        answer = refused(b, Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(qpn));
+    }
+    return answer;
+}
+/// One queue pair in so many groups.
+std::string_view attach_to(Bench& b, unsigned groups) {
+    const auto o = b.make_objects();
+    auto create = Bench::qp_input(o.pd, o.uar, o.cqn);
+    create.view().sub<"qpc">().set<"st">(prm::QpType::ud);
+    const auto qpn = b.run<prm::CreateQpOut>(create).get<"qpn">();
+    std::string_view answer;
+    for (unsigned i = 0; i < groups; ++i) {
+        std::array<std::byte, 16> gid{std::byte{0xff}};
+        gid[14] = static_cast<std::byte>(i >> 8);
+        gid[15] = static_cast<std::byte>(i);
+        answer = refused(b, Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(qpn).set<"multicast_gid">(gid));
+    }
+    return answer;
+}
+
 const std::array ports{
+    Provocation{"attach_to_mcg.unknown", [](Bench& b) { return refused(b, Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(5u)); }},
+    Provocation{"attach_to_mcg.service", [](Bench& b) { return attach(b, prm::QpType::rc); }},
+    Provocation{"attach_to_mcg.groups", [](Bench& b) { return attach_to(b, 1025); }},
+    Provocation{"attach_to_mcg.members", [](Bench& b) { return attach(b, prm::QpType::ud, 249); }},
+    Provocation{"detach_from_mcg.unknown", [](Bench& b) { return refused(b, Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(5u)); }},
+    Provocation{"detach_from_mcg.no_member",
+                [](Bench& b) {
+                    const auto qpn = b.make_qp(b.make_objects());
+                    return refused(b, Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(qpn));
+                }},
+    Provocation{"modify_hca_vport_context.vport", [](Bench& b) { return vport_with(b, 0, 0, 2); }, Start::initialized, infiniband},
+    Provocation{"modify_hca_vport_context.field", [](Bench& b) { return vport_with(b, 1, 0); }, Start::initialized, infiniband},
+    Provocation{"modify_hca_vport_context.capability", [](Bench& b) { return vport_with(b, 0, 4); }, Start::initialized, infiniband},
     Provocation{"query_hca_vport_context.vport",
                 [](Bench& b) {
                     return refused(

@@ -9,6 +9,7 @@
 #include "abi/prm/eq.h"
 #include "abi/prm/init_segment.h"
 #include "abi/prm/mkey.h"
+#include "abi/prm/multicast.h"
 #include "abi/prm/pages.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"

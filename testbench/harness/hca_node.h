@@ -99,8 +99,8 @@ public:
     static constexpr unsigned log_eq = 8;
     static constexpr std::uint32_t guard = 64;
 
-    Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source)
-        : hca(config, {dma, clock, wire, interrupts}, traces::Events{&events, source}) {}
+    Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source, model::port::Wire* inside = nullptr)
+        : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}) {}
 
     // --- memory ---
     std::uint64_t allocate(std::uint64_t bytes) {

@@ -121,7 +121,7 @@ int serve(const ServeOptions& options) {
     if (!server)
         return refuse(server.error());
     pump.on_idle = [&] {
-        if (platform.cable().under_way(0) + platform.cable().under_way(1) == 0)
+        if (platform.is_quiet())
             platform.guest_files().sweep();
     };
 

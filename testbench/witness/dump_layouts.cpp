@@ -13,6 +13,7 @@
 #include "abi/prm/eqe.h"
 #include "abi/prm/init_segment.h"
 #include "abi/prm/mkey.h"
+#include "abi/prm/multicast.h"
 #include "abi/prm/opcodes.h"
 #include "abi/prm/pages.h"
 #include "abi/prm/q_counter.h"
@@ -95,6 +96,7 @@ int main() {
             QueryNicVportContextOut, ModifyNicVportFieldSelect, ModifyNicVportContextIn, ModifyNicVportContextOut,
             QueryVportStateIn, QueryVportStateOut, QueryVportCounterIn, QueryVportCounterOut, SetRoceAddressIn,
             SetRoceAddressOut, QueryRoceAddressIn, QueryRoceAddressOut, MadIfcIn, MadIfcOut>(out);
+    layouts<AttachToMcgIn, AttachToMcgOut, DetachFromMcgIn, DetachFromMcgOut>(out);
     layouts<AllocQCounterIn, AllocQCounterOut, DeallocQCounterIn, DeallocQCounterOut, QueryQCounterIn,
             QueryQCounterOut>(out);
     layouts<AccessRegIn, AccessRegOut, PtysReg, PmtuReg, PvlcReg, PaosReg, PcapReg, RegisterHostEndianness>(out);

@@ -13,6 +13,7 @@
 #include "model/hca/queue/shared_receive_queue.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/packet.h"
+#include "model/port/wire.h"
 
 #include <array>
 #include <cstddef>
@@ -191,6 +192,7 @@ struct QueuePair {
     SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared
     std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes
     port::Path path;                ///< header addresses, made when the path is set
+    port::Wire* wire = nullptr;     ///< and the outlet that leads there
     std::uint16_t pkey = 0xffff;
     QueuePairAttributes attributes;
     Requester requester;

@@ -1,4 +1,5 @@
 // Sending: from the doorbell's counter to packets on the wire.
+#include "model/hca/multicast/groups.h"
 #include "model/hca/queue/wqe_reader.h"
 #include "model/hca/requester/requester.h"
 
@@ -50,9 +51,10 @@ bool Requester::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
         auto ready = std::max(at, r.doorbell_at);
         if (load(qp, ready) != Load::ready)
             return false;
-        if (!path_.wire.can_send(at))
+        auto& wire = qp.service.is_datagram ? outlet(qp) : *qp.wire;
+        if (!wire.can_send(at))
             return true;
-        send(qp, ready);
+        send(qp, wire, ready);
     }
     return true;
 }
@@ -166,10 +168,15 @@ bool Requester::waits_for_earlier(const QueuePair& qp, bool is_data) const {
     return fence != FenceMode::none && r.reads_outstanding != 0;
 }
 
-void Requester::send(QueuePair& qp, port::Time at) {
+/// Where the datagram at the sending position goes.
+port::Wire& Requester::outlet(QueuePair& qp) {
+    return path_.outlets.to(path_.identity.path(qp.requester.request->datagram.path, qp.number));
+}
+
+void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     auto& r = qp.requester;
     auto& message = r.messages[r.message];
-    auto& packet = path_.wire.next();
+    auto& packet = wire.next();
     const auto ready = packetize(path_, qp, message, packet, path_.enter_pipe(at));
     if (!ready)
         return stop(qp, ready.error(), at);
@@ -180,7 +187,9 @@ void Requester::send(QueuePair& qp, port::Time at) {
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(*ready, traces::PacketSent{packet.destination.value, packet.psn.value,
                                             abi::wire::code(packet.service, packet.operation), payload});
-    const auto gone = path_.wire.send(*ready);
+    if (packet.destination == multicast::multicast_qpn) [[unlikely]]
+        echo(packet, *ready);
+    const auto gone = wire.send(*ready);
     r.offset = message.awaits_data ? message.length : r.offset + payload;
     if (r.offset >= message.length) {
         ++r.message;
@@ -191,6 +200,17 @@ void Requester::send(QueuePair& qp, port::Time at) {
     // Nobody answers: what has left is done (IBA 9.8.1, 9.8.3).
     r.oldest_psn = psn + 1;
     retire(qp, gone);
+}
+
+/// A multicast packet also reaches the members at this port (IBA 10.5.2).
+void Requester::echo(const port::Packet& packet, port::Time at) {
+    if (path_.groups.members(packet.path.destination_gid).empty())
+        return;
+    auto* inside = path_.outlets.inside();
+    if (inside == nullptr)
+        return;
+    inside->next() = packet;
+    inside->send(at);
 }
 
 /// A local error: it is reported when every earlier message is complete, and nothing behind it is sent.

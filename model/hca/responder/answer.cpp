@@ -106,7 +106,7 @@ void Responder::received_all(port::Time at) {
             continue;
         r.ack_pending = false;
         const Response ack{.kind = Response::Kind::acknowledge, .syndrome = abi::wire::ack_syndrome(), .psn = r.expected + abi::Psn::mask, .msn = r.msn};
-        if (r.responses.is_empty() && path_.wire.can_send(at))
+        if (r.responses.is_empty() && qp->wire->can_send(at))
             send_simple(*qp, ack, std::max(r.ack_earliest, at));
         else
             respond(*qp, ack, at);
@@ -117,7 +117,7 @@ void Responder::received_all(port::Time at) {
 bool Responder::answer(QueuePair& qp, std::uint32_t packets, port::Time at) {
     auto& responses = qp.responder.responses;
     for (; packets != 0 && !responses.is_empty(); --packets) {
-        if (!path_.wire.can_send(at))
+        if (!qp.wire->can_send(at))
             return true;
         auto& response = responses.front();
         const auto start = std::max(at, response.earliest);
@@ -134,7 +134,7 @@ bool Responder::answer(QueuePair& qp, std::uint32_t packets, port::Time at) {
 
 /// An answer of one packet without payload.
 void Responder::send_simple(QueuePair& qp, const Response& response, port::Time at) {
-    auto& packet = path_.wire.next();
+    auto& packet = qp.wire->next();
     packet.path = qp.path;
     packet.pkey = qp.pkey;
     packet.destination = qp.attributes.remote_qpn;
@@ -147,12 +147,12 @@ void Responder::send_simple(QueuePair& qp, const Response& response, port::Time 
     path_.counters.acks_sent += response.kind != Response::Kind::negative;
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), 0});
-    path_.wire.send(path_.enter_pipe(at));
+    qp.wire->send(path_.enter_pipe(at));
 }
 
 /// The next packet of a READ response. True when it was the last one. Memory that has gone meanwhile ends it with a NAK.
 bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
-    auto& packet = path_.wire.next();
+    auto& packet = qp.wire->next();
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
     const bool is_last = length == response.remaining;
     at = path_.enter_pipe(at);
@@ -191,7 +191,7 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     path_.counters.payload_sent += length;
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(ready, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), length});
-    path_.wire.send(ready);
+    qp.wire->send(ready);
     response.is_first = false;
     response.psn += 1;
     response.address += length;

@@ -45,7 +45,7 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
         r.message = Message::send;
         r.received = 0;
     }
-    path_.wire.settle();
+    path_.outlets.settle();
     if (const auto error = placement_.place(qp, packet.payload.pieces(), at)) {
         fail_receive(qp, *error, at);
         return Outcome::refused;

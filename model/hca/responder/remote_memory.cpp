@@ -50,7 +50,7 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
     if (traits.has_immediate && take_receive(qp, at) == Outcome::refused)
         return Outcome::refused;
     r.message = Message::write;
-    path_.wire.settle();
+    path_.outlets.settle();
     for (auto bytes : packet.payload.pieces()) {
         while (!bytes.empty()) {
             const auto targets = path_.translator.translate({.key = r.write_key,
@@ -103,7 +103,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
     const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at);
     if (!target)
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
-    path_.wire.settle();
+    path_.outlets.settle();
     std::array<std::byte, 8> bytes;
     const auto address = target->items[0].address;
     auto result = path_.dma.read(address, bytes, target->ready, port::Purpose::payload);

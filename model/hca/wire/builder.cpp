@@ -149,7 +149,9 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
 
     if (path.encapsulation == port::Encapsulation::infiniband) {
         const auto to_icrc = Bytes(image).first(image.size() - vcrc_bytes);
+        constexpr abi::Qpn subnet_management{0};
         take<Lrh>(rest)
+            .set<"vl">(packet.destination == subnet_management ? management_lane : 0u)
             .set<"service_level">(path.service_level)
             .set<"next_header">(path.has_grh ? LinkNextHeader::global : LinkNextHeader::local)
             .set<"dlid">(path.destination_lid)

@@ -1,5 +1,7 @@
 #include "model/hca/wire/identity.h"
 
+#include "abi/wire/infiniband.h"
+
 namespace model::hca::wire {
 
 port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
@@ -14,7 +16,8 @@ port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
         path.has_grh = to.grh;
         path.service_level = to.service_level;
         path.traffic_class = to.traffic_class;
-        path.source_lid = lid;
+        // A directed-route packet is from and to "this end of the cable" (IBA 14.2.2.1).
+        path.source_lid = to.rlid == abi::wire::permissive_lid ? abi::wire::permissive_lid : lid;
         path.destination_lid = to.rlid;
         return path;
     }

@@ -208,8 +208,7 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
         return drop(lrh_version);
     if (lrh.get<"length">() * std::size_t{4} != to_icrc.size())
         return drop(lrh_length);
-    if (lrh.get<"vl">() == abi::wire::management_lane)
-        return drop(DropReason::management_lane);
+    const bool is_management = lrh.get<"vl">() == abi::wire::management_lane;
     const auto next = lrh.get<"next_header">();
     if (next != LinkNextHeader::local && next != LinkNextHeader::global)
         return drop(raw_packet);
@@ -237,7 +236,11 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
     }
     if (!ends_with(to_icrc, icrc_infiniband(to_icrc.first(to_icrc.size() - icrc_bytes))))
         return drop(icrc_failed);
-    return read_transport(rest.first(rest.size() - icrc_bytes), out);
+    const auto checked = read_transport(rest.first(rest.size() - icrc_bytes), out);
+    // IBA 9.8.3.1: QP0 is reached over VL15 only, and nothing else is.
+    if (checked && is_management != (out.destination == abi::Qpn{0}))
+        return drop(DropReason::management_lane);
+    return checked;
 }
 
 } // namespace
@@ -258,7 +261,7 @@ std::string_view name(DropReason reason) {
         "unknown LRH version",
         "LRH length contradicts the frame",
         "raw packet: no IBA transport",
-        "VL15: subnet management is not modelled",
+        "VL15 and QP0 belong to each other",
         "bad VCRC",
         "GRH version is not 6",
         "GRH next header is not IBA transport",

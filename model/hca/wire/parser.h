@@ -27,7 +27,7 @@ enum class DropReason : std::uint8_t {
     lrh_version,
     lrh_length,      ///< PktLen contradicts the frame
     raw_packet,      ///< LNH announces no IBA transport
-    management_lane, ///< VL15: subnet management is not modelled
+    management_lane, ///< QP0 on another lane than VL15, or another queue pair on VL15
     vcrc_failed,
     grh_version,
     grh_next_header,

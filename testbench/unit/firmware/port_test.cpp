@@ -67,7 +67,7 @@ TEST_CASE("an InfiniBand port is active and has LID, GUIDs, one GID and one P_Ke
 TEST_CASE("the registers of an InfiniBand port speak of lanes, lanes' speed and 4096 bytes", "[unit][firmware][port]") {
     Port bench(false);
     const auto ptys = bench.access(RegisterId::ptys, RegisterAction::read, port_1<prm::PtysReg>());
-    CHECK(reg<prm::PtysReg>(ptys).get<"ib_link_width_oper">() == 2);
+    CHECK(reg<prm::PtysReg>(ptys).get<"ib_link_width_oper">() == 4);
     CHECK(reg<prm::PtysReg>(ptys).get<"ib_proto_oper">() == 0x20);
     CHECK(reg<prm::PtysReg>(ptys).get<"eth_proto_oper">() == 0);
     const auto pmtu = bench.access(RegisterId::pmtu, RegisterAction::read, port_1<prm::PmtuReg>());

@@ -1,0 +1,31 @@
+// PRM "Multicast groups": ATTACH_TO_MCG, DETACH_FROM_MCG.
+#include "firmware/handlers/handlers.h"
+
+namespace firmware::handlers {
+
+Reply attach_to_mcg(State& state, const Call&, In<prm::AttachToMcgIn> in, Out<prm::AttachToMcgOut>) {
+    auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+    if (qp == nullptr)
+        return refuse("attach_to_mcg.unknown");
+    if (qp->attributes.type != prm::QpType::ud)
+        return refuse("attach_to_mcg.service");
+    const auto group = in.get<"multicast_gid">();
+    auto& groups = state.hca.groups();
+    const auto cap = state.capabilities.general();
+    const auto members = groups.members(group);
+    if (members.empty() && groups.count() >= std::size_t{1} << cap.get<"log_max_mcg">())
+        return refuse("attach_to_mcg.groups");
+    if (members.size() >= cap.get<"max_qp_mcg">())
+        return refuse("attach_to_mcg.members");
+    groups.attach(group, *qp);
+    return accepted;
+}
+
+Reply detach_from_mcg(State& state, const Call&, In<prm::DetachFromMcgIn> in, Out<prm::DetachFromMcgOut>) {
+    const auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+    if (qp == nullptr)
+        return refuse("detach_from_mcg.unknown");
+    return state.hca.groups().detach(in.get<"multicast_gid">(), *qp) ? accepted : refuse("detach_from_mcg.no_member");
+}
+
+} // namespace firmware::handlers

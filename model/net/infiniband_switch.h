@@ -1,0 +1,70 @@
+// An InfiniBand switch (IBA chapter 18): forwards packets by destination LID, multicast to every port of the group, and
+// subnet management by the route that the packet itself carries (IBA 14.2.2). Cut through with a fixed latency. Keeps no
+// queues of its own: an output port's cable does; there are no credits and one data lane.
+#pragma once
+
+#include "model/net/switch_agent.h"
+#include "model/port/wire.h"
+#include "traces/events.h"
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace model::net {
+
+struct SwitchConfig {
+    SwitchAgentConfig agent;
+    port::Time latency{};
+};
+
+class InfinibandSwitch {
+public:
+    InfinibandSwitch(const SwitchConfig& config, traces::Events events);
+    InfinibandSwitch(const InfinibandSwitch&) = delete;
+    InfinibandSwitch& operator=(const InfinibandSwitch&) = delete;
+
+    /// Port `number` (from 1) sends by `out`.
+    void connect(unsigned number, port::Wire& out) {
+        ports_[number].out = &out;
+        agent_.plug(number);
+    }
+    /// Who receives at port `number`.
+    port::Receiver& receiver(unsigned number) { return ports_[number]; }
+    SwitchAgent& agent() { return agent_; }
+    /// Called when a batch was forwarded: cables without timing deliver only when asked to.
+    std::function<void()> on_forwarded;
+
+    std::uint64_t dropped() const { return dropped_; }
+
+private:
+    struct Port final : port::Receiver {
+        InfinibandSwitch* owner = nullptr;
+        unsigned number = 0;
+        port::Wire* out = nullptr; ///< nullptr: nothing is plugged in
+        void receive(port::Packet& packet, port::Time at) override { owner->receive(number, packet, at); }
+        void received_all(port::Time) override {
+            if (owner->on_forwarded)
+                owner->on_forwarded();
+        }
+        void ready(port::Time) override {}
+    };
+
+    void receive(unsigned ingress, port::Packet& packet, port::Time at);
+    void route(unsigned ingress, port::Packet& packet, port::Time at);
+    void flood(unsigned ingress, port::Packet& packet, port::Time at);
+    void manage(unsigned ingress, port::Packet& packet, port::Time at);
+    void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
+    void send(unsigned egress, port::Packet& packet, port::Time at);
+    void drop(const port::Packet& packet, std::string_view why, port::Time at);
+    bool is_port(unsigned number) const { return number != 0 && number < ports_.size() && ports_[number].out != nullptr; }
+
+    SwitchConfig config_;
+    traces::Events events_;
+    SwitchAgent agent_;
+    std::vector<Port> ports_; ///< 0 is not used
+    std::uint64_t dropped_ = 0;
+};
+
+} // namespace model::net

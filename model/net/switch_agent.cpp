@@ -1,0 +1,254 @@
+#include "model/net/switch_agent.h"
+
+#include "abi/layout.h"
+#include "abi/wire/infiniband.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace model::net {
+
+using namespace abi::wire;
+using abi::prm::PortState;
+
+namespace {
+constexpr std::uint16_t unicast_lids = 0xbfff, multicast_lids = 1024; ///< entries of the tables
+constexpr std::size_t lids_per_block = 64, groups_per_block = 32, ports_per_position = 16;
+constexpr std::uint32_t width_4x = 2, speeds_to_10 = 7, speed_10 = 4; // codes of IBA 14.2.5.6
+constexpr std::uint32_t mtu_4096 = 5, vls_0_to_7 = 4;
+constexpr std::uint8_t switch_node = 2;
+constexpr std::string_view description = "hcasim switch";
+} // namespace
+
+struct SwitchAgent::Call {
+    std::uint32_t modifier;
+    unsigned ingress;
+};
+
+struct SwitchAgent::Attribute {
+    using Action = MadStatus (SwitchAgent::*)(const Call&, Data);
+    SmAttribute id;
+    Action get, set; ///< set: nullptr where it is read only
+};
+
+SwitchAgent::SwitchAgent(const SwitchAgentConfig& config)
+    : config_(config), ports_(config.ports + 1), linear_(unicast_lids + 1, no_port), multicast_(multicast_lids) {
+    ports_[0].state = PortState::active; // a base port 0 has no link (IBA 18.2.5)
+}
+
+void SwitchAgent::plug(unsigned number) {
+    ports_[number].state = config_.is_managed ? PortState::init : PortState::active;
+    has_port_change_ = true;
+}
+
+std::uint64_t SwitchAgent::group(std::uint16_t to) const {
+    const auto index = static_cast<std::size_t>(to - first_multicast_lid);
+    return index < multicast_.size() ? multicast_[index] : 0;
+}
+
+void SwitchAgent::flood_groups() { std::ranges::fill(multicast_, ~std::uint64_t{1}); }
+
+std::span<const SwitchAgent::Attribute> SwitchAgent::attributes() {
+    using S = SwitchAgent;
+    static constexpr std::array table{
+        Attribute{SmAttribute::node_description, &S::get_node_description, nullptr},
+        Attribute{SmAttribute::node_info, &S::get_node_info, nullptr},
+        Attribute{SmAttribute::switch_info, &S::get_switch_info, &S::set_switch_info},
+        Attribute{SmAttribute::guid_info, &S::get_guid_info, nullptr},
+        Attribute{SmAttribute::port_info, &S::get_port_info, &S::set_port_info},
+        Attribute{SmAttribute::pkey_table, &S::get_pkeys, &S::keep_nothing},
+        Attribute{SmAttribute::sl_to_vl, &S::get_nothing, &S::keep_nothing},
+        Attribute{SmAttribute::vl_arbitration, &S::get_nothing, &S::keep_nothing},
+        Attribute{SmAttribute::linear_forwarding, &S::get_linear, &S::set_linear},
+        Attribute{SmAttribute::multicast_forwarding, &S::get_multicast, &S::set_multicast},
+    };
+    return table;
+}
+
+bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress) {
+    const abi::View<MadHeader> header(mad.first<MadHeader::size>());
+    const auto method = static_cast<MadMethod>(header.get<"method">());
+    if (method != MadMethod::get && method != MadMethod::set)
+        return false;
+    const abi::View<Smp> smp(mad);
+    if (const auto key = ports_[0].m_key; key != 0 && smp.get<"mkey">() != key)
+        return false; // IBA 14.2.4.3
+    const auto row = std::ranges::find(attributes(), static_cast<SmAttribute>(header.get<"attr_id">()), &Attribute::id);
+    const Call call{header.get<"attr_mod">(), ingress};
+    const auto data = mad.subspan<Smp::field<"data">::offset, 64>();
+    auto status = MadStatus::ok;
+    if (header.get<"base_version">() != mad_base_version || header.get<"class_version">() != 1)
+        status = MadStatus::bad_version;
+    else if (row == attributes().end() || (method == MadMethod::set && row->set == nullptr))
+        status = MadStatus::bad_attribute;
+    else if (method == MadMethod::set)
+        status = (this->*row->set)(call, data);
+    if (status == MadStatus::ok) {
+        std::ranges::fill(data, std::byte{});
+        status = (this->*row->get)(call, data);
+    }
+    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(static_cast<std::uint16_t>(status));
+    return true;
+}
+
+MadStatus SwitchAgent::get_node_description(const Call&, Data data) {
+    std::ranges::transform(description, data.begin(), [](char c) { return static_cast<std::byte>(c); });
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_node_info(const Call& call, Data data) {
+    abi::View<NodeInfo>(data.first<NodeInfo::size>())
+        .set<"base_version">(mad_base_version)
+        .set<"class_version">(1)
+        .set<"node_type">(switch_node)
+        .set<"num_ports">(static_cast<std::uint8_t>(port_count()))
+        .set<"sys_guid">(config_.guid)
+        .set<"node_guid">(config_.guid)
+        .set<"port_guid">(config_.guid)
+        .set<"partition_cap">(static_cast<std::uint16_t>(groups_per_block))
+        .set<"local_port_num">(static_cast<std::uint8_t>(call.ingress));
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_switch_info(const Call&, Data data) {
+    abi::View<SwitchInfo>(data.first<SwitchInfo::size>())
+        .set<"linear_fdb_cap">(unicast_lids)
+        .set<"multicast_fdb_cap">(multicast_lids)
+        .set<"linear_fdb_top">(linear_top_)
+        .set<"life_time">(life_time_)
+        .set<"port_state_change">(has_port_change_)
+        .set<"partition_enforcement_cap">(std::uint16_t{0});
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::set_switch_info(const Call&, Data data) {
+    const abi::ConstView<SwitchInfo> wanted(data.first<SwitchInfo::size>());
+    if (wanted.get<"linear_fdb_top">() > unicast_lids)
+        return MadStatus::bad_value;
+    linear_top_ = wanted.get<"linear_fdb_top">();
+    life_time_ = static_cast<std::uint8_t>(wanted.get<"life_time">());
+    if (wanted.get<"port_state_change">())
+        has_port_change_ = false; // written with 1: seen
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_guid_info(const Call& call, Data data) {
+    if (call.modifier == 0)
+        abi::store<std::uint64_t, std::endian::big>(data.data(), config_.guid);
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_port_info(const Call& call, Data data) {
+    if (call.modifier > port_count())
+        return MadStatus::bad_value;
+    const auto& p = ports_[call.modifier];
+    abi::View<PortInfo>(data.first<PortInfo::size>())
+        .set<"mkey">(p.m_key)
+        .set<"gid_prefix">(p.gid_prefix)
+        .set<"lid">(p.lid)
+        .set<"sm_lid">(p.sm_lid)
+        .set<"local_port_num">(static_cast<std::uint8_t>(call.ingress))
+        .set<"link_width_enabled">(width_4x)
+        .set<"link_width_supported">(width_4x)
+        .set<"link_width_active">(width_4x)
+        .set<"link_speed_supported">(speeds_to_10)
+        .set<"link_speed_enabled">(speeds_to_10)
+        .set<"link_speed_active">(speed_10)
+        .set<"port_state">(static_cast<std::uint32_t>(p.state))
+        .set<"physical_state">(static_cast<std::uint32_t>(p.state == PortState::down ? abi::prm::PortPhysicalState::polling
+                                                                                     : abi::prm::PortPhysicalState::link_up))
+        .set<"neighbor_mtu">(p.neighbor_mtu)
+        .set<"master_sm_sl">(p.sm_sl)
+        .set<"vl_cap">(vls_0_to_7)
+        .set<"mtu_cap">(mtu_4096)
+        .set<"operational_vls">(p.operational_vls)
+        .set<"guid_cap">(std::uint8_t{1})
+        .set<"subnet_timeout">(p.subnet_timeout);
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::set_port_info(const Call& call, Data data) {
+    if (call.modifier > port_count())
+        return MadStatus::bad_value;
+    const abi::ConstView<PortInfo> wanted(data.first<PortInfo::size>());
+    auto& p = ports_[call.modifier];
+    // 0 leaves a field as it is; states go up one by one (IBA 14.2.5.6).
+    const auto to = wanted.get<"port_state">();
+    const auto now = static_cast<std::uint32_t>(p.state);
+    const bool goes_down = to == static_cast<std::uint32_t>(PortState::down);
+    if (to != 0 && !goes_down && to != now && to != now + 1)
+        return MadStatus::bad_value;
+    if ((p.state == PortState::down && to > static_cast<std::uint32_t>(PortState::down)) || to > static_cast<std::uint32_t>(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096)
+        return MadStatus::bad_value;
+    p.m_key = wanted.get<"mkey">();
+    p.gid_prefix = wanted.get<"gid_prefix">();
+    p.lid = wanted.get<"lid">();
+    p.sm_lid = wanted.get<"sm_lid">();
+    p.sm_sl = static_cast<std::uint8_t>(wanted.get<"master_sm_sl">());
+    p.subnet_timeout = static_cast<std::uint8_t>(wanted.get<"subnet_timeout">());
+    if (wanted.get<"neighbor_mtu">() != 0)
+        p.neighbor_mtu = static_cast<std::uint8_t>(wanted.get<"neighbor_mtu">());
+    if (wanted.get<"operational_vls">() != 0)
+        p.operational_vls = static_cast<std::uint8_t>(wanted.get<"operational_vls">());
+    if (to != 0 && call.modifier != 0 && p.state != PortState::down)
+        p.state = goes_down ? PortState::init : static_cast<PortState>(to); // the link comes up again at once
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_linear(const Call& call, Data data) {
+    const auto first = std::size_t{call.modifier} * lids_per_block;
+    if (first >= linear_.size())
+        return MadStatus::bad_value;
+    std::ranges::transform(std::span(linear_).subspan(first, lids_per_block), data.begin(), [](std::uint8_t port) { return std::byte{port}; });
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::set_linear(const Call& call, Data data) {
+    const auto first = std::size_t{call.modifier} * lids_per_block;
+    if (first >= linear_.size())
+        return MadStatus::bad_value;
+    std::ranges::transform(data, linear_.begin() + static_cast<std::ptrdiff_t>(first), [](std::byte port) { return std::to_integer<std::uint8_t>(port); });
+    return MadStatus::ok;
+}
+
+namespace {
+/// IBA 14.2.5.10: 32 groups a block, 16 ports a position.
+struct MulticastBlock {
+    explicit MulticastBlock(std::uint32_t modifier)
+        : first((modifier & 0x1ff) * groups_per_block), shift((modifier >> 28) * ports_per_position) {}
+    bool is_valid() const { return first < multicast_lids && shift < 64; }
+    std::size_t first, shift;
+};
+} // namespace
+
+MadStatus SwitchAgent::get_multicast(const Call& call, Data data) {
+    const MulticastBlock block(call.modifier);
+    if (!block.is_valid())
+        return MadStatus::bad_value;
+    for (std::size_t i = 0; i < groups_per_block; ++i)
+        abi::store<std::uint16_t, std::endian::big>(data.data() + 2 * i, static_cast<std::uint16_t>(multicast_[block.first + i] >> block.shift));
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::set_multicast(const Call& call, Data data) {
+    const MulticastBlock block(call.modifier);
+    if (!block.is_valid())
+        return MadStatus::bad_value;
+    for (std::size_t i = 0; i < groups_per_block; ++i) {
+        auto& mask = multicast_[block.first + i];
+        mask = (mask & ~(std::uint64_t{0xffff} << block.shift)) | std::uint64_t{abi::load<std::uint16_t, std::endian::big>(data.data() + 2 * i)} << block.shift;
+    }
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_pkeys(const Call& call, Data data) {
+    if ((call.modifier & 0xffff) == 0)
+        abi::store<std::uint16_t, std::endian::big>(data.data(), 0xffff);
+    return MadStatus::ok;
+}
+
+MadStatus SwitchAgent::get_nothing(const Call&, Data) { return MadStatus::ok; }
+MadStatus SwitchAgent::keep_nothing(const Call&, Data) { return MadStatus::ok; } // one lane, no enforcement of partitions
+
+} // namespace model::net

@@ -1,0 +1,82 @@
+// The management agent of an InfiniBand switch (IBA 14.2.5): what a subnet manager reads of it and sets in it. Holds the
+// forwarding tables and the state of each port; the switch around it forwards by them. Knows datagrams of 256 bytes, no
+// packets and no routes.
+#pragma once
+
+#include "abi/prm/vport.h"
+#include "abi/wire/mad.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace model::net {
+
+struct SwitchAgentConfig {
+    unsigned ports = 2; ///< without port 0, at most 63
+    std::uint64_t guid = 0;
+    /// A subnet manager fills the tables. Otherwise every port is active from the start, and the owner fills them.
+    bool is_managed = false;
+};
+
+class SwitchAgent {
+public:
+    static constexpr std::uint8_t no_port = 255;
+
+    explicit SwitchAgent(const SwitchAgentConfig& config);
+
+    /// Carries out a Get or Set that came in at `ingress` and makes `mad` its answer. False: nothing answers this.
+    bool process(std::span<std::byte, abi::wire::mad_bytes> mad, unsigned ingress);
+
+    /// Something is plugged into port `number`: its link comes up.
+    void plug(unsigned number);
+    std::uint16_t lid() const { return ports_[0].lid; }
+    unsigned port_count() const { return static_cast<unsigned>(ports_.size() - 1); }
+    /// Whether port `number` carries more than management (IBA 7.2.7).
+    bool carries_data(unsigned number) const { return ports_[number].state >= abi::prm::PortState::armed; }
+    /// Where packets to a unicast LID go; no_port: nowhere.
+    std::uint8_t route(std::uint16_t to) const { return to < linear_.size() ? linear_[to] : no_port; }
+    void set_route(std::uint16_t to, std::uint8_t port) { linear_[to] = port; }
+    /// Ports of a multicast LID, one bit each.
+    std::uint64_t group(std::uint16_t to) const;
+    /// Every multicast LID goes everywhere: without a subnet manager nobody knows the members.
+    void flood_groups();
+
+private:
+    struct Port {
+        std::uint16_t lid = 0, sm_lid = 0;
+        std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
+        abi::prm::PortState state = abi::prm::PortState::down;
+        std::uint8_t neighbor_mtu = 5, operational_vls = 4, sm_sl = 0, subnet_timeout = 18;
+    };
+    struct Call;
+    struct Attribute;
+    using Data = std::span<std::byte, 64>;
+
+    static std::span<const Attribute> attributes();
+    abi::wire::MadStatus get_node_description(const Call& call, Data data);
+    abi::wire::MadStatus get_node_info(const Call& call, Data data);
+    abi::wire::MadStatus get_switch_info(const Call& call, Data data);
+    abi::wire::MadStatus set_switch_info(const Call& call, Data data);
+    abi::wire::MadStatus get_guid_info(const Call& call, Data data);
+    abi::wire::MadStatus get_port_info(const Call& call, Data data);
+    abi::wire::MadStatus set_port_info(const Call& call, Data data);
+    abi::wire::MadStatus get_linear(const Call& call, Data data);
+    abi::wire::MadStatus set_linear(const Call& call, Data data);
+    abi::wire::MadStatus get_multicast(const Call& call, Data data);
+    abi::wire::MadStatus set_multicast(const Call& call, Data data);
+    abi::wire::MadStatus get_pkeys(const Call& call, Data data);
+    abi::wire::MadStatus get_nothing(const Call& call, Data data);
+    abi::wire::MadStatus keep_nothing(const Call& call, Data data);
+
+    SwitchAgentConfig config_;
+    std::vector<Port> ports_; ///< 0: the switch itself
+    std::vector<std::uint8_t> linear_;
+    std::vector<std::uint64_t> multicast_;
+    std::uint16_t linear_top_ = 0;
+    std::uint8_t life_time_ = 18;
+    bool has_port_change_ = true;
+};
+
+} // namespace model::net

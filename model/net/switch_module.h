@@ -1,0 +1,35 @@
+// SystemC shell of a switch: plugs cables into it and has them deliver. Owns no sockets, as the cables do not.
+#pragma once
+
+#include "model/net/infiniband_switch.h"
+#include "model/net/link_module.h"
+
+#include <systemc>
+
+#include <vector>
+
+namespace model::net {
+
+class SwitchModule final : public sc_core::sc_module {
+public:
+    SwitchModule(const sc_core::sc_module_name& name, const SwitchConfig& config, traces::Events events)
+        : sc_module(name), switch_(config, events) {
+        switch_.on_forwarded = [this] {
+            for (auto* cable : cables_)
+                cable->flush();
+        };
+    }
+    InfinibandSwitch& core() { return switch_; }
+    /// Plugs end `end` of `cable` into port `number`.
+    void plug(unsigned number, LinkModule& cable, unsigned end) {
+        switch_.connect(number, cable.link().end(end));
+        cable.link().attach(end, switch_.receiver(number));
+        cables_.push_back(&cable);
+    }
+
+private:
+    InfinibandSwitch switch_;
+    std::vector<LinkModule*> cables_;
+};
+
+} // namespace model::net
