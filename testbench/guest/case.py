@@ -7,6 +7,8 @@ timeout   seconds for the script, boot included        reboots   yes: a reboot g
 capture   yes: the cable's frames are judged           build     release (default) or asan
 run       by hand: not registered as a test            expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
+lives     guests one after another on one platform     commands  no: the device lists none, which saves it time
+judge     a program beside this one; it gets the directory that the guest saw as /extra, and prints what is wrong
 """
 
 import dataclasses
@@ -36,6 +38,9 @@ class Case:
     expect: str = ""
     iommu: bool = False
     programs: list = dataclasses.field(default_factory=list)
+    lives: int = 1
+    commands: bool = True
+    judge: str = ""
 
 
 def read(path):
@@ -55,11 +60,12 @@ def read(path):
     for key in ("set", "machines", "programs"):
         if key in head:
             head[key] = head[key].split()
-    for key in ("reboots", "capture", "iommu"):
+    for key in ("reboots", "capture", "iommu", "commands"):
         if key in head:
             head[key] = head[key] == "yes"
-    if "timeout" in head:
-        head["timeout"] = int(head["timeout"])
+    for key in ("timeout", "lives"):
+        if key in head:
+            head[key] = int(head[key])
     if head.get("kernel", recipe.DEFAULT_KERNEL) not in recipe.KERNELS:
         raise progress.Failure(f"{path}: no kernel is called {head['kernel']}")
     return Case(path, **head)

@@ -10,6 +10,7 @@ import progress
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 FUNCTION = re.compile(r"^host([A-Z]+)\.(\S+): (/.*)$")
+HOLDS = re.compile(r"^host[A-Z]+\.hca holds ")
 CLOSING = re.compile(r"^serving \d+ functions")
 
 
@@ -53,6 +54,18 @@ class Fabric:
         if missing:
             raise progress.Failure(f"the platform has no machine {', '.join(missing)}; it has {', '.join(self.functions)}")
         return [function for machine in machines for function in self.functions[machine]]
+
+    def holdings(self, patience=10):
+        """What each HCA holds for its driver, a line each."""
+        before = len(self.lines())
+        self.process.send_signal(signal.SIGUSR1)
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            said = [line for line in self.lines()[before:] if HOLDS.match(line)]
+            if len(said) == len(self.functions):
+                return said
+            time.sleep(0.02)
+        return [f"no answer within {patience} s"]
 
     def end(self, patience=30):
         """Ends it as Ctrl-C would; returns what is wrong with the way it ended, or None."""

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import fcntl
 import hashlib
+import inspect
 import lzma
 import os
 import pathlib
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import packages
 import progress
@@ -43,20 +45,25 @@ def prepare(kernel):
     if kernel not in recipe.KERNELS:
         raise progress.Failure(f"no kernel is called {kernel}; there are {', '.join(recipe.KERNELS)}")
     suites, pattern = recipe.KERNELS[kernel]
-    qemu = part("qemu", [recipe.QEMU_SUITES, recipe.QEMU_PINNED, recipe.QEMU_PACKAGES], make_qemu)
-    root = part("root", [recipe.ROOT_SUITES, recipe.ROOT_PACKAGES], make_root)
+    qemu = part("qemu", [recipe.QEMU_SUITES, recipe.QEMU_PINNED, recipe.QEMU_PACKAGES, make_qemu], make_qemu)
+    root = part("root", [recipe.ROOT_SUITES, recipe.ROOT_PACKAGES, make_root, settle, make_disk], make_root)
     stage = (HERE / "inside/stage").read_text()
-    made = part(f"kernel-{kernel}", [suites, pattern, recipe.MODULES, recipe.EARLY_MODULES, stage, root.name],
+    made = part(f"kernel-{kernel}", [suites, pattern, recipe.MODULES, recipe.EARLY_MODULES, stage, root.name, make_kernel, make_disk,
+                                     unpack_elf, unpack_zstd, unpack_xz, choose_modules, make_stage],
                 lambda into, scratch: make_kernel(into, scratch, suites, pattern, root))
     return Image(qemu, root, made)
 
 
 def part(name, ingredients, make):
-    """The directory of a part. make(into, scratch) fills `into`; `scratch` is removed afterwards."""
-    how = [(HERE / file).read_text() for file in ("image.py", "packages.py")]
-    key = hashlib.sha256(repr([ingredients, how]).encode()).hexdigest()[:16]
+    """The directory of a part. make(into, scratch) fills `into`; `scratch` is removed afterwards.
+
+    ingredients: data and functions; another text of one of them makes another part.
+    """
+    recipe_text = [inspect.getsource(one) if callable(one) else one for one in ingredients] + [inspect.getsource(packages)]
+    key = hashlib.sha256(repr(recipe_text).encode()).hexdigest()[:16]
     made = cache() / f"{name}-{key}"
     if made.exists():
+        os.utime(made)
         return made
     cache().mkdir(parents=True, exist_ok=True)
     with locked(cache() / f".{name}.lock", name):
@@ -74,7 +81,16 @@ def part(name, ingredients, make):
             (aside / "made").rename(made)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
+        forget_old(name)
     return made
+
+
+def forget_old(name, days=30):
+    """Other recipes' parts that nobody has used for long."""
+    for other in cache().glob(f"{name}-*"):
+        if time.time() - other.stat().st_mtime > days * 86400:
+            progress.say(f"removing {other}, unused for {days} days")
+            shutil.rmtree(other, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -153,12 +169,14 @@ def make_kernel(into, scratch, suites, pattern, root):
     source = packages.Packages(scratch / "apt", suites)
     name = source.newest(pattern)
     tree = scratch / "tree"
-    source.unpack(name, [name], tree, dependencies=False)
+    # From 7.2 on the kernel and its modules are packages of their own.
+    release = re.escape(name.removeprefix("linux-image-"))
+    source.unpack(name, [name, *source.matching(rf"^linux-(base|binary|modules)-{release}$")], tree, dependencies=False)
     (into / "name").write_text(name + "\n")
-    unpack_elf(next((tree / "boot").glob("vmlinuz-*")), into / "vmlinux")
     if not (tree / "lib").exists():
         (tree / "lib").symlink_to("usr/lib")
     modules = next((tree / "lib/modules").iterdir())
+    unpack_elf(next(iter([*tree.glob("boot/vmlinuz-*"), *modules.glob("vmlinuz")])), into / "vmlinux")
     chosen = scratch / "chosen"
     choose_modules(modules, tree, chosen)
     make_disk("the modules", chosen / "lib/modules", into / "modules.img", free_mb=8)

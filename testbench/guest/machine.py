@@ -17,7 +17,7 @@ import image
 import progress
 
 HERE = pathlib.Path(__file__).resolve().parent
-KERNEL_ARGUMENTS = "quiet console=ttyS0 panic=-1 mitigations=off audit=0 net.ifnames=0 log_buf_len=4M"
+KERNEL_ARGUMENTS = "quiet console=ttyS0 panic=-1 mitigations=off audit=0 no_timer_check net.ifnames=0 log_buf_len=4M"
 
 
 @dataclasses.dataclass

@@ -64,11 +64,15 @@ class Packages:
         self.environment = {**os.environ, "APT_CONFIG": str(state / "apt.conf"), "LC_ALL": "C.UTF-8"}
         progress.run(f"lists of {', '.join(suites)}", ["apt-get", "-q", "update"], env=self.environment)
 
-    def newest(self, pattern):
-        """The package whose name matches and whose numbers are highest."""
+    def matching(self, pattern):
+        """The packages whose names match."""
         listed = subprocess.run(["apt-cache", "search", "--names-only", pattern], capture_output=True, text=True,
                                 env=self.environment, check=True).stdout
-        names = [line.split()[0] for line in listed.splitlines()]
+        return [line.split()[0] for line in listed.splitlines()]
+
+    def newest(self, pattern):
+        """The package whose name matches and whose numbers are highest."""
+        names = self.matching(pattern)
         if not names:
             raise progress.Failure(f"no package is named {pattern}; the sources are\n{(self.state / 'sources.list').read_text()}")
         return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])

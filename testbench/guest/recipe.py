@@ -26,9 +26,9 @@ DEFAULT_KERNEL = "6.12"
 MODULES = [
     r"drivers/infiniband/(core|ulp|hw/mlx5|sw)/", r"drivers/net/ethernet/mellanox/mlx5/",  # the driver and what stands on it
     r"drivers/nvme/", r"drivers/vfio/", r"drivers/uio/", r"pci-pf-stub",                   # other devices, other drivers
-    r"virtio_(net|blk|pci)", r"fs/(ext4|9p|overlayfs)/", r"net/9p/9pnet(_virtio)?\.",      # the guest's own surroundings
+    r"virtio_(net|blk|pci|console)", r"fs/(ext4|9p|overlayfs)/", r"net/9p/9pnet(_virtio)?\.",      # the guest's own surroundings
     r"drivers/net/(veth|dummy|tun|macvlan|bonding/bonding|vxlan/vxlan)\b", r"net/rds/", r"net/sched/",
     r"^kernel/crypto/", r"arch/x86/crypto/", r"^kernel/lib/",                              # named by alias, not in modules.dep
 ]
 # What has to be there before the root is: a stage of a few megabytes.
-EARLY_MODULES = ["virtio_pci", "virtio_blk", "ext4", "9p", "9pnet_virtio"]
+EARLY_MODULES = ["virtio_pci", "virtio_blk", "virtio_console", "ext4", "9p", "9pnet_virtio"]

@@ -6,6 +6,7 @@ end of the simulator, the captured frames. Prints what the script prints, with t
 
 import argparse
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -48,76 +49,106 @@ class Printer:
         self._rest = {}
 
 
-def boot(this, hcasim, made, served, directory, results, printer):
-    """The guests of a case, started; two of them share a network and a directory."""
-    guests, parts = [], {}
-    shared = directory / "shared"
-    shared.mkdir()
-    programs.provide(this.programs, hcasim.parent, shared / "programs")
-    for number, machines in enumerate(this.machines):
-        settings = {"MACHINE": machines if len(this.machines) > 1 else "", "CASE": this.path.stem, "KERNEL": this.kernel}
-        network = None
-        if len(this.machines) > 1:
-            settings["ADDRESS"] = f"10.0.0.{number + 1}"
-            settings["PEER"] = f"10.0.0.{2 - number}"
-            network = (directory / "network", number == 0, number + 1)
-        setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory, extra=results,
-                              shared=shared, network=network, reboots=this.reboots, iommu=this.iommu)
-        prefix = f"{machines}: " if len(this.machines) > 1 else ""
+class Guests:
+    """The guests of a case, started; two of them share a network, all of them a directory. `life` counts from 1."""
 
-        def remember(words, machines=machines):
-            if words[0] == "part":
-                parts[machines] = words[1]
-        guests.append(machine.Machine(setup, directory / machines, printer.to(prefix), remember))
-    return guests, parts
+    def __init__(self, this, life, made, served, directory, results, printer):
+        self.case = this
+        self.parts = {}
+        self.guests = {}
+        shared = directory / "shared"
+        for number, machines in enumerate(this.machines):
+            alone = len(this.machines) == 1
+            settings = {"MACHINE": "" if alone else machines, "CASE": this.path.stem, "KERNEL": this.kernel, "LIFE": life}
+            network = None
+            if not alone:
+                settings["ADDRESS"] = f"10.0.0.{number + 1}"
+                settings["PEER"] = f"10.0.0.{2 - number}"
+                network = (directory / f"network.{life}", number == 0, number + 1)
+            setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory, extra=results,
+                                  shared=shared, network=network, reboots=this.reboots, iommu=this.iommu)
+            self.guests[machines] = machine.Machine(
+                setup, directory / f"{machines}.{life}", printer.to("" if alone else f"{machines}: "),
+                lambda words, machines=machines: self._heed(machines, words, served))
 
+    def _heed(self, machines, words, served):
+        if words[0] == "part":
+            self.parts[machines] = words[1]
+        elif words[0] == "holdings":
+            answer = self.guests[machines].exchange / "holdings"
+            answer.with_suffix(".part").write_text("".join(f"{line}\n" for line in served.holdings()))
+            answer.with_suffix(".part").rename(answer)
+        elif words[0] == "die":
+            # As a machine that loses its power; what was to come of this life is done.
+            self.guests[machines].process.kill()
+            self.guests[machines].status = 0
 
-def run(this, hcasim, directory, results):
-    """Runs the case; returns what is wrong with it."""
-    made = image.prepare(this.kernel)
-    wrong, guests = [], []
-    printer = Printer()
-    capture = directory / "cable.pcapng" if this.capture else None
-    served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, commands=True)
-    try:
-        begun = time.monotonic()
-        guests, parts = boot(this, hcasim, made, served, directory, results, printer)
-        for guest, machines in zip(guests, this.machines):
-            if not guest.wait(max(1, begun + this.timeout - time.monotonic())):
-                wrong.append(f"guest {machines}: not done after {this.timeout} s, in part '{parts.get(machines, 'boot')}'")
+    def wait(self, deadline):
+        """Until all scripts have ended; returns what went wrong."""
+        wrong = []
+        for machines, guest in self.guests.items():
+            where = f"in part '{self.parts.get(machines, 'boot')}'"
+            if not guest.wait(max(1, deadline - time.monotonic())):
+                wrong.append(f"guest {machines}: not done after {self.case.timeout} s, {where}")
             elif guest.status is None:
-                wrong.append(f"guest {machines}: died in part '{parts.get(machines, 'boot')}'")
+                wrong.append(f"guest {machines}: died {where}")
             elif guest.status != 0:
                 wrong.append(f"guest {machines}: the script ended with {guest.status}")
             if guest.status is None:
                 wrong += [f"  console: {line}" for line in guest.console()]
                 wrong += [f"  QEMU: {line}" for line in guest.errors.read_text().splitlines()[-5:]]
-        for guest in guests:
+        return wrong
+
+    def kill(self):
+        for guest in self.guests.values():
             guest.kill()
-        printer.flush()
-        wrong += judge_kernels(guests)
-        print(f"boot to script {' and '.join(f'{guest.ready_after or 0:.1f}' for guest in guests)} s, all "
-              f"{time.monotonic() - begun:.1f} s")
+
+
+def run(this, hcasim, directory, results):
+    """Runs the case; returns what is wrong with it."""
+    made = image.prepare(this.kernel)
+    wrong, guests = [], None
+    printer = Printer()
+    capture = directory / "cable.pcapng" if this.capture else None
+    served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, this.commands)
+    try:
+        (directory / "shared").mkdir()
+        programs.provide(this.programs, hcasim.parent, directory / "shared/programs")
+        begun = time.monotonic()
+        for life in range(1, this.lives + 1):
+            guests = Guests(this, life, made, served, directory, results, printer)
+            wrong += guests.wait(begun + this.timeout)
+            guests.kill()
+            printer.flush()
+            wrong += judge_kernels(guests.guests.values())
+            print("boot to script " + " and ".join(f"{guest.ready_after or 0:.1f}" for guest in guests.guests.values()) + " s, "
+                  f"all {time.monotonic() - begun:.1f} s")
     finally:
-        for guest in guests:
-            guest.kill()
+        if guests is not None:
+            guests.kill()
         ended = served.end()
     if ended:
         wrong.append(ended)
     if capture is not None and not ended:
         wrong += judge_capture(capture)
+    if this.judge:
+        wrong += judge_results(HERE / this.judge, results)
     if wrong:
         wrong += ["the end of the device's log:", *(f"  {line}" for line in served.lines()[-15:])]
     return wrong
 
 
-def judge_kernels(guests):
+def judge_kernels(guests, most=12):
+    """A kernel that complains does so often: each message once, numbers aside."""
     known = kernel_log.read_known(kernel_log.KNOWN.read_text())
-    wrong = []
+    findings = {}
     for guest in guests:
         for log in sorted(guest.exchange.glob("kernel.*.log")):
-            wrong += [f"the kernel said, unknown to us: {line}" for line in kernel_log.judge(log.read_text(errors="replace"), known)]
-    return wrong
+            for line in kernel_log.judge(log.read_text(errors="replace"), known):
+                findings.setdefault(re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "#", line), []).append(line)
+    wrong = [f"the kernel said, unknown to us: {lines[0]}" + (f" ({len(lines)} times)" if len(lines) > 1 else "")
+             for lines in findings.values()]
+    return wrong[:most] + ([f"and {len(wrong) - most} more messages"] if len(wrong) > most else [])
 
 
 def judge_capture(path):
@@ -128,6 +159,13 @@ def judge_capture(path):
     return [] if judged.returncode == 0 else [f"the frames: {line}" for line in (judged.stdout + judged.stderr).splitlines()[-20:]]
 
 
+def judge_results(program, results):
+    judged = subprocess.run([sys.executable, "-B", program, results], capture_output=True, text=True, check=False)
+    if judged.returncode not in (0, 1):
+        return [f"{program.name} could not look: {judged.stderr[-1000:]}"]
+    return judged.stdout.splitlines()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hcasim-release", type=pathlib.Path, required=True)
@@ -136,11 +174,12 @@ def main():
     parser.add_argument("case", type=pathlib.Path)
     options = parser.parse_args()
     this = case.read(options.case)
-    if options.results:
-        options.results.mkdir(parents=True, exist_ok=True)
     directory = pathlib.Path(tempfile.mkdtemp(prefix="hcasim-guest."))
     try:
-        wrong = run(this, getattr(options, f"hcasim_{this.build}"), directory, options.results)
+        results = options.results or directory / "results"
+        shutil.rmtree(results, ignore_errors=True)  # an earlier run's would be judged for ours
+        results.mkdir(parents=True)
+        wrong = run(this, getattr(options, f"hcasim_{this.build}"), directory, results.resolve())
     except progress.Failure as failure:
         wrong = [str(failure)]
     finally:

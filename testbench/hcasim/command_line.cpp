@@ -54,7 +54,7 @@ std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const
     ServeOptions serving;
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
     serve->footer("\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
-                  "printed.\nRuns until it is interrupted.\n");
+                  "printed.\nRuns until it is interrupted; on SIGUSR1 it prints what each HCA holds for its driver.\n");
     serve->add_option("config", serving.config, "The platform, a TOML file")->required()->type_name("PLATFORM.toml");
     serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")
         ->required()

@@ -7,6 +7,7 @@
 #include "platform/observe/log.h"
 #include "platform/topology/platform_module.h"
 #include "platform/topology/read.h"
+#include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/report.h"
 
 #include <boost/asio/io_context.hpp>
@@ -71,6 +72,17 @@ void say_how_to_attach(platform::topology::Platform& platform, const vfio_user::
     }
 }
 
+/// On SIGUSR1: what each card holds.
+void listen_for_questions(boost::asio::signal_set& questions, platform::topology::Platform& platform) {
+    questions.async_wait([&](const boost::system::error_code& error, int) {
+        if (error)
+            return;
+        for (auto& machine : platform.machines())
+            say(fmt::format("host{}.hca holds {}", machine.name, print_holdings(machine.hca->firmware())));
+        listen_for_questions(questions, platform);
+    });
+}
+
 } // namespace
 
 int serve(const ServeOptions& options) {
@@ -110,6 +122,8 @@ int serve(const ServeOptions& options) {
         if (!error)
             pump.stop();
     });
+    boost::asio::signal_set questions(io, SIGUSR1);
+    listen_for_questions(questions, platform);
     vfio_user::Server::Hooks hooks;
     hooks.before = [&] { pump.catch_up(); };
     hooks.connected = [](const auto& function) { say(fmt::format("{}: a client", function.name())); };

@@ -25,7 +25,8 @@ from scapy.contrib.roce import BTH  # noqa: E402
 
 LINK_ETHERNET, LINK_INFINIBAND, LINK_USER0 = 1, 247, 147
 ROCE_PORT = 4791
-CNP = 0x81  # the dissector of Debian 12 has no name for it
+# The dissector of Debian 12 has no name for them: CNP, and the extended reliable connection (IBA 9.2.1).
+NAMELESS = {0x81, *range(0xA0, 0xB5)}
 
 Frame = collections.namedtuple("Frame", "number link_type interface time_ns direction data")
 
@@ -230,7 +231,7 @@ def check_verdicts(frames, rows):
             yield f"{where}: malformed"
         if not row["infiniband.bth.opcode"]:
             yield f"{where}: no BTH"
-        elif row["_ws.col.Info"].startswith("Unknown") and int(row["infiniband.bth.opcode"], 0) != CNP:
+        elif row["_ws.col.Info"].startswith("Unknown") and int(row["infiniband.bth.opcode"], 0) not in NAMELESS:
             yield f"{where}: unknown opcode {row['infiniband.bth.opcode']}"
         elif "[Unknown" in row["_ws.col.Info"]:
             yield f"{where}: unknown syndrome"

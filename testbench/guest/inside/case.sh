@@ -48,3 +48,31 @@ bring_up() {
     load_drivers || return
     remark "modprobe to PORT_ACTIVE $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f s", b - a }')"
 }
+
+# What the cards hold for their drivers, a line each, as the simulator counts it.
+holdings() {
+    rm -f /exchange/holdings
+    echo "holdings" >&8
+    wait_until 15 [ -e /exchange/holdings ] && cat /exchange/holdings
+}
+nothing_is_held() {
+    local lines
+    lines=$(holdings) || fail "no answer" || return
+    grep -v ' holds nothing$' <<<"$lines" && return 1
+    [ -n "$lines" ]
+}
+something_is_held() { [ "$(holdings | grep -c 'memory keys')" = "$(rdma_devices | wc -l)" ] || fail "$(holdings)"; }
+
+# die: as a machine that loses its power. A case with `lives` goes on with LIFE one higher.
+die() {
+    echo "die" >&8
+    sleep 60
+}
+
+# barrier NAME: both guests of a case have come here.
+barrier() {
+    touch "/shared/$1.$MACHINE"
+    wait_until 60 eval '[ "$(ls /shared/'"$1"'.* | wc -l)" = 2 ]' || fail "the other guest does not come to '$1'"
+}
+
+cards() { grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | cut -d/ -f6; }

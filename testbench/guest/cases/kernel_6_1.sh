@@ -1,0 +1,3 @@
+# name: Debian 12's kernel, 6.1, probes, talks and unloads
+# kernel: 6.1
+. /hcasim/inside/kernel_case.sh
