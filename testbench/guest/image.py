@@ -78,17 +78,18 @@ def part(name, ingredients, make):
             (aside / "scratch").mkdir()
             make(aside / "made", aside / "scratch")
             os.sync()
+            os.utime(aside / "made")  # unpacking a package gives a directory the package's time
             (aside / "made").rename(made)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-        forget_old(name)
+        forget_old(name, made)
     return made
 
 
-def forget_old(name, days=30):
+def forget_old(name, made, days=30):
     """Other recipes' parts that nobody has used for long."""
     for other in cache().glob(f"{name}-*"):
-        if time.time() - other.stat().st_mtime > days * 86400:
+        if other != made and time.time() - other.stat().st_mtime > days * 86400:
             progress.say(f"removing {other}, unused for {days} days")
             shutil.rmtree(other, ignore_errors=True)
 

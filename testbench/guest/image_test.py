@@ -16,6 +16,7 @@ def make(into, _):
     (into / "first").write_text("1")
     time.sleep(float(os.environ.get("SLOW", "0")))
     (into / "second").write_text("2")
+    os.utime(into, (0, 0))  # as unpacking an old package does
 
 
 def build(queue=None):
