@@ -43,7 +43,9 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"max_qp_mcg">(max_group_members)
         .set<"max_wqe_sz_sq">(config.max_wqe_size_sq)
         .set<"max_wqe_sz_rq">(config.max_wqe_size_rq)
-        .set<"cq_oi">(1);
+        .set<"cq_oi">(1)
+        .set<"cq_resize">(1)
+        .set<"cq_moderation">(1);
     // Transport services
     cap.set<"rc">(1)
         .set<"uc">(1)

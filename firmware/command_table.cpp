@@ -84,7 +84,7 @@ constexpr std::array table{
     command<create_cq>                (Opcode::create_cq, initialized, {}, {.in_list = ring_list}),
     command<destroy_cq>               (Opcode::destroy_cq, initialized),
     command<query_cq>                 (Opcode::query_cq, initialized, {}, {.out_list = short_list}),
-    command<handlers::modify_cq>      (Opcode::modify_cq, initialized),
+    command<handlers::modify_cq>      (Opcode::modify_cq, initialized, {}, {.in_list = ring_list}),
     command<create_qp>                (Opcode::create_qp, initialized, cap<"rc">(), {.in_list = ring_list}),
     command<destroy_qp>               (Opcode::destroy_qp, initialized, cap<"rc">()),
     command<modify_qp>                (Opcode::rst2init_qp, initialized, cap<"rc">()),

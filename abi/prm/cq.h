@@ -44,6 +44,9 @@ using Cqc = Layout<"cqc", 0x40,
 
 /// Bits of MODIFY_CQ's field select, op_mod 0.
 enum class CqModify : std::uint32_t { period = 1u << 0, max_count = 1u << 1, overrun = 1u << 2 };
+/// The same word of a MODIFY_CQ with op_mod 1.
+enum class CqResize : std::uint32_t { log_size = 1u << 0, page_offset = 1u << 1, page_size = 1u << 2 };
+inline constexpr std::uint16_t modify_cq_resize = 1; ///< op_mod
 
 using CreateCqIn = Layout<"create_cq_in", 0x110,
     Bits<"opcode",        0x00, 31, 16, Opcode>,

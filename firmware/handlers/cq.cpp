@@ -1,4 +1,4 @@
-// PRM "Completion queues": CREATE_CQ, DESTROY_CQ, QUERY_CQ, MODIFY_CQ (without resizing).
+// PRM "Completion queues": CREATE_CQ, DESTROY_CQ, QUERY_CQ, MODIFY_CQ.
 #include "firmware/buffer.h"
 #include "firmware/handlers/handlers.h"
 
@@ -21,6 +21,10 @@ Reply check_features(In<prm::CreateCqIn> in) {
     if (cqc.get<"cqe_sz">() > static_cast<std::uint32_t>(prm::CqeSize::bytes_128))
         return refuse("create_cq.entry_size");
     return accepted;
+}
+/// The limits of the context, in force (PRM "CQ moderation": period in us).
+model::hca::completion::ModerationLimits moderation(abi::ConstView<prm::Cqc> cqc) {
+    return {.period = std::chrono::microseconds{cqc.get<"cq_period">()}, .max_count = cqc.get<"cq_max_count">()};
 }
 } // namespace
 
@@ -59,6 +63,7 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         .doorbell_record = abi::BusAddress{cqc.get<"dbr_addr">()},
         .eqn = abi::Eqn{eqn},
         .uar_page = cqc.get<"uar_page">(),
+        .moderation = moderation(cqc),
     };
     std::ranges::copy(cqc.bytes(), attributes.context.begin());
     state.hca.create_cq(abi::Cqn{*number}, std::move(attributes));
@@ -101,24 +106,67 @@ Reply query_cq(State& state, const Call& call, In<prm::QueryCqIn> in, Out<prm::Q
     return accepted;
 }
 
+namespace {
+/// MODIFY_CQ, op_mod 1: another ring, and the old one ends.
+Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::hca::completion::CompletionQueue& cq) {
+    constexpr auto all = static_cast<std::uint32_t>(prm::CqResize::log_size) | static_cast<std::uint32_t>(prm::CqResize::page_offset) |
+                         static_cast<std::uint32_t>(prm::CqResize::page_size);
+    const auto wanted = in.sub<"cq_context">();
+    if (in.get<"modify_field_select_resize_field_select">() != all)
+        return refuse("modify_cq.resize_fields");
+    if (6 + wanted.get<"cqe_sz">() != cq.attributes.log_entry_bytes)
+        return refuse("modify_cq.entry_size");
+    const auto log_size = wanted.get<"log_cq_size">();
+    if (log_size > state.capabilities.general().get<"log_max_cq_sz">())
+        return refuse("modify_cq.size");
+    auto buffer = decode_buffer({.log_page_size = wanted.get<"log_page_size">(),
+                                 .page_offset = wanted.get<"page_offset">(),
+                                 .bytes = std::uint64_t{1} << (cq.attributes.log_entry_bytes + log_size)},
+                                call.tail);
+    if (!buffer)
+        return buffer.error();
+    const auto entries = buffer->pages().size();
+    if (auto refused = state.admit(entries, call.at))
+        return refused;
+    auto at = call.at;
+    auto& writer = state.hca.cqe_writer();
+    const auto outstanding = writer.outstanding(cq, at);
+    if (outstanding && *outstanding + 1 > 1u << log_size) // and the one that ends the old ring
+        return refuse("modify_cq.outstanding");
+    const auto before = cq.attributes.buffer.pages().size();
+    if (!outstanding || cq.state != model::hca::completion::State::ready ||
+        !writer.resize(cq, std::move(*buffer), static_cast<std::uint8_t>(log_size), at))
+        return refuse("modify_cq.state");
+    state.release(before);
+    state.charge(entries, call.at);
+    abi::View<prm::Cqc>(cq.attributes.context)
+        .set<"log_cq_size">(log_size)
+        .set<"log_page_size">(wanted.get<"log_page_size">())
+        .set<"page_offset">(wanted.get<"page_offset">());
+    return accepted;
+}
+} // namespace
+
 Reply modify_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, Out<prm::ModifyCqOut>) {
     constexpr auto bit = [](prm::CqModify field) { return static_cast<std::uint32_t>(field); };
     constexpr auto known = bit(prm::CqModify::period) | bit(prm::CqModify::max_count) | bit(prm::CqModify::overrun);
     auto* cq = state.hca.completion_queues().find(in.get<"cqn">());
     if (cq == nullptr)
         return refuse("modify_cq.unknown");
+    if (call.op_mod == prm::modify_cq_resize)
+        return resize_cq(state, call, in, *cq);
     if (call.op_mod != 0)
-        return refuse("modify_cq.resize"); // cq_resize is not advertised
+        return refuse("modify_cq.op_mod");
     const auto select = in.get<"modify_field_select_resize_field_select">();
     if (select & ~known)
         return refuse("modify_cq.field_select");
     const auto wanted = in.sub<"cq_context">();
     const abi::View<prm::Cqc> cqc(cq->attributes.context);
-    // Moderation is kept for QUERY_CQ; without cq_moderation advertised, events are not delayed.
     if (select & bit(prm::CqModify::period))
         cqc.set<"cq_period">(wanted.get<"cq_period">());
     if (select & bit(prm::CqModify::max_count))
         cqc.set<"cq_max_count">(wanted.get<"cq_max_count">());
+    cq->attributes.moderation = moderation(cqc);
     if (select & bit(prm::CqModify::overrun)) {
         cqc.set<"oi">(wanted.get<"oi">());
         cq->attributes.overrun_ignore = wanted.get<"oi">() != 0;

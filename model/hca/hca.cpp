@@ -14,7 +14,7 @@ using queue::QueuePair;
 Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), outlets_(ports.wire, ports.inside), timers_(ports.clock),
       event_queues_(ports.dma, ports.interrupts, counters_, events_),
-      cqe_writer_(config_, ports.dma, event_queues_, counters_, events_),
+      cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
       path_{config_, ports.dma, outlets_, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
             groups_, identity_, counters_, events_},
       failure_(path_), umr_(path_), requester_(path_, failure_, umr_), responder_(path_, failure_, umr_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
@@ -29,6 +29,7 @@ void Hca::reset() {
     special_ = {};
     groups_.clear();
     shared_receive_queues_.clear();
+    cqe_writer_.clear();
     completion_queues_.clear();
     event_queues_.table().clear();
     translator_.forget_all();
@@ -77,7 +78,7 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
     if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.producer - r.completed))
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
     r.producer = producer;
-    if (qp->state == QpState::err)
+    if (qp->state == QpState::err || qp->state == QpState::sqer)
         return failure_.flush_sends(*qp, at);
     qp->requester.doorbell_at = at;
     if (qp->can_send())
@@ -173,6 +174,7 @@ void Hca::received_all(port::Time at) {
 void Hca::ready(port::Time at) { run(at); }
 
 void Hca::wake(port::Time now) {
+    cqe_writer_.wake(now);
     timers_.expire(now, [&](QueuePair& qp) { on_deadline(qp, now); });
     run(now);
 }
@@ -220,8 +222,9 @@ completion::CompletionQueue& Hca::create_cq(abi::Cqn cqn, completion::Attributes
 }
 
 void Hca::destroy_cq(abi::Cqn cqn) {
-    const auto* cq = completion_queues_.find(cqn.value);
+    auto* cq = completion_queues_.find(cqn.value);
     assert(cq != nullptr && cq->users == 0);
+    cqe_writer_.forget(*cq);
     if (auto* eq = event_queues_.table().find(cq->attributes.eqn.value))
         --eq->users;
     completion_queues_.destroy(cqn.value);

@@ -78,6 +78,7 @@ public:
     ObjectTable<QCounters>& q_counters() { return q_counters_; }
 
     completion::CompletionQueue& create_cq(abi::Cqn cqn, completion::Attributes attributes);
+    completion::CqeWriter& cqe_writer() { return cqe_writer_; }
     /// The CQ must have no users.
     void destroy_cq(abi::Cqn cqn);
     /// The CQ named in the attributes of an XRC queue must exist.

@@ -27,6 +27,8 @@ inline constexpr std::array built{
     Built{"max_wqe_sz_sq", "model/hca/queue/wqe_reader.cpp"},
     Built{"max_wqe_sz_rq", "firmware/qp_context.cpp"},
     Built{"cq_oi", "model/hca/completion/cqe_writer.cpp"},
+    Built{"cq_resize", "model/hca/completion/cqe_writer.cpp"},
+    Built{"cq_moderation", "model/hca/completion/moderation.h"},
     Built{"log_max_srq", "firmware/handlers/srq.cpp"},
     Built{"log_max_srq_sz", "firmware/handlers/srq.cpp"},
     Built{"log_max_rmp", "firmware/handlers/srq.cpp"},

@@ -1,5 +1,6 @@
 #include "testbench/harness/provocation.h"
 
+#include <algorithm>
 #include <array>
 
 namespace harness {
@@ -31,6 +32,24 @@ template <abi::Name F> std::string_view cq_with(Bench& bench, std::uint64_t valu
 std::string_view modify_cq(Bench& bench, std::uint16_t op_mod, std::uint32_t select, bool known = true) {
     Input<prm::ModifyCqIn> in(Opcode::modify_cq, op_mod);
     in.set<"cqn">(known ? bench.make_objects().cqn : 0xabcdefu).set<"modify_field_select_resize_field_select">(select);
+    return refused(bench, in);
+}
+
+/// A resize to 2^log_size entries; `prepare(bench, cqn)` is called before.
+template <class Prepare> std::string_view resize(Bench& bench, std::uint32_t log_size, Prepare&& prepare) {
+    const auto cqn = bench.make_objects().cqn;
+    prepare(bench, cqn);
+    Input<prm::ModifyCqIn> in(Opcode::modify_cq, prm::modify_cq_resize);
+    in.set<"cqn">(cqn).set<"modify_field_select_resize_field_select">(7u);
+    in.view().sub<"cq_context">().set<"log_cq_size">(log_size);
+    for (std::uint64_t page = 0; page < std::max(64ull << log_size, 4096ull) / 4096; ++page)
+        in.add(Bench::rings + 0x200000 + page * 4096);
+    return refused(bench, in);
+}
+template <abi::Name F> std::string_view resize_with(Bench& bench, std::uint32_t value) {
+    Input<prm::ModifyCqIn> in(Opcode::modify_cq, prm::modify_cq_resize);
+    in.set<"cqn">(bench.make_objects().cqn).set<"modify_field_select_resize_field_select">(7u);
+    in.view().sub<"cq_context">().set<F>(value);
     return refused(bench, in);
 }
 
@@ -106,7 +125,18 @@ const std::array queues{
     Provocation{"query_cq.unknown",
                 [](Bench& b) { return refused(b, Input<prm::QueryCqIn>(Opcode::query_cq).set<"cqn">(1u), 0x110); }},
     Provocation{"modify_cq.unknown", [](Bench& b) { return modify_cq(b, 0, 1, false); }},
-    Provocation{"modify_cq.resize", [](Bench& b) { return modify_cq(b, 1, 1); }},
+    Provocation{"modify_cq.op_mod", [](Bench& b) { return modify_cq(b, 2, 0); }},
+    Provocation{"modify_cq.resize_fields", [](Bench& b) { return modify_cq(b, 1, 1); }},
+    Provocation{"modify_cq.entry_size", [](Bench& b) { return resize_with<"cqe_sz">(b, 1); }},
+    Provocation{"modify_cq.size", [](Bench& b) { return resize_with<"log_cq_size">(b, 23); }},
+    Provocation{"modify_cq.outstanding",
+                [](Bench& b) {
+                    return resize(b, 4, [](Bench& bench, std::uint32_t cqn) { bench.hca.completion_queues().find(cqn)->producer = 16; });
+                }},
+    Provocation{"modify_cq.state",
+                [](Bench& b) {
+                    return resize(b, 7, [](Bench& bench, std::uint32_t cqn) { bench.hca.completion_queues().find(cqn)->producer = 64; });
+                }},
     Provocation{"modify_cq.field_select", [](Bench& b) { return modify_cq(b, 0, 1 << 4); }},
 };
 } // namespace

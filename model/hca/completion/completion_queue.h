@@ -5,12 +5,19 @@
 #include "abi/prm/cq.h"
 #include "abi/types.h"
 #include "model/hca/queue/paged_buffer.h"
+#include "model/port/time.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace model::hca::completion {
+
+/// Events are held back until so many completions are there, or so long after the first; a period of 0: never.
+struct ModerationLimits {
+    port::Time period{};
+    std::uint32_t max_count = 0;
+};
 
 /// What CREATE_CQ says.
 struct Attributes {
@@ -21,6 +28,7 @@ struct Attributes {
     abi::BusAddress doorbell_record;    ///< dword 0 consumer index, dword 1 arm word
     abi::Eqn eqn;
     std::uint32_t uar_page = 0;
+    ModerationLimits moderation{};
     std::array<std::byte, abi::prm::Cqc::size> context{}; ///< as software wrote it, for QUERY_CQ
 };
 
@@ -53,6 +61,7 @@ struct CompletionQueue {
     std::uint64_t last_solicited = 0;  ///< producer after the last solicited or error CQE
     std::uint64_t last_notified = 0;   ///< producer at the last event
     Arm arm;
+    port::Time event_at = port::never; ///< when an event that moderation holds back goes out
     std::uint32_t users = 0;           ///< queue pairs that complete here; a CQ in use cannot be destroyed
 
     std::uint32_t size() const { return 1u << attributes.log_size; }

@@ -3,6 +3,7 @@
 #include "model/hca/doorbell/doorbell_record.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace model::hca::completion {
 
@@ -35,10 +36,6 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, abi::Block
         out.view()
             .set<"srqn_uidx">(c.user_index)
             .set<"imm_inval_pkey">(c.immediate)
-            .set<"slid">(c.source_lid)
-            .set<"grh">(c.has_grh)
-            .set<"sl">(c.service_level)
-            .set<"rqpn">(c.source_qpn.value)
             .set<"byte_cnt">(c.byte_count)
             .set<"timestamp">(timestamp)
             .set<"sop">(c.send_opcode)
@@ -47,13 +44,19 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, abi::Block
             .set<"opcode">(c.opcode)
             .set<"se">(c.solicited)
             .set<"owner">(owner);
+        if (c.is_datagram)
+            out.view()
+                .set<"slid">(c.source_lid)
+                .set<"grh">(c.has_grh)
+                .set<"sl">(c.service_level)
+                .set<"rqpn">(c.source_qpn.value);
     }
     out.view().set<"signature">(abi::prm::cqe_signature(out.bytes));
 }
 
-CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, event::EventQueues& event_queues, Counters& counters,
+CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues, Counters& counters,
                      const traces::Events& events)
-    : dma_(dma), event_queues_(event_queues), counters_(counters), events_(events),
+    : dma_(dma), moderation_(clock), event_queues_(event_queues), counters_(counters), events_(events),
       latency_(config.timed ? config.cqe_latency : port::Time{}),
       picoseconds_per_tick_(std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
 
@@ -87,29 +90,64 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
         return false;
     }
     abi::Block<abi::prm::Cqe64> block;
-    const bool owner = (cq.producer >> cq.attributes.log_size & 1) != 0;
-    encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner, block);
-    // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
-    const auto entry = (cq.producer & (cq.size() - 1)) << cq.attributes.log_entry_bytes;
-    const auto half = (std::uint64_t{1} << cq.attributes.log_entry_bytes) - block.bytes.size();
-    const auto written = cq.attributes.buffer.write(dma_, entry + half, block.bytes, at);
-    if (!written.is_ok()) {
-        fail(cq, State::write_failed, at);
+    encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner(cq), block);
+    if (!put(cq, block, at))
         return false;
-    }
-    ++cq.producer;
     const bool is_error = completion.syndrome != CqeSyndrome{};
     ++(is_error ? counters_.completions_error : counters_.completions_ok);
     if (completion.solicited || is_error)
         cq.last_solicited = cq.producer;
     if (events_.is_on()) [[unlikely]]
-        events_.emit(written.done, traces::CompletionWritten{cq.number.value, completion.qpn.value,
+        events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value,
                                                     static_cast<std::uint8_t>(completion.opcode),
                                                     static_cast<std::uint8_t>(completion.syndrome), completion.wqe_counter,
                                                     completion.byte_count});
     if (cq.arm.is_set) [[unlikely]]
-        notify(cq, written.done);
+        notify(cq, at);
     return true;
+}
+
+/// Writes the next entry; `at` becomes the time at which it is there.
+bool CqeWriter::put(CompletionQueue& cq, abi::Block<abi::prm::Cqe64>& cqe, port::Time& at) {
+    // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
+    const auto entry = (cq.producer & (cq.size() - 1)) << cq.attributes.log_entry_bytes;
+    const auto half = (std::uint64_t{1} << cq.attributes.log_entry_bytes) - cqe.bytes.size();
+    const auto written = cq.attributes.buffer.write(dma_, entry + half, cqe.bytes, at);
+    if (!written.is_ok()) {
+        fail(cq, State::write_failed, at);
+        return false;
+    }
+    at = written.done;
+    ++cq.producer;
+    return true;
+}
+
+std::optional<std::uint32_t> CqeWriter::outstanding(CompletionQueue& cq, port::Time& at) {
+    const auto consumer = doorbell::read_record(dma_, cq.attributes.doorbell_record, doorbell::Record::consumer, at);
+    if (!consumer)
+        return std::nullopt;
+    cq.consumer_seen = *consumer & index_mask;
+    return (static_cast<std::uint32_t>(cq.producer) - cq.consumer_seen) & index_mask;
+}
+
+bool CqeWriter::resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at) {
+    if (!has_room(cq, at))
+        return false;
+    abi::Block<abi::prm::Cqe64> block;
+    block.view().set<"opcode">(CqeOpcode::resize_cq).set<"owner">(owner(cq));
+    block.view().set<"signature">(abi::prm::cqe_signature(block.bytes));
+    if (!put(cq, block, at))
+        return false;
+    cq.attributes.buffer = std::move(buffer);
+    cq.attributes.log_size = log_size;
+    return true;
+}
+
+void CqeWriter::wake(port::Time now) {
+    moderation_.expire(now, [&](CompletionQueue& cq) {
+        if (cq.arm.is_set)
+            notify(cq, now, true);
+    });
 }
 
 bool CqeWriter::arm(CompletionQueue& cq, const ArmRequest& request, port::Time at) {
@@ -127,12 +165,16 @@ bool CqeWriter::arm(CompletionQueue& cq, const ArmRequest& request, port::Time a
     return true;
 }
 
-void CqeWriter::notify(CompletionQueue& cq, port::Time at) {
+void CqeWriter::notify(CompletionQueue& cq, port::Time at, bool at_once) {
     // Both conditions matter: without the first a completion that came before the arm is never reported; without the
     // second an arm before polling reports the same completion twice.
     const auto newest = cq.arm.solicited_only ? cq.last_solicited : cq.producer;
     if (!is_ahead(newest, cq.arm.consumer) || !is_ahead(newest, cq.last_notified))
         return;
+    const auto told = is_ahead(cq.arm.consumer, cq.last_notified) ? cq.arm.consumer : cq.last_notified;
+    if (!at_once && moderation_.holds_back(cq, newest - told, at))
+        return;
+    moderation_.forget(cq);
     cq.arm.is_set = false;
     cq.arm.has_fired = true;
     cq.last_notified = cq.producer;

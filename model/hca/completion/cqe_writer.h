@@ -5,6 +5,7 @@
 #include "abi/prm/cqe.h"
 #include "abi/types.h"
 #include "model/hca/completion/completion_queue.h"
+#include "model/hca/completion/moderation.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
 #include "model/hca/event/event_queue.h"
@@ -13,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace model::hca::completion {
 
@@ -31,7 +33,7 @@ struct Completion {
     std::uint32_t byte_count = 0;
     std::uint32_t immediate = 0;      ///< immediate data or invalidated key
     bool solicited = false;           ///< counts for a solicited arm
-    // Of a datagram
+    bool is_datagram = false;         ///< the rest counts
     abi::Qpn source_qpn{};
     std::uint16_t source_lid = 0;
     std::uint8_t service_level = 0;   ///< RoCE: type of the network header in bits 1..0
@@ -44,7 +46,7 @@ void encode(const Completion& completion, std::uint64_t timestamp, bool owner, a
 
 class CqeWriter {
 public:
-    CqeWriter(const HcaConfig& config, port::Dma& dma, event::EventQueues& event_queues, Counters& counters,
+    CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues, Counters& counters,
               const traces::Events& events);
 
     /// Writes one completion. False when the CQ cannot take it (overrun or unreachable): the CQ is then in error, its
@@ -54,12 +56,26 @@ public:
     /// is stale: it was carried out before.
     bool arm(CompletionQueue& cq, const ArmRequest& request, port::Time at);
 
+    /// Software gives the queue another ring (PRM "Resizing a CQ"): the old one ends with a CQE that says so, and the next
+    /// completion is the one behind it in the new ring. False when the old ring has no room for that CQE.
+    bool resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
+    /// Entries that software has not consumed yet, as its doorbell record says; nothing when that cannot be read.
+    std::optional<std::uint32_t> outstanding(CompletionQueue& cq, port::Time& at);
+    /// Time asked for by Clock::wake_at has come: events that moderation held back long enough go out.
+    void wake(port::Time now);
+    /// The queue is about to go.
+    void forget(CompletionQueue& cq) { moderation_.forget(cq); }
+    void clear() { moderation_.clear(); }
+
 private:
+    bool put(CompletionQueue& cq, abi::Block<abi::prm::Cqe64>& cqe, port::Time& at);
+    bool owner(const CompletionQueue& cq) const { return (cq.producer >> cq.attributes.log_size & 1) != 0; }
     bool has_room(CompletionQueue& cq, port::Time& at);
     void fail(CompletionQueue& cq, State state, port::Time at);
-    void notify(CompletionQueue& cq, port::Time at);
+    void notify(CompletionQueue& cq, port::Time at, bool at_once = false);
 
     port::Dma& dma_;
+    Moderation moderation_;
     event::EventQueues& event_queues_;
     Counters& counters_;
     const traces::Events& events_;

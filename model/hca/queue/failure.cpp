@@ -127,6 +127,13 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
         tell(qp, abi::prm::EventType::srq_last_wqe, at);
 }
 
+void Failure::enter_send_error(QueuePair& qp, port::Time at) {
+    path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
+                                           static_cast<std::uint8_t>(QpState::sqer)});
+    qp.state = QpState::sqer;
+    flush_sends(qp, at);
+}
+
 void Failure::enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at) {
     if (qp.state == QpState::err)
         return;

@@ -17,7 +17,9 @@ public:
     void enter_error(QueuePair& qp, port::Time at);
     /// As above, with an asynchronous event: access violation, invalid request, or catastrophic error.
     void enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at);
-    /// Error state: send WQEs that were posted since are flushed too.
+    /// To the send queue error state, where only sending ends (IBA 10.3.1.5): what an unreliable service does.
+    void enter_send_error(QueuePair& qp, port::Time at);
+    /// Error states: send WQEs that were posted since are flushed too.
     void flush_sends(QueuePair& qp, port::Time at);
     /// Error state: the same for receive WQEs. They come without a doorbell, so the record is looked at from time to time.
     void flush_receives(QueuePair& qp, port::Time at);

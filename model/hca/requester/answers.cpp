@@ -246,14 +246,18 @@ void Requester::complete_front(QueuePair& qp, port::Time at) {
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
 }
 
-/// The oldest message fails: its error completion, then the error state.
+/// The oldest message fails: its error completion, then the error state. Without acknowledges only the send queue stops
+/// (IBA 10.3.1.5), as nothing the peer sends depends on it.
 void Requester::fail_front(QueuePair& qp, const LocalError& error, port::Time at) {
     auto& r = qp.requester;
     const auto message = r.messages.front();
     r.messages.pop();
     r.completed = static_cast<std::uint16_t>(r.completed + message.wqebbs);
     failure_.complete_send(qp, message, error.syndrome, error.vendor, at);
-    failure_.enter_error(qp, at);
+    if (qp.service.is_reliable || qp.service.is_local)
+        failure_.enter_error(qp, at);
+    else
+        failure_.enter_send_error(qp, at);
 }
 
 } // namespace model::hca::requester

@@ -59,6 +59,7 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
          .byte_count = static_cast<std::uint32_t>(wire::network_header_bytes) + packet.payload.size(),
          .immediate = has_immediate ? packet.immediate : packet.pkey,
          .solicited = packet.solicited,
+         .is_datagram = true,
          .source_qpn = packet.deth.source_qpn,
          .source_lid = from.source_lid,
          .service_level = is_ib ? from.service_level : l3,

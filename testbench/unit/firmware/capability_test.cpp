@@ -66,7 +66,7 @@ TEST_CASE("the transport services are advertised, and nothing that is not built"
     CHECK(cap.get<"atomic">() == 1);
     for (const auto off :
          {cap.get<"dct">(), cap.get<"pg">(), cap.get<"log_max_uctx">(), cap.get<"eth_net_offloads">(),
-          cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(), cap.get<"cq_resize">(), cap.get<"cq_moderation">(),
+          cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(),
           cap.get<"cqe_compression">()})
         CHECK(off == 0);
 }

@@ -28,7 +28,7 @@ struct Bench {
     static constexpr unsigned log_eq = 6;
 
     explicit Bench(unsigned log_size = 2, unsigned log_entry = 6, bool overrun_ignore = false, const HcaConfig& c = untimed())
-        : config(c), writer(config, dma, event_queues, counters, trace), cq(cqn, attributes(log_size, log_entry, overrun_ignore)) {
+        : config(c), writer(config, dma, clock, event_queues, counters, trace), cq(cqn, attributes(log_size, log_entry, overrun_ignore)) {
         for (std::uint64_t i = 1; i <= 1ull << log_size; ++i) // the driver's mark: invalid, not software's
             dma.poke(ring + (i << log_entry) - 1, std::array{std::byte{0xf1}});
         event::Attributes a;
@@ -87,6 +87,7 @@ struct Bench {
 
     HcaConfig config;
     model::port::MemoryDma dma;
+    TestClock clock;
     InterruptLog interrupts;
     EventLog log;
     traces::Events trace{&log, 1};

@@ -51,6 +51,40 @@ TEST_CASE("an unreliable WRITE of several packets arrives and is complete withou
     CHECK(bench.b.hca.counters().packets_sent == 0);
 }
 
+TEST_CASE("a local error stops the sending side alone, until software starts it again", "[unit][uc]") {
+    Bench bench;
+    auto bad = bench.write(100);
+    bad.sges[0].key = abi::Key{0x7fffff, 1};
+    bench.a.post(bench.a_qp, bad);
+    bench.a.post(bench.a_qp, bench.write(100));
+    bench.ring();
+    auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 2);
+    CHECK(done[0].syndrome == abi::prm::CqeSyndrome::local_prot_err);
+    CHECK(done[1].syndrome == abi::prm::CqeSyndrome::wr_flush_err);
+    CHECK(bench.a.core(bench.a_qp).state == QpState::sqer);
+    CHECK(bench.a.drain_events().empty());
+
+    // It still receives; what is posted meanwhile is flushed.
+    const auto target = bench.a.make_region(64);
+    bench.a.post_receive(bench.a_qp, {target.sge()});
+    bench.b.post(bench.b_qp, {.opcode = WqeOpcode::send, .sges = {bench.to.sge(0, 8)}});
+    bench.b.ring(bench.b_qp, bench.clock.now());
+    bench.settle();
+    bench.send(bench.write(100));
+    done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 2);
+    CHECK(done[0].opcode == CqeOpcode::resp_send);
+    CHECK(done[1].syndrome == abi::prm::CqeSyndrome::wr_flush_err);
+
+    bench.a.modify(bench.a_qp, QpState::rts, bench.clock.now());
+    bench.send(bench.write(100));
+    done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+    CHECK(bench.b.bytes(bench.to, 0, 100) == bench.a.bytes(bench.from, 0, 100));
+}
+
 TEST_CASE("an unreliable SEND without a receive is dropped, and the next one arrives", "[unit][uc]") {
     Bench bench;
     bench.send(bench.message(3000));
