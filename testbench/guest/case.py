@@ -5,7 +5,7 @@ set       overrides of its keys, several a line        machines  AB: one guest w
 kernel    6.1, 6.12 or 7.2                             memory    of each guest
 timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
 capture   yes: the cable's frames are judged           build     release (default) or asan
-run       by hand: not registered as a test            expect    a part of the finding without which the case fails
+run       by hand: not registered as a test; on demand: with `./dev test guest` alone            expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
 lives     guests one after another on one platform     commands  no: the device lists none, which saves it time
 judge     a program beside this one; it gets the directory that the guest saw as /extra, and prints what is wrong

@@ -260,5 +260,8 @@ if __name__ == "__main__":
     try:
         for wanted_kernel in sys.argv[1:] or [recipe.DEFAULT_KERNEL]:
             print(prepare(wanted_kernel).kernel)
+    except progress.Unreachable as failure:
+        print(f"guest: SKIPPED: {failure}", file=sys.stderr)
+        sys.exit(failure.STATUS)
     except progress.Failure as failure:
         sys.exit(f"guest: {failure}")

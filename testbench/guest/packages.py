@@ -62,7 +62,8 @@ class Packages:
             f"Package: {pinned[0]}\nPin: release n={pinned[1]}\nPin-Priority: 900\n" if pinned else "")
         (state / "apt.conf").write_text(CONFIGURATION.format(state=state))
         self.environment = {**os.environ, "APT_CONFIG": str(state / "apt.conf"), "LC_ALL": "C.UTF-8"}
-        progress.run(f"lists of {', '.join(suites)}", ["apt-get", "-q", "update"], env=self.environment)
+        progress.run(f"lists of {', '.join(suites)}", ["apt-get", "-q", "--error-on=any", "update"],
+                     failure=progress.Unreachable, env=self.environment)
 
     def matching(self, pattern):
         """The packages whose names match."""

@@ -1,4 +1,5 @@
 # name: tshark finds nothing wrong with the frames of pingpongs and of perftest
+# run: on demand
 # capture: yes
 # timeout: 240
 part "the drivers come up" bring_up

@@ -1,4 +1,5 @@
 # name: the gpudirect scenario runs in the guest on cards that vfio-pci has, behind an IOMMU
+# run: on demand
 # iommu: yes
 # programs: hcadrive
 # timeout: 180

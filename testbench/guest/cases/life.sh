@@ -1,4 +1,5 @@
 # name: drivers come, go and reload, cards are reset, and nothing is left behind
+# run: on demand
 # build: asan
 # timeout: 420
 reset_function() { # ADDRESS: by FLR, and by nothing else

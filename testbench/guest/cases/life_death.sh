@@ -1,4 +1,5 @@
 # name: a guest that dies in mid-traffic leaves nothing, and the next one finds the cards as new
+# run: on demand
 # lives: 2
 # timeout: 180
 flood() {

@@ -1,4 +1,5 @@
 # name: a guest reboots with its drivers loaded, and finds the cards as new
+# run: on demand
 # reboots: yes
 # timeout: 180
 case $BOOTS in

@@ -1,4 +1,5 @@
 # name: programs are killed and drivers taken away in mid-traffic, and nothing is left behind
+# run: on demand
 # timeout: 300
 traffic() { # starts an endless transfer in both directions; 0 when it moves
     local device sent

@@ -1,4 +1,5 @@
 # name: perftest runs between two cards, every operation over every transport that carries it
+# run: on demand
 # memory: 2G
 # timeout: 600
 

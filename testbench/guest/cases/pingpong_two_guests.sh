@@ -1,4 +1,5 @@
 # name: two guests pingpong over the cable between their cards
+# run: on demand
 # machines: A B
 # timeout: 180
 talk() { # KIND
