@@ -131,6 +131,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0a02, Status::bad_parameter, "create_mkey.data_direct", "data_direct is not advertised"},
     {0x0a03, Status::bad_parameter, "create_mkey.access_mode", "only the access modes PA, MTT, KLM and KSM are built"},
     {0x0a04, Status::bad_parameter, "create_mkey.signature", "signature handover is not advertised"},
+    {0x0a05, Status::bad_parameter, "create_mkey.klm_list", "translations_octword_size is beyond 2^log_max_klm_list_size"},
     {0x0a06, Status::bad_resource, "create_mkey.pd", "pd names no protection domain"},
     {0x0a07, Status::bad_parameter, "create_mkey.page_size", "log_page_size is not 12 to 31"},
     {0x0a08, Status::bad_parameter, "create_mkey.length64_with_mtt",
@@ -191,6 +192,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0b27, Status::limits_exceeded, "attach_to_mcg.members", "max_qp_mcg queue pairs are members of the group"},
     {0x0b28, Status::bad_resource, "detach_from_mcg.unknown", "qpn names no queue pair"},
     {0x0b29, Status::bad_index, "detach_from_mcg.no_member", "the queue pair is no member of the group"},
+    {0x0b2a, Status::bad_parameter, "attach_to_mcg.group", "multicast_gid is no multicast GID: it does not begin with ff"},
     // Port
     {0x0c01, Status::bad_parameter, "query_hca_vport_context.vport", "there is one vport and one port"},
     {0x0c02, Status::bad_parameter, "query_hca_vport_gid.vport", "there is one vport and one port"},

@@ -1,6 +1,7 @@
 // Management datagrams (IBA 13.4.3, 14.2.1, 14.2.5, 16.1.3): the header all classes share, subnet management packets and
 // the attributes that an HCA answers.
-// Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h).
+// Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h, rdma/ib_pma.h); of SwitchInfo opensm and
+// ibnetdiscover in testbench/guest/cases/fabric.sh, as no header of Linux has it.
 #pragma once
 
 #include "abi/layout.h"
@@ -19,6 +20,9 @@ inline constexpr std::uint8_t mad_response = 0x80;
 /// `status`, bits 4..2: why a request was not carried out (IBA 13.4.7).
 enum class MadStatus : std::uint16_t { ok = 0, bad_version = 1 << 2, bad_method = 2 << 2, bad_attribute = 3 << 2, bad_value = 7 << 2 };
 inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a directed-route packet on its way back
+
+/// Attributes of the performance agent (IBA 16.1.2).
+enum class PmAttribute : std::uint16_t { class_port_info = 0x0001, port_counters = 0x0012, port_counters_extended = 0x001d };
 
 // clang-format off
 #define ABI_WIRE_SM_ATTRIBUTES(X) \
@@ -133,6 +137,28 @@ using PortInfo = Layout<"port_info", 60,
     Bits<"local_phy_errors",      0x34, 23, 20>,
     Bits<"overrun_errors",        0x34, 19, 16>,
     U16 <"max_credit_hint",       0x36>>;
+
+// IBA 13.4.8.1
+using ClassPortInfo = Layout<"class_port_info", 72,
+    U8  <"base_version",    0x00>,
+    U8  <"class_version",   0x01>,
+    U16 <"capability_mask", 0x02>>;
+
+// IBA 16.1.3.5
+using PortCounters = Layout<"port_counters", 44,
+    U8  <"port_select",       0x01>,
+    U32 <"port_xmit_data",    0x18>,            // in 32-bit words
+    U32 <"port_rcv_data",     0x1c>,
+    U32 <"port_xmit_packets", 0x20>,
+    U32 <"port_rcv_packets",  0x24>>;
+
+// IBA 16.1.4.11
+using PortCountersExtended = Layout<"port_counters_ext", 72,
+    U8  <"port_select",       0x01>,
+    U64 <"port_xmit_data",    0x08>,
+    U64 <"port_rcv_data",     0x10>,
+    U64 <"port_xmit_packets", 0x18>,
+    U64 <"port_rcv_packets",  0x20>>;
 // clang-format on
 
 } // namespace abi::wire

@@ -167,6 +167,7 @@ Reply modify_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, Out<prm:
     if (select & bit(prm::CqModify::max_count))
         cqc.set<"cq_max_count">(wanted.get<"cq_max_count">());
     cq->attributes.moderation = moderation(cqc);
+    state.hca.cqe_writer().moderate_anew(*cq, call.at);
     if (select & bit(prm::CqModify::overrun)) {
         cqc.set<"oi">(wanted.get<"oi">());
         cq->attributes.overrun_ignore = wanted.get<"oi">() != 0;

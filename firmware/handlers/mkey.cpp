@@ -28,6 +28,11 @@ Reply check_features(In<prm::CreateMkeyIn> in) {
     return accepted;
 }
 
+/// What a translation table counts in State's account, whose unit is a page address: a range takes more.
+constexpr std::uint64_t account(AccessMode mode, std::uint64_t room) {
+    return tpt::is_indirect(mode) ? room * (sizeof(tpt::KeyRange) / sizeof(std::uint64_t)) : room;
+}
+
 /// The list behind the command, as far as the command says that it goes.
 std::expected<std::span<const std::byte>, Reply> translation_list(In<prm::CreateMkeyIn> in, std::span<const std::byte> list) {
     const auto octowords = in.get<"translations_octword_actual_size">();
@@ -85,7 +90,10 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
         const auto list = translation_list(in, call.tail);
         if (!list)
             return list.error();
-        room = tpt::room_of(attributes.mode, mkc.get<"translations_octword_size">());
+        const auto octowords = mkc.get<"translations_octword_size">();
+        if (tpt::is_indirect(attributes.mode) && octowords > 1u << state.capabilities.general().get<"log_max_klm_list_size">())
+            return refuse("create_mkey.klm_list");
+        room = tpt::room_of(attributes.mode, octowords);
         if (attributes.mode == AccessMode::mtt) {
             auto found = pages(attributes, *list);
             if (!found)
@@ -95,7 +103,8 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
             ranges = *list;
         }
     }
-    if (auto refused = state.admit(room, call.at))
+    const auto entries_charged = account(attributes.mode, room);
+    if (auto refused = state.admit(entries_charged, call.at))
         return refused;
     const auto index = state.mkey_ids.take();
     if (!index)
@@ -106,7 +115,7 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
     if (!ranges.empty())
         tpt::write_ranges(mkey, 0, ranges);
     ++pd->users;
-    state.charge(room, call.at);
+    state.charge(entries_charged, call.at);
     out.set<"mkey_index">(*index);
     return accepted;
 }
@@ -118,7 +127,7 @@ Reply destroy_mkey(State& state, const Call&, In<prm::DestroyMkeyIn> in, Out<prm
         return refuse("destroy_mkey.unknown");
     if (auto* pd = state.hca.protection_domains().find(mkey->attributes.pd.value))
         --pd->users;
-    state.release(mkey->room);
+    state.release(account(mkey->attributes.mode, mkey->room));
     state.hca.translator().forget(index);
     state.hca.mkeys().destroy(index);
     state.mkey_ids.give_back(index);

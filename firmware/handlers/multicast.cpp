@@ -10,6 +10,8 @@ Reply attach_to_mcg(State& state, const Call&, In<prm::AttachToMcgIn> in, Out<pr
     if (qp->attributes.type != prm::QpType::ud)
         return refuse("attach_to_mcg.service");
     const auto group = in.get<"multicast_gid">();
+    if (!state.config().is_ethernet && group[0] != std::byte{0xff}) // IBA 4.1.1; on Ethernet it may be an IPv4 address
+        return refuse("attach_to_mcg.group");
     auto& groups = state.hca.groups();
     const auto cap = state.capabilities.general();
     const auto members = groups.members(group);

@@ -34,9 +34,12 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     decode_context(qpc, attributes);
     attributes.counter_set = 0; // named by RST2INIT
     abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
+    if (model::hca::queue::service_of(attributes.type).is_local)
+        attributes.pd = {}; // it serves all of them, whichever it names
+    const auto domain = attributes.pd;
     attributes.buffer = std::move(*buffer);
     state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
-    if (auto* pd = state.hca.protection_domains().find(qpc.get<"pd">()))
+    if (auto* pd = state.hca.protection_domains().find(domain.value))
         ++pd->users;
     if (qpc.get<"st">() == prm::QpType::xrc)
         ++state.xrcds.find(qpc.get<"xrcd">())->users;

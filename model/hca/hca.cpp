@@ -150,8 +150,10 @@ void Hca::receive(port::Packet& packet, port::Time at) {
 void Hca::receive_multicast(port::Packet& packet, port::Time at) {
     if (packet.service != abi::wire::Service::ud || !packet.traits().is_valid())
         return drop(packet, "multicast is for datagrams", at);
+    // IBA 10.5.1: a multicast packet has a global route header.
+    const bool has_group = packet.path.has_grh || packet.path.encapsulation != port::Encapsulation::infiniband;
     const auto members = groups_.members(packet.path.destination_gid);
-    if (members.empty())
+    if (!has_group || members.empty())
         return drop(packet, "no member of this multicast group", at);
     for (auto* qp : members) {
         if (wire::Identity::matches(packet.pkey, qp->pkey))
@@ -309,7 +311,7 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
     qp.attributes = attributes;
     if (brings_path) {
         qp.path = identity_.path(attributes.path, qp.number);
-        qp.wire = &outlets_.to(qp.path);
+        qp.wire = &outlets_.way(identity_.is_own(attributes.path));
     }
     qp.pkey = identity_.pkey(attributes.path.pkey_index);
     if (to == QpState::err)

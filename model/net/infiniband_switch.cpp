@@ -125,6 +125,11 @@ void InfinibandSwitch::send(unsigned egress, port::Packet& packet, port::Time at
     out.send(at);
 }
 
+/// Any packet may go to any other port.
+bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
+    return std::ranges::all_of(ports_, [&](const Port& port) { return port.out == nullptr || port.number == ingress || port.out->can_send(now); });
+}
+
 void InfinibandSwitch::drop(const port::Packet& packet, std::string_view why, port::Time at) {
     ++dropped_;
     events_.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, why});

@@ -1,6 +1,7 @@
 // An InfiniBand switch (IBA chapter 18): forwards packets by destination LID, multicast to every port of the group, and
-// subnet management by the route that the packet itself carries (IBA 14.2.2). Cut through with a fixed latency. Keeps no
-// queues of its own: an output port's cable does; there are no credits and one data lane.
+// subnet management by the route that the packet itself carries (IBA 14.2.2). Stores and forwards, with a fixed latency. Keeps
+// no queues of its own: an output port's cable does, and while one is full, cables without timing hold their packets back.
+// There are no credits and one data lane.
 #pragma once
 
 #include "model/net/switch_agent.h"
@@ -48,7 +49,8 @@ private:
             if (owner->on_forwarded)
                 owner->on_forwarded();
         }
-        void ready(port::Time) override {}
+        bool can_receive(port::Time now) override { return owner->has_room(number, now); }
+        void ready(port::Time at) override { received_all(at); } // what waited at the other ports goes on
     };
 
     void receive(unsigned ingress, port::Packet& packet, port::Time at);
@@ -57,6 +59,7 @@ private:
     void manage(unsigned ingress, port::Packet& packet, port::Time at);
     void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
     void send(unsigned egress, port::Packet& packet, port::Time at);
+    bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, std::string_view why, port::Time at);
     bool is_port(unsigned number) const { return number != 0 && number < ports_.size() && ports_[number].out != nullptr; }
 

@@ -348,7 +348,7 @@ bool Link::deliver(port::Time now, port::Time until) {
             if (lane->is_empty())
                 lane->release_held(now);
             auto left = lane->ring_count();
-            if (left == 0)
+            if (left == 0 || !lane->sink->can_receive(now))
                 continue;
             any = true;
             port::Time last{};

@@ -15,6 +15,7 @@ public:
         : sc_module(name), clock_([this](port::Time now) { link_.wake(now); }), link_(config, clock_, events) {}
 
     Link& link() { return link_; }
+    const Link& link() const { return link_; }
     /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Untimed: delivers inline
     /// what was sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already.
     void flush() {

@@ -29,6 +29,9 @@ public:
     virtual void receive(Packet& packet, Time at) = 0;
     /// No more packets for now: the moment to send coalesced acknowledgements.
     virtual void received_all(Time at) = 0;
+    /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver sees to it that the cable
+    /// is pumped again.
+    virtual bool can_receive(Time) { return true; }
     /// The port takes packets again (see Wire::can_send).
     virtual void ready(Time at) = 0;
 };

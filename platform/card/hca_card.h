@@ -26,6 +26,8 @@ public:
     model::hca::Hca& hca() { return hca_; }
     const model::hca::Hca& hca() const { return hca_; }
     firmware::Device& firmware() { return firmware_; }
+    /// Nothing that the port sent to itself is under way.
+    bool is_quiet() const { return inside_.link().under_way(0) + inside_.link().under_way(1) == 0; }
 
     model::pcie::EndpointModule endpoint;
 

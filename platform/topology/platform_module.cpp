@@ -97,7 +97,8 @@ void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
 }
 
 bool Platform::is_quiet() const {
-    return std::ranges::all_of(cables_, [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; });
+    return std::ranges::all_of(cables_, [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
+           std::ranges::all_of(machines_, [](const Machine& machine) { return machine.hca->is_quiet(); });
 }
 
 void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources) {

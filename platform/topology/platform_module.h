@@ -46,7 +46,7 @@ public:
     std::array<Machine, 2>& machines() { return machines_; }
     /// The cable at machine A: what A sends is its direction 0.
     model::net::Link& cable() { return cables_[0]->link(); }
-    /// No cable carries a packet.
+    /// No cable carries a packet, and no port one to itself.
     bool is_quiet() const;
     /// Memory of clients; nothing of it may be swept unless is_quiet().
     bridge::vfio_user::FileMappings& guest_files() { return guest_files_; }

@@ -10,6 +10,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -112,9 +113,10 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(b.run<prm::DeallocXrcdOut>(Input<prm::DeallocXrcdIn>(Opcode::dealloc_xrcd).set<"xrcd">(xrcd)));
     auto datagrams = CommandBench::qp_input(o.pd, o.uar, o.cqn);
     datagrams.view().sub<"qpc">().set<"st">(prm::QpType::ud);
+    constexpr std::array<std::byte, 16> group{std::byte{0xff}};
     const auto member = b.run<prm::CreateQpOut>(datagrams).get<"qpn">();
-    ok(b.run<prm::AttachToMcgOut>(Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(member)));
-    ok(b.run<prm::DetachFromMcgOut>(Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(member)));
+    ok(b.run<prm::AttachToMcgOut>(Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(member).set<"multicast_gid">(group)));
+    ok(b.run<prm::DetachFromMcgOut>(Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(member).set<"multicast_gid">(group)));
     ok(b.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(member)));
     const auto qpn = b.make_qp(o);
     for (const auto opcode :

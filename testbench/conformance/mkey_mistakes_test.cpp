@@ -29,6 +29,14 @@ const std::array mkeys{
     Provocation{"create_mkey.data_direct", [](Bench& b) { return command_with<"data_direct">(b, 1); }},
     Provocation{"create_mkey.access_mode", [](Bench& b) { return mkey_with<"access_mode_4_2">(b, 1); }},
     Provocation{"create_mkey.signature", [](Bench& b) { return mkey_with<"bsf_en">(b, 1); }},
+    Provocation{"create_mkey.klm_list",
+                [](Bench& b) {
+                    auto in = Bench::mkey_input(b.alloc_pd(), 0, 0, 0);
+                    const auto mkc = in.view().sub<"memory_key_mkey_entry">();
+                    prm::set_access_mode(mkc, prm::AccessMode::klms);
+                    mkc.set<"free">(1).set<"translations_octword_size">(0x10001);
+                    return refused(b, in);
+                }},
     Provocation{"create_mkey.pd", [](Bench& b) { return mkey_with<"pd">(b, 0x4000); }},
     Provocation{"create_mkey.page_size", [](Bench& b) { return mkey_with<"log_page_size">(b, 11); }},
     Provocation{"create_mkey.length64_with_mtt", [](Bench& b) { return mkey_with<"length64">(b, 1); }},

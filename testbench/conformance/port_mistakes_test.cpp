@@ -66,6 +66,7 @@ const std::array ports{
     Provocation{"attach_to_mcg.service", [](Bench& b) { return attach(b, prm::QpType::rc); }},
     Provocation{"attach_to_mcg.groups", [](Bench& b) { return attach_to(b, 1025); }},
     Provocation{"attach_to_mcg.members", [](Bench& b) { return attach(b, prm::QpType::ud, 249); }},
+    Provocation{"attach_to_mcg.group", [](Bench& b) { return attach(b, prm::QpType::ud); }, Start::initialized, infiniband},
     Provocation{"detach_from_mcg.unknown", [](Bench& b) { return refused(b, Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(5u)); }},
     Provocation{"detach_from_mcg.no_member",
                 [](Bench& b) {

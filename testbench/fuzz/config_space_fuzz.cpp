@@ -1,6 +1,7 @@
 // A machine whose software does anything: configuration writes at any function and register, accesses of the processor
 // and of a card at any address, interrupts at any vector. Nothing may crash or hang; and whatever was done, a reset of
 // the bus and a new enumeration give the machine back as it was.
+#include "testbench/fuzz/tape.h"
 #include "testbench/harness/pcie_bench.h"
 
 #include <algorithm>
@@ -16,31 +17,14 @@ int sc_main(int, char**) { return 0; } // libsystemc refers to it; the fuzzer ha
 
 namespace {
 
+using fuzz::Tape;
+
 void require(bool condition, const char* what) {
     if (!condition) {
         std::fprintf(stderr, "config_space_fuzz: %s\n", what);
         std::abort();
     }
 }
-
-/// The input as a tape of numbers; zeroes after its end.
-class Tape {
-public:
-    Tape(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-    bool is_over() const { return left_ == 0; }
-    template <class T> T take() {
-        T value{};
-        const auto n = std::min(left_, sizeof value);
-        if (n != 0)
-            std::memcpy(&value, data_, n);
-        data_ += n, left_ -= n;
-        return value;
-    }
-
-private:
-    const std::uint8_t* data_;
-    std::size_t left_;
-};
 
 PcieMachine& machine() {
     static PcieMachine the_machine;

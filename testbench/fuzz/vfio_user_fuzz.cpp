@@ -4,6 +4,7 @@
 // function serves the next one as new.
 #include "platform/bridge/vfio_user/session.h"
 
+#include "testbench/fuzz/tape.h"
 #include "testbench/harness/guest_bench.h"
 #include "testbench/harness/vfio_user_client.h"
 
@@ -21,6 +22,8 @@ namespace client = testbench::vfio_user;
 int sc_main(int, char**) { return 0; } // libsystemc refers to it; the fuzzer has its own main()
 
 namespace {
+
+using fuzz::Tape;
 
 void require(bool condition, const char* what) {
     if (!condition) {
@@ -85,30 +88,6 @@ struct Wire final : bridge::MessageSink, bridge::MessageDma {
                 asked, std::vector<std::byte>(command == client::Command::dma_read ? count + mood % 4 / 3 : 0)));
         return session.end_exchange() ? model::port::DmaStatus::ok : model::port::DmaStatus::timeout;
     }
-};
-
-class Tape {
-public:
-    Tape(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-    bool is_over() const { return left_ == 0; }
-    template <class T> T take() {
-        T value{};
-        const auto n = std::min(left_, sizeof value);
-        if (n != 0)
-            std::memcpy(&value, data_, n);
-        data_ += n, left_ -= n;
-        return value;
-    }
-    std::span<const std::byte> take_bytes(std::size_t count) {
-        const auto n = std::min(left_, count);
-        const std::span out(reinterpret_cast<const std::byte*>(data_), n);
-        data_ += n, left_ -= n;
-        return out;
-    }
-
-private:
-    const std::uint8_t* data_;
-    std::size_t left_;
 };
 
 void step(Wire& wire, Tape& tape) {

@@ -1,6 +1,7 @@
 // Two HCAs on a cable whose software posts anything: bytes in the work queues, counters in the doorbell records, depths of
 // the queues. Nothing may crash or hang; the device reads and writes only what its keys and queues allow; what it took
 // from a send queue completes in order or is flushed; and after a reset the pair does a clean WRITE.
+#include "testbench/fuzz/tape.h"
 #include "testbench/harness/hca_pair.h"
 
 #include <algorithm>
@@ -17,34 +18,14 @@ using model::port::Purpose;
 
 namespace {
 
+using fuzz::Tape;
+
 void require(bool condition, const char* what) {
     if (!condition) {
         std::fprintf(stderr, "wqe_fuzz: %s\n", what);
         std::abort();
     }
 }
-
-/// The input as a tape of numbers; zeroes after its end.
-class Tape {
-public:
-    Tape(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-    bool is_over() const { return left_ == 0; }
-    template <class T> T take() {
-        T value{};
-        fill(std::as_writable_bytes(std::span(&value, 1)));
-        return value;
-    }
-    void fill(std::span<std::byte> bytes) {
-        const auto n = std::min(left_, bytes.size());
-        if (n != 0)
-            std::memcpy(bytes.data(), data_, n);
-        data_ += n, left_ -= n;
-    }
-
-private:
-    const std::uint8_t* data_;
-    std::size_t left_;
-};
 
 /// A send WQE that the device took, as its first 16 bytes had it when the doorbell rang.
 struct Taken {

@@ -83,7 +83,8 @@ int main() {
     layouts<Wq, Rmpc, CreateRmpIn, CreateRmpOut, DestroyRmpIn, DestroyRmpOut, QueryRmpIn, QueryRmpOut, RmpBitmask, ModifyRmpIn, ModifyRmpOut>(out);
     layouts<XrcSrqc, CreateXrcSrqIn, CreateXrcSrqOut, DestroyXrcSrqIn, DestroyXrcSrqOut, QueryXrcSrqIn, QueryXrcSrqOut, ArmXrcSrqIn, ArmXrcSrqOut>(out);
 
-    layouts<abi::wire::MadHeader, abi::wire::Smp, abi::wire::NodeInfo, abi::wire::PortInfo>(out);
+    layouts<abi::wire::MadHeader, abi::wire::Smp, abi::wire::NodeInfo, abi::wire::PortInfo, abi::wire::ClassPortInfo, abi::wire::PortCounters,
+            abi::wire::PortCountersExtended>(out);
     layouts<Cqc, CreateCqIn, CreateCqOut, DestroyCqIn, DestroyCqOut, QueryCqIn, QueryCqOut, ModifyCqIn,
             ModifyCqOut>(out);
     layouts<Ads, Qpc, CreateQpIn, CreateQpOut, DestroyQpIn, DestroyQpOut, Rst2initQpIn, Rst2initQpOut, Init2initQpIn,

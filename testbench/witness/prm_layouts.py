@@ -73,6 +73,9 @@ STRUCTURES = {
     "klm": ("mlx5_klm", {"mkey": "key", "address": "va"}),
     "mad_hdr": ("ib_mad_hdr", {"hop_ptr": "class_specific/", "hop_cnt": "class_specific/"}),
     "smp": ("ib_smp", {}),
+    "class_port_info": ("ib_class_port_info", {}),
+    "port_counters": ("ib_pma_portcounters", {}),
+    "port_counters_ext": ("ib_pma_portcounters_ext", {}),
     "node_info": ("ib_node_info", {}),
     "port_info": ("ib_port_info", {
         "link_speed_supported": "linkspeed_portstate/", "port_state": "linkspeed_portstate/",
@@ -171,7 +174,7 @@ def find_headers():
     folder = os.path.dirname(found[-1])
     print("linux:", folder)
     names = ("mlx5_ifc_fpga", "device", "qp", "cq", "doorbell", "driver", "port")
-    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad")]
+    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad", "../../rdma/ib_pma")]
     return c_header.Headers([open(found[-1], encoding="utf-8").read(), *texts]), "\n".join(texts)
 
 

@@ -143,6 +143,12 @@ bool CqeWriter::resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint
     return true;
 }
 
+void CqeWriter::moderate_anew(CompletionQueue& cq, port::Time at) {
+    moderation_.forget(cq);
+    if (cq.arm.is_set)
+        notify(cq, at);
+}
+
 void CqeWriter::wake(port::Time now) {
     moderation_.expire(now, [&](CompletionQueue& cq) {
         if (cq.arm.is_set)

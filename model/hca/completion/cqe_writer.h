@@ -61,6 +61,8 @@ public:
     bool resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
     /// Entries that software has not consumed yet, as its doorbell record says; nothing when that cannot be read.
     std::optional<std::uint32_t> outstanding(CompletionQueue& cq, port::Time& at);
+    /// The queue's moderation limits are new: an event that the old ones held back is judged again.
+    void moderate_anew(CompletionQueue& cq, port::Time at);
     /// Time asked for by Clock::wake_at has come: events that moderation held back long enough go out.
     void wake(port::Time now);
     /// The queue is about to go.

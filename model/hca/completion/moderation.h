@@ -5,8 +5,7 @@
 #include "model/hca/completion/completion_queue.h"
 #include "model/port/clock.h"
 
-#include <algorithm>
-#include <vector>
+#include <set>
 
 namespace model::hca::completion {
 
@@ -21,7 +20,7 @@ public:
             return false;
         if (cq.event_at == port::never) {
             cq.event_at = at + limit.period;
-            waiting_.push_back(&cq);
+            waiting_.insert(&cq);
             clock_.wake_at(cq.event_at);
         }
         return true;
@@ -30,27 +29,31 @@ public:
     void forget(CompletionQueue& cq) {
         if (cq.event_at == port::never)
             return;
+        waiting_.erase(&cq);
         cq.event_at = port::never;
-        std::erase(waiting_, &cq);
     }
     /// Calls `due(cq)` for each queue whose time is over.
     template <class Due> void expire(port::Time now, Due&& due) {
-        while (true) {
-            const auto next = std::ranges::min_element(waiting_, {}, &CompletionQueue::event_at);
-            if (next == waiting_.end())
-                return;
-            if ((*next)->event_at > now)
-                return clock_.wake_at((*next)->event_at);
-            auto& cq = **next;
+        while (!waiting_.empty() && (*waiting_.begin())->event_at <= now) {
+            auto& cq = **waiting_.begin();
             forget(cq);
             due(cq);
         }
+        if (!waiting_.empty())
+            clock_.wake_at((*waiting_.begin())->event_at);
     }
     void clear() { waiting_.clear(); }
 
 private:
+    /// Equal times in the order of the numbers, so that runs repeat exactly.
+    struct Earlier {
+        bool operator()(const CompletionQueue* a, const CompletionQueue* b) const {
+            return a->event_at != b->event_at ? a->event_at < b->event_at : a->number < b->number;
+        }
+    };
+
     port::Clock& clock_;
-    std::vector<CompletionQueue*> waiting_; ///< those with an event_at; few at any time
+    std::set<CompletionQueue*, Earlier> waiting_; ///< those with an event_at
 };
 
 } // namespace model::hca::completion

@@ -33,7 +33,7 @@ private:
     bool waits_for_earlier(const queue::QueuePair& qp, bool is_data) const;
     port::Wire& outlet(queue::QueuePair& qp);
     void send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
-    void echo(const port::Packet& packet, port::Time at);
+    void echo(const port::Packet& packet, const port::Wire& wire, port::Time at);
     void stop(queue::QueuePair& qp, const LocalError& error, port::Time at);
     void count_local(const queue::QueuePair& qp, const LocalError& error);
     // Answers

@@ -170,7 +170,7 @@ bool Requester::waits_for_earlier(const QueuePair& qp, bool is_data) const {
 
 /// Where the datagram at the sending position goes.
 port::Wire& Requester::outlet(QueuePair& qp) {
-    return path_.outlets.to(path_.identity.path(qp.requester.request->datagram.path, qp.number));
+    return path_.outlets.way(path_.identity.is_own(qp.requester.request->datagram.path));
 }
 
 void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
@@ -187,8 +187,11 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(*ready, traces::PacketSent{packet.destination.value, packet.psn.value,
                                             abi::wire::code(packet.service, packet.operation), payload});
-    if (packet.destination == multicast::multicast_qpn) [[unlikely]]
-        echo(packet, *ready);
+    if (!qp.service.is_reliable) [[unlikely]] {
+        packet.payload.own(); // it is complete when it has left: software may write there before it arrives
+        if (qp.service.is_datagram && packet.destination == multicast::multicast_qpn)
+            echo(packet, wire, *ready);
+    }
     const auto gone = wire.send(*ready);
     r.offset = message.awaits_data ? message.length : r.offset + payload;
     if (r.offset >= message.length) {
@@ -202,12 +205,12 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     retire(qp, gone);
 }
 
-/// A multicast packet also reaches the members at this port (IBA 10.5.2).
-void Requester::echo(const port::Packet& packet, port::Time at) {
+/// A multicast packet also reaches the members at this port (IBA 10.5.2), unless it goes there anyway.
+void Requester::echo(const port::Packet& packet, const port::Wire& wire, port::Time at) {
     if (path_.groups.members(packet.path.destination_gid).empty())
         return;
     auto* inside = path_.outlets.inside();
-    if (inside == nullptr)
+    if (inside == nullptr || inside == &wire)
         return;
     inside->next() = packet;
     inside->send(at);

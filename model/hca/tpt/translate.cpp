@@ -173,14 +173,10 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
     const auto start = a.length64 ? 0 : a.mode == AccessMode::ksm ? a.start & ~(page - 1) : a.start;
     auto offset = request.address - start;
     auto left = request.length;
-    auto range = std::ranges::upper_bound(mkey.ranges, offset, {}, &KeyRange::end);
-    bool has_room = true;
-    for (; left != 0; ++range) {
-        if (range == mkey.ranges.end())
-            return Violation::page_not_present;
-        if (range->length == 0 && range->end == offset)
-            continue;
-        if (range->length == 0)
+    // Only what the result has room for is looked at: a list may have very many short or empty entries.
+    for (bool has_room = true; left != 0 && has_room;) {
+        const auto range = std::ranges::upper_bound(mkey.ranges, offset, {}, &KeyRange::end);
+        if (range == mkey.ranges.end() || range->length == 0)
             return Violation::page_not_present;
         out.ready += look_up(request, static_cast<std::uint64_t>(range - mkey.ranges.begin()) * 2);
         const auto length = std::min(left, range->end - offset);

@@ -68,7 +68,7 @@ public:
     Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters, const traces::Events& events);
 
     /// Resolves a range, or names the first violation in the order of the enumeration. Every page of the range is
-    /// checked, also beyond what fits into the result.
+    /// checked, also beyond what fits into the result; of an indirect key only what fits.
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
     /// Checks without translating: the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);

@@ -4,6 +4,12 @@
 
 namespace model::hca::wire {
 
+bool Identity::is_own(const queue::AddressPath& to) const {
+    if (is_ethernet)
+        return to.remote_mac == gids[to.source_index % gids.size()].mac && to.remote_mac != port::MacAddress{};
+    return to.rlid == lid && lid != 0 && lid != abi::wire::permissive_lid;
+}
+
 port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
     port::Path path;
     path.hop_limit = to.hop_limit;

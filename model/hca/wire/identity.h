@@ -30,6 +30,8 @@ public:
     std::array<GidEntry, max_gids> gids{};
     std::vector<std::uint16_t> pkeys{0xffff};
 
+    /// Whether an address path leads to this port itself.
+    bool is_own(const queue::AddressPath& to) const;
     /// Header addresses for packets of queue pair `qpn` with this address path.
     port::Path path(const queue::AddressPath& to, abi::Qpn qpn) const;
     /// The P_Key at `index`; the default one when the index is beyond the table.

@@ -2,7 +2,6 @@
 // loopback). A connection's outlet is chosen when its path is set, a datagram's with its work request.
 #pragma once
 
-#include "abi/wire/infiniband.h"
 #include "model/port/wire.h"
 
 #include <cstddef>
@@ -20,11 +19,11 @@ public:
         is_inside_used_ = inside_ != nullptr;
         return inside_;
     }
-    port::Wire& to(const port::Path& path) {
-        if (!is_to_self(path)) [[likely]]
+    port::Wire& way(bool is_to_self) {
+        if (!is_to_self) [[likely]]
             return cable_;
-        auto* way = inside();
-        return way != nullptr ? *way : cable_;
+        auto* back = inside();
+        return back != nullptr ? *back : cable_;
     }
     bool can_send(port::Time now) { return cable_.can_send(now) && (!is_inside_used_ || inside_->can_send(now)); }
     /// See Wire::settle.
@@ -35,12 +34,6 @@ public:
     }
 
 private:
-    static bool is_to_self(const port::Path& path) {
-        if (path.encapsulation == port::Encapsulation::infiniband)
-            return path.destination_lid == path.source_lid && path.destination_lid != 0 && path.destination_lid != abi::wire::permissive_lid;
-        return path.destination_mac == path.source_mac && path.destination_mac != port::MacAddress{};
-    }
-
     port::Wire& cable_;
     port::Wire* inside_;
     bool is_inside_used_ = false;

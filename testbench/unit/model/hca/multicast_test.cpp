@@ -114,6 +114,37 @@ TEST_CASE("a multicast datagram reaches the members at the sender's port, and th
     CHECK(port.node.bytes(to[2], 40, 100) == std::vector<std::byte>(100));
 }
 
+TEST_CASE("a multicast datagram to the port's own LID comes once", "[unit][multicast]") {
+    Port port;
+    auto sender = port.make(QpType::ud), member = port.make(QpType::ud);
+    for (auto* qp : {&sender, &member})
+        port.node.connect(*qp, {}, 0, 0, port.clock.now());
+    port.node.hca.groups().attach(group, port.node.core(member));
+    const auto from = port.node.make_region(128, 5), to = port.node.make_region(256);
+    port.node.post_receive(member, {to.sge()});
+    port.node.post_receive(member, {to.sge()});
+    port.node.post_bytes(sender, port.datagram(sender, from, 9, group, abi::Qpn{0xffffff}));
+    port.node.ring(sender, port.clock.now());
+    port.run();
+    CHECK(port.node.drain(port.cq).size() == 2);
+    CHECK(port.far.packets.empty());
+}
+
+TEST_CASE("what has left without being acknowledged is the packet's own", "[unit][multicast]") {
+    Port port(true);
+    auto sender = port.make(QpType::ud), receiver = port.make(QpType::ud);
+    for (auto* qp : {&sender, &receiver})
+        port.node.connect(*qp, {}, 0, 0, port.clock.now());
+    const auto from = port.node.make_region(128, 5), to = port.node.make_region(256);
+    const auto before = port.node.bytes(from, 0, 100);
+    port.node.post_receive(receiver, {to.sge()});
+    port.node.post_bytes(sender, port.datagram(sender, from, 9, {}, receiver.number));
+    port.node.ring(sender, port.clock.now());
+    port.node.fill(from.address, 100, 9); // its completion is there
+    port.run();
+    CHECK(port.node.bytes(to, 40, 100) == before);
+}
+
 TEST_CASE("a queue pair that left a group, or is gone, hears no more of it", "[unit][multicast]") {
     Port port;
     auto member = port.make(QpType::ud), leaver = port.make(QpType::ud);
