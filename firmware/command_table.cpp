@@ -35,6 +35,7 @@ struct Extent {
 template <class In, class Out> using Handler = Reply (*)(State&, const Call&, abi::ConstView<In>, abi::View<Out>);
 template <class In, class Out> constexpr std::size_t in_size(Handler<In, Out>) { return In::size; }
 template <class In, class Out> constexpr std::size_t out_size(Handler<In, Out>) { return Out::size; }
+template <class In, class Out> constexpr const abi::LayoutInfo* input_of(Handler<In, Out>) { return &abi::layout_info<In>; }
 template <class In, class Out>
 Reply call(Handler<In, Out> handler, State& state, const Call& how, std::span<const std::byte> in,
            std::span<std::byte> out) {
@@ -52,6 +53,7 @@ constexpr Command command(Opcode opcode, std::uint8_t phases, Advertised adverti
             .out_least = extent.out_least != 0 ? extent.out_least : out,
             .out_max = out + padding + extent.out_list,
             .advertised = advertised,
+            .input = input_of(H),
             .run = [](State& state, const Call& how, std::span<const std::byte> input, std::span<std::byte> output) {
                 return call(H, state, how, input, output);
             }};
@@ -134,7 +136,23 @@ constexpr std::array table{
 // clang-format on
 static_assert(std::ranges::is_sorted(table, {}, &Command::opcode));
 
-void say(State& state, Opcode opcode, std::uint16_t op_mod, Reply refusal, model::port::Time at) {
+/// What a refused command asked for, for diagnostics.
+void say_input(const State& state, Opcode opcode, std::span<const std::byte> in, model::port::Time at) {
+    constexpr std::size_t piece = 16;
+    for (std::size_t offset = 0; offset < in.size(); offset += piece) {
+        std::array<std::byte, piece> bytes{};
+        std::ranges::copy(in.subspan(offset, std::min(piece, in.size() - offset)), bytes.begin());
+        const auto first = abi::load<std::uint64_t, abi::Endian::big>(bytes.data());
+        const auto second = abi::load<std::uint64_t, abi::Endian::big>(bytes.data() + sizeof first);
+        if (first != 0 || second != 0)
+            state.events().emit(at, traces::CommandInput{static_cast<std::uint16_t>(opcode),
+                                                         static_cast<std::uint16_t>(offset), first, second});
+    }
+}
+
+void say(State& state, Opcode opcode, std::uint16_t op_mod, Reply refusal, std::span<const std::byte> in, model::port::Time at) {
+    if (refusal && state.events().is_on())
+        say_input(state, opcode, in, at);
     state.events().emit(at, traces::CommandExecuted{
                                 .opcode = static_cast<std::uint16_t>(opcode),
                                 .op_mod = op_mod,
@@ -198,13 +216,14 @@ void run_command(State& state, const Command& command, std::span<const std::byte
     if (refusal)
         std::ranges::fill(out, std::byte{});
     answer(refusal, out);
-    say(state, command.opcode, how.op_mod, refusal, at);
+    say(state, command.opcode, how.op_mod, refusal, in.first(command.in_size), at);
 }
 
 void refuse_command(State& state, abi::ConstView<prm::CommandIn> header, Reply refusal, std::span<std::byte> out,
                     model::port::Time at) {
     answer(refusal, out);
-    say(state, header.get<"opcode">(), static_cast<std::uint16_t>(header.get<"op_mod">()), refusal, at);
+    say(state, header.get<"opcode">(), static_cast<std::uint16_t>(header.get<"op_mod">()), refusal,
+        header.bytes(), at);
 }
 
 } // namespace firmware

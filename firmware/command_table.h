@@ -4,6 +4,7 @@
 // firmware/command_queue.
 #pragma once
 
+#include "abi/print.h"
 #include "abi/prm/command.h"
 #include "firmware/refusal.h"
 #include "firmware/state.h"
@@ -29,6 +30,7 @@ struct Command {
     std::size_t out_least;       ///< room that the driver must give; less than out_size where the end is optional
     std::size_t out_max;         ///< with the longest list; a longer output is not written to its end
     Advertised advertised;
+    const abi::LayoutInfo* input; ///< the input structure, for diagnostics
     Reply (*run)(State&, const Call&, std::span<const std::byte> in, std::span<std::byte> out);
 
     std::string_view name() const { return abi::prm::name(opcode); }

@@ -203,11 +203,25 @@ struct CommandExecuted { ///< why is empty when status is 0, else the rule that 
     static constexpr std::string_view name = "CommandExecuted";
     static constexpr auto members = std::tuple{Member{"opcode", &CommandExecuted::opcode}, Member{"op_mod", &CommandExecuted::op_mod}, Member{"status", &CommandExecuted::status}, Member{"syndrome", &CommandExecuted::syndrome}, Member{"command", &CommandExecuted::command}, Member{"why", &CommandExecuted::why}};
 };
+struct CommandInput { ///< 16 bytes of the input of a refused command, big endian; said before its CommandExecuted, without pieces that are zero
+    std::uint16_t opcode, offset;
+    std::uint64_t first, second;
+    static constexpr std::string_view name = "CommandInput";
+    static constexpr auto members = std::tuple{Member{"opcode", &CommandInput::opcode}, Member{"offset", &CommandInput::offset}, Member{"first", &CommandInput::first}, Member{"second", &CommandInput::second}};
+};
+// --- hca/completion ---
+struct CompletionFailed { ///< what CompletionWritten does not say of an error CQE; flushed work requests have none
+    std::uint32_t cqn, qpn;
+    std::uint8_t opcode, syndrome, vendor, send_opcode;
+    std::uint16_t wqe_counter;
+    static constexpr std::string_view name = "CompletionFailed";
+    static constexpr auto members = std::tuple{Member{"cqn", &CompletionFailed::cqn}, Member{"qpn", &CompletionFailed::qpn}, Member{"opcode", &CompletionFailed::opcode}, Member{"syndrome", &CompletionFailed::syndrome}, Member{"vendor", &CompletionFailed::vendor}, Member{"send_opcode", &CompletionFailed::send_opcode}, Member{"wqe_counter", &CompletionFailed::wqe_counter}};
+};
 
 using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
                            Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
                            Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
-                           CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated>;
+                           CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput, CompletionFailed>;
 
 /// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
 struct Stamp {

@@ -41,7 +41,7 @@ constexpr std::array rooms{
     "tpt/translate",          "tpt (refused)",       "port/dma, pcie: read", "port/dma, pcie: write", "requester/packetize", "net/link, hca/wire",
     "wire (dropped)",         "net (fault)",         "responder",            "responder (duplicate)", "responder (NAK)", "requester/answers",
     "requester/retry",        "completion/cqe_writer", "completion (overrun)", "event/event_queue", "event/msix",       "firmware",
-    "umr",                    "umr (refused)",       "umr (invalidated)",
+    "umr",                    "umr (refused)",       "umr (invalidated)", "firmware (refused)",  "completion (error)",
 };
 static_assert(rooms.size() == bench::event_types);
 

@@ -24,6 +24,18 @@ std::string explanation() {
            platform::topology::print_keys();
 }
 
+void add_observers(CLI::App& command, ObserverOptions& options) {
+    command
+        .add_option("--events", options.events,
+                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
+        ->type_name("FILE");
+    command.add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
+    // A flag, so that --explain does not take the next word, which may be the configuration.
+    command.add_flag("--explain{-}", options.explain,
+                     "Explain each refused command, violation, error completion and queue pair in error in a paragraph: object, "
+                     "decoded input, rule, chapter, likely cause; on standard error, or with --explain=FILE into FILE");
+}
+
 } // namespace
 
 std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const char* const* argv) {
@@ -46,10 +58,7 @@ std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const
         ->allow_extra_args(false)
         ->take_all();
     run->add_option("--json", options.json, "Write the result as one JSON object")->type_name("FILE");
-    run->add_option("--events", options.events,
-                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
-        ->type_name("FILE");
-    run->add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
+    add_observers(*run, options.observe);
 
     ServeOptions serving;
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
@@ -64,10 +73,7 @@ std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const
         ->allow_extra_args(false)
         ->take_all();
     serve->add_flag("--commands", serving.commands, "Print each command of a driver as a line");
-    serve->add_option("--events", serving.events,
-                      "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
-        ->type_name("FILE");
-    serve->add_option("--pcap", serving.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
+    add_observers(*serve, serving.observe);
 
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
 

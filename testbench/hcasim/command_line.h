@@ -8,17 +8,24 @@
 
 namespace hcasim {
 
+/// Who looks on, for each command that has a platform: files to write; empty: none.
+struct ObserverOptions {
+    std::string events, pcap;
+    std::string explain; ///< "-": standard error
+};
+
 struct RunOptions {
     std::string config;
     std::optional<std::string> payload; ///< instead of the configuration's
     std::vector<std::string> overrides; ///< "key=value"
-    std::string json, events, pcap;     ///< files to write; empty: none
+    std::string json;                   ///< file to write; empty: none
+    ObserverOptions observe;
 };
 
 struct ServeOptions {
     std::string config, socket_directory;
     std::vector<std::string> overrides; ///< "key=value"
-    std::string events, pcap;           ///< files to write; empty: none
+    ObserverOptions observe;
     bool commands = false;              ///< a line for each command of a driver
 };
 

@@ -1,12 +1,10 @@
 #include "testbench/hcasim/run.h"
 
-#include "platform/observe/capture.h"
 #include "platform/observe/counters.h"
 #include "platform/observe/digest.h"
-#include "platform/observe/fanout.h"
 #include "platform/observe/life.h"
-#include "platform/observe/log.h"
 #include "platform/topology/read.h"
+#include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/payload.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/units.h"
@@ -91,29 +89,17 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!payload)
         return refuse(payload.error());
 
-    platform::observe::Sources sources;
+    const auto observers = Observers::create(options.observe);
+    if (!observers)
+        return refuse(observers.error());
+    auto& observed = **observers;
+    const auto& sources = observed.sources();
     platform::observe::Digest digest;
     platform::observe::Counters counters;
     platform::observe::Life life(sources);
-    platform::observe::Fanout fanout;
-    fanout.add(digest);
-    fanout.add(counters);
-    fanout.add(life);
-    std::unique_ptr<platform::observe::Log> log;
-    if (!options.events.empty()) {
-        auto created = platform::observe::Log::create(options.events, sources);
-        if (!created)
-            return refuse(created.error());
-        log = std::move(*created);
-        fanout.add(*log);
-    }
-    std::unique_ptr<platform::observe::Capture> capture;
-    if (!options.pcap.empty()) {
-        auto created = platform::observe::Capture::create(options.pcap);
-        if (!created)
-            return refuse(created.error());
-        capture = std::move(*created);
-    }
+    observed.add(digest);
+    observed.add(counters);
+    observed.add(life);
 
     File json(options.json.empty() ? nullptr : std::fopen(options.json.c_str(), "wb"));
     if (!options.json.empty() && !json)
@@ -123,18 +109,15 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
                payload->name(), print_bytes(payload->bytes().size()));
     std::fflush(stdout);
 
-    auto result = chosen->run({*config, payload->bytes(), sources, &fanout, capture.get(), Progress{}});
+    auto result = chosen->run({*config, payload->bytes(), observed.sources(), observed.sink(), observed.capture(), Progress{}});
     if (!result)
         return refuse(result.error());
     result->event_digest = digest.text();
     fmt::print("\nthe life of the first WRITE\n{}\n{}", print_life(life, sources), print_result(*result));
     std::fflush(stdout);
 
-    if (log && !log->flush())
-        return refuse(fmt::format("{}: cannot be written to its end", options.events));
-    if (capture)
-        if (const auto closed = capture->close(); !closed)
-            return refuse(closed.error());
+    if (const auto closed = observed.close(); !closed)
+        return refuse(closed.error());
     if (json && !write(std::move(json), print_json(*result, counters, *config)))
         return refuse(fmt::format("{}: cannot be written: {}", options.json, std::strerror(errno)));
     return result->verified ? verified : not_verified;

@@ -2,12 +2,10 @@
 
 #include "platform/bridge/vfio_user/pump.h"
 #include "platform/bridge/vfio_user/server.h"
-#include "platform/observe/capture.h"
-#include "platform/observe/fanout.h"
-#include "platform/observe/log.h"
 #include "platform/topology/platform_module.h"
 #include "platform/topology/read.h"
 #include "testbench/hcasim/holdings.h"
+#include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/report.h"
 
 #include <boost/asio/io_context.hpp>
@@ -90,29 +88,16 @@ int serve(const ServeOptions& options) {
     if (!config)
         return refuse(config.error());
 
-    platform::observe::Sources sources;
-    platform::observe::Fanout fanout;
-    Commands commands(sources);
+    const auto observers = Observers::create(options.observe);
+    if (!observers)
+        return refuse(observers.error());
+    auto& observed = **observers;
+    Commands commands(observed.sources());
     if (options.commands)
-        fanout.add(commands);
-    std::unique_ptr<platform::observe::Log> log;
-    if (!options.events.empty()) {
-        auto created = platform::observe::Log::create(options.events, sources);
-        if (!created)
-            return refuse(created.error());
-        log = std::move(*created);
-        fanout.add(*log);
-    }
-    std::unique_ptr<platform::observe::Capture> capture;
-    if (!options.pcap.empty()) {
-        auto created = platform::observe::Capture::create(options.pcap);
-        if (!created)
-            return refuse(created.error());
-        capture = std::move(*created);
-    }
+        observed.add(commands);
 
-    platform::topology::Platform platform(*config, fanout.is_empty() ? nullptr : &fanout, sources, {true, true});
-    if (capture)
+    platform::topology::Platform platform(*config, observed.sink(), observed.sources(), {true, true});
+    if (auto* capture = observed.capture())
         platform.cable().set_tap(&capture->add_interface("cable", config->link.encapsulation));
 
     boost::asio::io_context io;
@@ -135,8 +120,10 @@ int serve(const ServeOptions& options) {
     if (!server)
         return refuse(server.error());
     pump.on_idle = [&] {
-        if (platform.is_quiet())
-            platform.guest_files().sweep();
+        if (!platform.is_quiet())
+            return;
+        platform.guest_files().sweep();
+        observed.settle();
     };
 
     say(print_topology(*config));
@@ -145,11 +132,8 @@ int serve(const ServeOptions& options) {
     pump.run();
     (*server)->close();
 
-    if (log && !log->flush())
-        return refuse(fmt::format("{}: cannot be written to its end", options.events));
-    if (capture)
-        if (const auto closed = capture->close(); !closed)
-            return refuse(closed.error());
+    if (const auto closed = observed.close(); !closed)
+        return refuse(closed.error());
     return ended;
 }
 

@@ -175,6 +175,20 @@ def fails_with_a_result():
     expect(good["verified"] is True and good["failure"] == "", good)
 
 
+def explains_what_fails():
+    why = SCRATCH / "why.txt"
+    ran = run("--payload", payload(5000), "--set", "link.loss=1", f"--explain={why}")
+    expect(ran.returncode == 1 and ran.stderr == "", f"status {ran.returncode}: {ran.stderr}")
+    text = why.read_text()
+    found = re.search(r"^\S+ s, (\S+): QP (0x[0-9a-f]+), send WQE 0x[0-9a-f]+ \(\w+\): IBV_WC_RETRY_EXC_ERR \(.*\)\.\n"
+                      r"  Decoded: error CQE in CQ .* vendor syndrome 0x70 .*\n  Rule: .*\[IBA .*\]\.\n  Likely cause: .*\.\n", text, re.M)
+    expect(found, text)
+    same = run("--payload", payload(5000), "--set", "link.loss=1", "--explain")
+    expect(same.stderr == text, f"standard error has something else: {same.stderr}")
+    good = run("--payload", payload(5000), "--explain")
+    expect(good.returncode == 0 and good.stderr == "", f"a run without mistakes is explained: {good.stderr}")
+
+
 def ends_of_all_keys():
     """Every key at either end of its range, or at each of its choices: verified, or refused in one line."""
     path = payload(20_001)

@@ -13,7 +13,8 @@ import time
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 CONFIG = SOURCE / "platform/configs/pair.toml"
 FUNCTIONS = [f"host{host}.{card}" for host in "AB" for card in ("hca", "gpu")]
-VERSION, REGION_READ, CONFIG_REGION = 1, 9, 7
+VERSION, REGION_READ, REGION_WRITE, BAR_0, CONFIG_REGION = 1, 9, 10, 0, 7
+COMMAND_REGISTER, COMMAND_DOORBELL = 0x04, 0x18
 
 
 def expect(condition, what):
@@ -114,6 +115,22 @@ def refuses_a_directory_that_cannot_be(scratch):
     ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", "/dev/null/x"], capture_output=True, text=True, timeout=60,
                          check=False)
     expect(ran.returncode == 2 and ran.stderr.startswith("hcasim: /dev/null/x: "), f"status {ran.returncode}: {ran.stderr}")
+
+
+def explains_what_a_driver_does_wrong(scratch):
+    why = pathlib.Path(scratch) / "why.txt"
+    with Server(scratch, f"--explain={why}") as server:
+        client = Client(server.path("hostA.hca"))
+        client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_REGISTER, CONFIG_REGION, 2) + struct.pack("<H", 6))
+        client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_DOORBELL, BAR_0, 4) + struct.pack(">I", 1))
+        deadline = time.monotonic() + 60
+        while "Likely cause" not in why.read_text():
+            expect(time.monotonic() < deadline, f"nothing is explained while the server runs: {why.read_text()}")
+            time.sleep(0.01)
+        text = why.read_text()
+        expect("A.hca: doorbell of 0x0 on UAR page 0x0 ignored: command doorbell before the command queue's address.\n" in text, text)
+        expect('Rule: the address of the command queue is written before its doorbell [PRM "Initialization segment"].\n' in text, text)
+        server.end(signal.SIGTERM)
 
 
 with tempfile.TemporaryDirectory(prefix="hcasim.") as directory:

@@ -81,6 +81,15 @@ void CqeWriter::fail(CompletionQueue& cq, State state, port::Time at) {
     });
 }
 
+void CqeWriter::say(const CompletionQueue& cq, const Completion& completion, port::Time at) const {
+    const auto opcode = static_cast<std::uint8_t>(completion.opcode), syndrome = static_cast<std::uint8_t>(completion.syndrome);
+    events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value, opcode, syndrome, completion.wqe_counter,
+                                               completion.byte_count});
+    if (completion.syndrome != CqeSyndrome{} && completion.syndrome != CqeSyndrome::wr_flush_err)
+        events_.emit(at, traces::CompletionFailed{cq.number.value, completion.qpn.value, opcode, syndrome,
+                                                  completion.vendor_syndrome, completion.send_opcode, completion.wqe_counter});
+}
+
 bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::Time at) {
     at += latency_;
     if (cq.state != State::ready)
@@ -98,10 +107,7 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     if (completion.solicited || is_error)
         cq.last_solicited = cq.producer;
     if (events_.is_on()) [[unlikely]]
-        events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value,
-                                                    static_cast<std::uint8_t>(completion.opcode),
-                                                    static_cast<std::uint8_t>(completion.syndrome), completion.wqe_counter,
-                                                    completion.byte_count});
+        say(cq, completion, at);
     if (cq.arm.is_set) [[unlikely]]
         notify(cq, at);
     return true;

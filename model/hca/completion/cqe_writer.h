@@ -73,6 +73,7 @@ private:
     bool put(CompletionQueue& cq, abi::Block<abi::prm::Cqe64>& cqe, port::Time& at);
     bool owner(const CompletionQueue& cq) const { return (cq.producer >> cq.attributes.log_size & 1) != 0; }
     bool has_room(CompletionQueue& cq, port::Time& at);
+    void say(const CompletionQueue& cq, const Completion& completion, port::Time at) const;
     void fail(CompletionQueue& cq, State state, port::Time at);
     void notify(CompletionQueue& cq, port::Time at, bool at_once = false);
 

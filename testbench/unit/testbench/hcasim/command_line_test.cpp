@@ -35,8 +35,8 @@ TEST_CASE("run takes a configuration, a payload, overrides and the files to writ
     CHECK(options.payload == "data");
     CHECK(options.overrides == std::vector<std::string>{"link.loss=0.01", "gpu.vram=1 GiB"});
     CHECK(options.json == "r.json");
-    CHECK(options.events == "e.jsonl");
-    CHECK(options.pcap == "w.pcapng");
+    CHECK(options.observe.events == "e.jsonl");
+    CHECK(options.observe.pcap == "w.pcapng");
 }
 
 TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
@@ -49,6 +49,18 @@ TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
     CHECK(options.overrides == std::vector<std::string>{"timed=false"});
     CHECK(options.commands);
     CHECK(leave({"serve", "pair.toml"}).code == 2);
+}
+
+TEST_CASE("explain goes to standard error, or to the file it is given, and does not swallow the word after it", "[unit][hcasim]") {
+    const auto run = parse({"run", "--explain", "p2p.toml"});
+    const auto serve = parse({"serve", "--explain=why.txt", "pair.toml", "--socket-dir", "/run/pair"});
+
+    REQUIRE(std::holds_alternative<RunOptions>(run));
+    CHECK(std::get<RunOptions>(run).observe.explain == "-");
+    CHECK(std::get<RunOptions>(run).config == "p2p.toml");
+    REQUIRE(std::holds_alternative<ServeOptions>(serve));
+    CHECK(std::get<ServeOptions>(serve).observe.explain == "why.txt");
+    CHECK(std::get<ServeOptions>(serve).config == "pair.toml");
 }
 
 TEST_CASE("an override does not swallow the word after it", "[unit][hcasim]") {

@@ -54,8 +54,7 @@ TEST_CASE("a run gives the workload its payload and writes what was asked for", 
                              .payload = folder.file("data", "abc"),
                              .overrides = {},
                              .json = folder.path / "r.json",
-                             .events = folder.path / "e.jsonl",
-                             .pcap = folder.path / "w.pcapng"};
+                             .observe = {.events = folder.path / "e.jsonl", .pcap = folder.path / "w.pcapng", .explain = {}}};
 
     REQUIRE(run(options, scenarios) == 0);
 
@@ -73,11 +72,11 @@ TEST_CASE("the payload may be named by the configuration, and by nobody", "[unit
     const auto data = folder.file("data", "abc");
     const auto config = folder.file("p2p.toml", fmt::format("[scenario]\npayload = \"{}\"\n", data));
 
-    CHECK(run({.config = config, .payload = {}, .overrides = {}, .json = {}, .events = {}, .pcap = {}}, scenarios) ==
+    CHECK(run({.config = config, .payload = {}, .overrides = {}, .json = {}, .observe = {}}, scenarios) ==
           0);
     // The program itself is larger than the stand-in takes: it was read.
     CHECK(
-        run({.config = config, .payload = {}, .overrides = {"scenario.payload="}, .json = {}, .events = {}, .pcap = {}},
+        run({.config = config, .payload = {}, .overrides = {"scenario.payload="}, .json = {}, .observe = {}},
             scenarios) == 2);
 }
 
@@ -88,8 +87,7 @@ TEST_CASE("what is not verified has status 1", "[unit][hcasim]") {
                .payload = folder.file("data", "xyz"),
                .overrides = {},
                .json = {},
-               .events = {},
-               .pcap = {}},
+               .observe = {}},
               scenarios) == 1);
 }
 
@@ -99,8 +97,7 @@ TEST_CASE("what cannot run is refused with status 2", "[unit][hcasim]") {
                           .payload = folder.file("data", "abc"),
                           .overrides = {},
                           .json = {},
-                          .events = {},
-                          .pcap = {}};
+                          .observe = {}};
     REQUIRE(run(good, scenarios) == 0);
     const auto with = [&](auto&& change) {
         auto options = good;
@@ -116,8 +113,8 @@ TEST_CASE("what cannot run is refused with status 2", "[unit][hcasim]") {
     CHECK(with([](auto& o) { o.overrides = {"link.loss=2"}; }) == 2);
     CHECK(with([](auto& o) { o.overrides = {"scenario.name=nobody"}; }) == 2);
     CHECK(with([](auto& o) { o.json = "/nowhere/r.json"; }) == 2);
-    CHECK(with([](auto& o) { o.events = "/nowhere/e.jsonl"; }) == 2);
-    CHECK(with([](auto& o) { o.pcap = "/nowhere/w.pcapng"; }) == 2);
+    CHECK(with([](auto& o) { o.observe.events = "/nowhere/e.jsonl"; }) == 2);
+    CHECK(with([](auto& o) { o.observe.pcap = "/nowhere/w.pcapng"; }) == 2);
     CHECK(with([](auto& o) { o.json = "/dev/full"; }) == 2);
-    CHECK(with([](auto& o) { o.events = "/dev/full"; }) == 2);
+    CHECK(with([](auto& o) { o.observe.events = "/dev/full"; }) == 2);
 }

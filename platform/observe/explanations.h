@@ -1,0 +1,56 @@
+// What is known of each mistake in the terms of somebody who writes a driver: the rule, the chapter it stands in, and what
+// most likely went wrong. Receives a code or a reason as the rooms give it; gives static text. Knows no events: those are
+// platform/observe/explain.
+#pragma once
+
+#include "abi/prm/command.h"
+#include "abi/prm/cqe.h"
+#include "abi/prm/eqe.h"
+#include "abi/wire/infiniband.h"
+#include "firmware/refusal.h"
+#include "model/hca/queue/work_request.h"
+#include "model/hca/tpt/translate.h"
+#include "model/hca/umr/umr.h"
+#include "model/port/dma.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace platform::observe {
+
+struct Explanation {
+    std::string_view rule, chapter, cause;
+    bool is_complete() const { return !rule.empty() && !chapter.empty() && !cause.empty(); }
+};
+
+/// Null when there is no row; the tests walk the enumerations, so that is a value from outside of them.
+const Explanation* explain(model::hca::tpt::Violation violation);
+const Explanation* explain(model::hca::umr::Fault fault);
+const Explanation* explain(model::hca::queue::WqeFault fault);
+const Explanation* explain(model::port::DmaStatus status);
+const Explanation* explain(abi::prm::CqeSyndrome syndrome);
+const Explanation* explain(abi::prm::DeliveryStatus status);
+const Explanation* explain(abi::wire::NakCode code); ///< as the side that sends it sees it
+const Explanation* explain(abi::prm::EventType type); ///< asynchronous events of a queue pair
+/// A refused command; the rule is the refusal's own sentence. Incomplete when no row says the cause.
+Explanation explain(const firmware::Refusal& refusal);
+/// By the text of DoorbellIgnored::reason and PacketDropped::reason.
+const Explanation* explain_doorbell(std::string_view reason);
+const Explanation* explain_drop(std::string_view reason);
+
+std::string_view name_of(abi::wire::NakCode code);
+std::string_view name_of(model::port::DmaStatus status);
+/// What verbs call a syndrome: "IBV_WC_LOC_PROT_ERR", or "".
+std::string_view verbs_name(abi::prm::CqeSyndrome syndrome);
+
+/// A vendor syndrome, taken apart: the room that found the mistake, what it calls it, and the row for it (or null).
+struct VendorSyndrome {
+    std::string_view room, what;
+    const Explanation* row = nullptr;
+    bool is_translation = false; ///< `what` is a tpt::Violation
+    bool is_bus = false;         ///< `what` is a port::DmaStatus
+    bool is_nak = false;         ///< the peer refused
+};
+VendorSyndrome decode_vendor(bool is_responder, std::uint8_t vendor);
+
+} // namespace platform::observe

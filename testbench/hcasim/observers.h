@@ -1,0 +1,49 @@
+// The observers that a person asks for on the command line, whichever command it is: the log of events, the capture of the
+// cable, the explanations of what fails. Makes them and binds them to one sink; closes their files at the end.
+#pragma once
+
+#include "platform/observe/capture.h"
+#include "platform/observe/event.h"
+#include "platform/observe/explain.h"
+#include "platform/observe/fanout.h"
+#include "platform/observe/log.h"
+#include "testbench/hcasim/command_line.h"
+
+#include <expected>
+#include <memory>
+#include <string>
+
+namespace hcasim {
+
+class Observers {
+public:
+    /// The error is one line: a file that cannot be created.
+    static std::expected<std::unique_ptr<Observers>, std::string> create(const ObserverOptions& options);
+    Observers(const Observers&) = delete;
+    Observers& operator=(const Observers&) = delete;
+
+    platform::observe::Sources& sources() { return sources_; }
+    /// One more; it outlives the platform.
+    void add(traces::Sink& sink) { fanout_.add(sink); }
+    /// What the platform emits to; null when nobody listens, which costs least.
+    traces::Sink* sink() { return fanout_.is_empty() ? nullptr : &fanout_; }
+    /// Null when no capture was asked for.
+    platform::observe::Capture* capture() { return capture_.get(); }
+
+    /// Nothing is under way: what waits for more is printed.
+    void settle();
+    /// After the last event. The error is one line: a file that could not be written to its end.
+    std::expected<void, std::string> close();
+
+private:
+    explicit Observers(const ObserverOptions& options) : options_(options) {}
+
+    ObserverOptions options_;
+    platform::observe::Sources sources_;
+    platform::observe::Fanout fanout_;
+    std::unique_ptr<platform::observe::Log> log_;
+    std::unique_ptr<platform::observe::Explain> explain_;
+    std::unique_ptr<platform::observe::Capture> capture_;
+};
+
+} // namespace hcasim
