@@ -193,13 +193,13 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::QueueStateChanged& event) {
-    constexpr auto err = static_cast<std::uint8_t>(QpState::err);
-    if (event.from == err)
+    const auto is_failed = [](std::uint8_t state) { return static_cast<QpState>(state) == QpState::err || static_cast<QpState>(state) == QpState::sqer; };
+    if (is_failed(event.from))
         if (const auto later = in_error_.find({stamp.source, event.qpn}); later != in_error_.end()) {
             print_flushed(stamp.source, event.qpn, later->second);
             in_error_.erase(later);
         }
-    if (event.to != err && event.to != static_cast<std::uint8_t>(QpState::sqer))
+    if (!is_failed(event.to))
         return;
     auto& incident = open(stamp, device, event.qpn);
     incident.state = event;
