@@ -27,7 +27,8 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     Bytes frame(copy);
     const auto f = locate(frame, is_infiniband);
     if (is_infiniband) {
-        View<Lrh>(frame).set<"vl">(0);
+        const bool is_management = packet.destination == abi::Qpn{0}; // those lanes are not the sender's choice
+        View<Lrh>(frame).set<"vl">(is_management ? abi::wire::management_lane : 0u);
         frame[1] &= std::byte{0xf3}; // reserved bits
         frame[4] &= std::byte{0x07};
     } else {
