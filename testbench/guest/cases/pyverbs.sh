@@ -1,5 +1,5 @@
 # name: the tests of rdma-core's pyverbs pass, but for capabilities that we say we do not have
-# run: by hand
+# run: on demand
 # memory: 3G
 # timeout: 1500
 # judge: pyverbs_table.py
