@@ -1,0 +1,80 @@
+#include "model/iommu/fault_log.h"
+
+#include <algorithm>
+
+namespace model::iommu {
+
+using namespace abi::iommu;
+
+namespace {
+constexpr std::uint64_t conditions = FaultStatus::mask<"pfo"> | FaultStatus::mask<"ppf"> | FaultStatus::mask<"iqe"> |
+                                     FaultStatus::mask<"ice"> | FaultStatus::mask<"ite">;
+constexpr std::uint64_t write_clears =
+    FaultStatus::mask<"pfo"> | FaultStatus::mask<"iqe"> | FaultStatus::mask<"ice"> | FaultStatus::mask<"ite">;
+} // namespace
+
+template <abi::Name Bit> void FaultLog::set(port::Time at) {
+    const bool is_new = (status_.value() & conditions) == 0;
+    status_.set<Bit>(true);
+    if (is_new)
+        event.raise(at);
+}
+
+void FaultLog::record(const Request& request, FaultReason reason, port::Time at) {
+    if (status_.get<"pfo">()) {
+        ++lost_;
+        return;
+    }
+    auto& record = records_[next_];
+    if (record.get<"f">()) {
+        ++lost_;
+        return set<"pfo">(at);
+    }
+    record = FaultRecord{};
+    record.set<"fi">(request.address);
+    record.set<"sid">(request.requester);
+    record.set<"fr">(static_cast<std::uint64_t>(reason));
+    record.set<"at">(static_cast<std::uint64_t>(request.type));
+    // T2 T1: 00 write, 01 page request, 10 read, 11 atomic, with T1 first.
+    record.set<"t1">(request.access != Access::write);
+    record.set<"t2">(request.access == Access::atomic);
+    if (request.pasid != no_pasid) {
+        record.set<"pp">(true).set<"pv">(request.pasid);
+        record.set<"priv">(request.is_privileged).set<"exe">(request.is_execute);
+    }
+    record.set<"f">(true);
+    ++recorded_;
+    if (!status_.get<"ppf">())
+        status_.set<"fri">(next_);
+    next_ = next_ + 1 == records_.size() ? 0 : next_ + 1;
+    set<"ppf">(at);
+}
+
+void FaultLog::queue_error(QueueError error, port::Time at) {
+    error_record_.set<"iqei">(static_cast<std::uint64_t>(error));
+    set<"iqe">(at);
+}
+
+void FaultLog::invalidation_timeout(std::uint16_t source, port::Time at) {
+    error_record_.set<"itesid">(source);
+    set<"ite">(at);
+}
+
+void FaultLog::write_status(std::uint32_t value) {
+    status_.words[0] &= ~(value & write_clears);
+    settle();
+}
+
+void FaultLog::write_record_high(std::size_t index, std::uint64_t value) {
+    if (FaultRecord{{0, value}}.get<"f">())
+        records_[index].set<"f">(false);
+    status_.set<"ppf">(std::ranges::any_of(records_, [](const FaultRecord& r) { return r.get<"f">(); }));
+    settle();
+}
+
+void FaultLog::settle() {
+    if ((status_.value() & conditions) == 0)
+        event.settle();
+}
+
+} // namespace model::iommu

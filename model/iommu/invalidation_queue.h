@@ -1,0 +1,57 @@
+// The invalidation queue: descriptors that software wrote, carried out in order. Stops at one that is malformed, until
+// software has cleared the error. VT-d "Queued Invalidation Interface".
+#pragma once
+
+#include "abi/iommu/invalidation.h"
+#include "abi/iommu/registers.h"
+#include "model/iommu/event.h"
+#include "model/iommu/translator.h"
+
+#include <cstdint>
+
+namespace model::iommu {
+
+class InvalidationQueue {
+public:
+    InvalidationQueue(const IommuConfig& config, port::Dma& memory, Translator& translator, FaultLog& faults)
+        : event(memory), config_(config), memory_(memory), translator_(translator), faults_(faults) {}
+
+    void set_enabled(bool is_enabled, port::Time at);
+    bool is_enabled() const { return is_enabled_; }
+    std::uint64_t base() const { return base_.value(); }
+    void set_base(std::uint64_t value);
+    std::uint64_t head() const { return head_; }
+    std::uint64_t tail() const { return tail_; }
+    void set_tail(std::uint64_t value, port::Time at);
+    /// Carries out what there is; after an error was cleared, too.
+    void run(port::Time at);
+
+    std::uint32_t completion_status() const { return static_cast<std::uint32_t>(completion_.value()); }
+    void write_completion_status(std::uint32_t value);
+
+    std::uint64_t descriptors() const { return descriptors_; }
+
+    Event event;
+
+private:
+    using Words = std::array<std::uint64_t, 4>;
+
+    std::uint64_t bytes() const { return std::uint64_t{0x1000} << base_.get<"qs">(); }
+    std::uint64_t width() const { return base_.get<"dw">() ? 32 : 16; }
+    /// Carries out one descriptor; an error leaves the queue standing at it.
+    abi::iommu::QueueError execute(const Words& words, port::Time& at);
+    abi::iommu::QueueError execute(const abi::iommu::ContextCacheDescriptor& descriptor);
+    abi::iommu::QueueError execute(const abi::iommu::IotlbDescriptor& descriptor);
+    abi::iommu::QueueError execute(const abi::iommu::WaitDescriptor& descriptor, port::Time& at);
+
+    const IommuConfig& config_;
+    port::Dma& memory_;
+    Translator& translator_;
+    FaultLog& faults_;
+    abi::iommu::QueueAddress base_;
+    abi::iommu::CompletionStatus completion_;
+    std::uint64_t head_ = 0, tail_ = 0, descriptors_ = 0;
+    bool is_enabled_ = false;
+};
+
+} // namespace model::iommu

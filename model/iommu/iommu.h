@@ -1,0 +1,44 @@
+// A remapping unit as software and requests see it: registers on one side, translate() on the other.
+// VT-d "Register Descriptions".
+#pragma once
+
+#include "model/iommu/config.h"
+#include "model/iommu/fault_log.h"
+#include "model/iommu/invalidation_queue.h"
+#include "model/iommu/translator.h"
+
+#include <cstdint>
+
+namespace model::iommu {
+
+class Iommu {
+public:
+    /// memory    host memory as the unit itself reaches it: tables, queues, status words, and interrupt messages
+    /// listener  is told which translations have ended; may be nullptr
+    Iommu(const IommuConfig& config, port::Dma& memory, Listener* listener = nullptr);
+
+    Translation translate(const Request& request, port::Time now) { return translator_.translate(request, now); }
+
+    /// Registers: aligned accesses of 4 or 8 bytes. Others read as zero and change nothing.
+    std::uint64_t read(std::uint32_t offset, unsigned bytes) const;
+    void write(std::uint32_t offset, unsigned bytes, std::uint64_t value, port::Time now);
+
+    const IommuConfig& config() const { return config_; }
+    const Translator& translator() const { return translator_; }
+    const FaultLog& faults() const { return faults_; }
+    const InvalidationQueue& queue() const { return queue_; }
+
+private:
+    std::uint32_t read_dword(std::uint32_t offset) const;
+    void write_dword(std::uint32_t offset, std::uint32_t value, port::Time now);
+    void command(std::uint32_t value, port::Time now);
+
+    IommuConfig config_;
+    FaultLog faults_;
+    Translator translator_;
+    InvalidationQueue queue_;
+    abi::iommu::GlobalStatus status_;
+    std::uint64_t root_ = 0, context_command_ = 0, invalidate_address_ = 0, iotlb_command_ = 0;
+};
+
+} // namespace model::iommu

@@ -1,0 +1,43 @@
+// A request as it reaches the remapping unit, and what becomes of it.
+#pragma once
+
+#include "abi/iommu/fault.h"
+#include "model/port/dma.h"
+#include "model/port/time.h"
+
+#include <cstdint>
+
+namespace model::iommu {
+
+enum class Access : std::uint8_t { read, write, atomic };
+/// AT field of a memory request (PCIe 6.0 §2.2.4.1).
+enum class AddressType : std::uint8_t { untranslated = 0, translation_request = 1, translated = 2 };
+
+inline constexpr std::uint32_t no_pasid = ~0u;
+
+struct Request {
+    std::uint16_t requester = 0; ///< bus, device, function
+    std::uint32_t pasid = no_pasid;
+    std::uint64_t address = 0;
+    std::uint64_t length = 0; ///< bytes; 0 is a zero-length read
+    Access access = Access::read;
+    AddressType type = AddressType::untranslated;
+    bool is_privileged = false, is_execute = false; ///< of the PASID prefix
+};
+
+/// The first part of a request, translated: `length` bytes from the request's address on are at `address`. A request
+/// that crosses a page needs another call for the rest.
+struct Translation {
+    port::DmaStatus status = port::DmaStatus::ok; ///< else the completion of the request; a write is dropped
+    abi::iommu::FaultReason fault{};
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
+    std::uint8_t shift = 0; ///< the page that holds it has 2^shift bytes; 64: no page, everything goes through
+    bool is_readable = false, is_writable = false;
+    bool is_interrupt = false; ///< a write into the interrupt range: no memory address
+    std::uint8_t reads = 0;    ///< of tables
+    port::Time ready{};        ///< when the translation is known
+    bool is_ok() const { return status == port::DmaStatus::ok; }
+};
+
+} // namespace model::iommu
