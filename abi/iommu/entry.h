@@ -62,15 +62,15 @@ template <Name N, std::size_t Bytes, class... Fs> struct Entry {
     using Words = std::array<std::uint64_t, word_count>;
 
     static consteval Words make_defined() {
-        Words defined{};
+        Words taken{};
         for (const auto& [word, mask] : {std::pair{Fs::word, Fs::mask}...}) {
-            if (word >= word_count || (defined[word] & mask) != 0)
+            if (word >= word_count || (taken[word] & mask) != 0)
                 throw "two rows of this structure overlap, or one leaves it";
-            defined[word] |= mask;
+            taken[word] |= mask;
         }
-        if (Bytes == 4 && defined[0] >> 32 != 0)
+        if (Bytes == 4 && taken[0] >> 32 != 0)
             throw "a row leaves the register";
-        return defined;
+        return taken;
     }
     /// Bits that have a row.
     static constexpr Words defined = make_defined();

@@ -21,6 +21,8 @@ Capability capability(const IommuConfig& config) {
     cap.set<"mamv">(config.page_selective ? config.max_address_mask : 0);
     // An invalidation takes effect between two requests, and requests are served one by one: drained by nature.
     cap.set<"dwd">(true).set<"drd">(true);
+    cap.set<"fs1gp">(config.scalable_mode && config.first_stage && config.pages_1g);
+    cap.set<"fs5lp">(config.scalable_mode && config.first_stage && config.five_levels);
     return cap;
 }
 
@@ -30,6 +32,14 @@ ExtendedCapability extended_capability(const IommuConfig& config) {
     ecap.set<"pt">(config.pass_through);
     ecap.set<"sc">(config.snoop_control);
     ecap.set<"iro">(iotlb_offset / register_offset_unit);
+    ecap.set<"dt">(config.device_tlb).set<"nwfs">(config.device_tlb);
+    if (!config.scalable_mode)
+        return ecap;
+    ecap.set<"smts">(true).set<"ssts">(true).set<"rps">(true);
+    ecap.set<"pasid">(true).set<"pss">(pasid_bits - 1);
+    ecap.set<"fsts">(config.first_stage).set<"srs">(config.first_stage);
+    const bool has_page_requests = config.page_requests && config.device_tlb;
+    ecap.set<"prs">(has_page_requests).set<"pds">(has_page_requests);
     return ecap;
 }
 

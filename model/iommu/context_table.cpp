@@ -1,36 +1,12 @@
 #include "model/iommu/context_table.h"
 
 #include <algorithm>
-#include <array>
 
 namespace model::iommu {
 
 using namespace abi::iommu;
 
-namespace {
-
-/// Reads one structure of a table; no value when the memory did not answer.
-template <class Structure> bool read(port::Dma& memory, std::uint64_t address, Structure& out, WalkCost& cost) {
-    std::array<std::byte, Structure::size> bytes;
-    const auto result = memory.read(abi::BusAddress{address}, bytes, cost.at);
-    cost.at = result.done;
-    ++cost.reads;
-    if (result.is_ok())
-        out = Structure::from(bytes);
-    return result.is_ok();
-}
-
-AddressSpace refusal(FaultReason reason, bool is_recorded = true) {
-    return {.fault = reason, .is_recorded = is_recorded, .tables = {}};
-}
-
-} // namespace
-
-const AddressSpace& ContextTable::find(const Request& request, WalkCost& cost) {
-    switch (root_.get<"ttm">()) {
-    case TableMode::legacy: break;
-    default: return found_ = refusal(FaultReason::table_mode_invalid);
-    }
+const AddressSpace& ContextTable::find(std::uint64_t root, const Request& request, WalkCost& cost) {
     if (request.pasid != no_pasid)
         return found_ = refusal(FaultReason::pasid_in_legacy_mode);
 
@@ -39,18 +15,18 @@ const AddressSpace& ContextTable::find(const Request& request, WalkCost& cost) {
     cache_.note(found != nullptr);
     if (found != nullptr)
         return *found;
-    found_ = look_up(request.requester, cost);
+    found_ = look_up(root, request.requester, cost);
     // In caching mode what is not present or wrong is kept, too, under domain 0 (VT-d "Caching Mode").
     if (found_.fault == FaultReason::none || config_.caching_mode)
         cache_.insert(key, found_);
     return found_;
 }
 
-AddressSpace ContextTable::look_up(std::uint16_t requester, WalkCost& cost) const {
+AddressSpace ContextTable::look_up(std::uint64_t table, std::uint16_t requester, WalkCost& cost) const {
     const auto is_beyond = [&](std::uint64_t address) { return address >> config_.host_address_bits != 0; };
 
     RootEntry root;
-    if (!read(memory_, root_.get<"rta">() + (requester >> 8) * RootEntry::size, root, cost))
+    if (!read_entry(memory_, table + (requester >> 8) * RootEntry::size, root, cost))
         return refusal(FaultReason::root_access);
     if (!root.get<"p">())
         return refusal(FaultReason::root_not_present);
@@ -58,7 +34,7 @@ AddressSpace ContextTable::look_up(std::uint16_t requester, WalkCost& cost) cons
         return refusal(FaultReason::root_reserved);
 
     ContextEntry context;
-    if (!read(memory_, root.get<"ctp">() + (requester & 0xffu) * ContextEntry::size, context, cost))
+    if (!read_entry(memory_, root.get<"ctp">() + (requester & 0xffu) * ContextEntry::size, context, cost))
         return refusal(FaultReason::context_access);
     const bool is_recorded = !context.get<"fpd">();
     if (!context.get<"p">())
@@ -68,18 +44,22 @@ AddressSpace ContextTable::look_up(std::uint16_t requester, WalkCost& cost) cons
     const bool is_domain = context.get<"did">() >> config_.domain_bits == 0;
     if (context.has_reserved() || !is_domain || (!is_pass_through && is_beyond(context.get<"ssptptr">())))
         return refusal(FaultReason::context_reserved, is_recorded);
-    const bool is_supported = type == TranslationType::untranslated_only || (is_pass_through && config_.pass_through);
+    const bool has_device_tlb = type == TranslationType::with_device_tlb;
+    const bool is_supported = type == TranslationType::untranslated_only || (is_pass_through && config_.pass_through) ||
+                              (has_device_tlb && config_.device_tlb);
     const auto levels = static_cast<unsigned>(context.get<"aw">()) + 2;
     if (!is_supported || !has_levels(config_, levels))
         return refusal(FaultReason::context_invalid, is_recorded);
 
-    const auto domain = static_cast<std::uint16_t>(context.get<"did">());
-    return {.is_recorded = is_recorded,
-            .is_pass_through = is_pass_through,
-            .domain = domain,
-            .address_bits = is_pass_through ? config_.host_address_bits
-                                            : std::min(config_.guest_address_bits, shift_of(levels + 1)),
-            .tables = {.table = context.get<"ssptptr">(), .levels = levels, .owner = domain}};
+    AddressSpace space;
+    space.is_recorded = is_recorded;
+    space.is_pass_through = is_pass_through;
+    space.has_device_tlb = has_device_tlb;
+    space.domain = static_cast<std::uint16_t>(context.get<"did">());
+    space.address_bits =
+        is_pass_through ? config_.host_address_bits : std::min(config_.guest_address_bits, shift_of(levels + 1));
+    space.tables = {.table = context.get<"ssptptr">(), .levels = levels, .owner = space.domain};
+    return space;
 }
 
 void ContextTable::forget_domain(std::uint16_t domain) {

@@ -21,6 +21,18 @@ template <abi::Name Bit> void FaultLog::set(port::Time at) {
 }
 
 void FaultLog::record(const Request& request, FaultReason reason, port::Time at) {
+    record(request,
+           request.access == Access::write  ? Type::write
+           : request.access == Access::read ? Type::read
+                                            : Type::atomic,
+           reason, at);
+}
+
+void FaultLog::record_page_request(const Request& request, FaultReason reason, port::Time at) {
+    record(request, Type::page_request, reason, at);
+}
+
+void FaultLog::record(const Request& request, Type type, FaultReason reason, port::Time at) {
     if (status_.get<"pfo">()) {
         ++lost_;
         return;
@@ -35,9 +47,8 @@ void FaultLog::record(const Request& request, FaultReason reason, port::Time at)
     record.set<"sid">(request.requester);
     record.set<"fr">(static_cast<std::uint64_t>(reason));
     record.set<"at">(static_cast<std::uint64_t>(request.type));
-    // T2 T1: 00 write, 01 page request, 10 read, 11 atomic, with T1 first.
-    record.set<"t1">(request.access != Access::write);
-    record.set<"t2">(request.access == Access::atomic);
+    record.set<"t1">(type == Type::read || type == Type::atomic);
+    record.set<"t2">(type == Type::page_request || type == Type::atomic);
     if (request.pasid != no_pasid) {
         record.set<"pp">(true).set<"pv">(request.pasid);
         record.set<"priv">(request.is_privileged).set<"exe">(request.is_execute);

@@ -20,6 +20,7 @@ public:
 
     /// Takes the next record. When that one still holds a fault, or an overflow has not been cleared, this one is lost.
     void record(const Request& request, abi::iommu::FaultReason reason, port::Time at);
+    void record_page_request(const Request& request, abi::iommu::FaultReason reason, port::Time at);
     /// The invalidation queue stopped; a device did not complete an invalidation in time.
     void queue_error(abi::iommu::QueueError error, port::Time at);
     void invalidation_timeout(std::uint16_t source, port::Time at);
@@ -41,6 +42,8 @@ public:
     Event event;
 
 private:
+    enum class Type : std::uint8_t { write = 0, page_request = 1, read = 2, atomic = 3 }; ///< T1 T2
+    void record(const Request& request, Type type, abi::iommu::FaultReason reason, port::Time at);
     /// Sets a status bit; a new one among none that is set is an interrupt condition.
     template <abi::Name Bit> void set(port::Time at);
     void settle();

@@ -1,6 +1,8 @@
 #include "model/iommu/invalidation_queue.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace model::iommu {
 
@@ -21,15 +23,23 @@ void InvalidationQueue::set_tail(std::uint64_t value, port::Time at) {
     run(at);
 }
 
+QueueError InvalidationQueue::check() const {
+    const auto mode = translator_.mode();
+    const bool is_wide = base_.get<"dw">();
+    if (mode == TableMode::reserved)
+        return QueueError::invalid_table_mode;
+    if ((is_wide && !config_.scalable_mode) || (!is_wide && mode == TableMode::scalable))
+        return QueueError::invalid_descriptor_width;
+    if (tail_ >= bytes())
+        return QueueError::invalid_tail;
+    return tail_ % width() == 0 ? QueueError::none : QueueError::misaligned_tail;
+}
+
 void InvalidationQueue::run(port::Time at) {
     while (is_enabled_ && head_ != tail_ && !faults_.is_queue_stopped()) {
-        if (tail_ >= bytes())
-            return faults_.queue_error(QueueError::invalid_tail, at);
-        if (base_.get<"dw">()) // no 256-bit descriptors without scalable mode
-            return faults_.queue_error(QueueError::invalid_descriptor_width, at);
-        if (tail_ % width() != 0)
-            return faults_.queue_error(QueueError::misaligned_tail, at);
-        if (head_ >= bytes()) // the queue was made smaller behind our back
+        if (const auto error = check(); error != QueueError::none)
+            return faults_.queue_error(error, at);
+        if (head_ >= bytes() || head_ % width() != 0) // the queue was given another shape behind our back
             head_ = 0;
         std::array<std::byte, 32> raw{};
         const auto from = std::span(raw).first(width());
@@ -45,21 +55,47 @@ void InvalidationQueue::run(port::Time at) {
         ++descriptors_;
         head_ = (head_ + width()) % bytes();
     }
+    // Nobody waits for it: the time-out shows all the same.
+    if (head_ == tail_ && silent_device_)
+        faults_.invalidation_timeout(*std::exchange(silent_device_, std::nullopt), at);
+}
+
+bool InvalidationQueue::is_offered(DescriptorType type) const {
+    switch (type) {
+    case DescriptorType::context_cache:
+    case DescriptorType::iotlb:
+    case DescriptorType::wait: return true;
+    case DescriptorType::device_tlb: return config_.device_tlb;
+    case DescriptorType::pasid_iotlb:
+    case DescriptorType::pasid_cache: return config_.scalable_mode;
+    case DescriptorType::pasid_device_tlb: return config_.scalable_mode && config_.device_tlb;
+    case DescriptorType::page_response: return config_.page_requests && config_.device_tlb;
+    case DescriptorType::interrupt_entry: return false; // no interrupt remapping
+    }
+    return false;
 }
 
 QueueError InvalidationQueue::execute(const Words& words, port::Time& at) {
-    if ((words[2] | words[3]) != 0)
-        return QueueError::reserved_field;
     const AnyDescriptor any({words[0], words[1]});
+    const auto type = static_cast<DescriptorType>(any.get<"type">() | any.get<"type_high">() << 4);
+    if (!is_offered(type))
+        return QueueError::invalid_type;
     const auto run = [&](const auto& descriptor, auto&&... more) {
-        return descriptor.has_reserved() ? QueueError::reserved_field : execute(descriptor, more...);
+        const bool is_wrong = descriptor.has_reserved() || (words[2] | words[3]) != 0;
+        return is_wrong ? QueueError::reserved_field : execute(descriptor, more...);
     };
-    switch (static_cast<DescriptorType>(any.get<"type">() | any.get<"type_high">() << 4)) {
+    switch (type) {
     case DescriptorType::context_cache: return run(ContextCacheDescriptor(any.words));
     case DescriptorType::iotlb: return run(IotlbDescriptor(any.words));
+    case DescriptorType::device_tlb: return run(DeviceTlbDescriptor(any.words), at);
     case DescriptorType::wait: return run(WaitDescriptor(any.words), at);
-    default: return QueueError::invalid_type;
+    case DescriptorType::pasid_iotlb: return run(PasidIotlbDescriptor(any.words));
+    case DescriptorType::pasid_cache: return run(PasidCacheDescriptor(any.words));
+    case DescriptorType::pasid_device_tlb: return run(PasidDeviceTlbDescriptor(any.words), at);
+    case DescriptorType::page_response: return run(PageResponseDescriptor(any.words), at);
+    case DescriptorType::interrupt_entry: break;
     }
+    return QueueError::invalid_type;
 }
 
 QueueError InvalidationQueue::execute(const ContextCacheDescriptor& descriptor) {
@@ -96,8 +132,87 @@ QueueError InvalidationQueue::execute(const IotlbDescriptor& descriptor) {
     return QueueError::reserved_field;
 }
 
+QueueError InvalidationQueue::execute(const PasidIotlbDescriptor& descriptor) {
+    const auto domain = static_cast<std::uint16_t>(descriptor.get<"did">());
+    const auto pasid = static_cast<std::uint32_t>(descriptor.get<"pasid">());
+    switch (descriptor.get<"g">()) {
+    case PasidIotlbGranularity::page:
+        if (config_.page_selective) {
+            if (descriptor.get<"am">() > config_.max_address_mask)
+                return QueueError::reserved_field;
+            translator_.forget_pages_of(domain, pasid, descriptor.get<"addr">(),
+                                        std::uint64_t{1} << (page_shift + descriptor.get<"am">()),
+                                        descriptor.get<"ih">());
+            return QueueError::none;
+        }
+        [[fallthrough]];
+    case PasidIotlbGranularity::pasid: translator_.forget_pages_of(domain, pasid); return QueueError::none;
+    }
+    return QueueError::reserved_field;
+}
+
+QueueError InvalidationQueue::execute(const PasidCacheDescriptor& descriptor) {
+    const auto domain = static_cast<std::uint16_t>(descriptor.get<"did">());
+    switch (descriptor.get<"g">()) {
+    case PasidCacheGranularity::domain: translator_.forget_pasids(domain); return QueueError::none;
+    case PasidCacheGranularity::pasid:
+        translator_.forget_pasids(domain, static_cast<std::uint32_t>(descriptor.get<"pasid">()));
+        return QueueError::none;
+    case PasidCacheGranularity::global: translator_.forget_pasids(); return QueueError::none;
+    }
+    return QueueError::reserved_field;
+}
+
+QueueError InvalidationQueue::execute(const DeviceTlbDescriptor& descriptor, port::Time& at) {
+    const auto range = invalidation_range(descriptor.get<"addr">(), descriptor.get<"s">());
+    invalidate_device(
+        {.device = static_cast<std::uint16_t>(descriptor.get<"sid">()), .begin = range.begin, .bytes = range.bytes},
+        at);
+    return QueueError::none;
+}
+
+QueueError InvalidationQueue::execute(const PasidDeviceTlbDescriptor& descriptor, port::Time& at) {
+    const auto range = invalidation_range(descriptor.get<"addr">(), descriptor.get<"s">());
+    invalidate_device({.device = static_cast<std::uint16_t>(descriptor.get<"sid">()),
+                       .pasid = static_cast<std::uint32_t>(descriptor.get<"pasid">()),
+                       .is_global = descriptor.get<"g">(),
+                       .begin = range.begin,
+                       .bytes = range.bytes},
+                      at);
+    return QueueError::none;
+}
+
+/// Requests go out without waiting; the wait descriptor does that.
+void InvalidationQueue::invalidate_device(const DeviceInvalidation& invalidation, port::Time at) {
+    const auto done = listener_ != nullptr ? listener_->invalidate_device(invalidation, at) : std::nullopt;
+    if (done)
+        devices_done_ = std::max(devices_done_, *done);
+    else if (!silent_device_)
+        silent_device_ = invalidation.device;
+}
+
+QueueError InvalidationQueue::execute(const PageResponseDescriptor& descriptor, port::Time& at) {
+    if (listener_ != nullptr)
+        listener_->page_response(
+            {.device = static_cast<std::uint16_t>(descriptor.get<"rid">()),
+             .pasid = descriptor.get<"pp">() ? static_cast<std::uint32_t>(descriptor.get<"pasid">()) : no_pasid,
+             .group = static_cast<std::uint16_t>(descriptor.get<"prgi">()),
+             .code = descriptor.get<"code">()},
+            at);
+    return QueueError::none;
+}
+
 QueueError InvalidationQueue::execute(const WaitDescriptor& descriptor, port::Time& at) {
-    // Everything before is done: descriptors are carried out one by one, so there is nothing to fence.
+    if (descriptor.get<"pd">() && !(config_.page_requests && config_.device_tlb))
+        return QueueError::reserved_field;
+    // A device that did not answer in time aborts the wait: no status, no interrupt (VT-d "Hardware Handling of Queued
+    // Invalidation Interface Errors").
+    if (silent_device_) {
+        faults_.invalidation_timeout(*std::exchange(silent_device_, std::nullopt), at);
+        return QueueError::none;
+    }
+    // Everything else before is done: descriptors are carried out one by one, so there is nothing to fence.
+    at = std::max(at, devices_done_);
     if (descriptor.get<"sw">()) {
         std::array<std::byte, 4> status;
         abi::store<std::uint32_t, abi::Endian::little>(status.data(),

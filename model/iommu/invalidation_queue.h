@@ -7,14 +7,18 @@
 #include "model/iommu/event.h"
 #include "model/iommu/translator.h"
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 namespace model::iommu {
 
 class InvalidationQueue {
 public:
-    InvalidationQueue(const IommuConfig& config, port::Dma& memory, Translator& translator, FaultLog& faults)
-        : event(memory), config_(config), memory_(memory), translator_(translator), faults_(faults) {}
+    InvalidationQueue(const IommuConfig& config, port::Dma& memory, Translator& translator, FaultLog& faults,
+                      Listener* listener)
+        : event(memory), config_(config), memory_(memory), translator_(translator), faults_(faults),
+          listener_(listener) {}
 
     void set_enabled(bool is_enabled, port::Time at);
     bool is_enabled() const { return is_enabled_; }
@@ -30,6 +34,8 @@ public:
     void write_completion_status(std::uint32_t value);
 
     std::uint64_t descriptors() const { return descriptors_; }
+    /// When the devices asked so far have completed.
+    port::Time devices_done() const { return devices_done_; }
 
     Event event;
 
@@ -42,15 +48,27 @@ private:
     abi::iommu::QueueError execute(const Words& words, port::Time& at);
     abi::iommu::QueueError execute(const abi::iommu::ContextCacheDescriptor& descriptor);
     abi::iommu::QueueError execute(const abi::iommu::IotlbDescriptor& descriptor);
+    abi::iommu::QueueError execute(const abi::iommu::PasidIotlbDescriptor& descriptor);
+    abi::iommu::QueueError execute(const abi::iommu::PasidCacheDescriptor& descriptor);
+    abi::iommu::QueueError execute(const abi::iommu::DeviceTlbDescriptor& descriptor, port::Time& at);
+    abi::iommu::QueueError execute(const abi::iommu::PasidDeviceTlbDescriptor& descriptor, port::Time& at);
+    abi::iommu::QueueError execute(const abi::iommu::PageResponseDescriptor& descriptor, port::Time& at);
     abi::iommu::QueueError execute(const abi::iommu::WaitDescriptor& descriptor, port::Time& at);
+    void invalidate_device(const DeviceInvalidation& invalidation, port::Time at);
+    /// What is wrong with the queue itself.
+    abi::iommu::QueueError check() const;
+    bool is_offered(abi::iommu::DescriptorType type) const;
 
     const IommuConfig& config_;
     port::Dma& memory_;
     Translator& translator_;
     FaultLog& faults_;
+    Listener* listener_;
     abi::iommu::QueueAddress base_;
     abi::iommu::CompletionStatus completion_;
     std::uint64_t head_ = 0, tail_ = 0, descriptors_ = 0;
+    port::Time devices_done_{};                  ///< when the devices asked so far have completed
+    std::optional<std::uint16_t> silent_device_; ///< one that has not
     bool is_enabled_ = false;
 };
 

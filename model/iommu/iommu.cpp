@@ -20,7 +20,8 @@ constexpr std::uint32_t upper(Register r) { return at(r) + 4; }
 
 Iommu::Iommu(const IommuConfig& config, port::Dma& memory, Listener* listener)
     : config_(config), faults_(config_, memory), translator_(config_, memory, faults_, listener),
-      queue_(config_, memory, translator_, faults_) {}
+      queue_(config_, memory, translator_, faults_, listener),
+      page_requests_(config_, memory, translator_, faults_, listener) {}
 
 std::uint64_t Iommu::read(std::uint32_t offset, unsigned bytes) const {
     if ((bytes != 4 && bytes != 8) || offset % bytes != 0 || offset >= register_bytes)
@@ -82,6 +83,15 @@ std::uint32_t Iommu::read_dword(std::uint32_t offset) const {
     case at(ieuaddr): return queue_.event.upper_address;
     case at(iqercd): return low(faults_.error_record());
     case upper(iqercd): return high(faults_.error_record());
+    case at(pqh): return low(page_requests_.head());
+    case at(pqt): return low(page_requests_.tail());
+    case at(pqa): return low(page_requests_.base());
+    case upper(pqa): return high(page_requests_.base());
+    case at(prs): return page_requests_.status();
+    case at(pectl): return page_requests_.event.control();
+    case at(pedata): return page_requests_.event.data;
+    case at(peaddr): return page_requests_.event.address;
+    case at(peuaddr): return page_requests_.event.upper_address;
     default: return 0;
     }
 }
@@ -129,6 +139,15 @@ void Iommu::write_dword(std::uint32_t offset, std::uint32_t value, port::Time no
     case at(iedata): queue_.event.data = value & message_data; return;
     case at(ieaddr): queue_.event.address = value & message_address; return;
     case at(ieuaddr): queue_.event.upper_address = value; return;
+    case at(pqh): return page_requests_.set_head(value);
+    case at(pqt): return page_requests_.set_tail(value);
+    case at(pqa): return page_requests_.set_base(with_low(page_requests_.base(), value));
+    case upper(pqa): return page_requests_.set_base(with_high(page_requests_.base(), value));
+    case at(prs): return page_requests_.write_status(value);
+    case at(pectl): return page_requests_.event.write_control(value, now);
+    case at(pedata): page_requests_.event.data = value & message_data; return;
+    case at(peaddr): page_requests_.event.address = value & message_address; return;
+    case at(peuaddr): page_requests_.event.upper_address = value; return;
     default: return;
     }
 }

@@ -5,6 +5,7 @@
 #include "model/iommu/config.h"
 #include "model/iommu/fault_log.h"
 #include "model/iommu/invalidation_queue.h"
+#include "model/iommu/page_requests.h"
 #include "model/iommu/translator.h"
 
 #include <cstdint>
@@ -18,6 +19,8 @@ public:
     Iommu(const IommuConfig& config, port::Dma& memory, Listener* listener = nullptr);
 
     Translation translate(const Request& request, port::Time now) { return translator_.translate(request, now); }
+
+    void request_page(const PageRequest& request, port::Time now) { page_requests_.receive(request, now); }
 
     /// Registers: aligned accesses of 4 or 8 bytes. Others read as zero and change nothing.
     std::uint64_t read(std::uint32_t offset, unsigned bytes) const;
@@ -37,6 +40,7 @@ private:
     FaultLog faults_;
     Translator translator_;
     InvalidationQueue queue_;
+    PageRequests page_requests_;
     abi::iommu::GlobalStatus status_;
     std::uint64_t root_ = 0, context_command_ = 0, invalidate_address_ = 0, iotlb_command_ = 0;
 };

@@ -1,7 +1,9 @@
-// Who wants to know that translations have ended: holders of direct paths (their windows were found through the unit)
-// and devices with a TLB of their own.
+// Who wants to know what a remapping unit does to others: holders of direct paths (their windows were found through the
+// unit), and devices with a TLB of their own.
 #pragma once
 
+#include "abi/iommu/invalidation.h"
+#include "model/iommu/request.h"
 #include "model/port/time.h"
 
 #include <cstdint>
@@ -16,10 +18,30 @@ struct Gone {
     std::uint64_t begin = 0, last = ~std::uint64_t{0};
 };
 
+/// An invalidation request to a device (PCIe 6.0 §10.3).
+struct DeviceInvalidation {
+    std::uint16_t device = 0;
+    std::uint32_t pasid = no_pasid;
+    bool is_global = false; ///< of all PASIDs
+    std::uint64_t begin = 0;
+    std::uint64_t bytes = 0; ///< 0: everything
+};
+
+/// A page group response to a device (PCIe 6.0 §10.4.2).
+struct PageResponse {
+    std::uint16_t device = 0;
+    std::uint32_t pasid = no_pasid;
+    std::uint16_t group = 0;
+    abi::iommu::ResponseCode code{};
+};
+
 class Listener {
 public:
     virtual ~Listener() = default;
     virtual void translations_gone(const Gone& gone) = 0;
+    /// Returns when the device has completed the invalidation; no value when it does not answer.
+    virtual std::optional<port::Time> invalidate_device(const DeviceInvalidation&, port::Time) { return std::nullopt; }
+    virtual void page_response(const PageResponse&, port::Time) {}
 };
 
 } // namespace model::iommu

@@ -27,6 +27,9 @@ struct Request {
 
 /// The first part of a request, translated: `length` bytes from the request's address on are at `address`. A request
 /// that crosses a page needs another call for the rest.
+///
+/// For a translation request this is the completion: R and W are the rights, both clear where there is no page, and
+/// `shift` is the size of the translated range.
 struct Translation {
     port::DmaStatus status = port::DmaStatus::ok; ///< else the completion of the request; a write is dropped
     abi::iommu::FaultReason fault{};
@@ -34,9 +37,10 @@ struct Translation {
     std::uint64_t length = 0;
     std::uint8_t shift = 0; ///< the page that holds it has 2^shift bytes; 64: no page, everything goes through
     bool is_readable = false, is_writable = false;
-    bool is_interrupt = false; ///< a write into the interrupt range: no memory address
-    std::uint8_t reads = 0;    ///< of tables
-    port::Time ready{};        ///< when the translation is known
+    bool is_interrupt = false;         ///< a write into the interrupt range: no memory address
+    bool is_untranslated_only = false; ///< of a translation completion: U, the address is to be used as it is
+    std::uint8_t reads = 0;            ///< of tables
+    port::Time ready{};                ///< when the translation is known
     bool is_ok() const { return status == port::DmaStatus::ok; }
 };
 

@@ -1,6 +1,7 @@
 // The VT-d structures of abi/iommu as JSON: vtd_layouts.py holds them against the Intel IOMMU driver of Linux.
 #include "abi/iommu/fault.h"
 #include "abi/iommu/invalidation.h"
+#include "abi/iommu/page_request.h"
 #include "abi/iommu/registers.h"
 #include "abi/iommu/tables.h"
 
@@ -54,7 +55,8 @@ int main() {
     dump<SecondStageEntry>(), dump<FirstStageEntry>();
     dump<AnyDescriptor>(), dump<ContextCacheDescriptor>(), dump<IotlbDescriptor>(), dump<DeviceTlbDescriptor>();
     dump<WaitDescriptor>(), dump<PasidIotlbDescriptor>(), dump<PasidCacheDescriptor>();
-    dump<PasidDeviceTlbDescriptor>(), dump<PageResponseDescriptor>("\n");
+    dump<PasidDeviceTlbDescriptor>(), dump<PageResponseDescriptor>();
+    dump<PageRequestDescriptor>("\n");
     std::puts("}, \"values\": {");
     dump_values<Register>("register");
     dump_values<DescriptorType>("descriptor"), dump_values<FaultReason>("fault_reason", "\n");

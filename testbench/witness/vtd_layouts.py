@@ -104,6 +104,10 @@ SETTERS = {
                     "fsptptr": "pasid_set_flptr", "fspm": "pasid_set_flpm", "eafe": "pasid_set_eafe"},
 }
 
+# Members of struct page_req_dsc, bit fields in the order of their bits.
+PAGE_REQUEST = {"type": "type", "pp": "pasid_present", "rid": "rid", "pasid": "pasid", "exe": "exe_req", "priv": "pm_req",
+                "rd": "rd_req", "wr": "wr_req", "lpig": "lpig", "prgi": "prg_index", "addr": "addr"}
+
 # Registers that the driver names differently, and those it leaves to the generic event code or never touches.
 REGISTER_NAMES = {"iqercd": "IQER"}
 REGISTERS_WITHOUT = {
@@ -203,6 +207,15 @@ class Driver:
         m = re.search(r"READ_ONCE\(context->lo\) \| ([^;]*);", body)
         return 0, self.value(m[1])
 
+    def bit_fields(self, name):
+        """Member -> bits, of a structure whose members are bit fields of u64."""
+        body = re.search(rf"struct {name} \{{(.*?)^\}};", self.all, flags=re.M | re.S)[1]
+        out, at = {}, 0
+        for member, width in re.findall(r"u64 (\w+):(\d+);", body):
+            out[member] = set(range(at, at + int(width)))
+            at += int(width)
+        return out
+
     def reasons(self):
         """Value -> text."""
         out = {}
@@ -268,6 +281,11 @@ def main():
             word, mask = driver.setter(name)
             compare(f"{structure}.{field}", dump["structures"][structure]["fields"][field], spread(mask, 64 * word), name)
             seen.add((structure, field))
+
+    members = driver.bit_fields("page_req_dsc")
+    for field, name in PAGE_REQUEST.items():
+        compare(f"page_req_dsc.{field}", dump["structures"]["page_req_dsc"]["fields"][field], members[name], name)
+        seen.add(("page_req_dsc", field))
 
     for name, value in dump["values"]["register"].items():
         theirs = f"DMAR_{REGISTER_NAMES.get(name, name.upper())}_REG"

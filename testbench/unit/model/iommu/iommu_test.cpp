@@ -42,6 +42,25 @@ TEST_CASE("the capability registers say what is configured", "[unit][iommu]") {
     CHECK_FALSE(ExtendedCapability{few.read64(Register::ecap)}.get<"pt">());
 }
 
+TEST_CASE("scalable mode and device-TLBs are advertised when they are configured", "[unit][iommu]") {
+    const auto ecap = [](const model::iommu::IommuConfig& config) {
+        return ExtendedCapability{IommuBench(config).read64(Register::ecap)};
+    };
+    const auto none = ecap({.first_stage = true, .page_requests = true}); // nothing without scalable mode
+    CHECK_FALSE(none.get<"smts">());
+    CHECK_FALSE(none.get<"fsts">());
+    CHECK_FALSE(none.get<"prs">());
+    const auto all = ecap({.device_tlb = true, .scalable_mode = true, .first_stage = true, .page_requests = true});
+    for (const bool is_set :
+         {all.get<"dt">(), all.get<"smts">(), all.get<"ssts">(), all.get<"fsts">(), all.get<"prs">(), all.get<"pds">(),
+          all.get<"pasid">(), all.get<"rps">(), all.get<"srs">()})
+        CHECK(is_set);
+    CHECK(all.get<"pss">() == 19);
+    for (const bool is_set : {all.get<"nest">(), all.get<"ers">(), all.get<"eafs">(), all.get<"ssads">()})
+        CHECK_FALSE(is_set);
+    CHECK_FALSE(ecap({.scalable_mode = true, .page_requests = true}).get<"prs">()); // they come through device-TLBs
+}
+
 TEST_CASE("after reset everything is off and events are masked", "[unit][iommu]") {
     const IommuBench bench;
 
