@@ -4,6 +4,7 @@
 
 #include "firmware/command_queue.h"
 #include "firmware/init_segment.h"
+#include "firmware/register_spaces.h"
 #include "firmware/state.h"
 #include "model/hca/hca.h"
 #include "model/port/clock.h"
@@ -20,7 +21,8 @@ class Device {
 public:
     /// All of them outlive the device; the configuration is the core's.
     Device(model::hca::Hca& hca, model::port::Dma& dma, model::port::Clock& clock, traces::Events events)
-        : state_(hca, events), queue_(state_, dma, clock), segment_(hca.config(), queue_, [this] { disable(); }) {}
+        : state_(hca, events), queue_(state_, dma, clock), segment_(hca.config(), queue_, [this] { disable(); }),
+          spaces_(hca.config(), segment_) {}
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
@@ -37,7 +39,10 @@ public:
     void reset() {
         disable();
         segment_.reset();
+        spaces_.reset();
     }
+    /// What the vendor-specific capability leads to.
+    RegisterSpaces& spaces() { return spaces_; }
 
     const State& state() const { return state_; }
     State& state() { return state_; }
@@ -51,6 +56,7 @@ private:
     State state_;
     CommandQueue queue_;
     InitSegment segment_;
+    RegisterSpaces spaces_;
 };
 
 } // namespace firmware

@@ -24,7 +24,7 @@ BridgeSpace::BridgeSpace(const ConfigSpace::Identity& identity, PortType type, c
 }
 
 void BridgeSpace::reset() {
-    space_.define_function(identity_, type_, link_, port_number_, false);
+    space_.define_function(identity_, type_, link_, port_number_, 0);
     space_.view<CommonHeader>(0).set<"header_type">(header_type_bridge);
     space_.view<Type1Header>(0)
         .set<"prefetchable_base_type">(prefetchable_64bit)

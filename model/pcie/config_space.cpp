@@ -4,11 +4,9 @@ namespace model::pcie {
 
 using namespace abi::pcie;
 
-namespace {
-bool is_well_formed(std::uint16_t offset, unsigned bytes) {
+bool ConfigSpace::is_well_formed(std::uint16_t offset, unsigned bytes) {
     return (bytes == 1 || bytes == 2 || bytes == 4) && offset % 4 + bytes <= 4 && offset + bytes <= config_space_bytes;
 }
-} // namespace
 
 std::uint32_t ConfigSpace::read(std::uint16_t offset, unsigned bytes) const {
     if (!is_well_formed(offset, bytes))
@@ -31,7 +29,7 @@ bool ConfigSpace::write(std::uint16_t offset, unsigned bytes, std::uint32_t valu
 }
 
 void ConfigSpace::define_function(const Identity& identity, PortType type, const LinkConfig& link,
-                                  std::uint8_t port_number, bool has_msix) {
+                                  std::uint8_t port_number, std::uint8_t next) {
     values_.fill({}), writable_.fill({}), clearable_.fill({});
 
     view<CommonHeader>(0)
@@ -57,7 +55,7 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
     const bool faces_down = type == PortType::root_port || type == PortType::switch_downstream;
     view<PciExpress>(pci_express_offset)
         .set<"id">(CapabilityId::pci_express)
-        .set<"next">(has_msix ? msix_offset : std::uint8_t{0})
+        .set<"next">(next)
         .set<"version">(2)
         .set<"port_type">(type)
         .set<"max_payload_supported">(size_code(link.max_payload))

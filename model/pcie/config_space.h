@@ -15,8 +15,9 @@
 
 namespace model::pcie {
 
-/// Where the capabilities lie; the chain is power management, PCI Express, MSI-X where there is one.
-inline constexpr std::uint16_t power_management_offset = 0x40, pci_express_offset = 0x60, msix_offset = 0x9c;
+/// Where the capabilities lie; the chain is power management, PCI Express, MSI-X and vendor specific where there is one.
+inline constexpr std::uint8_t power_management_offset = 0x40, pci_express_offset = 0x60, msix_offset = 0x9c,
+                              gateway_offset = 0xc0;
 
 class ConfigSpace {
 public:
@@ -28,6 +29,8 @@ public:
         std::uint8_t revision = 0;
     };
 
+    /// 1, 2 or 4 bytes inside one dword of the space.
+    static bool is_well_formed(std::uint16_t offset, unsigned bytes);
     /// Reads 1, 2 or 4 bytes inside one dword; anything else reads as all ones.
     std::uint32_t read(std::uint16_t offset, unsigned bytes) const;
     /// Writes what may be written; an access outside the space or across dwords changes nothing. Returns whether it was
@@ -58,9 +61,10 @@ public:
         abi::store<std::uint32_t, abi::Endian::little>(values_.data() + offset, value);
     }
 
-    /// The common header, power management and PCI Express capabilities at their reset values.
+    /// The common header, power management and PCI Express capabilities at their reset values. `next`: the capability
+    /// behind them, or 0.
     void define_function(const Identity& identity, abi::pcie::PortType type, const LinkConfig& link,
-                         std::uint8_t port_number, bool has_msix);
+                         std::uint8_t port_number, std::uint8_t next);
     /// Link status: what the link has come up with.
     void set_link(const LinkConfig& negotiated);
 

@@ -178,18 +178,34 @@ void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extensi
     tlm::set_status(payload, DmaStatus::ok);
     if (payload.is_read()) {
         abi::store<std::uint32_t, abi::Endian::little>(value.data(),
-                                                       space_.read(offset, static_cast<unsigned>(data.size())));
+                                                       read_register(offset, static_cast<unsigned>(data.size())));
         std::copy_n(value.begin(), data.size(), data.begin());
         return;
     }
     initiator_.set_requester(request.target); // functions capture their number from configuration writes (§2.2.6.2)
     std::ranges::copy(data, value.begin());
+    write_register(offset, static_cast<unsigned>(data.size()), abi::load<std::uint32_t, abi::Endian::little>(value.data()),
+                   tlm::kernel_now() + tlm::from_sc(delay));
+}
+
+std::uint32_t EndpointModule::read_register(std::uint16_t offset, unsigned bytes) {
+    if (space_.is_gateway(offset) && ConfigSpace::is_well_formed(offset, bytes))
+        return gateway_.read(offset - gateway_offset, bytes);
+    return space_.read(offset, bytes);
+}
+
+void EndpointModule::write_register(std::uint16_t offset, unsigned bytes, std::uint32_t value, Time at) {
+    if (space_.is_gateway(offset)) {
+        if (ConfigSpace::is_well_formed(offset, bytes))
+            gateway_.write(offset - gateway_offset, bytes, value, function_.spaces(), at);
+        return;
+    }
     const auto before = space_.meaning();
-    const bool is_reset = space_.write(offset, static_cast<unsigned>(data.size()),
-                                       abi::load<std::uint32_t, abi::Endian::little>(value.data()));
-    const auto at = tlm::kernel_now() + tlm::from_sc(delay);
-    if (is_reset)
+    const bool is_reset = space_.write(offset, bytes, value);
+    if (is_reset) {
         msix_.reset();
+        gateway_.reset();
+    }
     adopt(before);
     if (is_reset)
         function_.reset(at);
@@ -214,6 +230,7 @@ void EndpointModule::reset(Time at) {
     const auto before = space_.meaning();
     space_.reset(false);
     msix_.reset();
+    gateway_.reset();
     adopt(before);
     function_.reset(at);
 }

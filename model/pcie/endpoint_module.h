@@ -5,6 +5,7 @@
 
 #include "model/pcie/endpoint_space.h"
 #include "model/pcie/function.h"
+#include "model/pcie/gateway.h"
 #include "model/pcie/msix.h"
 #include "model/port/interrupt.h"
 #include "model/tlm/initiator.h"
@@ -77,6 +78,8 @@ private:
     };
     Slice slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const;
     void configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay);
+    std::uint32_t read_register(std::uint16_t offset, unsigned bytes);
+    void write_register(std::uint16_t offset, unsigned bytes, std::uint32_t value, port::Time at);
     void adopt(const EndpointSpace::Meaning& before);
     void send_pending(port::Time at);
     void send(const Msix::Message& message, port::Time at);
@@ -85,6 +88,7 @@ private:
     Range msix_range_; ///< of the MSI-X BAR: from the first byte of table or pending bits to the last
     EndpointSpace space_;
     Msix msix_;
+    Gateway gateway_;
     tlm::Initiator initiator_;
     traces::Events events_;
 };

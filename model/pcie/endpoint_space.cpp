@@ -63,7 +63,8 @@ EndpointSpace::EndpointSpace(const FunctionConfig& config) : config_(config), ne
 
 void EndpointSpace::define() {
     const bool has_msix = config_.msix_vectors != 0;
-    space_.define_function(config_.identity, PortType::endpoint, config_.link, 0, has_msix);
+    const auto behind_msix = config_.has_gateway ? gateway_offset : std::uint8_t{0};
+    space_.define_function(config_.identity, PortType::endpoint, config_.link, 0, has_msix ? msix_offset : behind_msix);
     space_.view<Type0Header>(0)
         .set<"subsystem_vendor_id">(config_.identity.subsystem_vendor_id)
         .set<"subsystem_id">(config_.identity.subsystem_id);
@@ -73,6 +74,7 @@ void EndpointSpace::define() {
     if (has_msix) {
         space_.view<MsixCapability>(msix_offset)
             .set<"id">(CapabilityId::msix)
+            .set<"next">(behind_msix)
             .set<"table_size">(config_.msix_vectors - 1u)
             .set<"table_bir">(config_.msix_bar)
             .set<"table_offset">(static_cast<std::uint32_t>(config_.msix_table_offset / 8))
@@ -80,6 +82,10 @@ void EndpointSpace::define() {
             .set<"pending_offset">(static_cast<std::uint32_t>(config_.msix_pending_offset / 8));
         space_.allow<MsixCapability, "function_mask", "enable">(msix_offset);
     }
+    if (config_.has_gateway)
+        space_.view<VendorGateway>(gateway_offset)
+            .set<"id">(CapabilityId::vendor_specific)
+            .set<"length">(static_cast<std::uint8_t>(VendorGateway::size));
     if (resizable_) {
         space_.view<ResizableBar>(resizable_offset)
             .set<"id">(ExtendedCapabilityId::resizable_bar)

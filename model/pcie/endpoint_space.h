@@ -3,6 +3,7 @@
 // device state. PCIe 6.0 §7.5.1.2, §7.7.2, §7.8.6, §6.6.2.
 #pragma once
 
+#include "abi/pcie/vendor_gateway.h"
 #include "model/pcie/config_space.h"
 #include "model/pcie/tlp_cost.h"
 #include "model/port/dma.h"
@@ -27,6 +28,7 @@ struct FunctionConfig {
     unsigned msix_bar = 0;
     std::uint64_t msix_table_offset = 0x2000;
     std::uint64_t msix_pending_offset = 0x3000; ///< behind the table: with more than 256 vectors, move it
+    bool has_gateway = false;                   ///< a vendor-specific capability, behind which is Function::spaces
     LinkConfig link;                            ///< what the function says of its link
     port::Time memory_latency{};                ///< of a read of memory behind Function::direct
 };
@@ -70,6 +72,11 @@ public:
         std::uint64_t offset, left;
     };
     std::optional<Hit> decode(std::uint64_t address) const;
+    /// Whether `offset` is a register of the vendor-specific capability, behind its header.
+    bool is_gateway(std::uint16_t offset) const {
+        return config_.has_gateway && offset >= gateway_offset + abi::pcie::CapabilityHeader::size &&
+               offset < gateway_offset + abi::pcie::VendorGateway::size;
+    }
 
     /// Error bits: a request of this function ended so; a request to this function was answered so.
     void note_received(port::DmaStatus status);

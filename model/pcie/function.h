@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/port/dma.h"
+#include "model/port/register_spaces.h"
 #include "model/port/time.h"
 
 #include <cstddef>
@@ -25,6 +26,8 @@ public:
         static_cast<void>(bar);
         return -1;
     }
+    /// What the vendor-specific capability leads to; nullptr: nothing.
+    virtual port::RegisterSpaces* spaces() { return nullptr; }
     /// Function-level reset, or reset of the link.
     virtual void reset(port::Time at) = 0;
 };

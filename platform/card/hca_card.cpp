@@ -33,6 +33,7 @@ model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig
     // The pending bits lie behind the table, however long that is.
     const auto table = config.msix_vectors * msix_entry_bytes;
     function.msix_pending_offset = function.msix_table_offset + (table + msix_alignment - 1) / msix_alignment * msix_alignment;
+    function.has_gateway = true;
     function.link = slot;
     return function;
 }

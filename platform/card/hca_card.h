@@ -35,6 +35,7 @@ private:
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    model::port::RegisterSpaces* spaces() override { return &firmware_.spaces(); }
     void reset(model::port::Time at) override;
     void wake(model::port::Time now);
     void flush();

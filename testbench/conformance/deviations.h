@@ -44,6 +44,8 @@ inline constexpr std::array deviations{
               "set_roce_address.vlan"},
     Deviation{"Ports and registers", "PAOS takes the link down", "the status is kept, the cable stays up",
               "the state of a cable belongs to the platform", ""},
+    Deviation{"Vendor-specific capability", "the CR space is all registers of the device, and can be written",
+              "the initialization segment and the number of the silicon, read only", "the model has no others", ""},
 };
 
 } // namespace conformance

@@ -1,5 +1,5 @@
 // A machine with simple cards, for module tests of the PCIe neighbourhood: a card's BAR 0 is registers that keep what
-// is written, BAR 2 (64 bits, prefetchable) is plain memory.
+// is written, BAR 2 (64 bits, prefetchable) is plain memory, and the vendor-specific capability leads to the registers again.
 #pragma once
 
 #include "model/pcie/endpoint_module.h"
@@ -9,12 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <systemc>
 #include <vector>
 
 namespace testbench {
 
-struct ScratchFunction final : model::pcie::Function {
+struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpaces {
     static constexpr unsigned register_bar = 0, memory_bar = 2;
     static constexpr std::uint64_t aborting_register = 0x8000; ///< reads of it end with Completer Abort
 
@@ -42,12 +43,31 @@ struct ScratchFunction final : model::pcie::Function {
     }
     void reset(model::port::Time) override { ++resets; }
 
+    model::port::RegisterSpaces* spaces() override { return this; }
+    std::uint32_t size(Space space) const override {
+        return space == Space::cr || space == Space::scan_cr ? static_cast<std::uint32_t>(registers.size()) : 0;
+    }
+    std::optional<std::uint32_t> read(Space, std::uint32_t address, model::port::Time) override {
+        if (address % 4 != 0)
+            return {};
+        return abi::load<std::uint32_t, abi::Endian::little>(&registers.at(address));
+    }
+    bool write(Space, std::uint32_t address, std::uint32_t value) override {
+        if (address % 4 == 0)
+            abi::store<std::uint32_t, abi::Endian::little>(&registers.at(address), value);
+        return address % 4 == 0;
+    }
+    std::optional<std::uint32_t> next(Space space, std::uint32_t address) const override {
+        return space == Space::scan_cr ? std::optional(address + 4) : std::nullopt;
+    }
+
     static model::pcie::FunctionConfig config(std::uint16_t device_id) {
         model::pcie::FunctionConfig function;
         function.identity = {.vendor_id = 0x1234, .device_id = device_id, .class_code = 0x088000};
         function.bars[register_bar] = {.size = 0x10000};
         function.bars[memory_bar] = {.size = 1 << 20, .is_64bit = true, .is_prefetchable = true};
         function.msix_vectors = 8;
+        function.has_gateway = true;
         return function;
     }
 };

@@ -1,6 +1,7 @@
 // abi/pcie against linux/pci_regs.h, which we did not write.
 #include "abi/pcie/capability.h"
 #include "abi/pcie/config_space.h"
+#include "abi/pcie/vendor_gateway.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -99,6 +100,9 @@ TEST_CASE("capability headers and power management stand where Linux has them", 
     STATIC_CHECK(static_cast<int>(CapabilityId::power_management) == PCI_CAP_ID_PM);
     STATIC_CHECK(static_cast<int>(CapabilityId::pci_express) == PCI_CAP_ID_EXP);
     STATIC_CHECK(static_cast<int>(CapabilityId::msix) == PCI_CAP_ID_MSIX);
+    STATIC_CHECK(static_cast<int>(CapabilityId::vendor_specific) == PCI_CAP_ID_VNDR);
+    STATIC_CHECK(stands<VendorGateway, "next">(PCI_CAP_LIST_NEXT, byte, 1));
+    STATIC_CHECK(stands<VendorGateway, "length">(PCI_CAP_FLAGS, byte, 1)); // PCIe 6.0 §7.9.4
     STATIC_CHECK(static_cast<int>(ExtendedCapabilityId::resizable_bar) == PCI_EXT_CAP_ID_REBAR);
     STATIC_CHECK(stands<ExtendedCapabilityHeader, "id">(0, 0xffff));
     STATIC_CHECK(PCI_EXT_CAP_VER(0x000a'0000u) == 0xa);

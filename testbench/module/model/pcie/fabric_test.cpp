@@ -194,6 +194,30 @@ TEST_CASE("function-level reset stops DMA, clears BARs and reaches the device", 
     CHECK(machine.first.endpoint.dma().read(BusAddress{0x100000}, bytes, {}).status == DmaStatus::unsupported_request);
 }
 
+TEST_CASE("the vendor-specific capability reaches the device without its BAR, until a reset", "[module][pcie]") {
+    PcieMachine machine;
+    start();
+    auto& root = machine.host.root_complex();
+    const auto bdf = machine.found(1).bdf;
+    constexpr std::uint16_t gateway = 0xc0;
+    machine.first.function.registers[0x44] = std::byte{0x5a};
+
+    root.config_write(bdf, gateway + 0x04, 4, 2, {});
+    root.config_write(bdf, gateway + 0x10, 4, 0x44, {});
+    CHECK(root.config_read(bdf, gateway + 0x14, 4, {}).value == 0x5a);
+    root.config_write(bdf, gateway + 0x14, 4, 0x77, {});
+    root.config_write(bdf, gateway + 0x10, 4, 0x8000'0048, {});
+
+    CHECK(machine.first.function.registers[0x48] == std::byte{0x77});
+    CHECK(machine.second.function.registers[0x48] == std::byte{0});
+    CHECK(root.config_read(bdf, gateway, 4, {}).value == 0x00180009);
+    root.config_write(bdf, gateway, 4, ~0u, {}); // the header
+    CHECK(root.config_read(bdf, gateway, 4, {}).value == 0x00180009);
+    root.config_write(bdf, gateway + 0x0c, 4, 5, {}); // somebody takes it
+    root.config_write(bdf, 0x68, 2, 0x8000, {});      // function-level reset
+    CHECK(root.config_read(bdf, gateway + 0x0c, 4, {}).value == 0);
+}
+
 TEST_CASE("a reset of the secondary bus resets what is behind the port", "[module][pcie]") {
     PcieMachine machine;
     start();

@@ -106,6 +106,19 @@ TEST_CASE("the BAR begins with the initialization segment, and its UAR pages rea
     machine.run();
 }
 
+TEST_CASE("configuration space leads to the initialization segment too", "[module][card]") {
+    Machine machine([](Machine&, InProcessTransport& transport) {
+        const auto expected = read32(transport, 0x230); // firmware version in the health buffer
+        transport.config_write(0xc4, 4, 2);
+        transport.config_write(0xd0, 4, 0x230);
+
+        CHECK(transport.config_read(0xc0, 1) == 0x09);
+        CHECK(transport.config_read(0xd0, 4) == 0x8000'0230);
+        CHECK(transport.config_read(0xd4, 4) == expected);
+    });
+    machine.run();
+}
+
 TEST_CASE("a store that runs over the end of a UAR page rings that page's register and no other", "[module][card]") {
     Machine machine([](Machine& m, InProcessTransport&) {
         const auto bar = m.host.enumeration().find(0x15b3, 0x101b)->bars[0].address;

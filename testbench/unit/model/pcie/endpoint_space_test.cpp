@@ -132,6 +132,23 @@ TEST_CASE("the chain of capabilities is power management, PCI Express, MSI-X", "
     CHECK(space.read(0x100, 4) == 0x00010015);
 }
 
+TEST_CASE("a function with a gateway has it behind MSI-X, or behind PCI Express", "[unit][pcie][config]") {
+    auto function = config();
+    function.has_gateway = true;
+    const EndpointSpace with_msix(function);
+    function.msix_vectors = 0;
+    const EndpointSpace without(function);
+
+    CHECK(with_msix.read(0x9d, 1) == 0xc0);
+    CHECK(without.read(0x61, 1) == 0xc0);
+    CHECK(without.read(0xc0, 4) == 0x00180009); // the last one, 24 bytes, functional
+    CHECK_FALSE(without.is_gateway(0xc3));
+    CHECK(without.is_gateway(0xc4));
+    CHECK(without.is_gateway(0xd7));
+    CHECK_FALSE(without.is_gateway(0xd8));
+    CHECK_FALSE(EndpointSpace(config()).is_gateway(0xc4));
+}
+
 TEST_CASE("MSI-X control takes enable and function mask, and nothing else", "[unit][pcie][config]") {
     EndpointSpace space(config());
     write(space, msix_control, 2, 0xffff);
