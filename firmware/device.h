@@ -4,6 +4,7 @@
 
 #include "firmware/command_queue.h"
 #include "firmware/init_segment.h"
+#include "firmware/management/agent.h"
 #include "firmware/register_spaces.h"
 #include "firmware/state.h"
 #include "model/hca/hca.h"
@@ -22,7 +23,11 @@ public:
     /// All of them outlive the device; the configuration is the core's.
     Device(model::hca::Hca& hca, model::port::Dma& dma, model::port::Clock& clock, traces::Events events)
         : state_(hca, events), queue_(state_, dma, clock), segment_(hca.config(), queue_, [this] { disable(); }),
-          spaces_(hca.config(), segment_) {}
+          spaces_(hca.config(), segment_), agent_(state_) {
+        if (!hca.config().is_ethernet)
+            hca.set_agent(&agent_);
+    }
+    ~Device() { state_.hca.set_agent(nullptr); }
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
@@ -57,6 +62,7 @@ private:
     CommandQueue queue_;
     InitSegment segment_;
     RegisterSpaces spaces_;
+    management::PortAgent agent_;
 };
 
 } // namespace firmware

@@ -96,6 +96,7 @@ void State::reset() {
     tear_down();
     is_enabled_ = false;
     issi = 0;
+    performance.reset();
     capabilities = Capabilities(config());
     // Without initialization pages there is nothing to account against.
     pages = {config().boot_pages, config().init_pages, config().init_pages != 0 ? config().pages_per_1024_objects : 0};

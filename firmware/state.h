@@ -14,6 +14,7 @@
 #include "firmware/refusal.h"
 #include "model/hca/hca.h"
 #include "model/hca/object_table.h"
+#include "model/management/performance.h"
 #include "model/port/time.h"
 #include "traces/events.h"
 
@@ -112,6 +113,7 @@ public:
     /// The event queue that hears of finished commands; none means that the driver polls.
     std::optional<abi::Eqn> command_eq;
     PortSettings port;
+    model::management::PerformanceAgent performance{1, 1};
 
 private:
     void make_pools();

@@ -146,19 +146,37 @@ using ClassPortInfo = Layout<"class_port_info", 72,
 
 // IBA 16.1.3.5
 using PortCounters = Layout<"port_counters", 44,
-    U8  <"port_select",       0x01>,
-    U32 <"port_xmit_data",    0x18>,            // in 32-bit words
-    U32 <"port_rcv_data",     0x1c>,
-    U32 <"port_xmit_packets", 0x20>,
-    U32 <"port_rcv_packets",  0x24>>;
+    U8  <"port_select",                  0x01>, // 255: all of them
+    U16 <"counter_select",               0x02>, // Set: which ones
+    U16 <"symbol_error_counter",         0x04>,
+    U8  <"link_error_recovery_counter",  0x06>,
+    U8  <"link_downed_counter",          0x07>,
+    U16 <"port_rcv_errors",              0x08>,
+    U16 <"port_rcv_remphys_errors",      0x0a>,
+    U16 <"port_rcv_switch_relay_errors", 0x0c>,
+    U16 <"port_xmit_discards",           0x0e>,
+    U8  <"port_xmit_constraint_errors",  0x10>,
+    U8  <"port_rcv_constraint_errors",   0x11>,
+    U8  <"link_overrun_errors",          0x13>,
+    U16 <"vl15_dropped",                 0x16>,
+    U32 <"port_xmit_data",               0x18>, // in 32-bit words
+    U32 <"port_rcv_data",                0x1c>,
+    U32 <"port_xmit_packets",            0x20>,
+    U32 <"port_rcv_packets",             0x24>,
+    U32 <"port_xmit_wait",               0x28>>;
 
 // IBA 16.1.4.11
 using PortCountersExtended = Layout<"port_counters_ext", 72,
-    U8  <"port_select",       0x01>,
-    U64 <"port_xmit_data",    0x08>,
-    U64 <"port_rcv_data",     0x10>,
-    U64 <"port_xmit_packets", 0x18>,
-    U64 <"port_rcv_packets",  0x20>>;
+    U8  <"port_select",                 0x01>,
+    U16 <"counter_select",              0x02>,
+    U64 <"port_xmit_data",              0x08>,
+    U64 <"port_rcv_data",               0x10>,
+    U64 <"port_xmit_packets",           0x18>,
+    U64 <"port_rcv_packets",            0x20>,
+    U64 <"port_unicast_xmit_packets",   0x28>,
+    U64 <"port_unicast_rcv_packets",    0x30>,
+    U64 <"port_multicast_xmit_packets", 0x38>,
+    U64 <"port_multicast_rcv_packets",  0x40>>;
 // clang-format on
 
 } // namespace abi::wire

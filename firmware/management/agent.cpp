@@ -12,7 +12,6 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
     const abi::View<MadHeader> header(answer.first<MadHeader::size>());
     const auto mad_class = static_cast<MadClass>(asked.get<"mgmt_class">());
     const bool is_subnet = mad_class == MadClass::subnet_lid_routed || mad_class == MadClass::subnet_directed_route;
-    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response);
 
     auto status = MadStatus::ok;
     if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
@@ -23,15 +22,21 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
             return false;
         status = subnet(state, request, answer, at);
     } else if (mad_class == MadClass::performance) {
-        status = performance(state, request, answer);
+        state.performance.process(answer, [&state](unsigned) { return port_totals(state); });
+        return true;
     } else {
         status = MadStatus::bad_version;
     }
     auto bits = static_cast<std::uint16_t>(status);
     if (mad_class == MadClass::subnet_directed_route)
         bits |= smp_direction; // on its way back (IBA 14.2.2)
-    header.set<"status">(bits);
+    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(bits);
     return true;
+}
+
+bool PortAgent::process(model::management::Datagram& mad, model::port::Time at) {
+    const auto request = mad;
+    return management::process(state_, request, mad, {}, at);
 }
 
 } // namespace firmware::management

@@ -1,9 +1,12 @@
-// The management agents of the device (IBA chapters 14 and 16): take a datagram that software hands over with MAD_IFC, answer
-// it, and carry out what a subnet manager sets. Datagrams on the wire come to software first, by QP0 and QP1.
+// The management agents of the device (IBA chapters 14 and 16): answer a datagram, and carry out what a subnet manager sets. One
+// comes with MAD_IFC, by which software hands over what it got at QP0 and QP1, or straight from the wire while no software has
+// those.
 #pragma once
 
 #include "abi/wire/mad.h"
 #include "firmware/state.h"
+#include "model/management/agent.h"
+#include "model/management/performance.h"
 
 #include <cstddef>
 #include <span>
@@ -21,8 +24,19 @@ struct Keys {
 /// False: the request is thrown away without an answer (a wrong M_Key, IBA 14.2.4.3).
 bool process(State& state, Mad request, Answer answer, const Keys& keys, model::port::Time at);
 
-/// The attributes of the subnet management agent, one row each, in agents of their own.
+/// The attributes of the subnet management agent, one row each.
 abi::wire::MadStatus subnet(State& state, Mad request, Answer answer, model::port::Time at);
-abi::wire::MadStatus performance(State& state, Mad request, Answer answer);
+/// What the port has counted.
+model::management::PortTotals port_totals(const State& state);
+
+/// Speaks for the device on the wire.
+class PortAgent final : public model::management::Agent {
+public:
+    explicit PortAgent(State& state) : state_(state) {}
+    bool process(model::management::Datagram& mad, model::port::Time at) override;
+
+private:
+    State& state_;
+};
 
 } // namespace firmware::management

@@ -12,6 +12,9 @@ struct Counters {
     std::uint64_t messages_completed = 0;
     std::uint64_t packets_sent = 0, packets_received = 0, packets_dropped = 0;
     std::uint64_t payload_sent = 0, payload_received = 0; ///< bytes
+    std::uint64_t bytes_received = 0;                     ///< of whole frames; of those sent the cable knows
+    std::uint64_t multicast_sent = 0, multicast_received = 0, multicast_bytes_sent = 0, multicast_bytes_received = 0;
+    std::uint64_t packets_damaged = 0, management_answered = 0, management_dropped = 0;
     std::uint64_t acks_sent = 0, naks_sent = 0;
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;

@@ -1,6 +1,7 @@
 #include "model/hca/hca.h"
 
 #include "model/hca/doorbell/doorbell_record.h"
+#include "model/hca/wire/builder.h"
 #include "model/hca/wire/parser.h"
 
 #include <algorithm>
@@ -110,6 +111,7 @@ bool Hca::accept(port::Packet& packet, port::Time at) {
         return true;
     const auto link = config_.is_ethernet ? port::Encapsulation::roce_v2_ipv4 : port::Encapsulation::infiniband;
     if (const auto parsed = wire::parse(packet.image, link, packet); !parsed) {
+        ++counters_.packets_damaged;
         drop(packet, wire::name(parsed.error()), at);
         return false;
     }
@@ -120,11 +122,15 @@ void Hca::receive(port::Packet& packet, port::Time at) {
     if (!accept(packet, at))
         return;
     ++counters_.packets_received;
+    counters_.bytes_received += wire::frame_length(packet);
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::PacketReceived{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
     auto* qp = destination(packet.destination);
     if (qp == nullptr && packet.destination == multicast::multicast_qpn)
         return receive_multicast(packet, at);
+    // Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same.
+    if (packet.destination.value < special_.size() && agent_ != nullptr && (qp == nullptr || !qp->can_receive())) [[unlikely]]
+        return manage(packet, at);
     if (qp == nullptr)
         return drop(packet, "no such queue pair", at);
     if (packet.service != qp->service.on_wire)
@@ -153,6 +159,8 @@ void Hca::receive_multicast(port::Packet& packet, port::Time at) {
     // IBA 10.5.1: a multicast packet has a global route header.
     const bool has_group = packet.path.has_grh || packet.path.encapsulation != port::Encapsulation::infiniband;
     const auto members = groups_.members(packet.path.destination_gid);
+    ++counters_.multicast_received;
+    counters_.multicast_bytes_received += wire::frame_length(packet);
     if (!has_group || members.empty())
         return drop(packet, "no member of this multicast group", at);
     for (auto* qp : members) {
@@ -161,6 +169,26 @@ void Hca::receive_multicast(port::Packet& packet, port::Time at) {
         else
             drop(packet, "P_Key mismatch", at);
     }
+}
+
+/// Answered on the spot by the agents of the device. Management waits for nothing: what finds no room is lost (IBA 7.6.4).
+void Hca::manage(port::Packet& packet, port::Time at) {
+    const auto lost = [&](std::string_view why) {
+        ++counters_.management_dropped;
+        drop(packet, why, at);
+    };
+    if (const auto why = management::answer(packet, *agent_, 1, at); !why.empty())
+        return lost(why);
+    auto& way = outlets_.way(packet.path.destination_lid == identity_.lid);
+    if (!way.can_send(at))
+        return lost("no room for the answer of an agent");
+    ++counters_.management_answered;
+    ++counters_.packets_sent;
+    events_.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
+    auto& out = way.next();
+    out = packet;
+    out.image.clear();
+    way.send(path_.enter_pipe(at + path_.cost(config_.responder_latency)));
 }
 
 /// Numbers 0 and 1 are the special queue pairs, whatever number software knows them by (IBA 3.9.4).

@@ -24,6 +24,7 @@
 #include "model/hca/umr/umr.h"
 #include "model/hca/wire/identity.h"
 #include "model/hca/wire/outlets.h"
+#include "model/management/agent.h"
 #include "model/port/clock.h"
 #include "model/port/dma.h"
 #include "model/port/interrupt.h"
@@ -73,6 +74,10 @@ public:
     /// QP0 or QP1, or nullptr.
     queue::QueuePair* special_queue_pair(abi::Qpn number) const { return special_[number.value]; }
     multicast::Groups& groups() { return groups_; }
+    /// Who answers management that no QP0 or QP1 takes; nullptr: nobody.
+    void set_agent(management::Agent* agent) { agent_ = agent; }
+    /// What has left by the cable.
+    port::Traffic sent() const { return ports_.wire.sent(); }
     wire::Identity& identity() { return identity_; }
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
     ObjectTable<QCounters>& q_counters() { return q_counters_; }
@@ -113,6 +118,7 @@ private:
     void drop(const port::Packet& packet, std::string_view reason, port::Time at);
     queue::QueuePair* destination(abi::Qpn qpn) const;
     void receive_multicast(port::Packet& packet, port::Time at);
+    void manage(port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
 
     HcaConfig config_;
@@ -128,6 +134,7 @@ private:
     ObjectTable<queue::QueuePair> queue_pairs_;
     std::array<queue::QueuePair*, 2> special_{}; ///< QP0 and QP1
     multicast::Groups groups_;
+    management::Agent* agent_ = nullptr;
     wire::Identity identity_;
     wire::Outlets outlets_;
     Timers timers_;

@@ -2,28 +2,27 @@
 
 #include "abi/wire/infiniband.h"
 #include "abi/wire/mad.h"
+#include "model/hca/wire/builder.h"
 #include "model/hca/wire/parser.h"
+#include "model/management/datagram.h"
+#include "model/management/route.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 namespace model::net {
 
 using namespace abi::wire;
 
 namespace {
-constexpr abi::Qpn subnet_management{0};
-using Mad = std::array<std::byte, mad_bytes>;
+using management::general_services, management::subnet_management;
 
-void put(const Mad& mad, port::Packet& packet) {
-    packet.payload.clear();
-    packet.payload.append_copy(mad);
+bool is_multicast(const port::Packet& packet) {
+    return packet.path.destination_lid >= first_multicast_lid && packet.path.destination_lid != permissive_lid;
 }
 } // namespace
 
 InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events events)
-    : config_(config), events_(events), agent_(config.agent), ports_(config.agent.ports + 1) {
+    : config_(config), events_(events), agent_(config.agent), performance_(0, config.agent.ports), ports_(config.agent.ports + 1) {
     for (unsigned number = 0; number < ports_.size(); ++number) {
         ports_[number].owner = this;
         ports_[number].number = number;
@@ -34,26 +33,37 @@ void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Tim
     at += config_.latency;
     if (!packet.image.empty()) {
         // IBA 7.8.2: a damaged packet goes no further than the next port.
-        if (const auto parsed = hca::wire::parse(packet.image, port::Encapsulation::infiniband, packet); !parsed)
+        if (const auto parsed = hca::wire::parse(packet.image, port::Encapsulation::infiniband, packet); !parsed) {
+            ++ports_[ingress].damaged;
             return drop(packet, hca::wire::name(parsed.error()), at);
+        }
         packet.image.clear();
     }
+    ++ports_[ingress].packets_received;
+    ports_[ingress].bytes_received += hca::wire::frame_length(packet);
+    ports_[ingress].multicast_received += is_multicast(packet);
     const auto to = packet.path.destination_lid;
     if (packet.destination == subnet_management && (to == permissive_lid || to == agent_.lid()))
         return manage(ingress, packet, at);
     if (packet.destination != subnet_management && !agent_.carries_data(ingress))
         return drop(packet, "the port is not armed", at);
-    if (to >= first_multicast_lid && to != permissive_lid)
+    if (packet.destination == general_services && to == agent_.lid())
+        return serve(ingress, packet, at);
+    if (is_multicast(packet))
         return flood(ingress, packet, at);
     route(ingress, packet, at);
 }
 
 void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time at) {
     const auto egress = agent_.route(packet.path.destination_lid);
-    if (!is_port(egress) || egress == ingress)
+    if (!is_port(egress) || egress == ingress) {
+        ++ports_[ingress].not_relayed;
         return drop(packet, "no route to the LID", at);
-    if (packet.destination != subnet_management && !agent_.carries_data(egress))
+    }
+    if (packet.destination != subnet_management && !agent_.carries_data(egress)) {
+        ++ports_[egress].discarded;
         return drop(packet, "the port is not armed", at);
+    }
     send(egress, packet, at);
 }
 
@@ -64,59 +74,70 @@ void InfinibandSwitch::flood(unsigned ingress, port::Packet& packet, port::Time 
             send(egress, packet, at);
 }
 
-/// Management of the switch itself, or on its way by the route it carries.
+/// Subnet management of the switch itself, or on its way by the route it carries.
 void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time at) {
-    if (packet.service != Service::ud || packet.payload.size() != mad_bytes)
+    auto mad = management::take(packet);
+    if (!mad)
         return drop(packet, "no management datagram", at);
-    Mad mad;
-    packet.payload.copy_to(mad);
-    const abi::ConstView<MadHeader> header{std::span<const std::byte, mad_bytes>(mad).first<MadHeader::size>()};
-    if (static_cast<MadClass>(header.get<"mgmt_class">()) == MadClass::subnet_directed_route)
+    if (management::class_of(*mad) == MadClass::subnet_directed_route)
         return manage_on_route(ingress, packet, at);
-    if (static_cast<MadClass>(header.get<"mgmt_class">()) != MadClass::subnet_lid_routed || !agent_.process(mad, ingress))
+    if (management::class_of(*mad) != MadClass::subnet_lid_routed || !agent_.process(*mad, ingress))
         return drop(packet, "no agent for this datagram", at);
-    std::swap(packet.path.source_lid, packet.path.destination_lid);
-    put(mad, packet);
+    management::put(*mad, packet);
+    management::reverse(packet);
     send(ingress, packet, at);
 }
 
-/// IBA 14.2.2.2: outward along the initial path, which leaves the return path behind it; back along that one.
 void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, port::Time at) {
-    constexpr unsigned most_hops = 63;
-    Mad mad;
-    packet.payload.copy_to(mad);
-    const std::span<std::byte, mad_bytes> bytes(mad);
-    const abi::View<MadHeader> header(bytes.first<MadHeader::size>());
-    const auto outward = bytes.subspan<Smp::field<"initial_path">::offset, 64>();
-    const auto back = bytes.subspan<Smp::field<"return_path">::offset, 64>();
-    const unsigned hops = header.get<"hop_cnt">();
-    unsigned at_hop = header.get<"hop_ptr">();
-    if (hops > most_hops)
-        return drop(packet, "a route of too many hops", at);
-    unsigned egress = 0;
-    if (header.get<"status">() & smp_direction) {
-        if (at_hop < 2 || at_hop > hops)
-            return drop(packet, "a route that ends at a switch", at);
-        egress = std::to_integer<unsigned>(back[--at_hop]);
-    } else if (at_hop >= 1 && at_hop < hops) {
-        back[at_hop] = static_cast<std::byte>(ingress);
-        egress = std::to_integer<unsigned>(outward[++at_hop]);
-    } else if (at_hop == hops && at_hop != 0) {
-        back[at_hop] = static_cast<std::byte>(ingress);
+    auto mad = *management::take(packet);
+    const auto step = management::follow_route(mad, ingress, true);
+    if (step.kind == management::Step::Kind::drop)
+        return drop(packet, step.why, at);
+    if (step.kind == management::Step::Kind::answer) {
         if (!agent_.process(mad, ingress))
             return drop(packet, "no agent for this datagram", at);
-        header.set<"status">(header.get<"status">() | smp_direction);
-        egress = ingress; // hop_ptr: one up at the end of the way, one down at the start of the way back
+        management::turn_back(mad);
     }
-    if (!is_port(egress))
+    if (!is_port(step.port))
         return drop(packet, "a route through no port", at);
-    header.set<"hop_ptr">(static_cast<std::uint8_t>(at_hop));
-    put(mad, packet);
-    send(egress, packet, at);
+    management::put(mad, packet);
+    send(step.port, packet, at);
+}
+
+/// General services of port 0: the performance agent alone.
+void InfinibandSwitch::serve(unsigned ingress, port::Packet& packet, port::Time at) {
+    auto mad = management::take(packet);
+    if (!mad)
+        return drop(packet, "no management datagram", at);
+    if (management::class_of(*mad) != MadClass::performance || !management::is_request(*mad))
+        return drop(packet, "no agent for this datagram", at);
+    performance_.process(*mad, [this](unsigned number) { return totals(number); });
+    management::put(*mad, packet);
+    management::reverse(packet);
+    send(ingress, packet, at);
+}
+
+management::PortTotals InfinibandSwitch::totals(unsigned number) const {
+    const auto& p = ports_[number];
+    const auto sent = p.out != nullptr ? p.out->sent() : port::Traffic{};
+    // Data counts in 32-bit words, without the VCRC (IBA 16.1.3.5).
+    const auto words = [](std::uint64_t bytes, std::uint64_t packets) { return (bytes - packets * vcrc_bytes) / 4; };
+    return {.data_sent = words(sent.bytes, sent.packets),
+            .data_received = words(p.bytes_received, p.packets_received),
+            .packets_sent = sent.packets,
+            .packets_received = p.packets_received,
+            .unicast_sent = sent.packets - p.multicast_sent,
+            .unicast_received = p.packets_received - p.multicast_received,
+            .multicast_sent = p.multicast_sent,
+            .multicast_received = p.multicast_received,
+            .receive_errors = p.damaged,
+            .relay_errors = p.not_relayed,
+            .discards = p.discarded};
 }
 
 void InfinibandSwitch::send(unsigned egress, port::Packet& packet, port::Time at) {
     auto& out = *ports_[egress].out;
+    ports_[egress].multicast_sent += is_multicast(packet);
     auto& copy = out.next();
     copy = packet;
     // Lent bytes of a READ response lie where its sender may write as soon as its own cable is empty.

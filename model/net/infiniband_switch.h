@@ -4,6 +4,7 @@
 // There are no credits and one data lane.
 #pragma once
 
+#include "model/management/performance.h"
 #include "model/net/switch_agent.h"
 #include "model/port/wire.h"
 #include "traces/events.h"
@@ -44,6 +45,8 @@ private:
         InfinibandSwitch* owner = nullptr;
         unsigned number = 0;
         port::Wire* out = nullptr; ///< nullptr: nothing is plugged in
+        std::uint64_t packets_received = 0, bytes_received = 0, multicast_received = 0, multicast_sent = 0;
+        std::uint64_t damaged = 0, not_relayed = 0, discarded = 0;
         void receive(port::Packet& packet, port::Time at) override { owner->receive(number, packet, at); }
         void received_all(port::Time) override {
             if (owner->on_forwarded)
@@ -58,6 +61,8 @@ private:
     void flood(unsigned ingress, port::Packet& packet, port::Time at);
     void manage(unsigned ingress, port::Packet& packet, port::Time at);
     void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
+    void serve(unsigned ingress, port::Packet& packet, port::Time at);
+    management::PortTotals totals(unsigned number) const;
     void send(unsigned egress, port::Packet& packet, port::Time at);
     bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, std::string_view why, port::Time at);
@@ -66,6 +71,7 @@ private:
     SwitchConfig config_;
     traces::Events events_;
     SwitchAgent agent_;
+    management::PerformanceAgent performance_;
     std::vector<Port> ports_; ///< 0 is not used
     std::uint64_t dropped_ = 0;
 };

@@ -105,6 +105,8 @@ public:
         return out;
     }
 
+    port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
+
     void settle() override {
         if (lent_responses_ == 0) [[likely]]
             return;

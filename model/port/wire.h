@@ -6,6 +6,11 @@
 
 namespace model::port {
 
+/// What has left a port, from the first byte of each frame to the last.
+struct Traffic {
+    std::uint64_t packets = 0, bytes = 0;
+};
+
 /// Sending side. A packet is filled in place: `auto& p = wire.next(); p.psn = ...; wire.send(at);`
 class Wire {
 public:
@@ -19,6 +24,8 @@ public:
     /// Copies payload that is lent to packets still under way (see Payload::own). A device calls this before it changes
     /// memory that a READ response it sent may still refer to; costs one branch when nothing is under way.
     virtual void settle() = 0;
+    /// What was sent so far.
+    virtual Traffic sent() const { return {}; }
 };
 
 /// Receiving side, implemented by a device.

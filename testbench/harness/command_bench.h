@@ -20,6 +20,7 @@
 #include "abi/wire/mad.h"
 #include "firmware/command_table.h"
 #include "firmware/device.h"
+#include "model/hca/wire/builder.h"
 #include "model/port/memory_dma.h"
 #include "testbench/harness/hca_pair.h"
 
@@ -34,19 +35,28 @@ namespace harness {
 
 namespace prm = abi::prm;
 
-/// A cable that swallows everything.
+/// A cable that swallows everything; the last packet can be looked at.
 class DeadWire final : public model::port::Wire {
 public:
-    bool can_send(Time) override { return true; }
+    bool can_send(Time) override { return has_room; }
     model::port::Packet& next() override {
         packet_.clear();
         return packet_;
     }
-    Time send(Time at) override { return at; }
+    Time send(Time at) override {
+        ++traffic_.packets;
+        traffic_.bytes += model::hca::wire::frame_length(packet_);
+        return at;
+    }
     void settle() override {}
+    model::port::Traffic sent() const override { return traffic_; }
+    const model::port::Packet& last() const { return packet_; }
+
+    bool has_room = true;
 
 private:
     model::port::Packet packet_;
+    model::port::Traffic traffic_;
 };
 
 /// Input of a command: its structure, and what follows it.

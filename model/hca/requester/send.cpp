@@ -2,6 +2,7 @@
 #include "model/hca/multicast/groups.h"
 #include "model/hca/queue/wqe_reader.h"
 #include "model/hca/requester/requester.h"
+#include "model/hca/wire/builder.h"
 
 #include <algorithm>
 
@@ -189,8 +190,11 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
                                             abi::wire::code(packet.service, packet.operation), payload});
     if (!qp.service.is_reliable) [[unlikely]] {
         packet.payload.own(); // it is complete when it has left: software may write there before it arrives
-        if (qp.service.is_datagram && packet.destination == multicast::multicast_qpn)
+        if (qp.service.is_datagram && packet.destination == multicast::multicast_qpn) {
+            ++path_.counters.multicast_sent;
+            path_.counters.multicast_bytes_sent += wire::frame_length(packet);
             echo(packet, wire, *ready);
+        }
     }
     const auto gone = wire.send(*ready);
     r.offset = message.awaits_data ? message.length : r.offset + payload;

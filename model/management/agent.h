@@ -1,0 +1,22 @@
+// The management of an end port (IBA 13.5, 14.2.2): packets for QP0 and QP1 that no software takes are answered by the agents of
+// the device, for which its firmware speaks.
+#pragma once
+
+#include "model/management/datagram.h"
+#include "model/port/time.h"
+
+#include <string_view>
+
+namespace model::management {
+
+class Agent {
+public:
+    virtual ~Agent() = default;
+    /// Carries out a datagram that came in at the port and makes `mad` its answer. False: nothing answers this.
+    virtual bool process(Datagram& mad, port::Time at) = 0;
+};
+
+/// Makes the packet, which came in at port `number`, its own answer. Empty: it is. Otherwise why there is none.
+std::string_view answer(port::Packet& packet, Agent& agent, unsigned number, port::Time at);
+
+} // namespace model::management

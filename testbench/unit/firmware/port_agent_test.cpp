@@ -1,0 +1,181 @@
+// Management on the wire while no software has QP0 and QP1: the agents of the card answer (IBA 13.5, 14.2.2).
+#include "testbench/harness/command_bench.h"
+
+#include "abi/wire/infiniband.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+using namespace harness;
+using namespace abi::wire;
+using model::management::Datagram;
+using model::port::Packet;
+
+namespace {
+
+struct Bench : CommandBench {
+    Bench() : CommandBench(infiniband()) {}
+    static model::hca::HcaConfig infiniband() {
+        auto config = untimed();
+        config.is_ethernet = false;
+        config.is_managed = true;
+        return config;
+    }
+    static abi::View<MadHeader> header(Datagram& mad) { return abi::View<MadHeader>(std::span(mad).first<MadHeader::size>()); }
+    template <class L> static abi::View<L> data(Datagram& mad) { return abi::View<L>(std::span(mad).subspan(0x40, L::size)); }
+    static Datagram request(SmAttribute attribute, MadClass mad_class = MadClass::subnet_directed_route, MadMethod method = MadMethod::get) {
+        Datagram mad{};
+        header(mad)
+            .set<"base_version">(1)
+            .set<"mgmt_class">(static_cast<std::uint8_t>(mad_class))
+            .set<"class_version">(1)
+            .set<"method">(static_cast<std::uint8_t>(method))
+            .set<"tid">(0x1234)
+            .set<"attr_id">(static_cast<std::uint16_t>(attribute));
+        if (mad_class == MadClass::subnet_directed_route)
+            header(mad).set<"hop_ptr">(2).set<"hop_cnt">(2); // a switch lies between
+        return mad;
+    }
+    /// Comes in by the cable; returns whether an answer left.
+    bool receive(const Datagram& mad, unsigned qpn = 0, std::uint32_t key = 0, std::uint16_t to = permissive_lid) {
+        const auto before = wire.sent().packets;
+        Packet packet;
+        packet.path.encapsulation = model::port::Encapsulation::infiniband;
+        packet.path.source_lid = to == permissive_lid ? permissive_lid : 10;
+        packet.path.destination_lid = to;
+        packet.service = Service::ud;
+        packet.operation = Operation::send_only;
+        packet.destination = abi::Qpn{qpn};
+        packet.deth = {.qkey = key, .source_qpn = abi::Qpn{qpn}};
+        packet.payload.append_copy(mad);
+        hca.receive(packet, clock.now());
+        hca.received_all(clock.now());
+        return wire.sent().packets != before;
+    }
+    Datagram answer() const {
+        Datagram mad{};
+        REQUIRE(wire.last().payload.size() == mad.size());
+        wire.last().payload.copy_to(mad);
+        return mad;
+    }
+    std::string_view reason() const { return log.all<traces::PacketDropped>().back().reason; }
+};
+
+} // namespace
+
+TEST_CASE("a card without a driver answers a directed route, back the way it came", "[unit][firmware][port_agent]") {
+    Bench bench;
+
+    REQUIRE(bench.receive(Bench::request(SmAttribute::node_info)));
+
+    auto mad = bench.answer();
+    CHECK(Bench::header(mad).get<"method">() == 0x81);
+    CHECK(Bench::header(mad).get<"status">() == smp_direction);
+    CHECK(Bench::header(mad).get<"hop_ptr">() == 2);
+    CHECK(Bench::header(mad).get<"tid">() == 0x1234);
+    CHECK(mad[0xc2] == std::byte{1}); // the return path: in at port 1
+    CHECK(Bench::data<NodeInfo>(mad).get<"port_guid">() == bench.hca.config().node_guid);
+    CHECK(bench.wire.last().destination == abi::Qpn{0});
+    CHECK(bench.wire.last().path.destination_lid == permissive_lid);
+}
+
+TEST_CASE("a subnet manager gives a card without a driver its LID and makes it active", "[unit][firmware][port_agent]") {
+    Bench bench;
+    auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
+    for (const auto state : {prm::PortState::armed, prm::PortState::active}) {
+        Bench::data<PortInfo>(set).set<"lid">(7).set<"sm_lid">(1).set<"gid_prefix">(0xfe80000000000000).set<"port_state">(static_cast<std::uint32_t>(state));
+        REQUIRE(bench.receive(set));
+    }
+
+    REQUIRE(bench.receive(Bench::request(SmAttribute::port_info, MadClass::subnet_lid_routed), 0, 0, 7));
+
+    auto mad = bench.answer();
+    CHECK(Bench::data<PortInfo>(mad).get<"lid">() == 7);
+    CHECK(Bench::data<PortInfo>(mad).get<"port_state">() == static_cast<unsigned>(prm::PortState::active));
+    CHECK(bench.wire.last().path.source_lid == 7);
+    CHECK(bench.wire.last().path.destination_lid == 10);
+    CHECK(bench.hca.identity().lid == 7);
+}
+
+TEST_CASE("performance datagrams to QP1 are answered with the well-known Q_Key", "[unit][firmware][port_agent]") {
+    Bench bench;
+    bench.receive(Bench::request(SmAttribute::node_info));
+    auto ask = Bench::request(static_cast<SmAttribute>(PmAttribute::port_counters), MadClass::performance);
+    Bench::data<PortCounters>(ask).set<"port_select">(1);
+
+    REQUIRE(bench.receive(ask, 1, 0x80010000, 7));
+
+    auto mad = bench.answer();
+    CHECK(bench.wire.last().deth.qkey == 0x80010000);
+    CHECK(Bench::data<PortCounters>(mad).get<"port_rcv_packets">() == 2);
+    CHECK(Bench::data<PortCounters>(mad).get<"port_xmit_packets">() == 1);
+    CHECK(Bench::data<PortCounters>(mad).get<"port_xmit_data">() == (8 + 12 + 8 + 256 + 4) / 4);
+    CHECK_FALSE(bench.receive(ask, 1, 0x11, 7)); // another Q_Key
+    CHECK(bench.reason() == "no management datagram");
+}
+
+TEST_CASE("what wants no answer or leads nowhere gets none", "[unit][firmware][port_agent]") {
+    Bench bench;
+    auto mad = Bench::request(SmAttribute::node_info);
+
+    Bench::header(mad).set<"method">(0x81);
+    CHECK_FALSE(bench.receive(mad));
+    CHECK(bench.reason() == "no agent for this datagram");
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_directed_route, MadMethod::trap)));
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::performance))); // at QP0
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info), 1, 0x80010000));          // at QP1
+    for (unsigned hop_ptr = 0; hop_ptr < 256; ++hop_ptr)
+        for (const auto direction : {std::uint16_t{0}, smp_direction}) {
+            mad = Bench::request(SmAttribute::node_info);
+            Bench::header(mad).set<"hop_ptr">(static_cast<std::uint8_t>(hop_ptr)).set<"status">(direction);
+            CHECK(bench.receive(mad) == (hop_ptr == 2 && direction == 0));
+        }
+    Packet whatever;
+    whatever.path.encapsulation = model::port::Encapsulation::infiniband;
+    whatever.destination = abi::Qpn{0};
+    bench.hca.receive(whatever, {});
+    CHECK(bench.reason() == "no management datagram");
+}
+
+TEST_CASE("an answer that finds no room on the cable is lost and counted", "[unit][firmware][port_agent]") {
+    Bench bench;
+    bench.wire.has_room = false;
+
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info)));
+
+    CHECK(bench.reason() == "no room for the answer of an agent");
+    CHECK(bench.hca.counters().management_dropped == 1);
+}
+
+TEST_CASE("a driver's QP0 comes first once it can receive", "[unit][firmware][port_agent]") {
+    Bench bench;
+    REQUIRE(bench.initialize());
+    auto attributes = model::hca::queue::QueuePairAttributes{};
+    attributes.type = model::hca::queue::QpType::qp0;
+    attributes.mtu = 5;
+    attributes.receive_cq = attributes.send_cq = abi::Cqn{0x80};
+    bench.hca.create_cq(attributes.receive_cq, {});
+    auto& qp = bench.hca.create_qp(abi::Qpn{0x40}, attributes);
+
+    CHECK(bench.receive(Bench::request(SmAttribute::node_info))); // not ready yet
+    bench.hca.modify_qp(qp, attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info)));
+
+    CHECK(bench.reason() == "no receive work request");
+}
+
+TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_agent]") {
+    CommandBench bench;
+    Packet packet;
+    packet.service = Service::ud;
+    packet.destination = abi::Qpn{1};
+    packet.deth.qkey = 0x80010000;
+    packet.payload.append_copy(Bench::request(SmAttribute::node_info, MadClass::performance));
+
+    bench.hca.receive(packet, {});
+
+    CHECK(bench.log.all<traces::PacketDropped>().back().reason == "no such queue pair");
+}
