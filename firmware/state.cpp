@@ -69,10 +69,10 @@ void State::tear_down() {
     identity.gids = {};
     port = {};
     if (config().is_managed) {
-        port.infiniband.state = prm::PortState::init; // until a subnet manager has seen it
-        port.infiniband.sm_lid = 0;
+        port.infiniband.managed.state = prm::PortState::init; // until a subnet manager has seen it
+        port.infiniband.managed.sm_lid = 0;
     } else {
-        port.infiniband.lid = config().lid;
+        port.infiniband.managed.lid = config().lid;
     }
     adopt_port();
     constexpr std::string_view description = "hcasim";
@@ -82,13 +82,13 @@ void State::tear_down() {
 
 void State::adopt_port() {
     auto& identity = hca.identity();
-    identity.lid = port.infiniband.lid;
+    identity.lid = port.infiniband.managed.lid;
     if (config().is_ethernet)
         return;
     // IBA 4.1.1: GID 0 is the subnet prefix and the port's GUID.
     auto& gid = identity.gids[0];
     gid.is_valid = true;
-    abi::store<std::uint64_t, std::endian::big>(gid.gid.data(), port.infiniband.gid_prefix);
+    abi::store<std::uint64_t, std::endian::big>(gid.gid.data(), port.infiniband.managed.gid_prefix);
     abi::store<std::uint64_t, std::endian::big>(gid.gid.data() + 8, config().node_guid);
 }
 

@@ -15,6 +15,7 @@
 #include "model/hca/hca.h"
 #include "model/hca/object_table.h"
 #include "model/management/performance.h"
+#include "model/management/port_info.h"
 #include "model/port/time.h"
 #include "traces/events.h"
 
@@ -37,12 +38,8 @@ struct InfinibandPort {
     static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
     static constexpr std::uint32_t system_image_guid = 1u << 11, client_reregistration = 1u << 25;
 
-    std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
-    std::uint32_t capability_mask = system_image_guid | client_reregistration;
-    std::uint16_t lid = 0, sm_lid = 1, m_key_lease = 0;
-    std::uint8_t lmc = 0, sm_sl = 0, m_key_protect = 0, subnet_timeout = 18, init_type_reply = 0;
-    std::uint8_t neighbor_mtu = 5, operational_vls = 4;
-    abi::prm::PortState state = abi::prm::PortState::active;
+    std::uint32_t capability_mask = model::management::extended_speeds | system_image_guid | client_reregistration;
+    model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active};
 };
 /// The P_Key table: what pkey_table_size advertises, code 0.
 struct Pkeys {

@@ -1,7 +1,7 @@
 // Management datagrams (IBA 13.4.3, 14.2.1, 14.2.5, 16.1.3): the header all classes share, subnet management packets and
 // the attributes that an HCA answers.
-// Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h, rdma/ib_pma.h); of SwitchInfo opensm and
-// ibnetdiscover in testbench/guest/cases/fabric.sh, as no header of Linux has it.
+// Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h, rdma/ib_pma.h); of SwitchInfo and the extended speeds
+// opensm and infiniband-diags in testbench/guest/cases/fabric.sh, as no header of Linux has them.
 #pragma once
 
 #include "abi/layout.h"
@@ -20,6 +20,14 @@ inline constexpr std::uint8_t mad_response = 0x80;
 /// `status`, bits 4..2: why a request was not carried out (IBA 13.4.7).
 enum class MadStatus : std::uint16_t { ok = 0, bad_version = 1 << 2, bad_method = 2 << 2, bad_attribute = 3 << 2, bad_value = 7 << 2 };
 inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a directed-route packet on its way back
+
+// Codes of PortInfo (IBA 14.2.5.6). Widths and speeds are bits, of which "active" has one.
+inline constexpr std::uint32_t link_width_4x = 2;
+inline constexpr std::uint32_t link_speeds_to_qdr = 7, link_speed_qdr = 4;         ///< SDR, DDR, QDR
+inline constexpr std::uint32_t link_speeds_ext_to_edr = 3, link_speed_ext_edr = 2; ///< FDR, EDR
+inline constexpr std::uint32_t mtu_4096 = 5, vls_0_to_7 = 4;
+/// NodeInfo:NodeType (IBA 14.2.5.3).
+inline constexpr std::uint8_t channel_adapter_node = 1, switch_node = 2;
 
 /// Attributes of the performance agent (IBA 16.1.2).
 enum class PmAttribute : std::uint16_t { class_port_info = 0x0001, port_counters = 0x0012, port_counters_extended = 0x001d };
@@ -137,6 +145,13 @@ using PortInfo = Layout<"port_info", 60,
     Bits<"local_phy_errors",      0x34, 23, 20>,
     Bits<"overrun_errors",        0x34, 19, 16>,
     U16 <"max_credit_hint",       0x36>>;
+
+// IBA 14.2.5.6, the rest of it, which Linux's structure leaves out
+using PortInfoExtended = Layout<"port_info_extended", 64,
+    U16 <"cap_mask2",                0x3c>,
+    Bits<"link_speed_ext_active",    0x3c, 15, 12>,
+    Bits<"link_speed_ext_supported", 0x3c, 11,  8>,
+    Bits<"link_speed_ext_enabled",   0x3c,  4,  0>>;
 
 // IBA 13.4.8.1
 using ClassPortInfo = Layout<"class_port_info", 72,

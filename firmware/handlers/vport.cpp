@@ -22,7 +22,7 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
     if (!is_own_port(in))
         return refuse("query_hca_vport_context.vport");
     const auto guid = state.config().node_guid;
-    const auto& port = state.port.infiniband;
+    const auto& port = state.port.infiniband.managed;
     out.sub<"hca_vport_context">()
         .set<"port_physical_state">(prm::PortPhysicalState::link_up)
         .set<"has_smi">(1)
@@ -31,11 +31,11 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
         .set<"system_image_guid">(guid)
         .set<"port_guid">(guid)
         .set<"node_guid">(guid)
-        .set<"cap_mask1">(port.capability_mask)
+        .set<"cap_mask1">(state.port.infiniband.capability_mask)
         .set<"cap_mask1_field_select">(InfinibandPort::changeable_capabilities)
         .set<"lid">(port.lid)
         .set<"lmc">(port.lmc)
-        .set<"init_type_reply">(port.init_type_reply)
+        .set<"init_type_reply">(port.init_type)
         .set<"subnet_timeout">(port.subnet_timeout)
         .set<"sm_lid">(port.sm_lid)
         .set<"sm_sl">(port.sm_sl);

@@ -17,10 +17,10 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
     if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
         status = MadStatus::bad_version;
     } else if (is_subnet) {
-        const auto m_key = state.port.infiniband.m_key;
+        const auto m_key = state.port.infiniband.managed.m_key;
         if (!keys.ignore_m_key && m_key != 0 && abi::ConstView<Smp>(request).get<"mkey">() != m_key)
             return false;
-        status = subnet(state, request, answer, at);
+        status = subnet(state, answer, at);
     } else if (mad_class == MadClass::performance) {
         state.performance.process(answer, [&state](unsigned) { return port_totals(state); });
         return true;

@@ -24,8 +24,8 @@ struct Keys {
 /// False: the request is thrown away without an answer (a wrong M_Key, IBA 14.2.4.3).
 bool process(State& state, Mad request, Answer answer, const Keys& keys, model::port::Time at);
 
-/// The attributes of the subnet management agent, one row each.
-abi::wire::MadStatus subnet(State& state, Mad request, Answer answer, model::port::Time at);
+/// Carries out a subnet management packet in place, by a table of attributes.
+abi::wire::MadStatus subnet(State& state, Answer mad, model::port::Time at);
 /// What the port has counted.
 model::management::PortTotals port_totals(const State& state);
 

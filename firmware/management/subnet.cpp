@@ -1,5 +1,6 @@
 // IBA 14.2.5: the attributes of an HCA port. Get answers from the port's state, Set takes over what a subnet manager decides.
 #include "firmware/management/agent.h"
+#include "model/management/attributes.h"
 
 #include <algorithm>
 #include <array>
@@ -8,17 +9,11 @@ namespace firmware::management {
 
 using namespace abi::wire;
 namespace prm = abi::prm;
-using Data = std::span<std::byte, 64>;
-using Asked = std::span<const std::byte, 64>;
+using Data = model::management::AttributeData;
 
 namespace {
-constexpr std::uint32_t width_4x = 2;                 // LinkWidth codes are bits
-constexpr std::uint32_t speed_2_5_to_10 = 7;          // SDR, DDR, QDR
-constexpr std::uint32_t speed_qdr = 4; // the extended speeds of IBA 1.3 are not told
-constexpr std::uint32_t mtu_4096 = 5, vls_0_to_7 = 4, keep = 0;
 constexpr std::size_t guids_per_block = 8, pkeys_per_block = 32;
 constexpr std::uint32_t mellanox = 0x0002c9;
-constexpr std::uint8_t channel_adapter = 1;
 
 void tell(State& state, prm::PortChange change, model::port::Time at) {
     state.hca.event_queues().broadcast(prm::EventType::port_change, static_cast<std::uint8_t>(change), 1, at,
@@ -36,7 +31,7 @@ MadStatus get_node_info(const Call& call, Data out) {
     abi::View<NodeInfo>(out.first<NodeInfo::size>())
         .set<"base_version">(mad_base_version)
         .set<"class_version">(1)
-        .set<"node_type">(channel_adapter)
+        .set<"node_type">(channel_adapter_node)
         .set<"num_ports">(1)
         .set<"sys_guid">(config.node_guid)
         .set<"node_guid">(config.node_guid)
@@ -71,7 +66,7 @@ MadStatus get_pkeys(const Call& call, Data out) {
     return MadStatus::ok;
 }
 
-MadStatus set_pkeys(const Call& call, Asked in) {
+MadStatus set_pkeys(const Call& call, Data in) {
     const auto first = (call.modifier & 0xffff) * pkeys_per_block;
     if (first >= Pkeys::count)
         return MadStatus::bad_value;
@@ -84,85 +79,35 @@ MadStatus set_pkeys(const Call& call, Asked in) {
 }
 
 MadStatus get_port_info(const Call& call, Data out) {
-    if (call.modifier > 1)
+    if (model::management::port_of(call.modifier) > 1)
         return MadStatus::bad_value;
-    const auto& p = call.state.port.infiniband;
-    abi::View<PortInfo>(out.first<PortInfo::size>())
-        .set<"mkey">(p.m_key)
-        .set<"gid_prefix">(p.gid_prefix)
-        .set<"lid">(p.lid)
-        .set<"sm_lid">(p.sm_lid)
-        .set<"cap_mask">(p.capability_mask)
-        .set<"mkey_lease_period">(p.m_key_lease)
-        .set<"local_port_num">(1)
-        .set<"link_width_enabled">(width_4x)
-        .set<"link_width_supported">(width_4x)
-        .set<"link_width_active">(width_4x)
-        .set<"link_speed_supported">(speed_2_5_to_10)
-        .set<"port_state">(static_cast<std::uint32_t>(p.state))
-        .set<"physical_state">(static_cast<std::uint32_t>(prm::PortPhysicalState::link_up))
-        .set<"mkey_protect">(p.m_key_protect)
-        .set<"lmc">(p.lmc)
-        .set<"link_speed_active">(speed_qdr)
-        .set<"link_speed_enabled">(speed_2_5_to_10)
-        .set<"neighbor_mtu">(p.neighbor_mtu)
-        .set<"master_sm_sl">(p.sm_sl)
-        .set<"vl_cap">(vls_0_to_7)
-        .set<"init_type_reply">(p.init_type_reply)
-        .set<"mtu_cap">(mtu_4096)
-        .set<"operational_vls">(p.operational_vls)
-        .set<"guid_cap">(static_cast<std::uint8_t>(guids_per_block))
-        .set<"subnet_timeout">(p.subnet_timeout);
+    const auto& port = call.state.port.infiniband;
+    const abi::View<PortInfo> info(out.first<PortInfo::size>());
+    model::management::describe(port.managed, info, abi::View<PortInfoExtended>(out));
+    info.set<"cap_mask">(port.capability_mask).set<"local_port_num">(1).set<"guid_cap">(static_cast<std::uint8_t>(guids_per_block));
     return MadStatus::ok;
 }
 
-/// Down, initialize, armed, active: one step up at a time, as the subnet manager says (IBA 14.2.5.6, table "PortState").
-bool may_become(prm::PortState from, std::uint32_t to) {
-    return to == keep || to == static_cast<std::uint32_t>(prm::PortState::down) || to == static_cast<std::uint32_t>(from) ||
-           to == static_cast<std::uint32_t>(from) + 1;
-}
-
-MadStatus set_port_info(const Call& call, Asked in) {
-    if (call.modifier > 1)
+MadStatus set_port_info(const Call& call, Data in) {
+    if (model::management::port_of(call.modifier) > 1)
         return MadStatus::bad_value;
     const abi::ConstView<PortInfo> wanted(in.first<PortInfo::size>());
-    auto& p = call.state.port.infiniband;
-    const auto to = wanted.get<"port_state">();
-    const auto mtu = wanted.get<"neighbor_mtu">();
-    if (to > static_cast<std::uint32_t>(prm::PortState::active) || !may_become(p.state, to) || mtu > mtu_4096)
-        return MadStatus::bad_value;
-    const bool has_new_lid = wanted.get<"lid">() != p.lid || wanted.get<"lmc">() != p.lmc;
-    const bool has_new_prefix = wanted.get<"gid_prefix">() != p.gid_prefix;
-    p.m_key = wanted.get<"mkey">();
-    p.m_key_protect = static_cast<std::uint8_t>(wanted.get<"mkey_protect">());
-    p.m_key_lease = wanted.get<"mkey_lease_period">();
-    p.gid_prefix = wanted.get<"gid_prefix">();
-    p.lid = wanted.get<"lid">();
-    p.lmc = static_cast<std::uint8_t>(wanted.get<"lmc">());
-    p.sm_lid = wanted.get<"sm_lid">();
-    p.sm_sl = static_cast<std::uint8_t>(wanted.get<"master_sm_sl">());
-    p.subnet_timeout = static_cast<std::uint8_t>(wanted.get<"subnet_timeout">());
-    p.init_type_reply = static_cast<std::uint8_t>(wanted.get<"init_type">());
-    if (mtu != keep)
-        p.neighbor_mtu = static_cast<std::uint8_t>(mtu);
-    if (wanted.get<"operational_vls">() != keep)
-        p.operational_vls = static_cast<std::uint8_t>(wanted.get<"operational_vls">());
+    auto& p = call.state.port.infiniband.managed;
+    const auto before = p;
+    if (const auto status = model::management::take_over(p, wanted, true); status != MadStatus::ok)
+        return status;
     call.state.adopt_port(); // LID and GID 0 of the wire
-    if (has_new_lid)
+    if (p.lid != before.lid || p.lmc != before.lmc)
         tell(call.state, prm::PortChange::lid, call.at);
-    if (has_new_prefix)
+    if (p.gid_prefix != before.gid_prefix)
         tell(call.state, prm::PortChange::guid, call.at);
-    if (to != keep && to != static_cast<std::uint32_t>(p.state)) {
-        const bool is_down = to == static_cast<std::uint32_t>(prm::PortState::down);
-        // A port whose link is up initializes again at once.
-        p.state = is_down ? prm::PortState::init : static_cast<prm::PortState>(to);
-        if (is_down)
-            tell(call.state, prm::PortChange::down, call.at);
-        if (p.state == prm::PortState::init)
-            tell(call.state, prm::PortChange::initialized, call.at);
-        if (p.state == prm::PortState::active)
-            tell(call.state, prm::PortChange::active, call.at);
-    }
+    const bool was_set_down = wanted.get<"port_state">() == static_cast<std::uint32_t>(prm::PortState::down);
+    if (was_set_down)
+        tell(call.state, prm::PortChange::down, call.at);
+    if (p.state == prm::PortState::init && (was_set_down || p.state != before.state))
+        tell(call.state, prm::PortChange::initialized, call.at);
+    if (p.state == prm::PortState::active && p.state != before.state)
+        tell(call.state, prm::PortChange::active, call.at);
     if (wanted.get<"client_reregister">())
         tell(call.state, prm::PortChange::client_rereg, call.at);
     return MadStatus::ok;
@@ -175,12 +120,12 @@ MadStatus get_sl_to_vl(const Call&, Data out) {
 }
 
 MadStatus get_nothing(const Call&, Data) { return MadStatus::ok; }
-MadStatus set_nothing(const Call&, Asked) { return MadStatus::ok; } // the model has one lane
+MadStatus set_nothing(const Call&, Data) { return MadStatus::ok; } // the model has one lane
 
 struct Attribute {
     SmAttribute id;
     MadStatus (*get)(const Call&, Data);
-    MadStatus (*set)(const Call&, Asked);
+    MadStatus (*set)(const Call&, Data);
 };
 constexpr std::array attributes{
     Attribute{SmAttribute::node_description, get_node_description, nullptr},
@@ -194,24 +139,11 @@ constexpr std::array attributes{
 };
 } // namespace
 
-MadStatus subnet(State& state, Mad request, Answer answer, model::port::Time at) {
-    const abi::ConstView<MadHeader> header(request.first<MadHeader::size>());
-    const auto row = std::ranges::find(attributes, static_cast<SmAttribute>(header.get<"attr_id">()), &Attribute::id);
-    if (row == attributes.end())
-        return MadStatus::bad_attribute;
-    const auto method = static_cast<MadMethod>(header.get<"method">());
+MadStatus subnet(State& state, Answer mad, model::port::Time at) {
+    const abi::ConstView<MadHeader> header(mad.first<MadHeader::size>());
     const Call call{state, header.get<"attr_mod">(), at};
-    if (method == MadMethod::set) {
-        if (row->set == nullptr)
-            return MadStatus::bad_attribute;
-        if (const auto status = row->set(call, request.subspan<0x40, 64>()); status != MadStatus::ok)
-            return status;
-    } else if (method != MadMethod::get) {
-        return MadStatus::bad_method;
-    }
-    const auto data = answer.subspan<0x40, 64>();
-    std::ranges::fill(data, std::byte{});
-    return row->get(call, data);
+    return model::management::carry_out(attributes, header, mad.subspan<Smp::field<"data">::offset, 64>(),
+                                        [&call](auto action, Data data) { return action(call, data); });
 }
 
 } // namespace firmware::management

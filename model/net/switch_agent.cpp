@@ -2,6 +2,7 @@
 
 #include "abi/layout.h"
 #include "abi/wire/infiniband.h"
+#include "model/management/attributes.h"
 
 #include <algorithm>
 #include <array>
@@ -15,9 +16,6 @@ using abi::prm::PortState;
 namespace {
 constexpr std::uint16_t unicast_lids = 0xbfff, multicast_lids = 1024; ///< entries of the tables
 constexpr std::size_t lids_per_block = 64, groups_per_block = 32, ports_per_position = 16;
-constexpr std::uint32_t width_4x = 2, speeds_to_10 = 7, speed_10 = 4; // codes of IBA 14.2.5.6
-constexpr std::uint32_t mtu_4096 = 5, vls_0_to_7 = 4;
-constexpr std::uint8_t switch_node = 2;
 constexpr std::string_view description = "hcasim switch";
 } // namespace
 
@@ -74,20 +72,9 @@ bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress)
     const abi::View<Smp> smp(mad);
     if (const auto key = ports_[0].m_key; key != 0 && smp.get<"mkey">() != key)
         return false; // IBA 14.2.4.3
-    const auto row = std::ranges::find(attributes(), static_cast<SmAttribute>(header.get<"attr_id">()), &Attribute::id);
     const Call call{header.get<"attr_mod">(), ingress};
-    const auto data = mad.subspan<Smp::field<"data">::offset, 64>();
-    auto status = MadStatus::ok;
-    if (header.get<"base_version">() != mad_base_version || header.get<"class_version">() != 1)
-        status = MadStatus::bad_version;
-    else if (row == attributes().end() || (method == MadMethod::set && row->set == nullptr))
-        status = MadStatus::bad_attribute;
-    else if (method == MadMethod::set)
-        status = (this->*row->set)(call, data);
-    if (status == MadStatus::ok) {
-        std::ranges::fill(data, std::byte{});
-        status = (this->*row->get)(call, data);
-    }
+    const auto status = management::carry_out(attributes(), header, mad.subspan<Smp::field<"data">::offset, 64>(),
+                                              [&](Attribute::Action action, Data data) { return (this->*action)(call, data); });
     header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(static_cast<std::uint16_t>(status));
     return true;
 }
@@ -140,60 +127,20 @@ MadStatus SwitchAgent::get_guid_info(const Call& call, Data data) {
 }
 
 MadStatus SwitchAgent::get_port_info(const Call& call, Data data) {
-    if (call.modifier > port_count())
+    const auto number = management::port_of(call.modifier);
+    if (number > port_count())
         return MadStatus::bad_value;
-    const auto& p = ports_[call.modifier];
-    abi::View<PortInfo>(data.first<PortInfo::size>())
-        .set<"mkey">(p.m_key)
-        .set<"gid_prefix">(p.gid_prefix)
-        .set<"lid">(p.lid)
-        .set<"sm_lid">(p.sm_lid)
-        .set<"local_port_num">(static_cast<std::uint8_t>(call.ingress))
-        .set<"link_width_enabled">(width_4x)
-        .set<"link_width_supported">(width_4x)
-        .set<"link_width_active">(width_4x)
-        .set<"link_speed_supported">(speeds_to_10)
-        .set<"link_speed_enabled">(speeds_to_10)
-        .set<"link_speed_active">(speed_10)
-        .set<"port_state">(static_cast<std::uint32_t>(p.state))
-        .set<"physical_state">(static_cast<std::uint32_t>(p.state == PortState::down ? abi::prm::PortPhysicalState::polling
-                                                                                     : abi::prm::PortPhysicalState::link_up))
-        .set<"neighbor_mtu">(p.neighbor_mtu)
-        .set<"master_sm_sl">(p.sm_sl)
-        .set<"vl_cap">(vls_0_to_7)
-        .set<"mtu_cap">(mtu_4096)
-        .set<"operational_vls">(p.operational_vls)
-        .set<"guid_cap">(std::uint8_t{1})
-        .set<"subnet_timeout">(p.subnet_timeout);
+    const abi::View<PortInfo> info(data.first<PortInfo::size>());
+    management::describe(ports_[number], info, abi::View<PortInfoExtended>(data));
+    info.set<"local_port_num">(static_cast<std::uint8_t>(call.ingress)).set<"guid_cap">(std::uint8_t{1});
     return MadStatus::ok;
 }
 
 MadStatus SwitchAgent::set_port_info(const Call& call, Data data) {
-    if (call.modifier > port_count())
+    const auto number = management::port_of(call.modifier);
+    if (number > port_count())
         return MadStatus::bad_value;
-    const abi::ConstView<PortInfo> wanted(data.first<PortInfo::size>());
-    auto& p = ports_[call.modifier];
-    // 0 leaves a field as it is; states go up one by one (IBA 14.2.5.6).
-    const auto to = wanted.get<"port_state">();
-    const auto now = static_cast<std::uint32_t>(p.state);
-    const bool goes_down = to == static_cast<std::uint32_t>(PortState::down);
-    if (to != 0 && !goes_down && to != now && to != now + 1)
-        return MadStatus::bad_value;
-    if ((p.state == PortState::down && to > static_cast<std::uint32_t>(PortState::down)) || to > static_cast<std::uint32_t>(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096)
-        return MadStatus::bad_value;
-    p.m_key = wanted.get<"mkey">();
-    p.gid_prefix = wanted.get<"gid_prefix">();
-    p.lid = wanted.get<"lid">();
-    p.sm_lid = wanted.get<"sm_lid">();
-    p.sm_sl = static_cast<std::uint8_t>(wanted.get<"master_sm_sl">());
-    p.subnet_timeout = static_cast<std::uint8_t>(wanted.get<"subnet_timeout">());
-    if (wanted.get<"neighbor_mtu">() != 0)
-        p.neighbor_mtu = static_cast<std::uint8_t>(wanted.get<"neighbor_mtu">());
-    if (wanted.get<"operational_vls">() != 0)
-        p.operational_vls = static_cast<std::uint8_t>(wanted.get<"operational_vls">());
-    if (to != 0 && call.modifier != 0 && p.state != PortState::down)
-        p.state = goes_down ? PortState::init : static_cast<PortState>(to); // the link comes up again at once
-    return MadStatus::ok;
+    return management::take_over(ports_[number], abi::ConstView<PortInfo>(data.first<PortInfo::size>()), number != 0);
 }
 
 MadStatus SwitchAgent::get_linear(const Call& call, Data data) {

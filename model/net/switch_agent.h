@@ -5,6 +5,7 @@
 
 #include "abi/prm/vport.h"
 #include "abi/wire/mad.h"
+#include "model/management/port_info.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -44,12 +45,6 @@ public:
     void flood_groups();
 
 private:
-    struct Port {
-        std::uint16_t lid = 0, sm_lid = 0;
-        std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
-        abi::prm::PortState state = abi::prm::PortState::down;
-        std::uint8_t neighbor_mtu = 5, operational_vls = 4, sm_sl = 0, subnet_timeout = 18;
-    };
     struct Call;
     struct Attribute;
     using Data = std::span<std::byte, 64>;
@@ -71,7 +66,7 @@ private:
     abi::wire::MadStatus keep_nothing(const Call& call, Data data);
 
     SwitchAgentConfig config_;
-    std::vector<Port> ports_; ///< 0: the switch itself
+    std::vector<management::ManagedPort> ports_; ///< 0: the switch itself
     std::vector<std::uint8_t> linear_;
     std::vector<std::uint64_t> multicast_;
     std::uint16_t linear_top_ = 0;

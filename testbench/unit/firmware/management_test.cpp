@@ -78,6 +78,15 @@ TEST_CASE("a subnet manager moves the port, and the wire follows", "[unit][firmw
     CHECK(abi::load<std::uint64_t, std::endian::big>(bench.hca.identity().gids[0].gid.data()) == 0xfec0000000000001);
 }
 
+TEST_CASE("a subnet manager that knows extended speeds says so in the modifier", "[unit][firmware][mad]") {
+    Bench bench;
+    auto in = same_port(bench);
+    abi::View<MadHeader>(std::span(in.bytes).subspan(0x10, 24)).set<"attr_mod">(0x8000'0001);
+    CHECK(status(bench.process(in)) == 0);
+    abi::View<MadHeader>(std::span(in.bytes).subspan(0x10, 24)).set<"attr_mod">(0x8000'0002);
+    CHECK(status(bench.process(in)) == static_cast<std::uint16_t>(MadStatus::bad_value));
+}
+
 TEST_CASE("a port goes up one state at a time", "[unit][firmware][mad]") {
     Bench bench;
     const auto to = [&bench](unsigned state) {

@@ -279,6 +279,18 @@ TEST_CASE("ports come up step by step, and one without a cable not at all", "[un
     CHECK(set(5, PortState::init) != 0);
 }
 
+TEST_CASE("a subnet manager that knows extended speeds says so in the modifier, and hears of EDR", "[unit][switch][smp]") {
+    Bench bench;
+    auto m = Bench::mad(SmAttribute::port_info, 0x8000'0001, MadMethod::set);
+    Bench::data<PortInfo>(m).set<"port_state">(static_cast<std::uint32_t>(PortState::armed));
+    bench.exchange<PortInfo>(m);
+
+    CHECK(Bench::status(m) == 0);
+    CHECK(Bench::data<PortInfo>(m).get<"port_state">() == static_cast<unsigned>(PortState::armed));
+    CHECK(Bench::data<PortInfoExtended>(m).get<"link_speed_ext_active">() == 2);
+    CHECK(Bench::data<PortInfo>(m).get<"cap_mask">() == 1u << 14);
+}
+
 TEST_CASE("management by LID reaches the switch, with the right key only", "[unit][switch][smp]") {
     Bench bench;
     auto m = Bench::mad(SmAttribute::port_info, 0, MadMethod::set);

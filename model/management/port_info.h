@@ -1,0 +1,32 @@
+// What the agents of channel adapters and switches say alike of a port (IBA 14.2.5.6 "PortInfo"), and what they take over alike
+// when a subnet manager sets it. All links of the model are 4x EDR.
+#pragma once
+
+#include "abi/prm/vport.h"
+#include "abi/wire/mad.h"
+
+#include <cstdint>
+
+namespace model::management {
+
+/// What a subnet manager decides of a port.
+struct ManagedPort {
+    std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
+    std::uint16_t lid = 0, sm_lid = 0, m_key_lease = 0;
+    std::uint8_t lmc = 0, sm_sl = 0, m_key_protect = 0, subnet_timeout = 18, init_type = 0;
+    std::uint8_t neighbor_mtu = abi::wire::mtu_4096, operational_vls = abi::wire::vls_0_to_7;
+    abi::prm::PortState state = abi::prm::PortState::down;
+};
+
+/// Bits of PortInfo:CapabilityMask that every port of the model has.
+inline constexpr std::uint32_t extended_speeds = 1u << 14;
+
+/// The rows that every port has; capabilities beside `extended_speeds`, GUIDs and the number of the port are the caller's.
+void describe(const ManagedPort& port, abi::View<abi::wire::PortInfo> out, abi::View<abi::wire::PortInfoExtended> extended);
+
+/// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay; states go up one by one,
+/// and a link that is set down comes up again at once.
+/// has_link: false is port 0 of a switch, whose state nobody sets.
+abi::wire::MadStatus take_over(ManagedPort& port, abi::ConstView<abi::wire::PortInfo> wanted, bool has_link);
+
+} // namespace model::management
