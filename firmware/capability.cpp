@@ -68,7 +68,8 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"relaxed_ordering_write_umr">(1)
         .set<"relaxed_ordering_read_umr">(1);
     // Counters
-    cap.set<"max_qp_cnt">(config.max_q_counters)
+    cap.set<"vport_counters">(1)
+        .set<"max_qp_cnt">(config.max_q_counters)
         .set<"out_of_seq_cnt">(1)
         .set<"retransmission_q_counters">(1)
         .set<"enhanced_error_q_counters">(1)

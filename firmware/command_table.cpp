@@ -114,6 +114,7 @@ constexpr std::array table{
     command<handlers::modify_hca_vport_context>(Opcode::modify_hca_vport_context, initialized, cap<"ib_virt">()),
     command<query_hca_vport_gid>      (Opcode::query_hca_vport_gid, initialized, cap<"ib_virt">(), {.out_list = short_list}),
     command<query_hca_vport_pkey>     (Opcode::query_hca_vport_pkey, initialized, cap<"ib_virt">(), {.out_list = short_list}),
+    command<query_vport_counter>      (Opcode::query_vport_counter, initialized, cap<"vport_counters">()),
     command<alloc_q_counter>          (Opcode::alloc_q_counter, initialized, cap<"max_qp_cnt">()),
     command<dealloc_q_counter>        (Opcode::dealloc_q_counter, initialized, cap<"max_qp_cnt">()),
     command<query_q_counter>          (Opcode::query_q_counter, initialized, cap<"max_qp_cnt">()),

@@ -75,6 +75,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0508, Status::bad_parameter, "access_reg.not_infiniband", "the register belongs to InfiniBand ports"},
     {0x0509, Status::bad_parameter, "access_reg.admin_status", "admin_status is not up or down"},
     {0x050a, Status::bad_parameter, "access_reg.endianness", "only big endian hosts' command order (he = 0) is supported"},
+    {0x050b, Status::bad_parameter, "access_reg.counter_group", "the port has no counters of this group: an InfiniBand port has 0x20 and 0x21"},
     // UAR, protection domain, transport domain, counters
     {0x0601, Status::limits_exceeded, "alloc_uar.none_left", "every UAR page of the BAR is given out"},
     {0x0602, Status::bad_resource, "dealloc_uar.unknown", "uar names no allocated page"},
@@ -89,6 +90,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x060b, Status::bad_parameter, "query_q_counter.vport", "only this function's own counters can be read"},
     {0x060c, Status::bad_parameter, "query_q_counter.aggregate", "q_counter_aggregation is not advertised"},
     {0x060d, Status::bad_resource, "query_q_counter.unknown", "counter_set_id names no allocated set"},
+    {0x060e, Status::bad_parameter, "query_vport_counter.vport", "there is one vport and one port"},
     // Rings in host memory
     {0x0701, Status::bad_input_length, "buffer.pages_missing",
      "the page list does not hold the ring: size, page_offset and log_page_size ask for more pages"},

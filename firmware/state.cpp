@@ -97,6 +97,7 @@ void State::reset() {
     is_enabled_ = false;
     issi = 0;
     performance.reset();
+    cleared = {};
     capabilities = Capabilities(config());
     // Without initialization pages there is nothing to account against.
     pages = {config().boot_pages, config().init_pages, config().init_pages != 0 ? config().pages_per_1024_objects : 0};

@@ -41,6 +41,14 @@ struct InfinibandPort {
     std::uint32_t capability_mask = model::management::extended_speeds | system_image_guid | client_reregistration;
     model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active};
 };
+/// What has crossed the port, or what of it a driver has seen (QUERY_VPORT_COUNTER with clear).
+struct Traffic {
+    struct Count {
+        std::uint64_t packets = 0, bytes = 0;
+        friend Count operator-(const Count& a, const Count& b) { return {a.packets - b.packets, a.bytes - b.bytes}; }
+    };
+    Count unicast_sent{}, unicast_received{}, multicast_sent{}, multicast_received{}, damaged{};
+};
 /// The P_Key table: what pkey_table_size advertises, code 0.
 struct Pkeys {
     static constexpr std::size_t count = 128;
@@ -111,6 +119,7 @@ public:
     std::optional<abi::Eqn> command_eq;
     PortSettings port;
     model::management::PerformanceAgent performance{1, 1};
+    Traffic cleared; ///< of the counters of the vport
 
 private:
     void make_pools();

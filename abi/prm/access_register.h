@@ -79,6 +79,47 @@ using PaosReg = Layout<"paos_reg", 0x10,
     Bits<"ee",           0x04, 30>,
     Bits<"e",            0x04,  1,  0>>;
 
+/// Groups of PPCNT that an InfiniBand port has.
+inline constexpr std::uint32_t ppcnt_infiniband = 0x20, ppcnt_infiniband_extended = 0x21;
+using PpcntReg = Layout<"ppcnt_reg", 0x100,             // the counters of the group stand behind the first 8 bytes
+    Bits<"swid",       0x00, 31, 24>,
+    Bits<"local_port", 0x00, 23, 16>,
+    Bits<"pnat",       0x00, 15, 14>,
+    Bits<"grp",        0x00,  5,  0>,
+    Bits<"clr",        0x04, 31>,
+    Bits<"plane_ind",  0x04, 11,  8>,
+    Bits<"prio_tc",    0x04,  4,  0>>;
+using IbPortCounters = Layout<"ib_port_cntrs_grp_data_layout", 0x28,
+    Bits<"symbol_error_counter",            0x00, 31, 16>,
+    Bits<"link_error_recovery_counter",     0x00, 15,  8>,
+    Bits<"link_downed_counter",             0x00,  7,  0>,
+    Bits<"port_rcv_errors",                 0x04, 31, 16>,
+    Bits<"port_rcv_remote_physical_errors", 0x04, 15,  0>,
+    Bits<"port_rcv_switch_relay_errors",    0x08, 31, 16>,
+    Bits<"port_xmit_discards",              0x08, 15,  0>,
+    Bits<"port_xmit_constraint_errors",     0x0c, 31, 24>,
+    Bits<"port_rcv_constraint_errors",      0x0c, 23, 16>,
+    Bits<"link_overrun_errors",             0x0c,  7,  0>,
+    Bits<"vl_15_dropped",                   0x10, 15,  0>,
+    U32 <"port_xmit_wait",                  0x24>>;
+using IbExtendedPortCounters = Layout<"ib_ext_port_cntrs_grp_data_layout", 0xf8,
+    U32 <"port_xmit_data_high",           0x60>,        // bytes
+    U32 <"port_xmit_data_low",            0x64>,
+    U32 <"port_rcv_data_high",            0x68>,
+    U32 <"port_rcv_data_low",             0x6c>,
+    U32 <"port_xmit_pkts_high",           0x70>,
+    U32 <"port_xmit_pkts_low",            0x74>,
+    U32 <"port_rcv_pkts_high",            0x78>,
+    U32 <"port_rcv_pkts_low",             0x7c>,
+    U32 <"port_unicast_xmit_pkts_high",   0x90>,
+    U32 <"port_unicast_xmit_pkts_low",    0x94>,
+    U32 <"port_multicast_xmit_pkts_high", 0x98>,
+    U32 <"port_multicast_xmit_pkts_low",  0x9c>,
+    U32 <"port_unicast_rcv_pkts_high",    0xa0>,
+    U32 <"port_unicast_rcv_pkts_low",     0xa4>,
+    U32 <"port_multicast_rcv_pkts_high",  0xa8>,
+    U32 <"port_multicast_rcv_pkts_low",   0xac>>;
+
 using PcapReg = Layout<"pcap_reg", 0x14,
     Bits<"local_port",           0x00, 23, 16>,
     Raw <"port_capability_mask", 0x04, 16>>;

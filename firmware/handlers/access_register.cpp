@@ -1,5 +1,6 @@
 // PRM "Ports and registers": ACCESS_REG and the registers behind it, one row each.
 #include "firmware/handlers/handlers.h"
+#include "firmware/handlers/port_counters.h"
 
 #include <algorithm>
 #include <array>
@@ -105,6 +106,12 @@ Reply write_paos(State& state, Bytes in, Space) {
     return accepted;
 }
 
+Reply read_ppcnt(State& state, Bytes in, Space out) {
+    if (auto refused = check_port(in))
+        return refused;
+    return read_port_counters(state, in, out);
+}
+
 Reply read_node_description(State& state, Bytes, Space out) {
     std::ranges::copy(state.port.node_description, out.begin());
     return accepted;
@@ -130,6 +137,7 @@ constexpr std::array registers{
     Register{RegisterId::pmtu, prm::PmtuReg::size, read_pmtu, write_pmtu},
     Register{RegisterId::ptys, prm::PtysReg::size, read_ptys, nullptr},
     Register{RegisterId::paos, prm::PaosReg::size, read_paos, write_paos},
+    Register{RegisterId::ppcnt, prm::PpcntReg::size, read_ppcnt, nullptr},
     Register{RegisterId::pvlc, prm::PvlcReg::size, read_pvlc, nullptr},
     Register{RegisterId::node_desc, prm::node_description_bytes, read_node_description, write_node_description},
     Register{RegisterId::host_endianness, prm::RegisterHostEndianness::size, nullptr, write_host_endianness},

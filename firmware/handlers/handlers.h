@@ -97,6 +97,7 @@ Reply query_hca_vport_pkey(State&, const Call&, In<prm::QueryHcaVportPkeyIn>, Ou
 Reply query_nic_vport_context(State&, const Call&, In<prm::QueryNicVportContextIn>, Out<prm::QueryNicVportContextOut>);
 Reply modify_nic_vport_context(State&, const Call&, In<prm::ModifyNicVportContextIn>,
                                Out<prm::ModifyNicVportContextOut>);
+Reply query_vport_counter(State&, const Call&, In<prm::QueryVportCounterIn>, Out<prm::QueryVportCounterOut>);
 Reply query_vport_state(State&, const Call&, In<prm::QueryVportStateIn>, Out<prm::QueryVportStateOut>);
 // mad_ifc.cpp
 Reply mad_ifc(State&, const Call&, In<prm::MadIfcIn>, Out<prm::MadIfcOut>);

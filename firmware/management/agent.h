@@ -28,6 +28,7 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
 abi::wire::MadStatus subnet(State& state, Answer mad, model::port::Time at);
 /// What the port has counted.
 model::management::PortTotals port_totals(const State& state);
+Traffic port_traffic(const State& state);
 
 /// Speaks for the device on the wire.
 class PortAgent final : public model::management::Agent {

@@ -1,25 +1,38 @@
-// What the performance agent tells of the port (IBA 16.1.3.5). What the model cannot lose is zero.
+// What the port has counted, for its performance agent (IBA 16.1.3.5) and for the commands that read the same. What the model
+// cannot lose is zero.
 #include "firmware/management/agent.h"
 
 #include "abi/wire/infiniband.h"
 
 namespace firmware::management {
 
-model::management::PortTotals port_totals(const State& state) {
+Traffic port_traffic(const State& state) {
     const auto& count = state.hca.counters();
     const auto sent = state.hca.sent();
-    // Data counts in 32-bit words, without the VCRC.
-    const auto words = [](std::uint64_t bytes, std::uint64_t packets) { return (bytes - packets * abi::wire::vcrc_bytes) / 4; };
-    return {.data_sent = words(sent.bytes, sent.packets),
-            .data_received = words(count.bytes_received, count.packets_received),
-            .packets_sent = sent.packets,
-            .packets_received = count.packets_received,
-            .unicast_sent = sent.packets - count.multicast_sent,
-            .unicast_received = count.packets_received - count.multicast_received,
-            .multicast_sent = count.multicast_sent,
-            .multicast_received = count.multicast_received,
-            .receive_errors = count.packets_damaged,
-            .management_dropped = count.management_dropped};
+    // From the LRH up to the ICRC: the VCRC does not count; Ethernet has none.
+    const std::uint64_t behind = state.config().is_ethernet ? 0 : abi::wire::vcrc_bytes;
+    const auto of = [behind](std::uint64_t packets, std::uint64_t bytes) { return Traffic::Count{packets, bytes - packets * behind}; };
+    Traffic traffic{.multicast_sent = of(count.multicast_sent, count.multicast_bytes_sent),
+                    .multicast_received = of(count.multicast_received, count.multicast_bytes_received),
+                    .damaged = {.packets = count.packets_damaged}};
+    traffic.unicast_sent = of(sent.packets, sent.bytes) - traffic.multicast_sent;
+    traffic.unicast_received = of(count.packets_received, count.bytes_received) - traffic.multicast_received;
+    return traffic;
+}
+
+model::management::PortTotals port_totals(const State& state) {
+    const auto t = port_traffic(state);
+    constexpr unsigned word = 4;
+    return {.data_sent = (t.unicast_sent.bytes + t.multicast_sent.bytes) / word,
+            .data_received = (t.unicast_received.bytes + t.multicast_received.bytes) / word,
+            .packets_sent = t.unicast_sent.packets + t.multicast_sent.packets,
+            .packets_received = t.unicast_received.packets + t.multicast_received.packets,
+            .unicast_sent = t.unicast_sent.packets,
+            .unicast_received = t.unicast_received.packets,
+            .multicast_sent = t.multicast_sent.packets,
+            .multicast_received = t.multicast_received.packets,
+            .receive_errors = t.damaged.packets,
+            .management_dropped = state.hca.counters().management_dropped};
 }
 
 } // namespace firmware::management

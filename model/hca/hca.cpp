@@ -118,6 +118,20 @@ bool Hca::accept(port::Packet& packet, port::Time at) {
     return true;
 }
 
+namespace {
+/// Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same. Questions of the
+/// performance class never reach software: Linux's mlx5_ib would answer them with an empty header (mad.c, process_pma_cmd fills in
+/// the counters alone), so a ConnectX must keep them to itself.
+bool is_for_agent(const QueuePair* qp, const port::Packet& packet) {
+    if (qp == nullptr || !qp->can_receive())
+        return true;
+    if (packet.destination != management::general_services)
+        return false;
+    const auto mad = management::take(packet);
+    return mad && management::class_of(*mad) == abi::wire::MadClass::performance && management::is_request(*mad);
+}
+} // namespace
+
 void Hca::receive(port::Packet& packet, port::Time at) {
     if (!accept(packet, at))
         return;
@@ -128,8 +142,7 @@ void Hca::receive(port::Packet& packet, port::Time at) {
     auto* qp = destination(packet.destination);
     if (qp == nullptr && packet.destination == multicast::multicast_qpn)
         return receive_multicast(packet, at);
-    // Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same.
-    if (packet.destination.value < special_.size() && agent_ != nullptr && (qp == nullptr || !qp->can_receive())) [[unlikely]]
+    if (packet.destination.value < special_.size() && agent_ != nullptr && is_for_agent(qp, packet)) [[unlikely]]
         return manage(packet, at);
     if (qp == nullptr)
         return drop(packet, "no such queue pair", at);

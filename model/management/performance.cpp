@@ -42,7 +42,7 @@ struct PerformanceAgent::Counter {
 
 struct PerformanceAgent::Attribute {
     PmAttribute id;
-    std::size_t kind; ///< which of Subtracted
+    Kind kind;
     std::span<const Counter> counters;
 };
 
@@ -69,8 +69,8 @@ std::span<const PerformanceAgent::Attribute> PerformanceAgent::attributes() {
         Counter::of<PortCountersExtended, "port_multicast_rcv_packets">(&T::multicast_received, 1 << 7),
     };
     static constexpr std::array table{
-        Attribute{PmAttribute::port_counters, 0, classic},
-        Attribute{PmAttribute::port_counters_extended, 1, extended},
+        Attribute{PmAttribute::port_counters, Kind::classic, classic},
+        Attribute{PmAttribute::port_counters_extended, Kind::extended, extended},
     };
     return table;
 }
@@ -80,10 +80,13 @@ void PerformanceAgent::reset() {
         ports.assign(last_ + 1, {});
 }
 
-PortTotals PerformanceAgent::counted(unsigned port, const Totals& totals) const {
-    auto result = totals(port);
+PortTotals PerformanceAgent::read(Kind kind, unsigned port, const PortTotals& total, bool clear) {
+    auto result = total;
+    auto& subtracted = subtracted_[static_cast<std::size_t>(kind)][port];
     for (const auto counter : every_counter)
-        result.*counter -= subtracted_[0][port].*counter;
+        result.*counter -= subtracted.*counter;
+    if (clear)
+        subtracted = total;
     return result;
 }
 
@@ -121,7 +124,7 @@ MadStatus PerformanceAgent::count(const Attribute& attribute, std::span<std::byt
     if (port != all_ports && (port < first_ || port > last_))
         return MadStatus::bad_value;
     const auto begin = port == all_ports ? first_ : port, end = (port == all_ports ? last_ : port) + 1;
-    auto& subtracted = subtracted_[attribute.kind];
+    auto& subtracted = subtracted_[static_cast<std::size_t>(attribute.kind)];
     PortTotals sum;
     for (auto p = begin; p < end; ++p) {
         auto now = totals(p);

@@ -36,8 +36,9 @@ public:
 
     /// Carries out a Get or Set of class PerfMgt and makes `mad` its answer.
     void process(std::span<std::byte, abi::wire::mad_bytes> mad, const Totals& totals);
-    /// What PortCounters tells of a port.
-    PortTotals counted(unsigned port, const Totals& totals) const;
+    /// What an attribute tells of a port, for other ways to the same counters; `clear`: as by a Set of all of them behind it.
+    enum class Kind : std::uint8_t { classic, extended };
+    PortTotals read(Kind kind, unsigned port, const PortTotals& total, bool clear);
     /// Nothing is subtracted any more.
     void reset();
 

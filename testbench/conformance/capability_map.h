@@ -53,6 +53,7 @@ inline constexpr std::array built{
     Built{"relaxed_ordering_read", "model/hca/tpt/mkey_context.cpp"},
     Built{"relaxed_ordering_write_umr", "model/hca/tpt/mkey_context.cpp"},
     Built{"relaxed_ordering_read_umr", "model/hca/tpt/mkey_context.cpp"},
+    Built{"vport_counters", "firmware/handlers/port_counters.cpp"},
     Built{"max_qp_cnt", "firmware/handlers/q_counter.cpp"},
     Built{"out_of_seq_cnt", "firmware/handlers/q_counter.cpp"},
     Built{"retransmission_q_counters", "firmware/handlers/q_counter.cpp"},

@@ -91,6 +91,7 @@ void tour(CommandBench& b, bool is_ethernet) {
         ok(b.run<prm::MadIfcOut>(CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info)));
         ok(b.run<prm::QueryHcaVportPkeyOut>(Input<prm::QueryHcaVportPkeyIn>(Opcode::query_hca_vport_pkey), 20));
     }
+    ok(b.run<prm::QueryVportCounterOut>(Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter)));
     ok(b.run<prm::QueryVportStateOut>(Input<prm::QueryVportStateIn>(Opcode::query_vport_state)));
 
     const auto o = b.make_objects();

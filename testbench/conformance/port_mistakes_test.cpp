@@ -146,6 +146,11 @@ const std::array ports{
                     in.view().sub<"field_select">().set<"promisc">(1);
                     return refused(b, in);
                 }},
+    Provocation{"query_vport_counter.vport",
+                [](Bench& b) {
+                    return refused(b, Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter).set<"vport_number">(1u),
+                                   prm::QueryVportCounterOut::size);
+                }},
     Provocation{"query_vport_state.vport",
                 [](Bench& b) { return refused(b, Input<prm::QueryVportStateIn>(Opcode::query_vport_state, 1)); }},
     Provocation{"set_roce_address.index",

@@ -44,6 +44,8 @@ const std::array registers{
     Provocation{"access_reg.mtu", [](Bench& b) { return access(b, 0x5003, 0, {port_1, 0, 0xffff0000}); },
                 Start::booted},
     Provocation{"access_reg.not_infiniband", [](Bench& b) { return access(b, 0x500f, 1, {port_1}); }, Start::booted},
+    Provocation{"access_reg.counter_group", [](Bench& b) { return access(b, 0x5008, 1, std::vector<std::uint32_t>(64, port_1 | 0x12), 0x110); },
+                Start::booted},
     Provocation{"access_reg.admin_status", [](Bench& b) { return access(b, 0x5006, 0, {port_1 | 7u << 8}); },
                 Start::booted},
     Provocation{"access_reg.endianness", [](Bench& b) { return access(b, 0x7004, 0, {1u << 31}); }, Start::booted},

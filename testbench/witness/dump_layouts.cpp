@@ -100,7 +100,7 @@ int main() {
     layouts<AttachToMcgIn, AttachToMcgOut, DetachFromMcgIn, DetachFromMcgOut>(out);
     layouts<AllocQCounterIn, AllocQCounterOut, DeallocQCounterIn, DeallocQCounterOut, QueryQCounterIn,
             QueryQCounterOut>(out);
-    layouts<AccessRegIn, AccessRegOut, PtysReg, PmtuReg, PvlcReg, PaosReg, PcapReg, RegisterHostEndianness>(out);
+    layouts<AccessRegIn, AccessRegOut, PtysReg, PmtuReg, PvlcReg, PaosReg, PpcntReg, IbPortCounters, IbExtendedPortCounters, PcapReg, RegisterHostEndianness>(out);
     layouts<CqDoorbell, EqDoorbell, SendDoorbell, QpDoorbellRecord, CqDoorbellRecord>(out);
     layouts<WqeCtrl, WqeRaddr, WqeAtomic, WqeData, WqeInline, WqeEth, WqeAv, WqeUmrCtrl, WqeXrc, WqeSrqNext>(out);
     layouts<Cqe64, ErrCqe>(out);

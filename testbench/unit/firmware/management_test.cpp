@@ -125,5 +125,8 @@ TEST_CASE("the performance agent counts what the port moved", "[unit][firmware][
     Bench bench;
     auto in = CommandBench::mad_input(MadMethod::get, static_cast<SmAttribute>(0x001d));
     abi::View<MadHeader>(std::span(in.bytes).subspan(0x10, 24)).set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::performance));
+    in.bytes[0x10 + 0x41] = std::byte{1}; // port
     CHECK(status(bench.process(in)) == 0);
+    in.bytes[0x10 + 0x41] = std::byte{2};
+    CHECK(status(bench.process(in)) == static_cast<std::uint16_t>(MadStatus::bad_value));
 }

@@ -167,6 +167,27 @@ TEST_CASE("a driver's QP0 comes first once it can receive", "[unit][firmware][po
     CHECK(bench.reason() == "no receive work request");
 }
 
+TEST_CASE("questions of the performance class are the card's even while a driver has QP1, answers are the driver's", "[unit][firmware][port_agent]") {
+    Bench bench;
+    REQUIRE(bench.initialize());
+    auto attributes = model::hca::queue::QueuePairAttributes{};
+    attributes.type = model::hca::queue::QpType::qp1;
+    attributes.mtu = 5;
+    attributes.q_key = 0x80010000;
+    attributes.receive_cq = attributes.send_cq = abi::Cqn{0x80};
+    bench.hca.create_cq(attributes.receive_cq, {});
+    auto& qp = bench.hca.create_qp(abi::Qpn{0x40}, attributes);
+    bench.hca.modify_qp(qp, attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
+    auto ask = Bench::request(static_cast<SmAttribute>(PmAttribute::class_port_info), MadClass::performance);
+
+    CHECK(bench.receive(ask, 1, 0x80010000, 7));
+    Bench::header(ask).set<"method">(0x81);
+    CHECK_FALSE(bench.receive(ask, 1, 0x80010000, 7));
+    CHECK(bench.reason() == "no receive work request");
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_administration), 1, 0x80010000, 7));
+    CHECK(bench.reason() == "no receive work request");
+}
+
 TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_agent]") {
     CommandBench bench;
     Packet packet;

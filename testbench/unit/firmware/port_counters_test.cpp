@@ -1,0 +1,118 @@
+// QUERY_VPORT_COUNTER and the register PPCNT: what a driver reads of the traffic of its port.
+#include "testbench/harness/command_bench.h"
+
+#include "abi/wire/infiniband.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace harness;
+using model::port::Packet;
+using prm::Opcode;
+
+namespace {
+
+struct Bench : CommandBench {
+    Bench() : CommandBench(infiniband()) { REQUIRE(initialize()); }
+    static model::hca::HcaConfig infiniband() {
+        auto config = untimed();
+        config.is_ethernet = false;
+        return config;
+    }
+    /// A datagram of 20 bytes for nobody, of 8 + 12 + 8 + 20 + 4 bytes from the LRH to the ICRC.
+    void receive(abi::Qpn to, bool is_damaged = false) {
+        Packet packet;
+        packet.path.encapsulation = model::port::Encapsulation::infiniband;
+        packet.path.has_grh = to.value == 0xffffff;
+        packet.service = abi::wire::Service::ud;
+        packet.destination = to;
+        packet.payload.append_copy(std::vector<std::byte>(20));
+        if (is_damaged)
+            packet.image.assign(60, std::byte{0x11});
+        hca.receive(packet, clock.now());
+    }
+    Output<prm::QueryVportCounterOut> vport(bool clear = false) {
+        const auto out = run<prm::QueryVportCounterOut>(Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter).set<"clear">(clear));
+        REQUIRE(out.is_ok());
+        return out;
+    }
+    template <class L> abi::Block<L> ppcnt(std::uint32_t group, bool clear = false) {
+        Input<prm::AccessRegIn> in(Opcode::access_reg, static_cast<std::uint16_t>(prm::RegisterAction::read));
+        in.set<"register_id">(static_cast<std::uint32_t>(prm::RegisterId::ppcnt));
+        abi::Block<prm::PpcntReg> reg;
+        reg.view().set<"local_port">(1).set<"grp">(group).set<"clr">(clear);
+        in.bytes.insert(in.bytes.end(), reg.bytes.begin(), reg.bytes.end());
+        const auto out = run<prm::AccessRegOut>(in, in.bytes.size());
+        REQUIRE(out.is_ok());
+        abi::Block<L> counters;
+        std::copy_n(out.bytes.begin() + prm::AccessRegOut::size + 8, L::size, counters.bytes.begin());
+        return counters;
+    }
+};
+constexpr abi::Qpn nobody{0x1234}, multicast{0xffffff};
+
+} // namespace
+
+TEST_CASE("the vport counts packets and octets, multicast apart", "[unit][firmware][counters]") {
+    Bench bench;
+    bench.receive(nobody);
+    bench.receive(nobody);
+    bench.receive(multicast);
+
+    const auto out = bench.vport();
+
+    CHECK(out.view().sub<"received_ib_unicast">().get<"packets">() == 2);
+    CHECK(out.view().sub<"received_ib_unicast">().get<"octets">() == 2 * 52);
+    CHECK(out.view().sub<"received_ib_multicast">().get<"packets">() == 1);
+    CHECK(out.view().sub<"received_ib_multicast">().get<"octets">() == 52 + 40);
+    CHECK(out.view().sub<"transmitted_ib_unicast">().get<"packets">() == 0);
+    CHECK(out.view().sub<"received_errors">().get<"packets">() == 0);
+}
+
+TEST_CASE("counters of the vport that are cleared begin anew, and those of the port go on", "[unit][firmware][counters]") {
+    Bench bench;
+    bench.receive(nobody);
+    CHECK(bench.vport(true).view().sub<"received_ib_unicast">().get<"packets">() == 1);
+    bench.receive(nobody);
+
+    CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 1);
+    CHECK(bench.ppcnt<prm::IbExtendedPortCounters>(0x21).view().get<"port_rcv_pkts_low">() == 2);
+}
+
+TEST_CASE("a damaged packet is an error of the port and no packet", "[unit][firmware][counters]") {
+    Bench bench;
+    bench.receive(nobody, true);
+
+    CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_rcv_errors">() == 1);
+    CHECK(bench.vport().view().sub<"received_errors">().get<"packets">() == 1);
+    CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 0);
+    bench.ppcnt<prm::IbPortCounters>(0x20, true);
+    CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_rcv_errors">() == 0);
+}
+
+TEST_CASE("the extended group tells bytes, the management agent words of the same", "[unit][firmware][counters]") {
+    Bench bench;
+    bench.receive(nobody);
+
+    const auto group = bench.ppcnt<prm::IbExtendedPortCounters>(0x21);
+    CHECK(group.view().get<"port_rcv_data_low">() == 52);
+    CHECK(group.view().get<"port_unicast_rcv_pkts_low">() == 1);
+    auto in = CommandBench::mad_input(abi::wire::MadMethod::get, static_cast<abi::wire::SmAttribute>(abi::wire::PmAttribute::port_counters_extended));
+    in.bytes[0x11] = static_cast<std::byte>(abi::wire::MadClass::performance);
+    in.bytes[0x10 + 0x41] = std::byte{1}; // port
+    const auto out = bench.run<prm::MadIfcOut>(in);
+    const abi::ConstView<abi::wire::PortCountersExtended> data(std::span(out.bytes).subspan(0x10 + 0x40, abi::wire::PortCountersExtended::size));
+    CHECK(data.get<"port_rcv_data">() == 13);
+    CHECK(data.get<"port_unicast_rcv_packets">() == 1);
+}
+
+TEST_CASE("PortInfo tells EDR, as PTYS does", "[unit][firmware][mad]") {
+    Bench bench;
+
+    const auto out = bench.run<prm::MadIfcOut>(CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::port_info));
+
+    const auto data = std::span(out.bytes).subspan(0x10 + 0x40, 64);
+    CHECK(std::to_integer<unsigned>(data[62]) == 0x23); // active EDR; supported FDR and EDR (Linux mlx5_ib reads it there)
+    CHECK(std::to_integer<unsigned>(data[63]) == 3);
+    CHECK((std::to_integer<unsigned>(data[22]) & 0x40) != 0); // CapabilityMask bit 14: extended speeds
+    CHECK(std::to_integer<unsigned>(data[35]) >> 4 == 4);      // and 10 Gbit/s for who knows no others
+}
