@@ -43,6 +43,7 @@ public:
     /// Function-level reset: as after power-on, every object dropped.
     void reset() {
         disable();
+        state_.reset_port();
         segment_.reset();
         spaces_.reset();
     }

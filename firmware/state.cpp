@@ -1,6 +1,7 @@
 #include "firmware/state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace firmware {
 
@@ -28,6 +29,7 @@ std::uint32_t queue_pairs_of(unsigned log_max_qp) { return count_of(first_qpn, l
 
 State::State(model::hca::Hca& core, traces::Events events) : hca(core), capabilities(core.config()), events_(events) {
     reset();
+    reset_port();
 }
 
 Phase State::phase() const {
@@ -46,6 +48,8 @@ void State::initialize() {
 }
 
 void State::tear_down() {
+    const auto managed = port.infiniband.managed;
+    auto pkeys = std::move(hca.identity().pkeys);
     hca.reset();
     uars.clear();
     transport_domains.clear();
@@ -69,8 +73,8 @@ void State::tear_down() {
     identity.gids = {};
     port = {};
     if (config().is_managed) {
-        port.infiniband.managed.state = prm::PortState::init; // until a subnet manager has seen it
-        port.infiniband.managed.sm_lid = 0;
+        port.infiniband.managed = managed;
+        identity.pkeys = std::move(pkeys);
     } else {
         port.infiniband.managed.lid = config().lid;
     }
@@ -78,6 +82,14 @@ void State::tear_down() {
     constexpr std::string_view description = "hcasim";
     std::transform(description.begin(), description.end(), port.node_description.begin(),
                    [](char c) { return static_cast<std::byte>(c); });
+}
+
+void State::reset_port() {
+    if (!config().is_managed)
+        return;
+    port.infiniband.managed = {.state = prm::PortState::init}; // until a subnet manager has seen it
+    hca.identity().pkeys = model::hca::wire::Identity{}.pkeys;
+    adopt_port();
 }
 
 void State::adopt_port() {

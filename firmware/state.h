@@ -91,8 +91,11 @@ public:
     std::uint16_t issi = 0;
     void enable() { is_enabled_ = true; }
     void initialize();
-    /// TEARDOWN_HCA: every object is gone, the pages stay.
+    /// TEARDOWN_HCA: every object is gone, the pages stay; and so does what a subnet manager made of the port, which is a node of
+    /// the subnet without a driver too.
     void tear_down();
+    /// The port as a subnet manager finds it first.
+    void reset_port();
     /// The LID and the GID prefix of the port are new: the wire learns them.
     void adopt_port();
     /// DISABLE_HCA, function-level reset: as after power-on.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 using namespace harness;
 using namespace abi::wire;
@@ -98,6 +99,32 @@ TEST_CASE("a subnet manager gives a card without a driver its LID and makes it a
     CHECK(bench.wire.last().path.source_lid == 7);
     CHECK(bench.wire.last().path.destination_lid == 10);
     CHECK(bench.hca.identity().lid == 7);
+}
+
+TEST_CASE("what a subnet manager made of the port outlives the driver, and ends with a reset of the card", "[unit][firmware][port_agent]") {
+    Bench bench;
+    REQUIRE(bench.initialize());
+    auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
+    Bench::data<PortInfo>(set).set<"lid">(7).set<"port_state">(static_cast<std::uint32_t>(prm::PortState::armed));
+    REQUIRE(bench.receive(set));
+    auto pkeys = Bench::request(SmAttribute::pkey_table, MadClass::subnet_directed_route, MadMethod::set);
+    pkeys[0x40] = pkeys[0x41] = std::byte{0xff};
+    pkeys[0x42] = std::byte{0x80}, pkeys[0x43] = std::byte{1};
+    REQUIRE(bench.receive(pkeys));
+    const auto port = [&] {
+        REQUIRE(bench.receive(Bench::request(SmAttribute::port_info)));
+        auto mad = bench.answer();
+        return std::pair<unsigned, unsigned>(Bench::data<PortInfo>(mad).get<"lid">(), Bench::data<PortInfo>(mad).get<"port_state">());
+    };
+
+    REQUIRE(bench.run<prm::TeardownHcaOut>(Input<prm::TeardownHcaIn>(prm::Opcode::teardown_hca)).is_ok());
+
+    CHECK(port() == std::pair(7u, 3u));
+    CHECK(bench.hca.identity().lid == 7);
+    CHECK(bench.hca.identity().pkey(1) == 0x8001);
+    bench.device.reset();
+    CHECK(port() == std::pair(0u, 2u));
+    CHECK(bench.hca.identity().pkeys.size() == 1);
 }
 
 TEST_CASE("performance datagrams to QP1 are answered with the well-known Q_Key", "[unit][firmware][port_agent]") {
