@@ -21,10 +21,7 @@ using abi::prm::QpState;
 using abi::wire::NakCode;
 
 /// Numbers that a driver chooses do not make this sink grow: what is beyond is only counted.
-constexpr std::size_t most_refusals = 16, most_incidents = 64, most_queue_pairs = 4096, most_counts = 4096;
-
-const Explanation none{"", "", "nothing more is known"};
-const Explanation& or_none(const Explanation* row) { return row != nullptr ? *row : none; }
+constexpr std::size_t most_refusals = 16, most_incidents = 64, most_queue_pairs = 4096;
 
 template <class E> constexpr bool is_error(const E&) { return true; }
 /// What most runs are full of is passed over at once.
@@ -34,31 +31,6 @@ bool is_error(const traces::CompletionWritten& e) { return e.syndrome != 0; }
 
 std::string describe_key(std::uint32_t key, std::uint64_t address, std::uint64_t length) {
     return fmt::format("key {:#x} (index {:#x}, variant {:#x}), address {:#x}, {} bytes", key, key >> 8, key & 0xff, address, length);
-}
-
-/// The violation whose text an event carries.
-const Explanation* explain_violation(std::string_view text) {
-    using model::hca::tpt::Violation;
-    for (unsigned i = 0; to_string(static_cast<Violation>(i)) != "unknown"; ++i)
-        if (to_string(static_cast<Violation>(i)) == text)
-            return explain(static_cast<Violation>(i));
-    return nullptr;
-}
-const Explanation* explain_fault(std::string_view text) {
-    using model::hca::umr::Fault;
-    for (unsigned i = 0; to_string(static_cast<Fault>(i)) != "unknown"; ++i)
-        if (to_string(static_cast<Fault>(i)) == text)
-            return explain(static_cast<Fault>(i));
-    return nullptr;
-}
-
-/// By the name that an event gives: the delivery status of a command queue entry.
-const Explanation* explain_delivery(std::string_view text) {
-    using abi::prm::DeliveryStatus;
-    for (const auto& row : named(std::type_identity<DeliveryStatus>{}))
-        if (row.text == text)
-            return explain(row.value);
-    return nullptr;
 }
 
 void add(std::string& list, std::string_view item) {
@@ -83,7 +55,7 @@ std::expected<std::unique_ptr<Explain>, std::string> Explain::create(const std::
 Explain::~Explain() {
     finish();
     if (owns_file_)
-        std::fclose(file_);
+        std::fclose(out_.file());
 }
 
 void Explain::on(const traces::Stamp& stamp, const traces::Event& event) {
@@ -187,7 +159,7 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
                                   "IBA 11.6.3; PRM \"Completion queues\"",
                                   "more work requests can complete than the completion queue has entries, or its consumer index is not written to the doorbell record after polling"};
     const auto dma = take_dma(device);
-    print(stamp, {fmt::format("completion queue {:#x} is in error (CQ error event): {}", event.cqn,
+    out_.print(stamp, {fmt::format("completion queue {:#x} is in error (CQ error event): {}", event.cqn,
                               dma.empty() ? "overrun" : "its ring cannot be written"),
                   dma, overrun});
 }
@@ -196,7 +168,7 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Que
     const auto is_failed = [](std::uint8_t state) { return static_cast<QpState>(state) == QpState::err || static_cast<QpState>(state) == QpState::sqer; };
     if (is_failed(event.from))
         if (const auto later = in_error_.find({stamp.source, event.qpn}); later != in_error_.end()) {
-            print_flushed(stamp.source, event.qpn, later->second);
+            out_.print_flushed(stamp.source, event.qpn, later->second);
             in_error_.erase(later);
         }
     if (!is_failed(event.to))
@@ -220,13 +192,13 @@ void Explain::take(const traces::Stamp&, Device& device, const traces::EventWrit
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DoorbellIgnored& event) {
     if (event.reason == "the event of this arm sequence number is out")
         return; // an arm that is written twice does no harm (PRM "CQ doorbell", cmd_sn)
-    print(stamp, {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar, event.reason), take_dma(device),
+    out_.print(stamp, {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar, event.reason), take_dma(device),
                   or_none(explain_doorbell(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::PacketDropped& event) {
     go_on(stamp, device);
-    print(stamp, {fmt::format("packet to QP {:#x} dropped: {}", event.destination_qpn, event.reason), {}, or_none(explain_drop(event.reason))});
+    out_.print(stamp, {fmt::format("packet to QP {:#x} dropped: {}", event.destination_qpn, event.reason), {}, or_none(explain_drop(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DmaRead& event) {
@@ -277,7 +249,7 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
         if (paragraph.text.rule.empty())
             paragraph.text.rule = event.why;
         go_on(stamp, device);
-        print(stamp, paragraph);
+        out_.print(stamp, paragraph);
     } else {
         go_on(stamp, device);
     }
@@ -318,23 +290,16 @@ void Explain::settle() {
             print(refusal);
         device.refusals.clear();
     }
-    is_good_ = std::fflush(file_) == 0 && is_good_;
+    out_.flush();
 }
 
 bool Explain::finish() {
     settle();
     for (const auto& [queue_pair, count] : in_error_)
-        print_flushed(queue_pair.first, queue_pair.second, count);
+        out_.print_flushed(queue_pair.first, queue_pair.second, count);
     in_error_.clear();
-    for (const auto& [key, count] : counts_)
-        if (count.seen > repetitions)
-            put(fmt::format("{}: {} times in all, {} of them left out here\n", count.what, count.seen, count.seen - repetitions));
-    counts_.clear();
-    if (beyond_ != 0)
-        put(fmt::format("{} further mistakes are neither printed nor told apart\n", beyond_));
-    beyond_ = 0;
-    is_good_ = std::fflush(file_) == 0 && is_good_;
-    return is_good_;
+    out_.print_counts();
+    return out_.flush();
 }
 
 // --- paragraphs ---
@@ -342,17 +307,17 @@ std::string Explain::take_dma(Device& device) { return std::exchange(device.dma,
 
 void Explain::print_dma(Device& device) {
     if (const auto dma = take_dma(device); !dma.empty())
-        print(device.dma_stamp, {fmt::format("the bus refuses a DMA access ({})", name_of(device.dma_status)), dma, or_none(explain(device.dma_status))});
+        out_.print(device.dma_stamp, {fmt::format("the bus refuses a DMA access ({})", name_of(device.dma_status)), dma, or_none(explain(device.dma_status))});
 }
 
 void Explain::print(const Refusal& refusal) {
     const auto& e = refusal.event;
-    print(refusal.stamp, {fmt::format("key {:#x} refused: {}", e.key, e.violation), describe_key(e.key, e.address, e.length),
+    out_.print(refusal.stamp, {fmt::format("key {:#x} refused: {}", e.key, e.violation), describe_key(e.key, e.address, e.length),
                           or_none(explain_violation(e.violation))});
 }
 
 void Explain::print(const Incident& incident) {
-    Paragraph paragraph{fmt::format("QP {:#x}", incident.qpn), {}, none};
+    Paragraph paragraph{fmt::format("QP {:#x}", incident.qpn), {}, nothing_known};
     const auto pick = [&](const Explanation* row) {
         if (row != nullptr && paragraph.text.rule.empty())
             paragraph.text = *row;
@@ -403,41 +368,8 @@ void Explain::print(const Incident& incident) {
         pick(explain(EventType::wq_catastrophic_error));
     }
     if (incident.flushed != 0)
-        add(paragraph.decoded, fmt::format("{} work requests behind it were flushed (IBV_WC_WR_FLUSH_ERR)", incident.flushed));
-    print(incident.stamp, paragraph);
+        add(paragraph.decoded, flushed(incident.flushed, {}, " behind it"));
+    out_.print(incident.stamp, paragraph);
 }
-
-void Explain::print(const traces::Stamp& stamp, const Paragraph& paragraph) {
-    // Another WQE index is not another mistake: what stands before the first comma or colon is the object.
-    const auto what = fmt::format("{}: {}", sources_.name(stamp.source), paragraph.object.substr(0, paragraph.object.find_first_of(",:")));
-    const auto key = fmt::format("{}|{}", what, paragraph.text.rule);
-    auto count = counts_.find(key);
-    if (count == counts_.end()) {
-        if (counts_.size() == most_counts) {
-            ++beyond_;
-            return;
-        }
-        count = counts_.emplace(key, Count{0, fmt::format("{}: \"{}\"", what, paragraph.text.rule)}).first;
-    }
-    const auto seen = ++count->second.seen;
-    if (seen > repetitions + 1)
-        return;
-    if (seen == repetitions + 1)
-        return put(fmt::format("{}: once more, and from now on only counted\n", count->second.what));
-    auto text = fmt::format("{:.9f} s, {}: {}.\n", static_cast<double>(stamp.time_ps) * 1e-12, sources_.name(stamp.source), paragraph.object);
-    if (!paragraph.decoded.empty())
-        text += fmt::format("  Decoded: {}.\n", paragraph.decoded);
-    if (!paragraph.text.rule.empty())
-        text += fmt::format("  Rule: {}{}.\n", paragraph.text.rule,
-                            paragraph.text.chapter.empty() ? std::string{} : fmt::format(" [{}]", paragraph.text.chapter));
-    put(text + fmt::format("  Likely cause: {}.\n", paragraph.text.cause.empty() ? none.cause : paragraph.text.cause));
-}
-
-void Explain::print_flushed(std::uint16_t source, std::uint32_t qpn, std::uint64_t count) {
-    if (count != 0)
-        put(fmt::format("{}: QP {:#x}: {} more work requests were flushed in the error state (IBV_WC_WR_FLUSH_ERR)\n", sources_.name(source), qpn, count));
-}
-
-void Explain::put(std::string_view text) { is_good_ = std::fwrite(text.data(), 1, text.size(), file_) == text.size() && is_good_; }
 
 } // namespace platform::observe

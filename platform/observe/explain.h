@@ -5,7 +5,7 @@
 #pragma once
 
 #include "platform/observe/event.h"
-#include "platform/observe/explanations.h"
+#include "platform/observe/paragraphs.h"
 
 #include <array>
 #include <cstddef>
@@ -23,12 +23,10 @@ namespace platform::observe {
 
 class Explain final : public traces::Sink {
 public:
-    static constexpr unsigned repetitions = 3; ///< of the same rule and object that are printed; more are counted
-
     /// Creates `path`; "-" is standard error. The error names path and reason.
     static std::expected<std::unique_ptr<Explain>, std::string> create(const std::string& path, const Sources& sources);
     /// Writes to `file`, which stays the caller's.
-    Explain(std::FILE* file, const Sources& sources) : file_(file), sources_(sources) {}
+    Explain(std::FILE* file, const Sources& sources) : sources_(sources), out_(file, sources) {}
     ~Explain() override;
     Explain(const Explain&) = delete;
     Explain& operator=(const Explain&) = delete;
@@ -69,14 +67,6 @@ private:
         std::array<std::byte, 1024> input{}; ///< of the command that is refused next
         std::size_t input_bytes = 0;
     };
-    struct Paragraph {
-        std::string object, decoded;
-        Explanation text;
-    };
-    struct Count {
-        std::uint64_t seen = 0;
-        std::string what;
-    };
 
     template <class E> void take(const traces::Stamp&, Device&, const E&) {}
     void take(const traces::Stamp& stamp, Device& device, const traces::Refused& event);
@@ -110,19 +100,14 @@ private:
     void print(const Incident& incident);
     void print(const Refusal& refusal);
     void print_dma(Device& device);
-    void print(const traces::Stamp& stamp, const Paragraph& paragraph);
-    void print_flushed(std::uint16_t source, std::uint32_t qpn, std::uint64_t count);
-    void put(std::string_view text);
 
-    std::FILE* file_;
     const Sources& sources_;
+    Paragraphs out_;
     std::map<std::string, Device, std::less<>> devices_;
     std::vector<Device*> by_source_; ///< into devices_
     std::vector<Incident> incidents_;                                           ///< open ones, the oldest first
     std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> in_error_; ///< flushed later, by queue pair
-    std::map<std::string, Count, std::less<>> counts_;
-    std::uint64_t beyond_ = 0; ///< paragraphs that were not even counted one by one
-    bool owns_file_ = false, is_good_ = true;
+    bool owns_file_ = false;
 };
 
 } // namespace platform::observe

@@ -37,6 +37,14 @@ Explanation explain(const firmware::Refusal& refusal);
 /// By the text of DoorbellIgnored::reason and PacketDropped::reason.
 const Explanation* explain_doorbell(std::string_view reason);
 const Explanation* explain_drop(std::string_view reason);
+/// By the text that an event carries: of a tpt::Violation, a umr::Fault, the delivery status of a command queue entry.
+const Explanation* explain_violation(std::string_view text);
+const Explanation* explain_fault(std::string_view text);
+const Explanation* explain_delivery(std::string_view text);
+
+/// What stands where no row is.
+inline constexpr Explanation nothing_known{"", "", "nothing more is known"};
+inline const Explanation& or_none(const Explanation* row) { return row != nullptr ? *row : nothing_known; }
 
 std::string_view name_of(abi::wire::NakCode code);
 std::string_view name_of(model::port::DmaStatus status);

@@ -1,6 +1,6 @@
 # name: opensm brings up two cards and a switch; the tools, pingpongs and IPoIB run over them
 # platform: platform/configs/fabric.toml
-# timeout: 300
+# timeout: 420
 # capture: yes
 manager=0x0002c90300000001
 load_without_manager() {
@@ -31,6 +31,38 @@ ping_by_datagrams() {
     kill $server
     return $status
 }
+# What the switch counts at the ports of two cards; its port 0 has no link.
+counters_of_the_switch() {
+    local guid lid before after
+    guid=$(sed -n 's/^switchguid=\(0x[0-9a-f]*\).*/\1/p' /tmp/topology)
+    perfquery -C mlx5_0 -G "$guid" 1 | tee /dev/stderr | grep -q 'PortRcvPkts:\.*[1-9]' || return
+    perfquery -C mlx5_0 -x -G "$guid" 2 | tee /dev/stderr | grep -q 'PortXmitPkts:\.*[1-9]' || return
+    perfquery -C mlx5_0 -a -G "$guid" | grep -q 'PortSelect:\.*255' || return
+    perfquery -C mlx5_0 -R -G "$guid" 2 || return # back to zero
+    after=$(perfquery -C mlx5_0 -G "$guid" 2 | sed -n 's/^PortXmitPkts:\.*//p')
+    [ "$after" -lt 20 ] || fail "$after packets after the counters were set back"
+}
+no_errors_counted() {
+    ibqueryerrors -C mlx5_0 >/tmp/errors 2>&1 || true
+    cat /tmp/errors
+    grep -q '3 nodes checked, 0 bad nodes found' /tmp/errors
+}
+# The same packets, as the drivers tell them, and at the speed that the tools tell too.
+counters_of_the_cards() {
+    local counters=/sys/class/infiniband/mlx5_1/ports/1/counters
+    grep . $counters/*
+    [ "$(cat $counters/port_rcv_packets)" -gt 0 ] && [ "$(cat $counters/port_xmit_data)" -gt 0 ] && [ "$(cat $counters/port_rcv_errors)" = 0 ] || return
+    grep -q '^100 Gb/sec (4X EDR)$' /sys/class/infiniband/mlx5_1/ports/1/rate || fail "$(cat /sys/class/infiniband/mlx5_1/ports/1/rate)" || return
+    iblinkinfo -C mlx5_0 | tee /dev/stderr | grep -q '4X *25.78125 Gbps Active/ *LinkUp'
+}
+# A card whose driver has gone is a node of the subnet all the same: its own agents answer.
+without_a_driver() {
+    local card
+    card=$(basename "$(readlink -f /sys/class/infiniband/mlx5_1/device)")
+    echo "$card" >/sys/bus/pci/drivers/mlx5_core/unbind || return
+    discover || return
+    echo "$card" >/sys/bus/pci/drivers/mlx5_core/bind && wait_until 30 eval '[ "$(rdma_devices | wc -l)" = 2 ]'
+}
 # The two ports are one machine's: a name space of its own for one of them keeps the kernel from the short way.
 network() {
     ip netns add far && ip link set ib1 netns far || return
@@ -57,6 +89,11 @@ part "opensm makes the ports active" manage
 part "ibnetdiscover finds two cards and a switch" discover
 part "saquery knows three nodes" records
 part "sminfo" sminfo -C mlx5_0
+part "perfquery asks the switch" counters_of_the_switch
+part "ibqueryerrors finds none" no_errors_counted
+part "the cards count, and run at EDR" counters_of_the_cards
+part "a card without a driver answers" without_a_driver
+part "it becomes active again" wait_until 60 all_active
 part "ibping" ping_by_datagrams
 for kind in rc ud; do part "$kind over the switch" pingpong $kind -c; done
 part "IPoIB comes up" network

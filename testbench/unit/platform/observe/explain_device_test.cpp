@@ -64,7 +64,7 @@ TEST_CASE("a local key of another protection domain fails in one paragraph with 
           fmt::format("0.000000000 s, A.hca: QP {:#x}, send WQE 0x1 (RDMA_WRITE): IBV_WC_LOC_PROT_ERR (local protection error).\n"
                       "  Decoded: error CQE in CQ {:#x}, syndrome 0x4, vendor syndrome 0x23 (translation: wrong protection domain); "
                       "key {:#x} (index {:#x}, variant {:#x}), address {:#x}, 100 bytes: wrong protection domain; "
-                      "the queue pair went from RTS to ERR; 1 work requests behind it were flushed (IBV_WC_WR_FLUSH_ERR).\n"
+                      "the queue pair went from RTS to ERR; 1 work request behind it was flushed (IBV_WC_WR_FLUSH_ERR).\n"
                       "  Rule: memory key and queue pair belong to the same protection domain [IBA 10.6.3; PRM \"Memory key\"].\n"
                       "  Likely cause: the region was registered with another PD than the queue pair (or shared receive queue) was created with.\n",
                       bench.a_qp.number.value, bench.a_cq.number.value, other.key.value, other.key.index(), other.key.variant(), other.address));
