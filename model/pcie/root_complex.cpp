@@ -4,7 +4,8 @@ namespace model::pcie {
 
 using abi::pcie::Bdf;
 
-RootComplex::RootComplex(const Config& config) : map_(config.map), peer_to_peer_(config.peer_to_peer) {
+RootComplex::RootComplex(const Config& config)
+    : map_(config.map), peer_to_peer_(config.peer_to_peer), has_iommu_(config.has_iommu) {
     for (unsigned i = 0; i < config.links.size() && i < max_ports; ++i)
         ports_.emplace_back(config.port_identity, abi::pcie::PortType::root_port, config.links[i],
                             static_cast<std::uint8_t>(i + 1));
@@ -16,6 +17,8 @@ RootComplex::Routing RootComplex::route_from_processor(std::uint64_t address) co
         routing.to = Routing::To::dram, routing.offset = dram_offset(address);
     } else if (map_.ecam_range().contains(address)) {
         routing.to = Routing::To::ecam, routing.offset = address - map_.ecam;
+    } else if (has_iommu_ && map_.iommu.contains(address)) {
+        routing.to = Routing::To::iommu, routing.offset = address - map_.iommu.begin;
     } else if (!map_.interrupts.contains(address)) {
         for (unsigned i = 0; i < ports_.size(); ++i)
             if (ports_[i].meaning().claims(address)) {
@@ -32,9 +35,18 @@ RootComplex::Routing RootComplex::route_from_port(unsigned port, std::uint64_t a
     if (map_.interrupts.contains(address))
         return {.to = Routing::To::interrupts, .offset = address - map_.interrupts.begin, .range = map_.interrupts};
     auto routing = route_from_processor(address);
-    const bool is_refused = routing.to == Routing::To::ecam || // devices do not configure
+    const bool is_refused = routing.to == Routing::To::ecam || routing.to == Routing::To::iommu || // not for devices
                             (routing.to == Routing::To::port && (routing.port == port || !peer_to_peer_));
     if (is_refused)
+        routing.to = Routing::To::nowhere;
+    return routing;
+}
+
+RootComplex::Routing RootComplex::route_from_iommu(std::uint64_t address) const {
+    if (map_.interrupts.contains(address))
+        return {.to = Routing::To::interrupts, .offset = address - map_.interrupts.begin, .range = map_.interrupts};
+    auto routing = route_from_processor(address);
+    if (routing.to != Routing::To::dram)
         routing.to = Routing::To::nowhere;
     return routing;
 }
@@ -54,7 +66,7 @@ std::uint64_t RootComplex::dram_offset(std::uint64_t address) const {
 
 Range RootComplex::same_routing(std::uint64_t address) const {
     Range range{0, ~std::uint64_t{0}};
-    for (const auto& fixed : {map_.low_dram(), map_.high_dram_range(), map_.ecam_range(), map_.interrupts})
+    for (const auto& fixed : {map_.low_dram(), map_.high_dram_range(), map_.ecam_range(), map_.interrupts, map_.iommu})
         range.narrow(address, fixed);
     for (const auto& port : ports_) {
         range.narrow(address, port.meaning().memory);

@@ -1,5 +1,5 @@
-// The root complex as it routes: memory map of the machine (DRAM, ECAM, interrupt messages) and root ports. Takes an
-// address or a configuration target, gives where it goes. Moves no data. PCIe 6.0 §1.3.1, §7.2.2.
+// The root complex as it routes: memory map of the machine (DRAM, ECAM, interrupt messages, remapping unit) and root
+// ports. Takes an address or a configuration target, gives where it goes. Moves no data. PCIe 6.0 §1.3.1, §7.2.2.
 #pragma once
 
 #include "model/pcie/bridge_space.h"
@@ -18,6 +18,7 @@ struct MemoryMap {
     Range low_mmio{0x8000'0000, 0xe000'0000};          ///< for windows and BARs of 32 bits
     std::uint64_t ecam = 0xe000'0000;                  ///< 256 MiB, all buses
     Range interrupts{0xfee0'0000, 0xfef0'0000};        ///< message signalled interrupts
+    Range iommu{0xfed9'0000, 0xfed9'1000};             ///< registers of the remapping unit, if there is one
     Range high_mmio{0x100'0000'0000, 0x200'0000'0000}; ///< for prefetchable windows and BARs of 64 bits
 
     std::uint64_t low_dram_bytes() const { return dram_bytes < low_dram_end ? dram_bytes : low_dram_end; }
@@ -33,6 +34,7 @@ public:
         ConfigSpace::Identity port_identity;
         std::vector<LinkConfig> links; ///< one for each root port
         bool peer_to_peer = true;      ///< between root ports
+        bool has_iommu = false;
     };
     explicit RootComplex(const Config& config);
 
@@ -41,13 +43,17 @@ public:
     static abi::pcie::Bdf bdf_of(unsigned port) { return {0, port + first_device, 0}; }
 
     struct Routing {
-        enum class To : std::uint8_t { dram, port, ecam, interrupts, nowhere } to = To::nowhere;
+        enum class To : std::uint8_t { dram, port, ecam, interrupts, iommu, nowhere } to = To::nowhere;
         unsigned port = 0;
-        std::uint64_t offset = 0; ///< in DRAM, in ECAM, in the interrupt range
+        std::uint64_t offset = 0; ///< in DRAM, in ECAM, in the interrupt range, in the registers
         Range range{0, ~std::uint64_t{0}};
     };
     Routing route_from_processor(std::uint64_t address) const;
     Routing route_from_port(unsigned port, std::uint64_t address) const;
+    /// Of the remapping unit's own accesses: memory and interrupt messages, nothing else.
+    Routing route_from_iommu(std::uint64_t address) const;
+    /// Whether requests of this port may go up.
+    bool is_master(unsigned port) const { return ports_[port].meaning().is_master; }
     ConfigRouting route_config(abi::pcie::Bdf target) const;
 
     const MemoryMap& map() const { return map_; }
@@ -62,7 +68,7 @@ private:
     }
 
     MemoryMap map_;
-    bool peer_to_peer_;
+    bool peer_to_peer_, has_iommu_;
     std::vector<BridgeSpace> ports_;
 };
 

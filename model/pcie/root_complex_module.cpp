@@ -18,19 +18,33 @@ using tlm::RequestKind;
 using To = RootComplex::Routing::To;
 
 namespace {
-/// Writes that are due so soon after one are shown with it, and cost no event each: a polling loop does not look more often.
+/// Writes that are due so soon after one are shown with it, and cost no event each: a polling loop does not look more
+/// often.
 constexpr Time shown_together = std::chrono::nanoseconds{100};
+constexpr Range everything{0, ~std::uint64_t{0}};
+
+RootComplex::Config core_config(const RootComplexConfig& config) {
+    auto core = config.core;
+    core.has_iommu = config.iommu.has_value();
+    return core;
+}
 } // namespace
 
 RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config,
                                      std::span<std::byte> dram)
-    : sc_module(name), core_(config.core), dram_(dram), dram_read_latency_(config.dram_read_latency),
+    : sc_module(name), core_(core_config(config)), dram_(dram), dram_read_latency_(config.dram_read_latency),
       processor_(*this) {
     assert(dram.size() == config.core.map.dram_bytes);
     processor_.set_requester(Bdf{0, 0, 0});
     for (unsigned i = 0; i < core_.port_count(); ++i)
         ports_.push_back(std::make_unique<tlm::PciePort>(("root" + std::to_string(i)).c_str(),
                                                          static_cast<tlm::PortOwner&>(*this), i, config.core.links[i]));
+    if (config.iommu) {
+        auto unit = *config.iommu;
+        unit.read_latency = dram_read_latency_;
+        iommu_ =
+            std::make_unique<iommu::IommuModule>(unit, table_fabric_, [this] { receive_invalidate(~0u, everything); });
+    }
     SC_HAS_PROCESS(RootComplexModule);
     SC_METHOD(apply_due);
     sensitive << due_;
@@ -43,10 +57,18 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
                                 sc_core::sc_time& delay) {
     if (request.kind != RequestKind::memory) // devices do not configure (§7.3.3)
         return tlm::set_status(payload, DmaStatus::unsupported_request);
+    const auto address = payload.get_address();
+    if (iommu_ != nullptr && core_.is_master(port)) {
+        if (const auto status = iommu_->translate(payload, request, delay); status != DmaStatus::ok) {
+            core_.port(port).note_refused(payload.is_write());
+            return tlm::set_status(payload, status);
+        }
+    }
     const auto routing = core_.route_from_port(port, payload.get_address());
     if (routing.to == To::nowhere)
         core_.port(port).note_refused(payload.is_write());
     forward(routing, payload, request, delay);
+    payload.set_address(address); // the requester's, again
 }
 
 void RootComplexModule::enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
@@ -73,6 +95,7 @@ void RootComplexModule::forward(const RootComplex::Routing& routing, ::tlm::tlm_
         delay = tlm::to_sc(result.done - now);
         return tlm::set_status(payload, result.status);
     }
+    case To::iommu: return tlm::set_status(payload, iommu_->access(routing.offset, payload, delay));
     case To::nowhere: return tlm::set_status(payload, DmaStatus::unsupported_request);
     }
 }
@@ -106,6 +129,8 @@ DmaStatus RootComplexModule::complete_write(unsigned, std::uint64_t offset, std:
 
 bool RootComplexModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                        ::tlm::tlm_dmi& dmi) {
+    if (iommu_ != nullptr && iommu_->is_enabled())
+        return false; // each request is looked up
     return find_direct(core_.route_from_port(port, payload.get_address()), payload, request, dmi);
 }
 
@@ -134,6 +159,7 @@ bool RootComplexModule::find_direct(const RootComplex::Routing& routing, ::tlm::
         return is_memory;
     }
     case To::ecam:
+    case To::iommu:
     case To::nowhere: break;
     }
     return false;
@@ -180,7 +206,6 @@ RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command 
     switch (routing.to) {
     case ConfigRouting::To::port_function: {
         const auto effect = tlm::access(core_.port(routing.port), payload);
-        constexpr Range everything{0, ~std::uint64_t{0}};
         if (effect.is_routing_changed)
             receive_invalidate(~0u, everything);
         if (effect.is_reset) {

@@ -2,12 +2,14 @@
 // and the Dma of processor(); devices come in by the root ports. Holds no memory of its own and enumerates nothing.
 #pragma once
 
+#include "model/iommu/iommu_module.h"
 #include "model/pcie/posted_writes.h"
 #include "model/pcie/root_complex.h"
 #include "model/tlm/initiator.h"
 #include "model/tlm/pcie_port.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <systemc>
 #include <vector>
@@ -24,6 +26,7 @@ public:
 struct RootComplexConfig {
     RootComplex::Config core;
     port::Time dram_read_latency = std::chrono::nanoseconds{90};
+    std::optional<iommu::IommuModuleConfig> iommu{}; ///< core.has_iommu follows
 };
 
 class RootComplexModule final : public sc_core::sc_module,
@@ -50,6 +53,9 @@ public:
                               port::Time at);
     /// Memory accesses of the processor.
     tlm::Initiator& processor() { return processor_; }
+
+    /// The remapping unit, or nullptr.
+    const iommu::IommuModule* iommu() const { return iommu_.get(); }
 
     void set_interrupt_sink(InterruptSink* sink) { sink_ = sink; }
     /// Device writes into DRAM: whether and when there were any.
@@ -80,6 +86,19 @@ private:
     void schedule(port::Time due) override;
     void apply_due();
 
+    /// The remapping unit's way to memory and to the interrupt controller.
+    struct TableFabric final : tlm::Fabric {
+        RootComplexModule& root;
+        explicit TableFabric(RootComplexModule& r) : root(r) {}
+        void enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) override {
+            root.forward(root.core_.route_from_iommu(payload.get_address()), payload, request, delay);
+        }
+        bool enter_direct(::tlm::tlm_generic_payload& payload, tlm::Extension& request, ::tlm::tlm_dmi& dmi) override {
+            return root.find_direct(root.core_.route_from_iommu(payload.get_address()), payload, request, dmi);
+        }
+        void refused(port::DmaStatus) override {}
+    };
+
     void forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                  sc_core::sc_time& delay);
     bool find_direct(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
@@ -94,6 +113,8 @@ private:
     port::Time dram_read_latency_;
     std::vector<std::unique_ptr<tlm::PciePort>> ports_;
     tlm::Initiator processor_;
+    TableFabric table_fabric_{*this};
+    std::unique_ptr<iommu::IommuModule> iommu_;
     tlm::Request config_request_;
     InterruptSink* sink_ = nullptr;
     sc_core::sc_event written_, due_;

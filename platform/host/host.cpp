@@ -18,6 +18,8 @@ HostConfig with_timing(HostConfig config) {
     config.upstream_link.timed = config.device_link.timed = config.timed;
     if (!config.timed)
         config.dram_read_latency = {};
+    if (!config.timed && config.iommu)
+        config.iommu->hit_latency = config.iommu->miss_latency = {};
     return config;
 }
 
@@ -29,6 +31,7 @@ model::pcie::RootComplexConfig root_config(const HostConfig& config) {
     if (config.switch_slots != 0)
         root.core.links.insert(root.core.links.begin(), config.upstream_link);
     root.dram_read_latency = config.dram_read_latency;
+    root.iommu = config.iommu;
     return root;
 }
 } // namespace

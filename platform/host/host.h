@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <systemc>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct HostConfig {
     model::pcie::LinkConfig upstream_link{}; ///< root port to switch
     model::pcie::LinkConfig device_link{};   ///< to a slot
     model::port::Time dram_read_latency = std::chrono::nanoseconds{90};
-    unsigned max_payload = 512, max_read_request = 512; ///< what enumeration programs at most
+    unsigned max_payload = 512, max_read_request = 512;     ///< what enumeration programs at most
+    std::optional<model::iommu::IommuModuleConfig> iommu{}; ///< off until software turns it on
 };
 
 class Host final : public sc_core::sc_module, private ConfigAccess {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/hca/config.h"
+#include "model/iommu/config.h"
 #include "model/net/link.h"
 #include "model/port/time.h"
 
@@ -26,6 +27,15 @@ struct ScenarioConfig {
 
 struct HostConfig {
     std::uint64_t memory_bytes = 4ULL << 30; ///< costs nothing until touched
+};
+
+/// The remapping unit of each host; software turns it on.
+struct IommuConfig {
+    bool is_present = false;
+    model::iommu::IommuConfig unit;
+    model::port::Time hit_latency{};
+    /// With one table read of 90 ns, upper levels being cached, what a miss costs on a Haswell server (pcie-bench).
+    model::port::Time miss_latency = std::chrono::nanoseconds{130};
 };
 
 struct GpuConfig {
@@ -54,6 +64,7 @@ struct Config {
     bool timed = true; ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
     std::array<HostConfig, 2> hosts; ///< A and B
+    IommuConfig iommu;
     model::hca::HcaConfig hca;
     GpuConfig gpu;
     PcieLinkConfig device_link;   ///< switch to HCA and to GPU

@@ -23,6 +23,7 @@ constexpr std::array<std::int64_t, 5> mtus{256, 512, 1024, 2048, 4096};
 constexpr std::array<std::int64_t, 6> tlp_sizes{128, 256, 512, 1024, 2048, 4096};
 constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
+constexpr std::array<std::int64_t, 7> iotlb_ways{1, 2, 4, 8, 16, 32, 64};
 constexpr std::array<std::string_view, 3> encapsulations{"roce_v2", "roce_v2_ipv6", "infiniband"};
 
 /// A key whose member `access` gives; the kind follows from the member's type unless it is said.
@@ -108,6 +109,23 @@ constexpr std::array table{
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),
     size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, 512 * GiB), "DRAM of host B"),
+    key<AT(iommu.is_present)>("iommu.present", anything,
+                              "each root complex has a remapping unit (VT-d); drivers turn it on"),
+    key<AT(iommu.unit.iotlb.entries)>("iommu.iotlb_entries", range(0, 1 << 20),
+                                      "pages the IOTLB holds, of any size; 0: every request walks"),
+    key<AT(iommu.unit.iotlb.ways)>("iommu.iotlb_ways", one_of(iotlb_ways), "its associativity"),
+    key<AT(iommu.unit.contexts.entries)>("iommu.context_entries", range(0, 1 << 16), "entries of the context cache"),
+    key<AT(iommu.unit.pasids.entries)>("iommu.pasid_entries", range(0, 1 << 20), "entries of the PASID cache"),
+    key<AT(iommu.unit.structures.entries)>("iommu.structure_entries", range(0, 1 << 16),
+                                           "entries of the paging-structure cache of each level"),
+    key<AT(iommu.unit.pages_2m)>("iommu.pages_2m", anything, "pages of 2 MiB are supported"),
+    key<AT(iommu.unit.pages_1g)>("iommu.pages_1g", anything, "pages of 1 GiB are supported"),
+    key<AT(iommu.unit.caching_mode)>("iommu.caching_mode", anything,
+                                     "what is not present may be cached, as by units in virtual machines"),
+    key<AT(iommu.unit.scalable_mode)>("iommu.scalable_mode", anything, "PASID tables are supported"),
+    key<AT(iommu.hit_latency)>("iommu.hit_latency_ns", latency, "a translation"),
+    key<AT(iommu.miss_latency)>("iommu.miss_latency_ns", latency,
+                                "a translation that reads tables, beyond the reads themselves"),
     size<AT(gpu.vram_bytes)>("gpu.vram", power_of_two(MiB, 256 * GiB), "VRAM of each GPU and size of its BAR"),
 
     key<AT(hca.log_max_qp)>("hca.log_max_qp", range(4, 20), "log2 of the number of queue pairs"),

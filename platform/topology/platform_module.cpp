@@ -28,6 +28,10 @@ host::HostConfig host_config(const Config& config, unsigned number) {
     host.device_link = link_config(config.device_link, config.timed);
     host.max_payload = std::max(config.device_link.mps_bytes, config.upstream_link.mps_bytes);
     host.max_read_request = config.device_link.mrrs_bytes;
+    if (config.iommu.is_present)
+        host.iommu = {.core = config.iommu.unit,
+                      .hit_latency = config.iommu.hit_latency,
+                      .miss_latency = config.iommu.miss_latency};
     return host;
 }
 
