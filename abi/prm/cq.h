@@ -29,6 +29,7 @@ using Cqc = Layout<"cqc", 0x40,
     Bits<"mini_cqe_res_format",      0x00, 13, 12>,
     Bits<"st",                       0x00, 11,  8>,
     Bits<"cqe_compression_layout",   0x00,  1,  0>,
+    U32 <"dbr_umem_id",              0x04>,
     Bits<"page_offset",              0x08, 11,  6>,
     Bits<"log_cq_size",              0x0c, 28, 24>,
     Bits<"uar_page",                 0x0c, 23,  0>,
@@ -40,7 +41,7 @@ using Cqc = Layout<"cqc", 0x40,
     Bits<"last_solicit_index",       0x24, 23,  0>,
     Bits<"consumer_counter",         0x28, 23,  0>,
     Bits<"producer_counter",         0x2c, 23,  0>,
-    U64 <"dbr_addr",                 0x38>>;
+    U64 <"dbr_addr",                 0x38>>;                // with dbr_umem_valid: bytes from the start of the UMEM
 
 /// Bits of MODIFY_CQ's field select, op_mod 0.
 enum class CqModify : std::uint32_t { period = 1u << 0, max_count = 1u << 1, overrun = 1u << 2 };
@@ -49,10 +50,12 @@ enum class CqResize : std::uint32_t { log_size = 1u << 0, page_offset = 1u << 1,
 inline constexpr std::uint16_t modify_cq_resize = 1; ///< op_mod
 
 using CreateCqIn = Layout<"create_cq_in", 0x110,
-    Bits<"opcode",        0x00, 31, 16, Opcode>,
-    Bits<"op_mod",        0x04, 15,  0>,
-    Sub <"cq_context",    0x10, Cqc>,
-    Bits<"cq_umem_valid", 0x5c, 31>>;
+    Bits<"opcode",         0x00, 31, 16, Opcode>,
+    Bits<"op_mod",         0x04, 15,  0>,
+    Sub <"cq_context",     0x10, Cqc>,
+    U64 <"cq_umem_offset", 0x50>,
+    U32 <"cq_umem_id",     0x58>,
+    Bits<"cq_umem_valid",  0x5c, 31>>;
 using CreateCqOut = Layout<"create_cq_out", 0x10,
     Bits<"status",   0x00, 31, 24, Status>,
     U32 <"syndrome", 0x04>,

@@ -57,6 +57,20 @@ using Mtt = Layout<"mtt", 8,
     Bits<"wr_en",      0x04,  1>,
     Bits<"rd_en",      0x04,  0>>;
 
+/// A KLM table that begins with this block is interleaved: the entries behind it stand `repeat_count` times, one repetition
+/// after the other, each a stride further. The operation stands where other entries have their key.
+inline constexpr std::uint32_t repeat_block_op = 0x400;
+using RepeatBlock = Layout<"stride_block_ctrl_seg", 16,
+    U32 <"bcount_per_cycle", 0x00>,                         // bytes of one repetition
+    U32 <"op",               0x04>,
+    U32 <"repeat_count",     0x08>,
+    Bits<"num_entries",      0x0c, 15, 0>>;
+using RepeatEntry = Layout<"stride_block_entry", 16,
+    Bits<"stride",  0x00, 31, 16>,
+    Bits<"bcount",  0x00, 15,  0>,
+    U32 <"mkey",    0x04>,
+    U64 <"address", 0x08>>;
+
 /// One entry of a KLM or KSM table, which refers to another key.
 using Klm = Layout<"klm", 16,
     U32 <"bcount",  0x00>,
@@ -70,7 +84,9 @@ using CreateMkeyIn = Layout<"create_mkey_in", 0x110,
     Bits<"mkey_umem_valid",                  0x0c, 30>,
     Bits<"data_direct",                      0x0c, 29>,
     Sub <"memory_key_mkey_entry",            0x10, Mkc>,
-    U32 <"translations_octword_actual_size", 0x60>>;
+    U32 <"translations_octword_actual_size", 0x60>,
+    U32 <"mkey_umem_id",                     0x64>,
+    U64 <"mkey_umem_offset",                 0x68>>;
 using CreateMkeyOut = Layout<"create_mkey_out", 0x10,
     Bits<"status",     0x00, 31, 24, Status>,
     U32 <"syndrome",   0x04>,

@@ -182,7 +182,8 @@ using Qpc = Layout<"qpc", 0xe8,
     Bits<"cs_req",                      0xc4, 15,  8>,
     Bits<"cs_res",                      0xc4,  7,  0>,
     U64 <"dc_access_key",               0xc8>,
-    Bits<"dbr_umem_valid",              0xd0, 28>>;
+    Bits<"dbr_umem_valid",              0xd0, 28>,
+    U32 <"dbr_umem_id",                 0xe4>>;
 
 using CreateQpIn = Layout<"create_qp_in", 0x110,
     Bits<"opcode",         0x00, 31, 16, Opcode>,

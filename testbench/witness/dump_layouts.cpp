@@ -20,6 +20,7 @@
 #include "abi/prm/qp.h"
 #include "abi/prm/rmp.h"
 #include "abi/prm/uar_pd.h"
+#include "abi/prm/user_context.h"
 #include "abi/prm/vport.h"
 #include "abi/prm/wqe.h"
 #include "abi/prm/xrc_srq.h"
@@ -77,7 +78,9 @@ int main() {
     layouts<AllocUarIn, AllocUarOut, DeallocUarIn, DeallocUarOut, AllocPdIn, AllocPdOut, DeallocPdIn, DeallocPdOut,
             AllocTransportDomainIn, AllocTransportDomainOut, DeallocTransportDomainIn, DeallocTransportDomainOut,
             AllocXrcdIn, AllocXrcdOut, DeallocXrcdIn, DeallocXrcdOut>(out);
-    layouts<Mkc, Mtt, Klm, CreateMkeyIn, CreateMkeyOut, QueryMkeyIn, QueryMkeyOut, DestroyMkeyIn,
+    layouts<Uctx, CreateUctxIn, CreateUctxOut, DestroyUctxIn, DestroyUctxOut, Umem, CreateUmemIn, CreateUmemOut, DestroyUmemIn,
+            DestroyUmemOut>(out);
+    layouts<Mkc, Mtt, Klm, RepeatBlock, RepeatEntry, CreateMkeyIn, CreateMkeyOut, QueryMkeyIn, QueryMkeyOut, DestroyMkeyIn,
             DestroyMkeyOut>(out);
     layouts<Eqc, CreateEqIn, CreateEqOut, DestroyEqIn, DestroyEqOut, QueryEqIn, QueryEqOut>(out);
     layouts<Wq, Rmpc, CreateRmpIn, CreateRmpOut, DestroyRmpIn, DestroyRmpOut, QueryRmpIn, QueryRmpOut, RmpBitmask, ModifyRmpIn, ModifyRmpOut>(out);

@@ -25,6 +25,12 @@ PACKETS = {
     **{name: "ModifyQpOut" for name in ("rst2init_qp_out", "init2rtr_qp_out", "rtr2rts_qp_out", "rts2rts_qp_out")},
 }
 
+# Rows that share their place with another use, which pyverbs names as well.
+RENAMED = {
+    ("create_cq_in", "cq_umem_offset"): "e_mtt_pointer_or_cq_umem_offset",
+    ("create_qp_in", "wq_umem_offset"): "e_mtt_pointer_or_wq_umem_offset",
+}
+
 # Rows that pyverbs has under the same name at another place. Ours are where the Linux driver looks for them.
 DIFFERENT = {
     ("cmd_hca_cap", "relaxed_ordering_read"): "the bit at 0x1c is relaxed_ordering_read_pci_enabled in later documents",
@@ -75,14 +81,16 @@ def layout(packet):
 
 
 def compare(source, ours, fail, place):
+    """Fails for rows that stand elsewhere; returns those (layout, row) that pyverbs has under their name at their place."""
     module = load(source)
     same = renamed = 0
+    seen = set()
     for name, packet in PACKETS.items():
         theirs = layout(getattr(module, packet))
         by_name = {f.name.lower(): f for f in theirs if not f.name.startswith("reserved")}
         by_place = {(f.bit, f.width): f.name for f in theirs}
         for row in ours[name]:
-            other = by_name.get(row.name)
+            other = by_name.get(RENAMED.get((name, row.name), row.name))
             if other is None:
                 renamed += (row.bit, row.width) in by_place
             elif (name, row.name) in DIFFERENT:
@@ -90,6 +98,8 @@ def compare(source, ours, fail, place):
                     fail(f"{name}.{row.name} is listed as different, but is the same in pyverbs")
             elif (other.bit, other.width) == (row.bit, row.width):
                 same += 1
+                seen.add((name, row.name))
             else:
                 fail(f"{name}.{row.name} is {place(row)}, pyverbs' {packet} has {place(other)}")
     print(f"pyverbs: {len(PACKETS)} layouts, {same} rows by name, {renamed} more that are a field of another name")
+    return seen
