@@ -9,6 +9,8 @@
 namespace model::hca::tpt {
 
 using abi::prm::Klm;
+using abi::prm::RepeatBlock;
+using abi::prm::RepeatEntry;
 using abi::prm::MkeyMask;
 using Context = abi::ConstView<abi::prm::Mkc>;
 using Target = abi::View<abi::prm::Mkc>;
@@ -81,14 +83,41 @@ bool copy_fields(std::uint64_t mkey_mask, Context from, Target to) {
     return true;
 }
 
+namespace {
+/// A list that begins with a repeat block says how often the entries behind it stand.
+Interleaving interleaving_of(const Mkey& mkey, std::span<const std::byte> list) {
+    if (mkey.attributes.mode != abi::prm::AccessMode::klms || list.size() < RepeatBlock::size)
+        return {};
+    const abi::ConstView<RepeatBlock> block{list.first(RepeatBlock::size)};
+    if (block.get<"op">() != abi::prm::repeat_block_op)
+        return {};
+    return {.repetition = block.get<"bcount_per_cycle">(), .count = block.get<"repeat_count">()};
+}
+KeyRange decode_range(const Mkey& mkey, std::span<const std::byte> bytes) {
+    if (mkey.interleaving.repetition != 0) {
+        const abi::ConstView<RepeatEntry> entry{bytes};
+        return {.key = abi::Key{entry.get<"mkey">()}, .stride = entry.get<"stride">(), .address = entry.get<"address">(), .length = entry.get<"bcount">()};
+    }
+    const abi::ConstView<Klm> entry{bytes};
+    return {.key = abi::Key{entry.get<"mkey">()}, .address = entry.get<"address">(), .length = entry.get<"bcount">()};
+}
+} // namespace
+
 void write_ranges(Mkey& mkey, std::uint64_t first, std::span<const std::byte> list) {
     const auto count = list.size() / Klm::size;
     auto& ranges = mkey.ranges;
     if (ranges.size() < first + count)
         ranges.resize(first + count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const abi::ConstView<Klm> entry{list.subspan(i * Klm::size, Klm::size)};
-        ranges[first + i] = {.key = abi::Key{entry.get<"mkey">()}, .address = entry.get<"address">(), .length = entry.get<"bcount">()};
+    const bool is_new = first == 0 && count != 0;
+    if (is_new)
+        mkey.interleaving = interleaving_of(mkey, list);
+    for (std::size_t i = 0; i < count; ++i)
+        ranges[first + i] = decode_range(mkey, list.subspan(i * Klm::size, Klm::size));
+    if (is_new && mkey.interleaving.repetition != 0) { // the block itself covers nothing, nor do entries beyond its count
+        const auto entries = abi::ConstView<RepeatBlock>{list.first(RepeatBlock::size)}.get<"num_entries">();
+        ranges[0] = {};
+        for (std::size_t i = 1 + entries; i < ranges.size(); ++i)
+            ranges[i] = {};
     }
     // Entries of a KSM list have one size, and their first dword is reserved.
     const bool is_fixed = mkey.attributes.mode == abi::prm::AccessMode::ksm;

@@ -44,6 +44,7 @@ struct ProtectionDomain {
 struct KeyRange {
     std::uint64_t end = 0; ///< offset in the indirect key's region where the next entry begins
     abi::Key key{};
+    std::uint32_t stride = 0;  ///< of an interleaved key: how far the range moves from one repetition to the next
     std::uint64_t address = 0; ///< virtual, in terms of `key`
     std::uint64_t length = 0;
 };
@@ -52,6 +53,12 @@ struct KeyRange {
 constexpr bool is_indirect(abi::prm::AccessMode mode) {
     return mode == abi::prm::AccessMode::klms || mode == abi::prm::AccessMode::ksm;
 }
+
+/// An interleaved key: its ranges follow each other again and again, each a stride further (PRM "KLM", repeat block).
+struct Interleaving {
+    std::uint32_t repetition = 0; ///< bytes of one repetition; 0: the ranges stand once
+    std::uint32_t count = 0;
+};
 
 /// What a translation reads lies together in one line of the processor's cache.
 struct alignas(64) Mkey {
@@ -63,6 +70,7 @@ struct alignas(64) Mkey {
     std::uint32_t index;
     std::uint64_t room = 0;         ///< entries that the translation table may hold
     std::vector<KeyRange> ranges{}; ///< of an indirect key, in ascending order
+    Interleaving interleaving{};
 };
 
 class MkeyTable {

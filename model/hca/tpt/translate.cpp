@@ -175,13 +175,19 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
     auto left = request.length;
     // Only what the result has room for is looked at: a list may have very many short or empty entries.
     for (bool has_room = true; left != 0 && has_room;) {
-        const auto range = std::ranges::upper_bound(mkey.ranges, offset, {}, &KeyRange::end);
+        const auto turn = mkey.interleaving.repetition != 0 ? offset / mkey.interleaving.repetition : 0;
+        const auto in_turn = offset - turn * mkey.interleaving.repetition;
+        if (turn != 0 && turn >= mkey.interleaving.count)
+            return Violation::page_not_present;
+        const auto range = std::ranges::upper_bound(mkey.ranges, in_turn, {}, &KeyRange::end);
         if (range == mkey.ranges.end() || range->length == 0)
             return Violation::page_not_present;
         out.ready += look_up(request, static_cast<std::uint64_t>(range - mkey.ranges.begin()) * 2);
-        const auto length = std::min(left, range->end - offset);
+        auto length = std::min(left, range->end - in_turn);
+        if (mkey.interleaving.repetition != 0)
+            length = std::min(length, mkey.interleaving.repetition - in_turn);
         const Request inner{.key = range->key,
-                            .address = range->address + (range->length - (range->end - offset)),
+                            .address = range->address + turn * range->stride + (range->length - (range->end - in_turn)),
                             .length = length,
                             .access = behind_indirection(request.access),
                             .pd = request.pd,

@@ -44,7 +44,7 @@ std::optional<Fault> check_key(const tpt::Mkey& mkey, const QueuePair& qp, Contr
         return Fault::is_free;
     if (control.get<"check_not_free">() && !key.is_free)
         return Fault::is_not_free;
-    if (control.get<"check_qpn">() && key.qpn != qp.number.value)
+    if (control.get<"check_qpn">() && key.qpn != abi::prm::mkey_any_qpn && key.qpn != qp.number.value)
         return Fault::wrong_queue_pair;
     const bool is_privileged = qp.attributes.fast_registration || qp.service.is_local;
     if (!is_privileged && (!tpt::is_indirect(key.mode) || control.get<"mkey_mask">() & static_cast<std::uint64_t>(MkeyMask::pd)))

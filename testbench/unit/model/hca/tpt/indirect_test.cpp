@@ -113,3 +113,69 @@ TEST_CASE("what does not fit into one answer is left for the next", "[unit][tpt]
     CHECK(result->count == Segments::capacity);
     CHECK(result->covered == 0x10 * Segments::capacity);
 }
+
+namespace {
+
+/// An interleaved key over 0x10 bytes of the first key and 8 of the second, `count` times.
+struct InterleavedBench : IndirectBench {
+    static constexpr std::uint32_t repetition = 0x18;
+
+    explicit InterleavedBench(std::uint32_t count, std::uint32_t entries = 2, std::uint32_t bytes_each = repetition) {
+        std::vector<std::byte> list(4 * Klm::size);
+        const auto at = [&](std::size_t i) { return std::span(list).subspan(i * Klm::size, Klm::size); };
+        abi::View<abi::prm::RepeatBlock>(at(0)).set<"bcount_per_cycle">(bytes_each).set<"op">(abi::prm::repeat_block_op).set<"repeat_count">(count).set<"num_entries">(entries);
+        abi::View<abi::prm::RepeatEntry>(at(1)).set<"stride">(0x40u).set<"bcount">(0x10u).set<"mkey">(first.value).set<"address">(0x1100u);
+        abi::View<abi::prm::RepeatEntry>(at(2)).set<"stride">(0x20u).set<"bcount">(8u).set<"mkey">(second.value).set<"address">(0x8000u);
+        abi::View<abi::prm::RepeatEntry>(at(3)).set<"stride">(8u).set<"bcount">(8u).set<"mkey">(second.value).set<"address">(0x8800u);
+        auto a = attributes(0x700, 0x10000);
+        a.mode = AccessMode::klms;
+        create(a, {});
+        write_ranges(*table.find(index), 0, list);
+    }
+};
+
+} // namespace
+
+TEST_CASE("an interleaved key repeats its ranges, each a stride further", "[unit][tpt][indirect]") {
+    InterleavedBench bench(3);
+
+    CHECK(bench.read(0x700, 0x18) == Pieces{{0xa100, 0x10}, {0xf000, 8}});
+    CHECK(bench.read(0x718, 0x18) == Pieces{{0xa140, 0x10}, {0xf020, 8}});
+    CHECK(bench.read(0x730, 0x18) == Pieces{{0xa180, 0x10}, {0xf040, 8}});
+    CHECK(bench.read(0x70c, 0x10) == Pieces{{0xa10c, 4}, {0xf000, 8}, {0xa140, 4}});
+}
+
+TEST_CASE("an interleaved key ends behind its last repetition", "[unit][tpt][indirect]") {
+    InterleavedBench bench(3);
+
+    CHECK(bench.read(0x747, 1) == Pieces{{0xf047, 1}});
+    CHECK(bench.refusal(0x748, 1) == Violation::page_not_present);
+    CHECK(bench.refusal(0x747, 2) == Violation::page_not_present);
+}
+
+TEST_CASE("a repetition that is longer than its ranges has a hole, and one that is shorter cuts them", "[unit][tpt][indirect]") {
+    InterleavedBench longer(2, 2, 0x20), shorter(2, 2, 8);
+
+    CHECK(longer.refusal(0x718, 1) == Violation::page_not_present);
+    CHECK(longer.read(0x720, 4) == Pieces{{0xa140, 4}});
+    CHECK(shorter.read(0x704, 8) == Pieces{{0xa104, 4}, {0xa140, 4}});
+}
+
+TEST_CASE("ranges beyond the count of the repeat block are not part of it", "[unit][tpt][indirect]") {
+    InterleavedBench bench(1, 1, 0x10), none(1, 0, 0x10), many(1, 0xffff, 0x10);
+
+    CHECK(bench.read(0x700, 0x10) == Pieces{{0xa100, 0x10}});
+    CHECK(bench.refusal(0x710, 1) == Violation::page_not_present);
+    CHECK(none.refusal(0x700, 1) == Violation::page_not_present);
+    CHECK(many.read(0x700, 0x10) == Pieces{{0xa100, 0x10}});
+}
+
+TEST_CASE("a list without a repeat block ends the interleaving", "[unit][tpt][indirect]") {
+    InterleavedBench bench(3);
+    std::vector<std::byte> bytes(Klm::size);
+    abi::View<Klm>(std::span(bytes)).set<"bcount">(0x100u).set<"mkey">(IndirectBench::first.value).set<"address">(0x1200u);
+
+    write_ranges(*bench.table.find(bench.index), 0, bytes);
+
+    CHECK(bench.read(0x720, 0x20) == Pieces{{0xa220, 0x20}});
+}

@@ -121,6 +121,15 @@ TEST_CASE("a UMR that asks for no completion gives none", "[unit][umr]") {
     CHECK_FALSE(bench.key(key).attributes.is_free);
 }
 
+TEST_CASE("a key of any queue pair passes when the request asks whose it is", "[unit][umr]") {
+    Bench bench;
+    const auto key = Bench::free_key(bench.b);
+    auto post = Bench::enable(key, 0, 0x1000, Bench::pages({bench.memory | 3}, 2));
+    post.control.view().set<"check_qpn">(1);
+    CHECK(bench.change(post).opcode == CqeOpcode::req);
+    CHECK_FALSE(bench.key(key).attributes.is_free);
+}
+
 namespace {
 struct Mistake {
     Fault fault;
@@ -132,7 +141,11 @@ const std::array mistakes{
     Mistake{Fault::wrong_pd, [](Bench& b, UmrPost& p) { b.key(p.key).attributes.pd = abi::Pd{8}; }},
     Mistake{Fault::is_free, [](Bench&, UmrPost& p) { p.control.view().set<"check_not_free">(0).set<"check_free">(1); }},
     Mistake{Fault::is_not_free, [](Bench& b, UmrPost& p) { b.key(p.key).attributes.is_free = false; }},
-    Mistake{Fault::wrong_queue_pair, [](Bench&, UmrPost& p) { p.control.view().set<"check_qpn">(1); }},
+    Mistake{Fault::wrong_queue_pair,
+            [](Bench& b, UmrPost& p) {
+                b.key(p.key).attributes.qpn = 0x77;
+                p.control.view().set<"check_qpn">(1);
+            }},
     Mistake{Fault::not_privileged, [](Bench& b, UmrPost&) { b.b.core(b.b_qp).attributes.fast_registration = false; }},
     Mistake{Fault::bad_mask, [](Bench&, UmrPost& p) { p.control.view().set<"mkey_mask">(mask({MkeyMask::bsf_en})); }},
     Mistake{Fault::no_such_pd, [](Bench&, UmrPost& p) { p.control.view().set<"mkey_mask">(mask({MkeyMask::pd})); p.context.view().set<"pd">(0x99); }},
