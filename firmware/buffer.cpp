@@ -24,6 +24,35 @@ std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& r
     return model::hca::queue::PagedBuffer(std::move(pages), shift, first_byte);
 }
 
+std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem, std::uint64_t bytes) {
+    const auto* memory = scope.umem(umem.id);
+    if (memory == nullptr)
+        return std::unexpected(refuse("umem.unknown"));
+    const auto& whole = memory->pages;
+    if (umem.offset > whole.capacity() || bytes > whole.capacity() - umem.offset)
+        return std::unexpected(refuse("umem.range"));
+    const auto page = whole.page_bytes();
+    const auto first_byte = whole.first_byte() + umem.offset;
+    const auto first = first_byte / page, end = (first_byte + bytes + page - 1) / page;
+    std::vector<abi::BusAddress> pages(whole.pages().begin() + static_cast<std::ptrdiff_t>(first),
+                                       whole.pages().begin() + static_cast<std::ptrdiff_t>(end));
+    return model::hca::queue::PagedBuffer(std::move(pages), whole.page_shift(), first_byte % page);
+}
+
+std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring, const InUmem& umem,
+                                                                 std::span<const std::byte> list) {
+    return umem.is_valid ? part_of(scope, umem, ring.bytes) : decode_buffer(ring, list);
+}
+
+std::expected<abi::BusAddress, Reply> doorbell_record(const Scope& scope, const InUmem& place) {
+    if (!place.is_valid)
+        return abi::BusAddress{place.offset};
+    const auto part = part_of(scope, place, doorbell_record_bytes);
+    if (!part)
+        return std::unexpected(part.error());
+    return part->address(0);
+}
+
 void encode_pages(const model::hca::queue::PagedBuffer& buffer, std::span<std::byte> list) {
     const auto count = std::min(buffer.pages().size(), list.size() / 8);
     for (std::size_t i = 0; i < count; ++i)

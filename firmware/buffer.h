@@ -1,8 +1,9 @@
-// Rings in host memory as CREATE commands describe them (PRM "CQ", "EQ", "Work queue": log_page_size, page_offset,
-// pas): takes the page list behind a command and gives a buffer that surely holds the ring, or says what is wrong with
-// it.
+// Rings and doorbell records in host memory as CREATE commands describe them (PRM "CQ", "EQ", "Work queue": log_page_size,
+// page_offset, pas; "UMEM"): takes the page list behind a command, or the user memory that it names, and gives a buffer that
+// surely holds the ring, or says what is wrong with it.
 #pragma once
 
+#include "firmware/call.h"
 #include "firmware/refusal.h"
 #include "model/hca/queue/paged_buffer.h"
 
@@ -21,6 +22,25 @@ struct Ring {
 
 /// `list`: bus addresses, eight bytes each. More of them than the ring needs are left alone.
 std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& ring, std::span<const std::byte> list);
+
+/// A place in user memory, as the fields *_umem_valid, *_umem_id and *_umem_offset say it.
+struct InUmem {
+    bool is_valid = false;
+    std::uint32_t id = 0;
+    std::uint64_t offset = 0; ///< bytes from its start; of a doorbell record that is in none, the bus address
+
+    std::uint32_t holds() const { return is_valid ? id : 0; }
+};
+
+/// The ring in the user memory that `umem` names, whose pages then count instead of the ring's; otherwise in `list`.
+std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring, const InUmem& umem,
+                                                                 std::span<const std::byte> list);
+/// `bytes` of the user memory at `umem`, with the pages that hold them.
+std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem, std::uint64_t bytes);
+
+inline constexpr std::uint64_t doorbell_record_bytes = 8;
+/// Where a doorbell record is. Its alignment is the caller's to check; one that crosses a page is misaligned.
+std::expected<abi::BusAddress, Reply> doorbell_record(const Scope& scope, const InUmem& place);
 
 /// Writes the page list of `buffer` into `list`, as far as it goes.
 void encode_pages(const model::hca::queue::PagedBuffer& buffer, std::span<std::byte> list);

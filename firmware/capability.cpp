@@ -21,6 +21,7 @@ constexpr std::uint32_t roce_udp_port = 4791; ///< RoCEv2 annex A17.9.1
 /// `umr_fence`: what a UMR needs before it may run; 0: everything earlier in its queue is complete.
 constexpr std::uint32_t umr_fence_strong = 0;
 constexpr std::uint32_t log_max_multicast_groups = 10, max_group_members = 248;
+constexpr std::uint32_t log_max_user_contexts = 10, log_max_user_memories = 16;
 constexpr std::uint32_t log_max_klm_list = 16; ///< entries of a key that refers to other keys
 
 void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config) {
@@ -67,6 +68,8 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"relaxed_ordering_read">(1)
         .set<"relaxed_ordering_write_umr">(1)
         .set<"relaxed_ordering_read_umr">(1);
+    // Programs that speak to the device directly
+    cap.set<"log_max_uctx">(log_max_user_contexts).set<"log_max_umem">(log_max_user_memories);
     // Counters
     cap.set<"vport_counters">(1)
         .set<"max_qp_cnt">(config.max_q_counters)

@@ -54,9 +54,15 @@ constexpr Command command(Opcode opcode, std::uint8_t phases, Advertised adverti
             .out_max = out + padding + extent.out_list,
             .advertised = advertised,
             .input = input_of(H),
+            .is_kernels = false,
             .run = [](State& state, const Call& how, std::span<const std::byte> input, std::span<std::byte> output) {
                 return call(H, state, how, input, output);
             }};
+}
+/// A command that no user context may send.
+constexpr Command kernels(Command row) {
+    row.is_kernels = true;
+    return row;
 }
 template <abi::Name F> constexpr Advertised cap() {
     return {F.view(), [](abi::ConstView<prm::CmdHcaCap> general) { return general.get<F>() != 0; }};
@@ -65,24 +71,24 @@ template <abi::Name F> constexpr Advertised cap() {
 using namespace handlers;
 // clang-format off
 constexpr std::array table{
-    command<query_hca_cap>            (Opcode::query_hca_cap, after_boot),
+    command<query_hca_cap>            (Opcode::query_hca_cap, after_boot, {}, {.out_least = prm::QueryHcaCapOut::field<"capability">::offset}),
     command<query_adapter>            (Opcode::query_adapter, after_boot),
-    command<init_hca>                 (Opcode::init_hca, booted),
-    command<teardown_hca>             (Opcode::teardown_hca, initialized),
-    command<enable_hca>               (Opcode::enable_hca, disabled),
-    command<disable_hca>              (Opcode::disable_hca, before_init),
-    command<query_pages>              (Opcode::query_pages, while_enabled),
-    command<manage_pages>             (Opcode::manage_pages, while_enabled, {}, {.in_list = page_list, .out_list = page_list}),
-    command<set_hca_cap>              (Opcode::set_hca_cap, booted),
+    kernels(command<init_hca>         (Opcode::init_hca, booted)),
+    kernels(command<teardown_hca>     (Opcode::teardown_hca, initialized)),
+    kernels(command<enable_hca>       (Opcode::enable_hca, disabled)),
+    kernels(command<disable_hca>      (Opcode::disable_hca, before_init)),
+    kernels(command<query_pages>      (Opcode::query_pages, while_enabled)),
+    kernels(command<manage_pages>     (Opcode::manage_pages, while_enabled, {}, {.in_list = page_list, .out_list = page_list})),
+    kernels(command<set_hca_cap>      (Opcode::set_hca_cap, booted)),
     command<query_issi>               (Opcode::query_issi, while_enabled),
-    command<set_issi>                 (Opcode::set_issi, before_init),
+    kernels(command<set_issi>         (Opcode::set_issi, before_init)),
     command<create_mkey>              (Opcode::create_mkey, initialized, {}, {.in_list = mkey_list}),
     command<query_mkey>               (Opcode::query_mkey, initialized),
     command<destroy_mkey>             (Opcode::destroy_mkey, initialized),
     command<query_special_contexts>   (Opcode::query_special_contexts, initialized),
-    command<create_eq>                (Opcode::create_eq, initialized, {}, {.in_list = ring_list}),
-    command<destroy_eq>               (Opcode::destroy_eq, initialized),
-    command<query_eq>                 (Opcode::query_eq, initialized, {}, {.out_list = short_list}),
+    kernels(command<create_eq>        (Opcode::create_eq, initialized, {}, {.in_list = ring_list})),
+    kernels(command<destroy_eq>       (Opcode::destroy_eq, initialized)),
+    kernels(command<query_eq>         (Opcode::query_eq, initialized, {}, {.out_list = short_list})),
     command<create_cq>                (Opcode::create_cq, initialized, {}, {.in_list = ring_list}),
     command<destroy_cq>               (Opcode::destroy_cq, initialized),
     command<query_cq>                 (Opcode::query_cq, initialized, {}, {.out_list = short_list}),
@@ -99,7 +105,7 @@ constexpr std::array table{
     command<query_qp>                 (Opcode::query_qp, initialized, cap<"rc">(),
                                        {.out_least = prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset}),
     command<modify_qp>                (Opcode::sqd2rts_qp, initialized, cap<"rc">()),
-    command<handlers::mad_ifc>        (Opcode::mad_ifc, initialized, cap<"ib_virt">()),
+    kernels(command<handlers::mad_ifc>(Opcode::mad_ifc, initialized, cap<"ib_virt">())),
     command<modify_qp>                (Opcode::init2init_qp, initialized, cap<"rc">()),
     command<create_xrc_srq>           (Opcode::create_xrc_srq, initialized, cap<"xrc">(), {.in_list = ring_list}),
     command<destroy_xrc_srq>          (Opcode::destroy_xrc_srq, initialized, cap<"xrc">()),
@@ -107,11 +113,11 @@ constexpr std::array table{
     command<arm_xrc_srq>              (Opcode::arm_xrc_srq, initialized, cap<"xrc">()),
     command<query_vport_state>        (Opcode::query_vport_state, initialized),
     command<query_nic_vport_context>  (Opcode::query_nic_vport_context, initialized, cap<"port_type">()),
-    command<modify_nic_vport_context> (Opcode::modify_nic_vport_context, initialized, cap<"port_type">()),
+    kernels(command<modify_nic_vport_context>(Opcode::modify_nic_vport_context, initialized, cap<"port_type">())),
     command<query_roce_address>       (Opcode::query_roce_address, initialized, cap<"roce">()),
-    command<set_roce_address>         (Opcode::set_roce_address, initialized, cap<"roce">()),
+    kernels(command<set_roce_address> (Opcode::set_roce_address, initialized, cap<"roce">())),
     command<query_hca_vport_context>  (Opcode::query_hca_vport_context, initialized, cap<"ib_virt">()),
-    command<handlers::modify_hca_vport_context>(Opcode::modify_hca_vport_context, initialized, cap<"ib_virt">()),
+    kernels(command<handlers::modify_hca_vport_context>(Opcode::modify_hca_vport_context, initialized, cap<"ib_virt">())),
     command<query_hca_vport_gid>      (Opcode::query_hca_vport_gid, initialized, cap<"ib_virt">(), {.out_list = short_list}),
     command<query_hca_vport_pkey>     (Opcode::query_hca_vport_pkey, initialized, cap<"ib_virt">(), {.out_list = short_list}),
     command<query_vport_counter>      (Opcode::query_vport_counter, initialized, cap<"vport_counters">()),
@@ -122,7 +128,7 @@ constexpr std::array table{
     command<dealloc_pd>               (Opcode::dealloc_pd, initialized),
     command<alloc_uar>                (Opcode::alloc_uar, initialized),
     command<dealloc_uar>              (Opcode::dealloc_uar, initialized),
-    command<access_register>          (Opcode::access_reg, after_boot, {}, {.in_list = short_list, .out_list = short_list}),
+    kernels(command<access_register>  (Opcode::access_reg, after_boot, {}, {.in_list = short_list, .out_list = short_list})),
     command<handlers::attach_to_mcg>  (Opcode::attach_to_mcg, initialized, cap<"max_qp_mcg">()),
     command<handlers::detach_from_mcg>(Opcode::detach_from_mcg, initialized, cap<"max_qp_mcg">()),
     command<alloc_xrcd>               (Opcode::alloc_xrcd, initialized, cap<"xrc">()),
@@ -133,6 +139,10 @@ constexpr std::array table{
     command<handlers::modify_rmp>     (Opcode::modify_rmp, initialized, cap<"log_max_rmp">()),
     command<destroy_rmp>              (Opcode::destroy_rmp, initialized, cap<"log_max_rmp">()),
     command<query_rmp>                (Opcode::query_rmp, initialized, cap<"log_max_rmp">(), {.out_list = short_list}),
+    kernels(command<create_uctx>      (Opcode::create_uctx, initialized, cap<"log_max_uctx">())),
+    kernels(command<destroy_uctx>     (Opcode::destroy_uctx, initialized, cap<"log_max_uctx">())),
+    command<create_umem>              (Opcode::create_umem, initialized, cap<"log_max_umem">(), {.in_list = ring_list}),
+    command<destroy_umem>             (Opcode::destroy_umem, initialized, cap<"log_max_umem">()),
 };
 // clang-format on
 static_assert(std::ranges::is_sorted(table, {}, &Command::opcode));
@@ -196,8 +206,12 @@ Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, s
         return refuse("command.input_too_long");
     if (out_length < command->out_least)
         return refuse("command.output_too_short");
-    if (header.get<"uid">() != 0)
-        return refuse("command.uid");
+    if (const auto uid = header.get<"uid">(); uid != 0 && uid != prm::shared_uid) { // both of these are the kernel's own
+        if (state.user_contexts.find(uid) == nullptr)
+            return refuse("command.uid");
+        if (command->is_kernels)
+            return refuse("command.kernels");
+    }
     return accepted;
 }
 
@@ -210,6 +224,7 @@ void run_command(State& state, const Command& command, std::span<const std::byte
         .opcode = command.opcode,
         .op_mod = static_cast<std::uint16_t>(header.get<"op_mod">()),
         .at = at,
+        .scope = Scope(state, static_cast<std::uint16_t>(header.get<"uid">())),
         .tail = in.subspan(command.in_size),
         .out_tail = out.first(visible).subspan(command.out_size),
     };

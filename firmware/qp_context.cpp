@@ -74,8 +74,6 @@ Reply check_features(const State& state, Context qpc) {
         return refuse("create_qp.scatter_to_cqe");
     if (qpc.get<"cd_master">() || qpc.get<"cd_slave_send">() || qpc.get<"cd_slave_receive">())
         return refuse("create_qp.cross_channel");
-    if (qpc.get<"dbr_umem_valid">())
-        return refuse("create_qp.dbr_umem");
     if (qpc.get<"rq_type">() != ReceiveQueueType::regular && qpc.get<"rq_type">() != ReceiveQueueType::srq &&
         qpc.get<"rq_type">() != ReceiveQueueType::none)
         return refuse("create_qp.rq_type");
@@ -135,11 +133,10 @@ void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
     a.min_rnr_nak = static_cast<std::uint8_t>(qpc.get<"min_rnr_nak">());
     a.send_cq = abi::Cqn{qpc.get<"cqn_snd">()};
     a.receive_cq = abi::Cqn{qpc.get<"cqn_rcv">()};
-    a.doorbell_record = abi::BusAddress{qpc.get<"dbr_addr">()};
     std::ranges::copy(qpc.bytes(), a.context.begin());
 }
 
-Reply check_creation(const State& state, Context qpc) {
+Reply check_creation(const State& state, const Scope& scope, Context qpc) {
     if (auto refused = check_features(state, qpc))
         return refused;
     const auto cap = state.capabilities.general();
@@ -150,38 +147,36 @@ Reply check_creation(const State& state, Context qpc) {
         return refuse("create_qp.rq_size");
     if (has_rq(qpc) && 1u << (qpc.get<"log_rq_stride">() + log_min_stride) > cap.get<"max_wqe_sz_rq">())
         return refuse("create_qp.rq_stride");
-    if (qpc.get<"dbr_addr">() % 8 != 0)
-        return refuse("create_qp.doorbell_record");
     // A queue pair that only changes keys has no protection domain: it serves all of them.
-    if (!model::hca::queue::service_of(qpc.get<"st">()).is_local && state.hca.protection_domains().find(qpc.get<"pd">()) == nullptr)
+    if (!model::hca::queue::service_of(qpc.get<"st">()).is_local && scope.pd(qpc.get<"pd">()) == nullptr)
         return refuse("create_qp.pd");
-    if (has_sq && state.uars.find(qpc.get<"uar_page">()) == nullptr)
+    if (has_sq && scope.uar(qpc.get<"uar_page">()) == nullptr)
         return refuse("create_qp.uar");
-    if (has_sq && state.hca.completion_queues().find(qpc.get<"cqn_snd">()) == nullptr)
+    if (has_sq && scope.cq(qpc.get<"cqn_snd">()) == nullptr)
         return refuse("create_qp.send_cq");
     // The sending side of an XRC connection receives nothing.
     const bool receives = qpc.get<"st">() != prm::QpType::xrc || !has_sq;
-    if (receives && state.hca.completion_queues().find(qpc.get<"cqn_rcv">()) == nullptr)
+    if (receives && scope.cq(qpc.get<"cqn_rcv">()) == nullptr)
         return refuse("create_qp.receive_cq");
-    if (qpc.get<"st">() == prm::QpType::xrc && state.xrcds.find(qpc.get<"xrcd">()) == nullptr)
+    if (qpc.get<"st">() == prm::QpType::xrc && scope.xrcd(qpc.get<"xrcd">()) == nullptr)
         return refuse("create_qp.xrcd");
     if (const auto special = model::hca::queue::service_of(qpc.get<"st">()).special;
         special && state.hca.special_queue_pair(*special) != nullptr)
         return refuse("create_qp.special_in_use");
     if (receive_kind(qpc) == model::hca::queue::ReceiveKind::shared &&
-        state.hca.shared_receive_queues().find(qpc.get<"srqn_rmpn_xrqn">()) == nullptr)
+        scope.srq(qpc.get<"srqn_rmpn_xrqn">()) == nullptr)
         return refuse("create_qp.srq");
     return accepted;
 }
 
-Reply check_transition(State& state, Context qpc, QpState to, bool takes_path) {
+Reply check_transition(State& state, const Scope& scope, Context qpc, QpState to, bool takes_path) {
     const auto cap = state.capabilities.general();
     const auto ads = qpc.sub<"primary_address_path">();
     if (ads.get<"pkey_index">() >= state.hca.identity().pkeys.size())
         return refuse("qp_path.pkey_index");
     if (ads.get<"vhca_port_num">() > cap.get<"num_ports">())
         return refuse("qp_path.port");
-    if (qpc.get<"counter_set_id">() != 0 && state.hca.q_counters().find(qpc.get<"counter_set_id">()) == nullptr)
+    if (qpc.get<"counter_set_id">() != 0 && scope.counter_set(qpc.get<"counter_set_id">()) == nullptr)
         return refuse("modify_qp.counter_set");
     const auto mode = static_cast<AtomicMode>(qpc.get<"atomic_mode">());
     if (qpc.get<"rae">() && mode != AtomicMode::ib_spec && mode != AtomicMode::only_8b && mode != AtomicMode::up_to_8b)

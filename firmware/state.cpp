@@ -10,7 +10,7 @@ namespace prm = abi::prm;
 namespace {
 /// Numbers 0 and 1 are the special queue pairs of verbs, and small numbers are what a careless driver makes up.
 constexpr std::uint32_t first_qpn = 0x40, first_cqn = 0x80, first_mkey = 0x80, first_pd = 1, first_transport_domain = 1,
-                        first_srq = 0x80, first_xrcd = 1;
+                        first_srq = 0x80, first_xrcd = 1, first_uctx = 1, first_umem = 1;
 /// Set 0 counts for queue pairs without a set of their own; it is never given out.
 constexpr std::uint32_t first_counter_set = 1;
 
@@ -54,6 +54,9 @@ void State::tear_down() {
     uars.clear();
     transport_domains.clear();
     xrcds.clear();
+    user_contexts.clear();
+    umems.clear();
+    owners.clear();
     std::ranges::fill(counter_set_users, 0);
     command_eq.reset();
     pages.remove_objects();
@@ -127,6 +130,8 @@ void State::make_pools() {
     qp_ids = pool(first_qpn, cap.get<"log_max_qp">());
     srq_ids = pool(first_srq, cap.get<"log_max_srq">());
     xrcd_ids = pool(first_xrcd, cap.get<"log_max_xrcd">());
+    uctx_ids = pool(first_uctx, cap.get<"log_max_uctx">());
+    umem_ids = pool(first_umem, cap.get<"log_max_umem">());
     const auto sets = std::max(cap.get<"max_qp_cnt">(), first_counter_set);
     counter_set_ids = {first_counter_set, sets - first_counter_set};
     counter_set_users.assign(sets, 0);

@@ -10,10 +10,12 @@
 #include "abi/prm/vport.h"
 #include "firmware/capability.h"
 #include "firmware/objects/id_pool.h"
+#include "firmware/objects/owners.h"
 #include "firmware/objects/page_pool.h"
 #include "firmware/refusal.h"
 #include "model/hca/hca.h"
 #include "model/hca/object_table.h"
+#include "model/hca/queue/paged_buffer.h"
 #include "model/management/performance.h"
 #include "model/management/port_info.h"
 #include "model/port/time.h"
@@ -69,6 +71,14 @@ struct UarPage {};
 struct XrcDomain {
     std::uint32_t users = 0; ///< shared receive queues and queue pairs
 };
+/// A program that speaks to the device directly. What belongs to it stands in State::owners.
+struct UserContext {};
+/// Memory that a user context handed over (PRM "UMEM"). What the entries say of reading and writing is not kept: queues and
+/// keys on top have rights of their own.
+struct UserMemory {
+    model::hca::queue::PagedBuffer pages;
+    std::uint32_t users = 0; ///< queues, their doorbell records
+};
 
 class State {
 public:
@@ -113,10 +123,13 @@ public:
 
     objects::PagePool pages;
     objects::IdPool uar_ids, pd_ids, transport_domain_ids, eq_ids, cq_ids, mkey_ids, qp_ids, srq_ids, xrcd_ids,
-        counter_set_ids;
+        counter_set_ids, uctx_ids, umem_ids;
+    objects::Owners owners;
     model::hca::ObjectTable<UarPage> uars;
     model::hca::ObjectTable<TransportDomain> transport_domains;
     model::hca::ObjectTable<XrcDomain> xrcds;
+    model::hca::ObjectTable<UserContext> user_contexts;
+    model::hca::ObjectTable<UserMemory> umems;
     std::vector<std::uint32_t> counter_set_users; ///< queue pairs that count in a set
     /// The event queue that hears of finished commands; none means that the driver polls.
     std::optional<abi::Eqn> command_eq;
@@ -135,14 +148,5 @@ private:
 
 /// How many queue pairs a device gives whose numbers have so many bits: small ones are kept back.
 std::uint32_t queue_pairs_of(unsigned log_max_qp);
-
-/// One command being executed, beside its input and output structures.
-struct Call {
-    abi::prm::Opcode opcode{};
-    std::uint16_t op_mod = 0;
-    model::port::Time at{};
-    std::span<const std::byte> tail; ///< input behind the structure
-    std::span<std::byte> out_tail;   ///< output behind the structure, zeroed
-};
 
 } // namespace firmware

@@ -9,10 +9,11 @@ namespace firmware::handlers {
 Reply query_hca_cap(State& state, const Call& call, In<prm::QueryHcaCapIn> in, Out<prm::QueryHcaCapOut> out) {
     if (in.get<"other_function">() || in.get<"function_id">() != 0)
         return refuse("query_hca_cap.function");
-    const auto page = state.capabilities.page(static_cast<prm::CapabilityType>(call.op_mod >> 1),
-                                              static_cast<prm::CapabilityMode>(call.op_mod & 1));
-    if (page.empty())
+    const auto type = static_cast<prm::CapabilityType>(call.op_mod >> 1);
+    if (prm::name(type).empty())
         return refuse("query_hca_cap.type");
+    // The page of a feature that the device lacks is all zero: programs ask without looking at the general page first.
+    const auto page = state.capabilities.page(type, static_cast<prm::CapabilityMode>(call.op_mod & 1));
     std::ranges::copy(page, out.sub<"capability">().bytes().begin());
     return accepted;
 }

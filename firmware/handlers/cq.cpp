@@ -10,8 +10,6 @@ namespace {
 /// What CREATE_CQ may not ask for, since no capability advertises it.
 Reply check_features(In<prm::CreateCqIn> in) {
     const auto cqc = in.sub<"cq_context">();
-    if (in.get<"cq_umem_valid">() || cqc.get<"dbr_umem_valid">())
-        return refuse("create_cq.umem");
     if (cqc.get<"apu_cq">())
         return refuse("create_cq.apu");
     if (cqc.get<"cc">())
@@ -34,20 +32,26 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         return refused;
     if (cqc.get<"log_cq_size">() > state.capabilities.general().get<"log_max_cq_sz">())
         return refuse("create_cq.size");
-    if (cqc.get<"dbr_addr">() % 8 != 0)
-        return refuse("create_cq.doorbell_record");
-    if (state.uars.find(cqc.get<"uar_page">()) == nullptr)
+    if (call.scope.uar(cqc.get<"uar_page">()) == nullptr)
         return refuse("create_cq.uar");
     const auto eqn = cqc.get<"c_eqn_or_apu_element">();
     if (state.hca.event_queues().table().find(eqn) == nullptr)
         return refuse("create_cq.eq");
     const auto log_entry = 6 + cqc.get<"cqe_sz">();
-    auto buffer = decode_buffer({.log_page_size = cqc.get<"log_page_size">(),
-                                 .page_offset = cqc.get<"page_offset">(),
-                                 .bytes = std::uint64_t{1} << (log_entry + cqc.get<"log_cq_size">())},
-                                call.tail);
+    const InUmem ring_umem{in.get<"cq_umem_valid">() != 0, in.get<"cq_umem_id">(), in.get<"cq_umem_offset">()};
+    const InUmem record_umem{cqc.get<"dbr_umem_valid">() != 0, cqc.get<"dbr_umem_id">(), cqc.get<"dbr_addr">()};
+    auto buffer = ring_buffer(call.scope,
+                              {.log_page_size = cqc.get<"log_page_size">(),
+                               .page_offset = cqc.get<"page_offset">(),
+                               .bytes = std::uint64_t{1} << (log_entry + cqc.get<"log_cq_size">())},
+                              ring_umem, call.tail);
     if (!buffer)
         return buffer.error();
+    const auto record = doorbell_record(call.scope, record_umem);
+    if (!record)
+        return record.error();
+    if (record->value % doorbell_record_bytes != 0)
+        return refuse("create_cq.doorbell_record");
     if (auto refused = state.admit(buffer->pages().size(), call.at))
         return refused;
     const auto number = state.cq_ids.take();
@@ -60,34 +64,36 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         .log_size = static_cast<std::uint8_t>(cqc.get<"log_cq_size">()),
         .log_entry_bytes = static_cast<std::uint8_t>(log_entry),
         .overrun_ignore = cqc.get<"oi">() != 0,
-        .doorbell_record = abi::BusAddress{cqc.get<"dbr_addr">()},
+        .doorbell_record = *record,
         .eqn = abi::Eqn{eqn},
         .uar_page = cqc.get<"uar_page">(),
         .moderation = moderation(cqc),
     };
     std::ranges::copy(cqc.bytes(), attributes.context.begin());
     state.hca.create_cq(abi::Cqn{*number}, std::move(attributes));
+    call.scope.own(Kind::cq, *number, {ring_umem.holds(), record_umem.holds()});
     state.charge(entries, call.at);
     out.set<"cqn">(*number);
     return accepted;
 }
 
-Reply destroy_cq(State& state, const Call&, In<prm::DestroyCqIn> in, Out<prm::DestroyCqOut>) {
+Reply destroy_cq(State& state, const Call& call, In<prm::DestroyCqIn> in, Out<prm::DestroyCqOut>) {
     const auto number = in.get<"cqn">();
-    const auto* cq = state.hca.completion_queues().find(number);
+    const auto* cq = call.scope.cq(number);
     if (cq == nullptr)
         return refuse("destroy_cq.unknown");
     if (cq->users != 0)
         return refuse("destroy_cq.in_use");
     state.release(cq->attributes.buffer.pages().size());
     state.hca.destroy_cq(abi::Cqn{number});
+    call.scope.disown(Kind::cq, number);
     state.cq_ids.give_back(number);
     return accepted;
 }
 
-Reply query_cq(State& state, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCqOut> out) {
+Reply query_cq(State&, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCqOut> out) {
     using enum model::hca::completion::State;
-    const auto* cq = state.hca.completion_queues().find(in.get<"cqn">());
+    const auto* cq = call.scope.cq(in.get<"cqn">());
     if (cq == nullptr)
         return refuse("query_cq.unknown");
     const auto status = cq->state == ready     ? prm::CqStatus::ok
@@ -112,6 +118,8 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
     constexpr auto all = static_cast<std::uint32_t>(prm::CqResize::log_size) | static_cast<std::uint32_t>(prm::CqResize::page_offset) |
                          static_cast<std::uint32_t>(prm::CqResize::page_size);
     const auto wanted = in.sub<"cq_context">();
+    if (in.get<"cq_umem_valid">())
+        return refuse("modify_cq.umem");
     if (in.get<"modify_field_select_resize_field_select">() != all)
         return refuse("modify_cq.resize_fields");
     if (6 + wanted.get<"cqe_sz">() != cq.attributes.log_entry_bytes)
@@ -150,7 +158,7 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
 Reply modify_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, Out<prm::ModifyCqOut>) {
     constexpr auto bit = [](prm::CqModify field) { return static_cast<std::uint32_t>(field); };
     constexpr auto known = bit(prm::CqModify::period) | bit(prm::CqModify::max_count) | bit(prm::CqModify::overrun);
-    auto* cq = state.hca.completion_queues().find(in.get<"cqn">());
+    auto* cq = call.scope.cq(in.get<"cqn">());
     if (cq == nullptr)
         return refuse("modify_cq.unknown");
     if (call.op_mod == prm::modify_cq_resize)

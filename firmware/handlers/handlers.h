@@ -16,9 +16,10 @@
 #include "abi/prm/qp.h"
 #include "abi/prm/rmp.h"
 #include "abi/prm/uar_pd.h"
+#include "abi/prm/user_context.h"
 #include "abi/prm/vport.h"
 #include "abi/prm/xrc_srq.h"
-#include "firmware/state.h"
+#include "firmware/call.h"
 
 namespace firmware::handlers {
 
@@ -53,6 +54,11 @@ Reply dealloc_transport_domain(State&, const Call&, In<prm::DeallocTransportDoma
                                Out<prm::DeallocTransportDomainOut>);
 Reply alloc_xrcd(State&, const Call&, In<prm::AllocXrcdIn>, Out<prm::AllocXrcdOut>);
 Reply dealloc_xrcd(State&, const Call&, In<prm::DeallocXrcdIn>, Out<prm::DeallocXrcdOut>);
+// user_context.cpp
+Reply create_uctx(State&, const Call&, In<prm::CreateUctxIn>, Out<prm::CreateUctxOut>);
+Reply destroy_uctx(State&, const Call&, In<prm::DestroyUctxIn>, Out<prm::DestroyUctxOut>);
+Reply create_umem(State&, const Call&, In<prm::CreateUmemIn>, Out<prm::CreateUmemOut>);
+Reply destroy_umem(State&, const Call&, In<prm::DestroyUmemIn>, Out<prm::DestroyUmemOut>);
 // multicast.cpp
 Reply attach_to_mcg(State&, const Call&, In<prm::AttachToMcgIn>, Out<prm::AttachToMcgOut>);
 Reply detach_from_mcg(State&, const Call&, In<prm::DetachFromMcgIn>, Out<prm::DetachFromMcgOut>);

@@ -1,4 +1,5 @@
 // PRM "Memory key": CREATE_MKEY, DESTROY_MKEY, QUERY_MKEY.
+#include "firmware/buffer.h"
 #include "firmware/handlers/handlers.h"
 #include "model/hca/tpt/mkey_context.h"
 
@@ -17,8 +18,6 @@ namespace {
 Reply check_features(In<prm::CreateMkeyIn> in) {
     const auto mkc = in.sub<"memory_key_mkey_entry">();
     const auto mode = prm::access_mode(mkc);
-    if (in.get<"mkey_umem_valid">())
-        return refuse("create_mkey.umem");
     if (in.get<"data_direct">())
         return refuse("create_mkey.data_direct");
     if (mode != AccessMode::pa && mode != AccessMode::mtt && !tpt::is_indirect(mode))
@@ -43,20 +42,54 @@ std::expected<std::span<const std::byte>, Reply> translation_list(In<prm::Create
     return list.first(octowords * prm::octoword_bytes);
 }
 
+/// What holds for every key with a page list.
+Reply check_pages(const tpt::MkeyAttributes& key) {
+    if (key.page_shift < tpt::min_page_shift || key.page_shift > tpt::max_page_shift)
+        return refuse("create_mkey.page_size");
+    if (key.length64 && !key.is_free)
+        return refuse("create_mkey.length64_with_mtt");
+    if (tpt::wraps(key.start, key.length))
+        return refuse("create_mkey.range_wraps");
+    return accepted;
+}
+
+/// How many translation entries its range needs. The first covers the page that holds start_addr.
+std::uint64_t page_count(const tpt::MkeyAttributes& key) {
+    const auto page_mask = (std::uint64_t{1} << key.page_shift) - 1;
+    return (key.length >> key.page_shift) +
+           (((key.length & page_mask) + (key.start & page_mask) + page_mask) >> key.page_shift);
+}
+
+/// The translation entries of a key whose byte 0 is in user memory. The pages of the two need not have the same size.
+std::expected<std::vector<std::uint64_t>, Reply> pages_in(const Scope& scope, const InUmem& umem, const tpt::MkeyAttributes& key) {
+    if (page_count(key) > State::max_page_entries)
+        return std::unexpected(refuse("resources.page_entries"));
+    const auto memory = part_of(scope, umem, key.length);
+    if (!memory)
+        return std::unexpected(memory.error());
+    const auto page = std::uint64_t{1} << key.page_shift, first_byte = key.start & (page - 1);
+    std::vector<std::uint64_t> entries;
+    entries.reserve(page_count(key));
+    for (std::uint64_t offset = 0, in_page = first_byte; offset < key.length; in_page = 0) {
+        const auto base = memory->address(offset).value - in_page;
+        if (base & (page - 1))
+            return std::unexpected(refuse("create_mkey.umem_alignment"));
+        entries.push_back(base);
+        const auto end = std::min(key.length, offset + page - in_page);
+        for (auto next = offset + memory->contiguous(offset); next < end; next += memory->contiguous(next))
+            if (memory->address(next).value != base + in_page + (next - offset))
+                return std::unexpected(refuse("create_mkey.umem_pages"));
+        offset = end;
+    }
+    return entries;
+}
+
 /// The translation entries of an MTT key: as many as its range needs.
 std::expected<std::vector<std::uint64_t>, Reply> pages(const tpt::MkeyAttributes& key, std::span<const std::byte> list) {
-    const auto shift = key.page_shift;
-    if (shift < tpt::min_page_shift || shift > tpt::max_page_shift)
-        return std::unexpected(refuse("create_mkey.page_size"));
-    if (key.length64 && !key.is_free)
-        return std::unexpected(refuse("create_mkey.length64_with_mtt"));
-    if (tpt::wraps(key.start, key.length))
-        return std::unexpected(refuse("create_mkey.range_wraps"));
     if (key.is_free && list.empty())
         return std::vector<std::uint64_t>{}; // filled when a UMR enables the key
-    const auto page_mask = (std::uint64_t{1} << shift) - 1;
-    // The first entry covers the page that holds start_addr.
-    const auto count = (key.length >> shift) + (((key.length & page_mask) + (key.start & page_mask) + page_mask) >> shift);
+    const auto page_mask = (std::uint64_t{1} << key.page_shift) - 1;
+    const auto count = page_count(key);
     if (list.size() / prm::Mtt::size < count)
         return std::unexpected(refuse("create_mkey.range_beyond_list"));
 
@@ -77,13 +110,25 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
         return refused;
     auto attributes = tpt::decode(mkc);
     attributes.entries_carry_rights = in.get<"pg_access">() != 0;
-    auto* pd = state.hca.protection_domains().find(attributes.pd.value);
+    auto* pd = call.scope.pd(attributes.pd.value);
     if (pd == nullptr)
         return refuse("create_mkey.pd");
     std::vector<std::uint64_t> entries;
     std::span<const std::byte> ranges;
     std::uint64_t room = 0;
-    if (attributes.mode == AccessMode::pa) {
+    const InUmem umem{in.get<"mkey_umem_valid">() != 0, in.get<"mkey_umem_id">(), in.get<"mkey_umem_offset">()};
+    if (umem.is_valid && attributes.mode != AccessMode::mtt)
+        return refuse("create_mkey.umem");
+    if (attributes.mode == AccessMode::mtt)
+        if (auto refused = check_pages(attributes))
+            return refused;
+    if (umem.is_valid) {
+        auto found = pages_in(call.scope, umem, attributes);
+        if (!found)
+            return found.error();
+        entries = std::move(*found);
+        room = entries.size();
+    } else if (attributes.mode == AccessMode::pa) {
         if (!attributes.length64 && tpt::wraps(attributes.start, attributes.length))
             return refuse("create_mkey.pa_range_wraps");
     } else {
@@ -112,6 +157,7 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
 
     auto& mkey = state.hca.mkeys().create(*index, std::move(attributes), std::move(entries));
     mkey.room = room;
+    call.scope.own(Kind::mkey, *index, {umem.holds(), 0});
     if (!ranges.empty())
         tpt::write_ranges(mkey, 0, ranges);
     ++pd->users;
@@ -120,9 +166,9 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
     return accepted;
 }
 
-Reply destroy_mkey(State& state, const Call&, In<prm::DestroyMkeyIn> in, Out<prm::DestroyMkeyOut>) {
+Reply destroy_mkey(State& state, const Call& call, In<prm::DestroyMkeyIn> in, Out<prm::DestroyMkeyOut>) {
     const auto index = in.get<"mkey_index">();
-    const auto* mkey = state.hca.mkeys().find(index);
+    const auto* mkey = call.scope.mkey(index);
     if (mkey == nullptr)
         return refuse("destroy_mkey.unknown");
     if (auto* pd = state.hca.protection_domains().find(mkey->attributes.pd.value))
@@ -130,12 +176,13 @@ Reply destroy_mkey(State& state, const Call&, In<prm::DestroyMkeyIn> in, Out<prm
     state.release(account(mkey->attributes.mode, mkey->room));
     state.hca.translator().forget(index);
     state.hca.mkeys().destroy(index);
+    call.scope.disown(Kind::mkey, index);
     state.mkey_ids.give_back(index);
     return accepted;
 }
 
-Reply query_mkey(State& state, const Call&, In<prm::QueryMkeyIn> in, Out<prm::QueryMkeyOut> out) {
-    const auto* mkey = state.hca.mkeys().find(in.get<"mkey_index">());
+Reply query_mkey(State&, const Call& call, In<prm::QueryMkeyIn> in, Out<prm::QueryMkeyOut> out) {
+    const auto* mkey = call.scope.mkey(in.get<"mkey_index">());
     if (mkey == nullptr)
         return refuse("query_mkey.unknown");
     std::ranges::copy(mkey->attributes.context, out.sub<"memory_key_mkey_entry">().bytes().begin());

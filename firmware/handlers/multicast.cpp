@@ -3,8 +3,8 @@
 
 namespace firmware::handlers {
 
-Reply attach_to_mcg(State& state, const Call&, In<prm::AttachToMcgIn> in, Out<prm::AttachToMcgOut>) {
-    auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+Reply attach_to_mcg(State& state, const Call& call, In<prm::AttachToMcgIn> in, Out<prm::AttachToMcgOut>) {
+    auto* qp = call.scope.qp(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("attach_to_mcg.unknown");
     if (qp->attributes.type != prm::QpType::ud)
@@ -23,8 +23,8 @@ Reply attach_to_mcg(State& state, const Call&, In<prm::AttachToMcgIn> in, Out<pr
     return accepted;
 }
 
-Reply detach_from_mcg(State& state, const Call&, In<prm::DetachFromMcgIn> in, Out<prm::DetachFromMcgOut>) {
-    const auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+Reply detach_from_mcg(State& state, const Call& call, In<prm::DetachFromMcgIn> in, Out<prm::DetachFromMcgOut>) {
+    const auto* qp = call.scope.qp(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("detach_from_mcg.unknown");
     return state.hca.groups().detach(in.get<"multicast_gid">(), *qp) ? accepted : refuse("detach_from_mcg.no_member");

@@ -3,32 +3,34 @@
 
 namespace firmware::handlers {
 
-Reply alloc_q_counter(State& state, const Call&, In<prm::AllocQCounterIn>, Out<prm::AllocQCounterOut> out) {
+Reply alloc_q_counter(State& state, const Call& call, In<prm::AllocQCounterIn>, Out<prm::AllocQCounterOut> out) {
     const auto number = state.counter_set_ids.take();
     if (!number)
         return refuse("alloc_q_counter.none_left");
     state.hca.q_counters().create(*number);
+    call.scope.own(Kind::counter_set, *number);
     out.set<"counter_set_id">(static_cast<std::uint32_t>(*number));
     return accepted;
 }
 
-Reply dealloc_q_counter(State& state, const Call&, In<prm::DeallocQCounterIn> in, Out<prm::DeallocQCounterOut>) {
+Reply dealloc_q_counter(State& state, const Call& call, In<prm::DeallocQCounterIn> in, Out<prm::DeallocQCounterOut>) {
     const auto number = in.get<"counter_set_id">();
-    if (number == 0 || state.hca.q_counters().find(number) == nullptr)
+    if (number == 0 || call.scope.counter_set(number) == nullptr)
         return refuse("dealloc_q_counter.unknown");
     if (state.counter_set_users[number] != 0)
         return refuse("dealloc_q_counter.in_use");
     state.hca.q_counters().destroy(number);
+    call.scope.disown(Kind::counter_set, number);
     state.counter_set_ids.give_back(number);
     return accepted;
 }
 
-Reply query_q_counter(State& state, const Call&, In<prm::QueryQCounterIn> in, Out<prm::QueryQCounterOut> out) {
+Reply query_q_counter(State&, const Call& call, In<prm::QueryQCounterIn> in, Out<prm::QueryQCounterOut> out) {
     if (in.get<"other_vport">() || in.get<"vport_number">() != 0)
         return refuse("query_q_counter.vport");
     if (in.get<"aggregate">())
         return refuse("query_q_counter.aggregate"); // q_counter_aggregation is not advertised
-    auto* set = state.hca.q_counters().find(in.get<"counter_set_id">());
+    auto* set = call.scope.counter_set(in.get<"counter_set_id">());
     if (set == nullptr)
         return refuse("query_q_counter.unknown");
     out.set<"rx_write_requests">(set->rx_write_requests)

@@ -11,18 +11,24 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     const auto qpc = in.sub<"qpc">();
     if (in.get<"qpc_ext">())
         return refuse("create_qp.extension");
-    if (in.get<"wq_umem_valid">())
-        return refuse("create_qp.umem");
     if (in.get<"input_qpn">() != 0)
         return refuse("create_qp.input_qpn");
-    if (auto refused = check_creation(state, qpc))
+    if (auto refused = check_creation(state, call.scope, qpc))
         return refused;
-    auto buffer = decode_buffer({.log_page_size = qpc.get<"log_page_size">(),
-                                 .page_offset = qpc.get<"page_offset">(),
-                                 .bytes = buffer_bytes(qpc)},
-                                call.tail);
+    const InUmem ring_umem{in.get<"wq_umem_valid">() != 0, in.get<"wq_umem_id">(), in.get<"wq_umem_offset">()};
+    const InUmem record_umem{qpc.get<"dbr_umem_valid">() != 0, qpc.get<"dbr_umem_id">(), qpc.get<"dbr_addr">()};
+    auto buffer = ring_buffer(call.scope,
+                              {.log_page_size = qpc.get<"log_page_size">(),
+                               .page_offset = qpc.get<"page_offset">(),
+                               .bytes = buffer_bytes(qpc)},
+                              ring_umem, call.tail);
     if (!buffer)
         return buffer.error();
+    const auto record = doorbell_record(call.scope, record_umem);
+    if (!record)
+        return record.error();
+    if (record->value % doorbell_record_bytes != 0)
+        return refuse("create_qp.doorbell_record");
     if (auto refused = state.admit(buffer->pages().size(), call.at))
         return refused;
     const auto number = state.qp_ids.take();
@@ -38,20 +44,22 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
         attributes.pd = {}; // it serves all of them, whichever it names
     const auto domain = attributes.pd;
     attributes.buffer = std::move(*buffer);
+    attributes.doorbell_record = *record;
     state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
     if (auto* pd = state.hca.protection_domains().find(domain.value))
         ++pd->users;
     if (qpc.get<"st">() == prm::QpType::xrc)
         ++state.xrcds.find(qpc.get<"xrcd">())->users;
+    call.scope.own(Kind::qp, *number, {ring_umem.holds(), record_umem.holds()});
     ++state.counter_set_users[0];
     state.charge(entries, call.at);
     out.set<"qpn">(*number);
     return accepted;
 }
 
-Reply destroy_qp(State& state, const Call&, In<prm::DestroyQpIn> in, Out<prm::DestroyQpOut>) {
+Reply destroy_qp(State& state, const Call& call, In<prm::DestroyQpIn> in, Out<prm::DestroyQpOut>) {
     const auto number = in.get<"qpn">();
-    const auto* qp = state.hca.queue_pairs().find(number);
+    const auto* qp = call.scope.qp(number);
     if (qp == nullptr)
         return refuse("destroy_qp.unknown");
     const auto& attributes = qp->attributes;
@@ -62,12 +70,13 @@ Reply destroy_qp(State& state, const Call&, In<prm::DestroyQpIn> in, Out<prm::De
     --state.counter_set_users[attributes.counter_set];
     state.release(attributes.buffer.pages().size());
     state.hca.destroy_qp(abi::Qpn{number});
+    call.scope.disown(Kind::qp, number);
     state.qp_ids.give_back(number);
     return accepted;
 }
 
-Reply query_qp(State& state, const Call&, In<prm::QueryQpIn> in, Out<prm::QueryQpOut> out) {
-    const auto* qp = state.hca.queue_pairs().find(in.get<"qpn">());
+Reply query_qp(State&, const Call& call, In<prm::QueryQpIn> in, Out<prm::QueryQpOut> out) {
+    const auto* qp = call.scope.qp(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("query_qp.unknown");
     if (in.get<"qpc_ext">())

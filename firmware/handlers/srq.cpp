@@ -17,16 +17,14 @@ constexpr unsigned log_least_linked_stride = 5;
 /// What both kinds have in common, in their own words.
 struct Wanted {
     std::uint32_t log_size, log_stride, pd, lwm;
-    std::uint64_t doorbell_record;
     Ring ring;
-    bool is_linked, uses_umem, is_signed;
+    InUmem ring_umem, record; ///< `record.offset` is the bus address where it is in no user memory
+    bool is_linked, is_signed;
 };
 
 /// Makes the queue, once what is special to its kind has been checked. Its number, or why not.
 std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const Wanted& wanted, Attributes attributes) {
     const auto cap = state.capabilities.general();
-    if (wanted.uses_umem)
-        return std::unexpected(refuse("create_srq.umem"));
     if (wanted.is_signed)
         return std::unexpected(refuse("create_srq.wq_signature"));
     if (wanted.log_size > cap.get<"log_max_srq_sz">())
@@ -34,12 +32,15 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
     if (wanted.log_stride < (wanted.is_linked ? log_least_linked_stride : log_least_stride) ||
         1u << wanted.log_stride > cap.get<"max_wqe_sz_rq">())
         return std::unexpected(refuse("create_srq.stride"));
-    if (wanted.doorbell_record % 4 != 0)
+    const auto record = doorbell_record(call.scope, wanted.record);
+    if (!record)
+        return std::unexpected(record.error());
+    if (record->value % 4 != 0)
         return std::unexpected(refuse("create_srq.doorbell_record"));
-    auto* pd = state.hca.protection_domains().find(wanted.pd);
+    auto* pd = call.scope.pd(wanted.pd);
     if (pd == nullptr)
         return std::unexpected(refuse("create_srq.pd"));
-    auto buffer = decode_buffer(wanted.ring, call.tail);
+    auto buffer = ring_buffer(call.scope, wanted.ring, wanted.ring_umem, call.tail);
     if (!buffer)
         return std::unexpected(buffer.error());
     const auto entries = buffer->pages().size();
@@ -53,9 +54,10 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
     attributes.log_size = static_cast<std::uint8_t>(wanted.log_size);
     attributes.log_stride = static_cast<std::uint8_t>(wanted.log_stride);
     attributes.limit = static_cast<std::uint16_t>(wanted.lwm);
-    attributes.doorbell_record = abi::BusAddress{wanted.doorbell_record};
+    attributes.doorbell_record = *record;
     attributes.buffer = std::move(*buffer);
     state.hca.create_srq(*number, std::move(attributes));
+    call.scope.own(Kind::srq, *number, {wanted.ring_umem.holds(), wanted.record.holds()});
     ++pd->users;
     state.charge(entries, call.at);
     return *number;
@@ -71,13 +73,14 @@ Reply destroy(State& state, const Call& call, Queue& queue) {
     state.release(queue.attributes.buffer.pages().size());
     const auto number = queue.number;
     state.hca.destroy_srq(number, call.at);
+    call.scope.disown(Kind::srq, number);
     state.srq_ids.give_back(number);
     return accepted;
 }
 
 /// The queue with this number, if it is of this kind.
-Queue* find(State& state, std::uint32_t number, bool is_xrc) {
-    auto* queue = state.hca.shared_receive_queues().find(number);
+Queue* find(const Call& call, std::uint32_t number, bool is_xrc) {
+    auto* queue = call.scope.srq(number);
     return queue != nullptr && queue->attributes.is_xrc == is_xrc ? queue : nullptr;
 }
 } // namespace
@@ -98,10 +101,10 @@ Reply create_rmp(State& state, const Call& call, In<prm::CreateRmpIn> in, Out<pr
                                 .log_stride = wq.get<"log_wq_stride">(),
                                 .pd = wq.get<"pd">(),
                                 .lwm = wq.get<"lwm">(),
-                                .doorbell_record = wq.get<"dbr_addr">(),
                                 .ring = {wq.get<"log_wq_pg_sz">(), wq.get<"page_offset">(), std::uint64_t{1} << log_bytes},
+                                .ring_umem = {wq.get<"wq_umem_valid">() != 0, wq.get<"wq_umem_id">(), wq.get<"wq_umem_offset">()},
+                                .record = {wq.get<"dbr_umem_valid">() != 0, wq.get<"dbr_umem_id">(), wq.get<"dbr_addr">()},
                                 .is_linked = type == prm::WqType::linked_list,
-                                .uses_umem = wq.get<"wq_umem_valid">() || wq.get<"dbr_umem_valid">(),
                                 .is_signed = wq.get<"wq_signature">() != 0},
                                std::move(attributes));
     if (!number)
@@ -111,12 +114,12 @@ Reply create_rmp(State& state, const Call& call, In<prm::CreateRmpIn> in, Out<pr
 }
 
 Reply destroy_rmp(State& state, const Call& call, In<prm::DestroyRmpIn> in, Out<prm::DestroyRmpOut>) {
-    auto* queue = find(state, in.get<"rmpn">(), false);
+    auto* queue = find(call, in.get<"rmpn">(), false);
     return queue != nullptr ? destroy(state, call, *queue) : refuse("destroy_rmp.unknown");
 }
 
-Reply query_rmp(State& state, const Call& call, In<prm::QueryRmpIn> in, Out<prm::QueryRmpOut> out) {
-    const auto* queue = find(state, in.get<"rmpn">(), false);
+Reply query_rmp(State&, const Call& call, In<prm::QueryRmpIn> in, Out<prm::QueryRmpOut> out) {
+    const auto* queue = find(call, in.get<"rmpn">(), false);
     if (queue == nullptr)
         return refuse("query_rmp.unknown");
     const auto rmpc = out.sub<"rmp_context">();
@@ -130,8 +133,8 @@ Reply query_rmp(State& state, const Call& call, In<prm::QueryRmpIn> in, Out<prm:
     return accepted;
 }
 
-Reply modify_rmp(State& state, const Call&, In<prm::ModifyRmpIn> in, Out<prm::ModifyRmpOut>) {
-    auto* queue = find(state, in.get<"rmpn">(), false);
+Reply modify_rmp(State&, const Call& call, In<prm::ModifyRmpIn> in, Out<prm::ModifyRmpOut>) {
+    auto* queue = find(call, in.get<"rmpn">(), false);
     if (queue == nullptr)
         return refuse("modify_rmp.unknown");
     if (in.get<"rmp_state">() != prm::RmpState::ready || queue->is_in_error)
@@ -143,10 +146,12 @@ Reply modify_rmp(State& state, const Call&, In<prm::ModifyRmpIn> in, Out<prm::Mo
 
 Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in, Out<prm::CreateXrcSrqOut> out) {
     const auto context = in.sub<"xrc_srq_context_entry">();
-    auto* xrcd = state.xrcds.find(context.get<"xrcd">());
+    if (in.get<"xrc_srq_umem_valid">() || context.get<"dbr_umem_valid">())
+        return refuse("create_xrc_srq.umem");
+    auto* xrcd = call.scope.xrcd(context.get<"xrcd">());
     if (xrcd == nullptr)
         return refuse("create_xrc_srq.xrcd");
-    if (state.hca.completion_queues().find(context.get<"cqn">()) == nullptr)
+    if (call.scope.cq(context.get<"cqn">()) == nullptr)
         return refuse("create_xrc_srq.cq");
     const auto log_stride = context.get<"log_rq_stride">() + log_least_stride;
     Attributes attributes;
@@ -161,11 +166,11 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
                 .log_stride = log_stride,
                 .pd = context.get<"pd">(),
                 .lwm = context.get<"lwm">(),
-                .doorbell_record = std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">() << 2,
                 .ring = {context.get<"log_page_size">(), context.get<"page_offset">(),
                          std::uint64_t{1} << (context.get<"log_xrc_srq_size">() + log_stride)},
+                .ring_umem = {},
+                .record = {.offset = std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">() << 2},
                 .is_linked = true,
-                .uses_umem = in.get<"xrc_srq_umem_valid">() || context.get<"dbr_umem_valid">(),
                 .is_signed = context.get<"wq_signature">() != 0},
                std::move(attributes));
     if (!number)
@@ -176,12 +181,12 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
 }
 
 Reply destroy_xrc_srq(State& state, const Call& call, In<prm::DestroyXrcSrqIn> in, Out<prm::DestroyXrcSrqOut>) {
-    auto* queue = find(state, in.get<"xrc_srqn">(), true);
+    auto* queue = find(call, in.get<"xrc_srqn">(), true);
     return queue != nullptr ? destroy(state, call, *queue) : refuse("destroy_xrc_srq.unknown");
 }
 
-Reply query_xrc_srq(State& state, const Call& call, In<prm::QueryXrcSrqIn> in, Out<prm::QueryXrcSrqOut> out) {
-    const auto* queue = find(state, in.get<"xrc_srqn">(), true);
+Reply query_xrc_srq(State&, const Call& call, In<prm::QueryXrcSrqIn> in, Out<prm::QueryXrcSrqOut> out) {
+    const auto* queue = find(call, in.get<"xrc_srqn">(), true);
     if (queue == nullptr)
         return refuse("query_xrc_srq.unknown");
     const auto context = out.sub<"xrc_srq_context_entry">();
@@ -193,8 +198,8 @@ Reply query_xrc_srq(State& state, const Call& call, In<prm::QueryXrcSrqIn> in, O
     return accepted;
 }
 
-Reply arm_xrc_srq(State& state, const Call&, In<prm::ArmXrcSrqIn> in, Out<prm::ArmXrcSrqOut>) {
-    auto* queue = find(state, in.get<"xrc_srqn">(), true);
+Reply arm_xrc_srq(State&, const Call& call, In<prm::ArmXrcSrqIn> in, Out<prm::ArmXrcSrqOut>) {
+    auto* queue = find(call, in.get<"xrc_srqn">(), true);
     if (queue == nullptr)
         return refuse("arm_xrc_srq.unknown");
     queue->attributes.limit = static_cast<std::uint16_t>(in.get<"lwm">());

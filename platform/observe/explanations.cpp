@@ -108,10 +108,11 @@ constexpr auto deliveries = std::to_array<Row<DeliveryStatus>>({
 });
 
 /// Groups of refusals, by the high byte of the syndrome: the chapter of each.
-constexpr std::array<std::string_view, 14> chapters{
+constexpr std::array<std::string_view, 15> chapters{
     "", "PRM \"Command interface\"", "PRM \"HCA initialization\"", "PRM \"Firmware pages\"", "PRM \"HCA capabilities\"",
     "PRM \"Ports and registers\"", "PRM \"Commands\"", "PRM \"Work queue\"", "PRM \"Event queues\"", "PRM \"Completion queues\"",
     "PRM \"Memory key\"", "PRM \"Queue pairs\"", "PRM \"HCA vport context\"", "PRM \"RMP\", \"XRC SRQ context\"",
+    "PRM \"User context\", \"UMEM\"",
 };
 
 /// The first row whose pattern fits the name of a refusal; a '*' in front stands for the command.
@@ -126,7 +127,17 @@ constexpr auto causes = std::to_array<Cause>({
     {"command.input_too_short", "input_length counts all bytes of the structure with the first 16, also where the fields are reserved"},
     {"command.input_too_long", "input_length is in bytes; it was computed in dwords or mailboxes, or the list has more entries than any object takes"},
     {"command.output_too_short", "output_length has to hold the command's whole output structure, not just status and syndrome"},
-    {"command.uid", "uid stays 0 for the kernel's own commands; DEVX is not offered"},
+    {"command.uid", "uid stays 0 for the kernel's own commands; that of a program comes from CREATE_UCTX and is void after DESTROY_UCTX"},
+    {"command.kernels", "a program may create, change and query objects of its own and query capabilities; life cycle, pages, event queues, registers and the port stay with the kernel"},
+    {"create_uctx.capability", "uctx_cap is 0: neither raw transmission nor the device's internal resources are offered"},
+    {"create_umem.uid", "put the uid of the program's context into the header"},
+    {"create_umem.ats", "clear ats"},
+    {"create_umem.list", "num_of_mtt counts the addresses behind the structure, eight bytes each"},
+    {"create_umem.page_offset", "page_offset is in bytes and smaller than a page of 2^(12 + log_page_size)"},
+    {"create_mkey.umem_alignment", "start_addr and mkey_umem_offset must leave the same remainder when divided by the page size, page_offset of the user memory counted in"},
+    {"create_mkey.umem_pages", "take log_page_size no larger than the pages of the user memory"},
+    {"umem.unknown", "the user memory belongs to another program, was destroyed, or the id stands in another field"},
+    {"umem.range", "the ring's size (or the record's eight bytes) and the offset reach beyond length of the memory that was registered"},
     {"set_issi.not_supported", "choose a bit that is set in supported_issi of QUERY_ISSI"},
     {"init_hca.pages_missing", "give as many pages as QUERY_PAGES (boot, then init) says, by MANAGE_PAGES, before INIT_HCA"},
     {"teardown_hca.profile", "use the graceful profile (0)"},
@@ -186,7 +197,9 @@ constexpr auto causes = std::to_array<Cause>({
     {"*.wq_signature", "clear wq_signature"},
     {"create_qp.scatter_to_cqe", "leave cs_req and cs_res 0 unless sctr_data_cqe is advertised"},
     {"create_qp.cross_channel", "clear cd_master, cd_slave_send and cd_slave_receive"},
-    {"*umem", "dbr_umem_valid, wq_umem_valid and their kin stay 0: give pas[] and bus addresses"},
+    {"create_mkey.umem", "clear mkey_umem_valid: the list of an indirect key comes with the command"},
+    {"create_xrc_srq.umem", "clear xrc_srq_umem_valid and dbr_umem_valid: give pas[] and bus addresses"},
+    {"modify_cq.umem", "make a larger completion queue instead and move the queue pairs"},
     {"*.rq_type", "rq_type is 0 (regular), 1 (SRQ or RMP) or 3 (none)"},
     {"*_size", "take the exponent up to the limit in QUERY_HCA_CAP; the field holds log2 of the number of entries, not the number"},
     {"*.size", "take the exponent up to the limit in QUERY_HCA_CAP; the field holds log2 of the number of entries, not the number"},

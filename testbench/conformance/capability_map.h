@@ -54,6 +54,8 @@ inline constexpr std::array built{
     Built{"relaxed_ordering_write_umr", "model/hca/tpt/mkey_context.cpp"},
     Built{"relaxed_ordering_read_umr", "model/hca/tpt/mkey_context.cpp"},
     Built{"vport_counters", "firmware/handlers/port_counters.cpp"},
+    Built{"log_max_uctx", "firmware/handlers/user_context.cpp"},
+    Built{"log_max_umem", "firmware/handlers/user_context.cpp"},
     Built{"max_qp_cnt", "firmware/handlers/q_counter.cpp"},
     Built{"out_of_seq_cnt", "firmware/handlers/q_counter.cpp"},
     Built{"retransmission_q_counters", "firmware/handlers/q_counter.cpp"},

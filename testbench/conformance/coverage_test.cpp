@@ -102,6 +102,11 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(counters);
     const auto key = b.run<prm::CreateMkeyOut>(CommandBench::mkey_input(o.pd, 0x1000, 0x1000, 1));
     ok(key);
+    const auto uid = b.create_uctx();
+    const auto umem = b.run<prm::CreateUmemOut>(CommandBench::umem_input(uid, 0x60000000));
+    ok(umem);
+    ok(b.run<prm::DestroyUmemOut>(Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(uid).set<"umem_id">(umem.get<"umem_id">())));
+    ok(b.run<prm::DestroyUctxOut>(Input<prm::DestroyUctxIn>(Opcode::destroy_uctx).set<"uid">(uid)));
     const auto xrcd = b.alloc_xrcd();
     const auto rmpn = b.run<prm::CreateRmpOut>(CommandBench::rmp_input(o.pd)).get<"rmpn">();
     const auto srqn = b.run<prm::CreateXrcSrqOut>(CommandBench::xrc_srq_input(o.pd, o.cqn, xrcd)).get<"xrc_srqn">();

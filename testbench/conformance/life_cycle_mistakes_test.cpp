@@ -119,7 +119,7 @@ const std::array life_cycle{
                 },
                 Start::booted},
     Provocation{"query_hca_cap.type",
-                [](Bench& b) { return refused(b, Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 2 << 1), 0x1010); },
+                [](Bench& b) { return refused(b, Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 0x3f << 1), 0x1010); },
                 Start::booted},
     Provocation{
         "set_hca_cap.function",

@@ -25,7 +25,13 @@ template <abi::Name F> std::string_view command_with(Bench& bench, std::uint32_t
 }
 
 const std::array mkeys{
-    Provocation{"create_mkey.umem", [](Bench& b) { return command_with<"mkey_umem_valid">(b, 1); }},
+    Provocation{"create_mkey.umem",
+                [](Bench& b) {
+                    auto in = Bench::mkey_input(b.alloc_pd(), 0x10000, 0x2000, 2);
+                    prm::set_access_mode(in.view().sub<"memory_key_mkey_entry">(), prm::AccessMode::klms);
+                    in.set<"mkey_umem_valid">(1);
+                    return refused(b, in);
+                }},
     Provocation{"create_mkey.data_direct", [](Bench& b) { return command_with<"data_direct">(b, 1); }},
     Provocation{"create_mkey.access_mode", [](Bench& b) { return mkey_with<"access_mode_4_2">(b, 1); }},
     Provocation{"create_mkey.signature", [](Bench& b) { return mkey_with<"bsf_en">(b, 1); }},

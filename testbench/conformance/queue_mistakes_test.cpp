@@ -95,7 +95,6 @@ const std::array queues{
         "query_eq.unknown",
         [](Bench& b) { return refused(b, Input<prm::QueryEqIn>(Opcode::query_eq).set<"eq_number">(3u), 0x110); }},
 
-    Provocation{"create_cq.umem", [](Bench& b) { return cq_with<"dbr_umem_valid">(b, 1); }},
     Provocation{"create_cq.apu", [](Bench& b) { return cq_with<"apu_cq">(b, 1); }},
     Provocation{"create_cq.collapsed", [](Bench& b) { return cq_with<"cc">(b, 1); }},
     Provocation{"create_cq.compression", [](Bench& b) { return cq_with<"cqe_comp_en">(b, 1); }},

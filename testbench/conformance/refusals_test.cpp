@@ -12,7 +12,8 @@ using namespace harness;
 namespace {
 
 const auto chapters = {life_cycle_mistakes, register_mistakes, queue_mistakes,
-                       mkey_mistakes,       qp_mistakes,       port_mistakes,     srq_mistakes};
+                       mkey_mistakes,       qp_mistakes,       port_mistakes,     srq_mistakes,
+                       user_context_mistakes};
 
 void prepare(CommandBench& bench, Start start) {
     switch (start) {
@@ -58,7 +59,7 @@ TEST_CASE("no refusal is without a mistake that provokes it", "[conformance][fir
 }
 
 TEST_CASE("a refused command leaves the device as it was", "[conformance][firmware]") {
-    for (const auto& chapter : {queue_mistakes, mkey_mistakes, qp_mistakes})
+    for (const auto& chapter : {queue_mistakes, mkey_mistakes, qp_mistakes, user_context_mistakes})
         for (const auto& mistake : chapter()) {
             INFO(mistake.refusal);
             auto config = untimed();

@@ -47,7 +47,7 @@ Input<prm::CreateQpIn> sharing_qp(Bench& bench, const Bench::Objects& o) {
 constexpr std::uint32_t unknown = 0xabcdef;
 
 const std::array shared_queues{
-    Provocation{"create_srq.umem", [](Bench& b) { return rmp_wq_with<"wq_umem_valid">(b, 1); }},
+    Provocation{"create_xrc_srq.umem", [](Bench& b) { return xrc_srq_with<"dbr_umem_valid">(b, 1); }},
     Provocation{"create_srq.wq_signature", [](Bench& b) { return rmp_wq_with<"wq_signature">(b, 1); }},
     Provocation{"create_srq.size", [](Bench& b) { return rmp_wq_with<"log_wq_sz">(b, 9); }, Start::initialized,
                 [](model::hca::HcaConfig& c) { c.log_max_srq_size = 8; }},

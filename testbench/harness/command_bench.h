@@ -15,6 +15,7 @@
 #include "abi/prm/qp.h"
 #include "abi/prm/rmp.h"
 #include "abi/prm/uar_pd.h"
+#include "abi/prm/user_context.h"
 #include "abi/prm/vport.h"
 #include "abi/prm/xrc_srq.h"
 #include "abi/wire/mad.h"
@@ -22,6 +23,7 @@
 #include "firmware/device.h"
 #include "model/hca/wire/builder.h"
 #include "model/port/memory_dma.h"
+#include "testbench/harness/command_bytes.h"
 #include "testbench/harness/hca_pair.h"
 
 #include <algorithm>
@@ -57,44 +59,6 @@ public:
 private:
     model::port::Packet packet_;
     model::port::Traffic traffic_;
-};
-
-/// Input of a command: its structure, and what follows it.
-template <class L> struct Input {
-    explicit Input(prm::Opcode opcode, std::uint16_t op_mod = 0) : bytes(L::size) {
-        const abi::View<prm::CommandIn> common(std::span<std::byte>{bytes});
-        common.set<"opcode">(opcode).set<"op_mod">(op_mod);
-    }
-    abi::View<prm::CommandIn> header() { return abi::View<prm::CommandIn>(std::span(bytes)); }
-    abi::View<L> view() { return abi::View<L>(std::span(bytes)); }
-    template <abi::Name F, class T> Input& set(T value) {
-        view().template set<F>(value);
-        return *this;
-    }
-    Input& add(std::uint64_t value) { ///< appends eight bytes to the list
-        bytes.resize(bytes.size() + 8);
-        abi::store<std::uint64_t, std::endian::big>(bytes.data() + bytes.size() - 8, value);
-        return *this;
-    }
-    std::vector<std::byte> bytes;
-};
-
-/// What came back.
-template <class L> struct Output {
-    prm::DeliveryStatus delivery{};
-    bool is_back = false; ///< software owns the slot
-    std::vector<std::byte> bytes;
-
-    abi::ConstView<L> view() const { return abi::ConstView<L>(std::span(bytes)); }
-    prm::Status status() const { return abi::ConstView<prm::EnableHcaOut>(std::span(bytes)).get<"status">(); }
-    std::uint32_t syndrome() const { return abi::ConstView<prm::EnableHcaOut>(std::span(bytes)).get<"syndrome">(); }
-    /// The name of the refusal's row, "" when there is none.
-    std::string_view refusal() const {
-        const auto* row = firmware::find_refusal(syndrome());
-        return row != nullptr ? row->name : std::string_view{};
-    }
-    bool is_ok() const { return is_back && delivery == prm::DeliveryStatus::ok && status() == prm::Status::ok; }
-    template <abi::Name F> auto get() const { return view().template get<F>(); }
 };
 
 inline model::hca::HcaConfig untimed() {
@@ -330,6 +294,21 @@ public:
             .set<"db_record_addr_l">(0x20000300u >> 2);
         in.add(rings + 0x301000);
         return in;
+    }
+    std::uint16_t create_uctx() {
+        return static_cast<std::uint16_t>(run<prm::CreateUctxOut>(Input<prm::CreateUctxIn>(prm::Opcode::create_uctx)).template get<"uid">());
+    }
+    /// User memory of `pages` pages of 4 KiB, one behind the other from `address` on, readable and writable.
+    static Input<prm::CreateUmemIn> umem_input(std::uint16_t uid, std::uint64_t address, std::uint64_t pages = 1) {
+        Input<prm::CreateUmemIn> in(prm::Opcode::create_umem);
+        in.set<"uid">(uid);
+        in.view().sub<"umem">().set<"num_of_mtt">(pages);
+        for (std::uint64_t page = 0; page < pages; ++page)
+            in.add((address + page * 4096) | 3);
+        return in;
+    }
+    std::uint32_t create_umem(std::uint16_t uid, std::uint64_t address, std::uint64_t pages = 1) {
+        return run<prm::CreateUmemOut>(umem_input(uid, address, pages)).template get<"umem_id">();
     }
     std::uint32_t alloc_xrcd() {
         return run<prm::AllocXrcdOut>(Input<prm::AllocXrcdIn>(prm::Opcode::alloc_xrcd)).template get<"xrcd">();

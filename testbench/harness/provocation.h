@@ -27,5 +27,6 @@ std::span<const Provocation> mkey_mistakes();
 std::span<const Provocation> qp_mistakes();
 std::span<const Provocation> port_mistakes();
 std::span<const Provocation> srq_mistakes();
+std::span<const Provocation> user_context_mistakes();
 
 } // namespace harness

@@ -28,6 +28,9 @@ public:
         return total > first_byte_ ? total - first_byte_ : 0;
     }
     const std::vector<abi::BusAddress>& pages() const { return pages_; }
+    unsigned page_shift() const { return page_shift_; }
+    std::uint64_t page_bytes() const { return std::uint64_t{1} << page_shift_; }
+    std::uint64_t first_byte() const { return first_byte_; }
 
     /// Bus address of byte `offset`, which must be below capacity().
     abi::BusAddress address(std::uint64_t offset) const {

@@ -34,6 +34,17 @@ Output<prm::SetHcaCapOut> set_atomic_mode(CommandBench& bench, std::uint32_t mod
 
 } // namespace
 
+TEST_CASE("a capability page goes as far as the driver gives room", "[unit][firmware][capability]") {
+    CommandBench bench;
+    REQUIRE(bench.initialize());
+
+    // What rdma-core's tests give: the structure of the general page and its head.
+    const auto out = bench.run<prm::CommandOut>(Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 1), 16 + 0x800);
+
+    REQUIRE(out.is_ok());
+    CHECK(abi::ConstView<prm::CmdHcaCap>(std::span(out.bytes).subspan(16)).get<"log_max_qp">() == bench.hca.config().log_max_qp);
+}
+
 TEST_CASE("the general page says what the configuration says", "[unit][firmware][capability]") {
     auto config = untimed();
     config.log_max_qp = 9;
@@ -65,7 +76,7 @@ TEST_CASE("the transport services are advertised, and nothing that is not built"
         CHECK(service == 1);
     CHECK(cap.get<"atomic">() == 1);
     for (const auto off :
-         {cap.get<"dct">(), cap.get<"pg">(), cap.get<"log_max_uctx">(), cap.get<"eth_net_offloads">(),
+         {cap.get<"dct">(), cap.get<"pg">(), cap.get<"uctx_cap">(), cap.get<"umem_uid_0">(), cap.get<"eth_net_offloads">(),
           cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(),
           cap.get<"cqe_compression">()})
         CHECK(off == 0);
@@ -82,8 +93,18 @@ TEST_CASE("the kind of port decides between RoCE and InfiniBand capabilities", "
         CHECK(page<prm::CmdHcaCap>(out).get<"port_type">() == (is_ethernet ? 1 : 0));
         CHECK(page<prm::CmdHcaCap>(out).get<"roce">() == (is_ethernet ? 1 : 0));
         CHECK(page<prm::CmdHcaCap>(out).get<"ib_virt">() == (is_ethernet ? 0 : 1));
-        CHECK(query(bench, CapabilityType::roce, CapabilityMode::current).is_ok() == is_ethernet);
+        CHECK((page<prm::RoceCap>(query(bench, CapabilityType::roce, CapabilityMode::current)).get<"roce_version">() != 0) == is_ethernet);
     }
+}
+
+TEST_CASE("the page of a feature that the device lacks is all zero", "[unit][firmware][capability]") {
+    CommandBench bench;
+    REQUIRE(bench.initialize());
+
+    const auto out = query(bench, CapabilityType::dev_mem, CapabilityMode::current);
+
+    REQUIRE(out.is_ok());
+    CHECK(std::ranges::all_of(std::span(out.bytes).subspan(16), [](std::byte b) { return b == std::byte{}; }));
 }
 
 TEST_CASE("setting a copy of the current page changes nothing", "[unit][firmware][capability]") {
