@@ -25,6 +25,8 @@ std::string print_holdings(const firmware::Device& device) {
         {state.xrcd_ids.in_use(), state.xrcds.count(), "XRC domains"},
         {state.uar_ids.in_use(), state.uars.count(), "UAR pages"},
         {state.counter_set_ids.in_use(), 0, "counter sets"},
+        {state.umem_ids.in_use(), state.umems.count(), "user memories"},
+        {state.uctx_ids.in_use(), state.user_contexts.count(), "user contexts"},
         {0, state.pages.given(), "lent pages"},
     };
     std::string text;

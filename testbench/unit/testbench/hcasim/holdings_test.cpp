@@ -13,10 +13,12 @@ TEST_CASE("a card holds what its driver made, and nothing after a reset", "[unit
     bench.alloc_pd();
     bench.alloc_pd();
     bench.make_objects();
+    bench.create_umem(bench.create_uctx(), 0x60000000);
 
     const auto held = hcasim::print_holdings(bench.device);
     CHECK(held.find("3 protection domains") != std::string::npos);
     CHECK(held.find("1 completion queues") != std::string::npos);
+    CHECK(held.find("1 user memories, 1 user contexts") != std::string::npos);
     CHECK(held.find("lent pages") != std::string::npos);
 
     bench.device.reset();
