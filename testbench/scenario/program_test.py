@@ -195,7 +195,7 @@ def ends_of_all_keys():
     lines = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True, check=True).stdout.splitlines()
     runs, found = [], set()
     for line, limits in zip(lines, lines[1:]):
-        key = re.match(r"  ([a-zA-Z_]+(\.[a-zA-Z_]+)*) +\S", line)
+        key = re.match(r"  ([a-zA-Z_]+(\.[a-zA-Z_][a-zA-Z_0-9]*)*) +\S", line)
         values = limits_of(limits.strip().partition("; default")[0]) if limits.startswith(" " * 30) else None
         if not key or values is None:
             continue
