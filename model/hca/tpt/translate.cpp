@@ -177,7 +177,7 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
     for (bool has_room = true; left != 0 && has_room;) {
         const auto turn = mkey.interleaving.repetition != 0 ? offset / mkey.interleaving.repetition : 0;
         const auto in_turn = offset - turn * mkey.interleaving.repetition;
-        if (turn != 0 && turn >= mkey.interleaving.count)
+        if (mkey.interleaving.repetition != 0 && turn >= mkey.interleaving.count)
             return Violation::page_not_present;
         const auto range = std::ranges::upper_bound(mkey.ranges, in_turn, {}, &KeyRange::end);
         if (range == mkey.ranges.end() || range->length == 0)

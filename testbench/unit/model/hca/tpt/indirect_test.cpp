@@ -170,6 +170,12 @@ TEST_CASE("ranges beyond the count of the repeat block are not part of it", "[un
     CHECK(many.read(0x700, 0x10) == Pieces{{0xa100, 0x10}});
 }
 
+TEST_CASE("ranges that are repeated no times cover nothing", "[unit][tpt][indirect]") {
+    InterleavedBench bench(0);
+
+    CHECK(bench.refusal(0x700, 1) == Violation::page_not_present);
+}
+
 TEST_CASE("a list without a repeat block ends the interleaving", "[unit][tpt][indirect]") {
     InterleavedBench bench(3);
     std::vector<std::byte> bytes(Klm::size);
