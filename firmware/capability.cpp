@@ -89,7 +89,7 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
     cap.set<"uar_sz">(static_cast<std::uint32_t>(std::bit_width(bar_mib) - 1))
         .set<"log_pg_sz">(12)
         .set<"num_of_uars_per_page">(1)
-        .set<"bf">(1)
+        .set<"bf">(config.blue_flame)
         .set<"log_bf_reg_size">(9)
         .set<"device_frequency_mhz">(config.internal_timer_khz / 1000)
         .set<"device_frequency_khz">(config.internal_timer_khz)

@@ -146,6 +146,8 @@ constexpr std::array table{
     key<AT(hca.uar_pages)>("hca.uar_pages", range(32, 32768),
                            "UAR pages, those of the initialization segment included"),
     key<AT(hca.msix_vectors)>("hca.msix_vectors", range(1, 2048), "MSI-X vectors"),
+    key<AT(hca.blue_flame)>("hca.blue_flame", anything,
+                            "drivers write WQEs with doorbells; behind a hypervisor each such burst is 8 accesses"),
     key<AT(hca.mkey_cache_entries)>("hca.mkey_cache_entries", range(0, 1 << 22),
                                     "entries of the MKey cache; 0: every look-up misses"),
     key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24),

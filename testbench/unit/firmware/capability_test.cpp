@@ -52,6 +52,7 @@ TEST_CASE("the general page says what the configuration says", "[unit][firmware]
     config.max_q_counters = 77;
     config.max_wqe_size_sq = 512;
     config.internal_timer_khz = 156'250;
+    config.blue_flame = true;
     CommandBench bench(config);
     REQUIRE(bench.boot());
     const auto out = query(bench, CapabilityType::general, CapabilityMode::maximum);
@@ -63,6 +64,7 @@ TEST_CASE("the general page says what the configuration says", "[unit][firmware]
     CHECK(cap.get<"max_wqe_sz_sq">() == 512);
     CHECK(cap.get<"device_frequency_khz">() == 156'250);
     CHECK(cap.get<"log_bf_reg_size">() == 9);
+    CHECK(cap.get<"bf">());
     CHECK(cap.get<"num_ports">() == 1);
 }
 
