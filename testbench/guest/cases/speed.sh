@@ -11,17 +11,17 @@ measure() { # NAME COLUMN UNIT TEST ARGUMENTS...
     shift 3
     for _ in 1 2 3; do
         output=$(perf "$@" 2>&1) || {
-            printf '%-34s failed\n%s\n' "$name" "$output"
+            printf '%-39s failed\n%s\n' "$name" "$output"
             failed+=("$name")
             return
         }
         figures+=$(awk -v column="$column" '/^ #bytes/ { found = 1; next } found && /^ [0-9]/ { printf "%12s", $column; exit }' <<<"$output")
     done
-    printf '%-34s%s  %s\n' "$name" "$figures" "$unit"
+    printf '%-39s%s  %s\n' "$name" "$figures" "$unit"
 }
 
 part "probe to PORT_ACTIVE, both cards" bring_up
-printf '%-34s%12s%12s%12s\n' "" first second third
+printf '%-39s%12s%12s%12s\n' "" first second third
 measure "ib_write_bw 64 KiB" 4 MiB/s ib_write_bw -s 65536 -n 5000
 measure "ib_write_bw 1 MiB" 4 MiB/s ib_write_bw -s 1048576 -n 2000
 measure "ib_write_bw 2 MiB" 4 MiB/s ib_write_bw -s 2097152 -n 1000
@@ -30,3 +30,4 @@ measure "ib_write_lat 8 B, typical" 5 us ib_write_lat -s 8 -n 5000
 measure "ib_send_lat 8 B, typical" 5 us ib_send_lat -s 8 -n 5000
 measure "ib_write_bw 8 B, 1 queue pair" 5 "M messages/s" ib_write_bw -s 8 -n 20000
 measure "ib_write_bw 8 B, -q 8" 5 "M messages/s" ib_write_bw -s 8 -q 8 -n 20000
+measure "ib_write_bw 8 B, -q 8, lists of 16" 5 "M messages/s" ib_write_bw -s 8 -q 8 -n 20000 -l 16 # a doorbell for 16
