@@ -218,10 +218,38 @@ struct CompletionFailed { ///< what CompletionWritten does not say of an error C
     static constexpr auto members = std::tuple{Member{"cqn", &CompletionFailed::cqn}, Member{"qpn", &CompletionFailed::qpn}, Member{"opcode", &CompletionFailed::opcode}, Member{"syndrome", &CompletionFailed::syndrome}, Member{"vendor", &CompletionFailed::vendor}, Member{"send_opcode", &CompletionFailed::send_opcode}, Member{"wqe_counter", &CompletionFailed::wqe_counter}};
 };
 
+// --- pcie, iommu ---
+struct RemappingFault { ///< requester as bus, device, function; pasid ~0: none; access: read, write, atomic, page request; type as AT; fault as VT-d numbers it
+    std::uint16_t requester;
+    std::uint32_t pasid;
+    std::uint64_t address;
+    std::uint8_t access, type, fault;
+    bool is_recorded; ///< in a fault record: tables or an overflow may suppress it
+    std::string_view reason;
+    static constexpr std::string_view name = "RemappingFault";
+    static constexpr auto members = std::tuple{Member{"requester", &RemappingFault::requester}, Member{"pasid", &RemappingFault::pasid}, Member{"address", &RemappingFault::address}, Member{"access", &RemappingFault::access}, Member{"type", &RemappingFault::type}, Member{"fault", &RemappingFault::fault}, Member{"is_recorded", &RemappingFault::is_recorded}, Member{"reason", &RemappingFault::reason}};
+};
+struct InvalidationStopped { ///< the invalidation queue stands; device is the one that did not answer, where that is why
+    std::uint16_t device;
+    std::uint8_t error; ///< as VT-d numbers them
+    std::string_view reason;
+    static constexpr std::string_view name = "InvalidationStopped";
+    static constexpr auto members = std::tuple{Member{"device", &InvalidationStopped::device}, Member{"error", &InvalidationStopped::error}, Member{"reason", &InvalidationStopped::reason}};
+};
+struct RequestBlocked { ///< a port did not let a memory request pass; both as bus, device, function; reason is static text, see model/pcie/acs.h
+    std::uint16_t requester, port;
+    std::uint64_t address;
+    std::uint8_t type; ///< as AT
+    std::string_view reason;
+    static constexpr std::string_view name = "RequestBlocked";
+    static constexpr auto members = std::tuple{Member{"requester", &RequestBlocked::requester}, Member{"port", &RequestBlocked::port}, Member{"address", &RequestBlocked::address}, Member{"type", &RequestBlocked::type}, Member{"reason", &RequestBlocked::reason}};
+};
+
 using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
                            Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
                            Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
-                           CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput, CompletionFailed>;
+                           CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput, CompletionFailed,
+                           RemappingFault, InvalidationStopped, RequestBlocked>;
 
 /// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
 struct Stamp {

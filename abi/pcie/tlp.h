@@ -10,6 +10,11 @@ namespace abi::pcie {
 enum class TlpFormat : std::uint8_t { no_data_3dw = 0, no_data_4dw = 1, data_3dw = 2, data_4dw = 3 };
 enum class TlpType : std::uint8_t { memory = 0x00, config0 = 0x04, config1 = 0x05, completion = 0x0a };
 enum class CompletionStatus : std::uint8_t { success = 0, unsupported_request = 1, retry = 2, completer_abort = 4 };
+/// AT field of a memory request (§2.2.4.1).
+enum class AddressType : std::uint8_t { untranslated = 0, translation_request = 1, translated = 2 };
+
+/// A prefix that says whose address space a request means (§2.2.10.2).
+inline constexpr std::size_t pasid_prefix_bytes = 4;
 
 // §2.2.1: the first dword of every header.
 // clang-format off
@@ -22,7 +27,7 @@ using TlpHeader = Layout<"tlp_header", 4,
     Bits<"poisoned",      0x0, 14, 14, bool>,
     Bits<"relaxed",       0x0, 13, 13, bool>,
     Bits<"no_snoop",      0x0, 12, 12, bool>,
-    Bits<"address_type",  0x0, 11, 10>,
+    Bits<"address_type",  0x0, 11, 10, AddressType>,
     Bits<"length",        0x0,  9,  0>>;           // dwords, 0 means 1024
 // clang-format on
 

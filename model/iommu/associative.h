@@ -80,7 +80,11 @@ public:
         invalidate([](const CacheKey&, const Value&) { return true; });
     }
 
-    void note(bool is_hit) { ++(is_hit ? counters_.hits : counters_.misses); }
+    /// A look-up of `packets` requests for the same entry, one after the other.
+    void note(bool is_hit, std::uint32_t packets = 1) {
+        ++(is_hit ? counters_.hits : counters_.misses);
+        (ways_ != 0 ? counters_.hits : counters_.misses) += packets - 1;
+    }
     const CacheCounters& counters() const { return counters_; }
 
 private:

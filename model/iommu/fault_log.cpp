@@ -20,27 +20,56 @@ template <abi::Name Bit> void FaultLog::set(port::Time at) {
         event.raise(at);
 }
 
+FaultLog::Type FaultLog::type_of(Access access) {
+    return access == Access::write ? Type::write : access == Access::read ? Type::read : Type::atomic;
+}
+
 void FaultLog::record(const Request& request, FaultReason reason, port::Time at) {
-    record(request,
-           request.access == Access::write  ? Type::write
-           : request.access == Access::read ? Type::read
-                                            : Type::atomic,
-           reason, at);
+    record(request, type_of(request.access), reason, at);
 }
 
 void FaultLog::record_page_request(const Request& request, FaultReason reason, port::Time at) {
     record(request, Type::page_request, reason, at);
 }
 
+void FaultLog::pass_over(const Request& request, FaultReason reason, port::Time at) {
+    say(request, type_of(request.access), reason, false, at);
+}
+
+void FaultLog::pass_over_page_request(const Request& request, FaultReason reason, port::Time at) {
+    say(request, Type::page_request, reason, false, at);
+}
+
+void FaultLog::say(const Request& request, Type type, FaultReason reason, bool is_recorded, port::Time at) const {
+    if (!events_.is_on())
+        return;
+    // Of the event: read, write, atomic, page request.
+    const std::uint8_t access = type == Type::read ? 0 : type == Type::write ? 1 : type == Type::atomic ? 2 : 3;
+    events_.emit(at, traces::RemappingFault{.requester = request.requester,
+                                            .pasid = request.pasid,
+                                            .address = request.address,
+                                            .access = access,
+                                            .type = static_cast<std::uint8_t>(request.type),
+                                            .fault = static_cast<std::uint8_t>(reason),
+                                            .is_recorded = is_recorded,
+                                            .reason = name(reason)});
+}
+
 void FaultLog::record(const Request& request, Type type, FaultReason reason, port::Time at) {
+    say(request, type, reason, take_record(request, type, reason, at), at);
+}
+
+/// False when there is none free.
+bool FaultLog::take_record(const Request& request, Type type, FaultReason reason, port::Time at) {
     if (status_.get<"pfo">()) {
         ++lost_;
-        return;
+        return false;
     }
     auto& record = records_[next_];
     if (record.get<"f">()) {
         ++lost_;
-        return set<"pfo">(at);
+        set<"pfo">(at);
+        return false;
     }
     record = FaultRecord{};
     record.set<"fi">(request.address);
@@ -59,15 +88,20 @@ void FaultLog::record(const Request& request, Type type, FaultReason reason, por
         status_.set<"fri">(next_);
     next_ = next_ + 1 == records_.size() ? 0 : next_ + 1;
     set<"ppf">(at);
+    return true;
 }
 
 void FaultLog::queue_error(QueueError error, port::Time at) {
     error_record_.set<"iqei">(static_cast<std::uint64_t>(error));
+    if (events_.is_on())
+        events_.emit(at, traces::InvalidationStopped{.device = 0, .error = static_cast<std::uint8_t>(error), .reason = name(error)});
     set<"iqe">(at);
 }
 
 void FaultLog::invalidation_timeout(std::uint16_t source, port::Time at) {
     error_record_.set<"itesid">(source);
+    if (events_.is_on())
+        events_.emit(at, traces::InvalidationStopped{.device = source, .error = 0, .reason = device_is_silent});
     set<"ite">(at);
 }
 

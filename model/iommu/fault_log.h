@@ -8,11 +8,16 @@
 #include "model/iommu/config.h"
 #include "model/iommu/event.h"
 #include "model/iommu/request.h"
+#include "traces/events.h"
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace model::iommu {
+
+/// Reason of InvalidationStopped where no descriptor is wrong.
+inline constexpr std::string_view device_is_silent = "a device has not completed an invalidation in time";
 
 class FaultLog {
 public:
@@ -21,6 +26,9 @@ public:
     /// Takes the next record. When that one still holds a fault, or an overflow has not been cleared, this one is lost.
     void record(const Request& request, abi::iommu::FaultReason reason, port::Time at);
     void record_page_request(const Request& request, abi::iommu::FaultReason reason, port::Time at);
+    /// A fault that the tables want to have no record of; only the events tell.
+    void pass_over(const Request& request, abi::iommu::FaultReason reason, port::Time at);
+    void pass_over_page_request(const Request& request, abi::iommu::FaultReason reason, port::Time at);
     /// The invalidation queue stopped; a device did not complete an invalidation in time.
     void queue_error(abi::iommu::QueueError error, port::Time at);
     void invalidation_timeout(std::uint16_t source, port::Time at);
@@ -39,11 +47,16 @@ public:
     std::uint64_t recorded() const { return recorded_; }
     std::uint64_t lost() const { return lost_; }
 
+    void set_events(traces::Events events) { events_ = events; }
+
     Event event;
 
 private:
     enum class Type : std::uint8_t { write = 0, page_request = 1, read = 2, atomic = 3 }; ///< T1 T2
+    static Type type_of(Access access);
     void record(const Request& request, Type type, abi::iommu::FaultReason reason, port::Time at);
+    bool take_record(const Request& request, Type type, abi::iommu::FaultReason reason, port::Time at);
+    void say(const Request& request, Type type, abi::iommu::FaultReason reason, bool is_recorded, port::Time at) const;
     /// Sets a status bit; a new one among none that is set is an interrupt condition.
     template <abi::Name Bit> void set(port::Time at);
     void settle();
@@ -53,6 +66,7 @@ private:
     abi::iommu::QueueErrorRecord error_record_;
     std::size_t next_ = 0;
     std::uint64_t recorded_ = 0, lost_ = 0;
+    traces::Events events_;
 };
 
 } // namespace model::iommu

@@ -26,6 +26,7 @@ public:
     std::uint64_t read(std::uint32_t offset, unsigned bytes) const;
     void write(std::uint32_t offset, unsigned bytes, std::uint64_t value, port::Time now);
 
+    void set_events(traces::Events events) { faults_.set_events(events); }
     const IommuConfig& config() const { return config_; }
     const Translator& translator() const { return translator_; }
     const FaultLog& faults() const { return faults_; }

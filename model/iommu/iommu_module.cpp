@@ -1,44 +1,130 @@
 #include "model/iommu/iommu_module.h"
 
+#include "model/pcie/tlp_cost.h"
 #include "model/tlm/time.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace model::iommu {
 
 using port::DmaStatus;
 
-IommuModule::IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone)
-    : config_(config), memory_(memory), paths_gone_(std::move(paths_gone)), iommu_(config_.core, memory_, this) {
+IommuModule::IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
+                         SendDown send_down)
+    : config_(config), memory_(memory), paths_gone_(std::move(paths_gone)), send_down_(std::move(send_down)),
+      iommu_(config_.core, memory_, this), walkers_(config.walkers) {
     memory_.set_requester(abi::pcie::Bdf{0, 0, 0});
 }
 
-DmaStatus IommuModule::translate(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
-                                 sc_core::sc_time& delay) {
-    const auto now = tlm::kernel_now();
-    const auto at = now + tlm::from_sc(delay);
-    const auto length = payload.get_data_length();
-    const auto result = iommu_.translate({.requester = request.requester.value,
-                                          .pasid = request.pasid,
-                                          .address = payload.get_address(),
-                                          .length = length,
-                                          .access = payload.is_write() ? Access::write : Access::read,
-                                          .type = static_cast<AddressType>(request.address_type)},
-                                         at);
+/// With `ready` when the translation is known, walks and waiting for a walker included.
+Translation IommuModule::look_up(const Gate::Request& request, port::Time at) {
+    auto result = iommu_.translate({.requester = request.requester.value,
+                                    .pasid = request.pasid,
+                                    .address = request.address,
+                                    .length = request.length,
+                                    .access = request.is_write ? Access::write : Access::read,
+                                    .type = request.type,
+                                    .packets = static_cast<std::uint32_t>(request.packets)},
+                                   at);
     if (!is_enabled())
-        return result.status;
-    delay = tlm::to_sc(result.ready + config_.hit_latency - now);
-    if (result.reads != 0)
-        delay += tlm::to_sc(config_.miss_latency + result.reads * config_.read_latency);
-    if (!result.is_ok())
-        return result.status;
-    // No device of the platform has a TLB yet: a translation request has nobody to answer.
-    if (request.address_type == tlm::AddressType::translation_request)
-        return DmaStatus::unsupported_request;
-    if (result.length < length)
-        return DmaStatus::completer_abort;
-    payload.set_address(result.address);
-    return DmaStatus::ok;
+        return result;
+    result.ready += config_.hit_latency;
+    if (result.reads == 0)
+        return result;
+    const auto walk = config_.miss_latency + result.reads * config_.read_latency;
+    if (walkers_.empty()) {
+        result.ready += walk;
+        return result;
+    }
+    auto& walker = *std::ranges::min_element(walkers_);
+    result.ready = walker = std::max(walker, result.ready) + walk;
+    return result;
+}
+
+pcie::Gate::Passage IommuModule::pass(const Gate::Request& request, port::Time at) {
+    const auto result = look_up(request, at);
+    if (result.is_ok() && result.length < request.length)
+        return {DmaStatus::completer_abort, 0, result.ready};
+    return {result.status, result.address, result.ready};
+}
+
+DmaStatus IommuModule::translate(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
+    const auto now = tlm::kernel_now();
+    const std::uint64_t address = payload.get_address(), length = payload.get_data_length();
+    const bool is_write = payload.is_write();
+    const auto passage = pass({.requester = request.requester,
+                               .type = request.address_type,
+                               .pasid = request.pasid,
+                               .address = address,
+                               .length = length,
+                               .is_write = is_write,
+                               .packets = is_write ? pcie::write_packets(address, length, request.sizes)
+                                                   : pcie::read_requests(address, length, request.sizes)},
+                              now + tlm::from_sc(delay));
+    delay = tlm::to_sc(passage.ready - now);
+    if (passage.is_ok())
+        payload.set_address(passage.address);
+    return passage.status;
+}
+
+DmaStatus IommuModule::complete_translation(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                            sc_core::sc_time& delay) {
+    const auto now = tlm::kernel_now();
+    const auto address = payload.get_address();
+    const auto result = look_up({.requester = request.requester,
+                                 .type = request.address_type,
+                                 .pasid = request.pasid,
+                                 .address = address,
+                                 .length = 1,
+                                 .is_write = request.message.is_write},
+                                now + tlm::from_sc(delay));
+    delay = tlm::to_sc(result.ready - now);
+    const auto page = std::uint64_t{1} << result.shift;
+    request.translation = {.address = result.address & ~(page - 1),
+                           .shift = result.shift,
+                           .is_readable = result.is_readable,
+                           .is_writable = result.is_writable,
+                           .is_untranslated_only = result.is_untranslated_only};
+    return result.status;
+}
+
+void IommuModule::request_page(const ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+                               const sc_core::sc_time& delay) {
+    iommu_.request_page({.requester = request.requester.value,
+                         .pasid = request.pasid,
+                         .address = payload.get_address(),
+                         .group = request.message.group,
+                         .is_last = request.message.is_last,
+                         .is_read = request.message.is_read,
+                         .is_write = request.message.is_write},
+                        tlm::kernel_now() + tlm::from_sc(delay));
+}
+
+std::optional<port::Time> IommuModule::invalidate_device(const DeviceInvalidation& invalidation, port::Time at) {
+    tlm::Request message;
+    message.prepare(::tlm::TLM_IGNORE_COMMAND, invalidation.begin, {});
+    message.extension.kind = tlm::RequestKind::invalidation;
+    message.extension.target = abi::pcie::Bdf{invalidation.device};
+    message.extension.pasid = invalidation.pasid;
+    message.extension.message = {.bytes = invalidation.bytes, .is_global = invalidation.is_global};
+    const auto now = tlm::kernel_now();
+    auto delay = tlm::to_sc(at - now);
+    send_down_(message, delay);
+    if (tlm::status_of(message.payload) != DmaStatus::ok)
+        return {};
+    return std::max(at, now + tlm::from_sc(delay));
+}
+
+void IommuModule::page_response(const PageResponse& response, port::Time at) {
+    tlm::Request message;
+    message.prepare(::tlm::TLM_IGNORE_COMMAND, 0, {});
+    message.extension.kind = tlm::RequestKind::page_response;
+    message.extension.target = abi::pcie::Bdf{response.device};
+    message.extension.pasid = response.pasid;
+    message.extension.message = {.group = response.group, .code = static_cast<std::uint8_t>(response.code)};
+    auto delay = tlm::to_sc(at - tlm::kernel_now());
+    send_down_(message, delay);
 }
 
 DmaStatus IommuModule::access(std::uint64_t offset, ::tlm::tlm_generic_payload& payload,
@@ -62,7 +148,7 @@ DmaStatus IommuModule::access(std::uint64_t offset, ::tlm::tlm_generic_payload& 
     return DmaStatus::ok;
 }
 
-/// Requests come one by one while translation is on, so only the switch itself ends direct paths.
+/// While translation is on each request is looked up, on direct paths too, so only turning it on or off ends those.
 void IommuModule::translations_gone(const Gone&) {
     if (std::exchange(was_enabled_, is_enabled()) != is_enabled())
         paths_gone_();

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "model/iommu/iommu.h"
+#include "model/pcie/gate.h"
 #include "model/tlm/initiator.h"
 
 #include <functional>
 #include <tlm>
+#include <vector>
 
 namespace model::iommu {
 
@@ -14,34 +16,51 @@ struct IommuModuleConfig {
     IommuConfig core;
     port::Time hit_latency{};  ///< of every translation
     port::Time miss_latency{}; ///< of one that reads tables, beyond the reads themselves
+    unsigned walkers = 0;      ///< table walks at a time; others wait for one to end. 0: any number
     port::Time read_latency{}; ///< of each of these reads; the root complex sets its own
 };
 
-class IommuModule final : private Listener {
+class IommuModule final : public pcie::Gate, private Listener {
 public:
     /// memory     where the unit's own accesses go: host memory and interrupt messages, nothing else
     /// paths_gone is called when direct paths that were found before must not be used any more
-    IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone);
+    /// send_down  sends a message to the device that it names, and sets its status
+    using SendDown = std::function<void(tlm::Request& message, sc_core::sc_time& delay)>;
+    IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
+                SendDown send_down);
 
-    /// Replaces the payload's address by the translated one; ok, or how the request ends. A request does not cross a
-    /// page (PCIe 6.0 §2.2.7: nor 4 KiB).
-    port::DmaStatus translate(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
-                              sc_core::sc_time& delay);
-    /// While requests are translated one by one there are no direct paths.
+    /// Every request that comes up a root port: in the middle of a direct path, too, so that each is counted, timed, and
+    /// answered from the caches as they are. Packets behind the first of a request are hits. Does not change what it
+    /// translates while it is off.
+    Passage pass(const Gate::Request& request, port::Time at) override;
+    /// As pass(): replaces the payload's address by the translated one; ok, or how the request ends. A request does not
+    /// cross a page (PCIe 6.0 §2.2.7: nor 4 KiB).
+    port::DmaStatus translate(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay);
+    /// A translation request: what its completion says, or how else it ends.
+    port::DmaStatus complete_translation(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                         sc_core::sc_time& delay);
+    void request_page(const ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+                      const sc_core::sc_time& delay);
     bool is_enabled() const { return iommu_.translator().is_enabled(); }
 
     /// A register access of the processor.
     port::DmaStatus access(std::uint64_t offset, ::tlm::tlm_generic_payload& payload, const sc_core::sc_time& delay);
 
+    void set_events(traces::Events events) { iommu_.set_events(events); }
     const Iommu& core() const { return iommu_; }
 
 private:
     void translations_gone(const Gone& gone) override;
+    std::optional<port::Time> invalidate_device(const DeviceInvalidation& invalidation, port::Time at) override;
+    void page_response(const PageResponse& response, port::Time at) override;
+    Translation look_up(const Gate::Request& request, port::Time at);
 
     IommuModuleConfig config_;
     tlm::Initiator memory_;
     std::function<void()> paths_gone_;
+    SendDown send_down_;
     Iommu iommu_;
+    std::vector<port::Time> walkers_; ///< until when each is busy
     bool was_enabled_ = false;
 };
 

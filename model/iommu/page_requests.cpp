@@ -10,13 +10,15 @@ void PageRequests::receive(const PageRequest& request, port::Time at) {
     WalkCost cost{.at = at};
     bool is_recorded = true;
     if (const auto reason = admit(request, is_recorded, cost); reason != FaultReason::none) {
+        const Request refused{.requester = request.requester,
+                              .pasid = request.pasid,
+                              .address = request.address,
+                              .is_privileged = request.is_privileged,
+                              .is_execute = request.is_execute};
         if (is_recorded)
-            faults_.record_page_request({.requester = request.requester,
-                                         .pasid = request.pasid,
-                                         .address = request.address,
-                                         .is_privileged = request.is_privileged,
-                                         .is_execute = request.is_execute},
-                                        reason, cost.at);
+            faults_.record_page_request(refused, reason, cost.at);
+        else
+            faults_.pass_over_page_request(refused, reason, cost.at);
         return respond(request, ResponseCode::invalid_request, cost.at);
     }
     // Full, or was full: the request is dropped, and the device told to try again (VT-d "Handling of Page Request Queue

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/iommu/fault.h"
+#include "abi/pcie/tlp.h"
 #include "model/port/dma.h"
 #include "model/port/time.h"
 
@@ -10,8 +11,7 @@
 namespace model::iommu {
 
 enum class Access : std::uint8_t { read, write, atomic };
-/// AT field of a memory request (PCIe 6.0 §2.2.4.1).
-enum class AddressType : std::uint8_t { untranslated = 0, translation_request = 1, translated = 2 };
+using abi::pcie::AddressType;
 
 inline constexpr std::uint32_t no_pasid = ~0u;
 
@@ -23,6 +23,7 @@ struct Request {
     Access access = Access::read;
     AddressType type = AddressType::untranslated;
     bool is_privileged = false, is_execute = false; ///< of the PASID prefix
+    std::uint32_t packets = 1; ///< on the link: each is looked up, and none but the first can miss
 };
 
 /// The first part of a request, translated: `length` bytes from the request's address on are at `address`. A request

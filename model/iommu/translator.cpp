@@ -63,7 +63,7 @@ Translation Translator::translate(const Request& request, port::Time at) {
     const auto owner = space.tables.owner;
     auto* const cached = look_up(owner, request.address);
     const bool is_hit = cached != nullptr && !(cached->page.is_clean && request.access != Access::read);
-    iotlb_.note(is_hit);
+    iotlb_.note(is_hit, request.packets);
     if (is_hit) [[likely]] {
         if (cached->fault != FaultReason::none) [[unlikely]]
             return refuse(request, cached->fault, space.is_recorded, cost);
@@ -186,8 +186,10 @@ Translation Translator::interrupt(const Request& request, WalkCost& cost) {
 Translation Translator::refuse(const Request& request, FaultReason reason, bool is_recorded, const WalkCost& cost) {
     const bool is_translation = request.type == AddressType::translation_request;
     const auto status = is_translation ? translation_status(reason) : DmaStatus::unsupported_request;
-    if (is_recorded && status != DmaStatus::ok)
+    if (status != DmaStatus::ok && is_recorded)
         faults_.record(request, reason, cost.at);
+    else if (status != DmaStatus::ok)
+        faults_.pass_over(request, reason, cost.at);
     return {.status = status,
             .fault = reason,
             .shift = 12,

@@ -1,5 +1,7 @@
 #include "model/pcie/bridge_space.h"
 
+#include "abi/pcie/access_control.h"
+
 namespace model::pcie {
 
 using namespace abi::pcie;
@@ -8,6 +10,10 @@ namespace {
 constexpr unsigned granule_shift = 20;
 constexpr std::uint8_t header_type_bridge = 1;
 constexpr std::uint32_t prefetchable_64bit = 1;
+constexpr std::uint16_t access_control_offset = first_extended_capability;
+constexpr std::uint32_t signaled_target_abort = 1u << 11; ///< of the secondary status
+
+bool has_access_control(PortType type) { return type == PortType::switch_downstream || type == PortType::root_port; }
 
 Range window(std::uint64_t base, std::uint64_t limit) {
     if (base > limit)
@@ -32,9 +38,29 @@ void BridgeSpace::reset() {
     space_.allow<Type1Header, "primary_bus", "secondary_bus", "subordinate_bus", "memory_base", "memory_limit",
                  "prefetchable_base", "prefetchable_limit", "prefetchable_base_upper", "prefetchable_limit_upper",
                  "bridge_parity_response", "bridge_serr_enable", "secondary_bus_reset">(0);
+    if (has_access_control(type_))
+        define_access_control();
     if (negotiated_)
         set_link(*negotiated_);
     meaning_ = interpret();
+}
+
+void BridgeSpace::define_access_control() {
+    const bool is_switch = type_ == PortType::switch_downstream;
+    space_.view<AccessControl>(access_control_offset)
+        .set<"id">(ExtendedCapabilityId::access_control)
+        .set<"version">(1)
+        .set<"has_source_validation">(true)
+        .set<"has_translation_blocking">(true)
+        .set<"has_upstream_forwarding">(true)
+        .set<"has_request_redirect">(is_switch)
+        .set<"has_completion_redirect">(is_switch)
+        .set<"has_direct_translated">(is_switch);
+    space_.allow<AccessControl, "source_validation", "translation_blocking", "upstream_forwarding">(
+        access_control_offset);
+    if (is_switch)
+        space_.allow<AccessControl, "request_redirect", "completion_redirect", "direct_translated">(
+            access_control_offset);
 }
 
 void BridgeSpace::set_link(const LinkConfig& negotiated) {
@@ -68,6 +94,15 @@ BridgeSpace::Meaning BridgeSpace::interpret() const {
     meaning.secondary = bridge.get<"secondary_bus">();
     meaning.subordinate = bridge.get<"subordinate_bus">();
     meaning.is_master = is_awake && header.get<"bus_master_enable">();
+    if (has_access_control(type_)) {
+        const auto control = space_.view<AccessControl>(access_control_offset);
+        meaning.acs = {.source_validation = control.get<"source_validation">(),
+                       .translation_blocking = control.get<"translation_blocking">(),
+                       .request_redirect = control.get<"request_redirect">(),
+                       .completion_redirect = control.get<"completion_redirect">(),
+                       .upstream_forwarding = control.get<"upstream_forwarding">(),
+                       .direct_translated = control.get<"direct_translated">()};
+    }
     if (!is_awake || !header.get<"memory_space_enable">())
         return meaning;
     meaning.memory = window(bridge.get<"memory_base">(), bridge.get<"memory_limit">());
@@ -75,6 +110,13 @@ BridgeSpace::Meaning BridgeSpace::interpret() const {
     meaning.prefetchable = window(upper(bridge.get<"prefetchable_base_upper">(), bridge.get<"prefetchable_base">()),
                                   upper(bridge.get<"prefetchable_limit_upper">(), bridge.get<"prefetchable_limit">()));
     return meaning;
+}
+
+void BridgeSpace::note_violation(bool is_posted) {
+    const auto bridge = space_.view<Type1Header>(0);
+    if (!is_posted)
+        bridge.set<"secondary_status">(bridge.get<"secondary_status">() | signaled_target_abort);
+    space_.view<PciExpress>(pci_express_offset).set<"non_fatal_detected">(true);
 }
 
 void BridgeSpace::note_refused(bool is_posted) {

@@ -2,6 +2,7 @@
 // configuration writes, gives the windows and bus numbers it claims. Routes nothing itself. PCIe 6.0 §7.5.1.3.
 #pragma once
 
+#include "model/pcie/acs.h"
 #include "model/pcie/config_space.h"
 
 #include <cstdint>
@@ -36,9 +37,18 @@ public:
         std::uint8_t primary = 0, secondary = 0, subordinate = 0;
         Range memory, prefetchable; ///< both empty while memory space is disabled: nothing goes down
         bool is_master = false;     ///< whether memory requests may go up
+        Acs acs{};
         bool operator==(const Meaning&) const = default;
         bool claims(std::uint64_t address) const { return memory.contains(address) || prefetchable.contains(address); }
         bool claims_bus(std::uint8_t bus) const { return secondary != 0 && bus >= secondary && bus <= subordinate; }
+        /// Why the port lets no request of this origin in; empty: it does (PCIe 6.0 §6.12.1.1).
+        std::string_view find_violation(const Origin& origin) const {
+            if (acs.source_validation && !claims_bus(origin.requester.bus()))
+                return blocked::source;
+            if (acs.translation_blocking && origin.type != abi::pcie::AddressType::untranslated)
+                return blocked::translation;
+            return {};
+        }
     };
     const Meaning& meaning() const { return meaning_; }
 
@@ -49,8 +59,11 @@ public:
     /// The port's link has come up, with this speed and width.
     void set_link(const LinkConfig& negotiated);
     void note_refused(bool is_posted);
+    /// An ACS violation: Completer Abort for what has a completion (§6.12.4).
+    void note_violation(bool is_posted);
 
 private:
+    void define_access_control();
     Meaning interpret() const;
 
     ConfigSpace::Identity identity_;

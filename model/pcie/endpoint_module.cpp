@@ -23,18 +23,42 @@ Range bus_range(const Aperture& bar) {
 
 EndpointModule::EndpointModule(sc_core::sc_module_name name, const FunctionConfig& config, Function& function)
     : sc_module(name), port("port", *this, 0, config.link), function_(function), space_(config),
-      msix_(config.msix_vectors), initiator_(*this) {
+      msix_(config.msix_vectors), tlb_(config.ats), initiator_(*this),
+      translated_(*this, tlm::AddressType::translated),
+      ats_(initiator_, translated_, tlb_, config.ats, no_pasid, is_ats_on_) {
     assert(find_fault(config) == nullptr);
     if (config.msix_vectors != 0)
         msix_range_ = {std::min(config.msix_table_offset, config.msix_pending_offset),
                        std::max(config.msix_table_offset + msix_.table_bytes(),
                                 config.msix_pending_offset + msix_.pending_bytes())};
-    initiator_.set_enabled(false); // bus mastering is off after reset
+    initiator_.set_enabled(false), translated_.set_enabled(false); // bus mastering is off after reset
 }
 
 void EndpointModule::set_events(traces::Events events) {
     events_ = events;
     initiator_.set_events(events);
+    ats_.set_events(events); // what it sends translated it has said itself
+}
+
+port::Dma& EndpointModule::dma(std::uint32_t pasid) {
+    auto& channel = channels_[pasid];
+    if (!channel) {
+        channel = std::make_unique<Channel>(*this, pasid);
+        channel->untranslated.set_events(events_), channel->ats.set_events(events_);
+        channel->untranslated.set_requester(initiator_.requester());
+        adopt(space_.meaning());
+    }
+    if (space_.config().ats.entries != 0)
+        return channel->ats;
+    return channel->untranslated;
+}
+
+Volume EndpointModule::volume(TargetKind kind) const {
+    auto sum = initiator_.volume(kind);
+    sum += translated_.volume(kind);
+    for (const auto& [pasid, channel] : channels_)
+        sum += channel->untranslated.volume(kind);
+    return sum;
 }
 
 // --- requests of others ---
@@ -46,13 +70,16 @@ void EndpointModule::receive(unsigned, ::tlm::tlm_generic_payload& payload, tlm:
         reset(now + tlm::from_sc(delay));
         return tlm::set_status(payload, DmaStatus::ok);
     }
-    if (request.kind != tlm::RequestKind::memory)
+    if (request.kind != tlm::RequestKind::memory) {
+        if (request.kind == tlm::RequestKind::invalidation || request.kind == tlm::RequestKind::page_response)
+            return receive_message(payload, request, now + tlm::from_sc(delay));
         return configure(payload, request, delay);
+    }
 
     const auto data = tlm::bytes_of(payload);
     const auto hit = space_.decode(payload.get_address());
     auto status = DmaStatus::ok;
-    if (!hit)
+    if (!hit || request.address_type == tlm::AddressType::translation_request) // nobody here translates for others
         status = DmaStatus::unsupported_request;
     else if (data.size() > hit->left)
         status = DmaStatus::completer_abort; // begins in a BAR and leaves it
@@ -163,6 +190,43 @@ EndpointModule::Slice EndpointModule::slice(unsigned bar, std::uint64_t offset, 
     return {Part::function, offset, stop - offset};
 }
 
+void EndpointModule::receive_invalidate(unsigned, Range range) {
+    for_each_initiator([&](auto& initiator) { initiator.forget(range); });
+}
+
+// --- address translation ---
+
+void EndpointModule::receive_message(::tlm::tlm_generic_payload& payload, const tlm::Extension& request, Time at) {
+    const auto& message = request.message;
+    tlm::set_status(payload, DmaStatus::ok);
+    if (request.kind == tlm::RequestKind::invalidation) {
+        if (!space_.meaning().ats_enable) // no completion: whoever waits for it times out
+            return tlm::set_status(payload, DmaStatus::unsupported_request);
+        return tlb_.invalidate(request.pasid, message.is_global, payload.get_address(), message.bytes);
+    }
+    constexpr std::uint8_t failure = 15;
+    const bool is_expected = page_groups_.erase(message.group) != 0;
+    space_.note_page_response(message.code == failure, !is_expected);
+    if (is_expected)
+        function_.page_answered(message.group, message.code, at);
+}
+
+DmaResult EndpointModule::request_page(const PageRequest& request, Time at) {
+    const auto& meaning = space_.meaning();
+    const bool is_allowed = page_groups_.contains(request.group) || page_groups_.size() < meaning.page_request_allocation;
+    if (!meaning.page_request_enable || !meaning.ats_enable || !is_allowed ||
+        (request.pasid != no_pasid && !meaning.pasid_enable))
+        return {DmaStatus::unsupported_request, at};
+    page_groups_.insert(request.group);
+    auto& initiator = request.pasid == no_pasid ? initiator_ : (dma(request.pasid), channels_[request.pasid]->untranslated);
+    return initiator.send_message(tlm::RequestKind::page_request, request.address,
+                                  {.group = request.group,
+                                   .is_last = request.is_last,
+                                   .is_read = request.is_read,
+                                   .is_write = request.is_write},
+                                  at);
+}
+
 // --- configuration ---
 
 void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
@@ -182,7 +246,7 @@ void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extensi
         std::copy_n(value.begin(), data.size(), data.begin());
         return;
     }
-    initiator_.set_requester(request.target); // functions capture their number from configuration writes (§2.2.6.2)
+    for_each_initiator([&](auto& initiator) { initiator.set_requester(request.target); }); // functions capture their number from configuration writes (§2.2.6.2)
     std::ranges::copy(data, value.begin());
     write_register(offset, static_cast<unsigned>(data.size()), abi::load<std::uint32_t, abi::Endian::little>(value.data()),
                    tlm::kernel_now() + tlm::from_sc(delay));
@@ -215,8 +279,17 @@ void EndpointModule::write_register(std::uint16_t offset, unsigned bytes, std::u
 
 void EndpointModule::adopt(const EndpointSpace::Meaning& before) {
     const auto& now = space_.meaning();
-    initiator_.set_enabled(now.is_master);
-    initiator_.set_sizes(now.sizes);
+    initiator_.set_enabled(now.is_master), translated_.set_enabled(now.is_master);
+    initiator_.set_sizes(now.sizes), translated_.set_sizes(now.sizes);
+    for (auto& [pasid, channel] : channels_) {
+        channel->untranslated.set_enabled(now.is_master && now.pasid_enable);
+        channel->untranslated.set_sizes(now.sizes);
+    }
+    if (now.ats_enable != is_ats_on_)
+        tlb_.clear(); // what was kept has not been invalidated meanwhile (PCIe 6.0 §10.5.1.3)
+    is_ats_on_ = now.ats_enable;
+    if (!now.page_request_enable)
+        page_groups_.clear();
     msix_.control(now.msix_enable, now.msix_function_mask);
     for (unsigned i = 0; i < before.bars.size(); ++i) {
         if (before.bars[i] == now.bars[i])

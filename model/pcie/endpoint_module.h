@@ -8,10 +8,14 @@
 #include "model/pcie/gateway.h"
 #include "model/pcie/msix.h"
 #include "model/port/interrupt.h"
+#include "model/tlm/ats_initiator.h"
 #include "model/tlm/initiator.h"
 #include "model/tlm/pcie_port.h"
 #include "traces/events.h"
 
+#include <map>
+#include <memory>
+#include <set>
 #include <systemc>
 
 namespace model::pcie {
@@ -27,7 +31,23 @@ public:
 
     tlm::PciePort port;
 
-    port::Dma& dma() { return initiator_; }
+    port::Dma& dma() {
+        if (space_.config().ats.entries != 0)
+            return ats_;
+        return initiator_;
+    }
+    /// Requests with a PASID; Unsupported Request while software has not enabled them.
+    port::Dma& dma(std::uint32_t pasid);
+    /// Asks for a page, as one of a group of requests that is answered as a whole, with Function::page_answered. Refused
+    /// (Unsupported Request, and not sent) while page requests are disabled or more than software allows.
+    struct PageRequest {
+        std::uint64_t address = 0;
+        std::uint32_t pasid = no_pasid;
+        std::uint16_t group = 0; ///< 9 bits
+        bool is_read = true, is_write = false, is_last = true;
+    };
+    port::DmaResult request_page(const PageRequest& request, port::Time at);
+    const DeviceTlb& tlb() const { return tlb_; }
     port::Interrupts& interrupts() { return *this; }
     /// Where DmaRead, DmaWritten and InterruptRaised go.
     void set_events(traces::Events events);
@@ -35,9 +55,9 @@ public:
     const EndpointSpace& space() const { return space_; }
     const Msix& msix() const { return msix_; }
     /// Bytes this function has moved as a requester, to targets of that kind.
-    Volume volume(TargetKind kind) const { return initiator_.windows().volume(kind); }
+    Volume volume(TargetKind kind) const;
     /// Direct paths known at the moment.
-    std::size_t known_windows() const { return initiator_.windows().size(); }
+    std::size_t known_windows() const { return initiator_.known_windows() + translated_.known_windows(); }
     /// The memory file that a BAR is, for other processes; -1: it is registers.
     int bar_file(unsigned bar) const { return function_.file(bar); }
     /// As power off and on: everything at its reset values.
@@ -53,7 +73,7 @@ private:
                  sc_core::sc_time& delay) override;
     bool receive_direct(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                         ::tlm::tlm_dmi& dmi) override;
-    void receive_invalidate(unsigned, Range range) override { initiator_.forget(range); }
+    void receive_invalidate(unsigned, Range range) override;
     void linked(unsigned, const LinkConfig& negotiated) override { space_.set_link(negotiated); }
     // Fabric: requests of this function
     void enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) override {
@@ -77,6 +97,12 @@ private:
         std::uint64_t offset, length;
     };
     Slice slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const;
+    void receive_message(::tlm::tlm_generic_payload& payload, const tlm::Extension& request, port::Time at);
+    template <class F> void for_each_initiator(F&& f) {
+        f(initiator_), f(translated_);
+        for (auto& [pasid, channel] : channels_)
+            f(channel->untranslated);
+    }
     void configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay);
     std::uint32_t read_register(std::uint16_t offset, unsigned bytes);
     void write_register(std::uint16_t offset, unsigned bytes, std::uint32_t value, port::Time at);
@@ -89,7 +115,19 @@ private:
     EndpointSpace space_;
     Msix msix_;
     Gateway gateway_;
-    tlm::Initiator initiator_;
+    struct Channel { ///< requests of one PASID
+        tlm::Initiator untranslated;
+        tlm::AtsInitiator ats;
+        Channel(EndpointModule& owner, std::uint32_t pasid)
+            : untranslated(owner, tlm::AddressType::untranslated, pasid),
+              ats(untranslated, owner.translated_, owner.tlb_, owner.space_.config().ats, pasid, owner.is_ats_on_) {}
+    };
+    DeviceTlb tlb_;
+    bool is_ats_on_ = false;
+    tlm::Initiator initiator_, translated_;
+    tlm::AtsInitiator ats_;
+    std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;
+    std::set<std::uint16_t> page_groups_; ///< asked for and not answered
     traces::Events events_;
 };
 

@@ -1,5 +1,8 @@
 #include "model/pcie/endpoint_space.h"
 
+#include "abi/pcie/translation_services.h"
+
+#include <algorithm>
 #include <bit>
 
 namespace model::pcie {
@@ -10,6 +13,8 @@ namespace {
 constexpr std::uint64_t mebibyte = 1 << 20;
 constexpr std::uint16_t resizable_offset = first_extended_capability;
 constexpr std::uint16_t resizable_control = resizable_offset + ResizableBar::field<"bar_size">::offset;
+
+constexpr std::uint32_t page_request_groups = 512; ///< an index of 9 bits
 
 constexpr std::uint16_t register_of(unsigned bar) { return static_cast<std::uint16_t>(bar_offset + 4 * bar); }
 constexpr std::uint32_t size_code_of(std::uint64_t bytes) {
@@ -37,6 +42,10 @@ const char* find_fault(const FunctionConfig& config) {
             !(bar.resizable_sizes >> size_code_of(bar.size) & 1))
             return "the size of a resizable BAR is one of its sizes, 1 MiB to 128 TiB";
     }
+    if (config.ats.has_page_requests && config.ats.entries == 0)
+        return "page requests come with a device-TLB";
+    if (config.ats.pasid_bits > 20)
+        return "a PASID has at most 20 bits";
     if (config.msix_vectors != 0) {
         if (config.msix_vectors > 2048)
             return "MSI-X has at most 2048 vectors";
@@ -86,18 +95,64 @@ void EndpointSpace::define() {
         space_.view<VendorGateway>(gateway_offset)
             .set<"id">(CapabilityId::vendor_specific)
             .set<"length">(static_cast<std::uint8_t>(VendorGateway::size));
-    if (resizable_) {
+    last_extended_ = 0, next_extended_ = first_extended_capability;
+    if (resizable_) { // the first, so that it lies at resizable_offset
+        place<ResizableBar>(ExtendedCapabilityId::resizable_bar);
         space_.view<ResizableBar>(resizable_offset)
-            .set<"id">(ExtendedCapabilityId::resizable_bar)
-            .set<"version">(1)
             .set<"supported_sizes">(static_cast<std::uint32_t>(config_.bars[*resizable_].resizable_sizes))
             .set<"bar_index">(*resizable_)
             .set<"bar_count">(1)
             .set<"bar_size">(size_code_of(config_.bars[*resizable_].size));
         space_.allow<ResizableBar, "bar_size">(resizable_offset);
     }
+    define_translation();
     space_.set_link(negotiated_);
     meaning_ = interpret();
+}
+
+/// Chains an extended capability behind the others.
+template <class L> std::uint16_t EndpointSpace::place(ExtendedCapabilityId id) {
+    constexpr std::size_t alignment = 16;
+    const auto at = next_extended_;
+    if (last_extended_ != 0)
+        space_.view<ExtendedCapabilityHeader>(last_extended_).set<"next">(at);
+    space_.view<ExtendedCapabilityHeader>(at).set<"id">(id).set<"version">(1);
+    last_extended_ = at;
+    next_extended_ = static_cast<std::uint16_t>(at + (L::size + alignment - 1) / alignment * alignment);
+    return at;
+}
+
+void EndpointSpace::define_translation() {
+    const auto& ats = config_.ats;
+    if (ats.entries != 0) {
+        ats_ = place<AddressTranslation>(ExtendedCapabilityId::address_translation);
+        space_.view<AddressTranslation>(ats_).set<"page_aligned">(true);
+        space_.allow<AddressTranslation, "enable">(ats_);
+    }
+    if (ats.has_page_requests) {
+        page_request_ = place<PageRequestInterface>(ExtendedCapabilityId::page_request);
+        space_.view<PageRequestInterface>(page_request_)
+            .set<"stopped">(true)
+            .set<"needs_pasid">(ats.pasid_bits != 0)
+            .set<"capacity">(page_request_groups);
+        space_.allow<PageRequestInterface, "enable", "allocation">(page_request_);
+        space_.allow_clear<PageRequestInterface, "response_failure", "unexpected_group">(page_request_);
+    }
+    if (ats.pasid_bits != 0) {
+        pasid_ = place<PasidCapability>(ExtendedCapabilityId::pasid);
+        space_.view<PasidCapability>(pasid_).set<"width">(ats.pasid_bits);
+        space_.allow<PasidCapability, "enable">(pasid_);
+    }
+}
+
+void EndpointSpace::note_page_response(bool is_failure, bool is_unexpected) {
+    if (page_request_ == 0)
+        return;
+    const auto interface = space_.view<PageRequestInterface>(page_request_);
+    if (is_failure)
+        interface.set<"response_failure">(true);
+    if (is_unexpected)
+        interface.set<"unexpected_group">(true);
 }
 
 void EndpointSpace::set_link(const LinkConfig& negotiated) {
@@ -147,6 +202,10 @@ bool EndpointSpace::write(std::uint16_t offset, unsigned bytes, std::uint32_t va
         reset(true);
         return true;
     }
+    if (page_request_ != 0) { // nothing is under way once it is off: requests are answered one by one
+        const auto interface = space_.view<PageRequestInterface>(page_request_);
+        interface.set<"stopped">(!interface.get<"enable">());
+    }
     meaning_ = interpret();
     return false;
 }
@@ -185,6 +244,13 @@ EndpointSpace::Meaning EndpointSpace::interpret() const {
         const auto msix = space_.view<MsixCapability>(msix_offset);
         meaning.msix_enable = msix.get<"enable">();
         meaning.msix_function_mask = msix.get<"function_mask">();
+    }
+    meaning.ats_enable = ats_ != 0 && space_.view<AddressTranslation>(ats_).get<"enable">();
+    meaning.pasid_enable = pasid_ != 0 && space_.view<PasidCapability>(pasid_).get<"enable">();
+    if (page_request_ != 0) {
+        const auto interface = space_.view<PageRequestInterface>(page_request_);
+        meaning.page_request_enable = interface.get<"enable">();
+        meaning.page_request_allocation = std::min(interface.get<"allocation">(), page_request_groups);
     }
     if (!is_awake || !header.get<"memory_space_enable">())
         return meaning;

@@ -5,6 +5,7 @@
 
 #include "abi/pcie/vendor_gateway.h"
 #include "model/pcie/config_space.h"
+#include "model/pcie/device_tlb.h"
 #include "model/pcie/tlp_cost.h"
 #include "model/port/dma.h"
 
@@ -29,6 +30,7 @@ struct FunctionConfig {
     std::uint64_t msix_table_offset = 0x2000;
     std::uint64_t msix_pending_offset = 0x3000; ///< behind the table: with more than 256 vectors, move it
     bool has_gateway = false;                   ///< a vendor-specific capability, behind which is Function::spaces
+    AtsConfig ats{};                            ///< address translation services, page requests, PASIDs
     LinkConfig link;                            ///< what the function says of its link
     port::Time memory_latency{};                ///< of a read of memory behind Function::direct
 };
@@ -53,6 +55,8 @@ public:
         bool is_master = false;
         bool msix_enable = false, msix_function_mask = false;
         TlpSizes sizes;
+        bool ats_enable = false, page_request_enable = false, pasid_enable = false;
+        std::uint32_t page_request_allocation = 0; ///< page requests that may be outstanding
         bool operator==(const Meaning&) const = default;
     };
     const Meaning& meaning() const { return meaning_; }
@@ -81,12 +85,16 @@ public:
     /// Error bits: a request of this function ended so; a request to this function was answered so.
     void note_received(port::DmaStatus status);
     void note_refused(port::DmaStatus status, bool is_posted);
+    /// A page response that says failure, or answers nothing that was asked (PCIe 6.0 §10.5.2.3).
+    void note_page_response(bool is_failure, bool is_unexpected);
 
     const FunctionConfig& config() const { return config_; }
 
 private:
     void define();
     void define_bar(unsigned bar, std::uint64_t size);
+    void define_translation();
+    template <class L> std::uint16_t place(abi::pcie::ExtendedCapabilityId id);
     std::uint64_t bar_size(unsigned bar) const;
     std::uint64_t bar_base(unsigned bar) const;
     void apply_resize(std::uint32_t previous_control);
@@ -95,6 +103,8 @@ private:
     FunctionConfig config_;
     LinkConfig negotiated_;
     std::optional<unsigned> resizable_; ///< the BAR of the Resizable BAR capability
+    std::uint16_t ats_ = 0, page_request_ = 0, pasid_ = 0; ///< where the capabilities lie; 0: there is none
+    std::uint16_t last_extended_ = 0, next_extended_ = 0;  ///< the last capability, and where another may lie
     ConfigSpace space_;
     Meaning meaning_;
 };

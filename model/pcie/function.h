@@ -28,6 +28,10 @@ public:
     }
     /// What the vendor-specific capability leads to; nullptr: nothing.
     virtual port::RegisterSpaces* spaces() { return nullptr; }
+    /// What software says to a group of page requests (PCIe 6.0 §10.4.2): 0 success, 1 invalid request, 15 failure.
+    virtual void page_answered(std::uint16_t group, std::uint8_t code, port::Time at) {
+        static_cast<void>(group), static_cast<void>(code), static_cast<void>(at);
+    }
     /// Function-level reset, or reset of the link.
     virtual void reset(port::Time at) = 0;
 };

@@ -56,10 +56,18 @@ double Link::usable_gbps() const {
     return raw_gbps() * (1 - 2 * dllp_symbols / dllp_interval(config_) - skip_symbols / skip_interval);
 }
 
+Link::User::User(Route* r, const Hop& hop)
+    : route(r), direction(hop.direction), has_requests(hop.has_requests), has_answers(hop.has_answers) {}
+
 Traffic Link::traffic(Direction direction) const {
     auto sum = own_[static_cast<std::size_t>(direction)];
-    for (const auto& user : users_)
-        sum += user.direction == direction ? user.route->forward() : user.route->backward();
+    for (const auto& user : users_) {
+        const bool is_forward = user.direction == direction;
+        if (is_forward && user.has_requests)
+            sum += user.route->forward();
+        if (!is_forward && user.has_answers)
+            sum += user.route->backward();
+    }
     return sum;
 }
 

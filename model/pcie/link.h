@@ -48,6 +48,7 @@ struct Traffic {
 };
 
 class Route;
+struct Hop;
 
 class Link {
 public:
@@ -85,6 +86,8 @@ private:
     struct User {
         Route* route;
         Direction direction;
+        bool has_requests, has_answers;
+        User(Route* r, const Hop& hop);
     };
 
     std::string name_;

@@ -5,7 +5,7 @@ namespace model::pcie {
 using abi::pcie::Bdf;
 
 RootComplex::RootComplex(const Config& config)
-    : map_(config.map), peer_to_peer_(config.peer_to_peer), has_iommu_(config.has_iommu) {
+    : map_(config.map), peer_forwarding_(config.peer_forwarding), has_iommu_(config.has_iommu) {
     for (unsigned i = 0; i < config.links.size() && i < max_ports; ++i)
         ports_.emplace_back(config.port_identity, abi::pcie::PortType::root_port, config.links[i],
                             static_cast<std::uint8_t>(i + 1));
@@ -35,9 +35,15 @@ RootComplex::Routing RootComplex::route_from_port(unsigned port, std::uint64_t a
     if (map_.interrupts.contains(address))
         return {.to = Routing::To::interrupts, .offset = address - map_.interrupts.begin, .range = map_.interrupts};
     auto routing = route_from_processor(address);
-    const bool is_refused = routing.to == Routing::To::ecam || routing.to == Routing::To::iommu || // not for devices
-                            (routing.to == Routing::To::port && (routing.port == port || !peer_to_peer_));
-    if (is_refused)
+    if (routing.to == Routing::To::port) {
+        // What comes back down the port it came up by was redirected below (PCIe 6.0 §6.12.1.1, upstream forwarding).
+        if (routing.port == port && !ports_[port].meaning().acs.upstream_forwarding)
+            routing.blocked = blocked::own_port;
+        else if (!peer_forwarding_)
+            routing.blocked = blocked::host;
+    }
+    const bool is_closed = routing.to == Routing::To::ecam || routing.to == Routing::To::iommu; // not for devices
+    if (is_closed || !routing.blocked.empty())
         routing.to = Routing::To::nowhere;
     return routing;
 }

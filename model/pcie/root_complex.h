@@ -33,7 +33,7 @@ public:
         MemoryMap map;
         ConfigSpace::Identity port_identity;
         std::vector<LinkConfig> links; ///< one for each root port
-        bool peer_to_peer = true;      ///< between root ports
+        bool peer_forwarding = true;   ///< requests of devices to devices: between root ports, and down the same one again
         bool has_iommu = false;
     };
     explicit RootComplex(const Config& config);
@@ -47,9 +47,15 @@ public:
         unsigned port = 0;
         std::uint64_t offset = 0; ///< in DRAM, in ECAM, in the interrupt range, in the registers
         Range range{0, ~std::uint64_t{0}};
+        std::string_view blocked = {}; ///< why it goes nowhere, where that is somebody's decision
     };
     Routing route_from_processor(std::uint64_t address) const;
+    /// Of a request that the port has let in, with the address that the remapping unit gave it.
     Routing route_from_port(unsigned port, std::uint64_t address) const;
+    /// Why the port does not let it in: an ACS violation, or empty.
+    std::string_view find_violation(unsigned port, const Origin& origin) const {
+        return ports_[port].meaning().find_violation(origin);
+    }
     /// Of the remapping unit's own accesses: memory and interrupt messages, nothing else.
     Routing route_from_iommu(std::uint64_t address) const;
     /// Whether requests of this port may go up.
@@ -68,7 +74,7 @@ private:
     }
 
     MemoryMap map_;
-    bool peer_to_peer_, has_iommu_;
+    bool peer_forwarding_, has_iommu_;
     std::vector<BridgeSpace> ports_;
 };
 

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace model::pcie {
 
@@ -33,7 +34,7 @@ RootComplex::Config core_config(const RootComplexConfig& config) {
 RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config,
                                      std::span<std::byte> dram)
     : sc_module(name), core_(core_config(config)), dram_(dram), dram_read_latency_(config.dram_read_latency),
-      processor_(*this) {
+      is_timed_(std::ranges::any_of(config.core.links, &LinkConfig::timed)), processor_(*this) {
     assert(dram.size() == config.core.map.dram_bytes);
     processor_.set_requester(Bdf{0, 0, 0});
     for (unsigned i = 0; i < core_.port_count(); ++i)
@@ -43,7 +44,9 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
         auto unit = *config.iommu;
         unit.read_latency = dram_read_latency_;
         iommu_ =
-            std::make_unique<iommu::IommuModule>(unit, table_fabric_, [this] { receive_invalidate(~0u, everything); });
+            std::make_unique<iommu::IommuModule>(
+                unit, table_fabric_, [this] { receive_invalidate(~0u, everything); },
+                [this](tlm::Request& message, sc_core::sc_time& delay) { send_message(message, delay); });
     }
     SC_HAS_PROCESS(RootComplexModule);
     SC_METHOD(apply_due);
@@ -55,10 +58,24 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
 
 void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                 sc_core::sc_time& delay) {
+    if (request.kind == RequestKind::page_request && iommu_ != nullptr && core_.is_master(port)) {
+        iommu_->request_page(payload, request, delay);
+        return tlm::set_status(payload, DmaStatus::ok);
+    }
     if (request.kind != RequestKind::memory) // devices do not configure (§7.3.3)
         return tlm::set_status(payload, DmaStatus::unsupported_request);
     const auto address = payload.get_address();
-    if (iommu_ != nullptr && core_.is_master(port)) {
+    const Origin origin{.requester = request.requester, .type = request.address_type};
+    if (const auto violation = core_.find_violation(port, origin); !violation.empty())
+        return refuse(port, violation, true, payload, request, delay);
+    if (request.address_type == tlm::AddressType::translation_request) {
+        const bool is_answered = iommu_ != nullptr && core_.is_master(port);
+        return tlm::set_status(payload, is_answered ? iommu_->complete_translation(payload, request, delay)
+                                                    : DmaStatus::unsupported_request);
+    }
+    if (request.passed) { // translated by the gate of a direct path, which ends there
+        payload.set_address(*std::exchange(request.passed, std::nullopt));
+    } else if (iommu_ != nullptr && core_.is_master(port)) {
         if (const auto status = iommu_->translate(payload, request, delay); status != DmaStatus::ok) {
             core_.port(port).note_refused(payload.is_write());
             return tlm::set_status(payload, status);
@@ -66,24 +83,49 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
     }
     const auto routing = core_.route_from_port(port, payload.get_address());
     if (routing.to == To::nowhere)
-        core_.port(port).note_refused(payload.is_write());
-    forward(routing, payload, request, delay);
+        refuse(port, routing.blocked, false, payload, request, delay);
+    else
+        forward(routing, payload, request, delay, Writes::posted);
     payload.set_address(address); // the requester's, again
 }
 
+/// `why` may be empty: nobody claims the address.
+void RootComplexModule::refuse(unsigned port, std::string_view why, bool is_violation,
+                               ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+                               const sc_core::sc_time& delay) {
+    if (is_violation)
+        core_.port(port).note_violation(payload.is_write());
+    else
+        core_.port(port).note_refused(payload.is_write());
+    if (!why.empty() && events_.is_on())
+        events_.emit(tlm::kernel_now() + tlm::from_sc(delay),
+                     traces::RequestBlocked{.requester = request.requester.value,
+                                            .port = RootComplex::bdf_of(port).value,
+                                            .address = payload.get_address(),
+                                            .type = static_cast<std::uint8_t>(request.address_type),
+                                            .reason = why});
+    tlm::set_status(payload, is_violation ? DmaStatus::completer_abort : DmaStatus::unsupported_request);
+}
+
+void RootComplexModule::set_events(traces::Events events) {
+    events_ = events;
+    if (iommu_ != nullptr)
+        iommu_->set_events(events);
+}
+
 void RootComplexModule::enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
-    forward(core_.route_from_processor(payload.get_address()), payload, request, delay);
+    forward(core_.route_from_processor(payload.get_address()), payload, request, delay, Writes::at_once);
 }
 
 void RootComplexModule::forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload,
-                                tlm::Extension& request, sc_core::sc_time& delay) {
+                                tlm::Extension& request, sc_core::sc_time& delay, Writes writes) {
     const auto data = tlm::bytes_of(payload);
     const auto now = tlm::kernel_now();
     switch (routing.to) {
     case To::port: return ports_[routing.port]->send(payload, request, delay);
     case To::dram:
-        return tlm::set_status(payload,
-                               access_dram(routing.offset, routing.range.end - payload.get_address(), payload, delay));
+        return tlm::set_status(payload, access_dram(routing.offset, routing.range.end - payload.get_address(), payload,
+                                                    request, delay, writes));
     case To::interrupts:
         return tlm::set_status(payload, payload.is_write()
                                             ? complete_write(0, routing.offset, data, now + tlm::from_sc(delay))
@@ -101,11 +143,15 @@ void RootComplexModule::forward(const RootComplex::Routing& routing, ::tlm::tlm_
 }
 
 DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t room, ::tlm::tlm_generic_payload& payload,
-                                         sc_core::sc_time& delay) {
+                                         const tlm::Extension& request, sc_core::sc_time& delay, Writes writes) {
     const auto data = tlm::bytes_of(payload);
     if (data.size() > room)
         return DmaStatus::completer_abort;
     auto* memory = dram_.data() + offset;
+    if (payload.is_write() && writes == Writes::posted && is_timed_ && request.purpose == port::Purpose::control) {
+        post(memory, data, tlm::kernel_now() + tlm::from_sc(delay));
+        return DmaStatus::ok;
+    }
     settle(memory, data.size());
     if (payload.is_write()) {
         std::memcpy(memory, data.data(), data.size());
@@ -129,9 +175,37 @@ DmaStatus RootComplexModule::complete_write(unsigned, std::uint64_t offset, std:
 
 bool RootComplexModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                        ::tlm::tlm_dmi& dmi) {
-    if (iommu_ != nullptr && iommu_->is_enabled())
-        return false; // each request is looked up
-    return find_direct(core_.route_from_port(port, payload.get_address()), payload, request, dmi);
+    const auto address = payload.get_address();
+    if (!core_.find_violation(port, {.requester = request.requester, .type = request.address_type}).empty())
+        return false;
+    if (iommu_ != nullptr && iommu_->is_enabled() && core_.is_master(port)) {
+        tlm::grant(dmi, request, everything); // the same for each address: the unit decides where it goes from here
+        if (!request.passed) {
+            request.gate = iommu_.get();
+            return false;
+        }
+        const auto passed = std::exchange(request.passed, std::nullopt);
+        request.hops.gate = request.hops.count;
+        payload.set_address(*passed);
+        ::tlm::tlm_dmi beyond;
+        beyond.init();
+        if (find_from_port(port, payload, request, beyond))
+            request.answer.memory = reinterpret_cast<std::byte*>(beyond.get_dmi_ptr());
+        if (request.answer.memory != nullptr || request.answer.completer != nullptr)
+            request.beyond = {beyond.get_start_address(), beyond.get_end_address() + 1};
+        payload.set_address(address);
+        request.passed = passed;
+        return false;
+    }
+    return find_from_port(port, payload, request, dmi);
+}
+
+bool RootComplexModule::find_from_port(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                       ::tlm::tlm_dmi& dmi) {
+    const bool is_memory = find_direct(core_.route_from_port(port, payload.get_address()), payload, request, dmi);
+    if (request.answer.kind == TargetKind::peer)
+        request.answer.kind = TargetKind::redirected_peer;
+    return is_memory;
 }
 
 bool RootComplexModule::enter_direct(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
@@ -229,6 +303,14 @@ RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command 
     if (status != DmaStatus::ok && command == ::tlm::TLM_READ_COMMAND)
         std::ranges::fill(data, std::byte{0xff});
     return {.status = status, .done = std::max(at, now + tlm::from_sc(delay))};
+}
+
+/// By the number of the function that it is meant for.
+void RootComplexModule::send_message(tlm::Request& message, sc_core::sc_time& delay) {
+    const auto routing = core_.route_config(message.extension.target);
+    if (routing.to != ConfigRouting::To::port_type0 && routing.to != ConfigRouting::To::port_type1)
+        return tlm::set_status(message.payload, DmaStatus::unsupported_request);
+    ports_[routing.port]->send(message.payload, message.extension, delay);
 }
 
 // --- device writes into DRAM ---

@@ -7,6 +7,7 @@
 #include "model/pcie/root_complex.h"
 #include "model/tlm/initiator.h"
 #include "model/tlm/pcie_port.h"
+#include "traces/events.h"
 
 #include <memory>
 #include <optional>
@@ -57,6 +58,8 @@ public:
     /// The remapping unit, or nullptr.
     const iommu::IommuModule* iommu() const { return iommu_.get(); }
 
+    /// Where RequestBlocked goes, and what the remapping unit says.
+    void set_events(traces::Events events);
     void set_interrupt_sink(InterruptSink* sink) { sink_ = sink; }
     /// Device writes into DRAM: whether and when there were any.
     PostedWrites& memory_writes() { return *this; }
@@ -91,32 +94,44 @@ private:
         RootComplexModule& root;
         explicit TableFabric(RootComplexModule& r) : root(r) {}
         void enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) override {
-            root.forward(root.core_.route_from_iommu(payload.get_address()), payload, request, delay);
+            root.forward(root.core_.route_from_iommu(payload.get_address()), payload, request, delay, Writes::posted);
         }
         bool enter_direct(::tlm::tlm_generic_payload& payload, tlm::Extension& request, ::tlm::tlm_dmi& dmi) override {
-            return root.find_direct(root.core_.route_from_iommu(payload.get_address()), payload, request, dmi);
+            const auto routing = root.core_.route_from_iommu(payload.get_address());
+            const bool is_memory = root.find_direct(routing, payload, request, dmi);
+            request.answer.is_delayed = root.is_timed_;
+            return is_memory;
         }
         void refused(port::DmaStatus) override {}
     };
 
+    /// Control writes of devices over timed links are posted: they show at their time.
+    enum class Writes : std::uint8_t { at_once, posted };
+    void refuse(unsigned port, std::string_view why, bool is_violation, ::tlm::tlm_generic_payload& payload,
+                const tlm::Extension& request, const sc_core::sc_time& delay);
     void forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
-                 sc_core::sc_time& delay);
+                 sc_core::sc_time& delay, Writes writes);
+    bool find_from_port(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                        ::tlm::tlm_dmi& dmi);
     bool find_direct(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                      ::tlm::tlm_dmi& dmi);
     port::DmaStatus access_dram(std::uint64_t offset, std::uint64_t room, ::tlm::tlm_generic_payload& payload,
-                                sc_core::sc_time& delay);
+                                const tlm::Extension& request, sc_core::sc_time& delay, Writes writes);
+    void send_message(tlm::Request& message, sc_core::sc_time& delay);
     ConfigResult configure(::tlm::tlm_command command, abi::pcie::Bdf target, std::uint16_t offset,
                            std::span<std::byte> data, port::Time at);
 
     RootComplex core_;
     std::span<std::byte> dram_;
     port::Time dram_read_latency_;
+    bool is_timed_; ///< some link is
     std::vector<std::unique_ptr<tlm::PciePort>> ports_;
     tlm::Initiator processor_;
     TableFabric table_fabric_{*this};
     std::unique_ptr<iommu::IommuModule> iommu_;
     tlm::Request config_request_;
     InterruptSink* sink_ = nullptr;
+    traces::Events events_;
     sc_core::sc_event written_, due_;
 };
 

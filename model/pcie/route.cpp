@@ -8,14 +8,16 @@ Route::Route(const HopList& hops, std::uint64_t header, TlpSizes sizes, port::Ti
     : sizes_(sizes), header_(header), read_latency_(read_latency), hops_(hops) {
     for (const auto& hop : this->hops()) {
         is_timed_ |= hop.link->config().timed;
-        hop.link->users_.push_back({this, hop.direction});
+        hop.link->users_.push_back({this, hop});
     }
 }
 
 Route::~Route() {
     for (const auto& hop : hops()) {
-        hop.link->count(hop.direction, forward());
-        hop.link->count(reverse(hop.direction), backward());
+        if (hop.has_requests)
+            hop.link->count(hop.direction, forward());
+        if (hop.has_answers)
+            hop.link->count(reverse(hop.direction), backward());
         std::erase_if(hop.link->users_, [this](const Link::User& user) { return user.route == this; });
     }
 }
@@ -26,10 +28,44 @@ void Route::leave(const Link& link) {
     hops_.count = static_cast<std::size_t>(kept - hops_.hops.begin());
 }
 
-port::Time Route::request(std::uint64_t address, std::uint64_t length, port::Time at) {
+port::Time Route::request_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at) {
     const auto requests = pcie::read_requests(address, length, sizes_);
     read_requests_ += requests;
-    return is_timed_ ? charge_forward(requests * (header_ + framing_bytes), at) : at;
+    return is_timed_ ? charge_forward(requests * (header_ + framing_bytes), at, hops) : at;
+}
+
+port::Time Route::write_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                               port::Purpose purpose) {
+    const auto packets = pcie::write_packets(address, length, sizes_);
+    const auto dwords = dword_bytes(address, length);
+    write_packets_ += packets;
+    write_dword_bytes_ += dwords;
+    volume_.written[static_cast<std::size_t>(purpose)] += length;
+    return is_timed_ ? charge_forward(packets * (header_ + framing_bytes) + dwords, at, hops) : at;
+}
+
+port::Time Route::read_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                              port::Purpose purpose) {
+    const auto there = request_beyond(hops, address, length, at);
+    return complete(address, length, is_timed_ ? there + read_latency_ : there, purpose);
+}
+
+port::Time Route::approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) const {
+    if (!is_timed_)
+        return at;
+    const auto header = header_ + framing_bytes;
+    return charge_forward(is_write ? pcie::write_packets(address, length, sizes_) * header + dword_bytes(address, length)
+                                   : pcie::read_requests(address, length, sizes_) * header,
+                          at);
+}
+
+port::Time Route::refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at,
+                         port::Purpose purpose) {
+    if (is_write)
+        return write_beyond(hops_.count, address, length, at, purpose);
+    read_requests_ += pcie::read_requests(address, length, sizes_);
+    ++completions_;
+    return is_timed_ ? charge_backward(completion_header + framing_bytes, at) : at;
 }
 
 port::Time Route::complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
@@ -52,10 +88,10 @@ Traffic Route::backward() const {
             volume_.read[0] + volume_.read[1]};
 }
 
-port::Time Route::charge_forward(std::uint64_t wire_bytes, port::Time at) const {
+port::Time Route::charge_forward(std::uint64_t wire_bytes, port::Time at, std::size_t first) const {
     Link::Front front{at, at};
-    for (const auto& hop : hops())
-        if (hop.link->config().timed)
+    for (const auto& hop : hops().subspan(std::min(first, hops_.count)))
+        if (hop.has_requests && hop.link->config().timed)
             front = hop.link->transfer(hop.direction, wire_bytes, front);
     return front.tail;
 }
@@ -63,7 +99,7 @@ port::Time Route::charge_forward(std::uint64_t wire_bytes, port::Time at) const 
 port::Time Route::charge_backward(std::uint64_t wire_bytes, port::Time at) const {
     Link::Front front{at, at};
     for (auto i = hops_.count; i-- > 0;)
-        if (hops_.hops[i].link->config().timed)
+        if (hops_.hops[i].has_answers && hops_.hops[i].link->config().timed)
             front = hops_.hops[i].link->transfer(reverse(hops_.hops[i].direction), wire_bytes, front);
     return front.tail;
 }

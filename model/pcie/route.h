@@ -17,6 +17,7 @@ namespace model::pcie {
 struct Hop {
     Link* link;
     Direction direction;
+    bool has_requests = true, has_answers = true; ///< which cross it: completions may have a way of their own (ACS)
 };
 
 /// Collects hops while a request for a direct path travels.
@@ -24,7 +25,9 @@ struct HopList {
     static constexpr std::size_t capacity = 8;
     std::array<Hop, capacity> hops{};
     std::size_t count = 0;
-    bool is_complete = true; ///< false when the path is longer than the list
+    std::size_t gate = 0;     ///< links before the gate, where there is one
+    std::size_t redirect = 0; ///< links before the switch that sent a peer request up
+    bool is_complete = true;  ///< false when the path is longer than the list
     void add(Hop hop) {
         if (count < capacity)
             hops[count++] = hop;
@@ -84,8 +87,23 @@ public:
                          : at;
     }
     /// The two halves of a read whose target says itself when it is ready: request there, completions back.
-    port::Time request(std::uint64_t address, std::uint64_t length, port::Time at);
+    port::Time request(std::uint64_t address, std::uint64_t length, port::Time at) {
+        return request_beyond(0, address, length, at);
+    }
     port::Time complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose);
+
+    /// As write(), read() and request(), of a request that has already crossed the first `hops` links: they are counted
+    /// and not charged again.
+    port::Time write_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                            port::Purpose purpose);
+    port::Time read_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                           port::Purpose purpose);
+    port::Time request_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at);
+    /// Charges a request and counts nothing: when it is at the end of this route, from where it goes on or is refused.
+    port::Time approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) const;
+    /// Counts a request that was refused at the end of this route; returns when its completion is back, which a posted
+    /// write has none of.
+    port::Time refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at, port::Purpose purpose);
 
     Traffic forward() const;  ///< requester to target
     Traffic backward() const; ///< target to requester
@@ -95,7 +113,7 @@ private:
     friend class Link;
     /// The link goes: whatever else this route does, it does without it.
     void leave(const Link& link);
-    port::Time charge_forward(std::uint64_t wire_bytes, port::Time at) const;
+    port::Time charge_forward(std::uint64_t wire_bytes, port::Time at, std::size_t first = 0) const;
     port::Time charge_backward(std::uint64_t wire_bytes, port::Time at) const;
     port::Time charge_write(std::uint64_t wire_bytes, port::Time at) const { return charge_forward(wire_bytes, at); }
     port::Time charge_read(std::uint64_t request_bytes, std::uint64_t answer_bytes, port::Time at) const {

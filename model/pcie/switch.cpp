@@ -37,15 +37,28 @@ MemoryRouting Switch::route_from_upstream(std::uint64_t address) const {
     return routing;
 }
 
-MemoryRouting Switch::route_from_port(unsigned port, std::uint64_t address) const {
+MemoryRouting Switch::route_from_port(unsigned port, std::uint64_t address, const Origin& origin) const {
     MemoryRouting routing{.range = same_routing(address)};
-    if (!ports_[port].meaning().is_master)
+    const auto& from = ports_[port].meaning();
+    if (!from.is_master)
         return routing;
+    if (const auto violation = from.find_violation(origin); !violation.empty()) {
+        routing.is_violation = true, routing.blocked = violation;
+        return routing;
+    }
     for (unsigned i = 0; i < ports_.size(); ++i)
         if (ports_[i].meaning().claims(address)) {
-            // An address behind the port it came from has no way out (§6.7.1, unsupported request).
-            if (i != port)
+            const bool is_direct = !from.acs.request_redirect ||
+                                   (from.acs.direct_translated && origin.type == abi::pcie::AddressType::translated);
+            if (i != port ? !is_direct : from.acs.upstream_forwarding) {
+                routing.is_redirected = true;
+                if (upstream_.meaning().is_master)
+                    routing.to = MemoryRouting::To::upstream;
+            } else if (i != port) {
                 routing.to = MemoryRouting::To::port, routing.port = i;
+            } else { // has no way out (§6.7.1, unsupported request)
+                routing.blocked = blocked::own_port;
+            }
             return routing;
         }
     // Claimed by the switch but by none of its ports: does not go up (§2.3.1).

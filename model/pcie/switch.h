@@ -16,6 +16,9 @@ struct MemoryRouting {
     enum class To : std::uint8_t { port, upstream, nowhere } to = To::nowhere;
     unsigned port = 0; ///< downstream port number
     Range range{0, ~std::uint64_t{0}};
+    bool is_redirected = false;   ///< to a peer, which it will reach from above
+    bool is_violation = false;    ///< of access control: Completer Abort
+    std::string_view blocked = {}; ///< why it goes nowhere, where that is somebody's decision
 };
 
 /// Where a configuration request goes.
@@ -39,8 +42,12 @@ public:
     static constexpr unsigned max_ports = 32; ///< device numbers of the internal bus
 
     MemoryRouting route_from_upstream(std::uint64_t address) const;
-    /// Peer to peer between downstream ports stays inside.
-    MemoryRouting route_from_port(unsigned port, std::uint64_t address) const;
+    /// Peer to peer between downstream ports stays inside, unless access control sends it up.
+    MemoryRouting route_from_port(unsigned port, std::uint64_t address, const Origin& origin = {}) const;
+    /// Whether a completion that comes in by a port goes up, although its requester is a peer.
+    bool redirects_completion(unsigned port, bool is_relaxed) const {
+        return ports_[port].meaning().acs.completion_redirect && !is_relaxed;
+    }
     /// A configuration request that arrived at the upstream port.
     ConfigRouting route_config(bool is_type1, abi::pcie::Bdf target) const;
 

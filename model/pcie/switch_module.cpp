@@ -1,6 +1,7 @@
 #include "model/pcie/switch_module.h"
 
 #include "model/tlm/bridge_access.h"
+#include "model/tlm/time.h"
 
 #include <string>
 
@@ -16,42 +17,114 @@ SwitchModule::SwitchModule(sc_core::sc_module_name name, const Switch::Config& c
             ("down" + std::to_string(i)).c_str(), static_cast<tlm::PortOwner&>(*this), i, config.downstream_links[i]));
 }
 
-MemoryRouting SwitchModule::route(unsigned port, std::uint64_t address) const {
-    return port == upstream_number ? core_.route_from_upstream(address) : core_.route_from_port(port, address);
+MemoryRouting SwitchModule::route(unsigned port, std::uint64_t address, const tlm::Extension& request) const {
+    return port == upstream_number
+               ? core_.route_from_upstream(address)
+               : core_.route_from_port(port, address, {.requester = request.requester, .type = request.address_type});
 }
 
 void SwitchModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                            sc_core::sc_time& delay) {
-    if (request.kind == RequestKind::hot_reset) {
+    switch (request.kind) {
+    case RequestKind::hot_reset:
         invalidate_all();
         core_.reset();
         for (unsigned i = 0; i < ports_.size(); ++i)
             reset_below(i, delay);
         return tlm::set_status(payload, DmaStatus::ok);
-    }
-    if (request.kind != RequestKind::memory) {
+    case RequestKind::config_type0:
+    case RequestKind::config_type1:
         if (port != upstream_number) // configuration requests come from above only (§7.3.3)
             return tlm::set_status(payload, DmaStatus::unsupported_request);
         return configure(payload, request, delay);
+    case RequestKind::invalidation:
+    case RequestKind::page_request:
+    case RequestKind::page_response: return send_message(port, payload, request, delay);
+    case RequestKind::memory: break;
     }
-    const auto routing = route(port, payload.get_address());
+    const auto routing = route(port, payload.get_address(), request);
     switch (routing.to) {
-    case MemoryRouting::To::port: return ports_[routing.port]->send(payload, request, delay);
-    case MemoryRouting::To::upstream: return upstream.send(payload, request, delay);
+    case MemoryRouting::To::port: return send_down(port, routing.port, payload, request, delay);
+    case MemoryRouting::To::upstream: {
+        const auto* before = request.redirected_by;
+        if (routing.is_redirected)
+            request.redirected_by = this;
+        upstream.send(payload, request, delay);
+        if (routing.is_redirected)
+            request.redirected_by = before, request.is_answer_straight = false;
+        return;
+    }
     case MemoryRouting::To::nowhere: break;
     }
-    space(port).note_refused(payload.is_write());
-    tlm::set_status(payload, DmaStatus::unsupported_request);
+    refuse(port, routing, payload, request, delay);
+}
+
+void SwitchModule::send_down(unsigned port, unsigned to, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                             sc_core::sc_time& delay) {
+    ports_[to]->send(payload, request, delay);
+    if (!payload.is_read())
+        return;
+    const bool goes_up = core_.redirects_completion(to, request.relaxed_ordering);
+    if (port != upstream_number && goes_up)
+        upstream.detour(payload, request, delay);
+    if (port == upstream_number && request.redirected_by == this && !goes_up)
+        request.is_answer_straight = true;
+}
+
+void SwitchModule::refuse(unsigned port, const MemoryRouting& routing, ::tlm::tlm_generic_payload& payload,
+                          const tlm::Extension& request, const sc_core::sc_time& delay) {
+    if (routing.is_violation)
+        space(port).note_violation(payload.is_write());
+    else
+        space(port).note_refused(payload.is_write());
+    if (!routing.blocked.empty() && events_.is_on())
+        events_.emit(tlm::kernel_now() + tlm::from_sc(delay),
+                     traces::RequestBlocked{.requester = request.requester.value,
+                                            .port = bdf_of(port).value,
+                                            .address = payload.get_address(),
+                                            .type = static_cast<std::uint8_t>(request.address_type),
+                                            .reason = routing.blocked});
+    tlm::set_status(payload, routing.is_violation ? DmaStatus::completer_abort : DmaStatus::unsupported_request);
+}
+
+/// Messages go to the root complex, or by the number of the function they are meant for.
+void SwitchModule::send_message(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                sc_core::sc_time& delay) {
+    if (port != upstream_number)
+        return upstream.send(payload, request, delay);
+    const auto routing = core_.route_config(true, request.target);
+    if (routing.to != ConfigRouting::To::port_type0 && routing.to != ConfigRouting::To::port_type1)
+        return tlm::set_status(payload, DmaStatus::unsupported_request);
+    ports_[routing.port]->send(payload, request, delay);
+}
+
+abi::pcie::Bdf SwitchModule::bdf_of(unsigned port) {
+    const auto& above = core_.upstream().meaning();
+    return port == upstream_number ? abi::pcie::Bdf{above.primary, 0, 0} : abi::pcie::Bdf{above.secondary, port, 0};
 }
 
 bool SwitchModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                   ::tlm::tlm_dmi& dmi) {
-    const auto routing = route(port, payload.get_address());
+    const auto routing = route(port, payload.get_address(), request);
     if (routing.to == MemoryRouting::To::nowhere)
         return false;
-    auto& out = routing.to == MemoryRouting::To::port ? *ports_[routing.port] : upstream;
+    auto& hops = request.hops;
+    const auto* before = request.redirected_by;
+    const bool is_down = routing.to == MemoryRouting::To::port;
+    const bool goes_up = is_down && core_.redirects_completion(routing.port, request.relaxed_ordering);
+    if (routing.is_redirected) {
+        request.redirected_by = this;
+        hops.redirect = hops.count;
+    } else if (is_down && port != upstream_number && goes_up) {
+        upstream.detour(hops);
+    } else if (is_down && port == upstream_number && request.redirected_by == this && !goes_up) {
+        for (auto i = hops.redirect; i < hops.count; ++i)
+            hops.hops[i].has_answers = false;
+    }
+    auto& out = is_down ? *ports_[routing.port] : upstream;
     const bool is_memory = out.send_direct(payload, request, dmi);
-    if (request.answer.completer != nullptr || is_memory)
+    request.redirected_by = before;
+    if (request.answer.completer != nullptr || request.gate != nullptr || is_memory)
         tlm::narrow(dmi, request, routing.range);
     return is_memory;
 }

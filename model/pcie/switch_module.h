@@ -4,6 +4,7 @@
 
 #include "model/pcie/switch.h"
 #include "model/tlm/pcie_port.h"
+#include "traces/events.h"
 
 #include <memory>
 #include <systemc>
@@ -19,6 +20,8 @@ public:
     /// Connect a device with `down(n).connect(device.port)`.
     tlm::PciePort& down(unsigned port) { return *ports_[port]; }
     unsigned port_count() const { return static_cast<unsigned>(ports_.size()); }
+    /// Where RequestBlocked goes.
+    void set_events(traces::Events events) { events_ = events; }
 
 private:
     static constexpr unsigned upstream_number = ~0u; ///< number of the upstream port; downstream ports count from 0
@@ -30,13 +33,21 @@ private:
     void receive_invalidate(unsigned port, Range range) override;
     void linked(unsigned port, const LinkConfig& negotiated) override;
 
-    MemoryRouting route(unsigned port, std::uint64_t address) const;
+    MemoryRouting route(unsigned port, std::uint64_t address, const tlm::Extension& request) const;
+    void send_down(unsigned port, unsigned to, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                   sc_core::sc_time& delay);
+    void refuse(unsigned port, const MemoryRouting& routing, ::tlm::tlm_generic_payload& payload,
+                const tlm::Extension& request, const sc_core::sc_time& delay);
+    void send_message(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                      sc_core::sc_time& delay);
+    abi::pcie::Bdf bdf_of(unsigned port);
     BridgeSpace& space(unsigned port) { return port == upstream_number ? core_.upstream() : core_.port(port); }
     void configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay);
     void reset_below(unsigned port, sc_core::sc_time delay);
     void invalidate_all();
 
     Switch core_;
+    traces::Events events_;
     std::vector<std::unique_ptr<tlm::PciePort>> ports_;
 };
 

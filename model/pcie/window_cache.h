@@ -4,6 +4,7 @@
 
 #include "model/pcie/bridge_space.h"
 #include "model/pcie/completer.h"
+#include "model/pcie/gate.h"
 #include "model/pcie/posted_writes.h"
 #include "model/pcie/route.h"
 
@@ -15,8 +16,9 @@
 
 namespace model::pcie {
 
-enum class TargetKind : std::uint8_t { peer, host_memory, interrupts };
-inline constexpr std::size_t target_kinds = 3;
+/// A peer that is reached through a switch alone, or by way of the root complex; what a remapping unit has refused.
+enum class TargetKind : std::uint8_t { peer, host_memory, interrupts, redirected_peer, nothing };
+inline constexpr std::size_t target_kinds = 5;
 
 /// What a target says of itself when a requester asks for the way.
 struct Target {
@@ -27,15 +29,22 @@ struct Target {
     unsigned cookie = 0;
     std::uint64_t offset = 0; ///< what the completer calls the window's begin
     port::Time read_latency{};
+    bool is_delayed = false; ///< control writes appear at their time, whether links are timed or not
 };
 
 struct Window {
     std::uint64_t begin = 0, size = 0;
     Target target;
+    Gate* gate = nullptr;       ///< the window ends here, and has no target: each request is asked about
+    std::size_t hops_before = 0; ///< links that a request has crossed when it comes through a gate into this window
+    bool is_delayed = false;
     Route route;
-    Window(Range range, const Target& t, const HopList& hops, TlpSizes sizes)
-        : begin(range.begin), size(range.end - range.begin), target(t),
-          route(hops, request_header(range.begin), sizes, t.read_latency) {}
+    /// `header` of a request on these links, bytes.
+    Window(Range range, const Target& t, const HopList& hops, TlpSizes sizes, std::uint64_t header)
+        : begin(range.begin), size(range.end - range.begin), target(t), hops_before(hops.gate),
+          route(hops, header, sizes, t.read_latency) {
+        is_delayed = route.is_timed() || t.is_delayed;
+    }
     bool contains(std::uint64_t address) const { return address - begin < size; }
     /// Bytes from `address` to the end.
     std::uint64_t left(std::uint64_t address) const { return size - (address - begin); }

@@ -4,30 +4,66 @@
 #pragma once
 
 #include "abi/pcie/config_space.h"
+#include "abi/pcie/tlp.h"
 #include "model/pcie/window_cache.h"
 
 #include <cstdint>
+#include <optional>
 #include <tlm>
 
 namespace model::tlm {
 
-enum class RequestKind : std::uint8_t { memory, config_type0, config_type1, hot_reset };
-/// AT field of a memory request (PCIe 6.0 §2.2.4.1).
-enum class AddressType : std::uint8_t { untranslated = 0, translation_request = 1, translated = 2 };
+/// The last three are messages (PCIe 6.0 §10.3, §10.4): an invalidation of a device's TLB with its completion, a request
+/// of a device for a page, and what software answers.
+enum class RequestKind : std::uint8_t {
+    memory,
+    config_type0,
+    config_type1,
+    hot_reset,
+    invalidation,
+    page_request,
+    page_response
+};
+using abi::pcie::AddressType;
+
+/// What a translation request brings back (§10.2.3).
+struct TranslationCompletion {
+    std::uint64_t address = 0; ///< of the page
+    std::uint8_t shift = 12;   ///< the page has 2^shift bytes
+    bool is_readable = false, is_writable = false;
+    bool is_untranslated_only = false; ///< the address is to be used as it is
+};
+
+/// What an invalidation, a page request or a page response says; the address is the payload's.
+struct AtsMessage {
+    std::uint64_t bytes = 0; ///< of an invalidation; 0: everything
+    bool is_global = false;  ///< of an invalidation: of all PASIDs
+    std::uint16_t group = 0; ///< page request group index
+    bool is_last = false, is_read = false, is_write = false;
+    std::uint8_t code = 0; ///< of a page response
+};
 
 class Extension final : public ::tlm::tlm_extension<Extension> {
 public:
-    static constexpr std::uint32_t no_pasid = ~0u;
-
     RequestKind kind = RequestKind::memory;
     AddressType address_type = AddressType::untranslated;
+    port::Purpose purpose = port::Purpose::control;
     bool relaxed_ordering = false, no_snoop = false;
-    std::uint32_t pasid = no_pasid;
+    std::uint32_t pasid = pcie::no_pasid;
     abi::pcie::Bdf requester;
-    abi::pcie::Bdf target; ///< of a configuration request; the payload's address is the register offset
+    abi::pcie::Bdf target; ///< of a configuration request (the payload's address is the register offset), of a message
     pcie::TlpSizes sizes;  ///< of the requester
-    pcie::HopList hops;    ///< get_direct_mem_ptr: links crossed so far
-    pcie::Target answer;   ///< get_direct_mem_ptr: who stands at the end
+    const void* redirected_by = nullptr; ///< the switch that sent a peer request up; it will come down again
+    bool is_answer_straight = false;     ///< its completion has taken the short way: no link that it passed by counts it
+    TranslationCompletion translation;   ///< of a translation request, when it ended well
+    AtsMessage message;
+    pcie::HopList hops;  ///< get_direct_mem_ptr: links crossed so far
+    pcie::Target answer; ///< get_direct_mem_ptr: who stands at the end
+    /// A gate on the way: found by get_direct_mem_ptr, which ends at it. With `passed`, the address that it gave, a
+    /// request goes through it unasked, and get_direct_mem_ptr tells in `beyond` which addresses behind it go the same way.
+    pcie::Gate* gate = nullptr;
+    std::optional<std::uint64_t> passed;
+    pcie::Range beyond;
 
     ::tlm::tlm_extension_base* clone() const override { return new Extension(*this); }
     void copy_from(const ::tlm::tlm_extension_base& other) override { *this = static_cast<const Extension&>(other); }
@@ -54,7 +90,9 @@ inline std::span<std::byte> bytes_of(::tlm::tlm_generic_payload& payload) {
 
 /// Shrinks what a target granted to `range`; what stands for the begin moves along.
 inline void narrow(::tlm::tlm_dmi& dmi, Extension& request, pcie::Range range) {
-    if (range.begin > dmi.get_start_address()) {
+    if (range.begin > dmi.get_start_address() && request.passed) {
+        dmi.set_start_address(range.begin); // the answer is about addresses behind the gate
+    } else if (range.begin > dmi.get_start_address()) {
         const auto skipped = range.begin - dmi.get_start_address();
         if (dmi.get_dmi_ptr() != nullptr)
             dmi.set_dmi_ptr(dmi.get_dmi_ptr() + skipped);
@@ -82,6 +120,9 @@ public:
     Request& operator=(const Request&) = delete;
 
     void prepare(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data) {
+        extension.redirected_by = nullptr;
+        extension.is_answer_straight = false;
+        extension.passed.reset();
         payload.set_command(command);
         payload.set_address(address);
         payload.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));

@@ -3,6 +3,7 @@
 #include "model/tlm/time.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -17,9 +18,17 @@ using port::Time;
 namespace {
 /// A request without a known window is sent in pieces that cross no such boundary (PCIe 6.0 §2.2.7: 4 KiB).
 constexpr std::uint64_t request_boundary = 4096;
+/// Of one translation in a translation completion (§10.2.3).
+constexpr std::size_t translation_bytes = 8;
+
+std::uint64_t header_of(std::uint64_t address, const Extension& request) {
+    return pcie::request_header(address) + (request.pasid != pcie::no_pasid ? abi::pcie::pasid_prefix_bytes : 0);
+}
 
 std::uint64_t piece_of(const Window* window, std::uint64_t address, std::uint64_t length) {
-    const auto limit = window != nullptr ? window->left(address) : request_boundary - address % request_boundary;
+    auto limit = window != nullptr ? window->left(address) : request_boundary;
+    if (window == nullptr || window->gate != nullptr)
+        limit = std::min(limit, request_boundary - address % request_boundary);
     return std::min(limit, length);
 }
 } // namespace
@@ -28,6 +37,11 @@ void Initiator::set_enabled(bool is_enabled) {
     is_enabled_ = is_enabled;
     if (!is_enabled)
         forget_all();
+}
+
+void Initiator::set_requester(abi::pcie::Bdf bdf) {
+    if (std::exchange(request_.extension.requester, bdf) != bdf)
+        forget_all(); // ports and gates on the way were asked about another one
 }
 
 void Initiator::set_sizes(pcie::TlpSizes sizes) {
@@ -41,6 +55,8 @@ port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at,
     auto* window = windows_.find(address.value, purpose);
     if (window == nullptr) [[unlikely]]
         window = resolve(address.value, purpose, ::tlm::TLM_READ_COMMAND);
+    if (window != nullptr && window->gate != nullptr)
+        return lend_beyond(*window, address.value, length, at, purpose);
     if (window == nullptr || window->target.memory == nullptr || length > window->left(address.value))
         return {nullptr, {DmaStatus::ok, at}};
     const auto* data = window->target.memory + (address.value - window->begin);
@@ -85,7 +101,9 @@ DmaResult Initiator::store_slowly(std::uint64_t address, std::span<const std::by
 DmaResult Initiator::fetch_piece(Window* window, std::uint64_t address, std::span<std::byte> into, Time at,
                                  Purpose purpose) {
     if (window == nullptr)
-        return transport(::tlm::TLM_READ_COMMAND, address, into, at);
+        return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose);
+    if (window->gate != nullptr)
+        return fetch_beyond(*window, address, into, at, purpose);
     if (window->target.memory != nullptr)
         return get(*window, address, into, at, purpose);
     const pcie::WindowCache::Hold hold(windows_);
@@ -100,9 +118,11 @@ DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::spa
                                  Purpose purpose) {
     if (window == nullptr) {
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size()); // TLM: one pointer for both ways
-        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at);
+        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose);
         return result.is_ok() ? result : refuse(result.status, result.done);
     }
+    if (window->gate != nullptr)
+        return store_beyond(*window, address, from, at, purpose);
     if (window->target.memory == nullptr)
         return ring(*window, address, from, at, purpose);
     return put(*window, address, from, at, purpose);
@@ -118,29 +138,174 @@ Window* Initiator::resolve(std::uint64_t address, Purpose purpose, ::tlm::tlm_co
     request.kind = RequestKind::memory;
     request.hops = {};
     request.answer = {};
+    request.gate = nullptr;
     ::tlm::tlm_dmi dmi;
     dmi.init();
     const bool is_memory = fabric_.enter_direct(request_.payload, request, dmi);
-    if (!request.hops.is_complete || (!is_memory && request.answer.completer == nullptr))
+    if (!request.hops.is_complete || (!is_memory && request.answer.completer == nullptr && request.gate == nullptr))
         return nullptr;
     if (is_memory)
         request.answer.memory = reinterpret_cast<std::byte*>(dmi.get_dmi_ptr());
-    return &windows_.insert(std::make_unique<Window>(pcie::Range{dmi.get_start_address(), dmi.get_end_address() + 1},
-                                                     request.answer, request.hops, request.sizes));
+    const pcie::Range range{dmi.get_start_address(), dmi.get_end_address() + 1};
+    auto window = std::make_unique<Window>(range, request.answer, request.hops, request.sizes,
+                                           header_of(range.begin, request));
+    window->gate = request.gate;
+    return &windows_.insert(std::move(window));
 }
 
-DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Time at) {
+// --- through a gate ---
+
+/// Asks about one request, which lies within 4 KiB.
+Initiator::Beyond Initiator::pass(Window& window, std::uint64_t address, std::size_t length, bool is_write, Time at,
+                                  Purpose purpose) {
+    const auto& extension = request_.extension;
+    const auto packets = is_write ? pcie::write_packets(address, length, extension.sizes)
+                                  : pcie::read_requests(address, length, extension.sizes);
+    const auto arrival = window.route.approach(address, length, is_write, at);
+    const auto passage = window.gate->pass({.requester = extension.requester,
+                                            .type = extension.address_type,
+                                            .pasid = extension.pasid,
+                                            .address = address,
+                                            .length = length,
+                                            .is_write = is_write,
+                                            .packets = packets},
+                                           arrival);
+    if (!passage.is_ok())
+        return {{passage.status, passage.address, window.route.refuse(address, length, is_write, passage.ready, purpose)}};
+    auto* beyond = beyond_.find(passage.address, purpose);
+    if (beyond == nullptr)
+        beyond = resolve_beyond(address, passage.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
+    return {passage, beyond};
+}
+
+Window* Initiator::resolve_beyond(std::uint64_t address, std::uint64_t passed, ::tlm::tlm_command command) {
+    if (is_busy_)
+        return nullptr;
+    auto& request = request_.extension;
+    request_.prepare(command, address, {});
+    request.kind = RequestKind::memory;
+    request.hops = {};
+    request.answer = {};
+    request.gate = nullptr;
+    request.passed = passed;
+    request.beyond = {};
+    ::tlm::tlm_dmi dmi;
+    dmi.init();
+    fabric_.enter_direct(request_.payload, request, dmi);
+    if (!request.hops.is_complete || !request.beyond.contains(passed))
+        return nullptr;
+    return &beyond_.insert(std::make_unique<Window>(request.beyond, request.answer, request.hops, request.sizes,
+                                                    header_of(address, request)));
+}
+
+DmaResult Initiator::fetch_beyond(Window& window, std::uint64_t address, std::span<std::byte> into, Time at,
+                                  Purpose purpose) {
+    const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
+    const auto [passage, beyond] = pass(window, address, into.size(), false, at, purpose);
+    if (!passage.is_ok())
+        return {passage.status, passage.ready};
+    if (beyond == nullptr)
+        return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose, passage.address);
+    auto& route = beyond->route;
+    if (beyond->target.memory != nullptr) {
+        take(*beyond, passage.address, into);
+        return {DmaStatus::ok,
+                route.read_beyond(beyond->hops_before, passage.address, into.size(), passage.ready, purpose)};
+    }
+    const auto& target = beyond->target;
+    const auto arrival = route.request_beyond(beyond->hops_before, passage.address, into.size(), passage.ready);
+    const auto answer = target.completer->complete_read(
+        target.cookie, target.offset + (passage.address - beyond->begin), into, arrival);
+    return {answer.status, route.complete(passage.address, into.size(), answer.done, purpose)};
+}
+
+DmaResult Initiator::store_beyond(Window& window, std::uint64_t address, std::span<const std::byte> from, Time at,
+                                  Purpose purpose) {
+    const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
+    const auto [passage, beyond] = pass(window, address, from.size(), true, at, purpose);
+    if (!passage.is_ok())
+        return refuse(passage.status, passage.ready);
+    if (beyond == nullptr) {
+        const auto data = std::span(const_cast<std::byte*>(from.data()), from.size());
+        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, passage.address);
+        return result.is_ok() ? result : refuse(result.status, result.done);
+    }
+    const auto done =
+        beyond->route.write_beyond(beyond->hops_before, passage.address, from.size(), passage.ready, purpose);
+    if (beyond->target.memory == nullptr)
+        return tell(*beyond, passage.address, from, done);
+    give(*beyond, passage.address, from, done, purpose);
+    return {DmaStatus::ok, done};
+}
+
+port::Loan Initiator::lend_beyond(Window& window, std::uint64_t address, std::size_t length, Time at, Purpose purpose) {
+    if (length == 0 || length > piece_of(&window, address, length))
+        return {nullptr, {DmaStatus::ok, at}};
+    const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
+    const auto [passage, beyond] = pass(window, address, length, false, at, purpose);
+    if (!passage.is_ok()) {
+        if (events_.is_on()) [[unlikely]]
+            events_.emit(at, traces::DmaRead{address, length, static_cast<std::uint8_t>(passage.status)});
+        return {nullptr, refuse(passage.status, passage.ready)};
+    }
+    if (beyond == nullptr || beyond->target.memory == nullptr)
+        return {nullptr, {DmaStatus::ok, at}};
+    const auto* data = beyond->target.memory + (passage.address - beyond->begin);
+    if (beyond->target.posted != nullptr && beyond->target.posted->has_held()) [[unlikely]]
+        beyond->target.posted->settle(data, length);
+    const auto done = beyond->route.read_beyond(beyond->hops_before, passage.address, length, passage.ready, purpose);
+    if (events_.is_on()) [[unlikely]]
+        events_.emit(at, traces::DmaRead{address, length, 0});
+    return {data, {DmaStatus::ok, done}};
+}
+
+// --- one request after the other ---
+
+Initiator::TranslationAnswer Initiator::ask_translation(std::uint64_t address, bool is_write, Time at) {
+    std::array<std::byte, translation_bytes> completion{}; // the answer is in the extension
+    Request request;
+    request.prepare(::tlm::TLM_READ_COMMAND, address & ~(request_boundary - 1), completion);
+    request.extension.address_type = AddressType::translation_request;
+    request.extension.pasid = request_.extension.pasid;
+    request.extension.message.is_write = is_write;
+    const auto result = send(request, at);
+    return {result, request.extension.translation};
+}
+
+DmaResult Initiator::send_message(RequestKind kind, std::uint64_t address, const AtsMessage& message, Time at) {
+    Request request;
+    request.prepare(::tlm::TLM_IGNORE_COMMAND, address, {});
+    request.extension.kind = kind;
+    request.extension.pasid = request_.extension.pasid;
+    request.extension.message = message;
+    return send(request, at);
+}
+
+DmaResult Initiator::send(Request& request, Time at) {
+    if (!is_enabled_)
+        return {DmaStatus::unsupported_request, at};
+    request.extension.requester = request_.extension.requester;
+    request.extension.sizes = request_.extension.sizes;
+    const auto now = kernel_now();
+    auto delay = to_sc(at - now);
+    fabric_.enter(request.payload, request.extension, delay);
+    return {status_of(request.payload), std::max(at, now + from_sc(delay))};
+}
+
+DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Time at,
+                               Purpose purpose, std::optional<std::uint64_t> passed) {
     if (!is_enabled_)
         return {DmaStatus::unsupported_request, at};
     std::unique_ptr<Request> nested; // a target that called back while request_ was under way
     if (is_busy_) {
         nested = std::make_unique<Request>();
-        nested->extension.requester = request_.extension.requester;
-        nested->extension.sizes = request_.extension.sizes;
+        nested->extension = request_.extension;
     }
     auto& request = nested ? *nested : request_;
     request.prepare(command, address, data);
     request.extension.kind = RequestKind::memory;
+    request.extension.purpose = purpose;
+    request.extension.passed = passed;
     const auto now = kernel_now();
     auto delay = to_sc(at - now);
 

@@ -1,6 +1,8 @@
 // The requester's end of memory requests: implements port::Dma for a function, and carries the processor's own
 // accesses. The first use of a range looks for a direct path through the fabric; after that an access is a bounds
-// check, a copy and a few counters. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
+// check, a copy and a few counters. Where a remapping unit stands on the way, the path leads to it, each request is
+// translated by it, and another path leads on from there: what it answers from its caches, stale or not, is what
+// happens. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
 #pragma once
 
 #include "model/memory/copy.h"
@@ -25,7 +27,13 @@ public:
 
 class Initiator final : public port::Dma {
 public:
-    explicit Initiator(Fabric& fabric) : fabric_(fabric) {}
+    /// All its requests have this address type, and this PASID.
+    explicit Initiator(Fabric& fabric, AddressType type = AddressType::untranslated,
+                       std::uint32_t pasid = pcie::no_pasid)
+        : fabric_(fabric) {
+        request_.extension.address_type = type;
+        request_.extension.pasid = pasid;
+    }
 
     port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, port::Time at,
                          port::Purpose purpose = port::Purpose::control) override {
@@ -51,7 +59,8 @@ public:
         if (window == nullptr || from.size() > window->left(address)) [[unlikely]]
             return store_slowly(address, from, at, purpose);
         if (window->target.memory == nullptr)
-            return ring(*window, address, from, at, purpose);
+            return window->gate == nullptr ? ring(*window, address, from, at, purpose)
+                                           : store_slowly(address, from, at, purpose);
         return put(*window, address, from, at, purpose);
     }
     port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
@@ -61,48 +70,76 @@ public:
         return get(*window, address, into, at, purpose);
     }
 
+    /// A translation request (PCIe 6.0 §10.2.2) for the page that `address` lies in.
+    struct TranslationAnswer {
+        port::DmaResult result;
+        TranslationCompletion completion;
+    };
+    TranslationAnswer ask_translation(std::uint64_t address, bool is_write, port::Time at);
+    /// A message to the root complex; posted.
+    port::DmaResult send_message(RequestKind kind, std::uint64_t address, const AtsMessage& message, port::Time at);
+
     /// A disabled requester ends every request with Unsupported Request, without sending it.
     void set_enabled(bool is_enabled);
-    void set_requester(abi::pcie::Bdf bdf) { request_.extension.requester = bdf; }
+    void set_requester(abi::pcie::Bdf bdf);
+    abi::pcie::Bdf requester() const { return request_.extension.requester; }
     void set_sizes(pcie::TlpSizes sizes);
     void set_events(traces::Events events) { events_ = events; }
 
-    void forget(pcie::Range range) { windows_.forget(range); }
-    void forget_all() { windows_.forget_all(); }
-    const pcie::WindowCache& windows() const { return windows_; }
+    /// Paths to these bus addresses, on either side of a gate.
+    void forget(pcie::Range range) {
+        windows_.forget(range);
+        beyond_.forget(range);
+    }
+    void forget_all() { forget({0, ~std::uint64_t{0}}); }
+    std::size_t known_windows() const { return windows_.size() + beyond_.size(); }
+    /// Everything that went to targets of this kind.
+    pcie::Volume volume(pcie::TargetKind kind) const {
+        auto sum = windows_.volume(kind);
+        return sum += beyond_.volume(kind);
+    }
 
 private:
     using Window = pcie::Window;
 
     static port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                                port::Purpose purpose) {
+        take(window, address, into);
+        return {port::DmaStatus::ok, window.route.read(address, into.size(), at, purpose)};
+    }
+    static void take(Window& window, std::uint64_t address, std::span<std::byte> into) {
         const auto* from = window.target.memory + (address - window.begin);
         if (window.target.posted != nullptr && window.target.posted->has_held()) [[unlikely]]
             window.target.posted->settle(from, into.size());
         memory::copy(into.data(), from, into.size());
-        return {port::DmaStatus::ok, window.route.read(address, into.size(), at, purpose)};
     }
     static port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                                port::Purpose purpose) {
-        auto* to = window.target.memory + (address - window.begin);
         const auto done = window.route.write(address, from.size(), at, purpose);
+        give(window, address, from, done, purpose);
+        return {port::DmaStatus::ok, done};
+    }
+    static void give(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time done,
+                     port::Purpose purpose) {
+        auto* to = window.target.memory + (address - window.begin);
         if (window.target.posted == nullptr) {
             memory::copy(to, from.data(), from.size());
-        } else if (window.route.is_timed() && purpose == port::Purpose::control) {
+        } else if (window.is_delayed && purpose == port::Purpose::control) {
             window.target.posted->post(to, from, done);
         } else {
             memory::copy(to, from.data(), from.size());
             window.target.posted->note();
         }
-        return {port::DmaStatus::ok, done};
     }
 
     /// A write to registers.
     port::DmaResult ring(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                          port::Purpose purpose) {
         const pcie::WindowCache::Hold hold(windows_);
+        return tell(window, address, from, window.route.write(address, from.size(), at, purpose));
+    }
+    port::DmaResult tell(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time arrival) {
         const auto& target = window.target;
-        const auto arrival = window.route.write(address, from.size(), at, purpose);
         const auto status =
             target.completer->complete_write(target.cookie, target.offset + (address - window.begin), from, arrival);
         if (status != port::DmaStatus::ok) [[unlikely]]
@@ -119,12 +156,27 @@ private:
     port::DmaResult store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                                 port::Purpose purpose);
     Window* resolve(std::uint64_t address, port::Purpose purpose, ::tlm::tlm_command command);
+    struct Beyond { ///< a request that has come to a gate
+        pcie::Gate::Passage passage;
+        Window* window = nullptr; ///< behind the gate; nullptr: no direct path leads there
+    };
+    Beyond pass(Window& window, std::uint64_t address, std::size_t length, bool is_write, port::Time at,
+                port::Purpose purpose);
+    Window* resolve_beyond(std::uint64_t address, std::uint64_t passed, ::tlm::tlm_command command);
+    port::DmaResult fetch_beyond(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
+                                 port::Purpose purpose);
+    port::DmaResult store_beyond(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                                 port::Purpose purpose);
+    port::Loan lend_beyond(Window& window, std::uint64_t address, std::size_t length, port::Time at,
+                           port::Purpose purpose);
     port::DmaResult transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data,
-                              port::Time at);
+                              port::Time at, port::Purpose purpose, std::optional<std::uint64_t> passed = {});
+    port::DmaResult send(Request& request, port::Time at);
     port::DmaResult refuse(port::DmaStatus status, port::Time at);
 
     Fabric& fabric_;
     pcie::WindowCache windows_;
+    pcie::WindowCache beyond_; ///< by the addresses that a gate gave
     traces::Events events_;
     bool is_enabled_ = true;
     bool is_busy_ = false; ///< request_ is under way: a target called back

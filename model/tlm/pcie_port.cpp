@@ -12,6 +12,7 @@ using pcie::Traffic;
 
 namespace {
 constexpr std::uint64_t config_data = 4;
+constexpr std::uint64_t invalidation_data = 8; ///< address and range (PCIe 6.0 §10.3.1)
 
 struct Cost {
     Traffic request, answer;
@@ -22,16 +23,25 @@ Cost cost_of(const ::tlm::tlm_generic_payload& payload, const Extension& request
     const bool is_ok = payload.is_response_ok();
     const std::uint64_t length = payload.get_data_length();
     constexpr Traffic bare_completion{1, completion_header + framing_bytes, 0};
-    if (request.kind == RequestKind::hot_reset)
-        return {};
-    if (request.kind != RequestKind::memory) {
+    const std::uint64_t prefix = request.pasid != pcie::no_pasid ? abi::pcie::pasid_prefix_bytes : 0;
+    const auto message = abi::pcie::MemoryRequest64::size + framing_bytes; // message headers have 4 dwords
+    switch (request.kind) {
+    case RequestKind::hot_reset: return {};
+    case RequestKind::invalidation:
+        return {{1, message + prefix + invalidation_data, 0}, is_ok ? Traffic{1, message, 0} : Traffic{}};
+    case RequestKind::page_request:
+    case RequestKind::page_response: return {{1, message + prefix, 0}, {}};
+    case RequestKind::memory: break;
+    case RequestKind::config_type0:
+    case RequestKind::config_type1: {
         const auto bare = abi::pcie::ConfigRequest::size + framing_bytes;
         if (payload.is_write())
             return {{1, bare + config_data, 0}, bare_completion};
         return {{1, bare, 0}, {1, bare_completion.wire_bytes + (is_ok ? config_data : 0), 0}};
     }
+    }
     const auto address = payload.get_address();
-    const auto header = request_header(address) + framing_bytes;
+    const auto header = request_header(address) + framing_bytes + prefix;
     if (payload.is_write()) {
         const auto packets = write_packets(address, length, request.sizes);
         return {{packets, packets * header + dword_bytes(address, length), length}, {}};
@@ -85,7 +95,23 @@ void PciePort::send(::tlm::tlm_generic_payload& payload, Extension& request, sc_
         return set_status(payload, port::DmaStatus::unsupported_request);
     charge(outwards_, cost_of(payload, request).request, delay);
     out_->b_transport(payload, delay);
+    if (!request.is_answer_straight)
+        charge(reverse(outwards_), cost_of(payload, request).answer, delay);
+}
+
+void PciePort::detour(const ::tlm::tlm_generic_payload& payload, const Extension& request, sc_core::sc_time& delay) {
+    if (link_ == nullptr)
+        return;
+    charge(outwards_, cost_of(payload, request).answer, delay);
     charge(reverse(outwards_), cost_of(payload, request).answer, delay);
+}
+
+/// Hops are walked backwards by completions.
+void PciePort::detour(pcie::HopList& hops) const {
+    if (link_ == nullptr)
+        return;
+    hops.add({link_, outwards_, false, true});
+    hops.add({link_, reverse(outwards_), false, true});
 }
 
 bool PciePort::send_direct(::tlm::tlm_generic_payload& payload, Extension& request, ::tlm::tlm_dmi& dmi) {

@@ -23,7 +23,7 @@ constexpr std::uint32_t class_infiniband = 0x020700, class_ethernet = 0x020000;
 constexpr std::uint64_t msix_entry_bytes = 16, msix_alignment = 4096;
 } // namespace
 
-model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot) {
+model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig& config, const SlotConfig& slot) {
     model::pcie::FunctionConfig function;
     function.identity.vendor_id = mellanox;
     function.identity.device_id = config.device_id;
@@ -34,11 +34,12 @@ model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig
     const auto table = config.msix_vectors * msix_entry_bytes;
     function.msix_pending_offset = function.msix_table_offset + (table + msix_alignment - 1) / msix_alignment * msix_alignment;
     function.has_gateway = true;
-    function.link = slot;
+    function.link = slot.link;
+    function.ats = slot.ats;
     return function;
 }
 
-HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot,
+HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const SlotConfig& slot,
                  model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus)
     : sc_module(name), endpoint("pcie", function_config(config, slot), *this),
       uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), cable_(cable),

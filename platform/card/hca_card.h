@@ -14,14 +14,20 @@
 
 namespace platform::card {
 
+/// What a card has towards the bus, beside what its HCA asks for.
+struct SlotConfig {
+    model::pcie::LinkConfig link;
+    model::pcie::AtsConfig ats{};
+};
+
 class HcaCard final : public sc_core::sc_module, private model::pcie::Function, private model::port::Receiver {
 public:
     /// Plugs itself into end `end` of `cable`. `device` and `bus` are where its HCA and its endpoint report events.
-    HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot,
+    HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const SlotConfig& slot,
             model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus);
 
     /// What the function tells the bus of itself.
-    static model::pcie::FunctionConfig function_config(const model::hca::HcaConfig& config, const model::pcie::LinkConfig& slot);
+    static model::pcie::FunctionConfig function_config(const model::hca::HcaConfig& config, const SlotConfig& slot);
 
     model::hca::Hca& hca() { return hca_; }
     const model::hca::Hca& hca() const { return hca_; }

@@ -1,5 +1,7 @@
 #include "platform/host/enumerate.h"
 
+#include "abi/pcie/access_control.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -264,9 +266,23 @@ private:
         if (found.is_bridge) {
             close_unused_windows(found);
             set<CommonHeader, "bus_master_enable">(access_, found.bdf, true); // lets requests of devices below go up
+            control_access(found.bdf);
         }
         if (is_placed)
             set<CommonHeader, "memory_space_enable">(access_, found.bdf, true);
+    }
+
+    /// A bit that a port does not have stays clear.
+    void control_access(Bdf bdf) {
+        const auto at = find_capability(access_, bdf, ExtendedCapabilityId::access_control);
+        if (at == 0)
+            return;
+        set<AccessControl, "source_validation">(access_, bdf, config_.acs.source_validation, at);
+        set<AccessControl, "translation_blocking">(access_, bdf, config_.acs.translation_blocking, at);
+        set<AccessControl, "request_redirect">(access_, bdf, config_.acs.request_redirect, at);
+        set<AccessControl, "completion_redirect">(access_, bdf, config_.acs.completion_redirect, at);
+        set<AccessControl, "upstream_forwarding">(access_, bdf, config_.acs.upstream_forwarding, at);
+        set<AccessControl, "direct_translated">(access_, bdf, config_.acs.direct_translated, at);
     }
 
     /// A window with its base above its limit claims nothing; after reset both are zero and would claim the first MiB.
@@ -301,6 +317,17 @@ std::uint16_t find_capability(ConfigAccess& access, Bdf bdf, CapabilityId id) {
         if (get<CapabilityHeader, "id">(access, bdf, offset) == id)
             return offset;
         offset = get<CapabilityHeader, "next">(access, bdf, offset) & 0xfc;
+    }
+    return 0;
+}
+
+std::uint16_t find_capability(ConfigAccess& access, Bdf bdf, ExtendedCapabilityId id) {
+    std::uint16_t offset = first_extended_capability;
+    for (unsigned steps = 0; offset >= first_extended_capability && steps < 480; ++steps) {
+        const auto found = get<ExtendedCapabilityHeader, "id">(access, bdf, offset);
+        if (found == id)
+            return offset;
+        offset = get<ExtendedCapabilityHeader, "next">(access, bdf, offset) & 0xffc;
     }
     return 0;
 }

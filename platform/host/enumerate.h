@@ -5,6 +5,7 @@
 
 #include "abi/pcie/capability.h"
 #include "abi/pcie/config_space.h"
+#include "model/pcie/acs.h"
 #include "model/pcie/root_complex.h"
 
 #include <array>
@@ -43,6 +44,7 @@ struct FunctionFound {
 struct EnumerateConfig {
     model::pcie::Range low_mmio, high_mmio;
     unsigned max_payload = 512, max_read_request = 512; ///< upper limits; MPS is the lowest one of the tree
+    model::pcie::Acs acs{}; ///< what is switched on at ports, where they have it
 };
 
 struct Enumeration {
@@ -58,5 +60,7 @@ Enumeration enumerate(ConfigAccess& access, const EnumerateConfig& config);
 
 /// Offset of a capability in the 256-byte space of `bdf`; 0: it has none. Stops at broken lists.
 std::uint16_t find_capability(ConfigAccess& access, abi::pcie::Bdf bdf, abi::pcie::CapabilityId id);
+/// As find_capability, in the space behind.
+std::uint16_t find_capability(ConfigAccess& access, abi::pcie::Bdf bdf, abi::pcie::ExtendedCapabilityId id);
 
 } // namespace platform::host

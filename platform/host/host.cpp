@@ -32,6 +32,7 @@ model::pcie::RootComplexConfig root_config(const HostConfig& config) {
         root.core.links.insert(root.core.links.begin(), config.upstream_link);
     root.dram_read_latency = config.dram_read_latency;
     root.iommu = config.iommu;
+    root.core.peer_forwarding = config.peer_forwarding;
     return root;
 }
 } // namespace
@@ -60,6 +61,12 @@ model::tlm::PciePort& Host::port_of(unsigned slot) {
     return root_complex_.root(slot - config_.switch_slots + (switch_ ? 1 : 0));
 }
 
+void Host::set_events(traces::Events switch_events, traces::Events root_complex_events) {
+    if (switch_)
+        switch_->set_events(switch_events);
+    root_complex_.set_events(root_complex_events);
+}
+
 void Host::start_of_simulation() {
     enumerate();
     for (auto* link : links())
@@ -71,7 +78,8 @@ void Host::enumerate() {
     enumeration_ = host::enumerate(*this, {.low_mmio = map.low_mmio,
                                            .high_mmio = map.high_mmio,
                                            .max_payload = config_.max_payload,
-                                           .max_read_request = config_.max_read_request});
+                                           .max_read_request = config_.max_read_request,
+                                           .acs = config_.acs});
 }
 
 std::uint32_t Host::read(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes) {

@@ -28,6 +28,8 @@ struct HostConfig {
     model::port::Time dram_read_latency = std::chrono::nanoseconds{90};
     unsigned max_payload = 512, max_read_request = 512;     ///< what enumeration programs at most
     std::optional<model::iommu::IommuModuleConfig> iommu{}; ///< off until software turns it on
+    bool peer_forwarding = true; ///< the root complex passes requests of devices on to devices
+    model::pcie::Acs acs{};      ///< what firmware switches on at ports
 };
 
 class Host final : public sc_core::sc_module, private ConfigAccess {
@@ -42,6 +44,9 @@ public:
     model::pcie::RootComplexModule& root_complex() { return root_complex_; }
     Interrupts& interrupts() { return interrupts_; }
     const HostConfig& config() const { return config_; }
+
+    /// Where the switch and the root complex report what they do not let pass, and the remapping unit its faults.
+    void set_events(traces::Events switch_events, traces::Events root_complex_events);
 
     /// What the last enumeration found; empty before the simulation starts.
     const Enumeration& enumeration() const { return enumeration_; }

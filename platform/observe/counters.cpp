@@ -11,6 +11,9 @@ std::string_view reason_of(const Refused& e) { return e.violation; }
 std::string_view reason_of(const PacketDropped& e) { return e.reason; }
 std::string_view reason_of(const LinkFault& e) { return e.what; }
 std::string_view reason_of(const Retried& e) { return e.reason; }
+std::string_view reason_of(const RemappingFault& e) { return e.reason; }
+std::string_view reason_of(const InvalidationStopped& e) { return e.reason; }
+std::string_view reason_of(const RequestBlocked& e) { return e.reason; }
 
 template <class E>
 concept HasReason = requires(const E& e) { reason_of(e); };

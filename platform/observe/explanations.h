@@ -3,6 +3,8 @@
 // platform/observe/explain.
 #pragma once
 
+#include "abi/iommu/fault.h"
+#include "abi/iommu/invalidation.h"
 #include "abi/prm/command.h"
 #include "abi/prm/cqe.h"
 #include "abi/prm/eqe.h"
@@ -32,6 +34,10 @@ const Explanation* explain(abi::prm::CqeSyndrome syndrome);
 const Explanation* explain(abi::prm::DeliveryStatus status);
 const Explanation* explain(abi::wire::NakCode code); ///< as the side that sends it sees it
 const Explanation* explain(abi::prm::EventType type); ///< asynchronous events of a queue pair
+const Explanation* explain(abi::iommu::FaultReason reason);
+const Explanation* explain(abi::iommu::QueueError error);
+/// By the text of RequestBlocked::reason, and of InvalidationStopped::reason where no descriptor is wrong.
+const Explanation* explain_blocked(std::string_view reason);
 /// A refused command; the rule is the refusal's own sentence. Incomplete when no row says the cause.
 Explanation explain(const firmware::Refusal& refusal);
 /// By the text of DoorbellIgnored::reason and PacketDropped::reason.

@@ -6,6 +6,7 @@
 #include "model/hca/config.h"
 #include "model/iommu/config.h"
 #include "model/net/link.h"
+#include "model/pcie/device_tlb.h"
 #include "model/port/time.h"
 
 #include <array>
@@ -29,13 +30,20 @@ struct HostConfig {
     std::uint64_t memory_bytes = 4ULL << 30; ///< costs nothing until touched
 };
 
+/// What both hosts do with requests of one device to another.
+struct PeerConfig {
+    std::string acs = "off";     ///< access control that firmware switches on at ports
+    bool is_forwarding = true;   ///< the root complex passes on what comes up to it
+};
+
 /// The remapping unit of each host; software turns it on.
 struct IommuConfig {
     bool is_present = false;
     model::iommu::IommuConfig unit;
     model::port::Time hit_latency{};
     /// With one table read of 90 ns, upper levels being cached, what a miss costs on a Haswell server (pcie-bench).
-    model::port::Time miss_latency = std::chrono::nanoseconds{130};
+    model::port::Time miss_latency = std::chrono::nanoseconds{145};
+    unsigned walkers = 5; ///< table walks at a time; with it, misses come as fast as that server serves them
 };
 
 struct GpuConfig {
@@ -64,8 +72,10 @@ struct Config {
     bool timed = true; ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
     std::array<HostConfig, 2> hosts; ///< A and B
+    PeerConfig peers;
     IommuConfig iommu;
     model::hca::HcaConfig hca;
+    model::pcie::AtsConfig hca_ats; ///< of each HCA: its own TLB, off without entries
     GpuConfig gpu;
     PcieLinkConfig device_link;   ///< switch to HCA and to GPU
     PcieLinkConfig upstream_link; ///< root port to switch

@@ -24,6 +24,7 @@ constexpr std::array<std::int64_t, 6> tlp_sizes{128, 256, 512, 1024, 2048, 4096}
 constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 7> iotlb_ways{1, 2, 4, 8, 16, 32, 64};
+constexpr std::array<std::string_view, 3> acs_choices{"off", "redirect", "direct_translated"};
 constexpr std::array<std::string_view, 3> encapsulations{"roce_v2", "roce_v2_ipv6", "infiniband"};
 
 /// A key whose member `access` gives; the kind follows from the member's type unless it is said.
@@ -109,6 +110,15 @@ constexpr std::array table{
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),
     size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, 512 * GiB), "DRAM of host B"),
+    Key{"host.acs",
+        Kind::text,
+        {.names = acs_choices},
+        "access control at ports: redirect sends peer requests up to the root complex, direct_translated all but "
+        "translated ones",
+        set_member<AT(peers.acs)>,
+        get_member<AT(peers.acs)>},
+    key<AT(peers.is_forwarding)>("host.peer_forwarding", anything,
+                                 "the root complex passes requests of devices on to devices; false: it refuses them"),
     key<AT(iommu.is_present)>("iommu.present", anything,
                               "each root complex has a remapping unit (VT-d); drivers turn it on"),
     key<AT(iommu.unit.iotlb.entries)>("iommu.iotlb_entries", range(0, 1 << 20),
@@ -123,9 +133,16 @@ constexpr std::array table{
     key<AT(iommu.unit.caching_mode)>("iommu.caching_mode", anything,
                                      "what is not present may be cached, as by units in virtual machines"),
     key<AT(iommu.unit.scalable_mode)>("iommu.scalable_mode", anything, "PASID tables are supported"),
+    key<AT(iommu.unit.first_stage)>("iommu.first_stage", anything,
+                                    "in scalable mode: tables in the processor's format are supported"),
+    key<AT(iommu.unit.device_tlb)>("iommu.device_tlb", anything,
+                                   "devices may translate addresses themselves, see hca.device_tlb_entries"),
+    key<AT(iommu.unit.page_requests)>("iommu.page_requests", anything,
+                                      "in scalable mode, with device-TLBs: devices may ask for pages"),
     key<AT(iommu.hit_latency)>("iommu.hit_latency_ns", latency, "a translation"),
     key<AT(iommu.miss_latency)>("iommu.miss_latency_ns", latency,
                                 "a translation that reads tables, beyond the reads themselves"),
+    key<AT(iommu.walkers)>("iommu.walkers", range(0, 1024), "table walks at a time; 0: any number"),
     size<AT(gpu.vram_bytes)>("gpu.vram", power_of_two(MiB, 256 * GiB), "VRAM of each GPU and size of its BAR"),
 
     key<AT(hca.log_max_qp)>("hca.log_max_qp", range(4, 20), "log2 of the number of queue pairs"),
@@ -153,6 +170,13 @@ constexpr std::array table{
     key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24),
                                    "entries of the MTT cache; 0: every look-up misses"),
     key<AT(hca.cache_ways)>("hca.cache_ways", one_of(way_counts), "associativity of both"),
+    key<AT(hca_ats.entries)>("hca.device_tlb_entries", range(0, 1 << 20),
+                             "pages the card's own TLB for PCIe addresses holds (ATS); 0: it has none"),
+    key<AT(hca_ats.ways)>("hca.device_tlb_ways", one_of(iotlb_ways), "its associativity"),
+    key<AT(hca_ats.hit_latency)>("hca.device_tlb_latency_ns", latency, "a look-up in it"),
+    key<AT(hca_ats.has_page_requests)>("hca.page_requests", anything,
+                                       "the card has the page request interface; it comes with a device-TLB"),
+    key<AT(hca_ats.pasid_bits)>("hca.pasid_bits", range(0, 20), "width of its PASIDs; 0: it has none"),
     key<AT(hca.doorbell_latency)>("hca.doorbell_latency_ns", latency, "from the doorbell's arrival to the scheduler"),
     key<AT(hca.wqe_latency)>("hca.wqe_latency_ns", latency, "decode and schedule, a message"),
     key<AT(hca.packet_latency)>("hca.packet_latency_ns", latency, "pipeline occupancy, a packet, each direction"),

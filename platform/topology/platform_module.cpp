@@ -31,7 +31,16 @@ host::HostConfig host_config(const Config& config, unsigned number) {
     if (config.iommu.is_present)
         host.iommu = {.core = config.iommu.unit,
                       .hit_latency = config.iommu.hit_latency,
-                      .miss_latency = config.iommu.miss_latency};
+                      .miss_latency = config.iommu.miss_latency,
+                      .walkers = config.iommu.walkers};
+    host.peer_forwarding = config.peers.is_forwarding;
+    // Redirect is what Linux switches on at each port that has it, when it isolates devices.
+    if (config.peers.acs != "off")
+        host.acs = {.source_validation = true,
+                    .request_redirect = true,
+                    .completion_redirect = true,
+                    .upstream_forwarding = true,
+                    .direct_translated = config.peers.acs == "direct_translated"};
     return host;
 }
 
@@ -44,6 +53,14 @@ model::hca::HcaConfig hca_config(const Config& config, unsigned number) {
     hca.lid = static_cast<std::uint16_t>(hca.lid + number);
     hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
     return hca;
+}
+
+model::pcie::AtsConfig ats_config(const Config& config) {
+    auto ats = config.hca_ats;
+    if (!config.timed)
+        ats.hit_latency = {};
+    ats.has_page_requests &= ats.entries != 0;
+    return ats;
 }
 
 model::net::LinkConfig cable_config(const Config& config) {
@@ -75,6 +92,9 @@ Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& s
     connect(sink, sources);
     for (unsigned number = 0; number < machines_.size(); ++number)
         build(machines_[number], number, sink, sources);
+    for (auto& machine : machines_)
+        if (machine.host)
+            machine.host->set_events({sink, sources.add(machine.name + ".switch")}, {sink, sources.add(machine.name + ".root")});
 }
 
 /// The fabric: one cable, or a switch and a cable to each machine.
@@ -119,7 +139,7 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
     const auto device = events(".hca"), bus = events(".hca.pcie");
     machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
-                                                  host.device_link, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
+                                                  card::SlotConfig{.link = host.device_link, .ats = ats_config(config_)}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
     vram.link = host.device_link;

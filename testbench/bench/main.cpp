@@ -1,6 +1,7 @@
 // ./dev bench: how fast the whole platform moves WRITEs from VRAM to VRAM, with the timing model off and on, beside memcpy
-// in the same run; and what a message costs in each room.
+// in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h.
 #include "testbench/bench/isolate.h"
+#include "testbench/bench/remapping.h"
 #include "testbench/bench/write_load.h"
 
 #include <CLI/CLI.hpp>
@@ -42,6 +43,7 @@ constexpr std::array rooms{
     "wire (dropped)",         "net (fault)",         "responder",            "responder (duplicate)", "responder (NAK)", "requester/answers",
     "requester/retry",        "completion/cqe_writer", "completion (overrun)", "event/event_queue", "event/msix",       "firmware",
     "umr",                    "umr (refused)",       "umr (invalidated)", "firmware (refused)",  "completion (error)",
+    "iommu (fault)",          "iommu (queue)",       "pcie (blocked)",
 };
 static_assert(rooms.size() == bench::event_types);
 
@@ -69,7 +71,15 @@ int sc_main(int argc, char** argv) {
         for (const auto& one : cases)
             keys.push_back(one.key + std::string(suffix));
     app.add_option("--only", only, "measure this case only, by its JSON key, and no room costs; may be repeated")->check(CLI::IsMember(keys));
+    unsigned accesses = 100'000;
+    auto* iommu = app.add_subcommand("iommu", "random accesses to host memory through the remapping unit, beside published figures");
+    iommu->add_option("--accesses", accesses, "accesses of each measurement")->check(CLI::Range(1000, 10'000'000));
     CLI11_PARSE(app, argc, argv);
+    if (iommu->parsed()) {
+        const auto report = bench::measure_remapping(accesses);
+        fmt::print("{}", report.text);
+        return report.is_near ? 0 : 1;
+    }
 
     std::vector<std::pair<std::string, double>> figures;
     fmt::print("{:<32} {:<7} {:>12} {:>12} {:>12} {:>8} {:>12} {:>9} {:>6}\n", "WRITE", "timing", "messages/s", "bytes", "memcpy", "ratio",

@@ -28,7 +28,7 @@ void require(bool condition, const char* what) {
 }
 
 PcieMachine& machine() {
-    static PcieMachine the_machine;
+    static PcieMachine the_machine(false, {}, {.entries = 8, .has_page_requests = true, .pasid_bits = 8});
     return the_machine;
 }
 

@@ -61,13 +61,24 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
         return space == Space::scan_cr ? std::optional(address + 4) : std::nullopt;
     }
 
-    static model::pcie::FunctionConfig config(std::uint16_t device_id) {
+    struct PageAnswer {
+        std::uint16_t group;
+        std::uint8_t code;
+        bool operator==(const PageAnswer&) const = default;
+    };
+    std::vector<PageAnswer> page_answers;
+    void page_answered(std::uint16_t group, std::uint8_t code, model::port::Time) override {
+        page_answers.push_back({group, code});
+    }
+
+    static model::pcie::FunctionConfig config(std::uint16_t device_id, const model::pcie::AtsConfig& ats = {}) {
         model::pcie::FunctionConfig function;
         function.identity = {.vendor_id = 0x1234, .device_id = device_id, .class_code = 0x088000};
         function.bars[register_bar] = {.size = 0x10000};
         function.bars[memory_bar] = {.size = 1 << 20, .is_64bit = true, .is_prefetchable = true};
         function.msix_vectors = 8;
         function.has_gateway = true;
+        function.ats = ats;
         return function;
     }
 };
@@ -75,17 +86,18 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
 struct ScratchCard {
     ScratchFunction function;
     model::pcie::EndpointModule endpoint;
-    ScratchCard(const char* name, std::uint16_t device_id)
-        : endpoint(name, ScratchFunction::config(device_id), function) {}
+    ScratchCard(const char* name, std::uint16_t device_id, const model::pcie::AtsConfig& ats = {})
+        : endpoint(name, ScratchFunction::config(device_id, ats), function) {}
 };
 
 /// Two cards (devices 1 and 2) in the switch's slots of one host.
 struct PcieMachine {
     platform::host::Host host;
-    ScratchCard first{"first", 1}, second{"second", 2};
+    ScratchCard first, second;
 
-    explicit PcieMachine(bool timed = false, platform::host::HostConfig config = {})
-        : host("host", (config.timed = timed, config)) {
+    explicit PcieMachine(bool timed = false, platform::host::HostConfig config = {},
+                         const model::pcie::AtsConfig& ats = {})
+        : host("host", (config.timed = timed, config)), first("first", 1, ats), second("second", 2, ats) {
         host.plug(0, first.endpoint);
         host.plug(1, second.endpoint);
     }

@@ -114,6 +114,7 @@ std::string print_result(const scenario::Result& result) {
         "\n" + print_table({
                    {"payload", print_count(result.payload_bytes) + " bytes"},
                    {"through the switches, peer to peer", print_count(result.p2p_payload_bytes) + " bytes"},
+                   {"through the root complexes, peer to peer", print_count(result.redirected_payload_bytes) + " bytes"},
                    {"through host DRAM", print_count(result.host_dram_payload_bytes) + " bytes"},
                    {"packets on the wire", print_count(result.wire_packets)},
                    {"completions, good and bad",
@@ -143,6 +144,7 @@ std::string print_json(const scenario::Result& result, const platform::observe::
         .add("completions_ok", result.completions_ok)
         .add("completions_error", result.completions_error)
         .add("p2p_payload_bytes", result.p2p_payload_bytes)
+        .add("redirected_payload_bytes", result.redirected_payload_bytes)
         .add("host_dram_payload_bytes", result.host_dram_payload_bytes)
         .add("wire_packets", result.wire_packets)
         .add("retries", result.retries)

@@ -69,6 +69,7 @@ void count(Platform& platform, Result& result) {
     result.completions_error = sum.completions_error;
     for (auto& machine : platform.machines()) {
         result.p2p_payload_bytes += machine.hca->endpoint.volume(TargetKind::peer).payload();
+        result.redirected_payload_bytes += machine.hca->endpoint.volume(TargetKind::redirected_peer).payload();
         result.host_dram_payload_bytes += machine.hca->endpoint.volume(TargetKind::host_memory).payload();
         add_link(machine.name + ".upstream", machine.host->upstream_link(), result);
         add_link(machine.name + ".hca", machine.host->slot_link(platform::topology::Machine::hca_slot), result);
@@ -76,6 +77,10 @@ void count(Platform& platform, Result& result) {
         const auto& c = machine.hca->hca().counters();
         result.caches.push_back({.name = machine.name + ".hca MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
         result.caches.push_back({.name = machine.name + ".hca MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
+        if (const auto* iommu = machine.host->root_complex().iommu()) {
+            const auto& iotlb = iommu->core().translator().iotlb_counters();
+            result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});
+        }
     }
     add_wire("A -> B", platform.cable().counters(0), result);
     add_wire("B -> A", platform.cable().counters(1), result);

@@ -1,7 +1,7 @@
 # The program as a person runs it: program_test.py has one function a case.
 foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_verifies untimed_moves_the_same
              capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
-             fails_with_a_result explains_what_fails ends_of_all_keys keys_together
+             fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
              refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"
@@ -9,6 +9,10 @@ foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_v
     set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
+add_test(NAME "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"
+    COMMAND bench iommu --accesses 20000)
+set_tests_properties("scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"
+    PROPERTIES LABELS scenario TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 foreach(case every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be
              explains_what_a_driver_does_wrong)
     string(REPLACE "_" " " words ${case})

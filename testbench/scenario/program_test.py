@@ -92,6 +92,7 @@ def keys_of_the_json():
     got = result("--payload", payload(5000))
     kinds = {"scenario": str, "verified": bool, "payload_bytes": int, "sha256_source": str, "sha256_target": str,
              "failure": str, "completions_ok": int, "completions_error": int, "p2p_payload_bytes": int, "host_dram_payload_bytes": int,
+             "redirected_payload_bytes": int,
              "wire_packets": int, "sim_time_ns": int, "wall_seconds": float, "event_digest": str}
     for key, kind in kinds.items():
         expect(isinstance(got.get(key), kind), f"{key}: {got.get(key)!r}")
@@ -221,6 +222,33 @@ def limits_of(text):
         return text.split()[2:]
     ends = text.removeprefix("a power of two from ").split(" to ")
     return ends if len(ends) == 2 and ends[0][:1].isdigit() else None
+
+
+def ways_between_devices():
+    """Straight through the switch, by way of the root complex, refused by it; the same bytes in the first two."""
+    path = payload(300_001)
+    straight = result("--payload", path, "--set", "host.peer_forwarding=false")
+    moved = straight["p2p_payload_bytes"]
+    expect(moved >= 3 * 2 * 300_001 and straight["redirected_payload_bytes"] == 0, straight)
+    redirected = result("--payload", path, "--set", "host.acs=redirect")
+    expect(redirected["verified"] is True and redirected["sha256_target"] == straight["sha256_target"], redirected)
+    expect(redirected["p2p_payload_bytes"] == 0 and redirected["redirected_payload_bytes"] == moved, redirected)
+    expect(redirected["host_dram_payload_bytes"] == 0, redirected)
+
+    def upstream(got, member):
+        return sum(link[member] for link in got["pcie_links"] if link["name"].endswith(".upstream"))
+    for member in ("payload_up", "payload_down"):
+        expect(upstream(straight, member) < moved / 10, f"{member} without redirect: {upstream(straight, member)} of {moved}")
+        expect(upstream(redirected, member) > moved, f"{member} with redirect: {upstream(redirected, member)} of {moved}")
+
+    why, out = SCRATCH / "blocked.txt", SCRATCH / "blocked.json"
+    ran = run("--payload", path, "--set", "host.acs=redirect", "--set", "host.peer_forwarding=false", "--json", out, f"--explain={why}")
+    expect(ran.returncode == 1 and ran.stderr == "", f"status {ran.returncode}: {ran.stderr}")
+    got, text = json.loads(out.read_text()), why.read_text()
+    expect(got["verified"] is False and got["failure"] != "" and got["redirected_payload_bytes"] == 0, got)
+    expect(got["events"]["RequestBlocked"] > 0, got["events"])
+    expect("port 00:01.0 blocks a request of device" in text and "host.peer_forwarding" in text, text)
+    expect("IBV_WC_" in text, text)
 
 
 def keys_together():

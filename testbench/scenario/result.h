@@ -48,6 +48,7 @@ struct Result {
     std::string sha256_source{}, sha256_target{};
     std::uint64_t completions_ok = 0, completions_error = 0;
     std::uint64_t p2p_payload_bytes = 0;       ///< payload that went between devices through the switch
+    std::uint64_t redirected_payload_bytes = 0; ///< payload that went between devices by way of the root complex
     std::uint64_t host_dram_payload_bytes = 0; ///< payload that touched host memory
     std::uint64_t wire_packets = 0;
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, packets_dropped = 0;

@@ -1,6 +1,8 @@
 // abi/pcie against linux/pci_regs.h, which we did not write.
+#include "abi/pcie/access_control.h"
 #include "abi/pcie/capability.h"
 #include "abi/pcie/config_space.h"
+#include "abi/pcie/translation_services.h"
 #include "abi/pcie/vendor_gateway.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -190,4 +192,46 @@ TEST_CASE("Resizable BAR stands where Linux has it", "[witness][pcie]") {
     STATIC_CHECK(stands<L, "bar_count">(PCI_REBAR_CTRL, PCI_REBAR_CTRL_NBAR_MASK));
     STATIC_CHECK(offset_of<L, "bar_size">() == PCI_REBAR_CTRL);
     STATIC_CHECK(L::field<"bar_size">::low == PCI_REBAR_CTRL_BAR_SHIFT);
+}
+
+TEST_CASE("access control stands where Linux has it, capabilities and controls alike", "[witness][pcie]") {
+    using L = AccessControl;
+    STATIC_CHECK(static_cast<unsigned>(ExtendedCapabilityId::access_control) == PCI_EXT_CAP_ID_ACS);
+    STATIC_CHECK(stands<L, "has_source_validation">(PCI_ACS_CAP, PCI_ACS_SV, 2));
+    STATIC_CHECK(stands<L, "has_translation_blocking">(PCI_ACS_CAP, PCI_ACS_TB, 2));
+    STATIC_CHECK(stands<L, "has_request_redirect">(PCI_ACS_CAP, PCI_ACS_RR, 2));
+    STATIC_CHECK(stands<L, "has_completion_redirect">(PCI_ACS_CAP, PCI_ACS_CR, 2));
+    STATIC_CHECK(stands<L, "has_upstream_forwarding">(PCI_ACS_CAP, PCI_ACS_UF, 2));
+    STATIC_CHECK(stands<L, "has_egress_control">(PCI_ACS_CAP, PCI_ACS_EC, 2));
+    STATIC_CHECK(stands<L, "has_direct_translated">(PCI_ACS_CAP, PCI_ACS_DT, 2));
+    STATIC_CHECK(stands<L, "source_validation">(PCI_ACS_CTRL, PCI_ACS_SV, 2));
+    STATIC_CHECK(stands<L, "translation_blocking">(PCI_ACS_CTRL, PCI_ACS_TB, 2));
+    STATIC_CHECK(stands<L, "request_redirect">(PCI_ACS_CTRL, PCI_ACS_RR, 2));
+    STATIC_CHECK(stands<L, "completion_redirect">(PCI_ACS_CTRL, PCI_ACS_CR, 2));
+    STATIC_CHECK(stands<L, "upstream_forwarding">(PCI_ACS_CTRL, PCI_ACS_UF, 2));
+    STATIC_CHECK(stands<L, "egress_control">(PCI_ACS_CTRL, PCI_ACS_EC, 2));
+    STATIC_CHECK(stands<L, "direct_translated">(PCI_ACS_CTRL, PCI_ACS_DT, 2));
+}
+
+TEST_CASE("address translation, page requests and PASIDs stand where Linux has them", "[witness][pcie]") {
+    using Ats = AddressTranslation;
+    STATIC_CHECK(static_cast<unsigned>(ExtendedCapabilityId::address_translation) == PCI_EXT_CAP_ID_ATS);
+    STATIC_CHECK(stands<Ats, "queue_depth">(PCI_ATS_CAP, PCI_ATS_CAP_QDEP(~0u), 2));
+    STATIC_CHECK(stands<Ats, "page_aligned">(PCI_ATS_CAP, PCI_ATS_CAP_PAGE_ALIGNED, 2));
+    STATIC_CHECK(stands<Ats, "smallest_unit">(PCI_ATS_CTRL, PCI_ATS_CTRL_STU(~0u), 2));
+    STATIC_CHECK(stands<Ats, "enable">(PCI_ATS_CTRL, PCI_ATS_CTRL_ENABLE, 2));
+    using Pri = PageRequestInterface;
+    STATIC_CHECK(static_cast<unsigned>(ExtendedCapabilityId::page_request) == PCI_EXT_CAP_ID_PRI);
+    STATIC_CHECK(stands<Pri, "enable">(PCI_PRI_CTRL, PCI_PRI_CTRL_ENABLE, 2));
+    STATIC_CHECK(stands<Pri, "reset">(PCI_PRI_CTRL, PCI_PRI_CTRL_RESET, 2));
+    STATIC_CHECK(stands<Pri, "response_failure">(PCI_PRI_STATUS, PCI_PRI_STATUS_RF, 2));
+    STATIC_CHECK(stands<Pri, "unexpected_group">(PCI_PRI_STATUS, PCI_PRI_STATUS_UPRGI, 2));
+    STATIC_CHECK(stands<Pri, "stopped">(PCI_PRI_STATUS, PCI_PRI_STATUS_STOPPED, 2));
+    STATIC_CHECK(stands<Pri, "needs_pasid">(PCI_PRI_STATUS, PCI_PRI_STATUS_PASID, 2));
+    STATIC_CHECK(offset_of<Pri, "capacity">() == PCI_PRI_MAX_REQ);
+    STATIC_CHECK(offset_of<Pri, "allocation">() == PCI_PRI_ALLOC_REQ);
+    using Pasid = PasidCapability;
+    STATIC_CHECK(static_cast<unsigned>(ExtendedCapabilityId::pasid) == PCI_EXT_CAP_ID_PASID);
+    STATIC_CHECK(stands<Pasid, "width">(PCI_PASID_CAP, 0x1f00, 2));
+    STATIC_CHECK(stands<Pasid, "enable">(PCI_PASID_CTRL, PCI_PASID_CTRL_ENABLE, 2));
 }

@@ -1,12 +1,11 @@
 // A remapping unit in the root complex of a machine: what devices reach through it, and how software sees it.
 #include "model/iommu/iommu_module.h"
-#include "testbench/harness/iommu_bench.h"
-#include "testbench/harness/pcie_bench.h"
+#include "testbench/harness/remapped_machine.h"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
-#include <cstring>
+#include <random>
 
 using namespace abi::iommu;
 using abi::BusAddress;
@@ -16,72 +15,8 @@ using model::port::Time;
 using testbench::IommuBench;
 
 namespace {
-
-constexpr std::uint64_t iova = 0x12'3456'7000;
-
-/// A machine whose first card sees one page of host memory at `iova`, once the unit is on.
-struct Remapped {
-    testbench::PcieMachine machine;
-    std::uint64_t root, contexts, tables, page, queue, words;
-
-    explicit Remapped(bool timed = false)
-        : machine(timed, {.iommu = model::iommu::IommuModuleConfig{.core = {},
-                                                                   .miss_latency = std::chrono::nanoseconds{130}}}) {
-        sc_core::sc_start(sc_core::SC_ZERO_TIME);
-        machine.enable_master(1), machine.enable_master(2);
-        const auto allocate = [&] { return machine.host.memory().allocate(0x1000)->bus; };
-        root = allocate(), contexts = allocate(), tables = allocate(), page = allocate(), queue = allocate();
-        words = allocate();
-        const auto bdf = machine.found(1).bdf;
-        put(root + bdf.bus() * 16u, RootEntry{}.set<"p">(true).set<"ctp">(contexts));
-        put(contexts + (bdf.value & 0xffu) * 16u, IommuBench::context(1, tables));
-        auto at = tables;
-        for (unsigned level = 4; level > 1; --level) {
-            const auto next = allocate();
-            put(entry_at(at, level), IommuBench::leaf(next));
-            at = next;
-        }
-        leaf = entry_at(at, 1);
-        put(leaf, IommuBench::leaf(page));
-    }
-    std::uint64_t leaf = 0;
-
-    static std::uint64_t entry_at(std::uint64_t table, unsigned level) {
-        return table + (iova >> model::iommu::shift_of(level) & 0x1ff) * 8;
-    }
-    template <class E> void put(std::uint64_t bus, const E& entry) {
-        const auto bytes = entry.bytes();
-        std::memcpy(machine.host.memory().at(bus), bytes.data(), bytes.size());
-    }
-    std::uint64_t base() { return machine.host.root_complex().core().map().iommu.begin; }
-    void write(Register r, std::uint64_t value, unsigned bytes = 4) {
-        std::array<std::byte, 8> raw;
-        abi::store<std::uint64_t, abi::Endian::little>(raw.data(), value);
-        const auto at = base() + static_cast<std::uint32_t>(r);
-        REQUIRE(machine.host.root_complex().processor().write(BusAddress{at}, std::span(raw).first(bytes), {}).is_ok());
-    }
-    std::uint64_t read(std::uint32_t offset, unsigned bytes = 4) {
-        std::array<std::byte, 8> raw{};
-        const auto into = std::span(raw).first(bytes);
-        REQUIRE(machine.host.root_complex().processor().read(BusAddress{base() + offset}, into, {}).is_ok());
-        return abi::load<std::uint64_t, abi::Endian::little>(raw.data());
-    }
-    std::uint64_t read(Register r, unsigned bytes = 4) { return read(static_cast<std::uint32_t>(r), bytes); }
-    void enable() {
-        write(Register::rtaddr, root, 8);
-        write(Register::iqa, queue, 8);
-        write(Register::gcmd, GlobalCommand::mask<"srtp">);
-        write(Register::gcmd, GlobalCommand::mask<"qie">);
-        write(Register::gcmd, GlobalCommand::mask<"qie"> | GlobalCommand::mask<"te">);
-    }
-    model::port::Dma& dma() { return machine.first.endpoint.dma(); }
-    model::port::DmaResult send(std::uint64_t address, std::uint8_t value, std::size_t length = 1) {
-        const std::vector<std::byte> bytes(length, std::byte{value});
-        return dma().write(BusAddress{address}, bytes, {}, Purpose::payload);
-    }
-    std::uint8_t at(std::uint64_t bus) { return std::to_integer<std::uint8_t>(*machine.host.memory().at(bus)); }
-};
-
+using Remapped = testbench::RemappedMachine;
+constexpr auto iova = Remapped::iova;
 } // namespace
 
 TEST_CASE("a unit that is off lets devices reach host memory as without one", "[module][iommu]") {
@@ -108,7 +43,8 @@ TEST_CASE("a unit that is on translates what devices write and read, and paths f
     std::array<std::byte, 8> back{};
     CHECK(r.dma().read(BusAddress{iova + 0x123}, back, {}).is_ok());
     CHECK(back[7] == std::byte{0xa5});
-    CHECK(r.dma().lend(BusAddress{iova}, 64, {}).data == nullptr); // each request is looked up
+    CHECK(r.dma().lend(BusAddress{iova}, 64, {}).data == r.machine.host.memory().at(r.page));
+    CHECK(r.dma().lend(BusAddress{iova + 0xfff}, 2, {}).data == nullptr); // two pages are two requests
     CHECK(r.send(r.page, 0x22).status == DmaStatus::unsupported_request);
     CHECK(r.at(r.page) == 0x11);
 
@@ -170,10 +106,8 @@ TEST_CASE("a page that was unmapped is reached until the driver invalidates it",
 
     CHECK(r.send(iova, 2).is_ok());
     CHECK(r.at(r.page) == 2);
-    r.put(r.queue, IommuBench::page_descriptor(1, iova));
-    r.put(r.queue + 16, WaitDescriptor{}.set<"type">(5).set<"sw">(true).set<"stdata">(0x77).set<"staddr">(r.words));
-    r.write(Register::iqt, 32);
-    CHECK(r.at(r.words) == 0x77);
+    r.invalidate(iova);
+    CHECK(r.is_done());
     CHECK(r.send(iova, 3).status == DmaStatus::unsupported_request);
     CHECK(r.at(r.page) == 2);
 }
@@ -218,4 +152,115 @@ TEST_CASE("a machine without a unit has nothing at its registers", "[module][iom
     std::array<std::byte, 4> bytes{};
     CHECK_FALSE(machine.host.root_complex().processor().read(BusAddress{0xfed9'0000}, bytes, {}).is_ok());
     CHECK(machine.host.root_complex().iommu() == nullptr);
+}
+
+TEST_CASE("a path through the unit is one for all pages, and each request on it is looked up", "[module][iommu]") {
+    Remapped r;
+    r.map(iova + 0x1000, r.allocate());
+    r.enable();
+    const auto before = r.iotlb();
+
+    for (unsigned i = 0; i < 10; ++i)
+        CHECK(r.send(iova + 0x800 * (i % 4), 1, 64).is_ok());
+    CHECK(r.machine.first.endpoint.known_windows() == 2); // to the unit, and from there to memory
+
+    CHECK(r.iotlb().misses - before.misses == 2);
+    CHECK(r.iotlb().hits - before.hits == 8);
+    // A longer access is as many look-ups as packets: 2 KiB at an MPS of 256 bytes.
+    CHECK(r.send(iova, 1, 2048).is_ok());
+    CHECK(r.iotlb().hits - before.hits == 16);
+    CHECK(r.machine.first.endpoint.volume(model::pcie::TargetKind::host_memory).payload() == 10 * 64 + 2048);
+}
+
+TEST_CASE("an entry that makes room for others is stale no longer, also on a direct path", "[module][iommu]") {
+    Remapped r(false, Remapped::with_unit({}, {.core = {.iotlb = {.entries = 1}}}));
+    const auto moved = r.allocate();
+    r.map(iova + 0x1000, r.allocate());
+    r.enable();
+    CHECK(r.send(iova, 1).is_ok());
+    r.map(iova, moved); // and no invalidation
+
+    CHECK(r.send(iova, 2).is_ok());
+    CHECK(r.at(r.page) == 2);
+    CHECK(r.at(moved) == 0);
+    CHECK(r.send(iova + 0x1000, 3).is_ok()); // takes the place
+    CHECK(r.send(iova, 4).is_ok());
+    CHECK(r.at(r.page) == 2);
+    CHECK(r.at(moved) == 4);
+}
+
+TEST_CASE("a memory that was lent is what the tables said at that time", "[module][iommu]") {
+    Remapped r;
+    const auto moved = r.allocate();
+    r.enable();
+    CHECK(r.dma().lend(BusAddress{iova}, 64, {}).data == r.machine.host.memory().at(r.page));
+    r.map(iova, moved);
+
+    CHECK(r.dma().lend(BusAddress{iova}, 64, {}).data == r.machine.host.memory().at(r.page)); // stale
+    r.invalidate(iova);
+    CHECK(r.dma().lend(BusAddress{iova}, 64, {}).data == r.machine.host.memory().at(moved));
+    r.put(r.leaf, SecondStageEntry{});
+    r.invalidate(iova);
+    const auto refused = r.dma().lend(BusAddress{iova}, 64, {});
+    CHECK(refused.data == nullptr);
+    CHECK(refused.result.status == DmaStatus::unsupported_request);
+}
+
+TEST_CASE("control writes through the unit show at their time, payload at once", "[module][iommu]") {
+    Remapped r(true);
+    r.enable();
+    const std::array byte{std::byte{7}};
+    const auto written = [&](std::uint64_t offset, Purpose purpose) {
+        return r.dma().write(BusAddress{iova + offset}, byte, {}, purpose).done;
+    };
+
+    for (const std::uint64_t offset : {0, 8}) { // one by one at first, then on a direct path
+        const auto done = written(offset, Purpose::control);
+        CHECK(done > Time{});
+        CHECK(r.at(r.page + offset) == 0);
+        std::array<std::byte, 1> back{};
+        CHECK(r.dma().read(BusAddress{iova + offset}, back, done).is_ok()); // a device sees it
+        CHECK(back[0] == std::byte{7});
+    }
+    const auto done = written(16, Purpose::control);
+    CHECK(r.at(r.page + 16) == 0);
+    sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(done.count()) + 1));
+    CHECK(r.at(r.page + 16) == 7);
+    written(24, Purpose::payload);
+    CHECK(r.at(r.page + 24) == 7);
+}
+
+TEST_CASE("walkers bound how fast misses are served", "[module][iommu]") {
+    constexpr unsigned pages = 256;
+    const auto time_of = [](Remapped& r, unsigned among, Time begin) { // everything is asked for at once
+        std::minstd_rand random(7);
+        std::array<std::byte, 64> bytes{};
+        Time done{};
+        for (unsigned i = 0; i < 4 * pages; ++i) {
+            const auto address = iova + std::uint64_t{random() % among} * 0x1000;
+            done = std::max(done, r.dma().read(BusAddress{address}, bytes, begin, Purpose::payload).done);
+        }
+        return done - begin;
+    };
+    Remapped r(true, Remapped::with_unit({}, {.core = {.iotlb = {.entries = 64, .ways = 64}},
+                                              .miss_latency = std::chrono::nanoseconds{145},
+                                              .walkers = 5}));
+    for (unsigned i = 1; i < pages; ++i)
+        r.map(iova + i * 0x1000ull, r.allocate());
+    r.enable();
+    time_of(r, 64, {});
+    auto before = r.iotlb();
+
+    const auto inside = time_of(r, 64, std::chrono::seconds{1});
+    CHECK(r.iotlb().misses == before.misses);
+    CHECK(r.iotlb().hits - before.hits == 4 * pages);
+    before = r.iotlb();
+    const auto outside = time_of(r, pages, std::chrono::seconds{2});
+
+    const auto misses = static_cast<double>(r.iotlb().misses - before.misses);
+    CHECK(misses > 4 * pages * 0.7); // 64 of 256 pages fit
+    CHECK(inside < outside / 4);
+    // One table read of 90 ns and 145 ns beside it, five at a time.
+    CHECK(static_cast<double>(outside.count()) > misses * 235e3 / 5 * 0.95);
+    CHECK(static_cast<double>(outside.count()) < misses * 235e3 / 5 * 1.25);
 }

@@ -26,9 +26,9 @@ model::net::LinkConfig cable_config() {
     config.timed = false;
     return config;
 }
-model::pcie::LinkConfig slot_config() {
-    model::pcie::LinkConfig config;
-    config.timed = false;
+platform::card::SlotConfig slot_config() {
+    platform::card::SlotConfig config;
+    config.link.timed = false;
     return config;
 }
 

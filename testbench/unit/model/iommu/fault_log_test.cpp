@@ -131,3 +131,37 @@ TEST_CASE("a masked fault event is pending, and is sent when it is unmasked", "[
         CHECK_FALSE(f.is_message_sent());
     }
 }
+
+TEST_CASE("each fault is an event, whether there is a record of it or not", "[unit][iommu]") {
+    struct Seen final : traces::Sink {
+        std::vector<traces::RemappingFault> faults;
+        std::vector<traces::InvalidationStopped> stops;
+        void on(const traces::Stamp&, const traces::Event& event) override {
+            if (const auto* fault = std::get_if<traces::RemappingFault>(&event))
+                faults.push_back(*fault);
+            if (const auto* stop = std::get_if<traces::InvalidationStopped>(&event))
+                stops.push_back(*stop);
+        }
+    } seen;
+    Faulty f;
+    f.bench.iommu.set_events({&seen, 0});
+    f.bench.attach(IommuBench::other_device, ContextEntry{}.set<"fpd">(true));
+
+    f.fault(0x1000), f.fault(0x2000), f.fault(0x3000), f.fault(0x4000); // and no record for the last one
+    f.bench.translate(0x5000, Access::read, 64, IommuBench::other_device);
+    f.bench.submit(WaitDescriptor{}.set<"type">(15)); // no such type
+
+    REQUIRE(seen.faults.size() == 5);
+    CHECK(seen.faults[0].requester == IommuBench::device);
+    CHECK(seen.faults[0].address == 0x1000);
+    CHECK(seen.faults[0].access == 1);
+    CHECK(seen.faults[0].fault == static_cast<unsigned>(FaultReason::root_not_present));
+    CHECK(seen.faults[0].reason == name(FaultReason::root_not_present));
+    CHECK(seen.faults[2].is_recorded);
+    CHECK_FALSE(seen.faults[3].is_recorded);
+    CHECK(seen.faults[4].fault == static_cast<unsigned>(FaultReason::context_not_present));
+    CHECK(seen.faults[4].access == 0);
+    CHECK_FALSE(seen.faults[4].is_recorded);
+    REQUIRE(seen.stops.size() == 1);
+    CHECK(seen.stops[0].error == static_cast<unsigned>(QueueError::invalid_type));
+}

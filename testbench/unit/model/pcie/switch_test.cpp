@@ -150,8 +150,58 @@ TEST_CASE("the root complex routes to DRAM, interrupts, ECAM and root ports", "[
     CHECK(root.route_from_port(0, 0x1234).to == Way::nowhere);
 }
 
+TEST_CASE("access control of a port decides about requests to peers", "[unit][pcie][switch][acs]") {
+    Tree tree;
+    constexpr std::uint64_t peer = high + 16 * mebibyte;
+    const Origin here{.requester = Bdf{3, 0, 0}}, translated{Bdf{3, 0, 0}, abi::pcie::AddressType::translated};
+    const auto control = [&](std::uint32_t bits) { write(tree.core.port(0), 0x106, 2, bits); };
+
+    control(0x04); // request redirect
+    CHECK(tree.core.route_from_port(0, peer, here).to == To::upstream);
+    CHECK(tree.core.route_from_port(0, peer, here).is_redirected);
+    CHECK(tree.core.route_from_port(0, peer, translated).to == To::upstream);
+    CHECK_FALSE(tree.core.route_from_port(0, 0x1000, here).is_redirected);
+    CHECK(tree.core.route_from_port(1, high, {.requester = Bdf{4, 0, 0}}).to == To::port); // each port has its own
+    control(0x44); // and direct translated
+    CHECK(tree.core.route_from_port(0, peer, here).to == To::upstream);
+    CHECK(tree.core.route_from_port(0, peer, translated).to == To::port);
+
+    control(0);
+    CHECK(tree.core.route_from_port(0, high, here).blocked == blocked::own_port);
+    control(0x10); // upstream forwarding
+    CHECK(tree.core.route_from_port(0, high, here).to == To::upstream);
+    CHECK(tree.core.route_from_port(0, peer, here).to == To::port);
+
+    control(0x01); // source validation
+    CHECK(tree.core.route_from_port(0, 0x1000, here).to == To::upstream);
+    const auto spoofed = tree.core.route_from_port(0, 0x1000, {.requester = Bdf{4, 0, 0}});
+    CHECK(spoofed.to == To::nowhere);
+    CHECK(spoofed.is_violation);
+    CHECK(spoofed.blocked == blocked::source);
+
+    control(0x02); // translation blocking
+    CHECK(tree.core.route_from_port(0, 0x1000, here).to == To::upstream);
+    CHECK(tree.core.route_from_port(0, 0x1000, translated).blocked == blocked::translation);
+    control(0x08);
+    CHECK(tree.core.redirects_completion(0, false));
+    CHECK_FALSE(tree.core.redirects_completion(0, true));
+    CHECK_FALSE(tree.core.redirects_completion(1, false));
+}
+
+TEST_CASE("a root port sends a request back down with upstream forwarding only", "[unit][pcie][switch][acs]") {
+    for (const bool is_forwarding : {true, false}) {
+        RootComplex root({.map = {}, .port_identity = {}, .links = std::vector<LinkConfig>(1), .peer_forwarding = is_forwarding});
+        program(root.port(0), 1, 1, {0x8000'0000, 0x8010'0000}, {high, high + mebibyte});
+
+        CHECK(root.route_from_port(0, high).blocked == blocked::own_port);
+        write(root.port(0), 0x106, 2, 0x10);
+        CHECK(root.route_from_port(0, high).blocked == (is_forwarding ? std::string_view{} : blocked::host));
+        CHECK((root.route_from_port(0, high).to == RootComplex::Routing::To::port) == is_forwarding);
+    }
+}
+
 TEST_CASE("peer to peer between root ports can be switched off", "[unit][pcie][switch]") {
-    RootComplex root({.map = {}, .port_identity = {}, .links = std::vector<LinkConfig>(2), .peer_to_peer = false});
+    RootComplex root({.map = {}, .port_identity = {}, .links = std::vector<LinkConfig>(2), .peer_forwarding = false});
     program(root.port(0), 1, 1, {0x8000'0000, 0x8010'0000}, {high, high + mebibyte});
     program(root.port(1), 2, 2, {0x8010'0000, 0x8020'0000}, {high + mebibyte, high + 2 * mebibyte});
 

@@ -3,6 +3,8 @@
 #include "model/hca/requester/local_error.h"
 #include "model/hca/responder/placement.h"
 #include "model/hca/wire/parser.h"
+#include "model/iommu/fault_log.h"
+#include "model/pcie/acs.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -45,6 +47,29 @@ TEST_CASE("every syndrome of an error CQE is explained and has its name in verbs
     }
     CHECK(names.size() == named(std::type_identity<abi::prm::CqeSyndrome>{}).size());
     CHECK(verbs_name(abi::prm::CqeSyndrome{0x7f}).empty());
+}
+
+TEST_CASE("every remapping fault and every error of the invalidation queue is explained", "[unit][observe][explain]") {
+    const auto check = [](const auto& rows) {
+        for (const auto& one : rows) {
+            INFO(one.text);
+            const auto* row = explain(one.value);
+            CHECK((row != nullptr) == (static_cast<unsigned>(one.value) != 0)); // 0: no fault
+            CHECK((row == nullptr || row->is_complete()));
+        }
+    };
+    check(named(std::type_identity<abi::iommu::FaultReason>{}));
+    check(named(std::type_identity<abi::iommu::QueueError>{}));
+}
+
+TEST_CASE("every reason for which a port blocks a request is explained", "[unit][observe][explain]") {
+    using namespace model::pcie::blocked;
+    for (const auto reason : {source, translation, own_port, host, model::iommu::device_is_silent}) {
+        INFO(reason);
+        REQUIRE(explain_blocked(reason) != nullptr);
+        CHECK(explain_blocked(reason)->is_complete());
+    }
+    CHECK(explain_blocked("a reason of tomorrow") == nullptr);
 }
 
 TEST_CASE("every refusal of a command is explained", "[unit][observe][explain]") {
