@@ -137,9 +137,11 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     else
         machine.host = std::make_unique<host::Host>(name.c_str(), host);
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
+    // Nobody behind a socket answers translation requests.
+    const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(config_);
     const auto device = events(".hca"), bus = events(".hca.pcie");
     machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
-                                                  card::SlotConfig{.link = host.device_link, .ats = ats_config(config_)}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
+                                                  card::SlotConfig{.link = host.device_link, .ats = ats}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
     vram.link = host.device_link;

@@ -46,6 +46,13 @@ inline constexpr std::array deviations{
               "the state of a cable belongs to the platform", ""},
     Deviation{"Vendor-specific capability", "the CR space is all registers of the device, and can be written",
               "the initialization segment and the number of the silicon, read only", "the model has no others", ""},
+    Deviation{"PCIe access control", "a completion finds its own way at every switch",
+              "at the switch that redirected its request", "a root port has one switch below it", ""},
+    Deviation{"PCIe address translation", "an access waits for the page that its function asks for",
+              "it ends with Unsupported Request; page requests are calls of their own",
+              "an access is a call that returns with its result", ""},
+    Deviation{"VT-d device-TLB invalidation", "a device that does not answer is given up after a while", "at once",
+              "nothing could come later", ""},
 };
 
 } // namespace conformance

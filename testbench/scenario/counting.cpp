@@ -77,6 +77,10 @@ void count(Platform& platform, Result& result) {
         const auto& c = machine.hca->hca().counters();
         result.caches.push_back({.name = machine.name + ".hca MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
         result.caches.push_back({.name = machine.name + ".hca MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
+        if (machine.hca->endpoint.space().config().ats.entries != 0) {
+            const auto& tlb = machine.hca->endpoint.tlb().counters();
+            result.caches.push_back({.name = machine.name + ".hca device-TLB", .hits = tlb.hits, .misses = tlb.misses});
+        }
         if (const auto* iommu = machine.host->root_complex().iommu()) {
             const auto& iotlb = iommu->core().translator().iotlb_counters();
             result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});

@@ -142,6 +142,58 @@ TEST_CASE("a route leaves its counts with the links", "[unit][pcie][route]") {
     CHECK(beyond.traffic(Direction::upstream) == backward);
 }
 
+TEST_CASE("requests and completions may cross different links", "[unit][pcie][route]") {
+    Link near("near", {}), above("above", {}), beyond("beyond", {});
+    HopList hops; // up and down again; completions go straight
+    hops.add({&near, Direction::upstream});
+    hops.add({&above, Direction::upstream, true, false});
+    hops.add({&above, Direction::downstream, true, false});
+    hops.add({&beyond, Direction::downstream});
+    std::optional<Route> route;
+    route.emplace(hops, request_header(far), TlpSizes::of(256, 512), 0ns);
+
+    const auto written = route->write(far, 64, {}, Purpose::payload);
+    const auto read = route->read(far, 64, 1ms, Purpose::payload);
+
+    for (unsigned i = 0; i < 2; ++i, route.reset()) { // while the route exists, and when it has gone
+        CHECK(above.traffic(Direction::upstream).tlps == 2);
+        CHECK(above.traffic(Direction::downstream).tlps == 2);
+        CHECK(near.traffic(Direction::upstream).tlps == 2);
+        CHECK(near.traffic(Direction::downstream).tlps == 1);
+        CHECK(beyond.traffic(Direction::upstream).tlps == 1);
+    }
+    CHECK(written > 4 * near.config().latency);
+    CHECK(read - 1ms > 6 * near.config().latency);
+    CHECK(read - 1ms < 7 * near.config().latency);
+}
+
+TEST_CASE("a request is charged up to a gate, and counted when it is known what becomes of it", "[unit][pcie][route]") {
+    Link near("near", {}), beyond("beyond", {});
+    HopList to_gate, whole;
+    to_gate.add({&near, Direction::upstream});
+    whole.add({&near, Direction::upstream});
+    whole.gate = 1;
+    whole.add({&beyond, Direction::downstream});
+    Route first(to_gate, request_header(far), TlpSizes::of(256, 512), 0ns);
+    Route second(whole, request_header(far), TlpSizes::of(256, 512), 90ns);
+
+    const auto at_gate = first.approach(far, 64, false, {});
+    CHECK(at_gate > near.config().latency);
+    CHECK(near.traffic(Direction::upstream).tlps == 0);
+    const auto done = second.read_beyond(whole.gate, far, 64, at_gate + 200ns, Purpose::payload);
+    CHECK(done - at_gate > 200ns + 90ns + 3 * near.config().latency);
+    CHECK(done - at_gate < 200ns + 90ns + 4 * near.config().latency);
+    CHECK(near.traffic(Direction::upstream).tlps == 1);
+    CHECK(near.traffic(Direction::downstream).payload_bytes == 64);
+    CHECK(second.volume().payload() == 64);
+
+    CHECK(first.refuse(far, 64, false, done, Purpose::payload) > done + near.config().latency);
+    CHECK(first.refuse(far, 64, true, done, Purpose::payload) == done); // nobody answers a write
+    CHECK(near.traffic(Direction::upstream).tlps == 3);
+    CHECK(near.traffic(Direction::downstream).tlps == 2);
+    CHECK(beyond.traffic(Direction::downstream).tlps == 1);
+}
+
 TEST_CASE("a link that goes before a route leaves the route's counts to the others", "[unit][pcie][route]") {
     auto near = std::make_unique<Link>("near", LinkConfig{});
     Link beyond("beyond", {});
