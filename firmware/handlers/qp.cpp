@@ -40,13 +40,14 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     decode_context(qpc, attributes);
     attributes.counter_set = 0; // named by RST2INIT
     abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
-    if (model::hca::queue::service_of(attributes.type).is_local)
-        attributes.pd = {}; // it serves all of them, whichever it names
+    const bool is_local = model::hca::queue::service_of(attributes.type).is_local;
+    if (is_local)
+        attributes.pd = {}; // it serves all of them, whichever it names, and keeps none from going
     const auto domain = attributes.pd;
     attributes.buffer = std::move(*buffer);
     attributes.doorbell_record = *record;
     state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
-    if (auto* pd = state.hca.protection_domains().find(domain.value))
+    if (auto* pd = state.hca.protection_domains().find(domain.value); pd != nullptr && !is_local)
         ++pd->users;
     if (qpc.get<"st">() == prm::QpType::xrc)
         ++state.xrcds.find(qpc.get<"xrcd">())->users;
@@ -63,7 +64,8 @@ Reply destroy_qp(State& state, const Call& call, In<prm::DestroyQpIn> in, Out<pr
     if (qp == nullptr)
         return refuse("destroy_qp.unknown");
     const auto& attributes = qp->attributes;
-    if (auto* pd = state.hca.protection_domains().find(attributes.pd.value))
+    const bool is_local = model::hca::queue::service_of(attributes.type).is_local;
+    if (auto* pd = state.hca.protection_domains().find(attributes.pd.value); pd != nullptr && !is_local)
         --pd->users;
     if (auto* xrcd = state.xrcds.find(attributes.xrcd); xrcd != nullptr && attributes.type == prm::QpType::xrc)
         --xrcd->users;

@@ -114,6 +114,22 @@ TEST_CASE("a queue pair's buffer holds the receive queue and then, on a block, t
     CHECK(fits(0, 0, true, true, 0));
 }
 
+TEST_CASE("a queue pair that only changes keys keeps no protection domain from going, neither its own nor the first",
+          "[unit][firmware][objects]") {
+    Ready bench;
+    const auto o = bench.make_objects(); // the first protection domain
+    const auto named = bench.alloc_pd();
+    auto in = CommandBench::qp_input(named, o.uar, o.cqn);
+    in.view().sub<"qpc">().set<"st">(prm::QpType::reg_umr);
+    const auto qpn = bench.run<prm::CreateQpOut>(in).get<"qpn">();
+
+    for (const auto pd : {o.pd, named})
+        CHECK(bench.run<prm::DeallocPdOut>(Input<prm::DeallocPdIn>(Opcode::dealloc_pd).set<"pd">(pd)).is_ok());
+    const auto next = bench.alloc_pd();
+    CHECK(bench.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(qpn)).is_ok());
+    CHECK(bench.run<prm::DeallocPdOut>(Input<prm::DeallocPdIn>(Opcode::dealloc_pd).set<"pd">(next)).is_ok());
+}
+
 TEST_CASE("a memory key has the rights, the range and the pages of its context", "[unit][firmware][objects]") {
     Ready bench;
     const auto pd = bench.alloc_pd();
