@@ -12,38 +12,7 @@
 
 namespace sw::gpu {
 
-struct VramBuffer::Lease {
-    Lease(std::shared_ptr<VramAllocator> from, std::vector<VramRange> taken)
-        : allocator(std::move(from)), ranges(std::move(taken)) {}
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() { allocator->release(ranges); }
-
-    std::shared_ptr<VramAllocator> allocator;
-    std::vector<VramRange> ranges;
-};
-
-const std::vector<VramRange>& VramBuffer::ranges() const { return lease_->ranges; }
-
 namespace {
-
-/// Calls `copy(BAR offset, position in the span, bytes)` for the consecutive pieces of [offset, +size) of the buffer.
-template <class Copy>
-void for_each_piece(const VramBuffer& buffer, std::uint64_t offset, std::size_t size, Copy&& copy) {
-    std::size_t position = 0;
-    for (const auto& range : buffer.ranges()) {
-        if (offset >= range.size) {
-            offset -= range.size;
-            continue;
-        }
-        const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(range.size - offset, size - position));
-        if (bytes == 0)
-            return;
-        copy(range.offset + offset, position, bytes);
-        position += bytes;
-        offset = 0;
-    }
-}
 
 Result<void> check_inside(const VramBuffer& buffer, std::uint64_t offset, std::size_t size) {
     if (offset > buffer.size() || size > buffer.size() - offset)
@@ -71,51 +40,81 @@ std::optional<unsigned> find_aperture(transport::Transport& transport) {
 
 } // namespace
 
-Result<Gpu> Gpu::open(transport::Transport& transport, std::optional<unsigned> vram_bar) {
+Result<Gpu> Gpu::open(transport::Transport& transport, std::optional<unsigned> vram_bar, VramLayout layout) {
+    if (layout.block_bytes == 0 || layout.block_bytes % memory::dma_page != 0)
+        return failure(EINVAL, fmt::format("open GPU: blocks of {:#x} bytes are not whole pages", layout.block_bytes));
     if (auto enabled = transport::enable_function(transport); !enabled)
         return std::unexpected(std::move(enabled.error()));
     const auto bar = vram_bar ? vram_bar : find_aperture(transport);
     if (!bar)
         return failure(ENODEV, "open GPU: the function has no 64-bit prefetchable BAR: no VRAM aperture");
     const auto size = transport.bar_size(*bar);
-    if (size < vram_block)
+    if (size < layout.block_bytes)
         return failure(ENODEV, fmt::format("open GPU: BAR {} of {:#x} bytes is no VRAM aperture", *bar, size));
-    return Gpu(transport, *bar, size);
+    return Gpu(transport, *bar, size, layout);
 }
 
+Gpu& Gpu::operator=(Gpu&& other) noexcept {
+    std::swap(transport_, other.transport_);
+    std::swap(bar_, other.bar_);
+    std::swap(manager_, other.manager_);
+    return *this;
+}
+
+Gpu::~Gpu() { (void)close(); }
+
+Result<void> Gpu::close() { return manager_ ? manager_->die() : Result<void>{}; }
+
 Result<VramBuffer> Gpu::allocate(std::uint64_t bytes) {
-    auto ranges = allocator_->allocate(bytes);
-    if (!ranges)
-        return std::unexpected(std::move(ranges.error()));
-    return VramBuffer(std::make_shared<const VramBuffer::Lease>(allocator_, std::move(*ranges)), bytes);
+    auto object = manager_->allocate(bytes);
+    if (!object)
+        return std::unexpected(std::move(object.error()));
+    return VramBuffer(std::move(*object), bytes);
 }
 
 Result<memory::DmaBufHandle> Gpu::export_buffer(const VramBuffer& buffer) const {
-    const auto base = transport_->bar_address(bar_);
-    if (base == 0)
-        return failure(ENODEV, fmt::format("export VRAM: BAR {} has no bus address", bar_));
-    std::vector<memory::BusRange> ranges;
-    for (const auto& range : buffer.ranges())
-        ranges.push_back({base + range.offset, range.size});
-    return std::make_shared<const memory::DmaBuf>(std::move(ranges), buffer.lease_);
+    return manager_->export_buffer(buffer.object_);
+}
+
+Result<memory::FenceHandle> Gpu::migrate(const VramBuffer& buffer, Placement to) {
+    const auto lock = buffer.object_->reservation->lock(*transport_);
+    if (!lock)
+        return std::unexpected(lock.error());
+    return manager_->move(*buffer.object_, *lock, to);
+}
+
+Result<void> Gpu::evict(const VramBuffer& buffer) {
+    const auto moving = migrate(buffer, Placement::system);
+    if (!moving)
+        return std::unexpected(moving.error());
+    return buffer.object_->reservation->wait(*transport_, memory::Usage::kernel);
+}
+
+Result<void> Gpu::revoke(const VramBuffer& buffer) {
+    const auto exported = buffer.object_->exported.lock();
+    return exported ? exported->revoke(*transport_) : Result<void>{};
 }
 
 Result<void> Gpu::upload(const VramBuffer& buffer, std::uint64_t offset, std::span<const std::byte> from) {
     if (auto inside = check_inside(buffer, offset, from.size()); !inside)
         return inside;
-    for_each_piece(buffer, offset, from.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
-        transport_->bar_write(bar_, at, from.subspan(position, bytes));
-    });
-    return {};
+    return manager_->access(
+        *buffer.object_, offset, from.size(),
+        [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
+            transport_->bar_write(bar_, at, from.subspan(position, bytes));
+        },
+        [&](std::span<std::byte> memory) { std::ranges::copy(from, memory.begin()); });
 }
 
 Result<void> Gpu::download(const VramBuffer& buffer, std::uint64_t offset, std::span<std::byte> into) {
     if (auto inside = check_inside(buffer, offset, into.size()); !inside)
         return inside;
-    for_each_piece(buffer, offset, into.size(), [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
-        transport_->bar_read(bar_, at, into.subspan(position, bytes));
-    });
-    return {};
+    return manager_->access(
+        *buffer.object_, offset, into.size(),
+        [&](std::uint64_t at, std::size_t position, std::size_t bytes) {
+            transport_->bar_read(bar_, at, into.subspan(position, bytes));
+        },
+        [&](std::span<std::byte> memory) { std::ranges::copy(memory, into.begin()); });
 }
 
 } // namespace sw::gpu

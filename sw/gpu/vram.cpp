@@ -4,20 +4,32 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 namespace sw::gpu {
 
-VramAllocator::VramAllocator(std::uint64_t size) : total_(size / vram_block * vram_block), free_bytes_(total_) {
+VramAllocator::VramAllocator(std::uint64_t size, VramLayout layout)
+    : layout_(layout), total_(size / layout.block_bytes * layout.block_bytes), free_bytes_(total_) {
     if (total_)
         holes_.emplace(0, total_);
 }
 
-VramRange VramAllocator::take(std::map<std::uint64_t, std::uint64_t>::iterator hole, std::uint64_t bytes) {
+VramRange VramAllocator::take(Holes::iterator hole, std::uint64_t bytes) {
     const auto [offset, size] = *hole;
     const auto taken = std::min(size, bytes);
     holes_.erase(hole);
     if (size > taken)
         holes_.emplace(offset + taken, size - taken);
+    free_bytes_ -= taken;
+    return {offset, taken};
+}
+
+VramRange VramAllocator::take_end(Holes::iterator hole, std::uint64_t bytes) {
+    const auto taken = std::min(hole->second, bytes);
+    hole->second -= taken;
+    const auto offset = hole->first + hole->second;
+    if (hole->second == 0)
+        holes_.erase(hole);
     free_bytes_ -= taken;
     return {offset, taken};
 }
@@ -28,7 +40,21 @@ Result<std::vector<VramRange>> VramAllocator::allocate(std::uint64_t bytes) {
     if (bytes > free_bytes_)
         return failure(
             ENOMEM, fmt::format("allocate VRAM: {:#x} bytes wanted, {:#x} of {:#x} free", bytes, free_bytes_, total_));
-    auto left = (bytes + vram_block - 1) / vram_block * vram_block;
+    const auto block = layout_.block_bytes;
+    auto left = (bytes - 1) / block * block + block; // no more than is free, so it does not wrap
+    if (left > free_bytes_)
+        return failure(ENOMEM, fmt::format("allocate VRAM: {:#x} bytes in blocks of {:#x} wanted, {:#x} free", bytes,
+                                           block, free_bytes_));
+    if (layout_.fragment_bytes != 0) {
+        const auto fragment = std::max(layout_.fragment_bytes / block, std::uint64_t{1}) * block;
+        std::vector<VramRange> ranges;
+        for (bool is_low = true; left != 0; is_low = !is_low) {
+            const auto bytes_now = std::min(fragment, left);
+            ranges.push_back(is_low ? take(holes_.begin(), bytes_now) : take_end(std::prev(holes_.end()), bytes_now));
+            left -= ranges.back().size;
+        }
+        return ranges;
+    }
     const auto fits = std::ranges::find_if(holes_, [&](const auto& hole) { return hole.second >= left; });
     if (fits != holes_.end())
         return std::vector{take(fits, left)};

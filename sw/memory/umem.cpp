@@ -8,25 +8,6 @@
 
 namespace sw::memory {
 
-Umem::Umem(Umem&& other) noexcept
-    : ranges_(std::move(other.ranges_)), length_(std::exchange(other.length_, 0)),
-      importer_(std::exchange(other.importer_, nullptr)), mapped_(std::exchange(other.mapped_, {})),
-      handle_(std::move(other.handle_)) {}
-
-Umem& Umem::operator=(Umem&& other) noexcept {
-    std::swap(ranges_, other.ranges_);
-    std::swap(length_, other.length_);
-    std::swap(importer_, other.importer_);
-    std::swap(mapped_, other.mapped_);
-    std::swap(handle_, other.handle_);
-    return *this;
-}
-
-Umem::~Umem() {
-    for (const auto& range : mapped_)
-        importer_->unmap_peer(range.bus, range.size);
-}
-
 void Umem::append(BusRange range) {
     length_ += range.size;
     if (!ranges_.empty() && ranges_.back().bus + ranges_.back().size == range.bus)
@@ -44,34 +25,10 @@ Result<Umem> Umem::from_host(const transport::DmaMemory& memory, std::uint64_t o
     return umem;
 }
 
-Result<Umem> Umem::from_export(transport::Transport& importer, DmaBufHandle handle, std::uint64_t offset,
-                               std::uint64_t length) {
-    if (!handle)
-        return failure(EBADF, "register exported memory: no handle");
-    if (length == 0 || offset > handle->size() || length > handle->size() - offset)
-        return failure(EINVAL, fmt::format("register exported memory: [{:#x}, +{:#x}) leaves an export of {:#x} bytes",
-                                           offset, length, handle->size()));
+Umem Umem::from_ranges(const std::vector<BusRange>& ranges) {
     Umem umem;
-    umem.importer_ = &importer;
-    std::uint64_t skip = offset, left = length;
-    for (const auto& range : handle->ranges()) {
-        if (skip >= range.size) {
-            skip -= range.size;
-            continue;
-        }
-        const auto take = std::min(range.size - skip, left);
-        const auto address = importer.map_peer(range.bus + skip, take);
-        if (!address)
-            return failure(address.error().code, fmt::format("register exported memory: map {:#x}+{:#x}: {}",
-                                                             range.bus + skip, take, address.error().what));
-        umem.mapped_.push_back({*address, take});
-        umem.append({*address, take});
-        skip = 0;
-        left -= take;
-        if (left == 0)
-            break;
-    }
-    umem.handle_ = std::move(handle);
+    for (const auto& range : ranges)
+        umem.append(range);
     return umem;
 }
 

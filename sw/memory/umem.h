@@ -1,15 +1,14 @@
 // The memory of a registration as a device sees it: where on the bus its bytes lie, and which page size describes them.
-// Built from host memory or from memory a peer exported; gives the page list of a translation table. Knows no HCA.
+// Gives the page list of a translation table. Holds nothing and knows no HCA; umem_dmabuf.h makes one of a dma-buf.
 #pragma once
 
 #include "abi/types.h"
 #include "sw/base/result.h"
-#include "sw/memory/dmabuf.h"
+#include "sw/memory/bus_range.h"
 #include "sw/transport/transport.h"
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace sw::memory {
@@ -22,17 +21,10 @@ struct PageSizes {
 
 class Umem {
 public:
-    Umem() = default;
-    Umem(Umem&& other) noexcept;
-    Umem& operator=(Umem&& other) noexcept;
-    ~Umem();
-
     /// Part of host memory: `length` bytes at `offset`.
     static Result<Umem> from_host(const transport::DmaMemory& memory, std::uint64_t offset, std::uint64_t length);
-    /// Part of memory that a peer exported. Each range is made reachable for the device behind `importer`; undone by
-    /// the destructor, which also lets go of the handle.
-    static Result<Umem> from_export(transport::Transport& importer, DmaBufHandle handle, std::uint64_t offset,
-                                    std::uint64_t length);
+    /// Pieces in the order of the region's bytes.
+    static Umem from_ranges(const std::vector<BusRange>& ranges);
 
     std::uint64_t length() const { return length_; }
     const std::vector<BusRange>& ranges() const { return ranges_; }
@@ -50,9 +42,6 @@ private:
 
     std::vector<BusRange> ranges_; // adjacent ones merged
     std::uint64_t length_ = 0;
-    transport::Transport* importer_ = nullptr;
-    std::vector<BusRange> mapped_; // what map_peer gave, to give back
-    DmaBufHandle handle_;
 };
 
 } // namespace sw::memory

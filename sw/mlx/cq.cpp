@@ -57,6 +57,7 @@ constexpr auto sent_operations = [] {
     at(WqeOpcode::rdma_read) = {CompletionOperation::read, true};
     at(WqeOpcode::atomic_cs) = {CompletionOperation::compare_swap, true};
     at(WqeOpcode::atomic_fa) = {CompletionOperation::fetch_add, true};
+    at(WqeOpcode::umr) = {CompletionOperation::key_change, false};
     return table;
 }();
 
@@ -93,6 +94,7 @@ std::string_view name(CompletionOperation operation) {
     case CompletionOperation::fetch_add: return "fetch and add";
     case CompletionOperation::receive: return "receive";
     case CompletionOperation::receive_write_imm: return "receive of a WRITE with immediate";
+    case CompletionOperation::key_change: return "UMR";
     }
     return {};
 }

@@ -5,6 +5,7 @@
 #include "sw/base/poll.h"
 #include "sw/mlx/cq.h"
 #include "sw/mlx/port.h"
+#include "sw/mlx/umr.h"
 #include "sw/transport/function.h"
 
 #include <fmt/format.h>
@@ -249,7 +250,7 @@ Result<void> Device::start_port() {
 }
 
 Result<void> Device::close() {
-    Result<void> first;
+    Result<void> first = drop_umr();
     while (!steps_.empty()) {
         const auto step = std::move(steps_.back());
         steps_.pop_back();
@@ -261,6 +262,22 @@ Result<void> Device::close() {
     completion_eqs_.clear();
     command_eq_ = async_eq_ = nullptr;
     return first;
+}
+
+Result<UmrQueue*> Device::umr() {
+    if (!umr_) {
+        auto made = UmrQueue::create(*this);
+        if (!made)
+            return failure(made.error().code, "make the queue for UMRs: " + made.error().what);
+        if (!umr_) // another thread may have been faster
+            umr_ = std::move(*made);
+    }
+    return umr_.get();
+}
+
+Result<void> Device::drop_umr() {
+    const auto queue = std::move(umr_);
+    return queue ? queue->destroy() : Result<void>{};
 }
 
 EventQueue& Device::completion_eq(unsigned i) {

@@ -35,6 +35,7 @@ namespace sw::mlx {
 
 class CompletionQueue;
 class QueuePair;
+class UmrQueue;
 
 struct DeviceOptions {
     CommandOptions command{};
@@ -79,6 +80,11 @@ public:
     unsigned issi() const { return issi_; }
     /// The variant, bits 7..0, for the next memory key: a key deleted and made again shall not look the same.
     std::uint8_t next_key_variant() { return key_variant_++; }
+
+    /// The queue that changes keys; made by the first who asks, there until close().
+    Result<UmrQueue*> umr();
+    /// Takes it down early; the next who asks makes a new one.
+    Result<void> drop_umr();
 
     /// Event queue for completions number `i`; with none of their own, the one that also takes asynchronous events.
     EventQueue& completion_eq(unsigned i);
@@ -145,6 +151,7 @@ private:
     EventQueue* command_eq_ = nullptr;
     EventQueue* async_eq_ = nullptr;
     std::vector<EventQueue*> completion_eqs_;
+    std::unique_ptr<UmrQueue> umr_;
     NumberTable<CompletionQueue> cqs_;
     NumberTable<QueuePair> qps_;
     std::deque<abi::Cqn> completion_events_;

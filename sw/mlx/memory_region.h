@@ -1,19 +1,29 @@
-// A memory region: memory the device may reach by key, from host memory or from what a peer exported (PRM "Memory key",
-// CREATE_MKEY). Chooses the page size, hands the page list over, and takes the key away again. Copies nothing.
+// A memory region: memory the device may reach by key, from host memory or from a dma-buf (PRM "Memory key",
+// CREATE_MKEY; ibv_reg_mr, ibv_reg_dmabuf_mr). Chooses the page size, hands the page list over, and takes the key away
+// again. A region of a dma-buf is either pinned for its life, or revocable: when the exporter takes its memory back, a
+// UMR sets the key free before the exporter hears that it is done. Copies nothing.
 #pragma once
 
 #include "abi/types.h"
 #include "sw/base/result.h"
 #include "sw/memory/dmabuf.h"
 #include "sw/memory/umem.h"
+#include "sw/memory/umem_dmabuf.h"
 #include "sw/mlx/access.h"
 #include "sw/mlx/device.h"
 #include "sw/transport/transport.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace sw::mlx {
+
+/// What a region of a dma-buf promises its exporter.
+enum class DmaBufMode : std::uint8_t {
+    pinned,    ///< it stays until the region goes; the exporter cannot take it back
+    revocable, ///< it stays until the exporter takes it back
+};
 
 struct RegionOptions {
     Access access = Access::local_write;
@@ -21,6 +31,8 @@ struct RegionOptions {
         iova{};              ///< where the region begins in work requests; else its bus address, or one of our own
     bool zero_based = false; ///< it begins at 0
     std::optional<unsigned> log_page_size{}; ///< no larger than this
+    DmaBufMode mode = DmaBufMode::pinned;
+    bool takes_umr = false; ///< rights and protection domain can be changed later; revocable regions always do
 };
 
 class MemoryRegion {
@@ -29,7 +41,8 @@ public:
     static Result<MemoryRegion> from_host(Device& device, abi::Pd pd, const transport::DmaMemory& memory,
                                           std::uint64_t offset, std::uint64_t length,
                                           const RegionOptions& options = {});
-    /// Part of memory that another device exported.
+    /// Part of a dma-buf. EINVAL for a part that is empty, wraps around or leaves the buffer, and where iova and offset
+    /// differ within a page; EBADF without a buffer; ENODEV when the exporter took it back or is gone.
     static Result<MemoryRegion> from_export(Device& device, abi::Pd pd, memory::DmaBufHandle handle,
                                             std::uint64_t offset, std::uint64_t length,
                                             const RegionOptions& options = {});
@@ -40,8 +53,20 @@ public:
     MemoryRegion(MemoryRegion&& other) noexcept;
     MemoryRegion& operator=(MemoryRegion&& other) noexcept;
     ~MemoryRegion();
-    /// Takes the key away from the device, then lets go of the memory.
+    /// Takes the key away from the device, then lets go of the memory. EBUSY while another thread is inside the region
+    /// (destroying or reregistering it).
     Result<void> destroy();
+
+    /// Other rights and protection domain for the same key, by a UMR (ibv_rereg_mr with IBV_REREG_MR_CHANGE_PD and
+    /// _ACCESS). EOPNOTSUPP for a key that takes no UMR, EINVAL once revoked, EBUSY as destroy().
+    Result<void> rereg_access(abi::Pd pd, Access access);
+    /// Other memory (IBV_REREG_MR_CHANGE_TRANSLATION). A dma-buf's region is made anew, as by the kernel: it has a new
+    /// key afterwards. On failure it stays what it was.
+    Result<void> rereg_export(memory::DmaBufHandle handle, std::uint64_t offset, std::uint64_t length,
+                              const RegionOptions& options);
+
+    /// The exporter took the memory back: every use of the key is refused, and its number stays taken until destroy().
+    bool is_revoked() const { return export_ && export_->umem->is_revoked(); }
 
     std::uint32_t lkey() const { return key_.value; }
     std::uint32_t rkey() const { return key_.value; }
@@ -53,12 +78,29 @@ public:
 
 private:
     MemoryRegion() = default;
-    static Result<MemoryRegion> create(Device& device, abi::Pd pd, memory::Umem umem, abi::Iova iova,
+    static Result<MemoryRegion> create(Device& device, abi::Pd pd, const memory::Umem& umem, abi::Iova iova,
                                        const RegionOptions& options);
+    static Result<MemoryRegion> create_at_iova(Device& device, abi::Pd pd, const memory::Umem& umem,
+                                               const RegionOptions& options);
+    Result<void> destroy_key();
+
+    /// The dma-buf behind a region, in a place of its own: its exporter calls back while the region may have been
+    /// moved.
+    struct Export {
+        std::unique_ptr<memory::UmemDmaBuf> umem;
+        Device* device = nullptr;
+        abi::Key key{};
+        bool has_key = false;
+        /// The revoke callback: the key is of no use to anybody when it returns.
+        Result<void> free_key() const;
+    };
 
     Device* device_ = nullptr; // set while the key exists
-    memory::Umem umem_;
+    std::unique_ptr<Export> export_;
     abi::Key key_{};
+    abi::Pd pd_{};
+    bool takes_umr_ = false;
+    bool is_busy_ = false;
     abi::Iova iova_{};
     bool owns_iova_ = false;
     std::uint64_t length_ = 0;

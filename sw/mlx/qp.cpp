@@ -221,6 +221,37 @@ Result<void> QueuePair::post_send(const SendRequest* list, const SendRequest** b
     return result;
 }
 
+Result<void> QueuePair::post_segments(std::uint64_t wr_id, WqeOpcode opcode, std::uint32_t immediate,
+                                      std::span<const std::byte> segments) {
+    const auto units = static_cast<std::uint32_t>(1 + (segments.size() + wqe_ds_bytes - 1) / wqe_ds_bytes);
+    const auto blocks = blocks_of(units);
+    if (!can_send_)
+        return failure(EINVAL, fmt::format("QP {:#x}: post {} in state {}", number_.value, name(opcode), name(state_)));
+    if (blocks > ring_.blocks - (send_head_ - send_tail_) || blocks > max_blocks)
+        return failure(ENOMEM, fmt::format("QP {:#x}: post {}: {} blocks wanted, {} are free", number_.value,
+                                           name(opcode), blocks, ring_.blocks - (send_head_ - send_tail_)));
+    abi::Block<WqeCtrl> ctrl;
+    ctrl.view()
+        .set<"opcode">(opcode)
+        .set<"wqe_index">(send_head_)
+        .set<"qpn">(number_.value)
+        .set<"ds">(units)
+        .set<"fm">(FenceMode::initiator_small)
+        .set<"ce">(CompletionEvent::always)
+        .set<"imm">(immediate);
+    auto* const start = ring_.block(send_head_);
+    SegmentWriter writer(ring_, start);
+    writer.put(ctrl);
+    writer.put_bytes(segments);
+    sent_[send_head_ & (ring_.blocks - 1)] = {wr_id, send_head_ + blocks};
+    send_head_ += blocks;
+    base::dma_wmb(); // WQE before record: the device fetches up to what the record says
+    record_.set_second(send_head_ & 0xffff);
+    base::mmio_wmb(); // record before doorbell: the device reads the record when it is rung
+    uar_->ring_send(std::span<const std::byte, wqe_bb_bytes>(start, wqe_bb_bytes), options_.doorbell);
+    return {};
+}
+
 Result<void> QueuePair::refuse_receive(const ReceiveRequest& request) const {
     if (!can_receive_)
         return failure(EINVAL, fmt::format("QP {:#x}: post_receive in state {} with a receive queue of {}",

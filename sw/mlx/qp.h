@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace sw::mlx {
@@ -85,6 +86,10 @@ public:
         one.next = nullptr;
         return post_send(&one);
     }
+    /// Posts one WQE whose segments behind the control segment the caller has written (a UMR), signalled, and rings.
+    /// ENOMEM when it does not fit, EINVAL in a state that takes no sends.
+    Result<void> post_segments(std::uint64_t wr_id, abi::prm::WqeOpcode opcode, std::uint32_t immediate,
+                               std::span<const std::byte> segments);
     Result<void> post_receive(const ReceiveRequest* list, const ReceiveRequest** bad = nullptr);
     Result<void> post_receive(const ReceiveRequest& single) {
         auto one = single;

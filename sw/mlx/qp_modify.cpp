@@ -53,6 +53,8 @@ std::string_view missing(Needs needs, QpType type, const QpAttributes& a) {
     const bool is_reliable = type == QpType::rc;
     if (needs == Needs::init && !a.port)
         return "port";
+    if (type == QpType::reg_umr) // has no peer
+        return needs == Needs::rtr && !a.path_mtu ? "path MTU" : "";
     if (needs == Needs::rtr) {
         if (!a.path)
             return "address path";

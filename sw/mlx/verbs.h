@@ -7,6 +7,7 @@
 #include "abi/prm/q_counter.h"
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
+#include "sw/memory/descriptors.h"
 #include "sw/mlx/cq.h"
 #include "sw/mlx/device.h"
 #include "sw/mlx/memory_region.h"
@@ -67,6 +68,21 @@ public:
                                 std::uint64_t length, const RegionOptions& options) {
         return MemoryRegion::from_host(*device_, pd, memory, offset, length, options);
     }
+    /// Part of a dma-buf, pinned or revocable as `options.mode` says; its rights can be changed later.
+    Result<MemoryRegion> reg_dmabuf_mr(abi::Pd pd, memory::DmaBufHandle handle, std::uint64_t offset,
+                                       std::uint64_t length, RegionOptions options) {
+        options.takes_umr = true;
+        return MemoryRegion::from_export(*device_, pd, std::move(handle), offset, length, options);
+    }
+    /// The same by a descriptor. EBADF when it is not open.
+    Result<MemoryRegion> reg_dmabuf_mr(abi::Pd pd, const memory::Descriptors& descriptors, int descriptor,
+                                       std::uint64_t offset, std::uint64_t length, const RegionOptions& options) {
+        auto handle = descriptors.get(descriptor);
+        if (!handle)
+            return std::unexpected(std::move(handle.error()));
+        return reg_dmabuf_mr(pd, std::move(*handle), offset, length, options);
+    }
+    /// Pinned for its life, with a key that no UMR changes.
     Result<MemoryRegion> reg_vram_mr(abi::Pd pd, memory::DmaBufHandle handle, std::uint64_t offset,
                                      std::uint64_t length, const RegionOptions& options) {
         return MemoryRegion::from_export(*device_, pd, std::move(handle), offset, length, options);

@@ -86,6 +86,7 @@ enum class CompletionOperation : std::uint8_t {
     fetch_add, ///< requester
     receive,
     receive_write_imm, ///< responder
+    key_change,        ///< UMR of the driver's own queue
 };
 std::string_view name(CompletionOperation operation);
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace sw::mlx {
 
@@ -89,6 +90,8 @@ public:
         data.view().set<"byte_count">(sge.length).set<"lkey">(sge.lkey).set<"addr">(sge.address);
         put(data);
     }
+    /// Segments that somebody else has put together.
+    void put_bytes(std::span<const std::byte> segments) { copy(segments.data(), segments.size()); }
     /// All elements as one inline segment; its payload may wrap as any segment does.
     void put_inline(const SendRequest& request) {
         abi::Block<abi::prm::WqeInline> head;

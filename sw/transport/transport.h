@@ -57,6 +57,10 @@ public:
     /// Makes a peer's bus range (another function's BAR) reachable for this device; returns the address to give to it.
     virtual Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t bytes) = 0;
     virtual void unmap_peer(std::uint64_t address, std::size_t bytes) = 0;
+    /// The same for DMA memory that another function's transport allocated. Where all functions share one address space
+    /// they have it at its bus address already.
+    virtual Result<std::uint64_t> map_memory(const DmaMemory& memory) { return memory.bus; }
+    virtual void unmap_memory(std::uint64_t /*address*/, std::size_t /*bytes*/) {}
 
     /// Enables MSI-X vectors 0..count-1 and delivers them to this process.
     virtual Result<void> enable_interrupts(unsigned count) = 0;

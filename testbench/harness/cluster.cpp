@@ -105,6 +105,8 @@ void Side::close() {
         find(fmt::format("{} events for nobody", context->device().unexpected_events()));
     if (const auto gone = context->dealloc_pd(pd); !gone)
         find(gone.error().what);
+    if (const auto gone = context->device().drop_umr(); !gone) // the driver's own, which would count as left behind
+        find(gone.error().what);
     check_objects();
     if (const auto closed = context->close(); !closed)
         find(closed.error().what);

@@ -214,6 +214,15 @@ Result<std::uint64_t> SocketTransport::map_peer(std::uint64_t bus, std::size_t b
                                connection_->name(), bus, bytes));
 }
 
+Result<std::uint64_t> SocketTransport::map_memory(const DmaMemory& memory) {
+    const auto own = pool_->find(memory.bus, memory.size);
+    if (own.data() == memory.data && !own.empty())
+        return memory.bus;
+    return failure(EOPNOTSUPP, fmt::format("{}: map {:#x}+{:#x}: memory of another function's connection, which this "
+                                           "function does not reach",
+                                           connection_->name(), memory.bus, memory.size));
+}
+
 // --- interrupts ---
 
 Result<void> SocketTransport::enable_interrupts(unsigned count) {

@@ -50,6 +50,8 @@ public:
     /// A peer's BAR is reached at its bus address: the server routes by it.
     Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t bytes) override;
     void unmap_peer(std::uint64_t, std::size_t) override {}
+    /// Each connection has told its server of its own memory: that of another one is refused.
+    Result<std::uint64_t> map_memory(const DmaMemory& memory) override;
 
     Result<void> enable_interrupts(unsigned count) override;
     void disable_interrupts() override;

@@ -1,0 +1,119 @@
+// One buffer of a GPU, wherever it lies, and the manager of them all: takes VRAM in blocks, moves buffers between VRAM
+// and system memory behind a fence, evicts those nobody pinned when VRAM is full, and gives old places back only when
+// the copy has ended. The copy is the processor's, through the BAR, a piece at a time whenever somebody looks at the
+// fence.
+#pragma once
+
+#include "sw/base/result.h"
+#include "sw/gpu/vram.h"
+#include "sw/memory/buffer.h"
+#include "sw/memory/dmabuf.h"
+#include "sw/memory/fence.h"
+#include "sw/memory/reservation.h"
+#include "sw/transport/transport.h"
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sw::gpu {
+
+enum class Placement : std::uint8_t { vram, system };
+std::string_view name(Placement placement);
+
+class BufferManager;
+
+/// Where a buffer lies, given back when nobody needs it any more: neither the buffer nor a copy from or to it.
+struct Place {
+    Place(std::shared_ptr<BufferManager> owner, std::vector<VramRange> ranges)
+        : manager(std::move(owner)), placement(Placement::vram), vram(std::move(ranges)) {}
+    Place(std::shared_ptr<BufferManager> owner, memory::Buffer memory)
+        : manager(std::move(owner)), placement(Placement::system), system(std::move(memory)) {}
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place();
+
+    std::shared_ptr<BufferManager> manager;
+    Placement placement;
+    std::vector<VramRange> vram{};
+    memory::Buffer system{};
+};
+using PlaceHandle = std::shared_ptr<Place>;
+
+struct BufferObject {
+    BufferObject(std::shared_ptr<BufferManager> owner, PlaceHandle at, std::uint64_t bytes);
+    BufferObject(const BufferObject&) = delete;
+    BufferObject& operator=(const BufferObject&) = delete;
+    ~BufferObject();
+
+    std::shared_ptr<BufferManager> manager;
+    PlaceHandle place;  ///< where it lies, or will lie when `moving` has ended
+    std::uint64_t size; ///< whole blocks
+    unsigned pins = 0;
+    std::uint64_t last_use = 0; ///< the least recently used is evicted first
+    std::shared_ptr<memory::Reservation> reservation = std::make_shared<memory::Reservation>();
+    memory::FenceHandle moving{}; ///< of the last move
+    std::weak_ptr<memory::DmaBuf> exported{};
+};
+
+class BufferManager : public std::enable_shared_from_this<BufferManager> {
+public:
+    static constexpr std::size_t piece_bytes = 64 * 1024; ///< copied between two looks at a fence
+
+    BufferManager(transport::Transport& transport, unsigned bar, std::uint64_t size, VramLayout layout)
+        : transport_(&transport), bar_(bar), allocator_(size, layout) {}
+    BufferManager(const BufferManager&) = delete;
+    BufferManager& operator=(const BufferManager&) = delete;
+
+    /// A buffer in VRAM; others are moved out for it when nothing is free. ENOMEM when that does not help, ENODEV when
+    /// the GPU is gone.
+    Result<std::shared_ptr<BufferObject>> allocate(std::uint64_t bytes);
+    /// Begins a move: importers are told, the buffer is at its new place at once, and the fence (also among those of
+    /// the buffer, as memory management's) says when its bytes are. EBUSY while it is pinned, ENOMEM without room
+    /// there.
+    Result<memory::FenceHandle> move(BufferObject& object, const memory::Lock& lock, Placement to);
+    /// The dma-buf of a buffer: the same one as long as it lives and was not taken back.
+    Result<memory::DmaBufHandle> export_buffer(const std::shared_ptr<BufferObject>& object);
+    /// Calls `in_vram(BAR offset, position, bytes)` or `in_memory(span)` for the pieces of [offset, +size), after
+    /// a move of the buffer has ended.
+    Result<void> access(BufferObject& object, std::uint64_t offset, std::size_t size,
+                        const std::function<void(std::uint64_t, std::size_t, std::size_t)>& in_vram,
+                        const std::function<void(std::span<std::byte>)>& in_memory);
+    /// The GPU goes: every export is taken back, also from importers that cannot be told, and nothing works any more.
+    /// EBUSY when one of those still has a mapping.
+    Result<void> die();
+    bool is_dead() const { return is_dead_; }
+
+    transport::Transport& transport() { return *transport_; }
+    VramAllocator& allocator() { return allocator_; }
+    std::uint64_t evictions() const { return evictions_; }
+    std::uint64_t moves() const { return moves_; }
+
+private:
+    friend struct BufferObject;
+    struct Copy;
+    Result<PlaceHandle> find_place(std::uint64_t bytes, Placement placement);
+    Result<bool> evict_one();
+    memory::Exporter exporter_of(const std::shared_ptr<BufferObject>& object);
+    Result<void> pin(BufferObject& object, memory::Attachment& attachment, const memory::Lock& lock);
+    Result<memory::ScatterList> map(BufferObject& object, memory::Attachment& attachment, const memory::Lock& lock);
+    void unmap(memory::Attachment& attachment, const memory::ScatterList& list);
+    Result<memory::PhysicalList> physical(const BufferObject& object) const;
+    Result<std::vector<memory::BusRange>> bus_ranges(const BufferObject& object) const;
+
+    transport::Transport* transport_;
+    unsigned bar_;
+    VramAllocator allocator_;
+    std::list<BufferObject*> objects_;                                           ///< that live, oldest first
+    std::vector<std::pair<memory::Attachment*, std::uint64_t>> system_mappings_; ///< and the address each was given
+    std::uint64_t clock_ = 0;
+    std::uint64_t evictions_ = 0, moves_ = 0;
+    bool is_dead_ = false;
+};
+
+} // namespace sw::gpu
