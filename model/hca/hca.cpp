@@ -23,6 +23,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
 }
 
 void Hca::reset() {
+    settle();
     queue_pairs_.for_each([this](QueuePair& qp) { responder_.forget(qp); });
     scheduler_.clear();
     timers_.clear();
