@@ -28,6 +28,13 @@ InProcessTransport::InProcessTransport(host::Host& host, abi::pcie::Bdf bdf)
         bars_ = found->bars;
 }
 
+InProcessTransport::InProcessTransport(host::Host& host) : InProcessTransport(host, abi::pcie::Bdf{0xff, 0x1f, 7}) {
+    const auto registers = root_complex_.core().map().iommu;
+    bars_ = {};
+    if (host.config().iommu)
+        bars_[0] = {.address = registers.begin, .size = registers.end - registers.begin};
+}
+
 InProcessTransport::~InProcessTransport() {
     for (const auto vector : vectors_)
         host_.interrupts().release(vector);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -24,6 +25,11 @@ Result<abi::Iova> IovaSpace::allocate(std::uint64_t size, std::uint64_t alignmen
         return failure(ENOMEM, fmt::format("allocate an iova range: no {:#x} bytes left below {:#x}", size, end_));
     used_.emplace(candidate, candidate + size);
     return abi::Iova{candidate};
+}
+
+void IovaSpace::reserve(std::uint64_t begin, std::uint64_t end) {
+    if (begin < end_ && end > begin_)
+        used_.emplace(std::max(begin, begin_), std::min(end, end_));
 }
 
 void IovaSpace::release(abi::Iova start) { used_.erase(start.value); }

@@ -36,6 +36,9 @@ public:
     /// New rights and protection domain for a key that is not free.
     Result<void> change_access(abi::Key key, abi::Pd pd, Access access);
 
+    /// For tests of tools that are to find the mistake: the next `count` revocations are left out.
+    void plant_missing_revocations(unsigned count) { missing_revocations_ = count; }
+
     std::uint64_t executed() const { return executed_; }
     std::uint64_t recoveries() const { return recoveries_; }
     QueuePair& queue_pair() { return *qp_; }
@@ -63,6 +66,7 @@ private:
     std::uint32_t in_flight_ = 0;
     bool is_recovering_ = false;
     bool is_broken_ = false;
+    unsigned missing_revocations_ = 0;
     std::uint64_t executed_ = 0;
     std::uint64_t recoveries_ = 0;
 };

@@ -61,10 +61,10 @@ void RegisteredMemory::fill(unsigned seed) {
 void Side::find(std::string what) { cluster_.findings_.push_back(fmt::format("{}: {}", name(), what)); }
 
 void Side::open(sw::mlx::DeviceOptions options) {
-    using platform::bridge::InProcessTransport;
     if (!hca_function) {
-        hca_function = std::make_unique<InProcessTransport>(*machine.host, machine.hca_bdf());
-        gpu_function = std::make_unique<InProcessTransport>(*machine.host, machine.gpu_bdf());
+        functions = must(HostFunctions::open(*machine.host, cluster_.unit_options));
+        hca_function = must(functions->function(machine.hca_bdf()));
+        gpu_function = must(functions->function(machine.gpu_bdf()));
         gpu = must(sw::gpu::Gpu::open(*gpu_function));
     }
     dram_before_ = machine.host->memory().allocated_bytes();
@@ -124,9 +124,20 @@ void Side::abandon() {
     context.reset();
 }
 
+void Side::let_go() {
+    gpu.reset();
+    gpu_function.reset();
+    hca_function.reset();
+    if (functions && functions->unit() && !cluster_.expects_faults)
+        for (const auto& fault : functions->unit()->take_faults())
+            find("the remapping unit refused: " + to_string(fault));
+    functions.reset();
+}
+
 void Side::leak() {
     static auto& kept = *new std::vector<const void*>; // where a leak checker finds them
-    kept.insert(kept.end(), {send_cq.release(), receive_cq.release(), context.release()});
+    kept.insert(kept.end(), {send_cq.release(), receive_cq.release(), context.release(), gpu_function.release(),
+                             hca_function.release(), functions.release()});
 }
 
 /// What the firmware still has, shortly before the driver leaves.
@@ -267,6 +278,8 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
                 for (auto* side : {&a, &b}) // here: taking them down takes simulated time
                     side->abandon();
             }
+            for (auto* side : {&a, &b})
+                side->let_go();
             is_over = true;
             sc_core::sc_pause();
         },

@@ -3,11 +3,11 @@
 // SystemC elaborates once in a process, so a test case has one cluster, and neither sections nor generators.
 #pragma once
 
-#include "platform/bridge/in_process.h"
 #include "platform/observe/event.h"
 #include "platform/topology/platform_module.h"
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
+#include "testbench/harness/host_functions.h"
 #include "testbench/harness/test_ports.h"
 
 #include <chrono>
@@ -88,6 +88,8 @@ public:
     void close();
     /// The same without any question: the device does not answer any more, or the test has failed.
     void abandon();
+    /// Gives the functions back to the host. What its remapping unit has refused meanwhile is a finding.
+    void let_go();
     /// Forgets everything, outside of the simulation.
     void leak();
 
@@ -117,7 +119,8 @@ public:
     void find(std::string what);
 
     platform::topology::Machine& machine;
-    std::unique_ptr<platform::bridge::InProcessTransport> hca_function, gpu_function;
+    std::unique_ptr<HostFunctions> functions;
+    std::unique_ptr<sw::transport::Transport> hca_function, gpu_function;
     std::unique_ptr<sw::mlx::Context> context;
     std::optional<sw::gpu::Gpu> gpu;
     abi::Pd pd{};
@@ -185,6 +188,10 @@ public:
 
     /// The test has commands refused on purpose.
     bool expects_refusals = false;
+    /// The test takes the faults of the remapping units itself, as far as it wants.
+    bool expects_faults = false;
+    /// How the drivers use the hosts' remapping units, where there are any.
+    sw::memory::iommu::UnitOptions unit_options;
 
     platform::observe::Sources sources;
     EventLog log;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -40,7 +41,11 @@ struct InterruptLog final : model::port::Interrupts {
 
 /// Keeps every event for matching.
 struct EventLog final : traces::Sink {
-    void on(const traces::Stamp& stamp, const traces::Event& event) override { entries.push_back({stamp, event}); }
+    void on(const traces::Stamp& stamp, const traces::Event& event) override {
+        entries.push_back({stamp, event});
+        if (entries.size() == watched) [[unlikely]]
+            reached();
+    }
     template <class E> std::vector<E> all() const {
         std::vector<E> found;
         for (const auto& [stamp, event] : entries)
@@ -49,6 +54,9 @@ struct EventLog final : traces::Sink {
         return found;
     }
     std::vector<std::pair<traces::Stamp, traces::Event>> entries;
+    /// Called when there are so many.
+    std::size_t watched = 0;
+    std::function<void()> reached;
 };
 
 } // namespace harness

@@ -1,6 +1,7 @@
 // Coming and going: bring-up and teardown, objects in use, keys taken away under traffic, function-level reset and a lost bus
 // master bit with messages under way.
 #include "testbench/harness/cluster.h"
+#include "testbench/harness/function_reset.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -38,41 +39,6 @@ void check_traffic(Cluster& cluster, Side& a, Side& b) {
     write(*qb, *two, *three);
     CHECK(b.sent().status == CompletionStatus::success);
     CHECK(std::ranges::equal(one->bytes(), three->bytes()));
-}
-
-/// Standard configuration space as an operating system keeps it over a reset, BARs before the command register.
-class SavedSpace {
-public:
-    explicit SavedSpace(sw::transport::Transport& function) : function_(function) {
-        for (std::size_t i = 0; i < dwords_.size(); ++i)
-            dwords_[i] = function.config_read(static_cast<std::uint16_t>(4 * i), 4);
-    }
-    void restore() {
-        for (std::size_t i = dwords_.size(); i-- > 0;)
-            function_.config_write(static_cast<std::uint16_t>(4 * i), 4, dwords_[i]);
-    }
-    /// Of a capability, by its id (PCIe 6.0 §7.5.1.1.11).
-    std::uint16_t find(std::uint8_t id) {
-        auto at = static_cast<std::uint16_t>(function_.config_read(0x34, 1));
-        while (at != 0 && function_.config_read(at, 1) != id)
-            at = static_cast<std::uint16_t>(function_.config_read(static_cast<std::uint16_t>(at + 1), 1));
-        return at;
-    }
-
-private:
-    sw::transport::Transport& function_;
-    std::array<std::uint32_t, 16> dwords_;
-};
-
-/// Initiate Function Level Reset of the device control register (PCIe 6.0 §7.5.3.4), 100 ms, configuration restored.
-void reset_function(Cluster& cluster, sw::transport::Transport& function) {
-    constexpr std::uint8_t pci_express = 0x10;
-    constexpr std::uint32_t initiate_reset = 1u << 15;
-    SavedSpace saved(function);
-    const auto control = static_cast<std::uint16_t>(saved.find(pci_express) + 8);
-    function.config_write(control, 2, function.config_read(control, 2) | initiate_reset);
-    cluster.let(100ms);
-    saved.restore();
 }
 
 constexpr std::uint16_t command_register = 4;
@@ -239,7 +205,7 @@ TEST_CASE("after a function-level reset under traffic the driver starts anew and
             read(*connection.b, *into, *from, 2);
             cluster.let(100us);
 
-            reset_function(cluster, *a.hca_function);
+            reset_function(*a.hca_function);
 
             CHECK(a.firmware().state().phase() == firmware::Phase::disabled);
             CHECK(a.firmware().state().hca.queue_pairs().count() == 0);

@@ -1,0 +1,28 @@
+// Which way a device's requests to a peer take, and so which address it must use (the rule of Linux' p2pdma): below a
+// common bridge whose ports redirect nothing they go straight, by the peer's bus address; otherwise up to the host,
+// which translates them where it has a remapping unit and passes them on, or is not known to. Decides by what
+// enumeration found; sends nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace sw::memory {
+
+/// A bridge of the host: root port, or port of a switch.
+struct Bridge {
+    std::uint8_t bus = 0;       ///< it stands on
+    std::uint8_t secondary = 0; ///< behind it
+    bool redirects = false;     ///< access control sends peer requests or their completions up
+};
+
+enum class PeerRoute : std::uint8_t {
+    direct,       ///< by the peer's own address, through switches only
+    through_host, ///< by an address that the remapping unit translates, if there is one
+    none,
+};
+
+/// `from` and `to`: the buses of two functions. Bus 0 is the host's own.
+PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, std::uint8_t to, bool host_forwards);
+
+} // namespace sw::memory

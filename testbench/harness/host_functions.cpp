@@ -1,0 +1,116 @@
+#include "testbench/harness/host_functions.h"
+
+#include "abi/layout.h"
+#include "abi/pcie/access_control.h"
+#include "abi/pcie/config_space.h"
+#include "sw/memory/iommu/translated_transport.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace harness {
+
+using platform::bridge::InProcessTransport;
+using sw::memory::iommu::AddressSpace;
+using sw::memory::iommu::TranslatedTransport;
+using sw::memory::iommu::Unit;
+
+namespace {
+
+struct FunctionAndSpace {
+    FunctionAndSpace(platform::host::Host& host, abi::pcie::Bdf bdf, std::unique_ptr<AddressSpace> own)
+        : function(host, bdf), space(std::move(own)) {}
+    InProcessTransport function;
+    std::unique_ptr<AddressSpace> space;
+};
+
+/// A function, its address space, and what holds them together: attached as long as this lives.
+class TranslatedFunction final : private FunctionAndSpace, public TranslatedTransport {
+public:
+    TranslatedFunction(platform::host::Host& host, abi::pcie::Bdf bdf, std::unique_ptr<AddressSpace> own,
+                       FindRoute route)
+        : FunctionAndSpace(host, bdf, std::move(own)), TranslatedTransport(function, *space, std::move(route)),
+          requester_(bdf.value) {}
+    ~TranslatedFunction() override {
+        if (is_attached_) [[maybe_unused]]
+            const auto detached = space->unit().detach(requester_);
+    }
+    sw::Result<void> attach() {
+        auto attached = space->unit().attach(requester_, *space);
+        is_attached_ = attached.has_value();
+        return attached;
+    }
+
+private:
+    std::uint16_t requester_;
+    bool is_attached_ = false;
+};
+
+/// A port of the root complex or of a switch, by its configuration space.
+sw::memory::Bridge look_at_bridge(platform::host::Host& host, abi::pcie::Bdf bdf) {
+    namespace pcie = abi::pcie;
+    InProcessTransport port(host, bdf);
+    const auto dword = [&](std::uint16_t offset) {
+        std::array<std::byte, 4> bytes;
+        abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), port.config_read(offset, 4));
+        return bytes;
+    };
+    sw::memory::Bridge bridge{
+        .bus = bdf.bus(),
+        .secondary = static_cast<std::uint8_t>(port.config_read(pcie::Type1Header::field<"secondary_bus">::offset, 1))};
+    for (unsigned at = pcie::first_extended_capability, steps = 0; at >= pcie::first_extended_capability && steps < 16;
+         ++steps) {
+        const auto header = dword(static_cast<std::uint16_t>(at));
+        const abi::ConstView<pcie::ExtendedCapabilityHeader> capability(header);
+        if (capability.get<"id">() == pcie::ExtendedCapabilityId::access_control) {
+            abi::Block<pcie::AccessControl> block;
+            std::ranges::copy(dword(static_cast<std::uint16_t>(at + 4)), block.bytes.begin() + 4);
+            bridge.redirects = block.view().get<"request_redirect">() || block.view().get<"completion_redirect">() ||
+                               block.view().get<"egress_control">();
+        }
+        at = capability.get<"next">();
+    }
+    return bridge;
+}
+
+} // namespace
+
+sw::memory::PeerRoute HostFunctions::route(abi::pcie::Bdf from, std::uint64_t bus) const {
+    for (const auto& function : host_.enumeration().functions)
+        for (const auto& bar : function.bars)
+            if (bar.size != 0 && bus >= bar.address && bus - bar.address < bar.size)
+                return find_peer_route(bridges_, from.bus(), function.bdf.bus(), host_.config().peer_forwarding);
+    return sw::memory::PeerRoute::none;
+}
+
+sw::Result<std::unique_ptr<HostFunctions>> HostFunctions::open(platform::host::Host& host,
+                                                               const sw::memory::iommu::UnitOptions& options) {
+    std::unique_ptr<HostFunctions> made(new HostFunctions(host));
+    if (!host.config().iommu)
+        return made;
+    made->registers_.emplace(host);
+    for (const auto& function : host.enumeration().functions)
+        if (function.class_code == abi::pcie::class_bridge_pci)
+            made->bridges_.push_back(look_at_bridge(host, function.bdf));
+    auto unit = Unit::open(*made->registers_, options);
+    if (!unit)
+        return std::unexpected(std::move(unit.error()));
+    made->unit_ = std::move(*unit);
+    return made;
+}
+
+sw::Result<std::unique_ptr<sw::transport::Transport>> HostFunctions::function(abi::pcie::Bdf bdf) {
+    if (!unit_)
+        return std::make_unique<InProcessTransport>(host_, bdf);
+    auto space = AddressSpace::create(*unit_);
+    if (!space)
+        return std::unexpected(std::move(space.error()));
+    auto function = std::make_unique<TranslatedFunction>(host_, bdf, std::move(*space),
+                                                         [this, bdf](std::uint64_t bus) { return route(bdf, bus); });
+    if (auto attached = function->attach(); !attached)
+        return std::unexpected(std::move(attached.error()));
+    return function;
+}
+
+} // namespace harness

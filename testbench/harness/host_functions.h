@@ -1,0 +1,41 @@
+// What the operating system of a simulated host does before a driver gets its function: where the host has a remapping
+// unit, it is taken over, and each function has an address space of its own; elsewhere functions use physical
+// addresses.
+#pragma once
+
+#include "platform/bridge/in_process.h"
+#include "platform/host/host.h"
+#include "sw/memory/iommu/address_space.h"
+#include "sw/memory/iommu/unit.h"
+#include "sw/memory/peer_route.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace harness {
+
+class HostFunctions {
+public:
+    /// Called when the simulation runs, by a thread of it.
+    static sw::Result<std::unique_ptr<HostFunctions>> open(platform::host::Host& host,
+                                                           const sw::memory::iommu::UnitOptions& options = {});
+
+    /// A function as its driver sees it: peers by the way that access control leaves to them. To be let go before this
+    /// object.
+    sw::Result<std::unique_ptr<sw::transport::Transport>> function(abi::pcie::Bdf bdf);
+
+    /// nullptr without a remapping unit.
+    sw::memory::iommu::Unit* unit() { return unit_.get(); }
+
+private:
+    sw::memory::PeerRoute route(abi::pcie::Bdf from, std::uint64_t bus) const;
+    explicit HostFunctions(platform::host::Host& host) : host_(host) {}
+
+    platform::host::Host& host_;
+    std::optional<platform::bridge::InProcessTransport> registers_; ///< of the remapping unit
+    std::unique_ptr<sw::memory::iommu::Unit> unit_;
+    std::vector<sw::memory::Bridge> bridges_;
+};
+
+} // namespace harness
