@@ -35,6 +35,7 @@ std::set<std::string> advertised() {
     for (const bool is_ethernet : {true, false}) {
         model::hca::HcaConfig config;
         config.is_ethernet = is_ethernet;
+        config.blue_flame = true; // what a configuration may leave out is built, too
         const firmware::Capabilities capabilities(config);
         const auto page = [&](prm::CapabilityType type) {
             return capabilities.page(type, prm::CapabilityMode::maximum);

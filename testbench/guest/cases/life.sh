@@ -1,7 +1,7 @@
 # name: drivers come, go and reload, cards are reset, and nothing is left behind
 # run: on demand
 # build: asan
-# timeout: 420
+# timeout: 900
 reset_function() { # ADDRESS: by FLR, and by nothing else
     local device=/sys/bus/pci/devices/$1
     echo "$1" >"/sys/bus/pci/drivers/mlx5_core/unbind" || return
