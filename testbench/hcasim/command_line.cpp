@@ -38,7 +38,7 @@ void add_observers(CLI::App& command, ObserverOptions& options) {
 
 } // namespace
 
-std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const char* const* argv) {
+Command parse_command_line(int argc, const char* const* argv) {
     RunOptions options;
     std::string payload;
     CLI::App app("hcasim: a functional simulator of an RDMA HCA and the PCIe neighbourhood it lives in", "hcasim");
@@ -75,12 +75,30 @@ std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const
     serve->add_flag("--commands", serving.commands, "Print each command of a driver as a line");
     add_observers(*serve, serving.observe);
 
+    ExploreOptions exploring;
+    auto* explore = app.add_subcommand("explore", "Run a transfer again and again with something in its way, at each point there is");
+    explore->footer("\nThe points are the events between a request and its completion. Each run is a process; after it every byte is "
+                    "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and the completion is "
+                    "one that the specification has.\nExit status: 0 no violation, 1 some, 2 refused.\n");
+    explore->add_option("scenario", exploring.operations, "write, read, send, atomic or all")->required()->delimiter(',');
+    explore->add_option("--inject", exploring.actions, "revoke, move, unmap, flr or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore->add_option("--victim", exploring.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore->add_option("--bytes", exploring.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
+    explore->add_option("--every", exploring.every, "Only each so-many-th point")->check(CLI::PositiveNumber);
+    explore->add_option("--at", exploring.at, "Only this point");
+    explore->add_option("--jobs", exploring.jobs, "Processes at a time; default: one a processor");
+    explore->add_option("--plant", exploring.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card)");
+    explore->add_option("--set", exploring.overrides, "Override a key of the configuration; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false)
+        ->take_all();
+
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
 
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
-        for (auto* command : {run, serve, keys})
+        for (auto* command : {run, serve, explore, keys})
             if (command->parsed())
                 return Leave{0, command->help("hcasim")};
         return Leave{0, app.help()};
@@ -93,6 +111,8 @@ std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const
         return Leave{0, platform::topology::print_keys()};
     if (serve->parsed())
         return serving;
+    if (explore->parsed())
+        return exploring;
     if (payload_option->count() != 0)
         options.payload = payload;
     return options;

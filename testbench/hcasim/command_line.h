@@ -1,6 +1,8 @@
 // The command line as values, or what to print instead of running. Opens no file.
 #pragma once
 
+#include "testbench/hcasim/explore.h"
+
 #include <optional>
 #include <string>
 #include <variant>
@@ -35,6 +37,7 @@ struct Leave {
     std::string text;
 };
 
-std::variant<RunOptions, ServeOptions, Leave> parse_command_line(int argc, const char* const* argv);
+using Command = std::variant<RunOptions, ServeOptions, ExploreOptions, Leave>;
+Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

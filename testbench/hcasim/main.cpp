@@ -1,6 +1,7 @@
-// The program: `hcasim run CONFIG.toml`, `hcasim serve PLATFORM.toml`, `hcasim keys`. Nothing but the way in; see run.h
-// and serve.h.
+// The program: `hcasim run CONFIG.toml`, `hcasim serve PLATFORM.toml`, `hcasim explore SCENARIO`, `hcasim keys`.
+// Nothing but the way in; see run.h, serve.h and explore.h.
 #include "testbench/hcasim/command_line.h"
+#include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/run.h"
 #include "testbench/hcasim/serve.h"
 
@@ -21,6 +22,8 @@ int sc_main(int argc, char** argv) {
     sc_core::sc_report_handler::set_actions("/OSCI/SystemC", sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     if (const auto* options = std::get_if<hcasim::ServeOptions>(&command))
         return hcasim::serve(*options);
+    if (const auto* options = std::get_if<hcasim::ExploreOptions>(&command))
+        return hcasim::explore(*options);
     return hcasim::run(std::get<hcasim::RunOptions>(command));
 }
 

@@ -2,7 +2,8 @@
 foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_verifies untimed_moves_the_same
              capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
              fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
-             refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete)
+             refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete
+             explores_without_a_violation explorer_finds_a_planted_mistake explorer_refuses_mistakes)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})

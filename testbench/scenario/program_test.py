@@ -304,6 +304,44 @@ def help_is_complete():
             expect(key in text, f"{key} is not in {' '.join(words)}")
 
 
+def explore(*arguments):
+    return subprocess.run([PROGRAM, "explore", *arguments], capture_output=True, text=True, timeout=250, check=False)
+
+
+def explores_without_a_violation():
+    """A sample of the points of every scenario, with every action on either side."""
+    ran = explore("all", "--every", "41")
+    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    rows = [line.split() for line in ran.stdout.splitlines() if line.split()[1:2] in (["requester"], ["responder"])]
+    expect(len(rows) == 4 * 2 * 4, f"{len(rows)} rows, not one for each scenario, side and action\n{ran.stdout}")
+    for row in rows:
+        expect(int(row[4]) > 0 and row[-1] == "0", f"no run, or a violation: {row}")
+    words = " ".join(ran.stdout.split())
+    for status in ("success", "remote access error", "local protection error", "retry"):
+        expect(status in words, f"no run ended with '{status}'\n{ran.stdout}")
+
+
+def explorer_finds_a_planted_mistake():
+    """A revocation that does not reach the card: on either side, by bytes that land in the next owner's buffer or leave it."""
+    for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
+                                      ("requester", "read", "was written after"), ("requester", "write", "the next owner's")):
+        ran = explore(scenario, "--victim", victim, "--inject", "revoke", "--every", "10", "--plant", "stale_key")
+        expect(ran.returncode == 1, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+        expect(finding in ran.stdout, f"'{finding}' is not in: {ran.stdout}")
+        again = re.search(r"again: hcasim (.*)", ran.stdout)
+        expect(again, f"no command that shows it again: {ran.stdout}")
+        ran = subprocess.run([PROGRAM, *again[1].split()], capture_output=True, text=True, timeout=250, check=False)
+        expect(ran.returncode == 1 and "1 runs, 1 violations" in ran.stdout, f"the command does not show it again: {ran.stdout}")
+
+
+def explorer_refuses_mistakes():
+    refused(explore("jump"), "unknown scenario 'jump'", "write")
+    refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
+    refused(explore("write", "--victim", "you"), "unknown side 'you'", "responder")
+    refused(explore("write", "--plant", "tree"), "unknown mistake 'tree'", "stale_key")
+    refused(explore("write", "--set", "hca.packets_per_turn=0"), "hca.packets_per_turn")
+
+
 try:
     globals()[sys.argv[3]]()
 finally:

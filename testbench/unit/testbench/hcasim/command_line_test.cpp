@@ -11,7 +11,7 @@ using namespace hcasim;
 
 namespace {
 
-std::variant<RunOptions, ServeOptions, Leave> parse(std::initializer_list<const char*> words) {
+Command parse(std::initializer_list<const char*> words) {
     std::vector<const char*> all{"hcasim"};
     all.insert(all.end(), words);
     return parse_command_line(static_cast<int>(all.size()), all.data());
@@ -102,4 +102,23 @@ TEST_CASE("keys and the version are listed", "[unit][hcasim]") {
     CHECK(leave({"keys"}).text == platform::topology::print_keys());
     CHECK(leave({"--version"}).code == 0);
     CHECK(leave({"--version"}).text.starts_with("hcasim "));
+}
+
+TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run is to be", "[unit][hcasim]") {
+    const auto outcome = parse({"explore", "write,read", "--inject", "revoke,flr", "--victim", "requester", "--bytes", "100",
+                                "--every", "3", "--at", "17", "--jobs", "5", "--plant", "stale_key", "--set", "link.seed=2"});
+
+    REQUIRE(std::holds_alternative<ExploreOptions>(outcome));
+    const auto& options = std::get<ExploreOptions>(outcome);
+    CHECK(options.operations == std::vector<std::string>{"write", "read"});
+    CHECK(options.actions == std::vector<std::string>{"revoke", "flr"});
+    CHECK(options.victims == std::vector<std::string>{"requester"});
+    CHECK(options.bytes == 100);
+    CHECK(options.every == 3);
+    CHECK(options.at == 17u);
+    CHECK(options.jobs == 5);
+    CHECK(options.plant == "stale_key");
+    CHECK(options.overrides == std::vector<std::string>{"link.seed=2"});
+    CHECK(leave({"explore"}).code == 2);
+    CHECK(leave({"explore", "write", "--bytes", "0"}).code == 2);
 }

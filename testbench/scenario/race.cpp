@@ -1,0 +1,367 @@
+#include "testbench/scenario/race.h"
+
+#include "model/tlm/time.h"
+#include "sw/mlx/umr.h"
+#include "testbench/harness/cluster.h"
+#include "testbench/harness/function_reset.h"
+
+#include <fmt/format.h>
+#include <systemc>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+namespace scenario::race {
+
+using harness::Cluster;
+using harness::must;
+using harness::Side;
+using sw::mlx::Completion;
+using sw::mlx::CompletionStatus;
+using sw::mlx::SendOperation;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::array operation_names{Named{"write", "RDMA WRITE"}, Named{"read", "RDMA READ"}, Named{"send", "SEND"},
+                                     Named{"atomic", "fetch-and-add"}};
+constexpr std::array action_names{Named{"none", "nothing"}, Named{"revoke", "the exporter takes the buffer back"},
+                                  Named{"move", "the exporter wants to move the buffer"},
+                                  Named{"unmap", "the registration is taken away"},
+                                  Named{"flr", "function-level reset of the card"}};
+constexpr std::array victim_names{Named{"requester", "its memory"}, Named{"responder", "its memory"}};
+
+constexpr std::uint64_t offset = 0x1dc8; ///< of the region in the buffer
+constexpr std::uint64_t addend = 0x1234567;
+constexpr unsigned before = 1, sent = 2, after = 3; ///< contents: what lies there, what comes, what the next owner has
+
+/// Each byte tells the three contents apart.
+std::byte content(unsigned kind, std::uint64_t i) {
+    return static_cast<std::byte>((i * 13 + i / 4096) % 64 * 4 + kind);
+}
+Bytes contents(unsigned kind, std::uint64_t size) {
+    Bytes bytes(size);
+    for (std::uint64_t i = 0; i < size; ++i)
+        bytes[i] = content(kind, i);
+    return bytes;
+}
+
+class Race {
+public:
+    Race(Cluster& cluster, const Setup& setup, Outcome& outcome)
+        : cluster_(cluster), setup_(setup), outcome_(outcome),
+          size_(setup.operation == Operation::atomic ? 8 : setup.bytes),
+          owner_(setup.victim == Victim::responder ? cluster.b : cluster.a),
+          other_(setup.victim == Victim::responder ? cluster.a : cluster.b) {}
+
+    void run();
+
+private:
+    void violate(std::string what) { outcome_.violations.push_back(std::move(what)); }
+    bool is_responder() const { return setup_.victim == Victim::responder; }
+    /// Whether the transfer brings bytes into the victim's memory.
+    bool is_target() const;
+    void set_up();
+    void post();
+    void act();
+    void perform();
+    void await();
+    void settle();
+    void check_status();
+    void check_victim();
+    void check_peer();
+    void check_around();
+    void take_down();
+    /// Calls `f(position in the region, byte of VRAM)`: the memory itself, at once. A processor's access would take
+    /// time, in which the transfer goes on.
+    template <class F> void each_byte(F&& f) {
+        const auto vram = owner_.machine.gpu->vram.bytes();
+        std::uint64_t position = 0;
+        for (const auto& place : places_)
+            for (std::uint64_t i = 0; i < place.size; ++i, ++position)
+                if (position >= offset && position < offset + size_)
+                    f(position - offset, vram[place.offset + i]);
+    }
+    void put(unsigned kind) {
+        each_byte([&](std::uint64_t i, std::byte& byte) { byte = content(kind, i); });
+    }
+    Bytes held() {
+        Bytes bytes(size_);
+        each_byte([&](std::uint64_t i, std::byte& byte) { bytes[i] = byte; });
+        return bytes;
+    }
+
+    Cluster& cluster_;
+    const Setup& setup_;
+    Outcome& outcome_;
+    std::uint64_t size_;
+    Side &owner_, &other_;
+
+    std::optional<sw::gpu::VramBuffer> buffer_;
+    std::optional<sw::mlx::MemoryRegion> region_;
+    std::unique_ptr<harness::RegisteredMemory> peer_;
+    harness::Connection connection_;
+    Bytes around_; ///< all VRAM of the owner, at the start
+    std::vector<sw::gpu::VramRange> places_;
+
+    sc_core::sc_event go_, done_;
+    std::optional<harness::FunctionReset> reset_;
+    bool is_acting_ = false, is_done_ = false, is_given_back_ = false, is_reset_ = false;
+    Bytes snapshot_; ///< of the region, when the action had returned
+    std::optional<Completion> completion_;
+};
+
+bool Race::is_target() const {
+    switch (setup_.operation) {
+    case Operation::write:
+    case Operation::send: return is_responder();
+    case Operation::read: return !is_responder();
+    case Operation::atomic: return true;
+    }
+    return false;
+}
+
+void Race::set_up() {
+    owner_.gpu = must(sw::gpu::Gpu::open(*owner_.gpu_function, {}, {.block_bytes = 4096, .fragment_bytes = 8192}));
+    if (setup_.action == Action::flr) { // what its driver does afterwards is never answered
+        owner_.close();
+        owner_.open({.command = {.timeout = 10ms}});
+    }
+    buffer_ = must(owner_.gpu->allocate(size_ + 2 * offset));
+    places_ = buffer_->ranges();
+    region_ =
+        must(owner_.context->reg_dmabuf_mr(owner_.pd, must(owner_.gpu->export_buffer(*buffer_)), offset, size_,
+                                           {.access = sw::mlx::all_access, .mode = sw::mlx::DmaBufMode::revocable}));
+    if (setup_.plant == Plant::stale_key)
+        must(owner_.context->device().umr())->plant_missing_revocations(1);
+    peer_ = other_.dram(size_);
+    // What comes is in the memory that it comes from.
+    put(is_target() ? before : sent);
+    std::ranges::copy(contents(is_target() ? sent : before, size_), peer_->bytes().begin());
+    const auto vram = owner_.machine.gpu->vram.bytes();
+    around_.assign(vram.begin(), vram.end());
+    auto options = harness::quick;
+    options.retry_count = 2;
+    connection_ = cluster_.connect(options);
+    if (setup_.action == Action::flr)
+        reset_.emplace(*owner_.hca_function);
+}
+
+void Race::post() {
+    const sw::mlx::Sge mine{region_->iova().value, static_cast<std::uint32_t>(size_), region_->lkey()},
+        theirs = peer_->sge();
+    const auto local = is_responder() ? theirs : mine;
+    sw::mlx::SendRequest request{.wr_id = 1,
+                                 .flags = sw::mlx::send_flag::signaled,
+                                 .rkey = is_responder() ? region_->rkey() : peer_->rkey(),
+                                 .remote_address = is_responder() ? region_->iova().value : peer_->address()};
+    switch (setup_.operation) {
+    case Operation::write: request.operation = SendOperation::write; break;
+    case Operation::read: request.operation = SendOperation::read; break;
+    case Operation::send:
+        request.operation = SendOperation::send;
+        harness::post_receive(*connection_.b, 2, {is_responder() ? mine : theirs});
+        break;
+    case Operation::atomic:
+        request.operation = SendOperation::fetch_add;
+        request.swap_or_add = addend;
+        break;
+    }
+    const auto armed = cluster_.log.entries.size();
+    if (setup_.action != Action::none) {
+        cluster_.log.watched = armed + setup_.point + 1;
+        cluster_.log.reached = [this] { go_.notify(sc_core::SC_ZERO_TIME); };
+        sc_core::sc_spawn_options stack;
+        stack.set_stack_size(1 << 20);
+        sc_core::sc_spawn([this] { act(); }, sc_core::sc_gen_unique_name("action"), &stack);
+        sc_core::wait(sc_core::SC_ZERO_TIME); // it waits from now on
+        cluster_.log.watched = cluster_.log.entries.size() + setup_.point + 1;
+    }
+    const auto first = cluster_.log.entries.size();
+    harness::post(*connection_.a, request, {local});
+    await();
+    outcome_.points = cluster_.log.entries.size() - first;
+}
+
+void Race::act() {
+    sc_core::wait(go_);
+    is_acting_ = true;
+    outcome_.at_ps = static_cast<std::uint64_t>(model::tlm::kernel_now().count());
+    try {
+        perform();
+    } catch (const std::exception& error) {
+        violate(fmt::format("the action failed: {}", error.what()));
+    }
+    is_done_ = true;
+    done_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void Race::perform() {
+    switch (setup_.action) {
+    case Action::none: return;
+    case Action::revoke: must(owner_.gpu->revoke(*buffer_)); break;
+    case Action::move:
+        if (const auto moved = owner_.gpu->migrate(*buffer_, sw::gpu::Placement::system); moved)
+            violate("a buffer that a card has pinned was moved");
+        else if (moved.error().code != EBUSY)
+            violate(fmt::format("a move of a pinned buffer is refused for another reason: {}", moved.error().what));
+        return;
+    case Action::unmap: must(region_->destroy()); break;
+    case Action::flr:
+        reset_->begin();
+        reset_->finish();
+        is_reset_ = true;
+        break;
+    }
+    // It has returned: from here on the memory is somebody else's.
+    snapshot_ = held();
+    put(after);
+    is_given_back_ = true;
+}
+
+/// The request's completion; a card that was reset owes none.
+void Race::await() {
+    const bool is_silent_end = setup_.action == Action::flr && !is_responder();
+    const auto found = cluster_.a.wait(*cluster_.a.send_cq, 1, is_silent_end ? 300ms : 2s);
+    if (!found.empty())
+        completion_ = found.front();
+}
+
+void Race::settle() {
+    while (is_acting_ && !is_done_)
+        sc_core::wait(done_);
+    outcome_.is_reached = is_done_;
+    cluster_.let(1ms); // what is late lands now
+    if (!is_given_back_)
+        snapshot_ = held();
+}
+
+void Race::check_status() {
+    outcome_.completion = completion_ ? std::string(sw::mlx::name(completion_->status)) : "";
+    const auto is = [&](CompletionStatus status) { return completion_ && completion_->status == status; };
+    if (is(CompletionStatus::success))
+        return;
+    const bool has_ended = is_given_back_; // nothing else may make it fail
+    bool is_right = false;
+    if (setup_.action == Action::flr)
+        is_right = has_ended && (is_responder() ? is(CompletionStatus::transport_retry_exceeded) : !completion_);
+    else if (has_ended && is_responder())
+        is_right = setup_.operation == Operation::send ? is(CompletionStatus::remote_operation_error)
+                                                       : is(CompletionStatus::remote_access_error);
+    else if (has_ended)
+        is_right = is(CompletionStatus::local_protection_error);
+    if (!is_right)
+        violate(completion_ ? fmt::format("the completion is {}", outcome_.completion) : "there is no completion");
+}
+
+void Race::check_victim() {
+    const auto now = held();
+    const auto is_done = completion_ && completion_->status == CompletionStatus::success;
+    if (is_given_back_)
+        for (std::uint64_t i = 0; i < size_; ++i)
+            if (now[i] != content(after, i))
+                return violate(fmt::format("byte {} of the buffer was written after the action had returned", i));
+    if (setup_.operation == Operation::atomic)
+        return; // its words are looked at in check_peer
+    for (std::uint64_t i = 0; i < size_; ++i) {
+        const bool is_old = snapshot_[i] == content(before, i), is_new = snapshot_[i] == content(sent, i);
+        if (is_target() ? (is_done ? !is_new : !is_old && !is_new) : !is_new)
+            return violate(fmt::format("byte {} of the buffer is {:#04x}, which nobody {}", i,
+                                       static_cast<unsigned>(snapshot_[i]), is_target() ? "sent" : "put there"));
+    }
+}
+
+void Race::check_peer() {
+    const auto bytes = peer_->bytes();
+    const auto is_done = completion_ && completion_->status == CompletionStatus::success;
+    if (setup_.operation == Operation::atomic) {
+        const auto word = [](std::span<const std::byte> from) {
+            return abi::load<std::uint64_t, abi::Endian::little>(from.data());
+        };
+        const auto initial = [&](unsigned kind) { return word(contents(kind, 8)); };
+        // The responder's word, and what the requester was told.
+        const auto target = is_responder() ? word(snapshot_) : word(bytes),
+                   told = is_responder() ? word(bytes) : word(snapshot_);
+        const auto old_target = initial(is_responder() ? before : sent),
+                   old_told = initial(is_responder() ? sent : before);
+        if (is_done && (target != old_target + addend || told != old_target))
+            violate("the atomic has another result than it must");
+        if (!is_done &&
+            ((target != old_target && target != old_target + addend) || (told != old_told && told != old_target)))
+            violate("an atomic that failed left a word that is neither old nor new");
+        return;
+    }
+    for (std::uint64_t i = 0; i < size_; ++i) {
+        const bool is_old = bytes[i] == content(before, i), is_new = bytes[i] == content(sent, i);
+        if (is_target() ? !is_new : (is_done ? !is_new : !is_old && !is_new))
+            return violate(fmt::format("byte {} at the peer is {:#04x}{}", i, static_cast<unsigned>(bytes[i]),
+                                       bytes[i] == content(after, i) ? ", which is the next owner's" : ""));
+    }
+}
+
+/// Nothing beside the region has changed.
+void Race::check_around() {
+    const auto now = owner_.machine.gpu->vram.bytes();
+    auto expected = around_;
+    std::uint64_t position = 0;
+    for (const auto& place : places_)
+        for (std::uint64_t i = 0; i < place.size; ++i, ++position)
+            if (position >= offset && position < offset + size_)
+                expected[place.offset + i] = now[place.offset + i];
+    if (const auto [was, is] = std::ranges::mismatch(expected, now); was != expected.end())
+        violate(fmt::format("byte {:#x} of VRAM, beside the buffer, was written", was - expected.begin()));
+}
+
+void Race::take_down() {
+    std::array<Completion, 8> rest;
+    for (auto* side : {&cluster_.a, &cluster_.b}) {
+        if (is_reset_ && side == &owner_)
+            continue;
+        while (side->receive_cq->poll(rest) != 0 || side->send_cq->poll(rest) != 0)
+            ;
+        while (side->context->get_async_event(0ns))
+            ;
+    }
+    connection_ = {};
+    peer_.reset();
+    region_.reset();
+    buffer_.reset();
+    if (is_reset_)
+        owner_.abandon();
+}
+
+void Race::run() {
+    set_up();
+    post();
+    settle();
+    check_status();
+    check_victim();
+    check_peer();
+    check_around();
+    take_down();
+}
+
+} // namespace
+
+std::span<const Named> operations() { return operation_names; }
+std::span<const Named> actions() { return action_names; }
+std::span<const Named> victims() { return victim_names; }
+
+Outcome run(const platform::topology::Config& config, const Setup& setup) {
+    Outcome outcome;
+    try {
+        Cluster cluster(config);
+        cluster.expects_refusals = true; // of what is asked of a card that was reset
+        cluster.run([&](Side&, Side&) { Race(cluster, setup, outcome).run(); });
+    } catch (const std::exception& error) {
+        harness::forget_left_frames();
+        outcome.violations.push_back(error.what());
+    }
+    return outcome;
+}
+
+} // namespace scenario::race

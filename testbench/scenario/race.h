@@ -1,0 +1,62 @@
+// One transfer to or from a registered dma-buf, and something that gets in its way at a chosen point: what explorers
+// run once for each point there is. The points are the events of the run. Afterwards every byte is accounted for: what
+// the buffer held when the action had returned, what its next owner put there, what the peer got, and all that lies
+// around.
+#pragma once
+
+#include "platform/topology/config.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scenario::race {
+
+enum class Operation : std::uint8_t { write, read, send, atomic };
+/// What happens to the buffer, or to the card that uses it.
+enum class Action : std::uint8_t {
+    none,
+    revoke, ///< its exporter takes it back
+    move,   ///< its exporter wants to move it, which a buffer that is pinned for a card does not allow
+    unmap,  ///< its registration goes
+    flr,    ///< the card is reset
+};
+/// Whose memory it is: that of the side that requests, or of the one that responds.
+enum class Victim : std::uint8_t { requester, responder };
+/// A mistake on purpose, for looking whether it is found.
+enum class Plant : std::uint8_t {
+    none,
+    stale_key, ///< the revocation does not reach the card
+};
+
+struct Named {
+    std::string_view name, summary;
+};
+std::span<const Named> operations();
+std::span<const Named> actions();
+std::span<const Named> victims();
+
+struct Setup {
+    Operation operation{};
+    Action action{};
+    Victim victim = Victim::responder;
+    Plant plant{};
+    std::uint64_t point = 0;     ///< events after the request was posted
+    std::uint32_t bytes = 20000; ///< of the message; atomics have 8
+};
+
+struct Outcome {
+    std::uint64_t points = 0; ///< events between the request and its completion
+    std::uint64_t at_ps = 0;  ///< simulated time of the action
+    bool is_reached = false;  ///< there was such a point, and the action was done
+    std::string completion;   ///< of the request; empty: none
+    std::vector<std::string> violations;
+};
+
+/// Builds its platform: once in a process.
+Outcome run(const platform::topology::Config& config, const Setup& setup);
+
+} // namespace scenario::race
