@@ -18,7 +18,6 @@ using namespace abi::iommu;
 namespace {
 constexpr std::chrono::nanoseconds patience = std::chrono::seconds{1};
 
-std::array<Descriptor, 1> one(const Descriptor& descriptor) { return {descriptor}; }
 constexpr unsigned type_of(DescriptorType type) { return static_cast<unsigned>(type); }
 } // namespace
 
@@ -245,20 +244,16 @@ Result<void> Unit::invalidate(const AddressSpace& space, std::uint64_t iova, std
     if (auto done = queue_->run(pages); !done)
         return done;
     // A device asks again from the IOTLB: its own copies go last.
-    for (const auto& [requester, attachment] : attached_) {
-        if (attachment.space != &space || !attachment.has_device_tlb)
-            continue;
-        for (auto page = iova; page < iova + bytes; page += page_bytes) {
-            const auto descriptor = DeviceTlbDescriptor{}
-                                        .set<"type">(type_of(DescriptorType::device_tlb))
-                                        .set<"sid">(requester)
-                                        .set<"addr">(page)
-                                        .bytes();
-            if (auto done = queue_->run(one(descriptor)); !done)
-                return done;
-        }
-    }
-    return {};
+    std::vector<Descriptor> copies;
+    for (const auto& [requester, attachment] : attached_)
+        if (attachment.space == &space && attachment.has_device_tlb)
+            for (auto page = iova; page < iova + bytes; page += page_bytes)
+                copies.push_back(DeviceTlbDescriptor{}
+                                     .set<"type">(type_of(DescriptorType::device_tlb))
+                                     .set<"sid">(requester)
+                                     .set<"addr">(page)
+                                     .bytes());
+    return queue_->run(copies);
 }
 
 // --- faults ---
