@@ -5,8 +5,6 @@
 #include "abi/pcie/config_space.h"
 #include "sw/memory/iommu/translated_transport.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 namespace harness {
@@ -50,27 +48,27 @@ private:
 /// A port of the root complex or of a switch, by its configuration space.
 sw::memory::Bridge look_at_bridge(platform::host::Host& host, abi::pcie::Bdf bdf) {
     namespace pcie = abi::pcie;
-    InProcessTransport port(host, bdf);
-    const auto dword = [&](std::uint16_t offset) {
-        std::array<std::byte, 4> bytes;
-        abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), port.config_read(offset, 4));
-        return bytes;
-    };
-    sw::memory::Bridge bridge{
-        .bus = bdf.bus(),
-        .secondary = static_cast<std::uint8_t>(port.config_read(pcie::Type1Header::field<"secondary_bus">::offset, 1))};
-    for (unsigned at = pcie::first_extended_capability, steps = 0; at >= pcie::first_extended_capability && steps < 16;
-         ++steps) {
-        const auto header = dword(static_cast<std::uint16_t>(at));
-        const abi::ConstView<pcie::ExtendedCapabilityHeader> capability(header);
-        if (capability.get<"id">() == pcie::ExtendedCapabilityId::access_control) {
-            abi::Block<pcie::AccessControl> block;
-            std::ranges::copy(dword(static_cast<std::uint16_t>(at + 4)), block.bytes.begin() + 4);
-            bridge.redirects = block.view().get<"request_redirect">() || block.view().get<"completion_redirect">() ||
-                               block.view().get<"egress_control">();
+    struct Config final : platform::host::ConfigAccess {
+        InProcessTransport port;
+        Config(platform::host::Host& owner, pcie::Bdf at) : port(owner, at) {}
+        std::uint32_t read(pcie::Bdf, std::uint16_t offset, unsigned bytes) override {
+            return port.config_read(offset, bytes);
         }
-        at = capability.get<"next">();
-    }
+        void write(pcie::Bdf, std::uint16_t offset, unsigned bytes, std::uint32_t value) override {
+            port.config_write(offset, bytes, value);
+        }
+    } config(host, bdf);
+    sw::memory::Bridge bridge{.bus = bdf.bus(),
+                              .secondary = static_cast<std::uint8_t>(
+                                  config.port.config_read(pcie::Type1Header::field<"secondary_bus">::offset, 1))};
+    const auto at = find_capability(config, bdf, pcie::ExtendedCapabilityId::access_control);
+    if (at == 0)
+        return bridge;
+    abi::Block<pcie::AccessControl> control;
+    abi::store<std::uint32_t, abi::Endian::little>(control.bytes.data() + 4,
+                                                   config.port.config_read(static_cast<std::uint16_t>(at + 4), 4));
+    bridge.redirects = control.view().get<"request_redirect">() || control.view().get<"completion_redirect">() ||
+                       control.view().get<"egress_control">();
     return bridge;
 }
 
