@@ -21,7 +21,6 @@
 #include <expected>
 #include <functional>
 #include <map>
-#include <ranges>
 #include <set>
 #include <span>
 #include <thread>
@@ -45,20 +44,20 @@ int refuse(std::string_view why) {
 
 /// The number of a name in a list; "all" and an empty wish stand for all but those named "none".
 std::expected<std::vector<unsigned>, std::string> choose(std::string_view what, const std::vector<std::string>& wanted,
-                                                         std::span<const race::Named> names) {
+                                                         std::span<const std::string_view> names) {
     std::vector<unsigned> chosen;
     for (const auto& wish : wanted) {
-        const auto row = std::ranges::find(names, wish, &race::Named::name);
+        const auto row = std::ranges::find(names, wish);
         if (row == names.end() && wish != "all")
-            return std::unexpected(fmt::format("unknown {} '{}', there are: all {}", what, wish,
-                                               fmt::join(names | std::views::transform(&race::Named::name), " ")));
+            return std::unexpected(
+                fmt::format("unknown {} '{}', there are: all {}", what, wish, fmt::join(names, " ")));
         if (row != names.end())
             chosen.push_back(static_cast<unsigned>(row - names.begin()));
     }
     if (wanted.empty() || std::ranges::find(wanted, "all") != wanted.end()) {
         chosen.clear();
         for (unsigned i = 0; i < names.size(); ++i)
-            if (names[i].name != "none")
+            if (names[i] != "none")
                 chosen.push_back(i);
     }
     return chosen;
@@ -193,9 +192,9 @@ private:
 
 // --- all of them ---
 
-std::string_view name(race::Operation operation) { return race::operations()[static_cast<unsigned>(operation)].name; }
-std::string_view name(race::Action action) { return race::actions()[static_cast<unsigned>(action)].name; }
-std::string_view name(race::Victim victim) { return race::victims()[static_cast<unsigned>(victim)].name; }
+std::string_view name(race::Operation operation) { return race::operations()[static_cast<unsigned>(operation)]; }
+std::string_view name(race::Action action) { return race::actions()[static_cast<unsigned>(action)]; }
+std::string_view name(race::Victim victim) { return race::victims()[static_cast<unsigned>(victim)]; }
 
 std::string command(const ExploreOptions& options, const Setup& setup) {
     auto text = fmt::format("hcasim explore {} --victim {} --inject {} --at {} --bytes {}", name(setup.operation),
@@ -248,10 +247,9 @@ public:
             std::string completions;
             for (const auto& [status, count] : row.completions)
                 completions += fmt::format("{}{} {}", completions.empty() ? "" : ", ", count, status);
-            cells.push_back({std::string(race::operations()[operation].name), std::string(race::victims()[victim].name),
-                             std::string(race::actions()[action].name), std::to_string(row.points),
-                             std::to_string(row.runs), std::to_string(row.instants.size()), completions,
-                             std::to_string(row.violations)});
+            cells.push_back({std::string(race::operations()[operation]), std::string(race::victims()[victim]),
+                             std::string(race::actions()[action]), std::to_string(row.points), std::to_string(row.runs),
+                             std::to_string(row.instants.size()), completions, std::to_string(row.violations)});
             runs += row.runs, violations += row.violations;
         }
         fmt::print("\n{}\n{} runs, {} violations\n", print_table(cells), runs, violations);

@@ -27,13 +27,10 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::array operation_names{Named{"write", "RDMA WRITE"}, Named{"read", "RDMA READ"}, Named{"send", "SEND"},
-                                     Named{"atomic", "fetch-and-add"}};
-constexpr std::array action_names{Named{"none", "nothing"}, Named{"revoke", "the exporter takes the buffer back"},
-                                  Named{"move", "the exporter wants to move the buffer"},
-                                  Named{"unmap", "the registration is taken away"},
-                                  Named{"flr", "function-level reset of the card"}};
-constexpr std::array victim_names{Named{"requester", "its memory"}, Named{"responder", "its memory"}};
+// In the order of their enumerations.
+constexpr std::array<std::string_view, 4> operation_names{"write", "read", "send", "atomic"};
+constexpr std::array<std::string_view, 5> action_names{"none", "revoke", "move", "unmap", "flr"};
+constexpr std::array<std::string_view, 2> victim_names{"requester", "responder"};
 
 constexpr std::uint64_t offset = 0x1dc8; ///< of the region in the buffer
 constexpr std::uint64_t addend = 0x1234567;
@@ -76,22 +73,22 @@ private:
     void check_peer();
     void check_around();
     void take_down();
-    /// Calls `f(position in the region, byte of VRAM)`: the memory itself, at once. A processor's access would take
-    /// time, in which the transfer goes on.
-    template <class F> void each_byte(F&& f) {
-        const auto vram = owner_.machine.gpu->vram.bytes();
+    /// Calls `f(position in the region, offset in VRAM)` for each byte.
+    template <class F> void each_place(F&& f) const {
         std::uint64_t position = 0;
         for (const auto& place : places_)
             for (std::uint64_t i = 0; i < place.size; ++i, ++position)
                 if (position >= offset && position < offset + size_)
-                    f(position - offset, vram[place.offset + i]);
+                    f(position - offset, place.offset + i);
     }
+    // The memory itself, at once: a processor's access would take time, in which the transfer goes on.
+    std::span<std::byte> vram() { return owner_.machine.gpu->vram.bytes(); }
     void put(unsigned kind) {
-        each_byte([&](std::uint64_t i, std::byte& byte) { byte = content(kind, i); });
+        each_place([&](std::uint64_t i, std::uint64_t at) { vram()[at] = content(kind, i); });
     }
     Bytes held() {
         Bytes bytes(size_);
-        each_byte([&](std::uint64_t i, std::byte& byte) { bytes[i] = byte; });
+        each_place([&](std::uint64_t i, std::uint64_t at) { bytes[i] = vram()[at]; });
         return bytes;
     }
 
@@ -110,7 +107,7 @@ private:
 
     sc_core::sc_event go_, done_;
     std::optional<harness::FunctionReset> reset_;
-    bool is_acting_ = false, is_done_ = false, is_given_back_ = false, is_reset_ = false;
+    bool is_acting_ = false, is_called_off_ = false, is_done_ = false, is_given_back_ = false, is_reset_ = false;
     Bytes snapshot_; ///< of the region, when the action had returned
     std::optional<Completion> completion_;
 };
@@ -142,8 +139,7 @@ void Race::set_up() {
     // What comes is in the memory that it comes from.
     put(is_target() ? before : sent);
     std::ranges::copy(contents(is_target() ? sent : before, size_), peer_->bytes().begin());
-    const auto vram = owner_.machine.gpu->vram.bytes();
-    around_.assign(vram.begin(), vram.end());
+    around_.assign(vram().begin(), vram().end());
     auto options = harness::quick;
     options.retry_count = 2;
     connection_ = cluster_.connect(options);
@@ -171,14 +167,12 @@ void Race::post() {
         request.swap_or_add = addend;
         break;
     }
-    const auto armed = cluster_.log.entries.size();
     if (setup_.action != Action::none) {
-        cluster_.log.watched = armed + setup_.point + 1;
-        cluster_.log.reached = [this] { go_.notify(sc_core::SC_ZERO_TIME); };
         sc_core::sc_spawn_options stack;
         stack.set_stack_size(1 << 20);
         sc_core::sc_spawn([this] { act(); }, sc_core::sc_gen_unique_name("action"), &stack);
         sc_core::wait(sc_core::SC_ZERO_TIME); // it waits from now on
+        cluster_.log.reached = [this] { go_.notify(sc_core::SC_ZERO_TIME); };
         cluster_.log.watched = cluster_.log.entries.size() + setup_.point + 1;
     }
     const auto first = cluster_.log.entries.size();
@@ -189,6 +183,8 @@ void Race::post() {
 
 void Race::act() {
     sc_core::wait(go_);
+    if (is_called_off_)
+        return;
     is_acting_ = true;
     outcome_.at_ps = static_cast<std::uint64_t>(model::tlm::kernel_now().count());
     try {
@@ -232,6 +228,12 @@ void Race::await() {
 }
 
 void Race::settle() {
+    cluster_.log.watched = 0; // what comes from now on is no point of the transfer
+    sc_core::wait(sc_core::SC_ZERO_TIME);
+    if (!is_acting_) {
+        is_called_off_ = true;
+        go_.notify(sc_core::SC_ZERO_TIME);
+    }
     while (is_acting_ && !is_done_)
         sc_core::wait(done_);
     outcome_.is_reached = is_done_;
@@ -305,13 +307,9 @@ void Race::check_peer() {
 
 /// Nothing beside the region has changed.
 void Race::check_around() {
-    const auto now = owner_.machine.gpu->vram.bytes();
+    const auto now = vram();
     auto expected = around_;
-    std::uint64_t position = 0;
-    for (const auto& place : places_)
-        for (std::uint64_t i = 0; i < place.size; ++i, ++position)
-            if (position >= offset && position < offset + size_)
-                expected[place.offset + i] = now[place.offset + i];
+    each_place([&](std::uint64_t, std::uint64_t at) { expected[at] = now[at]; });
     if (const auto [was, is] = std::ranges::mismatch(expected, now); was != expected.end())
         violate(fmt::format("byte {:#x} of VRAM, beside the buffer, was written", was - expected.begin()));
 }
@@ -347,9 +345,9 @@ void Race::run() {
 
 } // namespace
 
-std::span<const Named> operations() { return operation_names; }
-std::span<const Named> actions() { return action_names; }
-std::span<const Named> victims() { return victim_names; }
+std::span<const std::string_view> operations() { return operation_names; }
+std::span<const std::string_view> actions() { return action_names; }
+std::span<const std::string_view> victims() { return victim_names; }
 
 Outcome run(const platform::topology::Config& config, const Setup& setup) {
     Outcome outcome;

@@ -32,12 +32,10 @@ enum class Plant : std::uint8_t {
     stale_key, ///< the revocation does not reach the card
 };
 
-struct Named {
-    std::string_view name, summary;
-};
-std::span<const Named> operations();
-std::span<const Named> actions();
-std::span<const Named> victims();
+/// The names of these, in their order.
+std::span<const std::string_view> operations();
+std::span<const std::string_view> actions();
+std::span<const std::string_view> victims();
 
 struct Setup {
     Operation operation{};
