@@ -113,8 +113,8 @@ constexpr std::array table{
     Key{"host.acs",
         Kind::text,
         {.names = acs_choices},
-        "access control at ports: redirect sends peer requests up to the root complex, direct_translated all but "
-        "translated ones",
+        "access control at ports: redirect sends peer requests and their completions up to the root complex, "
+        "direct_translated only requests that the card has not translated (hca.device_tlb_entries)",
         set_member<AT(peers.acs)>,
         get_member<AT(peers.acs)>},
     key<AT(peers.is_forwarding)>("host.peer_forwarding", anything,

@@ -34,13 +34,16 @@ host::HostConfig host_config(const Config& config, unsigned number) {
                       .miss_latency = config.iommu.miss_latency,
                       .walkers = config.iommu.walkers};
     host.peer_forwarding = config.peers.is_forwarding;
-    // Redirect is what Linux switches on at each port that has it, when it isolates devices.
+    // Redirect is what Linux switches on at each port that has it, when it isolates devices. An administrator who lets
+    // translated requests through leaves the completions alone, too: they would go up, as nobody here asks for relaxed
+    // ordering.
+    const bool is_direct = config.peers.acs == "direct_translated";
     if (config.peers.acs != "off")
         host.acs = {.source_validation = true,
                     .request_redirect = true,
-                    .completion_redirect = true,
+                    .completion_redirect = !is_direct,
                     .upstream_forwarding = true,
-                    .direct_translated = config.peers.acs == "direct_translated"};
+                    .direct_translated = is_direct};
     return host;
 }
 

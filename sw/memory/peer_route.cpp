@@ -23,11 +23,11 @@ std::vector<const Bridge*> path_up(std::span<const Bridge> bridges, std::uint8_t
 }
 
 /// Whether, on the way up to `bus`, nothing redirects.
-bool is_plain(std::span<const Bridge* const> path, std::uint8_t from, std::uint8_t bus) {
+bool is_plain(std::span<const Bridge* const> path, std::uint8_t from, std::uint8_t bus, bool Bridge::*redirects) {
     for (const auto* bridge : path) {
         if (from == bus)
             break;
-        if (bridge->redirects)
+        if (bridge->*redirects)
             return false;
         from = bridge->bus;
     }
@@ -36,7 +36,8 @@ bool is_plain(std::span<const Bridge* const> path, std::uint8_t from, std::uint8
 
 } // namespace
 
-PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, std::uint8_t to, bool host_forwards) {
+PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, std::uint8_t to, bool host_forwards,
+                          bool translates) {
     const auto host = host_forwards ? PeerRoute::through_host : PeerRoute::none;
     const auto ways_up = path_up(bridges, from), ways_down = path_up(bridges, to);
     // The lowest bus that both ways touch; functions of one bus are behind one port already.
@@ -49,7 +50,10 @@ PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, st
     const auto common = std::ranges::find_if(buses, [&](std::uint8_t bus) { return touches(ways_down, to, bus); });
     if (common == buses.end() || *common == host_bus)
         return host;
-    return is_plain(ways_up, from, *common) && is_plain(ways_down, to, *common) ? PeerRoute::direct : host;
+    const auto redirects = translates ? &Bridge::redirects_translated : &Bridge::redirects;
+    if (!is_plain(ways_up, from, *common, redirects) || !is_plain(ways_down, to, *common, redirects))
+        return host;
+    return translates ? PeerRoute::translated : PeerRoute::direct;
 }
 
 } // namespace sw::memory

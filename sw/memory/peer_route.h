@@ -14,15 +14,20 @@ struct Bridge {
     std::uint8_t bus = 0;       ///< it stands on
     std::uint8_t secondary = 0; ///< behind it
     bool redirects = false;     ///< access control sends peer requests or their completions up
+    bool redirects_translated = false; ///< also those whose address the requester has translated itself (ATS)
 };
 
 enum class PeerRoute : std::uint8_t {
     direct,       ///< by the peer's own address, through switches only
+    translated,   ///< through switches only, too, by an address that the function translates itself
     through_host, ///< by an address that the remapping unit translates, if there is one
     none,
 };
 
-/// `from` and `to`: the buses of two functions. Bus 0 is the host's own.
-PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, std::uint8_t to, bool host_forwards);
+/// `from` and `to`: the buses of two functions. Bus 0 is the host's own. `translates`: the function at `from` has a TLB
+/// of its own that is on. Then it has no request whose address is taken as it is, so that no route is direct; Linux
+/// does not look at that, nor at what ports let pass translated.
+PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, std::uint8_t to, bool host_forwards,
+                          bool translates = false);
 
 } // namespace sw::memory

@@ -1,4 +1,4 @@
-// The list of capabilities in a function's configuration space, walked through a transport (PCIe 6.0 §7.5.1.1.11).
+// The lists of capabilities in a function's configuration space, walked through a transport (PCIe 6.0 §7.5.1.1.11, §7.6.3).
 #pragma once
 
 #include "abi/pcie/capability.h"
@@ -22,6 +22,25 @@ inline std::uint16_t find_capability(Transport& transport, abi::pcie::Capability
         if (header.view().get<"id">() == id)
             return at;
         at = header.view().get<"next">() & 0xfc;
+    }
+    return 0;
+}
+
+/// As above, in the list of extended capabilities.
+inline std::uint16_t find_capability(Transport& transport, abi::pcie::ExtendedCapabilityId id) {
+    using abi::pcie::ExtendedCapabilityHeader;
+    constexpr std::uint16_t first = abi::pcie::first_extended_capability, end = 4096;
+    constexpr unsigned most = (end - first) / ExtendedCapabilityHeader::size;
+    auto at = first;
+    for (unsigned i = 0; i < most && at >= first && at < end; ++i) {
+        const auto value = transport.config_read(at, 4);
+        if (value == 0 || value == ~std::uint32_t{0})
+            break;
+        abi::Block<ExtendedCapabilityHeader> header;
+        abi::store<std::uint32_t, abi::Endian::little>(header.bytes.data(), value);
+        if (header.view().get<"id">() == id)
+            return at;
+        at = header.view().get<"next">() & 0xffc;
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "testbench/harness/function_reset.h"
 
 #include "model/tlm/time.h"
+#include "sw/memory/iommu/device_tlb.h"
 
 #include <chrono>
 #include <cstddef>
@@ -21,6 +22,7 @@ FunctionReset::FunctionReset(sw::transport::Transport& function) : function_(fun
         dwords_[i] = function.config_read(static_cast<std::uint16_t>(4 * i), 4);
     control_ = static_cast<std::uint16_t>(find(pci_express) + device_control);
     value_ = function.config_read(control_, 2);
+    has_device_tlb_on_ = sw::memory::iommu::is_device_tlb_on(function);
 }
 
 /// Of a capability, by its id (PCIe 6.0 §7.5.1.1.11).
@@ -37,6 +39,8 @@ void FunctionReset::finish() {
     sc_core::wait(model::tlm::to_sc(reset_time));
     for (std::size_t i = dwords_.size(); i-- > 0;) // BARs before the command register
         function_.config_write(static_cast<std::uint16_t>(4 * i), 4, dwords_[i]);
+    if (has_device_tlb_on_) // its context still says so: the unit would wait for its answers
+        [[maybe_unused]] const auto enabled = sw::memory::iommu::enable_device_tlb(function_);
 }
 
 void reset_function(sw::transport::Transport& function) {

@@ -11,7 +11,7 @@ namespace harness {
 
 class FunctionReset {
 public:
-    /// Keeps standard configuration space and finds the device control register.
+    /// Keeps standard configuration space and whether the function's own TLB is on; finds the device control register.
     explicit FunctionReset(sw::transport::Transport& function);
     /// One configuration write.
     void begin();
@@ -25,6 +25,7 @@ private:
     std::array<std::uint32_t, 16> dwords_{};
     std::uint16_t control_ = 0;
     std::uint32_t value_ = 0;
+    bool has_device_tlb_on_ = false;
 };
 
 /// All of it. To be called by a thread of the simulation.

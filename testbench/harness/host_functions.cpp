@@ -3,6 +3,7 @@
 #include "abi/layout.h"
 #include "abi/pcie/access_control.h"
 #include "abi/pcie/config_space.h"
+#include "sw/memory/iommu/device_tlb.h"
 #include "sw/memory/iommu/translated_transport.h"
 
 #include <utility>
@@ -31,13 +32,17 @@ public:
         : FunctionAndSpace(host, bdf, std::move(own)), TranslatedTransport(function, *space, std::move(route)),
           requester_(bdf.value) {}
     ~TranslatedFunction() override {
-        if (is_attached_) [[maybe_unused]]
-            const auto detached = space->unit().detach(requester_);
+        if (!is_attached_)
+            return;
+        sw::memory::iommu::disable_device_tlb(function);
+        [[maybe_unused]] const auto detached = space->unit().detach(requester_);
     }
-    sw::Result<void> attach() {
-        auto attached = space->unit().attach(requester_, *space);
+    sw::Result<void> attach(bool translates) {
+        auto attached = space->unit().attach(requester_, *space, translates);
         is_attached_ = attached.has_value();
-        return attached;
+        if (!attached || !translates)
+            return attached;
+        return sw::memory::iommu::enable_device_tlb(function);
     }
 
 private:
@@ -67,8 +72,10 @@ sw::memory::Bridge look_at_bridge(platform::host::Host& host, abi::pcie::Bdf bdf
     abi::Block<pcie::AccessControl> control;
     abi::store<std::uint32_t, abi::Endian::little>(control.bytes.data() + 4,
                                                    config.port.config_read(static_cast<std::uint16_t>(at + 4), 4));
-    bridge.redirects = control.view().get<"request_redirect">() || control.view().get<"completion_redirect">() ||
-                       control.view().get<"egress_control">();
+    const bool requests = control.view().get<"request_redirect">() || control.view().get<"egress_control">(),
+               completions = control.view().get<"completion_redirect">();
+    bridge.redirects = requests || completions;
+    bridge.redirects_translated = (requests && !control.view().get<"direct_translated">()) || completions;
     return bridge;
 }
 
@@ -78,19 +85,20 @@ sw::memory::PeerRoute HostFunctions::route(abi::pcie::Bdf from, std::uint64_t bu
     for (const auto& function : host_.enumeration().functions)
         for (const auto& bar : function.bars)
             if (bar.size != 0 && bus >= bar.address && bus - bar.address < bar.size)
-                return find_peer_route(bridges_, from.bus(), function.bdf.bus(), host_.config().peer_forwarding);
+                return find_peer_route(bridges_, from.bus(), function.bdf.bus(), host_.config().peer_forwarding,
+                                       translating_.contains(from.value));
     return sw::memory::PeerRoute::none;
 }
 
 sw::Result<std::unique_ptr<HostFunctions>> HostFunctions::open(platform::host::Host& host,
                                                                const sw::memory::iommu::UnitOptions& options) {
     std::unique_ptr<HostFunctions> made(new HostFunctions(host));
-    if (!host.config().iommu)
-        return made;
-    made->registers_.emplace(host);
     for (const auto& function : host.enumeration().functions)
         if (function.class_code == abi::pcie::class_bridge_pci)
             made->bridges_.push_back(look_at_bridge(host, function.bdf));
+    if (!host.config().iommu)
+        return made;
+    made->registers_.emplace(host);
     auto unit = Unit::open(*made->registers_, options);
     if (!unit)
         return std::unexpected(std::move(unit.error()));
@@ -106,7 +114,11 @@ sw::Result<std::unique_ptr<sw::transport::Transport>> HostFunctions::function(ab
         return std::unexpected(std::move(space.error()));
     auto function = std::make_unique<TranslatedFunction>(host_, bdf, std::move(*space),
                                                          [this, bdf](std::uint64_t bus) { return route(bdf, bus); });
-    if (auto attached = function->attach(); !attached)
+    const bool translates =
+        unit_->extended_capability().get<"dt">() && sw::memory::iommu::has_device_tlb(*function);
+    if (translates)
+        translating_.insert(bdf.value);
+    if (auto attached = function->attach(translates); !attached)
         return std::unexpected(std::move(attached.error()));
     return function;
 }

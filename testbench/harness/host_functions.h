@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace harness {
@@ -21,21 +22,23 @@ public:
     static sw::Result<std::unique_ptr<HostFunctions>> open(platform::host::Host& host,
                                                            const sw::memory::iommu::UnitOptions& options = {});
 
-    /// A function as its driver sees it: peers by the way that access control leaves to them. To be let go before this
-    /// object.
+    /// A function as its driver sees it: peers by the way that access control leaves to them. One that has a TLB of its
+    /// own has it on, where the unit knows of such. To be let go before this object.
     sw::Result<std::unique_ptr<sw::transport::Transport>> function(abi::pcie::Bdf bdf);
+    /// How requests of a function that was asked for reach a peer's bus address.
+    sw::memory::PeerRoute route(abi::pcie::Bdf from, std::uint64_t bus) const;
 
     /// nullptr without a remapping unit.
     sw::memory::iommu::Unit* unit() { return unit_.get(); }
 
 private:
-    sw::memory::PeerRoute route(abi::pcie::Bdf from, std::uint64_t bus) const;
     explicit HostFunctions(platform::host::Host& host) : host_(host) {}
 
     platform::host::Host& host_;
     std::optional<platform::bridge::InProcessTransport> registers_; ///< of the remapping unit
     std::unique_ptr<sw::memory::iommu::Unit> unit_;
     std::vector<sw::memory::Bridge> bridges_;
+    std::set<std::uint16_t> translating_; ///< functions with a TLB of their own that is on
 };
 
 } // namespace harness

@@ -1,6 +1,6 @@
 #include "testbench/scenario/gpudirect_run.h"
 
-#include "platform/bridge/in_process.h"
+#include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpudirect.h"
 #include "testbench/scenario/gpudirect_drive.h"
@@ -16,7 +16,6 @@
 
 namespace scenario {
 
-using platform::bridge::InProcessTransport;
 using platform::topology::Platform;
 
 namespace {
@@ -29,6 +28,24 @@ GpuDirectOptions options_of(const platform::topology::Config& config, std::span<
     options.queue_depth = config.scenario.queue_depth;
     options.queue_pairs = config.scenario.queue_pairs;
     return options;
+}
+
+/// One host's part, on functions as its operating system gives them.
+sw::Result<void> take_part(platform::topology::Machine& machine, unsigned number, bool is_ipv6, OutOfBand& peer,
+                           const GpuDirectOptions& options, GpuDirectReport& report) {
+    const auto functions = harness::HostFunctions::open(*machine.host);
+    if (!functions)
+        return std::unexpected(functions.error());
+    const auto hca = (*functions)->function(machine.hca_bdf()), gpu = (*functions)->function(machine.gpu_bdf());
+    if (!hca || !gpu)
+        return std::unexpected(!hca ? hca.error() : gpu.error());
+    const Machine host{.name = machine.name,
+                       .gid = address_of(number, is_ipv6),
+                       .hca = **hca,
+                       .gpu = **gpu,
+                       .peer = peer,
+                       .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
+    return number == 0 ? initiate(host, options, report) : respond(host, options);
 }
 
 /// Counters at the boundaries of the steps.
@@ -86,15 +103,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     Programs programs;
     for (unsigned i = 0; i < platform.machines().size(); ++i)
         programs.add(fmt::format("program_{}", platform.machines()[i].name), [&, i] {
-            auto& machine = platform.machines()[i];
-            InProcessTransport hca(*machine.host, machine.hca_bdf()), gpu(*machine.host, machine.gpu_bdf());
-            const Machine host{.name = machine.name,
-                               .gid = address_of(i, config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6),
-                               .hca = hca,
-                               .gpu = gpu,
-                               .peer = queues.end(i),
-                               .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
-            const auto outcome = i == 0 ? initiate(host, options, report) : respond(host, options);
+            const bool is_ipv6 = config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
+            const auto outcome = take_part(platform.machines()[i], i, is_ipv6, queues.end(i), options, report);
             // The first failure is the cause: the other side hears of it and gives up.
             if (!outcome && result.failure.empty())
                 result.failure = outcome.error().what;

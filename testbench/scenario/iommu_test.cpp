@@ -1,5 +1,6 @@
 // Behind a remapping unit: the drivers use addresses of their own, and what nobody mapped is reached by nobody.
 #include "testbench/harness/cluster.h"
+#include "testbench/harness/function_reset.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -123,6 +124,115 @@ TEST_CASE("where the host does not pass redirected requests on, registration of 
         CHECK(region.error().code == EREMOTEIO);
         CHECK(region.error().what.find("redirected to the host") != std::string::npos);
     });
+}
+
+namespace {
+
+platform::topology::Config with_device_tlb(const std::string& acs, bool is_forwarding) {
+    auto config = translated();
+    config.iommu.unit.device_tlb = true;
+    config.hca_ats.entries = 64;
+    config.peers = {.acs = acs, .is_forwarding = is_forwarding};
+    return config;
+}
+const auto& device_tlb(Side& side) { return side.machine.hca->endpoint.tlb().counters(); }
+
+/// A WRITE from VRAM to VRAM and back by READ; payload on B's upstream link.
+std::uint64_t payload_up_there_and_back(Cluster& cluster, Side& a, Side& b) {
+    const auto from = a.vram(much), to = b.vram(much), back = a.vram(much);
+    from->fill(3);
+    auto connection = cluster.connect();
+    const auto before = payload_up(b);
+    post(*connection.a, request(SendOperation::write, *to), {from->sge()});
+    REQUIRE(a.sent().status == CompletionStatus::success);
+    CHECK(is_same(*from, *to));
+    post(*connection.a, request(SendOperation::read, *to), {back->sge()});
+    REQUIRE(a.sent().status == CompletionStatus::success);
+    CHECK(is_same(*from, *back));
+    return payload_up(b) - before;
+}
+
+} // namespace
+
+TEST_CASE("a card that translates addresses itself reaches its peer straight where ports let translated requests pass, "
+          "even on a host that forwards none",
+          "[scenario][iommu][ats]") {
+    Cluster cluster(with_device_tlb("direct_translated", false));
+    cluster.run([&](Side& a, Side& b) {
+        CHECK(payload_up_there_and_back(cluster, a, b) < much / 16);
+        CHECK(device_tlb(b).hits > device_tlb(b).misses);
+        CHECK(b.machine.hca->endpoint.volume(model::pcie::TargetKind::redirected_peer).payload() == 0);
+    });
+}
+
+TEST_CASE("a card that translates addresses itself uses no address as it is, also where nothing is redirected",
+          "[scenario][iommu][ats]") {
+    Cluster cluster(with_device_tlb("off", false));
+    cluster.run([&](Side& a, Side& b) {
+        CHECK(payload_up_there_and_back(cluster, a, b) < much / 16);
+        CHECK(device_tlb(b).hits > device_tlb(b).misses);
+    });
+}
+
+TEST_CASE("translated requests are redirected like others where ports let none pass", "[scenario][iommu][ats]") {
+    Cluster cluster(with_device_tlb("redirect", true));
+    cluster.run([&](Side& a, Side& b) { CHECK(payload_up_there_and_back(cluster, a, b) >= 2 * much); });
+}
+
+TEST_CASE("memory that is given back is in no TLB of a card any more", "[scenario][iommu][ats]") {
+    Cluster cluster(with_device_tlb("off", true));
+    cluster.run([&](Side& a, Side& b) {
+        auto connection = cluster.connect();
+        const auto from = a.dram(length);
+        from->fill(7);
+        const auto memory = must(b.hca_function->allocate(16 * 4096));
+        auto region = must(b.context->reg_mr(b.pd, memory, 0, 16 * 4096, {.access = sw::mlx::all_access}));
+        const auto write = [&] {
+            post(*connection.a,
+                 {.wr_id = 1,
+                  .operation = SendOperation::write,
+                  .flags = send_flag::signaled,
+                  .rkey = region.rkey(),
+                  .remote_address = region.iova().value + 5 * 4096},
+                 {from->sge(0, 100)});
+            return a.sent().status;
+        };
+        REQUIRE(write() == CompletionStatus::success);
+        b.hca_function->release(memory); // while a key still leads to it
+        const auto next = must(b.hca_function->allocate(16 * 4096));
+        const auto misses = device_tlb(b).misses;
+
+        // The same address leads to the next owner's memory by now: what counts is that the unit was asked again.
+        CHECK(write() == CompletionStatus::success);
+
+        CHECK(next.bus == memory.bus);
+        CHECK(device_tlb(b).misses > misses);
+        b.hca_function->release(next);
+        CHECK(write() != CompletionStatus::success);
+        CHECK(b.functions->unit()->take_faults().empty()); // the card was told so, and did not send it
+        must(region.destroy());
+        while (b.context->get_async_event(std::chrono::nanoseconds{0}))
+            ; // what the queue pair says of its end
+    });
+}
+
+TEST_CASE("after a reset a card's TLB is on again and answers the unit", "[scenario][iommu][ats]") {
+    Cluster cluster(with_device_tlb("direct_translated", false));
+    cluster.run([&](Side& a, Side& b) {
+        b.close();
+        reset_function(*b.hca_function);
+        b.open();
+        const auto before = device_tlb(b).hits;
+        move_everywhere(cluster, a, b);
+        CHECK(device_tlb(b).hits > before);
+    });
+}
+
+TEST_CASE("with timing, too, every transfer goes through a card's TLB", "[scenario][iommu][ats]") {
+    auto config = with_device_tlb("direct_translated", true);
+    config.timed = true;
+    Cluster cluster(config);
+    cluster.run([&](Side& a, Side& b) { move_everywhere(cluster, a, b); });
 }
 
 TEST_CASE("with timing, too, every transfer goes behind a remapping unit", "[scenario][iommu]") {

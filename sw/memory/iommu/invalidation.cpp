@@ -107,12 +107,22 @@ Result<void> InvalidationQueue::take_error() {
                                     name(static_cast<QueueError>(record.get<"iqei">()))));
 }
 
-std::vector<Descriptor> page_descriptors(std::uint16_t domain, std::uint64_t iova, std::uint64_t bytes,
-                                         unsigned max_mask, bool leaves_only) {
-    std::vector<Descriptor> all;
+namespace {
+/// Calls `f(page number, n)` for ranges of 2^n pages at multiples of their size that make up [iova, +bytes).
+template <class F> void for_each_power_of_two(std::uint64_t iova, std::uint64_t bytes, unsigned max_mask, F&& f) {
     for (auto page = iova >> page_shift, end = (iova + bytes) >> page_shift; page < end;) {
         const auto mask = std::min({static_cast<unsigned>(std::countr_zero(page)),
                                     static_cast<unsigned>(std::bit_width(end - page)) - 1, max_mask});
+        f(page, mask);
+        page += std::uint64_t{1} << mask;
+    }
+}
+} // namespace
+
+std::vector<Descriptor> page_descriptors(std::uint16_t domain, std::uint64_t iova, std::uint64_t bytes,
+                                         unsigned max_mask, bool leaves_only) {
+    std::vector<Descriptor> all;
+    for_each_power_of_two(iova, bytes, max_mask, [&](std::uint64_t page, unsigned mask) {
         all.push_back(IotlbDescriptor{}
                           .set<"type">(static_cast<unsigned>(DescriptorType::iotlb))
                           .set<"g">(IotlbGranularity::page)
@@ -123,8 +133,23 @@ std::vector<Descriptor> page_descriptors(std::uint16_t domain, std::uint64_t iov
                           .set<"ih">(leaves_only)
                           .set<"addr">(page << page_shift)
                           .bytes());
-        page += std::uint64_t{1} << mask;
-    }
+    });
+    return all;
+}
+
+std::vector<Descriptor> device_tlb_descriptors(std::uint16_t requester, std::uint64_t iova, std::uint64_t bytes) {
+    constexpr unsigned largest = 63 - page_shift;
+    std::vector<Descriptor> all;
+    for_each_power_of_two(iova, bytes, largest, [&](std::uint64_t page, unsigned mask) {
+        // The lowest bit of the address that is clear says how many pages: see abi::iommu::invalidation_range.
+        const auto ones = mask == 0 ? 0 : (std::uint64_t{1} << (mask - 1)) - 1;
+        all.push_back(DeviceTlbDescriptor{}
+                          .set<"type">(static_cast<unsigned>(DescriptorType::device_tlb))
+                          .set<"sid">(requester)
+                          .set<"s">(mask != 0)
+                          .set<"addr">((page | ones) << page_shift)
+                          .bytes());
+    });
     return all;
 }
 

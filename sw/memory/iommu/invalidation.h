@@ -43,5 +43,7 @@ private:
 /// Descriptors for the pages of [iova, +bytes): ranges of 2^n pages at multiples of their size, n at most `max_mask`.
 std::vector<Descriptor> page_descriptors(std::uint16_t domain, std::uint64_t iova, std::uint64_t bytes,
                                          unsigned max_mask, bool leaves_only);
+/// The same for what a function with a TLB of its own keeps.
+std::vector<Descriptor> device_tlb_descriptors(std::uint16_t requester, std::uint64_t iova, std::uint64_t bytes);
 
 } // namespace sw::memory::iommu

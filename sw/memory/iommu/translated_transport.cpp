@@ -1,5 +1,7 @@
 #include "sw/memory/iommu/translated_transport.h"
 
+#include "sw/memory/iommu/unit.h"
+
 #include <fmt/format.h>
 
 #include <cassert>
@@ -24,12 +26,14 @@ Result<transport::DmaMemory> TranslatedTransport::allocate(std::size_t bytes, st
         return std::unexpected(iova.error());
     }
     physical_.emplace(iova->value, memory->bus);
+    space_.unit().note_memory(memory->data, memory->bus);
     return transport::DmaMemory{memory->data, iova->value, memory->size};
 }
 
 void TranslatedTransport::release(const transport::DmaMemory& memory) {
     const auto found = physical_.find(memory.bus);
     assert(found != physical_.end() && "what is released was allocated here");
+    space_.unit().forget_memory(memory.data);
     // Memory that a device may still reach is nobody else's: should the unit not answer, it is never given away again.
     if (space_.unmap(memory.bus, whole_pages(0, memory.size)))
         function_.release({memory.data, found->second, memory.size});
@@ -65,6 +69,22 @@ void TranslatedTransport::unmap_peer(std::uint64_t address, std::size_t bytes) {
     [[maybe_unused]] const auto unmapped = space_.unmap(page, whole_pages(address, bytes));
     function_.unmap_peer(found->second, bytes);
     peers_.erase(found);
+}
+
+Result<std::uint64_t> TranslatedTransport::map_memory(const transport::DmaMemory& memory) {
+    const auto physical = space_.unit().find_memory(memory.data);
+    if (!physical)
+        return failure(EINVAL, fmt::format("map {:#x} bytes of another function's memory at {:#x}: no function behind "
+                                           "this remapping unit has it",
+                                           memory.size, memory.bus));
+    const auto iova = space_.map(*physical, whole_pages(0, memory.size));
+    if (!iova)
+        return std::unexpected(iova.error());
+    return iova->value;
+}
+
+void TranslatedTransport::unmap_memory(std::uint64_t address, std::size_t bytes) {
+    [[maybe_unused]] const auto unmapped = space_.unmap(address, whole_pages(0, bytes));
 }
 
 } // namespace sw::memory::iommu

@@ -48,6 +48,9 @@ public:
     /// EREMOTEIO when there is no way.
     Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t bytes) override;
     void unmap_peer(std::uint64_t address, std::size_t bytes) override;
+    /// EINVAL for memory that no function behind the same unit has.
+    Result<std::uint64_t> map_memory(const transport::DmaMemory& memory) override;
+    void unmap_memory(std::uint64_t address, std::size_t bytes) override;
 
     Result<void> enable_interrupts(unsigned count) override { return function_.enable_interrupts(count); }
     void disable_interrupts() override { function_.disable_interrupts(); }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <iterator>
 
 namespace sw::memory::iommu {
 
@@ -247,12 +248,7 @@ Result<void> Unit::invalidate(const AddressSpace& space, std::uint64_t iova, std
     std::vector<Descriptor> copies;
     for (const auto& [requester, attachment] : attached_)
         if (attachment.space == &space && attachment.has_device_tlb)
-            for (auto page = iova; page < iova + bytes; page += page_bytes)
-                copies.push_back(DeviceTlbDescriptor{}
-                                     .set<"type">(type_of(DescriptorType::device_tlb))
-                                     .set<"sid">(requester)
-                                     .set<"addr">(page)
-                                     .bytes());
+            std::ranges::copy(device_tlb_descriptors(requester, iova, bytes), std::back_inserter(copies));
     return queue_->run(copies);
 }
 

@@ -61,6 +61,15 @@ public:
     /// For tests of tools that are to find the mistake: the next `count` invalidations of pages are left out.
     void plant_missing_invalidations(unsigned count) { missing_invalidations_ = count; }
 
+    /// Memory that functions behind this unit have by addresses of their own: where it is physically. Who wants to map
+    /// it for another function asks.
+    void note_memory(const std::byte* data, std::uint64_t physical) { memory_[data] = physical; }
+    void forget_memory(const std::byte* data) { memory_.erase(data); }
+    std::optional<std::uint64_t> find_memory(const std::byte* data) const {
+        const auto found = memory_.find(data);
+        return found != memory_.end() ? std::optional(found->second) : std::nullopt;
+    }
+
     const abi::iommu::Capability& capability() const { return capability_; }
     const abi::iommu::ExtendedCapability& extended_capability() const { return extended_; }
     transport::Transport& machine() { return machine_; }
@@ -96,6 +105,7 @@ private:
     std::optional<InvalidationQueue> queue_;
     std::vector<bool> domains_; ///< taken
     std::map<std::uint16_t, Attachment> attached_;
+    std::map<const std::byte*, std::uint64_t> memory_; ///< physical address
     unsigned missing_invalidations_ = 0;
     bool is_open_ = false;
 };

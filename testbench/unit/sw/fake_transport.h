@@ -20,7 +20,7 @@ class FakeTransport : public sw::transport::Transport {
 public:
     std::array<std::vector<std::byte>, 6> bars; ///< contents; size() is the BAR's size
     std::array<std::uint64_t, 6> bar_addresses{};
-    std::array<std::byte, 256> config{};
+    std::array<std::byte, 4096> config{};
     std::function<void(unsigned, std::uint64_t, std::span<std::byte>)> on_read; ///< called before a read is answered
     std::function<void(unsigned, std::uint64_t, std::span<const std::byte>)>
         on_write;                   ///< called after a write is stored

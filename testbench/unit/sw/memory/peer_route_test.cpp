@@ -12,8 +12,8 @@ namespace {
 // Root port to bus 1; there a switch: upstream port to bus 2, downstream ports to buses 3 and 4. A root port to bus 5.
 struct Machine {
     std::array<Bridge, 5> bridges{{{0, 1}, {1, 2}, {2, 3}, {2, 4}, {0, 5}}};
-    PeerRoute route(std::uint8_t from, std::uint8_t to, bool host_forwards = true) const {
-        return find_peer_route(bridges, from, to, host_forwards);
+    PeerRoute route(std::uint8_t from, std::uint8_t to, bool host_forwards = true, bool translates = false) const {
+        return find_peer_route(bridges, from, to, host_forwards, translates);
     }
 };
 } // namespace
@@ -32,6 +32,19 @@ TEST_CASE("where a port on either side redirects, peers are reached through a ho
         CHECK(machine.route(3, 4) == PeerRoute::through_host);
         CHECK(machine.route(3, 4, false) == PeerRoute::none);
     }
+}
+
+TEST_CASE("a function that translates addresses itself goes straight where ports let translated requests pass",
+          "[unit][memory]") {
+    Machine machine;
+    CHECK(machine.route(3, 4, false, true) == PeerRoute::translated);
+    machine.bridges[2].redirects = machine.bridges[3].redirects = true;
+    CHECK(machine.route(3, 4, false, true) == PeerRoute::translated);
+    CHECK(machine.route(3, 4, false) == PeerRoute::none);
+    machine.bridges[3].redirects_translated = true;
+    CHECK(machine.route(3, 4, false, true) == PeerRoute::none);
+    CHECK(machine.route(3, 4, true, true) == PeerRoute::through_host);
+    CHECK(machine.route(3, 5, true, true) == PeerRoute::through_host);
 }
 
 TEST_CASE("ports above the common switch redirect nothing between its peers", "[unit][memory]") {

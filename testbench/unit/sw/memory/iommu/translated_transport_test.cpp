@@ -86,3 +86,44 @@ TEST_CASE("a peer that is reached straight keeps its address, one that is not re
     CHECK(transport.map_peer(0x100'0000'0000, 0x1000).error().code == EREMOTEIO);
     CHECK(function.mapped_peers.empty());
 }
+
+TEST_CASE("memory of another function is mapped for this one, by the physical address that it has", "[unit][iommu_driver]") {
+    DrivenUnit bench;
+    bench.open();
+    const auto space = bench.make_space(), others = bench.make_space();
+    REQUIRE(bench.unit->attach(DrivenUnit::device, *space));
+    testbench::FakeTransport function;
+    TranslatedTransport transport(function, *space), other(function, *others);
+    const auto memory = other.allocate(3 * 4096);
+    REQUIRE(memory);
+    REQUIRE_FALSE(bench.reach(memory->bus));
+
+    const auto address = transport.map_memory(*memory);
+
+    REQUIRE(address);
+    const auto physical = bench.reach(*address + 2 * 4096);
+    REQUIRE(physical);
+    CHECK(function.at(*physical, 4).data() == memory->data + 2 * 4096);
+    transport.unmap_memory(*address, memory->size);
+    CHECK_FALSE(bench.reach(*address));
+    other.release(*memory);
+    CHECK(transport.map_memory(*memory).error().code == EINVAL);
+    CHECK(space->area_count() + others->area_count() == 0);
+}
+
+TEST_CASE("a peer of a function that translates addresses itself is mapped, though it is reached straight",
+          "[unit][iommu_driver]") {
+    DrivenUnit bench;
+    bench.open();
+    const auto space = bench.make_space();
+    REQUIRE(bench.unit->attach(DrivenUnit::device, *space));
+    testbench::FakeTransport function;
+    TranslatedTransport transport(function, *space, [](std::uint64_t) { return sw::memory::PeerRoute::translated; });
+
+    const auto address = transport.map_peer(0x100'0000'0000, 0x1000);
+
+    REQUIRE(address);
+    CHECK(bench.reach(*address) == 0x100'0000'0000);
+    transport.unmap_peer(*address, 0x1000);
+    CHECK(space->area_count() == 0);
+}
