@@ -68,6 +68,7 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"relaxed_ordering_read">(1)
         .set<"relaxed_ordering_write_umr">(1)
         .set<"relaxed_ordering_read_umr">(1);
+    cap.set<"pg">(config.on_demand_paging);
     // Programs that speak to the device directly
     cap.set<"log_max_uctx">(log_max_user_contexts).set<"log_max_umem">(log_max_user_memories);
     // Counters
@@ -124,6 +125,12 @@ Capabilities::Capabilities(const model::hca::HcaConfig& config) {
             .set<"r_roce_min_src_udp_port">(0xc000)
             .set<"r_roce_max_src_udp_port">(0xffff)
             .set<"roce_address_table_size">(model::hca::wire::Identity::max_gids);
+    if (config.on_demand_paging) {
+        const auto scheme = maximum_.odp.view().sub<"transport_page_fault_scheme_cap">();
+        for (auto connected : {scheme.sub<"rc_odp_caps">(), scheme.sub<"xrc_odp_caps">()})
+            connected.set<"send">(1).set<"receive">(1).set<"write">(1).set<"read">(1).set<"atomic">(1).set<"srq_receive">(1);
+        scheme.sub<"ud_odp_caps">().set<"send">(1);
+    }
     current_ = maximum_;
     // What a driver has to ask for
     current_.general.view().set<"cmdif_checksum">(0);
@@ -139,6 +146,8 @@ std::span<const std::byte> Capabilities::page(CapabilityType type, CapabilityMod
         return has.get<"atomic">() ? std::span<const std::byte>(pages.atomic.bytes) : std::span<const std::byte>();
     case CapabilityType::roce:
         return has.get<"roce">() ? std::span<const std::byte>(pages.roce.bytes) : std::span<const std::byte>();
+    case CapabilityType::odp:
+        return has.get<"pg">() ? std::span<const std::byte>(pages.odp.bytes) : std::span<const std::byte>();
     default: return {};
     }
 }

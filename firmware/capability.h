@@ -33,6 +33,7 @@ private:
         abi::Block<abi::prm::CmdHcaCap> general;
         abi::Block<abi::prm::AtomicCaps> atomic;
         abi::Block<abi::prm::RoceCap> roce;
+        abi::Block<abi::prm::OdpCap> odp;
     };
     Reply set_general(abi::ConstView<abi::prm::CmdHcaCap> wanted);
     Reply set_atomic(abi::ConstView<abi::prm::AtomicCaps> wanted);

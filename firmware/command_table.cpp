@@ -86,6 +86,7 @@ constexpr std::array table{
     command<query_mkey>               (Opcode::query_mkey, initialized),
     command<destroy_mkey>             (Opcode::destroy_mkey, initialized),
     command<query_special_contexts>   (Opcode::query_special_contexts, initialized),
+    kernels(command<handlers::page_fault_resume>(Opcode::page_fault_resume, initialized, cap<"pg">())),
     kernels(command<create_eq>        (Opcode::create_eq, initialized, {}, {.in_list = ring_list})),
     kernels(command<destroy_eq>       (Opcode::destroy_eq, initialized)),
     kernels(command<query_eq>         (Opcode::query_eq, initialized, {}, {.out_list = short_list})),

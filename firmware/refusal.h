@@ -266,6 +266,10 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0e0c, Status::resource_busy, "destroy_umem.in_use", "queues, doorbell records or memory keys are in it"},
     {0x0e0d, Status::bad_resource, "umem.unknown", "a umem_id of the input names no user memory of this user context"},
     {0x0e0e, Status::bad_parameter, "umem.range", "what is to lie in the user memory reaches beyond its end"},
+    // On-demand paging
+    {0x0f01, Status::bad_parameter, "page_fault_resume.type", "page_fault_type is none that an event can have"},
+    {0x0f02, Status::bad_resource, "page_fault_resume.token", "fault_token is that of no queue pair"},
+    {0x0f03, Status::bad_parameter, "page_fault_resume.queue", "wq_number is not the queue that the event named"},
 });
 // clang-format on
 static_assert(std::ranges::is_sorted(refusals, std::ranges::less_equal{}, &Refusal::syndrome),

@@ -244,12 +244,28 @@ struct RequestBlocked { ///< a port did not let a memory request pass; both as b
     static constexpr std::string_view name = "RequestBlocked";
     static constexpr auto members = std::tuple{Member{"requester", &RequestBlocked::requester}, Member{"port", &RequestBlocked::port}, Member{"address", &RequestBlocked::address}, Member{"type", &RequestBlocked::type}, Member{"reason", &RequestBlocked::reason}};
 };
+// --- hca/paging ---
+struct PageFaulted { ///< software was told of a page that an access needs; type as abi::prm::PageFaultType, the range as the access named it
+    std::uint32_t qpn;
+    std::uint8_t type;
+    std::uint32_t key;
+    std::uint64_t address, length;
+    static constexpr std::string_view name = "PageFaulted";
+    static constexpr auto members = std::tuple{Member{"qpn", &PageFaulted::qpn}, Member{"type", &PageFaulted::type}, Member{"key", &PageFaulted::key}, Member{"address", &PageFaulted::address}, Member{"length", &PageFaulted::length}};
+};
+struct PageFaultAnswered { ///< by software: the pages are there, or will never be
+    std::uint32_t qpn;
+    std::uint8_t type;
+    bool is_error;
+    static constexpr std::string_view name = "PageFaultAnswered";
+    static constexpr auto members = std::tuple{Member{"qpn", &PageFaultAnswered::qpn}, Member{"type", &PageFaultAnswered::type}, Member{"is_error", &PageFaultAnswered::is_error}};
+};
 
 using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
                            Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
                            Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
                            CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput, CompletionFailed,
-                           RemappingFault, InvalidationStopped, RequestBlocked>;
+                           RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered>;
 
 /// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
 struct Stamp {

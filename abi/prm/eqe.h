@@ -59,6 +59,24 @@ enum class CqErrorSyndrome : std::uint8_t { overrun = 1, access_violation = 2 };
 /// `type` of a queue event: whose number it carries.
 enum class QueueEventSource : std::uint8_t { qp = 0, rq = 1, sq = 2 };
 
+/// `event_sub_type` of a page fault: what the device was working on.
+#define ABI_PRM_PAGE_FAULT_SUBTYPES(X) \
+    X(wqe,  0, "work request")        \
+    X(rdma, 1, "remote access")
+ABI_NAMED_ENUM(PageFaultSubtype, std::uint8_t, ABI_PRM_PAGE_FAULT_SUBTYPES)
+#undef ABI_PRM_PAGE_FAULT_SUBTYPES
+
+/// `type` of a page fault: bit 0 the sending side, bit 1 the device writes (of a WQE: or receives), bit 2 a remote access.
+#define ABI_PRM_PAGE_FAULT_TYPES(X) \
+    X(shared_receive, 0, "a WQE of a shared receive queue") \
+    X(send_or_write,  1, "a SEND or WRITE's WQE")          \
+    X(receive,        2, "a receive WQE")                   \
+    X(read_or_atomic, 3, "a READ or atomic's WQE")         \
+    X(remote_read,    4, "a peer's READ")                  \
+    X(remote_write,   6, "a peer's WRITE or atomic")
+ABI_NAMED_ENUM(PageFaultType, std::uint8_t, ABI_PRM_PAGE_FAULT_TYPES)
+#undef ABI_PRM_PAGE_FAULT_TYPES
+
 using Eqe = Layout<"eqe", 64,
     Bits<"event_type",     0x00, 23, 16, EventType>,
     Bits<"event_sub_type", 0x00,  7,  0>,
@@ -90,6 +108,23 @@ using PageRequestEventData = Layout<"eqe_page_req", 28,
     Bits<"ec_function", 0x00, 31, 16>,                   // 0x8000 embedded CPU, 0x4000 release all pages
     Bits<"func_id",     0x00, 15,  0>,
     U32 <"num_pages",   0x04>>;                          // signed: wanted, or to be taken back
+/// page_fault with the subtype wqe
+using WqePageFaultEventData = Layout<"eqe_page_fault_wqe", 28,
+    U32 <"bytes_committed", 0x00>,                       // of the WQE's data: done, not to be brought
+    Bits<"wqe_index",       0x04, 15,  0>,
+    Bits<"packet_length",   0x08, 15,  0>,
+    U32 <"token",           0x0c>,
+    Bits<"type",            0x18, 26, 24, PageFaultType>,
+    Bits<"wq_num",          0x18, 23,  0>>;              // a queue pair, or the shared receive queue
+/// page_fault with the subtype rdma
+using RdmaPageFaultEventData = Layout<"eqe_page_fault_rdma", 28,
+    U32 <"bytes_committed", 0x00>,                       // of the range: done
+    U32 <"r_key",           0x04>,
+    Bits<"packet_length",   0x08, 15,  0>,
+    U32 <"rdma_op_len",     0x0c>,                       // of the whole message
+    U64 <"rdma_va",         0x10>,                       // where the message begins
+    Bits<"type",            0x18, 26, 24, PageFaultType>,
+    Bits<"token",           0x18, 23,  0>>;
 // clang-format on
 
 /// The data of an event as layout `L`, one of the above.

@@ -12,6 +12,7 @@
 #include "abi/prm/mkey.h"
 #include "abi/prm/multicast.h"
 #include "abi/prm/pages.h"
+#include "abi/prm/paging.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
 #include "abi/prm/rmp.h"
@@ -54,6 +55,8 @@ Reply dealloc_transport_domain(State&, const Call&, In<prm::DeallocTransportDoma
                                Out<prm::DeallocTransportDomainOut>);
 Reply alloc_xrcd(State&, const Call&, In<prm::AllocXrcdIn>, Out<prm::AllocXrcdOut>);
 Reply dealloc_xrcd(State&, const Call&, In<prm::DeallocXrcdIn>, Out<prm::DeallocXrcdOut>);
+// paging.cpp
+Reply page_fault_resume(State&, const Call&, In<prm::PageFaultResumeIn>, Out<prm::PageFaultResumeOut>);
 // user_context.cpp
 Reply create_uctx(State&, const Call&, In<prm::CreateUctxIn>, Out<prm::CreateUctxOut>);
 Reply destroy_uctx(State&, const Call&, In<prm::DestroyUctxIn>, Out<prm::DestroyUctxOut>);

@@ -18,7 +18,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
       cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
       path_{config_, ports.dma, outlets_, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
             groups_, identity_, counters_, events_},
-      failure_(path_), umr_(path_), requester_(path_, failure_, umr_), responder_(path_, failure_, umr_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
+      failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_), responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
 }
 
@@ -344,6 +344,7 @@ void Hca::forget_state(QueuePair& qp) {
     responder_.forget(qp);
     qp.requester = {};
     qp.responder = {};
+    qp.paging = {};
     timers_.remove(qp);
     qp.timer.deadline = port::never;
 }
@@ -371,6 +372,17 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
         scheduler_.add(qp);
         run(at);
     }
+}
+
+void Hca::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at) {
+    if (!paging::PageFaults::answer(qp, type))
+        return;
+    events_.emit(at, traces::PageFaultAnswered{qp.number.value, static_cast<std::uint8_t>(type), is_error});
+    if (static_cast<unsigned>(type) & 1)
+        requester_.resume(qp, type, is_error, at);
+    else
+        responder_.resume(qp, type, is_error, at);
+    run(at);
 }
 
 } // namespace model::hca

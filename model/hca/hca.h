@@ -11,6 +11,7 @@
 #include "model/hca/event/event_queue.h"
 #include "model/hca/multicast/groups.h"
 #include "model/hca/object_table.h"
+#include "model/hca/paging/page_faults.h"
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/scheduler.h"
@@ -98,6 +99,9 @@ public:
     /// brings_path: the attributes hold a new path. Otherwise packets keep their addresses, whatever became of the
     /// address tables since the path was set.
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at, bool brings_path = false);
+    /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when it
+    /// does not wait any more, as after an error.
+    void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian
     /// (atomic capability, atomic_req_8B_endianness_mode).
     void set_atomic_host_order(bool host_order) { responder_.set_host_order(host_order); requester_.set_host_order(host_order); }
@@ -147,6 +151,7 @@ private:
     DataPath path_;
     queue::Failure failure_;
     umr::Umr umr_;
+    paging::PageFaults page_faults_;
     requester::Requester requester_;
     responder::Responder responder_;
     responder::DatagramResponder datagram_;

@@ -36,7 +36,9 @@ constexpr auto violations = std::to_array<Row<Violation>>({
     {Violation::out_of_bounds, {"the range lies inside of [start_addr, start_addr + len) of the key", "IBA 10.6.3; PRM \"Memory key\"",
         "address or length exceeds the region: an address relative to the region where the virtual one belongs, a length in other units, or a key of the neighbouring buffer"}},
     {Violation::page_not_present, {"each page of the range has a translation entry that is present for this access", "IBA 10.6.3; PRM \"Memory key\"",
-        "the page list given at creation or by UMR is shorter than the range, log_page_size is wrong, or an entry's read or write bit is clear (entries of a UMR carry them in bits 0 and 1)"}},
+        "the page list given at creation or by UMR is shorter than the range, log_page_size is wrong, or an entry's read or write bit is clear (entries of a UMR carry them in bits 0 and 1); where pages come on demand, the driver has none to bring (error in PAGE_FAULT_RESUME), nobody takes page fault events, or the service does not wait (UC, receives of UD)"}},
+    {Violation::page_fault, {"an access to a page that is not there waits until software has brought it, where the service can wait", "PRM \"Page fault\"; IBA 9.7.5.2.8",
+        "nothing is wrong yet: the driver has an event of it, and answers with PAGE_FAULT_RESUME"}},
 });
 
 constexpr auto faults = std::to_array<Row<Fault>>({
@@ -108,11 +110,12 @@ constexpr auto deliveries = std::to_array<Row<DeliveryStatus>>({
 });
 
 /// Groups of refusals, by the high byte of the syndrome: the chapter of each.
-constexpr std::array<std::string_view, 15> chapters{
+constexpr std::array<std::string_view, 16> chapters{
     "", "PRM \"Command interface\"", "PRM \"HCA initialization\"", "PRM \"Firmware pages\"", "PRM \"HCA capabilities\"",
     "PRM \"Ports and registers\"", "PRM \"Commands\"", "PRM \"Work queue\"", "PRM \"Event queues\"", "PRM \"Completion queues\"",
     "PRM \"Memory key\"", "PRM \"Queue pairs\"", "PRM \"HCA vport context\"", "PRM \"RMP\", \"XRC SRQ context\"",
     "PRM \"User context\", \"UMEM\"",
+    "PRM \"Page fault\"",
 };
 
 /// The first row whose pattern fits the name of a refusal; a '*' in front stands for the command.
@@ -215,6 +218,9 @@ constexpr auto causes = std::to_array<Cause>({
     {"qp_path.pkey_index", "the index is into the port's P_Key table, not the P_Key itself"},
     {"qp_path.port", "ports count from 1; the device has one"},
     {"qp_path.source_address", "the GID table entry is empty: set it with SET_ROCE_ADDRESS before the transition to RTR"},
+    {"page_fault_resume.type", "hand back the type of the event: bits 26..24 beside the queue's number or the token"},
+    {"page_fault_resume.token", "hand back the token of the event; its queue pair may have been destroyed meanwhile, which leaves nothing to resume"},
+    {"page_fault_resume.queue", "hand back wq_num of a WQE's event, the token of a remote access' one"},
     {"attach_to_mcg.service", "create a UD queue pair for multicast"},
     {"attach_to_mcg.group", "the 16 bytes of multicast_gid are big endian and begin with ff; a unicast GID or a swapped one was given"},
     {"attach_to_mcg.groups", "detach groups that nobody uses any more"},

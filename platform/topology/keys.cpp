@@ -165,6 +165,8 @@ constexpr std::array table{
     key<AT(hca.msix_vectors)>("hca.msix_vectors", range(1, 2048), "MSI-X vectors"),
     key<AT(hca.blue_flame)>("hca.blue_flame", anything,
                             "drivers write WQEs with doorbells; behind a hypervisor each such burst is 8 accesses"),
+    key<AT(hca.on_demand_paging)>("hca.on_demand_paging", anything,
+                                  "accesses to pages that a key does not have wait until the driver brings them"),
     key<AT(hca.mkey_cache_entries)>("hca.mkey_cache_entries", range(0, 1 << 22),
                                     "entries of the MKey cache; 0: every look-up misses"),
     key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24),

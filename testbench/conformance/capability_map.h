@@ -53,6 +53,7 @@ inline constexpr std::array built{
     Built{"relaxed_ordering_read", "model/hca/tpt/mkey_context.cpp"},
     Built{"relaxed_ordering_write_umr", "model/hca/tpt/mkey_context.cpp"},
     Built{"relaxed_ordering_read_umr", "model/hca/tpt/mkey_context.cpp"},
+    Built{"pg", "firmware/handlers/paging.cpp"},
     Built{"vport_counters", "firmware/handlers/port_counters.cpp"},
     Built{"log_max_uctx", "firmware/handlers/user_context.cpp"},
     Built{"log_max_umem", "firmware/handlers/user_context.cpp"},

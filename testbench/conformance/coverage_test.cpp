@@ -2,6 +2,7 @@
 // every command that the capabilities promise is executed, and every other command is refused as unknown.
 #include "testbench/conformance/capability_map.h"
 #include "testbench/conformance/deviations.h"
+#include "abi/prm/paging.h"
 #include "testbench/harness/command_bench.h"
 
 #include "abi/prm/access_register.h"
@@ -42,6 +43,7 @@ std::set<std::string> advertised() {
         };
         collect<prm::CmdHcaCap>(page(prm::CapabilityType::general), names);
         collect<prm::AtomicCaps>(page(prm::CapabilityType::atomic), names);
+        collect<prm::OdpCap>(page(prm::CapabilityType::odp), names);
         if (is_ethernet)
             collect<prm::RoceCap>(page(prm::CapabilityType::roce), names);
     }
@@ -103,6 +105,11 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(counters);
     const auto key = b.run<prm::CreateMkeyOut>(CommandBench::mkey_input(o.pd, 0x1000, 0x1000, 1));
     ok(key);
+    auto resume = Input<prm::PageFaultResumeIn>(Opcode::page_fault_resume);
+    const auto waiting = b.make_qp(o);
+    resume.view().sub<"page_fault_info">().sub<"trans_page_fault_info">().set<"wq_number">(waiting).set<"fault_token">(waiting);
+    ok(b.run<prm::PageFaultResumeOut>(resume));
+    ok(b.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(waiting)));
     const auto uid = b.create_uctx();
     const auto umem = b.run<prm::CreateUmemOut>(CommandBench::umem_input(uid, 0x60000000));
     ok(umem);

@@ -128,7 +128,7 @@ const std::array life_cycle{
     Provocation{"set_hca_cap.op_mod",
                 [](Bench& b) { return refused(b, Input<prm::SetHcaCapIn>(Opcode::set_hca_cap, 1)); }, Start::booted},
     Provocation{"set_hca_cap.type",
-                [](Bench& b) { return refused(b, Input<prm::SetHcaCapIn>(Opcode::set_hca_cap, 2 << 1)); },
+                [](Bench& b) { return refused(b, Input<prm::SetHcaCapIn>(Opcode::set_hca_cap, 1 << 1)); },
                 Start::booted},
     Provocation{"set_hca_cap.beyond_maximum",
                 [](Bench& b) {

@@ -1,3 +1,4 @@
+#include "abi/prm/paging.h"
 #include "testbench/harness/provocation.h"
 
 #include <array>
@@ -55,7 +56,23 @@ template <abi::Name F> std::string_view path_with(Bench& bench, Opcode opcode, s
     return refused(bench, in);
 }
 
+/// PAGE_FAULT_RESUME for a queue pair that exists, one number of it wrong.
+std::string_view resume(Bench& bench, std::uint32_t type, std::uint32_t queue_offset, std::uint32_t token_offset) {
+    const auto qpn = bench.make_qp(bench.make_objects());
+    auto in = Input<prm::PageFaultResumeIn>(Opcode::page_fault_resume);
+    in.view()
+        .sub<"page_fault_info">()
+        .sub<"trans_page_fault_info">()
+        .set<"page_fault_type">(static_cast<prm::PageFaultType>(type))
+        .set<"wq_number">(qpn + queue_offset)
+        .set<"fault_token">(qpn + token_offset);
+    return refused(bench, in);
+}
+
 const std::array queue_pairs{
+    Provocation{"page_fault_resume.type", [](Bench& b) { return resume(b, 5, 0, 0); }},
+    Provocation{"page_fault_resume.token", [](Bench& b) { return resume(b, 1, 0, 7); }},
+    Provocation{"page_fault_resume.queue", [](Bench& b) { return resume(b, 1, 7, 0); }},
     Provocation{"create_qp.extension", [](Bench& b) { return create_with<"qpc_ext">(b, 1); }},
     Provocation{"create_qp.input_qpn", [](Bench& b) { return create_with<"input_qpn">(b, 0x100); }},
     Provocation{"create_qp.service", [](Bench& b) { return qp_with<"st">(b, 9); }},

@@ -16,6 +16,7 @@
 #include "abi/prm/multicast.h"
 #include "abi/prm/opcodes.h"
 #include "abi/prm/pages.h"
+#include "abi/prm/paging.h"
 #include "abi/prm/q_counter.h"
 #include "abi/prm/qp.h"
 #include "abi/prm/rmp.h"
@@ -108,7 +109,8 @@ int main() {
     layouts<WqeCtrl, WqeRaddr, WqeAtomic, WqeData, WqeInline, WqeEth, WqeAv, WqeUmrCtrl, WqeXrc, WqeSrqNext>(out);
     layouts<Cqe64, ErrCqe>(out);
     layouts<Eqe, CompletionEventData, QueueEventData, CqErrorEventData, PortChangeEventData, CommandEventData,
-            PageRequestEventData>(out);
+            PageRequestEventData, WqePageFaultEventData, RdmaPageFaultEventData>(out);
+    layouts<TransPageFaultInfo, PageFaultInfo, PageFaultResumeIn, PageFaultResumeOut>(out);
     // clang-format on
     out += "],\n\"enumerations\":{";
     enumeration<Opcode>(out, "Opcode");
@@ -128,6 +130,8 @@ int main() {
     enumeration<CqeOpcode>(out, "CqeOpcode");
     enumeration<CqeSyndrome>(out, "CqeSyndrome");
     enumeration<EventType>(out, "EventType");
+    enumeration<PageFaultSubtype>(out, "PageFaultSubtype");
+    enumeration<PageFaultType>(out, "PageFaultType");
     enumeration<PortChange>(out, "PortChange");
     out += "}}\n";
     std::fputs(out.c_str(), stdout);

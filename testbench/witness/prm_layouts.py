@@ -52,6 +52,13 @@ STRUCTURES = {
     "eqe_port_state": ("mlx5_eqe_port_state", {"port_num": "port/"}),
     "eqe_cmd": ("mlx5_eqe_cmd", {}),
     "eqe_page_req": ("mlx5_eqe_page_req", {}),
+    "eqe_page_fault_wqe": ("mlx5_eqe_page_fault", {
+        "bytes_committed": "wqe.bytes_committed", "wqe_index": "wqe.wqe_index/", "packet_length": "wqe.packet_length/",
+        "token": "wqe.token", "type": "wqe.pftype_wq/", "wq_num": "wqe.pftype_wq/"}),
+    "eqe_page_fault_rdma": ("mlx5_eqe_page_fault", {
+        "bytes_committed": "rdma.bytes_committed", "r_key": "rdma.r_key", "packet_length": "rdma.packet_length/",
+        "rdma_op_len": "rdma.rdma_op_len", "rdma_va": "rdma.rdma_va", "type": "rdma.pftype_token/",
+        "token": "rdma.pftype_token/"}),
     "wqe_ctrl_seg": ("mlx5_wqe_ctrl_seg", {
         "opmod": "opmod_idx_opcode/", "wqe_index": "opmod_idx_opcode/", "opcode": "opmod_idx_opcode/", "qpn": "qpn_ds/",
         "ds": "qpn_ds/", "dci_stream_channel_id": "rsvd", "fm": "fm_ce_se/", "ce": "fm_ce_se/", "se": "fm_ce_se/"}),
@@ -156,6 +163,10 @@ ENUMERATIONS = {
         "wq_invalid_request": "WQ_INVAL_REQ_ERROR", "wq_access_error": "WQ_ACCESS_ERROR",
         "srq_catastrophic_error": "SRQ_CATAS_ERROR", "srq_last_wqe": "SRQ_LAST_WQE", "srq_limit": "SRQ_RQ_LIMIT",
         "general": "GENERAL_EVENT", "pps": "PPS_EVENT"}),
+    "PageFaultSubtype": ("MLX5_PFAULT_SUBTYPE_", {}),
+    "PageFaultType": ("MLX5_WQE_PF_TYPE_", {  # those of remote accesses are combinations of MLX5_PFAULT_*, below
+        "shared_receive": "RMP", "send_or_write": "REQ_SEND_OR_WRITE", "receive": "RESP",
+        "read_or_atomic": "REQ_READ_OR_ATOMIC", "remote_read": None, "remote_write": None}),
     "PortChange": ("MLX5_PORT_CHANGE_SUBTYPE_", {}),
 }
 

@@ -72,6 +72,13 @@ public:
                 write(eq, entry, type, subtype, number, at);
         });
     }
+    /// Whether any queue subscribed to events of this type.
+    bool is_heard(abi::prm::EventType type) const {
+        bool found = false;
+        const auto bit = std::uint64_t{1} << static_cast<unsigned>(type);
+        table_.for_each([&](const EventQueue& eq) { found |= (eq.attributes.events & bit) != 0; });
+        return found;
+    }
     /// Doorbell: software consumed up to `consumer` (24 bits) and, if `arm`, wants the next interrupt.
     void ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at);
 

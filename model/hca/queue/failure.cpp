@@ -121,6 +121,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
         fail_receive(qp, responder.receive.index, CqeSyndrome::wr_flush_err, 0, at);
     }
     qp.requester.waits_rnr = false;
+    qp.paging = {};
     flush_sends(qp, at);
     flush_receives(qp, at);
     if (qp.srq != nullptr) // nothing more is taken from the shared queue for this one (IBA 11.6.3.2)
@@ -131,6 +132,7 @@ void Failure::enter_send_error(QueuePair& qp, port::Time at) {
     path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
                                            static_cast<std::uint8_t>(QpState::sqer)});
     qp.state = QpState::sqer;
+    qp.paging = {}; // of unreliable queue pairs only the sending side waits
     flush_sends(qp, at);
 }
 

@@ -139,6 +139,7 @@ struct Response {
     std::uint32_t remaining = 0;    ///< READ: bytes still to send
     bool is_first = true;           ///< READ: no response packet sent yet
     bool is_repeat = false;         ///< READ, atomic: asked for again
+    bool waits_for_page = false;    ///< READ: of the next response packet
     port::Time earliest{};
 };
 
@@ -171,6 +172,15 @@ struct Responder {
     port::Time flush_interval{};    ///< error state: how often the doorbell record is looked at
 };
 
+/// Accesses that wait for software to bring their pages (hca/paging): at most one of each abi::prm::PageFaultType.
+struct Paging {
+    std::uint8_t waiting = 0;   ///< bit n: type n
+    std::uint8_t refused = 0;   ///< bit n: software has said that the pages of packet `refused_psn` will never be there
+    abi::Psn refused_psn{};
+    std::uint32_t message = 0;  ///< of the sending side, number in Requester::messages
+    bool stops_sending() const { return (waiting & 0b1010) != 0; } ///< types of the sending side have bit 0 set
+};
+
 /// A queue pair's deadline, and its place in the device's list of deadlines (hca/timers).
 struct Timer {
     static constexpr std::size_t no_slot = ~std::size_t{0};
@@ -194,6 +204,7 @@ struct QueuePair {
     port::Path path;                ///< header addresses, made when the path is set
     port::Wire* wire = nullptr;     ///< and the outlet that leads there
     std::uint16_t pkey = 0xffff;
+    Paging paging;
     QueuePairAttributes attributes;
     Requester requester;
     Responder responder;

@@ -167,18 +167,38 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
     }
     if (!load_response(qp, at))
         return;
-    const auto written = scatter(path_, qp, *r.response, offset, packet.payload.pieces(), at);
-    if (!written) {
-        count_local(qp, written.error());
-        return fail_front(qp, written.error(), at);
-    }
+    auto written = at;
+    if (!place_answer(qp, offset, packet.payload.pieces(), written))
+        return;
     path_.counters.payload_received += packet.payload.size();
     auto& front = r.messages.front();
     ++front.answered;
     r.oldest_psn = front.first + front.answered;
     progress(qp, at);
     if (is_last)
-        retire(qp, *written);
+        retire(qp, written);
+}
+
+/// Writes an answer's bytes where the WQE in `response` says. False when they are not there: the message has failed, or
+/// waits for a page and will be asked for again.
+bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time& at) {
+    const auto written = scatter(path_, qp, *qp.requester.response, offset, pieces, at);
+    if (written) [[likely]] {
+        at = *written;
+        return true;
+    }
+    auto error = written.error();
+    if (is_page_fault(error)) {
+        std::uint32_t bytes = 0;
+        for (const auto& piece : pieces)
+            bytes += static_cast<std::uint32_t>(piece.size());
+        if (wait_to_place(qp, offset, bytes, at))
+            return false;
+        error = absent_page();
+    }
+    count_local(qp, error);
+    fail_front(qp, error, at);
+    return false;
 }
 
 void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port::Time at) {
@@ -197,16 +217,14 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
     else
         abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.atomic_original);
     const std::array pieces{std::span<const std::byte>(value)};
-    const auto written = scatter(path_, qp, *r.response, 0, pieces, at);
-    if (!written) {
-        count_local(qp, written.error());
-        return fail_front(qp, written.error(), at);
-    }
+    auto written = at;
+    if (!place_answer(qp, 0, pieces, written))
+        return;
     auto& front = r.messages.front();
     front.answered = 1;
     r.oldest_psn = front.next();
     progress(qp, at);
-    retire(qp, *written);
+    retire(qp, written);
 }
 
 /// Completes every message at the front that is done, and fails the first one that cannot be.

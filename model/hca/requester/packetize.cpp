@@ -55,7 +55,8 @@ std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& q
                                                            .length = chunk,
                                                            .access = tpt::Access::local_read,
                                                            .pd = qp.attributes.pd,
-                                                           .qpn = qp.number.value},
+                                                           .qpn = qp.number.value,
+                                                           .may_wait = qp.service.waits_to_send},
                                                           at);
             if (!pieces)
                 return std::unexpected(translation_error(pieces.error()));
@@ -92,6 +93,9 @@ void address(const DataPath& path, const queue::QueuePair& qp, const queue::Data
 }
 
 } // namespace
+
+bool is_page_fault(const LocalError& error) { return error.vendor == translation_error(tpt::Violation::page_fault).vendor; }
+LocalError absent_page() { return translation_error(tpt::Violation::page_not_present); }
 
 void seek(queue::Requester& r, std::uint32_t offset) {
     r.segment = 0;
@@ -159,7 +163,8 @@ std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::Queue
                                                             .length = chunk,
                                                             .access = tpt::Access::local_write,
                                                             .pd = qp.attributes.pd,
-                                                            .qpn = qp.number.value},
+                                                            .qpn = qp.number.value,
+                                                            .may_wait = qp.service.waits_to_send},
                                                            at);
             if (!targets)
                 return std::unexpected(translation_error(targets.error()));

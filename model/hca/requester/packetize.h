@@ -20,6 +20,11 @@ inline std::uint32_t packet_count(std::uint32_t length, std::uint32_t mtu) {
     return length == 0 ? 1 : (length - 1) / mtu + 1;
 }
 
+/// The page that the packet needs is not there, and the queue pair may wait for it (hca/paging).
+bool is_page_fault(const LocalError& error);
+/// What it is when nobody brings the page.
+LocalError absent_page();
+
 /// Sets the scatter/gather position to byte `offset` of the loaded request.
 void seek(queue::Requester& requester, std::uint32_t offset);
 

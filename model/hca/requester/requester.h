@@ -6,14 +6,19 @@
 #include "model/hca/data_path.h"
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
+#include "model/hca/paging/page_faults.h"
 #include "model/hca/requester/packetize.h"
 #include "model/hca/umr/umr.h"
+
+#include <cstddef>
+#include <span>
 
 namespace model::hca::requester {
 
 class Requester {
 public:
-    Requester(DataPath& path, queue::Failure& failure, umr::Umr& umr) : path_(path), failure_(failure), umr_(umr) {}
+    Requester(DataPath& path, queue::Failure& failure, umr::Umr& umr, paging::PageFaults& page_faults)
+        : path_(path), failure_(failure), umr_(umr), page_faults_(page_faults) {}
 
     /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
     bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
@@ -23,6 +28,8 @@ public:
     void expire(queue::QueuePair& qp, port::Time at);
     /// The sending side starts: RTR to RTS.
     void start(queue::QueuePair& qp);
+    /// Software has answered a page fault of the sending side: the queue goes on, or its message fails.
+    void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
 
 private:
@@ -47,6 +54,10 @@ private:
     void retire(queue::QueuePair& qp, port::Time at);
     void complete_front(queue::QueuePair& qp, port::Time at);
     void fail_front(queue::QueuePair& qp, const LocalError& error, port::Time at);
+    bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time& at);
+    // paging.cpp
+    bool wait_to_send(queue::QueuePair& qp, port::Time at);
+    bool wait_to_place(queue::QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, port::Time at);
     // retry.cpp
     void progress(queue::QueuePair& qp, port::Time at);
     void watch(queue::QueuePair& qp, port::Time at);
@@ -57,6 +68,7 @@ private:
     DataPath& path_;
     queue::Failure& failure_;
     umr::Umr& umr_;
+    paging::PageFaults& page_faults_;
     bool host_order_ = false;
 };
 

@@ -52,6 +52,8 @@ void Requester::expire(QueuePair& qp, port::Time at) {
     }
     if (r.oldest_psn == r.next_psn)
         return;
+    if (qp.paging.stops_sending())
+        return watch(qp, at); // nothing is sent again before the page is there
     ++path_.counters.timeouts;
     ++path_.count(qp).local_ack_timeout_err;
     retry(qp, r.oldest_psn, "timeout", at);

@@ -47,7 +47,7 @@ void Requester::start(QueuePair& qp) {
 bool Requester::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
     auto& r = qp.requester;
     for (; packets != 0; --packets) {
-        if (!qp.can_send() || r.waits_rnr)
+        if (!qp.can_send() || r.waits_rnr || qp.paging.stops_sending())
             return false;
         auto ready = std::max(at, r.doorbell_at);
         if (load(qp, ready) != Load::ready)
@@ -179,8 +179,13 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     auto& message = r.messages[r.message];
     auto& packet = wire.next();
     const auto ready = packetize(path_, qp, message, packet, path_.enter_pipe(at));
-    if (!ready)
-        return stop(qp, ready.error(), at);
+    if (!ready) [[unlikely]] {
+        if (!is_page_fault(ready.error()))
+            return stop(qp, ready.error(), at);
+        if (!wait_to_send(qp, at))
+            stop(qp, absent_page(), at);
+        return;
+    }
     const auto payload = packet.payload.size();
     const auto psn = packet.psn;
     ++path_.counters.packets_sent;

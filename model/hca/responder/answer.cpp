@@ -121,13 +121,15 @@ bool Responder::answer(QueuePair& qp, std::uint32_t packets, port::Time at) {
             return true;
         auto& response = responses.front();
         const auto start = std::max(at, response.earliest);
-        bool is_done = true;
+        auto sent = Sent::all;
         if (response.kind == Response::Kind::read)
-            is_done = send_read(qp, response, start);
+            sent = send_read(qp, response, start);
         else
             send_simple(qp, response, start);
-        if (is_done)
+        if (sent == Sent::all)
             responses.pop();
+        else if (sent == Sent::nothing)
+            return false;
     }
     return !responses.is_empty();
 }
@@ -150,8 +152,9 @@ void Responder::send_simple(QueuePair& qp, const Response& response, port::Time 
     qp.wire->send(path_.enter_pipe(at));
 }
 
-/// The next packet of a READ response. True when it was the last one. Memory that has gone meanwhile ends it with a NAK.
-bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
+/// The next packet of a READ response. Memory that has gone meanwhile ends it with a NAK; for a page that may come back the
+/// response waits.
+Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     auto& packet = qp.wire->next();
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
     const bool is_last = length == response.remaining;
@@ -159,10 +162,12 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     auto ready = at;
     std::uint32_t have = 0;
     while (have != length) {
-        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at);
+        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.responder.remote_pd, .qpn = qp.number.value, .may_wait = true}, at);
         if (!sources) {
+            if (sources.error() == tpt::Violation::page_fault && wait_to_respond(qp, response, length, at))
+                return Sent::nothing;
             fail_read(qp, NakCode::remote_access_error, at);
-            return false;
+            return Sent::part;
         }
         for (const auto& source : sources->all()) {
             const auto loan = path_.dma.lend(source.address, source.length, sources->ready, port::Purpose::payload);
@@ -173,7 +178,7 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
                 result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready, port::Purpose::payload);
             if (!result.is_ok()) {
                 fail_read(qp, NakCode::remote_operational_error, at);
-                return false;
+                return Sent::part;
             }
             ready = std::max(ready, result.done);
             have += static_cast<std::uint32_t>(source.length);
@@ -196,7 +201,7 @@ bool Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     response.psn += 1;
     response.address += length;
     response.remaining -= length;
-    return is_last;
+    return is_last ? Sent::all : Sent::part;
 }
 
 } // namespace model::hca::responder

@@ -82,7 +82,8 @@ std::optional<PlacementError> Placement::place(QueuePair& qp, std::span<const st
                                                              .length = chunk,
                                                              .access = tpt::Access::local_write,
                                                              .pd = receive.pd,
-                                                             .qpn = qp.number.value},
+                                                             .qpn = qp.number.value,
+                                                             .may_wait = qp.service.waits_to_receive},
                                                             at);
             if (!targets)
                 return PlacementError{CqeSyndrome::local_prot_err,

@@ -24,6 +24,8 @@ struct PlacementError {
     completion::CqeSyndrome syndrome{};
     std::uint8_t vendor = 0;
     abi::wire::NakCode nak{};
+    /// A page of the receive buffer is not there, and the queue pair may wait for it (hca/paging).
+    bool is_page_fault() const { return vendor == vendor::translation + static_cast<unsigned>(tpt::Violation::page_fault); }
 };
 
 class Placement {

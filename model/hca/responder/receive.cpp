@@ -46,7 +46,18 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
         r.received = 0;
     }
     path_.outlets.settle();
-    if (const auto error = placement_.place(qp, packet.payload.pieces(), at)) {
+    const auto segment = r.receive.segment;
+    const auto offset = r.receive.offset;
+    if (auto error = placement_.place(qp, packet.payload.pieces(), at)) [[unlikely]] {
+        if (error->is_page_fault()) {
+            r.receive.segment = segment; // the packet comes again as a whole
+            r.receive.offset = offset;
+            if (packet.traits().is_first)
+                r.message = Message::none;
+            if (wait_to_place(qp, packet.payload.size(), at))
+                return Outcome::refused;
+            error->vendor = static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(tpt::Violation::page_not_present));
+        }
         fail_receive(qp, *error, at);
         return Outcome::refused;
     }

@@ -44,6 +44,8 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
     if (traits.is_first && begin_write(qp, packet, at) == Outcome::refused)
         return Outcome::refused;
     const auto length = packet.payload.size();
+    const auto begin = r.write_address;
+    const auto message = r.message;
     // The packets bring exactly what the RETH announced (IBA 9.7.4.1.6).
     if (length > r.write_remaining || traits.is_last != (length == r.write_remaining))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
@@ -58,10 +60,16 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
                                                              .length = bytes.size(),
                                                              .access = tpt::Access::remote_write,
                                                              .pd = qp.responder.remote_pd,
-                                                             .qpn = qp.number.value},
+                                                             .qpn = qp.number.value,
+                                                             .may_wait = qp.service.waits_to_receive},
                                                             at);
-            if (!targets)
-                return refuse_and_fail(qp, NakCode::remote_access_error, at);
+            if (!targets) [[unlikely]] {
+                r.write_address = begin; // the packet comes again as a whole
+                r.message = message;
+                if (targets.error() != tpt::Violation::page_fault)
+                    return refuse_and_fail(qp, NakCode::remote_access_error, at);
+                return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_write, .key = r.write_key, .address = begin - r.received, .length = r.received + r.write_remaining, .committed = r.received, .packet = static_cast<std::uint32_t>(length), .psn = packet.psn}, at);
+            }
             for (const auto& target : targets->all()) {
                 const auto result = path_.dma.write(target.address, bytes.first(target.length), targets->ready, port::Purpose::payload);
                 if (!result.is_ok())
@@ -85,6 +93,13 @@ Responder::Outcome Responder::read(QueuePair& qp, const port::Packet& packet, po
         return refuse_and_fail(qp, NakCode::invalid_request, at);
     if (!may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
+    if (path_.config.on_demand_paging && reth.length != 0) {
+        // Refused with patience before it is accepted; what is missing behind its first packet is waited for on the way.
+        const auto first = std::min(reth.length, qp.attributes.mtu_bytes());
+        const auto sources = path_.translator.translate({.key = reth.rkey, .address = reth.address, .length = first, .access = tpt::Access::remote_read, .pd = qp.responder.remote_pd, .qpn = qp.number.value, .may_wait = true}, at);
+        if (!sources && sources.error() == tpt::Violation::page_fault)
+            return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_read, .key = reth.rkey, .address = reth.address, .length = reth.length, .packet = first, .psn = packet.psn}, at);
+    }
     const auto packets = requester::packet_count(reth.length, qp.attributes.mtu_bytes());
     remember(qp, {.first = packet.psn, .packets = packets, .address = reth.address, .rkey = reth.rkey, .length = reth.length});
     r.expected += packets;
@@ -100,7 +115,9 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
     const auto& request = packet.atomic;
     if (!qp.attributes.remote_atomic || request.address % 8 != 0 || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
-    const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at);
+    const auto target = path_.translator.translate({.key = request.rkey, .address = request.address, .length = 8, .access = tpt::Access::remote_atomic, .pd = qp.responder.remote_pd, .qpn = qp.number.value, .may_wait = true}, at);
+    if (!target && target.error() == tpt::Violation::page_fault)
+        return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_write, .key = request.rkey, .address = request.address, .length = 8, .packet = 8, .psn = packet.psn}, at);
     if (!target)
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
     path_.outlets.settle();

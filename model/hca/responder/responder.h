@@ -6,6 +6,7 @@
 
 #include "abi/wire/infiniband.h"
 #include "model/hca/data_path.h"
+#include "model/hca/paging/page_faults.h"
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/responder/placement.h"
@@ -17,7 +18,8 @@ namespace model::hca::responder {
 
 class Responder {
 public:
-    Responder(DataPath& path, queue::Failure& failure, umr::Umr& umr) : path_(path), failure_(failure), umr_(umr) {}
+    Responder(DataPath& path, queue::Failure& failure, umr::Umr& umr, paging::PageFaults& page_faults)
+        : path_(path), failure_(failure), umr_(umr), page_faults_(page_faults) {}
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
@@ -29,6 +31,8 @@ public:
     void start(queue::QueuePair& qp);
     /// The queue pair goes: nothing here may refer to it afterwards.
     void forget(queue::QueuePair& qp);
+    /// Software has answered a page fault of the receiving side.
+    void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
 
 private:
@@ -51,6 +55,11 @@ private:
     Outcome read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     Outcome atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, port::Time at);
+    // paging.cpp
+    Outcome wait_or_refuse(queue::QueuePair& qp, const paging::RemoteFault& fault, port::Time at);
+    bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, port::Time at);
+    bool wait_to_respond(queue::QueuePair& qp, queue::Response& response, std::uint32_t packet, port::Time at);
+    void ask_for_patience(queue::QueuePair& qp, port::Time at);
     // replay.cpp
     void duplicate(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void remember(queue::QueuePair& qp, const queue::Replay& replay);
@@ -64,12 +73,14 @@ private:
     void fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void fail_read(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
-    bool send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
+    enum class Sent : std::uint8_t { part, all, nothing };
+    Sent send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
     bool is_read_limit_reached(const queue::QueuePair& qp, bool counts_repeats) const;
 
     DataPath& path_;
     queue::Failure& failure_;
     umr::Umr& umr_;
+    paging::PageFaults& page_faults_;
     Placement placement_{path_};
     std::vector<queue::QueuePair*> owing_; ///< queue pairs with ack_pending
     bool host_order_ = false;

@@ -64,13 +64,14 @@ std::string_view to_string(Violation violation) {
     case Violation::no_right: return "no right";
     case Violation::out_of_bounds: return "out of bounds";
     case Violation::page_not_present: return "page not present";
+    case Violation::page_fault: return "page fault";
     }
     return "unknown";
 }
 
 Translator::Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters, const traces::Events& events)
     : table_(table), counters_(counters), events_(events), mkey_miss_(config.timed ? config.mkey_miss : port::Time{}),
-      mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), mkey_cache_(config.mkey_cache_entries, config.cache_ways),
+      mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), has_paging_(config.on_demand_paging), mkey_cache_(config.mkey_cache_entries, config.cache_ways),
       mtt_cache_(config.mtt_cache_entries, config.cache_ways) {}
 
 std::expected<const Mkey*, Violation> Translator::admit(const Request& request) const {
@@ -100,6 +101,12 @@ std::expected<const Mkey*, Violation> Translator::admit(const Request& request) 
     return mkey;
 }
 
+/// An entry that does not allow the access. Software may fill it any time if the key has room for it.
+Violation Translator::absent(const Mkey& mkey, const Request& request, std::uint64_t entry) const {
+    return has_paging_ && request.may_wait && entry < std::max<std::uint64_t>(mkey.mtt.size(), mkey.room) ? Violation::page_fault
+                                                                                                         : Violation::page_not_present;
+}
+
 /// Brings the line of an entry into the cache; returns what that costs.
 port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
     const bool hit = mtt_cache_.touch(std::uint64_t{request.key.index()} << 40 | entry >> log_entries_per_line);
@@ -126,11 +133,11 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     // One page: what most packets need.
     const auto entry = offset >> a.page_shift;
     if (entry >= mkey.mtt.size()) [[unlikely]]
-        return Violation::page_not_present;
+        return absent(mkey, request, entry);
     out.ready += look_up(request, entry);
     const auto value = mkey.mtt[entry];
     if (a.entries_carry_rights && (value & needed_rights(request.access)) == 0) [[unlikely]]
-        return Violation::page_not_present;
+        return absent(mkey, request, entry);
     // The low bits of an entry hold flags, never address.
     out.items[0] = {BusAddress{(value & ~(page - 1)) + in_page}, request.length};
     out.count = 1;
@@ -148,14 +155,14 @@ std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request&
     while (left != 0) {
         const auto entry = offset >> a.page_shift;
         if (entry >= mkey.mtt.size())
-            return Violation::page_not_present;
+            return absent(mkey, request, entry);
         if (entry >> log_entries_per_line != line) {
             line = entry >> log_entries_per_line;
             out.ready += look_up(request, entry);
         }
         const auto value = mkey.mtt[entry];
         if (a.entries_carry_rights && (value & needed) == 0)
-            return Violation::page_not_present;
+            return absent(mkey, request, entry);
         const auto length = std::min(left, page - (offset & (page - 1)));
         has_room = has_room && append(out, BusAddress{(value & ~(page - 1)) + (offset & (page - 1))}, length);
         offset += length;
@@ -191,7 +198,8 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
                             .length = length,
                             .access = behind_indirection(request.access),
                             .pd = request.pd,
-                            .qpn = request.qpn};
+                            .qpn = request.qpn,
+                            .may_wait = request.may_wait};
         const auto target = admit(inner);
         if (!target)
             return target.error();
@@ -228,6 +236,11 @@ std::expected<Segments, Violation> Translator::translate(const Request& request,
         return result;
     }
     if (const auto violation = walk(**mkey, request, *result)) [[unlikely]] {
+        if (*violation == Violation::page_fault) {
+            waiting_ = request;
+            result = std::unexpected(*violation);
+            return result;
+        }
         result = refuse(request, *violation, at);
         return result;
     }

@@ -32,6 +32,7 @@ enum class Violation : std::uint8_t {
     no_right,         ///< the key does not grant this access
     out_of_bounds,    ///< the range leaves the region
     page_not_present, ///< no translation entry, or one without the present bit for this access
+    page_fault,       ///< the same, where the access may wait until software has brought the page: nothing is refused yet
 };
 std::string_view to_string(Violation violation);
 
@@ -61,6 +62,7 @@ struct Request {
     Access access{};
     abi::Pd pd;
     std::uint32_t qpn = 0xffffff;
+    bool may_wait = false;     ///< for a page that is not there (hca/paging)
 };
 
 class Translator {
@@ -72,6 +74,10 @@ public:
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
     /// Checks without translating: the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);
+    /// The request whose answer was page_fault, the last one; a range behind an indirect key as that key's user named it.
+    const Request& waiting() const { return waiting_; }
+    /// It may not wait after all.
+    void refuse_waiting(port::Time at) { refuse(waiting_, Violation::page_not_present, at); }
     /// A key was destroyed: it and its entries leave the caches.
     void forget(std::uint32_t index);
     /// A key's context and `count` of its entries from `first` on were changed.
@@ -84,6 +90,7 @@ private:
     std::optional<Violation> walk(const Mkey& mkey, const Request& request, Segments& out, unsigned depth = 0);
     std::optional<Violation> walk_ranges(const Mkey& mkey, const Request& request, Segments& out, unsigned depth);
     std::optional<Violation> walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out);
+    Violation absent(const Mkey& mkey, const Request& request, std::uint64_t entry) const;
     port::Time look_up(const Request& request, std::uint64_t entry);
     std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);
 
@@ -91,6 +98,8 @@ private:
     Counters& counters_;
     const traces::Events& events_;
     port::Time mkey_miss_, mtt_miss_;
+    bool has_paging_;
+    Request waiting_;
     Cache mkey_cache_, mtt_cache_;
 };
 

@@ -78,10 +78,32 @@ TEST_CASE("the transport services are advertised, and nothing that is not built"
         CHECK(service == 1);
     CHECK(cap.get<"atomic">() == 1);
     for (const auto off :
-         {cap.get<"dct">(), cap.get<"pg">(), cap.get<"uctx_cap">(), cap.get<"umem_uid_0">(), cap.get<"eth_net_offloads">(),
+         {cap.get<"dct">(), cap.get<"uctx_cap">(), cap.get<"umem_uid_0">(), cap.get<"eth_net_offloads">(),
           cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(),
           cap.get<"cqe_compression">()})
         CHECK(off == 0);
+}
+
+TEST_CASE("what each service may leave to a page fault is told, or that nothing may wait", "[unit][firmware][capability]") {
+    for (const bool has_paging : {true, false}) {
+        auto config = untimed();
+        config.on_demand_paging = has_paging;
+        CommandBench bench(config);
+        REQUIRE(bench.boot());
+        const auto general = query(bench, CapabilityType::general, CapabilityMode::maximum),
+                   odp = query(bench, CapabilityType::odp, CapabilityMode::maximum);
+        const auto scheme = page<prm::OdpCap>(odp).sub<"transport_page_fault_scheme_cap">();
+
+        CHECK(page<prm::CmdHcaCap>(general).get<"pg">() == has_paging);
+        for (const auto connected : {scheme.sub<"rc_odp_caps">(), scheme.sub<"xrc_odp_caps">()})
+            for (const auto may : {connected.get<"send">(), connected.get<"receive">(), connected.get<"write">(),
+                                   connected.get<"read">(), connected.get<"atomic">(), connected.get<"srq_receive">()})
+                CHECK(may == has_paging);
+        CHECK(scheme.sub<"ud_odp_caps">().get<"send">() == has_paging);
+        CHECK(scheme.sub<"ud_odp_caps">().get<"srq_receive">() == 0);
+        CHECK(scheme.sub<"uc_odp_caps">().get<"send">() == 0);
+        CHECK(page<prm::OdpCap>(odp).get<"mem_page_fault">() == 0);
+    }
 }
 
 TEST_CASE("the kind of port decides between RoCE and InfiniBand capabilities", "[unit][firmware][capability]") {
@@ -141,10 +163,10 @@ TEST_CASE("what a driver chooses is in force, the maximum stays", "[unit][firmwa
 TEST_CASE("a field that is not the driver's to choose is left alone", "[unit][firmware][capability]") {
     CommandBench bench;
     REQUIRE(bench.boot());
-    REQUIRE(set_general(bench, [](abi::View<prm::CmdHcaCap> cap) { cap.set<"pg">(1).set<"log_max_pd">(31); }).is_ok());
+    REQUIRE(set_general(bench, [](abi::View<prm::CmdHcaCap> cap) { cap.set<"dct">(1).set<"log_max_pd">(31); }).is_ok());
 
     const auto current = query(bench, CapabilityType::general, CapabilityMode::current);
-    CHECK(page<prm::CmdHcaCap>(current).get<"pg">() == 0);
+    CHECK(page<prm::CmdHcaCap>(current).get<"dct">() == 0);
     CHECK(page<prm::CmdHcaCap>(current).get<"log_max_pd">() == 16);
 }
 

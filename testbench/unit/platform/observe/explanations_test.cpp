@@ -30,7 +30,7 @@ template <class E> unsigned walk() {
 } // namespace
 
 TEST_CASE("every violation of a memory key is explained", "[unit][observe][explain]") {
-    CHECK(walk<model::hca::tpt::Violation>() == 8);
+    CHECK(walk<model::hca::tpt::Violation>() == 9);
 }
 
 TEST_CASE("every fault of a UMR is explained", "[unit][observe][explain]") { CHECK(walk<model::hca::umr::Fault>() == 13); }
@@ -108,7 +108,7 @@ TEST_CASE("a requester's vendor syndrome names the rule of the room that found t
     namespace vendor = model::hca::requester::vendor;
     const auto decoded = [](unsigned code) { return decode_vendor(false, static_cast<std::uint8_t>(code)); };
 
-    for (unsigned i = 0; i <= static_cast<unsigned>(model::hca::tpt::Violation::page_not_present); ++i) {
+    for (unsigned i = 0; i <= static_cast<unsigned>(model::hca::tpt::Violation::page_fault); ++i) {
         CHECK(decoded(vendor::translation + i).what == to_string(static_cast<model::hca::tpt::Violation>(i)));
         CHECK(decoded(vendor::translation + i).is_translation);
     }

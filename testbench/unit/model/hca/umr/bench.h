@@ -47,7 +47,13 @@ struct UmrPost {
 };
 
 struct Bench : HcaPair {
-    explicit Bench(bool privileged = true) {
+    /// What is not present is refused, and not waited for.
+    static model::hca::HcaConfig without_paging() {
+        auto config = untimed();
+        config.on_demand_paging = false;
+        return config;
+    }
+    explicit Bench(bool privileged = true) : HcaPair(clean(), without_paging()) {
         for (auto* node : {&a, &b})
             node->hca.protection_domains().create(Node::pd.value);
         remake([&](auto& x) { x.fast_registration = privileged; });

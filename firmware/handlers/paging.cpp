@@ -1,0 +1,21 @@
+// PRM "Page fault": PAGE_FAULT_RESUME.
+#include "firmware/handlers/handlers.h"
+
+namespace firmware::handlers {
+
+Reply page_fault_resume(State& state, const Call& call, In<prm::PageFaultResumeIn> in, Out<prm::PageFaultResumeOut>) {
+    const auto info = in.sub<"page_fault_info">().sub<"trans_page_fault_info">();
+    const auto type = info.get<"page_fault_type">();
+    if (prm::name(type).empty())
+        return refuse("page_fault_resume.type");
+    auto* qp = call.scope.qp(info.get<"fault_token">());
+    if (qp == nullptr)
+        return refuse("page_fault_resume.token");
+    const bool is_shared = type == prm::PageFaultType::shared_receive;
+    if (info.get<"wq_number">() != (is_shared && qp->srq != nullptr ? qp->srq->number : qp->number.value))
+        return refuse("page_fault_resume.queue");
+    state.hca.resume(*qp, type, info.get<"error">() != 0, call.at);
+    return accepted;
+}
+
+} // namespace firmware::handlers

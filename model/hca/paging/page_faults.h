@@ -1,0 +1,55 @@
+// On-demand paging (PRM "Page fault"): an access whose page is not there waits for software instead of failing. Receives
+// what the requester or the responder could not reach; writes the page fault event. Software brings the pages, changes the
+// key by UMR and says PAGE_FAULT_RESUME, which comes back to the room that waits (Requester::resume, Responder::resume).
+// The token of an event is the number of its queue pair: of each type only one access waits.
+#pragma once
+
+#include "abi/prm/eqe.h"
+#include "model/hca/data_path.h"
+#include "model/hca/queue/queue_pair.h"
+
+#include <cstdint>
+
+namespace model::hca::paging {
+
+/// A work request's data, or those of the receive WQE.
+struct WqeFault {
+    abi::prm::PageFaultType type{};
+    std::uint32_t wq_number = 0; ///< queue pair or shared receive queue
+    std::uint16_t wqe_index = 0;
+    std::uint32_t committed = 0; ///< bytes of its data that are done
+    std::uint32_t packet = 0;    ///< bytes of the packet at hand
+    abi::Psn psn{};              ///< receiving side: of the packet at hand
+};
+/// What a peer's request wants.
+struct RemoteFault {
+    abi::prm::PageFaultType type{};
+    abi::Key key{};
+    std::uint64_t address = 0;   ///< where the message begins
+    std::uint32_t length = 0;    ///< of the message
+    std::uint32_t committed = 0; ///< bytes that are done
+    std::uint32_t packet = 0;    ///< bytes of the packet at hand
+    abi::Psn psn{};              ///< of the packet at hand
+};
+
+class PageFaults {
+public:
+    explicit PageFaults(DataPath& path) : path_(path) {}
+
+    /// Tells software, unless it was told and has not answered yet. False when the access cannot wait: nobody takes page
+    /// fault events, or software has said of this very packet that its pages will never be there.
+    bool raise(queue::QueuePair& qp, const WqeFault& fault, port::Time at);
+    bool raise(queue::QueuePair& qp, const RemoteFault& fault, port::Time at);
+    /// Software has answered. False when nothing of this type waits (any more).
+    static bool answer(queue::QueuePair& qp, abi::prm::PageFaultType type);
+    /// The answer was that the pages will never be there: packet `psn` is refused when it comes again.
+    static void give_up(queue::QueuePair& qp, abi::prm::PageFaultType type, abi::Psn psn);
+
+private:
+    enum class Outcome : std::uint8_t { begins, waits, refused };
+    Outcome begin(queue::QueuePair& qp, abi::prm::PageFaultType type, abi::Psn psn, port::Time at);
+
+    DataPath& path_;
+};
+
+} // namespace model::hca::paging

@@ -1,0 +1,289 @@
+// On-demand paging (PRM "Page fault"): who is told what, who waits, and how it goes on.
+#include "testbench/unit/model/hca/paging/bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <random>
+
+using namespace paging_test;
+
+namespace {
+constexpr std::uint32_t length = 10000; // three pages and a bit, ten packets
+
+Post transfer(WqeOpcode opcode, const Region& local, const Region& remote) {
+    return {.opcode = opcode, .sges = {local.sge()}, .remote = remote.address, .rkey = remote.key};
+}
+} // namespace
+
+TEST_CASE("a WRITE whose source has no page waits where it stands, and goes on when software says so", "[unit][paging]") {
+    Bench bench;
+    const auto source = bench.absent(bench.a, length, 1), target = bench.b.make_region(length);
+    Bench::set_pages(bench.a, source, 1, 0, 1);
+    bench.send(transfer(WqeOpcode::rdma_write, source, target));
+
+    const auto fault = bench.only_fault(bench.a);
+    REQUIRE(fault);
+    CHECK(fault->subtype == PageFaultSubtype::wqe);
+    CHECK(fault->type == PageFaultType::send_or_write);
+    CHECK(fault->queue == bench.a_qp.number.value);
+    CHECK(fault->wqe_index == 0);
+    CHECK(fault->committed == 0); // the region begins at 0xdc8 of its page: not one whole packet lies in it
+    CHECK(fault->packet == 1024);
+    CHECK(bench.a.drain(bench.a_cq).empty());
+
+    Bench::set_pages(bench.a, source, 1);
+    bench.resume(bench.a, *fault);
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+    CHECK(bench.b.bytes(target) == bench.a.bytes(source));
+    CHECK(bench.b.has_guards(target));
+    CHECK(bench.faults(bench.a).empty());
+}
+
+TEST_CASE("software hears how much of a message has left before its page was missing", "[unit][paging]") {
+    Bench bench;
+    const auto source = bench.absent(bench.a, length, 1), target = bench.b.make_region(length);
+    Bench::set_pages(bench.a, source, 1, 0, 2);
+    bench.send(transfer(WqeOpcode::rdma_write, source, target));
+
+    const auto fault = bench.only_fault(bench.a);
+    REQUIRE(fault);
+    CHECK(fault->committed == 4096); // 0x238 bytes of the first page and 4096 of the second hold four packets
+}
+
+TEST_CASE("what the peer writes into a page that is not there is asked for again later", "[unit][paging]") {
+    Bench bench;
+    const auto source = bench.a.make_region(length, 1), target = bench.absent(bench.b, length);
+    const bool is_write = GENERATE(true, false);
+    if (!is_write)
+        bench.b.post_receive(bench.b_qp, {target.sge()});
+    Bench::set_pages(bench.b, target, 3, 0, 2);
+    bench.send(transfer(is_write ? WqeOpcode::rdma_write : WqeOpcode::send, source, target));
+
+    const auto fault = bench.only_fault(bench.b);
+    REQUIRE(fault);
+    CHECK(fault->committed == 4096);
+    CHECK(fault->packet == 1024);
+    CHECK(fault->token == bench.b_qp.number.value);
+    if (is_write) {
+        CHECK(fault->subtype == PageFaultSubtype::rdma);
+        CHECK(fault->type == PageFaultType::remote_write);
+        CHECK(fault->r_key == target.key.value);
+        CHECK(fault->address == target.address);
+        CHECK(fault->length == length);
+    } else {
+        CHECK(fault->subtype == PageFaultSubtype::wqe);
+        CHECK(fault->type == PageFaultType::receive);
+        CHECK(fault->queue == bench.b_qp.number.value);
+        CHECK(fault->wqe_index == 0);
+    }
+    CHECK(bench.a.q_counters().rnr_nak_retry_err == 1);
+    bench.run(bench.clock.now() + 3ms); // the peer comes again in vain, and software is not told twice
+    CHECK(bench.a.q_counters().rnr_nak_retry_err > 2);
+    CHECK(bench.faults(bench.b).empty());
+
+    Bench::set_pages(bench.b, target, 3);
+    bench.resume(bench.b, *fault);
+    bench.run(bench.clock.now() + 3ms);
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+    CHECK(bench.b.bytes(target) == bench.a.bytes(source));
+    CHECK(bench.b.has_guards(target));
+    const auto received = bench.b.drain(bench.b_cq);
+    CHECK(received.size() == (is_write ? 0 : 1));
+    for (const auto& one : received)
+        CHECK(one.bytes == length);
+}
+
+TEST_CASE("a page that may only be read is brought again for writing", "[unit][paging]") {
+    Bench bench;
+    const auto source = bench.a.make_region(100, 1), target = bench.absent(bench.b, 100);
+    Bench::set_pages(bench.b, target, 1);
+    bench.send(transfer(WqeOpcode::rdma_write, source, target));
+
+    const auto fault = bench.only_fault(bench.b);
+    REQUIRE(fault);
+    CHECK(fault->type == PageFaultType::remote_write);
+}
+
+TEST_CASE("a READ of a page that is not there is put off, and in its middle it pauses", "[unit][paging]") {
+    Bench bench;
+    const auto local = bench.a.make_region(length), remote = bench.absent(bench.b, length, 2);
+    const std::size_t there = GENERATE(0, 2);
+    Bench::set_pages(bench.b, remote, 1, 0, there);
+    bench.send(transfer(WqeOpcode::rdma_read, local, remote));
+
+    const auto fault = bench.only_fault(bench.b);
+    REQUIRE(fault);
+    CHECK(fault->subtype == PageFaultSubtype::rdma);
+    CHECK(fault->type == PageFaultType::remote_read);
+    CHECK(fault->address == remote.address + (there == 0 ? 0 : 4096));
+    CHECK(fault->length == length - (there == 0 ? 0 : 4096));
+    CHECK(bench.a.q_counters().rnr_nak_retry_err == (there == 0 ? 1 : 0));
+
+    Bench::set_pages(bench.b, remote, 1);
+    bench.resume(bench.b, *fault);
+    bench.run(bench.clock.now() + 3ms);
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+    CHECK(bench.a.bytes(local) == bench.b.bytes(remote));
+    CHECK(bench.a.has_guards(local));
+}
+
+TEST_CASE("an answer that finds no page is dropped and asked for again when the page is there", "[unit][paging]") {
+    Bench bench;
+    const auto local = bench.absent(bench.a, length), remote = bench.b.make_region(length, 2);
+    Bench::set_pages(bench.a, local, 3, 0, 2);
+    bench.send(transfer(WqeOpcode::rdma_read, local, remote));
+
+    const auto fault = bench.only_fault(bench.a);
+    REQUIRE(fault);
+    CHECK(fault->subtype == PageFaultSubtype::wqe);
+    CHECK(fault->type == PageFaultType::read_or_atomic);
+    CHECK(fault->committed == 4096);
+    bench.run(bench.clock.now() + 1s); // time-outs do not count meanwhile
+    CHECK(bench.a.hca.counters().retries == 0);
+
+    Bench::set_pages(bench.a, local, 3);
+    bench.resume(bench.a, *fault);
+    bench.run(bench.clock.now() + 1s);
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+    CHECK(bench.a.bytes(local) == bench.b.bytes(remote));
+    CHECK(bench.a.has_guards(local));
+}
+
+TEST_CASE("an atomic acts once, whichever of its two words has no page", "[unit][paging]") {
+    Bench bench;
+    const auto local = bench.absent(bench.a, 8), remote = bench.absent(bench.b, 8);
+    bench.b.write_be64(remote.address, 40);
+    bench.send({.opcode = WqeOpcode::atomic_fa, .sges = {local.sge()}, .remote = remote.address, .rkey = remote.key, .swap_or_add = 2});
+
+    const auto first = bench.only_fault(bench.b);
+    REQUIRE(first);
+    CHECK(first->type == PageFaultType::remote_write);
+    CHECK(first->length == 8);
+    Bench::set_pages(bench.b, remote, 3);
+    bench.resume(bench.b, *first);
+    bench.run(bench.clock.now() + 3ms);
+    const auto second = bench.only_fault(bench.a);
+    REQUIRE(second);
+    CHECK(second->type == PageFaultType::read_or_atomic);
+    Bench::set_pages(bench.a, local, 3);
+    bench.resume(bench.a, *second);
+    bench.run(bench.clock.now() + 1s);
+
+    REQUIRE(bench.a.drain(bench.a_cq).size() == 1);
+    CHECK(bench.a.read_be64(local.address) == 40);
+    CHECK(bench.b.read_be64(remote.address) == 42);
+}
+
+TEST_CASE("software that has no page to bring ends the message as if the page could not be waited for", "[unit][paging]") {
+    Bench bench;
+    enum class Side { requester, responder };
+    const auto opcode = GENERATE(WqeOpcode::rdma_write, WqeOpcode::rdma_read, WqeOpcode::send);
+    const auto side = GENERATE(Side::requester, Side::responder);
+    const bool is_here = side == Side::requester;
+    const auto local = is_here ? bench.absent(bench.a, length) : bench.a.make_region(length),
+               remote = is_here ? bench.b.make_region(length) : bench.absent(bench.b, length);
+    if (opcode == WqeOpcode::send)
+        bench.b.post_receive(bench.b_qp, {remote.sge()});
+    auto& node = is_here ? bench.a : bench.b;
+    bench.send(transfer(opcode, local, remote));
+
+    const auto fault = bench.only_fault(node);
+    REQUIRE(fault);
+    bench.resume(node, *fault, true);
+    bench.run(bench.clock.now() + 1s);
+
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    if (is_here)
+        CHECK(done[0].syndrome == CqeSyndrome::local_prot_err);
+    else
+        CHECK(done[0].syndrome == (opcode == WqeOpcode::send ? CqeSyndrome::remote_op_err : CqeSyndrome::remote_access_err));
+    CHECK(bench.a.core(bench.a_qp).state == model::hca::queue::QpState::err);
+}
+
+TEST_CASE("nobody waits for a page that nobody would bring", "[unit][paging]") {
+    auto config = HcaPair::untimed();
+    config.on_demand_paging = GENERATE(true, false);
+    Bench bench(config);
+    if (config.on_demand_paging)
+        for (auto* node : {&bench.a, &bench.b})
+            node->core_eq().attributes.events &= ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault));
+    const auto source = bench.absent(bench.a, length), target = bench.b.make_region(length);
+    bench.send(transfer(WqeOpcode::rdma_write, source, target));
+
+    CHECK(bench.faults(bench.a).empty());
+    const auto done = bench.a.drain(bench.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].syndrome == CqeSyndrome::local_prot_err);
+    CHECK(bench.a.hca.counters().refusals == 1);
+}
+
+TEST_CASE("an answer to a fault that is over has no effect", "[unit][paging]") {
+    Bench bench;
+    const auto source = bench.absent(bench.a, length, 1), target = bench.b.make_region(length);
+    bench.send(transfer(WqeOpcode::rdma_write, source, target));
+    const auto fault = bench.only_fault(bench.a);
+    REQUIRE(fault);
+
+    SECTION("after an error") {
+        bench.a.modify(bench.a_qp, model::hca::queue::QpState::err, bench.clock.now());
+        bench.a.drain(bench.a_cq);
+        bench.resume(bench.a, *fault, true);
+        CHECK(bench.a.drain(bench.a_cq).empty());
+    }
+    SECTION("the second of two") {
+        Bench::set_pages(bench.a, source, 1);
+        bench.resume(bench.a, *fault);
+        bench.resume(bench.a, *fault, true);
+        CHECK(bench.a.drain(bench.a_cq).size() == 1);
+        CHECK(bench.a.core(bench.a_qp).state == model::hca::queue::QpState::rts);
+    }
+}
+
+TEST_CASE("transfers of every kind arrive whole while pages come and go", "[unit][paging][random]") {
+    const auto seed = static_cast<unsigned>(GENERATE(1, 2, 3, 4, 5, 6));
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    Bench bench;
+    for (unsigned round = 0; round < 60; ++round) {
+        const auto bytes = 1 + below(20000);
+        const auto opcode = std::array{WqeOpcode::rdma_write, WqeOpcode::rdma_read, WqeOpcode::send}[below(3)];
+        const auto local = bench.absent(bench.a, bytes, opcode == WqeOpcode::rdma_read ? 0 : round + 1),
+                   remote = bench.absent(bench.b, bytes, opcode == WqeOpcode::rdma_read ? round + 1 : 0);
+        if (opcode == WqeOpcode::send)
+            bench.b.post_receive(bench.b_qp, {remote.sge()});
+        bench.send(transfer(opcode, local, remote));
+        std::vector<Done> done;
+        for (unsigned step = 0; step < 2000 && done.empty(); ++step) {
+            // Software brings a few pages, takes others away, and says that it is done - not always having done what was asked.
+            for (auto [node, region] : {std::pair{&bench.a, &local}, {&bench.b, &remote}}) {
+                const auto pages = static_cast<std::uint32_t>(Bench::mkey(*node, region->key).mtt.size());
+                if (below(4) == 0)
+                    Bench::set_pages(*node, *region, 0, below(pages), 1 + below(2));
+                Bench::set_pages(*node, *region, 3, below(pages), 1 + below(3));
+                for (const auto& fault : bench.faults(*node))
+                    bench.resume(*node, fault);
+            }
+            bench.run(bench.clock.now() + 1ms);
+            done = bench.a.drain(bench.a_cq);
+        }
+        REQUIRE(done.size() == 1);
+        REQUIRE(done[0].is_ok());
+        REQUIRE(bench.a.bytes(local) == bench.b.bytes(remote));
+        REQUIRE(bench.a.has_guards(local));
+        REQUIRE(bench.b.has_guards(remote));
+        bench.b.drain(bench.b_cq);
+    }
+    CHECK(bench.a.hca.counters().page_faults > 20);
+    CHECK(bench.b.hca.counters().page_faults > 20);
+}
