@@ -4,6 +4,7 @@
 #include "abi/prm/uar_pd.h"
 #include "sw/base/poll.h"
 #include "sw/mlx/cq.h"
+#include "sw/mlx/pager.h"
 #include "sw/mlx/port.h"
 #include "sw/mlx/umr.h"
 #include "sw/transport/function.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::uint16_t vendor = 0x15b3;
 constexpr unsigned command_vector = 0;
+constexpr unsigned log_page_fault_eq_size = 12;
 constexpr std::size_t events_kept = 65'536; // nobody collects them: the oldest are worth least
 
 /// Runs a command whose answer is only its status.
@@ -189,7 +191,8 @@ Result<void> Device::add_event_queue(const std::string& name, EqOptions options,
 }
 
 Result<void> Device::start_events() {
-    const auto vectors = 1 + options_.completion_vectors;
+    const bool has_pager = options_.page_faults && capabilities_.get<"pg">() != 0;
+    const auto vectors = 1 + options_.completion_vectors + has_pager;
     if (auto enabled = transport_.enable_interrupts(vectors); !enabled)
         return enabled;
     add_undo("disable interrupts", [this]() -> Result<void> {
@@ -239,6 +242,16 @@ Result<void> Device::start_events() {
         completion_eqs_.push_back(queue);
         queue->arm();
     }
+    if (has_pager) {
+        const auto vector = vectors - 1;
+        if (auto made = add_event_queue(
+                "page fault", {.log_size = log_page_fault_eq_size, .vector = vector, .events = {EventType::page_fault}},
+                queue);
+            !made)
+            return made;
+        pager_ = std::make_unique<Pager>(*this, vector);
+        queue->arm();
+    }
     return {};
 }
 
@@ -257,6 +270,7 @@ Result<void> Device::close() {
         if (auto undone = step.undo(); !undone && first)
             first = failure(undone.error().code, fmt::format("close HCA: {}: {}", step.name, undone.error().what));
     }
+    pager_.reset();
     abandoned_.clear();
     eqs_.clear();
     completion_eqs_.clear();
@@ -382,6 +396,10 @@ void Device::dispatch(abi::ConstView<Eqe> event) {
     case EventType::port_change:
         return add_async({type, event_data<PortChangeEventData>(event).get<"port_num">(),
                           static_cast<std::uint8_t>(event.get<"event_sub_type">())});
+    case EventType::page_fault:
+        if (pager_)
+            pager_->take(event);
+        return;
     case EventType::internal_error: return add_async({type, 0, 0});
     case EventType::path_migrated:
     case EventType::communication_established:

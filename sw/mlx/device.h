@@ -36,6 +36,7 @@ namespace sw::mlx {
 class CompletionQueue;
 class QueuePair;
 class UmrQueue;
+class Pager;
 
 struct DeviceOptions {
     CommandOptions command{};
@@ -45,6 +46,7 @@ struct DeviceOptions {
     unsigned completion_vectors = 1; ///< event queues for completions; 0: they share vector 0
     unsigned log_completion_eq_size = 11; ///< at most: a device may have smaller queues only
     unsigned log_async_eq_size = 13;
+    bool page_faults = false; ///< regions on demand: a vector and an event queue more, and a thread for pager()
 };
 
 /// Something happened that no work request asked for.
@@ -85,6 +87,9 @@ public:
     Result<UmrQueue*> umr();
     /// Takes it down early; the next who asks makes a new one.
     Result<void> drop_umr();
+
+    /// Who brings pages on demand; nullptr when the device cannot wait for pages, or nobody asked for it.
+    Pager* pager() { return pager_.get(); }
 
     /// Event queue for completions number `i`; with none of their own, the one that also takes asynchronous events.
     EventQueue& completion_eq(unsigned i);
@@ -152,6 +157,7 @@ private:
     EventQueue* async_eq_ = nullptr;
     std::vector<EventQueue*> completion_eqs_;
     std::unique_ptr<UmrQueue> umr_;
+    std::unique_ptr<Pager> pager_;
     NumberTable<CompletionQueue> cqs_;
     NumberTable<QueuePair> qps_;
     std::deque<abi::Cqn> completion_events_;

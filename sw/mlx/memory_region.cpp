@@ -2,6 +2,7 @@
 
 #include "abi/prm/mkey.h"
 #include "sw/mlx/command.h"
+#include "sw/mlx/pager.h"
 #include "sw/mlx/umr.h"
 
 #include <fmt/format.h>
@@ -28,25 +29,6 @@ Result<void> check_access(const Capabilities& capabilities, Access access) {
     return {};
 }
 
-/// A thread is inside a region; the next one is told.
-class Inside {
-public:
-    explicit Inside(bool& is_busy) : is_busy_(is_busy ? nullptr : &is_busy) {
-        if (is_busy_)
-            *is_busy_ = true;
-    }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-    ~Inside() {
-        if (is_busy_)
-            *is_busy_ = false;
-    }
-    explicit operator bool() const { return is_busy_ != nullptr; }
-
-private:
-    bool* is_busy_;
-};
-
 } // namespace
 
 MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { *this = std::move(other); }
@@ -55,6 +37,7 @@ MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { *this = std::move(ot
 MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(export_, other.export_);
+    std::swap(paged_, other.paged_);
     std::swap(key_, other.key_);
     std::swap(pd_, other.pd_);
     std::swap(takes_umr_, other.takes_umr_);
@@ -84,6 +67,10 @@ Result<void> MemoryRegion::destroy() {
     const Inside inside(is_busy_);
     if (!inside)
         return failure(EBUSY, fmt::format("deregister key {:#x}: another thread is inside the region", key_.value));
+    if (is_on_demand())
+        device_->pager()->erase(key_);
+    if (paged_)
+        paged_->stop();
     if (export_) { // no revocation between the key's end and the mapping's
         auto lock = export_->umem->reservation().lock(device_->transport());
         if (!lock)
@@ -98,6 +85,7 @@ Result<void> MemoryRegion::destroy() {
     owns_iova_ = false;
     device_ = nullptr;
     export_.reset();
+    paged_.reset();
     return {};
 }
 
@@ -119,24 +107,32 @@ Result<MemoryRegion> MemoryRegion::create(Device& device, abi::Pd pd, const memo
             EINVAL, fmt::format("register memory: iova {:#x} and bus address {:#x} differ within a page of 2^{} bytes",
                                 iova.value, umem.ranges().front().bus, sizes.log_min));
     const auto pages = umem.pages(*log_page);
-    const auto octowords = (pages.size() + 1) / 2; // two page addresses each
+    return create_key(device, pd, {.iova = iova, .length = umem.length(), .log_page_size = *log_page, .pages = pages},
+                      options);
+}
+
+Result<MemoryRegion> MemoryRegion::create_key(Device& device, abi::Pd pd, const Shape& shape,
+                                              const RegionOptions& options) {
+    const auto octowords = (shape.pages.size() + 1) / 2; // two page addresses each
     Input<CreateMkeyIn> in(Opcode::create_mkey, 0, octowords * octoword_bytes);
     const auto variant = device.next_key_variant();
     const auto context = in.view().sub<"memory_key_mkey_entry">();
     set_access_mode(context, AccessMode::mtt);
-    write_access(capabilities, options.access, context);
-    const bool takes_umr = options.takes_umr || options.mode == DmaBufMode::revocable;
+    write_access(device.capabilities(), options.access, context);
+    const bool takes_umr = options.takes_umr || options.mode != DmaBufMode::pinned;
     context.set<"qpn">(mkey_any_qpn)
         .set<"umr_en">(takes_umr)
         .set<"mkey_7_0">(variant)
         .set<"pd">(pd.value)
-        .set<"start_addr">(iova.value)
-        .set<"len">(umem.length())
+        .set<"start_addr">(shape.iova.value)
+        .set<"len">(shape.length)
         .set<"translations_octword_size">(static_cast<std::uint32_t>(octowords))
-        .set<"log_page_size">(*log_page);
-    in.view().set<"translations_octword_actual_size">(static_cast<std::uint32_t>(octowords));
-    for (std::size_t i = 0; i < pages.size(); ++i)
-        in.set_tail64(i, pages[i]);
+        .set<"log_page_size">(shape.log_page_size);
+    in.view()
+        .set<"translations_octword_actual_size">(static_cast<std::uint32_t>(octowords))
+        .set<"pg_access">(shape.pages_have_rights);
+    for (std::size_t i = 0; i < shape.pages.size(); ++i)
+        in.set_tail64(i, shape.pages[i]);
     const auto out = run<CreateMkeyOut>(device.commands(), in);
     if (!out)
         return std::unexpected(out.error());
@@ -145,10 +141,10 @@ Result<MemoryRegion> MemoryRegion::create(Device& device, abi::Pd pd, const memo
     region.key_ = abi::Key(out->get<"mkey_index">(), variant);
     region.pd_ = pd;
     region.takes_umr_ = takes_umr;
-    region.iova_ = iova;
-    region.length_ = umem.length();
-    region.log_page_size_ = *log_page;
-    region.page_count_ = pages.size();
+    region.iova_ = shape.iova;
+    region.length_ = shape.length;
+    region.log_page_size_ = shape.log_page_size;
+    region.page_count_ = shape.pages.size();
     return region;
 }
 
@@ -193,6 +189,8 @@ Result<MemoryRegion> MemoryRegion::from_export(Device& device, abi::Pd pd, memor
     if (iova && ((iova->value ^ offset) & (memory::dma_page - 1)) != 0)
         return failure(EINVAL, fmt::format("register a dma-buf: iova {:#x} and offset {:#x} differ within a page",
                                            iova->value, offset));
+    if (options.mode == DmaBufMode::on_demand)
+        return from_export_on_demand(device, pd, std::move(handle), {offset, length}, options);
     const bool is_revocable = options.mode == DmaBufMode::revocable;
     if (is_revocable) // what a revocation will want must be there before it comes
         if (auto queue = device.umr(); !queue)

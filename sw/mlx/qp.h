@@ -105,6 +105,10 @@ public:
     std::uint32_t max_inline() const { return options_.max_inline; }
     const QpOptions& options() const { return options_; }
 
+    /// The elements of the WQE at block `index`, or of receive WQE `index`, as they were posted; none of an inline WQE.
+    std::vector<Sge> sent_elements(std::uint16_t index) const;
+    std::vector<Sge> posted_elements(std::uint16_t index) const;
+
     /// The device completed the WQE at block `counter`, and with it all before it. Returns its wr_id.
     std::uint64_t complete_send(std::uint16_t counter) {
         const auto& slot = sent_[counter & (ring_.blocks - 1)];

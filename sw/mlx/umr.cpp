@@ -4,6 +4,7 @@
 #include "sw/base/poll.h"
 #include "sw/mlx/command.h"
 #include "sw/mlx/device.h"
+#include "sw/mlx/memory_region.h"
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@ using namespace abi::prm;
 namespace {
 
 constexpr std::uint32_t depth = 16;
+constexpr std::size_t entries_per_list = 4096; ///< 32 KiB
 constexpr std::chrono::nanoseconds patience = std::chrono::seconds{10};
 
 constexpr std::uint64_t mask_of(std::initializer_list<MkeyMask> fields) {
@@ -43,6 +45,8 @@ void write_access(const Capabilities& capabilities, Access access, abi::View<Mkc
             .set<"relaxed_ordering_read">(capabilities.get<"relaxed_ordering_read">());
 }
 
+UmrQueue::UmrQueue(Device& device) : device_(device) {}
+
 Result<std::unique_ptr<UmrQueue>> UmrQueue::create(Device& device) {
     std::unique_ptr<UmrQueue> queue(new UmrQueue(device));
     const auto pd = run<AllocPdOut>(device.commands(), Input<AllocPdIn>(Opcode::alloc_pd));
@@ -60,7 +64,7 @@ Result<std::unique_ptr<UmrQueue>> UmrQueue::create(Device& device) {
                                          .receive_cq = queue->cq_.get(),
                                          .max_send = depth,
                                          .max_receive = 0,
-                                         .max_inline = WqeUmrCtrl::size + Mkc::size});
+                                         .max_inline = WqeUmrCtrl::size + Mkc::size + WqeData::size});
     if (!qp)
         return std::unexpected(std::move(qp.error()));
     queue->qp_ = std::move(*qp);
@@ -89,6 +93,10 @@ Result<void> UmrQueue::destroy() {
     if (qp_)
         note(qp_->destroy());
     qp_.reset();
+    lists_.clear();
+    if (memory_)
+        note(memory_->destroy());
+    memory_.reset();
     if (cq_)
         note(cq_->destroy());
     cq_.reset();
@@ -128,9 +136,79 @@ Result<void> UmrQueue::change_access(abi::Key key, abi::Pd pd, Access access) {
     return execute(key, change);
 }
 
+Result<void> UmrQueue::make_memory_key() {
+    if (memory_)
+        return {};
+    auto made = MemoryRegion::physical(device_, pd_, Access::local_write);
+    if (!made)
+        return std::unexpected(std::move(made.error()));
+    if (memory_)
+        return made->destroy(); // another thread was faster
+    memory_ = std::make_unique<MemoryRegion>(std::move(*made));
+    return {};
+}
+
+Result<UmrQueue::List*> UmrQueue::take_list() {
+    auto free = std::ranges::find(lists_, false, &List::is_taken);
+    if (free == lists_.end()) {
+        auto memory = memory::Buffer::allocate(device_.transport(), entries_per_list * sizeof(std::uint64_t));
+        if (!memory)
+            return std::unexpected(std::move(memory.error()));
+        free = lists_.insert(lists_.end(), {std::move(*memory), false});
+    }
+    free->is_taken = true;
+    return &*free;
+}
+
+Result<void> UmrQueue::write_pages(abi::Key key, std::uint64_t first, std::span<const std::uint64_t> entries) {
+    if (first % entries_per_unit != 0 || entries.size() % entries_per_unit != 0)
+        return failure(EINVAL, fmt::format("UMR of key {:#x}: translations {} to {} are not whole units of {}", key.value,
+                                           first, first + entries.size(), entries_per_unit));
+    if (auto made = make_memory_key(); !made)
+        return made;
+    const auto list = take_list();
+    if (!list)
+        return std::unexpected(list.error());
+    Result<void> result;
+    while (result && !entries.empty()) {
+        const auto part = entries.first(std::min<std::size_t>(entries.size(), entries_per_list));
+        for (std::size_t i = 0; i < part.size(); ++i)
+            abi::store<std::uint64_t, abi::Endian::big>((*list)->memory.data() + i * sizeof(std::uint64_t), part[i]);
+        Change change;
+        const auto octowords = first / 2; // two page addresses each
+        change.control.view()
+            .set<"xlt_octowords">(static_cast<std::uint16_t>(part.size() / 2))
+            .set<"xlt_offset_en">(1)
+            .set<"xlt_offset">(static_cast<std::uint16_t>(octowords & 0xffff))
+            .set<"xlt_offset_47_16">(static_cast<std::uint32_t>(octowords >> 16));
+        change.context.view().set<"qpn">(mkey_any_qpn).set<"mkey_7_0">(key.variant());
+        change.list.emplace();
+        change.list->view()
+            .set<"byte_count">(static_cast<std::uint32_t>(part.size() * sizeof(std::uint64_t)))
+            .set<"lkey">(memory_->lkey())
+            .set<"addr">((*list)->memory.bus());
+        result = execute(key, change);
+        first += part.size();
+        entries = entries.subspan(part.size());
+    }
+    (*list)->is_taken = false;
+    return result;
+}
+
+Result<void> UmrQueue::clear_pages(abi::Key key, std::uint64_t first, std::uint64_t count) {
+    if (missing_revocations_ != 0) {
+        --missing_revocations_;
+        return {};
+    }
+    const std::vector<std::uint64_t> nothing(count);
+    return write_pages(key, first, nothing);
+}
+
 Result<std::uint64_t> UmrQueue::post(abi::Key key, const Change& change) {
     std::vector<std::byte> segments(change.control.bytes.begin(), change.control.bytes.end());
     segments.insert(segments.end(), change.context.bytes.begin(), change.context.bytes.end());
+    if (change.list)
+        segments.insert(segments.end(), change.list->bytes.begin(), change.list->bytes.end());
     const auto id = next_id_++;
     if (auto posted = qp_->post_segments(id, WqeOpcode::umr, key.value, segments); !posted)
         return std::unexpected(std::move(posted.error()));

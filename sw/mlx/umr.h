@@ -8,18 +8,23 @@
 #include "abi/prm/wqe.h"
 #include "abi/types.h"
 #include "sw/base/result.h"
+#include "sw/memory/buffer.h"
 #include "sw/mlx/access.h"
 #include "sw/mlx/capabilities.h"
 #include "sw/mlx/cq.h"
 #include "sw/mlx/qp.h"
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 
 namespace sw::mlx {
 
 class Device;
+class MemoryRegion;
 
 class UmrQueue {
 public:
@@ -36,6 +41,13 @@ public:
     /// New rights and protection domain for a key that is not free.
     Result<void> change_access(abi::Key key, abi::Pd pd, Access access);
 
+    /// Translation entries of the key from number `first` on: bus addresses with rights in bits 0 and 1, or 0 for pages that
+    /// are not there. `first` and their count are multiples of entries_per_unit.
+    Result<void> write_pages(abi::Key key, std::uint64_t first, std::span<const std::uint64_t> entries);
+    /// The same with all of them 0.
+    Result<void> clear_pages(abi::Key key, std::uint64_t first, std::uint64_t count);
+    static constexpr std::uint64_t entries_per_unit = 8; ///< PRM "UMR", alignment of translations
+
     /// For tests of tools that are to find the mistake: the next `count` revocations are left out.
     void plant_missing_revocations(unsigned count) { missing_revocations_ = count; }
 
@@ -47,8 +59,16 @@ private:
     struct Change {
         abi::Block<abi::prm::WqeUmrCtrl> control{};
         abi::Block<abi::prm::Mkc> context{};
+        std::optional<abi::Block<abi::prm::WqeData>> list{}; ///< where its translations are
     };
-    explicit UmrQueue(Device& device) : device_(device) {}
+    /// Memory for translations under way.
+    struct List {
+        memory::Buffer memory;
+        bool is_taken = false;
+    };
+    Result<List*> take_list();
+    Result<void> make_memory_key();
+    explicit UmrQueue(Device& device);
     Result<void> start();
     Result<void> ready();
     Result<void> execute(abi::Key key, const Change& change);
@@ -61,6 +81,8 @@ private:
     bool has_pd_ = false;
     std::unique_ptr<CompletionQueue> cq_;
     std::unique_ptr<QueuePair> qp_;
+    std::unique_ptr<MemoryRegion> memory_; ///< a key for all of the bus, through which lists are read
+    std::list<List> lists_;
     std::uint64_t next_id_ = 1;
     std::map<std::uint64_t, Completion> finished_; ///< polled by one thread for another
     std::uint32_t in_flight_ = 0;

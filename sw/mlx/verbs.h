@@ -68,7 +68,12 @@ public:
                                 std::uint64_t length, const RegionOptions& options) {
         return MemoryRegion::from_host(*device_, pd, memory, offset, length, options);
     }
-    /// Part of a dma-buf, pinned or revocable as `options.mode` says; its rights can be changed later.
+    /// Part of pageable memory, on demand (IBV_ACCESS_ON_DEMAND).
+    Result<MemoryRegion> reg_mr(abi::Pd pd, memory::PageableMemory& memory, std::uint64_t offset, std::uint64_t length,
+                                const RegionOptions& options) {
+        return MemoryRegion::from_pageable(*device_, pd, memory, offset, length, options);
+    }
+    /// Part of a dma-buf, pinned, revocable or on demand as `options.mode` says; its rights can be changed later.
     Result<MemoryRegion> reg_dmabuf_mr(abi::Pd pd, memory::DmaBufHandle handle, std::uint64_t offset,
                                        std::uint64_t length, RegionOptions options) {
         options.takes_umr = true;

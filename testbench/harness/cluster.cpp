@@ -70,6 +70,8 @@ void Side::open(sw::mlx::DeviceOptions options) {
     dram_before_ = machine.host->memory().allocated_bytes();
     first_event_ = cluster_.log.entries.size();
     context = must(sw::mlx::Context::open(*hca_function, options));
+    if (context->device().pager() != nullptr)
+        pages = std::make_unique<PageService>(context->device());
     pd = must(context->alloc_pd());
     send_cq = must(context->create_cq({.entries = cq_entries, .verify_signatures = true}));
     receive_cq = must(context->create_cq({.entries = cq_entries, .verify_signatures = true}));
@@ -108,6 +110,7 @@ void Side::close() {
     if (const auto gone = context->device().drop_umr(); !gone) // the driver's own, which would count as left behind
         find(gone.error().what);
     check_objects();
+    pages.reset();
     if (const auto closed = context->close(); !closed)
         find(closed.error().what);
     context.reset();
@@ -119,6 +122,7 @@ void Side::close() {
 }
 
 void Side::abandon() {
+    pages.reset();
     send_cq.reset();
     receive_cq.reset();
     context.reset();
@@ -137,7 +141,7 @@ void Side::let_go() {
 void Side::leak() {
     static auto& kept = *new std::vector<const void*>; // where a leak checker finds them
     kept.insert(kept.end(), {send_cq.release(), receive_cq.release(), context.release(), gpu_function.release(),
-                             hca_function.release(), functions.release()});
+                             hca_function.release(), functions.release(), pages.release()});
 }
 
 /// What the firmware still has, shortly before the driver leaves.
@@ -267,8 +271,8 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
     sc_core::sc_spawn(
         [&] {
             try {
-                a.open();
-                b.open();
+                a.open(device_options);
+                b.open(device_options);
                 body(a, b);
                 for (auto* side : {&a, &b})
                     if (side->context)

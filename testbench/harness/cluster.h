@@ -8,6 +8,7 @@
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
 #include "testbench/harness/host_functions.h"
+#include "testbench/harness/page_service.h"
 #include "testbench/harness/test_ports.h"
 
 #include <chrono>
@@ -124,6 +125,7 @@ public:
     std::unique_ptr<sw::mlx::Context> context;
     std::optional<sw::gpu::Gpu> gpu;
     abi::Pd pd{};
+    std::unique_ptr<PageService> pages; ///< where regions may be on demand
     std::unique_ptr<sw::mlx::CompletionQueue> send_cq, receive_cq;
     sw::mlx::AddressPath path; ///< as the peer addresses this side
     std::uint32_t cq_entries = 4096;
@@ -190,6 +192,8 @@ public:
     bool expects_refusals = false;
     /// The test takes the faults of the remapping units itself, as far as it wants.
     bool expects_faults = false;
+    /// How run() opens both devices.
+    sw::mlx::DeviceOptions device_options;
     /// How the drivers use the hosts' remapping units, where there are any.
     sw::memory::iommu::UnitOptions unit_options;
 

@@ -1,0 +1,243 @@
+// Regions whose memory comes and goes under a key that stays (PRM "Page fault"; Linux drivers/infiniband/hw/mlx5/odp.c): the
+// device waits for the pages it needs, a UMR brings them, and another one takes them away before their owner moves them.
+#include "sw/base/poll.h"
+#include "sw/mlx/memory_region.h"
+#include "sw/mlx/pager.h"
+#include "sw/mlx/umr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace sw::mlx {
+
+namespace {
+
+constexpr std::chrono::nanoseconds patience = std::chrono::seconds{10};
+constexpr unsigned log_dma_page = 12;
+constexpr std::uint64_t page_bytes = memory::dma_page;
+constexpr std::uint64_t entry_rights = 3; ///< present for reading and writing (PRM "Memory key", pg_access)
+static_assert(page_bytes == memory::PageableMemory::page_bytes);
+
+constexpr std::uint64_t whole_units(std::uint64_t entries) {
+    return (entries + UmrQueue::entries_per_unit - 1) / UmrQueue::entries_per_unit * UmrQueue::entries_per_unit;
+}
+
+} // namespace
+
+Result<void> MemoryRegion::check_paging(Device& device) {
+    if (!device.pager())
+        return failure(EOPNOTSUPP, "register memory on demand: the device cannot wait for pages (pg), or it was opened "
+                                   "without page_faults");
+    if (auto queue = device.umr(); !queue)
+        return std::unexpected(std::move(queue.error()));
+    return {};
+}
+
+// --- of a dma-buf ---
+
+Result<MemoryRegion> MemoryRegion::from_export_on_demand(Device& device, abi::Pd pd, memory::DmaBufHandle handle,
+                                                         memory::Part part, const RegionOptions& options) {
+    if (auto possible = check_paging(device); !possible)
+        return std::unexpected(std::move(possible.error()));
+    auto state = std::make_unique<Export>();
+    state->device = &device;
+    state->is_on_demand = true;
+    auto umem = memory::UmemDmaBuf::get(
+        device.transport(), std::move(handle), part,
+        [state = state.get()](memory::UmemDmaBuf&, const memory::Lock& lock) { state->take_away(lock); });
+    if (!umem)
+        return std::unexpected(std::move(umem.error()));
+    state->umem = std::move(*umem);
+
+    // Where the buffer lies changes: its pages are the exporter's, of 4 KiB, and the iova agrees with them only.
+    const auto in_page = part.offset & (memory::dma_page - 1);
+    auto iova = options.zero_based ? std::optional(abi::Iova{0}) : options.iova;
+    const bool owns_iova = !iova;
+    if (owns_iova) {
+        const auto own = device.iova_space().allocate(part.length, memory::dma_page, in_page);
+        if (!own)
+            return std::unexpected(own.error());
+        iova = *own;
+    }
+    const std::vector<std::uint64_t> absent((in_page + part.length + memory::dma_page - 1) / memory::dma_page);
+    auto region = create_key(device, pd, {.iova = *iova, .length = part.length, .pages = absent, .pages_have_rights = true},
+                             options);
+    if (!region) {
+        if (owns_iova)
+            device.iova_space().release(*iova);
+        return region;
+    }
+    region->owns_iova_ = owns_iova;
+    state->key = region->key_;
+    state->has_key = true;
+    device.pager()->insert(region->key_, [state = state.get()](std::uint64_t, std::uint64_t) { return state->bring(); });
+    region->export_ = std::move(state);
+    if (auto first = region->export_->bring(); !first)
+        return std::unexpected(std::move(first.error()));
+    return region;
+}
+
+Result<void> MemoryRegion::Export::bring() const {
+    auto lock = umem->reservation().lock(device->transport());
+    if (!lock)
+        return std::unexpected(std::move(lock.error()));
+    if (auto mapped = umem->map(*lock); !mapped)
+        return mapped;
+    const auto queue = device->umr();
+    if (!queue)
+        return std::unexpected(queue.error());
+    auto entries = umem->umem().pages(log_dma_page);
+    for (auto& entry : entries)
+        entry |= entry_rights;
+    entries.resize(whole_units(entries.size()));
+    return (*queue)->write_pages(key, 0, entries);
+}
+
+void MemoryRegion::Export::take_away(const memory::Lock& lock) const {
+    if (!umem || !umem->is_mapped())
+        return;
+    if (has_key && device->health().look_now_and_then()) { // else nobody can reach it
+        const auto queue = device->umr();
+        if (!queue || !(*queue)->clear_pages(key, 0, whole_units(umem->umem().pages(log_dma_page).size())))
+            return; // the mapping stays, and the exporter sees that it does
+    }
+    (void)umem->unmap(lock);
+}
+
+// --- of a program ---
+
+Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, memory::PageableMemory& memory,
+                                                 std::uint64_t offset, std::uint64_t length,
+                                                 const RegionOptions& options) {
+    if (length == 0 || length > memory.size() || offset > memory.size() - length)
+        return failure(EINVAL, fmt::format("register memory on demand: [{:#x}, +{:#x}) of {:#x} bytes", offset, length,
+                                           memory.size()));
+    if (auto possible = check_paging(device); !possible)
+        return std::unexpected(std::move(possible.error()));
+    const auto in_page = offset & (page_bytes - 1);
+    auto iova = options.zero_based ? std::optional(abi::Iova{0}) : options.iova;
+    if (iova && ((iova->value ^ offset) & (page_bytes - 1)) != 0)
+        return failure(EINVAL, fmt::format("register memory on demand: iova {:#x} and offset {:#x} differ within a page",
+                                           iova->value, offset));
+    const bool owns_iova = !iova;
+    if (owns_iova) {
+        const auto own = device.iova_space().allocate(length, page_bytes, in_page);
+        if (!own)
+            return std::unexpected(own.error());
+        iova = *own;
+    }
+    auto paged = std::make_unique<Paged>();
+    paged->device = &device;
+    paged->memory = &memory;
+    paged->iova = *iova;
+    paged->first_page = offset / page_bytes;
+    paged->page_count = (in_page + length + page_bytes - 1) / page_bytes;
+    paged->entries.resize(whole_units(paged->page_count));
+    auto umr = options;
+    umr.takes_umr = true;
+    auto region = create_key(device, pd,
+                             {.iova = *iova,
+                              .length = length,
+                              .pages = std::span(paged->entries).first(paged->page_count),
+                              .pages_have_rights = true},
+                             umr);
+    if (!region) {
+        if (owns_iova)
+            device.iova_space().release(*iova);
+        return region;
+    }
+    region->owns_iova_ = owns_iova;
+    paged->key = region->key_;
+    device.pager()->insert(region->key_, [paged = paged.get()](std::uint64_t address, std::uint64_t bytes) {
+        return paged->bring(address, bytes);
+    });
+    paged->ticket = memory.listen(
+        [paged = paged.get()](std::uint64_t first, std::uint64_t count) { return paged->take_away(first, count); });
+    region->paged_ = std::move(paged);
+    return region;
+}
+
+void MemoryRegion::Paged::stop() {
+    if (ticket)
+        memory->stop_listening(*ticket);
+    ticket.reset();
+}
+
+/// Tells the device about entries [first, end), in whole units.
+Result<void> MemoryRegion::Paged::write(std::uint64_t first, std::uint64_t end) {
+    const auto queue = device->umr();
+    if (!queue)
+        return std::unexpected(queue.error());
+    first = first / UmrQueue::entries_per_unit * UmrQueue::entries_per_unit;
+    return (*queue)->write_pages(key, first, std::span(entries).subspan(first, whole_units(end) - first));
+}
+
+/// Waits until none of these pages is about to go and nobody changes the entries.
+Result<void> MemoryRegion::Paged::settle(std::uint64_t first, std::uint64_t end) const {
+    const auto is_settled = [&] {
+        for (auto page = first; page != end; ++page)
+            if (memory->is_leaving(first_page + page))
+                return false;
+        return !is_changing;
+    };
+    if (!base::poll_until(device->transport(), patience, is_settled))
+        return failure(ETIMEDOUT, fmt::format("bring pages of key {:#x}: they do not come to rest", key.value));
+    return {};
+}
+
+Result<void> MemoryRegion::Paged::bring(std::uint64_t address, std::uint64_t length) {
+    const auto begin = iova.value & ~(page_bytes - 1);
+    if (length == 0 || address < begin || address - begin + length > page_count * page_bytes)
+        return failure(EFAULT, fmt::format("bring [{:#x}, +{:#x}) of key {:#x}: it leaves the region", address, length,
+                                           key.value));
+    const auto first = (address - begin) / page_bytes, end = (address - begin + length - 1) / page_bytes + 1;
+    if (auto settled = settle(first, end); !settled)
+        return settled;
+    // From here to the UMR's place in its queue nobody else runs, so that a page that goes afterwards is taken away behind it.
+    is_changing = true;
+    Result<void> result;
+    for (auto page = first; result && page != end; ++page) {
+        if (const auto frame = memory->bring(first_page + page))
+            entries[page] = *frame | entry_rights;
+        else
+            result = std::unexpected(frame.error());
+    }
+    if (result)
+        result = write(first, end);
+    is_changing = false;
+    return result;
+}
+
+Result<void> MemoryRegion::Paged::take_away(std::uint64_t first, std::uint64_t count) {
+    const auto begin = std::max(first, first_page), end = std::min(first + count, first_page + page_count);
+    if (begin >= end)
+        return {};
+    if (!base::poll_until(device->transport(), patience, [&] { return !is_changing; }))
+        return failure(ETIMEDOUT, fmt::format("take pages of key {:#x} away: they do not come to rest", key.value));
+    const auto range = std::span(entries).subspan(begin - first_page, end - begin);
+    if (std::ranges::none_of(range, [](std::uint64_t entry) { return entry != 0; }))
+        return {};
+    is_changing = true;
+    std::ranges::fill(range, 0);
+    const bool is_reachable = device->health().look_now_and_then().has_value(); // a device in another state does no DMA
+    auto result = is_reachable ? write(begin - first_page, end - first_page) : Result<void>{};
+    is_changing = false;
+    return result;
+}
+
+// --- of both ---
+
+Result<void> MemoryRegion::prefetch() {
+    if (!is_on_demand())
+        return failure(EINVAL, fmt::format("prefetch key {:#x}: its pages are always there", key_.value));
+    const Inside inside(is_busy_);
+    if (!inside)
+        return failure(EBUSY, fmt::format("prefetch key {:#x}: another thread is inside the region", key_.value));
+    return paged_ ? paged_->bring(iova_.value, length_) : export_->bring();
+}
+
+} // namespace sw::mlx
