@@ -22,7 +22,7 @@ constexpr std::uint8_t before_init = enabled | booted, after_boot = booted | ini
                        while_enabled = enabled | booted | initialized;
 
 /// Longest lists. A ring has at most 1 GiB, a memory key 2^21 translation entries, a page command 2^16 pages.
-constexpr std::size_t no_list = 0, short_list = 4096, ring_list = std::size_t{8} << 18,
+constexpr std::size_t no_list = 0, short_list = 4096, klm_list = std::size_t{16} << 16, ring_list = std::size_t{8} << 18,
                       mkey_list = std::size_t{8} << 21, page_list = std::size_t{8} << 16;
 /// A driver may pad structures.
 constexpr std::size_t padding = 1024;
@@ -83,7 +83,7 @@ constexpr std::array table{
     command<query_issi>               (Opcode::query_issi, while_enabled),
     kernels(command<set_issi>         (Opcode::set_issi, before_init)),
     command<create_mkey>              (Opcode::create_mkey, initialized, {}, {.in_list = mkey_list}),
-    command<query_mkey>               (Opcode::query_mkey, initialized),
+    command<query_mkey>               (Opcode::query_mkey, initialized, {}, {.out_list = klm_list}),
     command<destroy_mkey>             (Opcode::destroy_mkey, initialized),
     command<query_special_contexts>   (Opcode::query_special_contexts, initialized),
     kernels(command<handlers::page_fault_resume>(Opcode::page_fault_resume, initialized, cap<"pg">())),

@@ -1,6 +1,5 @@
-// On-demand paging (PRM "Page fault"): the command that answers a page fault event. The events are in eqe.h, what a device
-// can leave to them in capability.h.
-// Witness: testbench/witness/prm_layouts.py (linux/mlx5/mlx5_ifc.h).
+// On-demand paging (PRM "Page fault"): the command that answers a page fault event. The events are in eqe.h, what a
+// device can leave to them in capability.h. Witness: testbench/witness/prm_layouts.py (linux/mlx5/mlx5_ifc.h).
 #pragma once
 
 #include "abi/layout.h"

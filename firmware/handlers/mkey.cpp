@@ -102,6 +102,22 @@ std::expected<std::vector<std::uint64_t>, Reply> pages(const tpt::MkeyAttributes
     }
     return entries;
 }
+/// The ranges of a key that refers to others, as far as the output has room: two in the structure, the rest behind it. Of an
+/// interleaved one, whose list begins with a block of another kind, only the ranges.
+void write_list(const tpt::Mkey& mkey, Out<prm::QueryMkeyOut> out, std::span<std::byte> tail) {
+    const auto first = out.bytes().subspan(prm::QueryMkeyOut::field<"bsf0_klm0_pas_mtt0_1">::offset);
+    for (std::size_t i = 0; i < mkey.ranges.size(); ++i) {
+        const auto at = i * prm::Klm::size;
+        const auto room = at < first.size() ? first.subspan(at) : tail.subspan(std::min(tail.size(), at - first.size()));
+        if (room.size() < prm::Klm::size)
+            return;
+        const auto& range = mkey.ranges[i];
+        abi::View<prm::Klm>(room.first(prm::Klm::size))
+            .set<"bcount">(static_cast<std::uint32_t>(range.length))
+            .set<"mkey">(range.key.value)
+            .set<"address">(range.address);
+    }
+}
 } // namespace
 
 Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<prm::CreateMkeyOut> out) {
@@ -186,6 +202,8 @@ Reply query_mkey(State&, const Call& call, In<prm::QueryMkeyIn> in, Out<prm::Que
     if (mkey == nullptr)
         return refuse("query_mkey.unknown");
     std::ranges::copy(mkey->attributes.context, out.sub<"memory_key_mkey_entry">().bytes().begin());
+    if (tpt::is_indirect(mkey->attributes.mode))
+        write_list(*mkey, out, call.out_tail);
     const auto first_entries = out.bytes().subspan(prm::QueryMkeyOut::field<"bsf0_klm0_pas_mtt0_1">::offset);
     for (std::size_t i = 0; i < std::min<std::size_t>(mkey->mtt.size(), first_entries.size() / 8); ++i)
         abi::store<std::uint64_t, std::endian::big>(first_entries.data() + 8 * i, mkey->mtt[i]);

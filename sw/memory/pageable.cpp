@@ -15,8 +15,8 @@ namespace {
 constexpr std::chrono::nanoseconds patience = std::chrono::seconds{10};
 
 Error outside(std::string_view what, std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
-    return failure(EINVAL, fmt::format("{} [{:#x}, +{:#x}) of pageable memory: it has {:#x} bytes", what, offset, length,
-                                       size))
+    return failure(EINVAL,
+                   fmt::format("{} [{:#x}, +{:#x}) of pageable memory: it has {:#x} bytes", what, offset, length, size))
         .error();
 }
 

@@ -1,6 +1,6 @@
-// Memory of a program whose pages the system takes away and brings back as it likes (Linux mm; mmu_interval_notifier). Each
-// page is in a frame that devices can reach, or its contents are put aside. Who gave a device the address of a frame
-// listens: he is told before the frame goes, and when he returns no device reaches it any more.
+// Memory of a program whose pages the system takes away and brings back as it likes (Linux mm; mmu_interval_notifier).
+// Each page is in a frame that devices can reach, or its contents are put aside. Who gave a device the address of a
+// frame listens: he is told before the frame goes, and when he returns no device reaches it any more.
 #pragma once
 
 #include "sw/base/result.h"
@@ -34,8 +34,8 @@ public:
     Result<void> read(std::uint64_t offset, std::span<std::byte> into);
     Result<void> write(std::uint64_t offset, std::span<const std::byte> from);
 
-    /// Bus address of the page's frame, made when there is none. EINVAL beyond the end, ENOMEM without memory, EAGAIN while
-    /// it goes.
+    /// Bus address of the page's frame, made when there is none. EINVAL beyond the end, ENOMEM without memory, EAGAIN
+    /// while it goes.
     Result<std::uint64_t> bring(std::uint64_t page);
     /// Whether it is about to go: what is told now would be told too late.
     bool is_leaving(std::uint64_t page) const { return page < pages_.size() && pages_[page].is_leaving; }

@@ -1,5 +1,6 @@
-// Regions whose memory comes and goes under a key that stays (PRM "Page fault"; Linux drivers/infiniband/hw/mlx5/odp.c): the
-// device waits for the pages it needs, a UMR brings them, and another one takes them away before their owner moves them.
+// Regions whose memory comes and goes under a key that stays (PRM "Page fault"; Linux
+// drivers/infiniband/hw/mlx5/odp.c): the device waits for the pages it needs, a UMR brings them, and another one takes
+// them away before their owner moves them.
 #include "sw/base/poll.h"
 #include "sw/mlx/memory_region.h"
 #include "sw/mlx/pager.h"
@@ -64,8 +65,8 @@ Result<MemoryRegion> MemoryRegion::from_export_on_demand(Device& device, abi::Pd
         iova = *own;
     }
     const std::vector<std::uint64_t> absent((in_page + part.length + memory::dma_page - 1) / memory::dma_page);
-    auto region = create_key(device, pd, {.iova = *iova, .length = part.length, .pages = absent, .pages_have_rights = true},
-                             options);
+    auto region = create_key(
+        device, pd, {.iova = *iova, .length = part.length, .pages = absent, .pages_have_rights = true}, options);
     if (!region) {
         if (owns_iova)
             device.iova_space().release(*iova);
@@ -74,7 +75,8 @@ Result<MemoryRegion> MemoryRegion::from_export_on_demand(Device& device, abi::Pd
     region->owns_iova_ = owns_iova;
     state->key = region->key_;
     state->has_key = true;
-    device.pager()->insert(region->key_, [state = state.get()](std::uint64_t, std::uint64_t) { return state->bring(); });
+    device.pager()->insert(region->key_,
+                           [state = state.get()](std::uint64_t, std::uint64_t) { return state->bring(); });
     region->export_ = std::move(state);
     if (auto first = region->export_->bring(); !first)
         return std::unexpected(std::move(first.error()));
@@ -121,8 +123,9 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
     const auto in_page = offset & (page_bytes - 1);
     auto iova = options.zero_based ? std::optional(abi::Iova{0}) : options.iova;
     if (iova && ((iova->value ^ offset) & (page_bytes - 1)) != 0)
-        return failure(EINVAL, fmt::format("register memory on demand: iova {:#x} and offset {:#x} differ within a page",
-                                           iova->value, offset));
+        return failure(EINVAL,
+                       fmt::format("register memory on demand: iova {:#x} and offset {:#x} differ within a page",
+                                   iova->value, offset));
     const bool owns_iova = !iova;
     if (owns_iova) {
         const auto own = device.iova_space().allocate(length, page_bytes, in_page);
@@ -197,7 +200,8 @@ Result<void> MemoryRegion::Paged::bring(std::uint64_t address, std::uint64_t len
     const auto first = (address - begin) / page_bytes, end = (address - begin + length - 1) / page_bytes + 1;
     if (auto settled = settle(first, end); !settled)
         return settled;
-    // From here to the UMR's place in its queue nobody else runs, so that a page that goes afterwards is taken away behind it.
+    // From here to the UMR's place in its queue nobody else runs, so that a page that goes afterwards is taken away
+    // behind it.
     is_changing = true;
     Result<void> result;
     for (auto page = first; result && page != end; ++page) {

@@ -1,7 +1,7 @@
-// Brings pages that the device needs and does not find (PRM "Page fault"): takes page fault events, finds the regions they
-// are about, has their pages brought and says PAGE_FAULT_RESUME. Events are collected where events are taken; the work is
-// done by a thread of its own, which calls wait(): bringing pages takes locks and waits for fences, and whoever happened
-// to look at an event queue may hold them.
+// Brings pages that the device needs and does not find (PRM "Page fault"): takes page fault events, finds the regions
+// they are about, has their pages brought and says PAGE_FAULT_RESUME. Events are collected where events are taken; the
+// work is done by a thread of its own, which calls wait(): bringing pages takes locks and waits for fences, and whoever
+// happened to look at an event queue may hold them.
 #pragma once
 
 #include "abi/layout.h"
@@ -23,7 +23,8 @@ class Device;
 
 class Pager {
 public:
-    /// Makes [address, address + length), addresses of the key's own, present in the device. With an Error they never will be.
+    /// Makes [address, address + length), addresses of the key's own, present in the device. With an Error they never
+    /// will be.
     using Bring = std::function<Result<void>(std::uint64_t address, std::uint64_t length)>;
 
     Pager(Device& device, unsigned vector) : device_(device), vector_(vector) {}

@@ -1,5 +1,6 @@
-// On-demand paging through both drivers (PRM "Page fault"; Linux drivers/infiniband/hw/mlx5/odp.c): a buffer of a GPU is
-// registered without a pin, its exporter moves it as it likes, and what comes then finds the bytes where they are now.
+// On-demand paging through both drivers (PRM "Page fault"; Linux drivers/infiniband/hw/mlx5/odp.c): a buffer of a GPU
+// is registered without a pin, its exporter moves it as it likes, and what comes then finds the bytes where they are
+// now.
 #include "testbench/harness/cluster.h"
 
 #include "sw/mlx/pager.h"
@@ -42,7 +43,11 @@ struct Moving {
     }
     sw::mlx::Sge sge() const { return {region.iova().value, length, region.lkey()}; }
     SendRequest request(SendOperation operation) const {
-        return {.wr_id = 1, .operation = operation, .flags = sw::mlx::send_flag::signaled, .rkey = region.rkey(), .remote_address = region.iova().value};
+        return {.wr_id = 1,
+                .operation = operation,
+                .flags = sw::mlx::send_flag::signaled,
+                .rkey = region.rkey(),
+                .remote_address = region.iova().value};
     }
     void move(Placement placement) { must(side.gpu->migrate(buffer, placement)); }
 
@@ -60,7 +65,8 @@ struct PagingCluster : Cluster {
     PagingCluster() : Cluster(small()) { device_options.page_faults = true; }
     void fragment() {
         for (auto* side : {&a, &b})
-            side->gpu = must(sw::gpu::Gpu::open(*side->gpu_function, {}, {.block_bytes = 4096, .fragment_bytes = 8192}));
+            side->gpu =
+                must(sw::gpu::Gpu::open(*side->gpu_function, {}, {.block_bytes = 4096, .fragment_bytes = 8192}));
     }
 };
 
@@ -167,7 +173,13 @@ TEST_CASE("memory of a program is brought page by page, and its pages may go at 
         const auto connection = cluster.connect();
         const sw::mlx::Sge sge{source.iova().value, length, source.lkey()};
         const auto transfer = [&](SendOperation operation) {
-            post(*connection.a, {.wr_id = 1, .operation = operation, .flags = sw::mlx::send_flag::signaled, .rkey = target.rkey(), .remote_address = target.iova().value}, {sge});
+            post(*connection.a,
+                 {.wr_id = 1,
+                  .operation = operation,
+                  .flags = sw::mlx::send_flag::signaled,
+                  .rkey = target.rkey(),
+                  .remote_address = target.iova().value},
+                 {sge});
             check_done(a, CompletionStatus::success);
         };
         const auto holds = [](sw::memory::PageableMemory& memory, unsigned seed) {

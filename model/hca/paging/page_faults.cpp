@@ -9,7 +9,7 @@ using queue::QueuePair;
 
 namespace {
 constexpr std::uint8_t bit(PageFaultType type) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(type)); }
-}
+} // namespace
 
 /// Whether the access waits from now on and an event has to say so.
 PageFaults::Outcome PageFaults::begin(QueuePair& qp, PageFaultType type, abi::Psn psn, port::Time at) {
@@ -25,38 +25,41 @@ PageFaults::Outcome PageFaults::begin(QueuePair& qp, PageFaultType type, abi::Ps
     paging.waiting = static_cast<std::uint8_t>(paging.waiting | bit(type));
     ++path_.counters.page_faults;
     const auto& access = path_.translator.waiting();
-    path_.events.emit(at, traces::PageFaulted{qp.number.value, static_cast<std::uint8_t>(type), access.key.value, access.address, access.length});
+    path_.events.emit(at, traces::PageFaulted{qp.number.value, static_cast<std::uint8_t>(type), access.key.value,
+                                              access.address, access.length});
     return Outcome::begins;
 }
 
 bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, port::Time at) {
     const auto outcome = begin(qp, fault.type, fault.psn, at);
     if (outcome == Outcome::begins)
-        path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(PageFaultSubtype::wqe), qp.number.value, at, [&](auto eqe) {
-            abi::prm::event_data<abi::prm::WqePageFaultEventData>(eqe)
-                .template set<"bytes_committed">(fault.committed)
-                .template set<"wqe_index">(fault.wqe_index)
-                .template set<"packet_length">(fault.packet)
-                .template set<"token">(qp.number.value)
-                .template set<"type">(fault.type)
-                .template set<"wq_num">(fault.wq_number);
-        });
+        path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(PageFaultSubtype::wqe),
+                                     qp.number.value, at, [&](auto eqe) {
+                                         abi::prm::event_data<abi::prm::WqePageFaultEventData>(eqe)
+                                             .template set<"bytes_committed">(fault.committed)
+                                             .template set<"wqe_index">(fault.wqe_index)
+                                             .template set<"packet_length">(fault.packet)
+                                             .template set<"token">(qp.number.value)
+                                             .template set<"type">(fault.type)
+                                             .template set<"wq_num">(fault.wq_number);
+                                     });
     return outcome != Outcome::refused;
 }
 
 bool PageFaults::raise(QueuePair& qp, const RemoteFault& fault, port::Time at) {
     const auto outcome = begin(qp, fault.type, fault.psn, at);
     if (outcome == Outcome::begins)
-        path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(PageFaultSubtype::rdma), qp.number.value, at, [&](auto eqe) {
-            abi::prm::event_data<abi::prm::RdmaPageFaultEventData>(eqe)
-                .template set<"bytes_committed">(fault.committed)
-                .template set<"r_key">(fault.key.value)
-                .template set<"packet_length">(fault.packet)
-                .template set<"rdma_op_len">(fault.length)
-                .template set<"rdma_va">(fault.address)
-                .template set<"type">(fault.type)
-                .template set<"token">(qp.number.value);
-        });
+        path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(PageFaultSubtype::rdma),
+                                     qp.number.value, at, [&](auto eqe) {
+                                         abi::prm::event_data<abi::prm::RdmaPageFaultEventData>(eqe)
+                                             .template set<"bytes_committed">(fault.committed)
+                                             .template set<"r_key">(fault.key.value)
+                                             .template set<"packet_length">(fault.packet)
+                                             .template set<"rdma_op_len">(fault.length)
+                                             .template set<"rdma_va">(fault.address)
+                                             .template set<"type">(fault.type)
+                                             .template set<"token">(qp.number.value);
+                                     });
     return outcome != Outcome::refused;
 }
 

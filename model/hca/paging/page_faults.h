@@ -1,7 +1,7 @@
-// On-demand paging (PRM "Page fault"): an access whose page is not there waits for software instead of failing. Receives
-// what the requester or the responder could not reach; writes the page fault event. Software brings the pages, changes the
-// key by UMR and says PAGE_FAULT_RESUME, which comes back to the room that waits (Requester::resume, Responder::resume).
-// The token of an event is the number of its queue pair: of each type only one access waits.
+// On-demand paging (PRM "Page fault"): an access whose page is not there waits for software instead of failing.
+// Receives what the requester or the responder could not reach; writes the page fault event. Software brings the pages,
+// changes the key by UMR and says PAGE_FAULT_RESUME, which comes back to the room that waits (Requester::resume,
+// Responder::resume). The token of an event is the number of its queue pair: of each type only one access waits.
 #pragma once
 
 #include "abi/prm/eqe.h"
@@ -36,8 +36,8 @@ class PageFaults {
 public:
     explicit PageFaults(DataPath& path) : path_(path) {}
 
-    /// Tells software, unless it was told and has not answered yet. False when the access cannot wait: nobody takes page
-    /// fault events, or software has said of this very packet that its pages will never be there.
+    /// Tells software, unless it was told and has not answered yet. False when the access cannot wait: nobody takes
+    /// page fault events, or software has said of this very packet that its pages will never be there.
     bool raise(queue::QueuePair& qp, const WqeFault& fault, port::Time at);
     bool raise(queue::QueuePair& qp, const RemoteFault& fault, port::Time at);
     /// Software has answered. False when nothing of this type waits (any more).

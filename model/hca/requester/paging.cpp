@@ -10,13 +10,14 @@ using queue::QueuePair;
 bool Requester::wait_to_send(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     const auto& message = r.messages[r.message];
-    const bool waits = page_faults_.raise(qp,
-                                          paging::WqeFault{.type = PageFaultType::send_or_write,
-                                                           .wq_number = qp.number.value,
-                                                           .wqe_index = message.wqe_index,
-                                                           .committed = r.offset,
-                                                           .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes())},
-                                          at);
+    const bool waits = page_faults_.raise(
+        qp,
+        paging::WqeFault{.type = PageFaultType::send_or_write,
+                         .wq_number = qp.number.value,
+                         .wqe_index = message.wqe_index,
+                         .committed = r.offset,
+                         .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes())},
+        at);
     if (!waits)
         return false;
     qp.paging.message = r.message;
@@ -24,8 +25,8 @@ bool Requester::wait_to_send(QueuePair& qp, port::Time at) {
     return true;
 }
 
-/// An answer of the oldest message needs a page: it is dropped, and asked for again when the page is there. False when it
-/// cannot wait.
+/// An answer of the oldest message needs a page: it is dropped, and asked for again when the page is there. False when
+/// it cannot wait.
 bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, port::Time at) {
     auto& r = qp.requester;
     const bool waits = page_faults_.raise(qp,

@@ -1,6 +1,6 @@
-// Pages that a peer's requests need and do not find (PRM "Page fault"): software is told, and the peer asked to come again
-// later with the NAK that a missing receive buffer would have brought (IBA 9.7.5.2.8). A READ response that was begun just
-// pauses.
+// Pages that a peer's requests need and do not find (PRM "Page fault"): software is told, and the peer asked to come
+// again later with the NAK that a missing receive buffer would have brought (IBA 9.7.5.2.8). A READ response that was
+// begun just pauses.
 #include "model/hca/responder/responder.h"
 
 namespace model::hca::responder {
@@ -26,14 +26,15 @@ Responder::Outcome Responder::wait_or_refuse(QueuePair& qp, const paging::Remote
 /// A SEND's packet does not find a page of its receive buffer. False when it cannot wait.
 bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, port::Time at) {
     const auto& r = qp.responder;
-    const bool waits = page_faults_.raise(qp,
-                                          paging::WqeFault{.type = qp.srq != nullptr ? PageFaultType::shared_receive : PageFaultType::receive,
-                                                           .wq_number = qp.srq != nullptr ? qp.srq->number : qp.number.value,
-                                                           .wqe_index = r.receive.index,
-                                                           .committed = r.message == queue::Responder::Message::none ? 0 : r.received,
-                                                           .packet = packet,
-                                                           .psn = r.expected},
-                                          at);
+    const bool waits = page_faults_.raise(
+        qp,
+        paging::WqeFault{.type = qp.srq != nullptr ? PageFaultType::shared_receive : PageFaultType::receive,
+                         .wq_number = qp.srq != nullptr ? qp.srq->number : qp.number.value,
+                         .wqe_index = r.receive.index,
+                         .committed = r.message == queue::Responder::Message::none ? 0 : r.received,
+                         .packet = packet,
+                         .psn = r.expected},
+        at);
     if (waits)
         ask_for_patience(qp, at);
     return waits;
@@ -56,7 +57,8 @@ void Responder::resume(QueuePair& qp, PageFaultType type, bool is_error, port::T
     if (!qp.can_receive())
         return;
     auto& responses = qp.responder.responses;
-    const bool is_pause = type == PageFaultType::remote_read && !responses.is_empty() && responses.front().waits_for_page;
+    const bool is_pause =
+        type == PageFaultType::remote_read && !responses.is_empty() && responses.front().waits_for_page;
     if (is_error && is_pause)
         return fail_read(qp, NakCode::remote_access_error, at);
     if (is_error)

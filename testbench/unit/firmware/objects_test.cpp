@@ -163,6 +163,35 @@ TEST_CASE("a memory key has the rights, the range and the pages of its context",
     CHECK(abi::load<std::uint64_t, std::endian::big>(query.bytes.data() + 0x110 + 8) == 0x70001000);
 }
 
+TEST_CASE("a key that refers to others says to which, as far as there is room for it", "[unit][firmware][objects]") {
+    Ready bench;
+    const auto pd = bench.alloc_pd();
+    auto in = CommandBench::mkey_input(pd, 0x1000, 0x3000, 0);
+    in.bytes.resize(prm::CreateMkeyIn::size);
+    prm::set_access_mode(in.view().sub<"memory_key_mkey_entry">(), prm::AccessMode::klms);
+    in.view().sub<"memory_key_mkey_entry">().set<"translations_octword_size">(4);
+    in.set<"translations_octword_actual_size">(3u);
+    for (std::uint64_t i = 1; i <= 3; ++i)
+        in.add(0x1000ull << 32 | (0x100 * i + 7)).add(0x70000000 * i);
+    const auto index = bench.run<prm::CreateMkeyOut>(in).get<"mkey_index">();
+
+    const auto query = Input<prm::QueryMkeyIn>(Opcode::query_mkey).set<"mkey_index">(index);
+    constexpr auto list = prm::QueryMkeyOut::field<"bsf0_klm0_pas_mtt0_1">::offset;
+    const auto entry = [&](const auto& out, std::size_t i) {
+        return abi::ConstView<prm::Klm>(std::span<const std::byte>(out.bytes).subspan(list + i * prm::Klm::size, prm::Klm::size));
+    };
+    const auto whole = bench.run<prm::QueryMkeyOut>(query, prm::QueryMkeyOut::size + prm::Klm::size);
+    REQUIRE(whole.is_ok());
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        CHECK(entry(whole, i).get<"bcount">() == 0x1000);
+        CHECK(entry(whole, i).get<"mkey">() == 0x100 * (i + 1) + 7);
+        CHECK(entry(whole, i).get<"address">() == 0x70000000ull * (i + 1));
+    }
+    const auto part = bench.run<prm::QueryMkeyOut>(query);
+    REQUIRE(part.is_ok());
+    CHECK(entry(part, 1).get<"mkey">() == 0x207);
+}
+
 TEST_CASE("memory keys exist at every page size the PRM allows", "[unit][firmware][objects]") {
     Ready bench;
     const auto pd = bench.alloc_pd();

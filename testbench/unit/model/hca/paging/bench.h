@@ -21,9 +21,9 @@ struct Fault {
     PageFaultSubtype subtype{};
     PageFaultType type{};
     std::uint32_t token = 0, committed = 0, packet = 0;
-    std::uint32_t queue = 0;     ///< of a WQE
+    std::uint32_t queue = 0; ///< of a WQE
     std::uint16_t wqe_index = 0;
-    std::uint32_t r_key = 0;     ///< of a remote access
+    std::uint32_t r_key = 0; ///< of a remote access
     std::uint64_t address = 0;
     std::uint32_t length = 0;
 };
@@ -39,7 +39,8 @@ struct Bench : HcaPair {
     }
     static model::hca::tpt::Mkey& mkey(Node& node, abi::Key key) { return *node.hca.mkeys().find(key.index()); }
     /// Pages of the region get `rights` (0 absent, 1 read, 3 read and write), from page `first` on, `count` of them.
-    static void set_pages(Node& node, const Region& region, std::uint64_t rights, std::size_t first = 0, std::size_t count = ~std::size_t{0}) {
+    static void set_pages(Node& node, const Region& region, std::uint64_t rights, std::size_t first = 0,
+                          std::size_t count = ~std::size_t{0}) {
         auto& key = mkey(node, region.key);
         for (auto i = first; i < key.mtt.size() && i - first < count; ++i)
             key.mtt[i] = (key.mtt[i] & ~std::uint64_t{3}) | rights;
@@ -53,12 +54,23 @@ struct Bench : HcaPair {
             const auto subtype = static_cast<PageFaultSubtype>(eqe->view().get<"event_sub_type">());
             if (subtype == PageFaultSubtype::wqe) {
                 const auto d = abi::prm::event_data<abi::prm::WqePageFaultEventData>(eqe->view());
-                all.push_back({.subtype = subtype, .type = d.get<"type">(), .token = d.get<"token">(), .committed = d.get<"bytes_committed">(),
-                               .packet = d.get<"packet_length">(), .queue = d.get<"wq_num">(), .wqe_index = static_cast<std::uint16_t>(d.get<"wqe_index">())});
+                all.push_back({.subtype = subtype,
+                               .type = d.get<"type">(),
+                               .token = d.get<"token">(),
+                               .committed = d.get<"bytes_committed">(),
+                               .packet = d.get<"packet_length">(),
+                               .queue = d.get<"wq_num">(),
+                               .wqe_index = static_cast<std::uint16_t>(d.get<"wqe_index">())});
             } else {
                 const auto d = abi::prm::event_data<abi::prm::RdmaPageFaultEventData>(eqe->view());
-                all.push_back({.subtype = subtype, .type = d.get<"type">(), .token = d.get<"token">(), .committed = d.get<"bytes_committed">(),
-                               .packet = d.get<"packet_length">(), .r_key = d.get<"r_key">(), .address = d.get<"rdma_va">(), .length = d.get<"rdma_op_len">()});
+                all.push_back({.subtype = subtype,
+                               .type = d.get<"type">(),
+                               .token = d.get<"token">(),
+                               .committed = d.get<"bytes_committed">(),
+                               .packet = d.get<"packet_length">(),
+                               .r_key = d.get<"r_key">(),
+                               .address = d.get<"rdma_va">(),
+                               .length = d.get<"rdma_op_len">()});
             }
         }
         node.ring_eq(node.eq_consumer, false, clock.now());

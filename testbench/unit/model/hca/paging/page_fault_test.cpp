@@ -16,7 +16,8 @@ Post transfer(WqeOpcode opcode, const Region& local, const Region& remote) {
 }
 } // namespace
 
-TEST_CASE("a WRITE whose source has no page waits where it stands, and goes on when software says so", "[unit][paging]") {
+TEST_CASE("a WRITE whose source has no page waits where it stands, and goes on when software says so",
+          "[unit][paging]") {
     Bench bench;
     const auto source = bench.absent(bench.a, length, 1), target = bench.b.make_region(length);
     Bench::set_pages(bench.a, source, 1, 0, 1);
@@ -162,7 +163,11 @@ TEST_CASE("an atomic acts once, whichever of its two words has no page", "[unit]
     Bench bench;
     const auto local = bench.absent(bench.a, 8), remote = bench.absent(bench.b, 8);
     bench.b.write_be64(remote.address, 40);
-    bench.send({.opcode = WqeOpcode::atomic_fa, .sges = {local.sge()}, .remote = remote.address, .rkey = remote.key, .swap_or_add = 2});
+    bench.send({.opcode = WqeOpcode::atomic_fa,
+                .sges = {local.sge()},
+                .remote = remote.address,
+                .rkey = remote.key,
+                .swap_or_add = 2});
 
     const auto first = bench.only_fault(bench.b);
     REQUIRE(first);
@@ -183,7 +188,8 @@ TEST_CASE("an atomic acts once, whichever of its two words has no page", "[unit]
     CHECK(bench.b.read_be64(remote.address) == 42);
 }
 
-TEST_CASE("software that has no page to bring ends the message as if the page could not be waited for", "[unit][paging]") {
+TEST_CASE("software that has no page to bring ends the message as if the page could not be waited for",
+          "[unit][paging]") {
     Bench bench;
     enum class Side { requester, responder };
     const auto opcode = GENERATE(WqeOpcode::rdma_write, WqeOpcode::rdma_read, WqeOpcode::send);
@@ -206,7 +212,8 @@ TEST_CASE("software that has no page to bring ends the message as if the page co
     if (is_here)
         CHECK(done[0].syndrome == CqeSyndrome::local_prot_err);
     else
-        CHECK(done[0].syndrome == (opcode == WqeOpcode::send ? CqeSyndrome::remote_op_err : CqeSyndrome::remote_access_err));
+        CHECK(done[0].syndrome ==
+              (opcode == WqeOpcode::send ? CqeSyndrome::remote_op_err : CqeSyndrome::remote_access_err));
     CHECK(bench.a.core(bench.a_qp).state == model::hca::queue::QpState::err);
 }
 
@@ -265,7 +272,8 @@ TEST_CASE("transfers of every kind arrive whole while pages come and go", "[unit
         bench.send(transfer(opcode, local, remote));
         std::vector<Done> done;
         for (unsigned step = 0; step < 2000 && done.empty(); ++step) {
-            // Software brings a few pages, takes others away, and says that it is done - not always having done what was asked.
+            // Software brings a few pages, takes others away, and says that it is done - not always having done what
+            // was asked.
             for (auto [node, region] : {std::pair{&bench.a, &local}, {&bench.b, &remote}}) {
                 const auto pages = static_cast<std::uint32_t>(Bench::mkey(*node, region->key).mtt.size());
                 if (below(4) == 0)
