@@ -38,7 +38,43 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
                         fmt::format("{:.3f} s", t.wall_seconds), t.verified ? "equal" : t.sha256_target.empty() ? "not reached" : "DIFFERENT"});
 }
 
+void append_json(platform::observe::JsonObject& json, const scenario::Step& s) {
+    json.begin_item()
+        .add("name", s.name)
+        .add("verified", s.verified)
+        .add("ended_with", s.ended_with)
+        .add("owner_heard", s.owner_heard)
+        .add("bytes", s.bytes)
+        .add("landed", s.landed)
+        .add("sha256_source", s.sha256_source)
+        .add("sha256_target", s.sha256_target)
+        .add("direct_bytes", s.direct_bytes)
+        .add("redirected_bytes", s.redirected_bytes)
+        .add("host_bytes", s.host_bytes)
+        .add("A_upstream_up", s.upstream[0].up)
+        .add("A_upstream_down", s.upstream[0].down)
+        .add("B_upstream_up", s.upstream[1].up)
+        .add("B_upstream_down", s.upstream[1].down)
+        .add("sim_time_ns", s.sim_time_ps / 1000)
+        .end();
+}
+
 } // namespace
+
+std::string print_steps(const scenario::Result& result) {
+    std::vector<std::vector<std::string>> rows{{"step", "A's request ended with", "B heard", "bytes", "landed", "simulated", ""}};
+    for (const auto& s : result.steps)
+        rows.push_back({s.name, s.ended_with, s.owner_heard.empty() ? "-" : s.owner_heard, print_count(s.bytes), print_count(s.landed),
+                        print_time(s.sim_time_ps), s.verified ? "verified" : "NOT VERIFIED"});
+    auto text = result.way.empty() ? "" : fmt::format("  {}\n\n", result.way);
+    text += print_table(rows);
+    rows = {{"payload by way", "direct", "redirected", "host memory", "A.upstream up", "down", "B.upstream up", "down"}};
+    for (const auto& s : result.steps)
+        rows.push_back({s.name, print_count(s.direct_bytes), print_count(s.redirected_bytes), print_count(s.host_bytes),
+                        print_count(s.upstream[0].up), print_count(s.upstream[0].down), print_count(s.upstream[1].up),
+                        print_count(s.upstream[1].down)});
+    return text + "\n" + print_table(rows);
+}
 
 std::string print_topology(const platform::topology::Config& config) {
     const auto vram = print_bytes(config.gpu.vram_bytes), up = pcie(config.upstream_link),
@@ -88,8 +124,12 @@ std::string print_life(const Life& life, const platform::observe::Sources& sourc
 std::string print_result(const scenario::Result& result) {
     std::string text;
     std::vector<std::vector<std::string>> rows;
-    append_transfers(rows, result);
-    text += print_table(rows);
+    if (!result.steps.empty())
+        text += print_steps(result);
+    if (!result.transfers.empty() || result.steps.empty()) {
+        append_transfers(rows, result);
+        text += print_table(rows);
+    }
 
     rows = {{"wire", "packets", "bytes", "lost", "duplicated", "reordered", "corrupted"}};
     for (const auto& w : result.wires)
@@ -127,8 +167,11 @@ std::string print_result(const scenario::Result& result) {
                    {"wall time", fmt::format("{:.3f} s", result.wall_seconds)},
                    {"digest of all events", result.event_digest},
                });
-    text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}\n  {}\n", result.sha256_source,
-                        result.sha256_target, result.verified ? "verified" : "NOT VERIFIED: " + result.failure);
+    if (result.steps.empty())
+        text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}", result.sha256_source, result.sha256_target);
+    text += fmt::format("\n  {}\n", result.verified ? "verified" : "NOT VERIFIED: " + result.failure);
+    if (!result.advice.empty())
+        text += fmt::format("  What to do: {}\n", result.advice);
     return text;
 }
 
@@ -138,6 +181,8 @@ std::string print_json(const scenario::Result& result, const platform::observe::
     json.add("scenario", result.scenario)
         .add("verified", result.verified)
         .add("failure", result.failure)
+        .add("advice", result.advice)
+        .add("way", result.way)
         .add("payload_bytes", result.payload_bytes)
         .add("sha256_source", result.sha256_source)
         .add("sha256_target", result.sha256_target)
@@ -157,7 +202,10 @@ std::string print_json(const scenario::Result& result, const platform::observe::
         .add("wall_seconds", result.wall_seconds)
         .add("event_digest", result.event_digest);
 
-    json.begin_list("transfers");
+    json.begin_list("steps");
+    for (const auto& s : result.steps)
+        append_json(json, s);
+    json.end().begin_list("transfers");
     for (const auto& t : result.transfers)
         json.begin_item()
             .add("name", t.name)

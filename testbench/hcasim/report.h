@@ -16,7 +16,10 @@ std::string print_topology(const platform::topology::Config& config);
 /// The stages of the first WRITE with simulated times; says so when there was none.
 std::string print_life(const platform::observe::Life& life, const platform::observe::Sources& sources);
 
-/// Transfers, wire, PCIe links, caches, totals.
+/// The steps of a scenario that has some: what became of each, and the ways of its bytes.
+std::string print_steps(const scenario::Result& result);
+
+/// Steps or transfers, wire, PCIe links, caches, totals.
 std::string print_result(const scenario::Result& result);
 
 /// One JSON object: the result's keys, the counts of events by type and reason, the effective configuration.

@@ -85,9 +85,16 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     const auto chosen = std::ranges::find(scenarios, config->scenario.name, &scenario::Scenario::name);
     if (chosen == scenarios.end())
         return refuse(unknown_scenario(*config, scenarios));
-    const auto payload = Payload::open(options.payload.value_or(config->scenario.payload));
-    if (!payload)
-        return refuse(payload.error());
+    const auto named = options.payload.value_or(config->scenario.payload);
+    if (!chosen->moves_payload && !named.empty())
+        return refuse(fmt::format("payload {}: scenario '{}' moves bytes of its own; leave --payload and scenario.payload out", named, chosen->name));
+    std::optional<Payload> payload;
+    if (chosen->moves_payload) {
+        auto opened = Payload::open(named);
+        if (!opened)
+            return refuse(opened.error());
+        payload = std::move(*opened);
+    }
 
     const auto observers = Observers::create(options.observe);
     if (!observers)
@@ -105,11 +112,11 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!options.json.empty() && !json)
         return refuse(fmt::format("{}: cannot be created: {}", options.json, std::strerror(errno)));
 
-    fmt::print("{}: {}\n\n{}\nmoving {}, {}\n", config->scenario.name, chosen->summary, print_topology(*config),
-               payload->name(), print_bytes(payload->bytes().size()));
+    fmt::print("{}: {}\n\n{}\n{}", config->scenario.name, chosen->summary, print_topology(*config),
+               payload ? fmt::format("moving {}, {}\n", payload->name(), print_bytes(payload->bytes().size())) : "");
     std::fflush(stdout);
 
-    auto result = chosen->run({*config, payload->bytes(), observed.sources(), observed.sink(), observed.capture(), Progress{}});
+    auto result = chosen->run({*config, payload ? payload->bytes() : std::span<const std::byte>{}, observed.sources(), observed.sink(), observed.capture(), Progress{}});
     if (!result)
         return refuse(result.error());
     result->event_digest = digest.text();

@@ -37,7 +37,7 @@ Result<void> Endpoint::bring_up() {
     if (!context)
         return std::unexpected(context.error());
     context_ = std::move(*context);
-    auto gpu = sw::gpu::Gpu::open(machine_.gpu);
+    auto gpu = sw::gpu::Gpu::open(machine_.gpu, {}, options_.vram_layout);
     if (!gpu)
         return std::unexpected(gpu.error());
     gpu_ = std::make_unique<sw::gpu::Gpu>(std::move(*gpu));
@@ -90,12 +90,14 @@ Result<RegisteredVram> Endpoint::make_vram(std::uint64_t bytes) {
 }
 
 Result<void> Endpoint::connect(const RegisteredVram& vram) {
-    machine_.peer.send_value(Hello{.path = own_path_,
-                                   .address = vram.region.iova().value,
-                                   .length = vram.region.length(),
-                                   .rkey = vram.region.rkey(),
-                                   .reads = context_->reads_answered(),
-                                   .queue_pairs = options_.queue_pairs});
+    return connect(Hello{.address = vram.region.iova().value, .length = vram.region.length(), .rkey = vram.region.rkey()});
+}
+
+Result<void> Endpoint::connect(Hello hello) {
+    hello.path = own_path_;
+    hello.reads = context_->reads_answered();
+    hello.queue_pairs = options_.queue_pairs;
+    machine_.peer.send_value(hello);
     std::vector<std::uint32_t> numbers;
     for (const auto& qp : qps_)
         numbers.push_back(qp->number().value);
@@ -117,6 +119,29 @@ Result<void> Endpoint::connect(const RegisteredVram& vram) {
     if (!machine_.peer.receive_value(go))
         return failure(EPIPE, machine_.name + ": the peer has gone");
     return {};
+}
+
+Result<void> Endpoint::reset() {
+    for (auto& qp : qps_)
+        TRY(qp->modify(abi::prm::QpState::rst));
+    return {};
+}
+
+Result<std::optional<sw::mlx::Completion>> Endpoint::carry_out(const sw::mlx::SendRequest& request,
+                                                               std::chrono::nanoseconds timeout) {
+    send_cq_->request_notification();
+    TRY(qps_.front()->post_send(request));
+    std::array<sw::mlx::Completion, 1> found;
+    (void)context_->get_cq_event(timeout);
+    if (send_cq_->poll(found) != 0)
+        return found.front();
+    TRY(context_->device().health().look());
+    return std::nullopt;
+}
+
+void Endpoint::let(std::chrono::nanoseconds time) {
+    for (const auto until = now() + time; now() < until;)
+        machine_.hca.relax();
 }
 
 std::pair<std::uint64_t, std::uint32_t> Endpoint::extent(std::uint64_t i) const {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace scenario {
@@ -21,7 +22,7 @@ struct RegisteredVram {
 /// What one side tells the other at the start.
 struct Hello {
     static constexpr std::size_t max_queue_pairs = 4096;
-    sw::mlx::AddressPath path;
+    sw::mlx::AddressPath path{};
     std::uint64_t address = 0, length = 0; ///< of its VRAM
     std::uint32_t rkey = 0;
     std::uint8_t reads = 1;                ///< that a queue pair answers at once
@@ -42,6 +43,10 @@ public:
     sw::Result<RegisteredVram> make_vram(std::uint64_t bytes);
     /// Tells the peer about `vram`, hears of the peer's, connects all queue pairs.
     sw::Result<void> connect(const RegisteredVram& vram);
+    /// The same without a word about memory.
+    sw::Result<void> connect() { return connect(Hello{}); }
+    /// All queue pairs back to their first state, from any: connect() may follow. What was under way is forgotten.
+    sw::Result<void> reset();
     const Hello& remote() const { return remote_; }
 
     /// Moves all of the payload's length between `local` and the peer's VRAM (or its receives), messages spread over the
@@ -50,6 +55,12 @@ public:
     /// Receives all of the payload's length into `local`; `ready` is called once the first receives are posted.
     sw::Result<void> receive(const RegisteredVram& local, const std::function<void()>& ready);
 
+    /// Posts one signalled request on the first queue pair and sleeps until its completion is there; none: it did not come in time.
+    sw::Result<std::optional<sw::mlx::Completion>> carry_out(const sw::mlx::SendRequest& request,
+                                                             std::chrono::nanoseconds timeout);
+    /// Lets the devices go on for so long.
+    void let(std::chrono::nanoseconds time);
+
     // What lies in VRAM, by the GPU's own view of it or else through its BAR.
     void fill(const RegisteredVram& vram, std::span<const std::byte> bytes);
     void clear(const RegisteredVram& vram);
@@ -57,9 +68,16 @@ public:
     sw::Result<void> close();
     std::chrono::nanoseconds now() { return machine_.hca.now(); }
 
+    const Machine& machine() const { return machine_; }
+    sw::mlx::Context& context() { return *context_; }
+    sw::gpu::Gpu& gpu() { return *gpu_; }
+    abi::Pd pd() const { return pd_; }
+    sw::mlx::QueuePair& queue_pair() { return *qps_.front(); }
+
 private:
     Endpoint(const Machine& machine, const GpuDirectOptions& options) : machine_(machine), options_(options) {}
     sw::Result<void> bring_up();
+    sw::Result<void> connect(Hello hello);
     sw::Result<void> wait_first();
     sw::Result<void> rest();
     std::uint64_t messages() const { return (options_.payload.size() + options_.message_bytes - 1) / options_.message_bytes; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sw/base/result.h"
+#include "sw/gpu/vram.h"
 #include "sw/mlx/address.h"
 #include "sw/transport/transport.h"
 #include "testbench/scenario/out_of_band.h"
@@ -35,6 +36,7 @@ struct GpuDirectOptions {
     std::uint32_t mtu_bytes = 4096;
     std::uint32_t queue_depth = 64; ///< messages under way, a queue pair
     std::uint32_t queue_pairs = 1;
+    sw::gpu::VramLayout vram_layout{};
     /// Called now and then: the step ("WRITE", "READ", "SEND"), bytes done, bytes of the step.
     std::function<void(std::string_view step, std::uint64_t done, std::uint64_t all)> progress{};
     /// Called on the initiator when step `number` begins and when it is over, well or not.

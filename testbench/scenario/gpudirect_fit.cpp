@@ -38,7 +38,7 @@ Fit payload_fits(const Config& config, std::uint64_t payload) {
     return {};
 }
 
-Fit queues_fit(const Config& config) {
+Fit numbers_fit(const Config& config) {
     const auto& scenario = config.scenario;
     if (const auto most = firmware::queue_pairs_of(config.hca.log_max_qp); scenario.queue_pairs > most)
         return refuse("scenario.qps = {} is more than the {} queue pairs of hca.log_max_qp = {}; choose fewer or a larger hca.log_max_qp",
@@ -75,7 +75,11 @@ Fit memory_fits(const Config& config) {
 Fit fits(const Config& config, std::uint64_t payload_bytes) {
     if (const auto fit = payload_fits(config, payload_bytes); !fit)
         return fit;
-    if (const auto fit = queues_fit(config); !fit)
+    return queues_fit(config);
+}
+
+Fit queues_fit(const Config& config) {
+    if (const auto fit = numbers_fit(config); !fit)
         return fit;
     return memory_fits(config);
 }

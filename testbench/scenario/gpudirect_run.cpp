@@ -6,6 +6,7 @@
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/programs.h"
+#include "testbench/scenario/ways.h"
 
 #include <fmt/format.h>
 
@@ -127,6 +128,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     if (result.failure.empty() && result.host_dram_payload_bytes != 0)
         result.failure = fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
     result.verified = result.failure.empty();
+    if (!result.verified)
+        result.advice = advise(config);
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

@@ -2,12 +2,20 @@
 foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_verifies untimed_moves_the_same
              capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
              fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
+             behind_a_remapping_unit
              refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete
              explores_without_a_violation explorer_finds_a_planted_mistake explorer_refuses_mistakes)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
     set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()
+foreach(case takes_every_way refused_by_the_host refuses_mistakes ends_of_its_keys)
+    string(REPLACE "_" " " words ${case})
+    add_test(NAME "scenario: dmabuf: ${words}"
+        COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/dmabuf_program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
+    set_tests_properties("scenario: dmabuf: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
 add_test(NAME "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"

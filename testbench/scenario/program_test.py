@@ -1,53 +1,15 @@
 """program_test.py HCASIM SOURCE CASE: runs the program and looks at what it leaves behind: status, lines, files."""
 
-import concurrent.futures
 import hashlib
 import json
-import os
-import pathlib
-import random
 import re
 import struct
 import subprocess
 import sys
-import tempfile
 
-PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-CONFIG = SOURCE / "platform/configs/gpudirect.toml"
+from program import PROGRAM, SCRATCH, SOURCE, ends_of_keys, expect, main, payload, refused, result, run, sweep
+
 FAULTS = ["--set", "link.loss=0.01", "--set", "link.reorder=0.01", "--set", "link.duplicate=0.01", "--set", "link.corrupt=0.005"]
-SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="hcasim."))
-
-
-def payload(size=1_500_001):
-    """Bytes that are no whole number of anything: the last message, packet and TLP are short."""
-    path = SCRATCH / "payload"
-    path.write_bytes(random.Random(7).randbytes(size))
-    return path
-
-
-def run(*arguments, config=CONFIG):
-    return subprocess.run([PROGRAM, "run", config, *arguments], capture_output=True, text=True, timeout=250, check=False)
-
-
-def result(*arguments, status=0):
-    """Runs, and returns the JSON."""
-    out = SCRATCH / "result.json"
-    ran = run("--json", out, *arguments)
-    expect(ran.returncode == status, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr}")
-    return json.loads(out.read_text())
-
-
-def expect(condition, what):
-    if not condition:
-        sys.exit(f"{sys.argv[3]}: {what}")
-
-
-def refused(ran, *words):
-    """Status 2, nothing on standard output but what was said before, and one line that names the words."""
-    expect(ran.returncode == 2, f"status {ran.returncode}, not 2: {ran.stderr}")
-    expect(ran.stderr.count("\n") == 1, f"not one line: {ran.stderr}")
-    for word in words:
-        expect(word in ran.stderr, f"'{word}' is not in: {ran.stderr}")
 
 
 def protocols(capture):
@@ -191,37 +153,12 @@ def explains_what_fails():
 
 
 def ends_of_all_keys():
-    """Every key at either end of its range, or at each of its choices: verified, or refused in one line."""
-    path = payload(20_001)
-    lines = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True, check=True).stdout.splitlines()
-    runs, found = [], set()
-    for line, limits in zip(lines, lines[1:]):
-        key = re.match(r"  ([a-zA-Z_]+(\.[a-zA-Z_][a-zA-Z_0-9]*)*) +\S", line)
-        values = limits_of(limits.strip().partition("; default")[0]) if limits.startswith(" " * 30) else None
-        if not key or values is None:
-            continue
-        found.add(key[1])
-        runs += [f"{key[1]}={value}" for value in values]
+    """Every key at either end of its range, or at each of its choices."""
+    path, keys = payload(20_001), ends_of_keys()
     texts = {"scenario.name", "scenario.payload"}
-    missing = set(result("--payload", path)["configuration"]) - texts - found
+    missing = set(result("--payload", path)["configuration"]) - texts - set(keys)
     expect(not missing, f"not found in the listing with a range: {missing}")
-    dead = {"link.loss=1", "link.corrupt=1"}
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        outcomes = pool.map(lambda one: run("--payload", path, "--set", one), runs)
-        for one, ran in zip(runs, outcomes):
-            expect(ran.returncode in ({1} if one in dead else {0, 2}), f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
-            expect(ran.stderr.count("\n") == (1 if ran.returncode == 2 else 0), f"{one}: {ran.stderr}")
-            expect(ran.returncode != 0 or ran.stdout.endswith("\n  verified\n"), f"{one}: {ran.stdout[-1000:]}")
-
-
-def limits_of(text):
-    """The values at the ends of what a listing allows; None: it is no range."""
-    if text == "true or false":
-        return ["true", "false"]
-    if text.startswith("one of "):
-        return text.split()[2:]
-    ends = text.removeprefix("a power of two from ").split(" to ")
-    return ends if len(ends) == 2 and ends[0][:1].isdigit() else None
+    sweep(keys, "--payload", path, dead={"link.loss=1", "link.corrupt=1"})
 
 
 def ways_between_devices():
@@ -249,6 +186,22 @@ def ways_between_devices():
     expect(got["events"]["RequestBlocked"] > 0, got["events"])
     expect("port 00:01.0 blocks a request of device" in text and "host.peer_forwarding" in text, text)
     expect("IBV_WC_" in text, text)
+
+
+def behind_a_remapping_unit():
+    """The same file, with the unit on: straight, redirected, straight again by a card that translates; or refused."""
+    path, unit = payload(300_001), ["--set", "iommu.present=true"]
+    for sets, member in ((["host.peer_forwarding=false"], "p2p_payload_bytes"), (["host.acs=redirect"], "redirected_payload_bytes"),
+                         (["host.acs=direct_translated", "host.peer_forwarding=false", "iommu.device_tlb=true", "hca.device_tlb_entries=64"],
+                          "p2p_payload_bytes")):
+        got = result("--payload", path, *unit, *(word for one in sets for word in ("--set", one)))
+        ways = {key: got[key] for key in ("p2p_payload_bytes", "redirected_payload_bytes", "host_dram_payload_bytes")}
+        expect(got["verified"] is True and [key for key, value in ways.items() if value] == [member], f"{sets}: {ways}")
+        iotlb = [cache["hits"] + cache["misses"] for cache in got["caches"] if "IOTLB" in cache["name"]]
+        expect(len(iotlb) == 2 and min(iotlb) > 0, got["caches"])
+    got = result("--payload", path, *unit, "--set", "host.acs=redirect", "--set", "host.peer_forwarding=false", status=1)
+    expect("does not pass them on" in got["failure"] and "host.peer_forwarding=true" in got["advice"], got)
+    expect(got["wire_packets"] == 0, "nothing is registered, so nothing is sent")
 
 
 def keys_together():
@@ -342,9 +295,4 @@ def explorer_refuses_mistakes():
     refused(explore("write", "--set", "hca.packets_per_turn=0"), "hca.packets_per_turn")
 
 
-try:
-    globals()[sys.argv[3]]()
-finally:
-    for name in os.listdir(SCRATCH):
-        os.unlink(SCRATCH / name)
-    SCRATCH.rmdir()
+main(globals())

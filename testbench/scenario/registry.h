@@ -41,6 +41,7 @@ using Run = std::expected<Result, std::string> (*)(const Context&);
 struct Scenario {
     std::string_view name, summary;
     Run run;
+    bool moves_payload = true; ///< a file; false: bytes of its own
 };
 
 std::span<const Scenario> scenarios();

@@ -1,6 +1,7 @@
 // What a workload found out. The program prints it and writes it as JSON; tests and measurements read its members.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,10 +41,30 @@ struct Wire {
     std::uint64_t lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
 };
 
+/// One step of a scenario that has several: what became of it, and which way its bytes took.
+struct Step {
+    std::string name{};
+    std::string ended_with{};   ///< what the requester was told
+    std::string owner_heard{};  ///< the memory's side, of the queue pair's end; empty: nothing
+    bool verified = false;
+    std::uint64_t bytes = 0, landed = 0;              ///< asked for; arrived, or arrived before the memory was taken back
+    std::string sha256_source{}, sha256_target{};
+    std::uint64_t direct_bytes = 0;                   ///< payload between devices, through switches only
+    std::uint64_t redirected_bytes = 0;               ///< by way of a root complex
+    std::uint64_t host_bytes = 0;                     ///< from and to host memory
+    struct Upstream { ///< all data on the link between switch and root complex, of host A and B
+        std::uint64_t up = 0, down = 0;
+    };
+    std::array<Upstream, 2> upstream{};
+    std::int64_t sim_time_ps = 0;
+};
+
 struct Result {
     std::string scenario{};
     bool verified = false; ///< everything that was to arrive did, and nothing else changed
     std::string failure{}; ///< why not, for a person: what went wrong first; empty when verified
+    std::string advice{};  ///< what to change, where that is known
+    std::string way{};     ///< how devices of a host reach each other; empty: nobody looked
     std::uint64_t payload_bytes = 0;
     std::string sha256_source{}, sha256_target{};
     std::uint64_t completions_ok = 0, completions_error = 0;
@@ -56,6 +77,7 @@ struct Result {
     double wall_seconds = 0;
     std::string event_digest{}; ///< of all events; empty when nobody computed it
 
+    std::vector<Step> steps{};
     std::vector<Transfer> transfers{};
     std::vector<PcieLink> pcie_links{};
     std::vector<Cache> caches{};

@@ -105,6 +105,37 @@ TEST_CASE("the tables hold the result's numbers and its verdict", "[unit][hcasim
     CHECK(print_result(result).ends_with("NOT VERIFIED: A: WRITE message 0: transport retry counter exceeded\n"));
 }
 
+TEST_CASE("steps are told with what became of them and which way their bytes took, and what to do where they failed",
+          "[unit][hcasim]") {
+    scenario::Result result;
+    result.way = "HCA to GPU: redirected";
+    result.failure = "step 'pinned: WRITE': the request ended with nothing";
+    result.advice = "choose host.acs=off";
+    result.steps.push_back({.name = "pinned: WRITE",
+                            .ended_with = "nothing",
+                            .owner_heard = "",
+                            .verified = false,
+                            .bytes = 1'048'576,
+                            .landed = 1'234,
+                            .direct_bytes = 11'111,
+                            .redirected_bytes = 22'222,
+                            .host_bytes = 33'333,
+                            .upstream = {{{44'444, 55'555}, {66'666, 77'777}}},
+                            .sim_time_ps = 96'460'000});
+
+    const auto text = print_result(result);
+
+    CHECK(text.starts_with("  HCA to GPU: redirected\n\n  step           A's request ended with  B heard      bytes  landed  simulated\n"
+                           "  pinned: WRITE                 nothing        -  1,048,576   1,234   96.46 us  NOT VERIFIED\n\n"));
+    CHECK(text.find("  pinned: WRITE   11,111      22,222       33,333         44,444  55,555         66,666  77,777\n") != text.npos);
+    CHECK(text.ends_with("  NOT VERIFIED: step 'pinned: WRITE': the request ended with nothing\n  What to do: choose host.acs=off\n"));
+    CHECK(text.find("SHA-256") == text.npos);
+    const auto json = print_json(result, platform::observe::Counters{}, {});
+    for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed\": 1234", "\"redirected_bytes\": 22222", "\"A_upstream_down\": 55555",
+                             "\"B_upstream_up\": 66666", "\"advice\": \"choose host.acs=off\"", "\"way\": \"HCA to GPU: redirected\""})
+        CHECK(json.find(part) != json.npos);
+}
+
 TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
     platform::observe::Counters counters;
     traces::Events{&counters, 0}.emit(At{1}, traces::Retried{1, 2, 3, "timeout"});

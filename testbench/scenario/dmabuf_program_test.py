@@ -1,0 +1,90 @@
+"""dmabuf_program_test.py HCASIM SOURCE CASE: the dma-buf scenario as a person runs it, on each of the ways that its bytes may
+take."""
+
+from program import SOURCE, ends_of_keys, expect, main, payload, refused, result, run, sweep
+
+DMABUF = SOURCE / "platform/configs/dmabuf.toml"
+
+
+def show(*sets, status=0):
+    return result(*(word for one in sets for word in ("--set", one)), status=status, config=DMABUF)
+
+
+def check_steps(got):
+    """What holds of every verified run, whichever way its bytes take."""
+    expect(got["verified"] is True and got["failure"] == "" and got["advice"] == "", got["failure"])
+    for step in got["steps"]:
+        is_revoked = step["name"].startswith("revoked")
+        expect(step["verified"] is True and step["bytes"] == 1 << 20, step)
+        expect(step["ended_with"] == ("remote access error" if is_revoked else "success"), step)
+        expect(step["owner_heard"] == ("work queue access error" if is_revoked else ""), step)
+        expect((step["landed"] < step["bytes"] and step["landed"] > 0) if is_revoked else step["landed"] == step["bytes"], step)
+        expect((step["sha256_source"] == step["sha256_target"]) is not is_revoked and len(step["sha256_target"]) == 64, step)
+        expect(step["direct_bytes"] + step["redirected_bytes"] >= step["landed"] and step["host_bytes"] >= step["landed"], step)
+    kinds = [step["name"].partition(":")[0] for step in got["steps"]]
+    for kind in ("pinned", "revocable", "revoked in the middle of a WRITE", "revoked in the middle of a READ", "reset, connected anew"):
+        expect(kind in kinds, f"no step is {kind}: {kinds}")
+    return got["steps"]
+
+
+def takes_every_way():
+    """The table of access control: straight, redirected, straight again by a card that translates; with the unit and without."""
+    for sets in (["host.peer_forwarding=false"], ["host.peer_forwarding=false", "iommu.present=false"],
+                 ["host.acs=direct_translated", "hca.device_tlb_entries=1024", "host.peer_forwarding=false"]):
+        got = show(*sets)
+        expect(got["way"].startswith("HCA to GPU: straight"), got["way"])
+        for step in check_steps(got):
+            expect(step["redirected_bytes"] == 0, f"{sets}: {step}")
+            # Nothing but translations of pages, and what a revocation tells the card.
+            expect(max(step["B_upstream_up"], step["B_upstream_down"]) < step["bytes"] / 64, f"{sets}: {step}")
+        links = {link["name"]: link["payload_up"] + link["payload_down"] for link in got["pcie_links"]}
+        expect(links["B.gpu"] == got["p2p_payload_bytes"], f"{sets}: {links}")
+    for sets in (["host.acs=redirect"], ["host.acs=redirect", "iommu.present=false"],
+                 ["host.acs=redirect", "hca.device_tlb_entries=1024"], ["host.acs=direct_translated"]):
+        got = show(*sets)
+        expect(got["way"].startswith("HCA to GPU: redirected"), got["way"])
+        for step in check_steps(got):
+            expect(step["direct_bytes"] == 0, f"{sets}: {step}")
+            moved = step["redirected_bytes"]
+            one_way = "direct_translated" in sets[0] and "READ" in step["name"] # its completions go straight
+            for member in ("B_upstream_up", "B_upstream_down"):
+                expect(moved <= step[member] < moved + 100_000 or one_way, f"{sets}: {step}")
+
+
+def refused_by_the_host():
+    """Registration where there is a unit, else the transfer; no byte in a wrong place, and what to do is said."""
+    for unit, ended, words in (("true", "registration refused", "no byte was moved"),
+                               ("false", "remote operation error", "0 of 1048576 bytes landed, and none in a wrong place")):
+        got = show("host.acs=redirect", "host.peer_forwarding=false", f"iommu.present={unit}", status=1)
+        expect(got["verified"] is False and len(got["steps"]) == 1, got["steps"])
+        step = got["steps"][0]
+        expect(step["ended_with"] == ended and step["landed"] == step["direct_bytes"] == step["redirected_bytes"] == 0, step)
+        expect(words in got["failure"] and "step 'pinned: WRITE'" in got["failure"], got["failure"])
+        expect("host.peer_forwarding=true" in got["advice"] and "host.acs=off" in got["advice"], got["advice"])
+        expect(got["way"].startswith("HCA to GPU: not at all"), got["way"])
+
+
+def refuses_mistakes():
+    def refusal(*arguments):
+        return run(*arguments, config=DMABUF)
+    refused(refusal("--payload", payload(5000)), "bytes of its own", "payload")
+    refused(refusal("--set", "timed=false"), "timed", "no middle")
+    refused(refusal("--set", "scenario.message=4096"), "scenario.message", "256 KiB")
+    refused(refusal("--set", "scenario.message=1 GiB"), "scenario.message", "64 MiB")
+    refused(refusal("--set", "gpu.vram=1 MiB"), "gpu.vram")
+    refused(refusal("--set", "hca.log_max_message=12"), "hca.log_max_message")
+    refused(refusal("--set", "host.A.memory=64 MiB", "--set", "scenario.message=63 MiB"), "host.A.memory")
+    refused(refusal("--set", "scenario.qps=2"), "scenario.qps")
+
+
+def ends_of_its_keys():
+    """Of the rooms that this scenario walks through and the other one does not."""
+    keys = {key: values for key, values in ends_of_keys().items()
+            if key.startswith(("host.", "iommu.", "hca.device_tlb", "hca.page", "hca.pasid", "hca.mtt", "hca.mkey"))}
+    # Where each packet takes 10 ms, a message takes longer than its requester waits.
+    keys = {key: values for key, values in keys.items() if not key.endswith("_ns")}
+    sweep(keys, config=DMABUF)
+    sweep(keys, "--set", "host.acs=direct_translated", "--set", "hca.device_tlb_entries=64", config=DMABUF)
+
+
+main(globals())

@@ -1,0 +1,232 @@
+#include "testbench/scenario/dmabuf_run.h"
+
+#include "model/tlm/time.h"
+#include "platform/observe/fanout.h"
+#include "testbench/harness/host_functions.h"
+#include "testbench/scenario/counting.h"
+#include "testbench/scenario/dmabuf.h"
+#include "testbench/scenario/dmabuf_fit.h"
+#include "testbench/scenario/dmabuf_memory.h"
+#include "testbench/scenario/gpudirect_drive.h"
+#include "testbench/scenario/programs.h"
+#include "testbench/scenario/ways.h"
+
+#include <fmt/format.h>
+#include <systemc>
+
+#include <chrono>
+#include <optional>
+#include <system_error>
+#include <variant>
+
+namespace scenario {
+
+using model::pcie::Direction;
+using model::pcie::TargetKind;
+using platform::topology::Platform;
+
+namespace {
+
+/// Waits, within the simulation, for the middle of a transfer: so many packets that the memory's HCA has taken in or sent.
+class Middle final : public traces::Sink {
+public:
+    void on(const traces::Stamp& stamp, const traces::Event& event) override {
+        if (left_ == 0 || stamp.source != source)
+            return;
+        if (std::holds_alternative<traces::Accepted>(event) || std::holds_alternative<traces::PacketSent>(event))
+            if (--left_ == 0)
+                reached_.notify(sc_core::SC_ZERO_TIME);
+    }
+    /// False when it does not come within a second.
+    bool wait(std::uint64_t packets) {
+        left_ = packets;
+        sc_core::wait(sc_core::sc_time(1, sc_core::SC_SEC), reached_);
+        const bool is_reached = left_ == 0;
+        left_ = 0;
+        return is_reached;
+    }
+
+    std::uint16_t source = 0xffff;
+
+private:
+    std::uint64_t left_ = 0;
+    sc_core::sc_event reached_;
+};
+
+/// What has gone which way, at one moment.
+struct Ways {
+    std::uint64_t direct = 0, redirected = 0, host = 0;
+    std::array<Step::Upstream, 2> upstream{};
+};
+
+Ways ways(Platform& platform) {
+    Ways sum;
+    for (std::size_t i = 0; i < platform.machines().size(); ++i) {
+        auto& machine = platform.machines()[i];
+        const auto& card = machine.hca->endpoint;
+        sum.direct += card.volume(TargetKind::peer).payload();
+        sum.redirected += card.volume(TargetKind::redirected_peer).payload();
+        sum.host += card.volume(TargetKind::host_memory).payload();
+        const auto* link = machine.host->upstream_link();
+        sum.upstream[i] = {link->traffic(Direction::upstream).payload_bytes, link->traffic(Direction::downstream).payload_bytes};
+    }
+    return sum;
+}
+
+void add_ways(const Ways& begin, const Ways& end, Step& step) {
+    step.direct_bytes = end.direct - begin.direct;
+    step.redirected_bytes = end.redirected - begin.redirected;
+    step.host_bytes = end.host - begin.host;
+    for (std::size_t i = 0; i < step.upstream.size(); ++i)
+        step.upstream[i] = {end.upstream[i].up - begin.upstream[i].up, end.upstream[i].down - begin.upstream[i].down};
+}
+
+Step row(const DmaBufStep& step, const DmaBufStepReport& report, std::uint64_t bytes) {
+    Step made;
+    made.name = step.name;
+    made.ended_with = report.ended_with;
+    made.owner_heard = report.owner_heard;
+    made.verified = report.finding.empty();
+    made.bytes = bytes;
+    made.landed = report.landed;
+    made.sha256_source = report.sha256_sent;
+    made.sha256_target = report.sha256_arrived;
+    made.sim_time_ps = report.took.count() * 1000;
+    return made;
+}
+
+/// One run: the platform, the two programs, and what they leave behind.
+class Show {
+public:
+    Show(const Context& context, Platform& platform, Middle& middle)
+        : context_(context), platform_(platform), middle_(middle), counts_(dmabuf_steps().size()) {}
+    Result run();
+
+private:
+    sw::Result<void> take_part(unsigned number);
+    DmaBufOptions options();
+    void fail(std::string why) {
+        if (result_.failure.empty())
+            result_.failure = std::move(why);
+    }
+
+    const Context& context_;
+    Platform& platform_;
+    Middle& middle_;
+    MessageQueues queues_;
+    DmaBufReport report_;
+    struct Count {
+        Ways begin, end;
+    };
+    std::vector<Count> counts_;
+    Result result_;
+};
+
+DmaBufOptions Show::options() {
+    const auto& config = context_.config.scenario;
+    DmaBufOptions options;
+    options.bytes = config.message_bytes;
+    options.endpoint.mtu_bytes = config.mtu_bytes;
+    options.endpoint.queue_depth = config.queue_depth;
+    options.endpoint.vram_layout = ExportedPart::layout;
+    options.wait_for_middle = [this, packets = config.message_bytes / config.mtu_bytes / 2] { return middle_.wait(packets); };
+    options.boundary = [this](std::size_t number, bool is_over) {
+        (is_over ? counts_[number].end : counts_[number].begin) = ways(platform_);
+        if (is_over)
+            context_.tell("moving", (number + 1) * context_.config.scenario.message_bytes,
+                          dmabuf_steps().size() * context_.config.scenario.message_bytes);
+    };
+    return options;
+}
+
+sw::Result<void> Show::take_part(unsigned number) {
+    auto& machine = platform_.machines()[number];
+    auto functions = harness::HostFunctions::open(*machine.host);
+    if (!functions)
+        return std::unexpected(std::move(functions.error()));
+    auto& host = **functions;
+    sw::Result<void> outcome;
+    {
+        const auto hca = host.function(machine.hca_bdf()), gpu = host.function(machine.gpu_bdf());
+        if (!hca || !gpu)
+            return std::unexpected(!hca ? hca.error() : gpu.error());
+        const bool is_ipv6 = context_.config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
+        const Machine program{.name = machine.name,
+                              .gid = address_of(number, is_ipv6),
+                              .hca = **hca,
+                              .gpu = **gpu,
+                              .peer = queues_.end(number),
+                              .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
+        if (number == 1) {
+            // Both hosts are made alike.
+            for (unsigned bar = 0; bar < abi::pcie::type0_bars; ++bar)
+                if (const auto address = (*gpu)->bar_address(bar); address != 0 && (*gpu)->bar_size(bar) >= context_.config.gpu.vram_bytes)
+                    result_.way = "HCA to GPU: " + describe(host.route(machine.hca_bdf(), address), context_.config);
+            outcome = lend_memory(program, options(), report_);
+        } else {
+            outcome = use_memory(program, options());
+        }
+    }
+    if (host.unit() != nullptr && outcome)
+        for (const auto& fault : host.unit()->take_faults())
+            fail(fmt::format("host {}: the remapping unit refused: {}", machine.name, to_string(fault)));
+    return outcome;
+}
+
+Result Show::run() {
+    result_.scenario = context_.config.scenario.name;
+    Programs programs;
+    for (unsigned i = 0; i < platform_.machines().size(); ++i)
+        programs.add(fmt::format("program_{}", platform_.machines()[i].name), [this, i] {
+            // The first failure is the cause: the other side hears of it and gives up.
+            if (const auto outcome = take_part(i); !outcome)
+                fail(outcome.error().what);
+            queues_.close(i);
+        });
+    const bool has_ended = programs.run();
+    for (std::size_t i = 0; i < report_.size(); ++i) {
+        const auto& step = result_.steps.emplace_back(row(dmabuf_steps()[i], report_[i], context_.config.scenario.message_bytes));
+        add_ways(counts_[i].begin, counts_[i].end, result_.steps.back());
+        if (step.verified)
+            result_.payload_bytes += step.landed;
+        else
+            result_.failure = fmt::format("step '{}': {}", step.name, report_[i].finding);
+    }
+    if (!has_ended)
+        fail("the simulation ran out of events while a program still waits: this is a defect of hcasim");
+    count(platform_, result_);
+    result_.verified = result_.failure.empty();
+    if (!result_.verified)
+        result_.advice = advise(context_.config);
+    return std::move(result_);
+}
+
+} // namespace
+
+std::expected<Result, std::string> run_dmabuf(const Context& context) {
+    if (const auto fit = dmabuf_fits(context.config); !fit)
+        return std::unexpected(fit.error());
+    const auto wall_begin = std::chrono::steady_clock::now();
+    Middle middle;
+    platform::observe::Fanout sinks;
+    sinks.add(middle);
+    if (context.events != nullptr)
+        sinks.add(*context.events);
+    std::optional<Platform> platform;
+    try {
+        platform.emplace(context.config, &sinks, context.sources);
+    } catch (const std::system_error& error) { // of the machine we run on
+        return std::unexpected(fmt::format("the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
+    }
+    for (std::uint16_t source = 0; source < context.sources.size(); ++source)
+        if (context.sources.name(source) == platform->b().name + ".hca")
+            middle.source = source;
+    if (context.capture != nullptr)
+        platform->cable().set_tap(&context.capture->add_interface("cable", context.config.link.encapsulation));
+    auto result = Show(context, *platform, middle).run();
+    result.sim_time_ps = model::tlm::kernel_now().count();
+    result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
+    return result;
+}
+
+} // namespace scenario

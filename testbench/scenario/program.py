@@ -1,0 +1,91 @@
+"""What tests of the program share: it is run, its JSON read, what is wrong said. Each has a function a case, named on the
+command line: SCRIPT HCASIM SOURCE CASE."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+CONFIG = SOURCE / "platform/configs/gpudirect.toml"
+SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="hcasim."))
+
+
+def payload(size=1_500_001):
+    """Bytes that are no whole number of anything: the last message, packet and TLP are short."""
+    path = SCRATCH / "payload"
+    path.write_bytes(random.Random(7).randbytes(size))
+    return path
+
+
+def run(*arguments, config=CONFIG):
+    return subprocess.run([PROGRAM, "run", config, *arguments], capture_output=True, text=True, timeout=250, check=False)
+
+
+def result(*arguments, status=0, config=CONFIG):
+    """Runs, and returns the JSON."""
+    out = SCRATCH / "result.json"
+    ran = run("--json", out, *arguments, config=config)
+    expect(ran.returncode == status, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr}")
+    return json.loads(out.read_text())
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"{sys.argv[3]}: {what}")
+
+
+def refused(ran, *words):
+    """Status 2, nothing on standard output but what was said before, and one line that names the words."""
+    expect(ran.returncode == 2, f"status {ran.returncode}, not 2: {ran.stderr}")
+    expect(ran.stderr.count("\n") == 1, f"not one line: {ran.stderr}")
+    for word in words:
+        expect(word in ran.stderr, f"'{word}' is not in: {ran.stderr}")
+
+
+def ends_of_keys():
+    """Every key of the listing that has a range: its values at either end, or each of its choices."""
+    lines = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True, check=True).stdout.splitlines()
+    found = {}
+    for line, limits in zip(lines, lines[1:]):
+        key = re.match(r"  ([a-zA-Z_]+(\.[a-zA-Z_][a-zA-Z_0-9]*)*) +\S", line)
+        values = limits_of(limits.strip().partition("; default")[0]) if limits.startswith(" " * 30) else None
+        if key and values is not None:
+            found[key[1]] = values
+    return found
+
+
+def sweep(keys, *arguments, config=CONFIG, dead=()):
+    """Verified, or refused in one line; the dead ones run and are not verified."""
+    runs = [f"{key}={value}" for key, values in keys.items() for value in values]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        outcomes = pool.map(lambda one: run(*arguments, "--set", one, config=config), runs)
+        for one, ran in zip(runs, outcomes):
+            expect(ran.returncode in ({1} if one in dead else {0, 2}), f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
+            expect(ran.stderr.count("\n") == (1 if ran.returncode == 2 else 0), f"{one}: {ran.stderr}")
+            expect(ran.returncode != 0 or ran.stdout.endswith("\n  verified\n"), f"{one}: {ran.stdout[-1000:]}")
+
+
+def limits_of(text):
+    """The values at the ends of what a listing allows; None: it is no range."""
+    if text == "true or false":
+        return ["true", "false"]
+    if text.startswith("one of "):
+        return text.split()[2:]
+    ends = text.removeprefix("a power of two from ").split(" to ")
+    return ends if len(ends) == 2 and ends[0][:1].isdigit() else None
+
+
+def main(cases):
+    """Runs the case that was asked for, of a script's names."""
+    try:
+        cases[sys.argv[3]]()
+    finally:
+        for name in os.listdir(SCRATCH):
+            os.unlink(SCRATCH / name)
+        SCRATCH.rmdir()
