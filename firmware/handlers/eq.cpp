@@ -53,7 +53,7 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
     return accepted;
 }
 
-Reply destroy_eq(State& state, const Call&, In<prm::DestroyEqIn> in, Out<prm::DestroyEqOut>) {
+Reply destroy_eq(State& state, const Call& call, In<prm::DestroyEqIn> in, Out<prm::DestroyEqOut>) {
     const auto number = in.get<"eq_number">();
     auto& table = state.hca.event_queues().table();
     const auto* eq = table.find(number);
@@ -65,6 +65,7 @@ Reply destroy_eq(State& state, const Call&, In<prm::DestroyEqIn> in, Out<prm::De
     if (state.command_eq == abi::Eqn{number})
         state.command_eq.reset();
     table.destroy(number);
+    state.hca.stop_paging(call.at);
     state.eq_ids.give_back(number);
     return accepted;
 }

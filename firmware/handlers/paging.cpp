@@ -11,8 +11,8 @@ Reply page_fault_resume(State& state, const Call& call, In<prm::PageFaultResumeI
     auto* qp = call.scope.qp(info.get<"fault_token">());
     if (qp == nullptr)
         return refuse("page_fault_resume.token");
-    const bool is_shared = type == prm::PageFaultType::shared_receive;
-    if (info.get<"wq_number">() != (is_shared && qp->srq != nullptr ? qp->srq->number : qp->number.value))
+    const auto queue = type == prm::PageFaultType::shared_receive ? qp->paging.shared_queue : qp->number.value;
+    if (info.get<"wq_number">() != queue)
         return refuse("page_fault_resume.queue");
     state.hca.resume(*qp, type, info.get<"error">() != 0, call.at);
     return accepted;

@@ -5,6 +5,7 @@
 #include "model/hca/wire/parser.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace model::hca {
@@ -286,9 +287,11 @@ void Hca::destroy_srq(std::uint32_t number, port::Time at) {
     assert(srq != nullptr && srq->users == 0);
     // Requests of the XRC service may have named it without being attached to it.
     queue_pairs_.for_each([&](QueuePair& qp) {
+        if (qp.paging.shared_queue == number)
+            paging::PageFaults::answer(qp, abi::prm::PageFaultType::shared_receive);
         if (qp.srq != srq)
             return;
-        if (qp.responder.message != queue::Responder::Message::none)
+        if (qp.responder.message != queue::Responder::Message::none || qp.responder.has_receive)
             failure_.enter_error(qp, at);
         qp.srq = nullptr;
     });
@@ -383,6 +386,15 @@ void Hca::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, por
     else
         responder_.resume(qp, type, is_error, at);
     run(at);
+}
+
+void Hca::stop_paging(port::Time at) {
+    if (event_queues_.is_heard(abi::prm::EventType::page_fault))
+        return;
+    queue_pairs_.for_each([&](QueuePair& qp) {
+        for (const auto& type : abi::prm::named(std::type_identity<abi::prm::PageFaultType>{}))
+            resume(qp, type.value, true, at);
+    });
 }
 
 } // namespace model::hca

@@ -102,6 +102,8 @@ public:
     /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when it
     /// does not wait any more, as after an error.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
+    /// An event queue has gone. When nobody hears of page faults any more, nobody will answer those that wait: they fail.
+    void stop_paging(port::Time at);
     /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian
     /// (atomic capability, atomic_req_8B_endianness_mode).
     void set_atomic_host_order(bool host_order) { responder_.set_host_order(host_order); requester_.set_host_order(host_order); }

@@ -138,9 +138,12 @@ Result<memory::FenceHandle> BufferManager::move(BufferObject& object, const Lock
     if (!place)
         return failure(place.error().code, operation + ": " + place.error().what);
     // Importers first: what they still do with the old place they say with a fence, which the copy waits for.
-    if (const auto exported = object.exported.lock())
+    if (const auto exported = object.exported.lock()) {
         if (auto told = exported->notify_move(lock); !told)
             return std::unexpected(std::move(told.error()));
+        if (const auto left = exported->mapping_count(); left != 0)
+            return failure(EBUSY, fmt::format("{}: {} importers did not let go of it", operation, left));
+    }
     auto copy = std::make_shared<Copy>(shared_from_this(), object.place, *place, object.size,
                                        object.reservation->pending(memory::Usage::bookkeep));
     object.place = std::move(*place);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 namespace sw::memory {
 
@@ -52,8 +53,12 @@ Result<void> PageableMemory::evict(std::uint64_t first, std::uint64_t count) {
     for (auto& page : range)
         page.is_leaving = true;
     Result<void> told;
-    for (auto listener = listeners_.begin(); told && listener != listeners_.end(); ++listener)
-        told = (*listener)(first, count);
+    ++telling_;
+    const auto listeners = listeners_; // some may come and go meanwhile
+    for (const auto& one : listeners)
+        if (told && !one->is_over)
+            told = one->listener(first, count);
+    --telling_;
     for (auto& page : range) {
         if (told && page.frame) {
             page.aside.assign(page.frame->data(), page.frame->data() + page_bytes);
@@ -62,6 +67,16 @@ Result<void> PageableMemory::evict(std::uint64_t first, std::uint64_t count) {
         page.is_leaving = false;
     }
     return told;
+}
+
+PageableMemory::Ticket PageableMemory::listen(Listener listener) {
+    return listeners_.emplace_back(std::make_shared<Subscription>(std::move(listener)));
+}
+
+void PageableMemory::stop_listening(const Ticket& ticket) {
+    ticket->is_over = true;
+    std::erase(listeners_, ticket);
+    (void)base::poll_until(device_, patience, [&] { return telling_ == 0; });
 }
 
 /// Calls `f(bytes of a frame, position)` for the pieces of a range.

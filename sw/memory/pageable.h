@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -44,9 +44,14 @@ public:
     /// Takes pages away; their contents are kept. EINVAL beyond the end, or what a listener says.
     Result<void> evict(std::uint64_t first, std::uint64_t count);
 
-    using Ticket = std::list<Listener>::iterator;
-    Ticket listen(Listener listener) { return listeners_.insert(listeners_.end(), std::move(listener)); }
-    void stop_listening(Ticket ticket) { listeners_.erase(ticket); }
+    struct Subscription {
+        Listener listener;
+        bool is_over = false;
+    };
+    using Ticket = std::shared_ptr<Subscription>;
+    Ticket listen(Listener listener);
+    /// Returns when nobody is inside the listener any more; not to be called from there.
+    void stop_listening(const Ticket& ticket);
 
 private:
     struct Page {
@@ -58,7 +63,8 @@ private:
 
     transport::Transport& device_;
     std::vector<Page> pages_;
-    std::list<Listener> listeners_;
+    std::vector<Ticket> listeners_;
+    unsigned telling_ = 0; ///< threads that tell listeners
 };
 
 } // namespace sw::memory

@@ -20,7 +20,9 @@ namespace {
 
 constexpr unsigned log_page_largest = 31; // a translation entry's page is at most 2 GiB here, as in the stock driver
 
-Result<void> check_access(const Capabilities& capabilities, Access access) {
+} // namespace
+
+Result<void> MemoryRegion::check_access(const Capabilities& capabilities, Access access) {
     const bool others_write = has(access, Access::remote_write) || has(access, Access::remote_atomic);
     if (others_write && !has(access, Access::local_write)) // IBA 10.6.3.1
         return failure(EINVAL, "register memory: remote write or atomic rights without local write");
@@ -28,8 +30,6 @@ Result<void> check_access(const Capabilities& capabilities, Access access) {
         return failure(EOPNOTSUPP, "register memory: remote atomic right, the device has no atomics");
     return {};
 }
-
-} // namespace
 
 MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { *this = std::move(other); }
 
@@ -67,19 +67,28 @@ Result<void> MemoryRegion::destroy() {
     const Inside inside(is_busy_);
     if (!inside)
         return failure(EBUSY, fmt::format("deregister key {:#x}: another thread is inside the region", key_.value));
-    if (is_on_demand())
+    memory::Lock lock; // no revocation, and no change of pages, between the key's end and the mapping's
+    if (export_) {
+        auto held = export_->umem->reservation().lock(device_->transport());
+        if (!held)
+            return std::unexpected(std::move(held.error()));
+        lock = std::move(*held);
+    }
+    if (paged_)
+        if (auto held = paged_->hold(); !held)
+            return held;
+    auto gone = destroy_key();
+    if (paged_) {
+        paged_->has_key = paged_->has_key && !gone;
+        paged_->is_changing = false;
+    }
+    if (!gone)
+        return gone;
+    lock = {};
+    if (is_on_demand() && device_->pager()) // whoever waits inside finds no key
         device_->pager()->erase(key_);
     if (paged_)
-        paged_->stop();
-    if (export_) { // no revocation between the key's end and the mapping's
-        auto lock = export_->umem->reservation().lock(device_->transport());
-        if (!lock)
-            return std::unexpected(std::move(lock.error()));
-        if (auto gone = destroy_key(); !gone)
-            return gone;
-    } else if (auto gone = destroy_key(); !gone) {
-        return gone;
-    }
+        paged_->memory->stop_listening(std::exchange(paged_->ticket, {}));
     if (owns_iova_)
         device_->iova_space().release(iova_);
     owns_iova_ = false;
@@ -195,7 +204,7 @@ Result<MemoryRegion> MemoryRegion::from_export(Device& device, abi::Pd pd, memor
     if (is_revocable) // what a revocation will want must be there before it comes
         if (auto queue = device.umr(); !queue)
             return std::unexpected(std::move(queue.error()));
-    auto state = std::make_unique<Export>();
+    auto state = std::make_shared<Export>();
     memory::Lock lock;
     if (is_revocable) {
         auto locked = memory::UmemDmaBuf::get_revocable(device.transport(), std::move(handle), {offset, length});

@@ -76,7 +76,9 @@ public:
                               const RegionOptions& options);
 
     /// The exporter took the memory back: every use of the key is refused, and its number stays taken until destroy().
-    bool is_revoked() const { return export_ && export_->umem->is_revoked(); }
+    bool is_revoked() const {
+        return export_ && (export_->umem->is_revoked() || export_->umem->attachment().buffer()->is_revoked());
+    }
 
     /// On demand: brings all pages before somebody needs them (ibv_advise_mr). EINVAL for a region of another kind.
     Result<void> prefetch();
@@ -100,6 +102,8 @@ private:
         bool pages_have_rights = false; ///< in bits 0 and 1; UMRs may write all of them
     };
     static Result<MemoryRegion> create_key(Device& device, abi::Pd pd, const Shape& shape, const RegionOptions& options);
+    /// Rights that the device and IBA 10.6.3.1 allow; else EINVAL or EOPNOTSUPP.
+    static Result<void> check_access(const Capabilities& capabilities, Access access);
     static Result<MemoryRegion> create(Device& device, abi::Pd pd, const memory::Umem& umem, abi::Iova iova,
                                        const RegionOptions& options);
     static Result<MemoryRegion> create_at_iova(Device& device, abi::Pd pd, const memory::Umem& umem,
@@ -126,20 +130,22 @@ private:
         void take_away(const memory::Lock& lock) const;
     };
 
-    /// Pageable memory behind a region, in a place of its own as well.
+    /// Pageable memory behind a region, in a place of its own as well: threads that bring its pages share it.
     struct Paged {
         Device* device = nullptr;
         memory::PageableMemory* memory = nullptr;
-        std::optional<memory::PageableMemory::Ticket> ticket{};
+        memory::PageableMemory::Ticket ticket{};
         abi::Key key{};
         abi::Iova iova{};
         std::uint64_t first_page = 0;       ///< of the region in the memory
         std::vector<std::uint64_t> entries; ///< what the key has, in whole units of a UMR
         std::size_t page_count = 0;         ///< of them the region's
-        bool is_changing = false;           ///< a thread is about to change them
+        bool is_changing = false;           ///< a thread is about to change them, or the key
+        bool has_key = false;
         Result<void> bring(std::uint64_t address, std::uint64_t length);
         Result<void> take_away(std::uint64_t first, std::uint64_t count);
-        void stop();
+        /// Waits until nobody changes the key's pages, and keeps it so.
+        Result<void> hold();
 
     private:
         Result<void> settle(std::uint64_t first, std::uint64_t end) const;
@@ -166,8 +172,8 @@ private:
     bool is_on_demand() const { return paged_ || (export_ && export_->is_on_demand); }
 
     Device* device_ = nullptr; // set while the key exists
-    std::unique_ptr<Export> export_;
-    std::unique_ptr<Paged> paged_;
+    std::shared_ptr<Export> export_;
+    std::shared_ptr<Paged> paged_;
     abi::Key key_{};
     abi::Pd pd_{};
     bool takes_umr_ = false;

@@ -44,7 +44,7 @@ Result<MemoryRegion> MemoryRegion::from_export_on_demand(Device& device, abi::Pd
                                                          memory::Part part, const RegionOptions& options) {
     if (auto possible = check_paging(device); !possible)
         return std::unexpected(std::move(possible.error()));
-    auto state = std::make_unique<Export>();
+    auto state = std::make_shared<Export>();
     state->device = &device;
     state->is_on_demand = true;
     auto umem = memory::UmemDmaBuf::get(
@@ -75,8 +75,7 @@ Result<MemoryRegion> MemoryRegion::from_export_on_demand(Device& device, abi::Pd
     region->owns_iova_ = owns_iova;
     state->key = region->key_;
     state->has_key = true;
-    device.pager()->insert(region->key_,
-                           [state = state.get()](std::uint64_t, std::uint64_t) { return state->bring(); });
+    device.pager()->insert(region->key_, [state](std::uint64_t, std::uint64_t) { return state->bring(); });
     region->export_ = std::move(state);
     if (auto first = region->export_->bring(); !first)
         return std::unexpected(std::move(first.error()));
@@ -87,6 +86,8 @@ Result<void> MemoryRegion::Export::bring() const {
     auto lock = umem->reservation().lock(device->transport());
     if (!lock)
         return std::unexpected(std::move(lock.error()));
+    if (!has_key)
+        return failure(ENOENT, fmt::format("bring pages of key {:#x}: it is deregistered", key.value));
     if (auto mapped = umem->map(*lock); !mapped)
         return mapped;
     const auto queue = device->umr();
@@ -120,6 +121,8 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
                                            memory.size()));
     if (auto possible = check_paging(device); !possible)
         return std::unexpected(std::move(possible.error()));
+    if (auto allowed = check_access(device.capabilities(), options.access); !allowed)
+        return std::unexpected(std::move(allowed.error()));
     const auto in_page = offset & (page_bytes - 1);
     auto iova = options.zero_based ? std::optional(abi::Iova{0}) : options.iova;
     if (iova && ((iova->value ^ offset) & (page_bytes - 1)) != 0)
@@ -133,7 +136,7 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
             return std::unexpected(own.error());
         iova = *own;
     }
-    auto paged = std::make_unique<Paged>();
+    auto paged = std::make_shared<Paged>();
     paged->device = &device;
     paged->memory = &memory;
     paged->iova = *iova;
@@ -155,19 +158,20 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
     }
     region->owns_iova_ = owns_iova;
     paged->key = region->key_;
-    device.pager()->insert(region->key_, [paged = paged.get()](std::uint64_t address, std::uint64_t bytes) {
+    paged->has_key = true;
+    device.pager()->insert(region->key_, [paged](std::uint64_t address, std::uint64_t bytes) {
         return paged->bring(address, bytes);
     });
-    paged->ticket = memory.listen(
-        [paged = paged.get()](std::uint64_t first, std::uint64_t count) { return paged->take_away(first, count); });
+    paged->ticket = memory.listen([paged](std::uint64_t first, std::uint64_t count) { return paged->take_away(first, count); });
     region->paged_ = std::move(paged);
     return region;
 }
 
-void MemoryRegion::Paged::stop() {
-    if (ticket)
-        memory->stop_listening(*ticket);
-    ticket.reset();
+Result<void> MemoryRegion::Paged::hold() {
+    if (!base::poll_until(device->transport(), patience, [&] { return !is_changing; }))
+        return failure(ETIMEDOUT, fmt::format("key {:#x}: its pages do not come to rest", key.value));
+    is_changing = true;
+    return {};
 }
 
 /// Tells the device about entries [first, end), in whole units.
@@ -193,15 +197,16 @@ Result<void> MemoryRegion::Paged::settle(std::uint64_t first, std::uint64_t end)
 }
 
 Result<void> MemoryRegion::Paged::bring(std::uint64_t address, std::uint64_t length) {
-    const auto begin = iova.value & ~(page_bytes - 1);
-    if (length == 0 || address < begin || address - begin + length > page_count * page_bytes)
+    const auto begin = iova.value & ~(page_bytes - 1), bytes = page_count * page_bytes;
+    if (length == 0 || address < begin || length > bytes || address - begin > bytes - length)
         return failure(EFAULT, fmt::format("bring [{:#x}, +{:#x}) of key {:#x}: it leaves the region", address, length,
                                            key.value));
     const auto first = (address - begin) / page_bytes, end = (address - begin + length - 1) / page_bytes + 1;
     if (auto settled = settle(first, end); !settled)
         return settled;
-    // From here to the UMR's place in its queue nobody else runs, so that a page that goes afterwards is taken away
-    // behind it.
+    if (!has_key)
+        return failure(ENOENT, fmt::format("bring pages of key {:#x}: it is deregistered", key.value));
+    // Whoever takes one of these pages away meanwhile waits, and then takes it from the key as well.
     is_changing = true;
     Result<void> result;
     for (auto page = first; result && page != end; ++page) {
@@ -220,15 +225,17 @@ Result<void> MemoryRegion::Paged::take_away(std::uint64_t first, std::uint64_t c
     const auto begin = std::max(first, first_page), end = std::min(first + count, first_page + page_count);
     if (begin >= end)
         return {};
-    if (!base::poll_until(device->transport(), patience, [&] { return !is_changing; }))
-        return failure(ETIMEDOUT, fmt::format("take pages of key {:#x} away: they do not come to rest", key.value));
+    if (auto held = hold(); !held)
+        return held;
+    Result<void> result;
     const auto range = std::span(entries).subspan(begin - first_page, end - begin);
-    if (std::ranges::none_of(range, [](std::uint64_t entry) { return entry != 0; }))
-        return {};
-    is_changing = true;
+    const std::vector<std::uint64_t> before(range.begin(), range.end());
+    const bool is_known = std::ranges::any_of(range, [](std::uint64_t entry) { return entry != 0; });
     std::ranges::fill(range, 0);
-    const bool is_reachable = device->health().look_now_and_then().has_value(); // a device in another state does no DMA
-    auto result = is_reachable ? write(begin - first_page, end - first_page) : Result<void>{};
+    if (is_known && has_key && device->health().look_now_and_then()) // a device in another state does no DMA
+        result = write(begin - first_page, end - first_page);
+    if (!result)
+        std::ranges::copy(before, range.begin());
     is_changing = false;
     return result;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace sw::mlx {
 
@@ -90,23 +91,28 @@ Result<void> Pager::resolve_work_request(const Fault& fault) {
     return {};
 }
 
+void Pager::insert(abi::Key key, Bring bring) {
+    regions_[key.index()] = std::make_shared<Region>(Region{.key = key, .bring = std::move(bring)});
+}
+
 Result<void> Pager::bring(abi::Key key, std::uint64_t address, std::uint64_t length) {
     const auto found = regions_.find(key.index());
-    if (found == regions_.end() || found->second.key != key || found->second.is_leaving)
+    if (found == regions_.end() || found->second->key != key)
         return failure(ENOENT, fmt::format("page fault on key {:#x}, which has no pages to bring", key.value));
-    ++found->second.inside; // the entry stays where it is until this is 0
-    auto result = found->second.bring(address, length);
-    --found->second.inside;
+    const auto region = found->second;
+    ++region->inside;
+    auto result = region->bring(address, length);
+    --region->inside;
     return result;
 }
 
 void Pager::erase(abi::Key key) {
     const auto found = regions_.find(key.index());
-    if (found == regions_.end())
+    if (found == regions_.end() || found->second->key != key)
         return;
-    found->second.is_leaving = true;
-    (void)base::poll_until(device_.transport(), patience, [&] { return found->second.inside == 0; });
+    const auto region = found->second;
     regions_.erase(found);
+    (void)base::poll_until(device_.transport(), patience, [&] { return region->inside == 0; });
 }
 
 Result<void> Pager::resume(const Fault& fault, bool is_error) {
@@ -118,9 +124,14 @@ Result<void> Pager::resume(const Fault& fault, bool is_error) {
         .set<"page_fault_type">(fault.type)
         .set<"wq_number">(fault.queue)
         .set<"fault_token">(fault.token);
-    if (const auto out = run<PageFaultResumeOut>(device_.commands(), in); !out)
-        return std::unexpected(out.error());
-    return {};
+    Result<void> answered;
+    const auto is_taken = [&] { // not while all command slots are
+        const auto out = run<PageFaultResumeOut>(device_.commands(), in);
+        answered = out ? Result<void>{} : Result<void>(std::unexpected(out.error()));
+        return answered || answered.error().code != EBUSY;
+    };
+    (void)base::poll_until(device_.transport(), patience, is_taken);
+    return answered;
 }
 
 } // namespace sw::mlx

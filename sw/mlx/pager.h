@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -29,7 +30,8 @@ public:
 
     Pager(Device& device, unsigned vector) : device_(device), vector_(vector) {}
 
-    void insert(abi::Key key, Bring bring) { regions_[key.index()] = {key, std::move(bring)}; }
+    /// `bring` keeps alive what it works on: a thread may still be inside it when erase() gives up waiting.
+    void insert(abi::Key key, Bring bring);
     /// Returns when no thread brings pages of the key any more. Locks that Bring takes must not be held.
     void erase(abi::Key key);
 
@@ -59,7 +61,6 @@ private:
         abi::Key key{};
         Bring bring;
         unsigned inside = 0; ///< threads that bring pages
-        bool is_leaving = false;
     };
 
     Result<void> resolve(const Fault& fault);
@@ -70,7 +71,7 @@ private:
     Device& device_;
     unsigned vector_;
     std::deque<Fault> faults_;
-    std::map<std::uint32_t, Region> regions_; ///< by key index
+    std::map<std::uint32_t, std::shared_ptr<Region>> regions_; ///< by key index
     std::uint64_t brought_ = 0, refused_ = 0;
     std::string last_refusal_;
 };

@@ -191,7 +191,8 @@ Result<void> UmrQueue::write_pages(abi::Key key, std::uint64_t first, std::span<
         first += part.size();
         entries = entries.subspan(part.size());
     }
-    (*list)->is_taken = false;
+    // A request that did not complete in time may still read its list.
+    (*list)->is_taken = !result && result.error().code == ETIMEDOUT;
     return result;
 }
 
@@ -249,8 +250,10 @@ Result<void> UmrQueue::execute(abi::Key key, const Change& change) {
         ++in_flight_;
         const auto completion = wait(*id);
         --in_flight_;
-        if (!completion)
+        if (!completion) {
+            is_broken_ = true; // what was asked for may still happen, at any time
             return std::unexpected(completion.error());
+        }
         ++executed_;
         if (completion->status == CompletionStatus::success)
             return {};

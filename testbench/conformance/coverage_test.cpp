@@ -107,7 +107,7 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(key);
     auto resume = Input<prm::PageFaultResumeIn>(Opcode::page_fault_resume);
     const auto waiting = b.make_qp(o);
-    resume.view().sub<"page_fault_info">().sub<"trans_page_fault_info">().set<"wq_number">(waiting).set<"fault_token">(waiting);
+    resume.view().sub<"page_fault_info">().sub<"trans_page_fault_info">().set<"page_fault_type">(prm::PageFaultType::receive).set<"wq_number">(waiting).set<"fault_token">(waiting);
     ok(b.run<prm::PageFaultResumeOut>(resume));
     ok(b.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(waiting)));
     const auto uid = b.create_uctx();

@@ -2,13 +2,13 @@
 
 namespace model::hca::event {
 
-void EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
+bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
                         std::uint32_t number, port::Time at) {
     constexpr std::uint32_t index_mask = 0xffffff;
     if (!eq.attributes.overrun_ignore && ((eq.producer - eq.consumer) & index_mask) >= eq.size()) {
         // PRM "EQ": software sizes the ring so that this cannot happen; the queue stops rather than overwrite events.
         eq.state = State::overflow;
-        return;
+        return false;
     }
     const bool owner = (eq.producer >> eq.attributes.log_size & 1) != 0;
     auto eqe = entry.view();
@@ -17,13 +17,14 @@ void EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
     const auto written = eq.attributes.buffer.write(dma_, offset, entry.bytes, at);
     if (!written.is_ok()) {
         eq.state = State::write_failed;
-        return;
+        return false;
     }
     ++eq.producer;
     ++counters_.events_written;
     events_.emit(written.done, traces::EventWritten{eq.number.value, static_cast<std::uint8_t>(type), subtype, number});
     if (eq.is_armed)
         raise(eq, written.done);
+    return true;
 }
 
 void EventQueues::raise(EventQueue& eq, port::Time at) {

@@ -61,16 +61,18 @@ public:
             write(*eq, entry, type, subtype, number, at);
         }
     }
-    /// Writes an event to every queue that subscribed to its type (asynchronous events).
+    /// Writes an event to every queue that subscribed to its type (asynchronous events). False when none took it.
     template <class Fill>
-    void broadcast(abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at, Fill&& fill) {
+    bool broadcast(abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at, Fill&& fill) {
         abi::Block<abi::prm::Eqe> entry;
         fill(entry.view());
         const auto bit = std::uint64_t{1} << static_cast<unsigned>(type);
+        bool is_taken = false;
         table_.for_each([&](EventQueue& eq) {
             if (eq.attributes.events & bit)
-                write(eq, entry, type, subtype, number, at);
+                is_taken |= write(eq, entry, type, subtype, number, at);
         });
+        return is_taken;
     }
     /// Whether any queue subscribed to events of this type.
     bool is_heard(abi::prm::EventType type) const {
@@ -83,7 +85,7 @@ public:
     void ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at);
 
 private:
-    void write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
+    bool write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
                std::uint32_t number, port::Time at);
     void raise(EventQueue& eq, port::Time at);
 

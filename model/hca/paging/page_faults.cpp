@@ -1,5 +1,8 @@
 #include "model/hca/paging/page_faults.h"
 
+#include <cstddef>
+#include <utility>
+
 namespace model::hca::paging {
 
 using abi::prm::EventType;
@@ -11,56 +14,71 @@ namespace {
 constexpr std::uint8_t bit(PageFaultType type) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(type)); }
 } // namespace
 
-/// Whether the access waits from now on and an event has to say so.
-PageFaults::Outcome PageFaults::begin(QueuePair& qp, PageFaultType type, abi::Psn psn, port::Time at) {
+/// Whether the access waits already, may begin to wait, or may not.
+PageFaults::Outcome PageFaults::look(QueuePair& qp, PageFaultType type, std::uint32_t what) {
     auto& paging = qp.paging;
-    const bool is_hopeless = (paging.refused & bit(type)) != 0 && paging.refused_psn == psn;
-    if (is_hopeless || !path_.event_queues.is_heard(EventType::page_fault)) {
+    if ((paging.refused & bit(type)) != 0 && paging.refused_psn.value == what) {
         paging.refused = static_cast<std::uint8_t>(paging.refused & ~bit(type));
-        path_.translator.refuse_waiting(at);
         return Outcome::refused;
     }
-    if (paging.waiting & bit(type))
-        return Outcome::waits;
-    paging.waiting = static_cast<std::uint8_t>(paging.waiting | bit(type));
+    return paging.waiting & bit(type) ? Outcome::waits : Outcome::begins;
+}
+
+/// Software was told: the access waits. Otherwise it is refused.
+bool PageFaults::begin(QueuePair& qp, PageFaultType type, std::uint32_t what, bool is_told, port::Time at) {
+    if (!is_told) {
+        path_.translator.refuse_waiting(at);
+        return false;
+    }
+    qp.paging.waiting = static_cast<std::uint8_t>(qp.paging.waiting | bit(type));
+    qp.paging.told[static_cast<std::size_t>(type)] = what;
     ++path_.counters.page_faults;
     const auto& access = path_.translator.waiting();
     path_.events.emit(at, traces::PageFaulted{qp.number.value, static_cast<std::uint8_t>(type), access.key.value,
                                               access.address, access.length});
-    return Outcome::begins;
+    return true;
+}
+
+template <class Fill> bool PageFaults::tell(const QueuePair& qp, PageFaultSubtype subtype, Fill&& fill, port::Time at) {
+    return path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(subtype), qp.number.value, at,
+                                        std::forward<Fill>(fill));
 }
 
 bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, port::Time at) {
-    const auto outcome = begin(qp, fault.type, fault.psn, at);
-    if (outcome == Outcome::begins)
-        path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(PageFaultSubtype::wqe),
-                                     qp.number.value, at, [&](auto eqe) {
-                                         abi::prm::event_data<abi::prm::WqePageFaultEventData>(eqe)
-                                             .template set<"bytes_committed">(fault.committed)
-                                             .template set<"wqe_index">(fault.wqe_index)
-                                             .template set<"packet_length">(fault.packet)
-                                             .template set<"token">(qp.number.value)
-                                             .template set<"type">(fault.type)
-                                             .template set<"wq_num">(fault.wq_number);
-                                     });
-    return outcome != Outcome::refused;
+    const auto outcome = look(qp, fault.type, fault.what);
+    if (outcome == Outcome::waits)
+        return true;
+    const auto fill = [&](abi::View<abi::prm::Eqe> eqe) {
+        abi::prm::event_data<abi::prm::WqePageFaultEventData>(eqe)
+            .set<"bytes_committed">(fault.committed)
+            .set<"wqe_index">(fault.wqe_index)
+            .set<"packet_length">(fault.packet)
+            .set<"token">(qp.number.value)
+            .set<"type">(fault.type)
+            .set<"wq_num">(fault.wq_number);
+    };
+    const bool is_told = outcome == Outcome::begins && tell(qp, PageFaultSubtype::wqe, fill, at);
+    if (is_told && fault.type == PageFaultType::shared_receive)
+        qp.paging.shared_queue = fault.wq_number;
+    return begin(qp, fault.type, fault.what, is_told, at);
 }
 
 bool PageFaults::raise(QueuePair& qp, const RemoteFault& fault, port::Time at) {
-    const auto outcome = begin(qp, fault.type, fault.psn, at);
-    if (outcome == Outcome::begins)
-        path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(PageFaultSubtype::rdma),
-                                     qp.number.value, at, [&](auto eqe) {
-                                         abi::prm::event_data<abi::prm::RdmaPageFaultEventData>(eqe)
-                                             .template set<"bytes_committed">(fault.committed)
-                                             .template set<"r_key">(fault.key.value)
-                                             .template set<"packet_length">(fault.packet)
-                                             .template set<"rdma_op_len">(fault.length)
-                                             .template set<"rdma_va">(fault.address)
-                                             .template set<"type">(fault.type)
-                                             .template set<"token">(qp.number.value);
-                                     });
-    return outcome != Outcome::refused;
+    const auto outcome = look(qp, fault.type, fault.psn.value);
+    if (outcome == Outcome::waits)
+        return true;
+    const auto fill = [&](abi::View<abi::prm::Eqe> eqe) {
+        abi::prm::event_data<abi::prm::RdmaPageFaultEventData>(eqe)
+            .set<"bytes_committed">(fault.committed)
+            .set<"r_key">(fault.key.value)
+            .set<"packet_length">(fault.packet)
+            .set<"rdma_op_len">(fault.length)
+            .set<"rdma_va">(fault.address)
+            .set<"type">(fault.type)
+            .set<"token">(qp.number.value);
+    };
+    return begin(qp, fault.type, fault.psn.value,
+                 outcome == Outcome::begins && tell(qp, PageFaultSubtype::rdma, fill, at), at);
 }
 
 bool PageFaults::answer(QueuePair& qp, PageFaultType type) {

@@ -19,7 +19,7 @@ struct WqeFault {
     std::uint16_t wqe_index = 0;
     std::uint32_t committed = 0; ///< bytes of its data that are done
     std::uint32_t packet = 0;    ///< bytes of the packet at hand
-    abi::Psn psn{};              ///< receiving side: of the packet at hand
+    std::uint32_t what = 0;      ///< as queue::Paging::told
 };
 /// What a peer's request wants.
 struct RemoteFault {
@@ -47,7 +47,9 @@ public:
 
 private:
     enum class Outcome : std::uint8_t { begins, waits, refused };
-    Outcome begin(queue::QueuePair& qp, abi::prm::PageFaultType type, abi::Psn psn, port::Time at);
+    Outcome look(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what);
+    template <class Fill> bool tell(const queue::QueuePair& qp, abi::prm::PageFaultSubtype subtype, Fill&& fill, port::Time at);
+    bool begin(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what, bool is_told, port::Time at);
 
     DataPath& path_;
 };

@@ -125,6 +125,7 @@ struct Replay {
     std::uint64_t address = 0;      ///< READ
     abi::Key rkey{};
     std::uint32_t length = 0;
+    abi::Pd pd{};                   ///< READ: that the key belongs to
 };
 
 /// An answer that has to go out, in order.
@@ -137,6 +138,7 @@ struct Response {
     std::uint64_t address = 0;      ///< READ: of the next response packet
     abi::Key rkey{};
     std::uint32_t remaining = 0;    ///< READ: bytes still to send
+    abi::Pd pd{};                   ///< READ: that the key belongs to
     bool is_first = true;           ///< READ: no response packet sent yet
     bool is_repeat = false;         ///< READ, atomic: asked for again
     bool waits_for_page = false;    ///< READ: of the next response packet
@@ -174,10 +176,13 @@ struct Responder {
 
 /// Accesses that wait for software to bring their pages (hca/paging): at most one of each abi::prm::PageFaultType.
 struct Paging {
-    std::uint8_t waiting = 0;   ///< bit n: type n
-    std::uint8_t refused = 0;   ///< bit n: software has said that the pages of packet `refused_psn` will never be there
+    std::uint8_t waiting = 0; ///< bit n: type n
+    std::uint8_t refused = 0; ///< bit n: software has said that the pages of packet `refused_psn` will never be there
     abi::Psn refused_psn{};
-    std::uint32_t message = 0;  ///< of the sending side, number in Requester::messages
+    /// By type, what software was told of: of the sending side the message's number in Requester::messages, of the receiving
+    /// side the packet's sequence number.
+    std::array<std::uint32_t, 7> told{};
+    std::uint32_t shared_queue = 0; ///< that the event of a shared receive queue's WQE named
     bool stops_sending() const { return (waiting & 0b1010) != 0; } ///< types of the sending side have bit 0 set
 };
 

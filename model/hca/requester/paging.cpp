@@ -16,11 +16,11 @@ bool Requester::wait_to_send(QueuePair& qp, port::Time at) {
                          .wq_number = qp.number.value,
                          .wqe_index = message.wqe_index,
                          .committed = r.offset,
-                         .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes())},
+                         .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes()),
+                         .what = r.message},
         at);
     if (!waits)
         return false;
-    qp.paging.message = r.message;
     seek(r, r.offset); // what was gathered of the packet is gathered again
     return true;
 }
@@ -34,7 +34,8 @@ bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t
                                                            .wq_number = qp.number.value,
                                                            .wqe_index = r.messages.front().wqe_index,
                                                            .committed = offset,
-                                                           .packet = bytes},
+                                                           .packet = bytes,
+                         .what = r.messages.begin()},
                                           at);
     if (!waits)
         return false;
@@ -42,32 +43,33 @@ bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t
     return true;
 }
 
+/// The answer counts for the message that software was told of, if that is still here: another one may have been through
+/// meanwhile, since pages can be there before software says so. The queue goes on in any case.
 void Requester::resume(QueuePair& qp, PageFaultType type, bool is_error, port::Time at) {
     auto& r = qp.requester;
-    if (!qp.can_send() || r.messages.is_empty())
+    if (!qp.can_send())
         return;
-    if (type == PageFaultType::read_or_atomic) {
-        auto& front = r.messages.front();
-        if (!front.awaits_data)
-            return;
-        if (is_error) {
-            count_local(qp, absent_page());
+    path_.scheduler.add(qp);
+    const auto number = qp.paging.told[static_cast<std::size_t>(type)];
+    if (number - r.messages.begin() >= r.messages.size())
+        return;
+    auto& message = r.messages[number];
+    const bool is_answer = type == PageFaultType::read_or_atomic;
+    if (is_answer && (number != r.messages.begin() || !message.awaits_data))
+        return;
+    if (is_error && message.error == 0) {
+        count_local(qp, absent_page());
+        if (is_answer)
             return fail_front(qp, absent_page(), at);
-        }
-        r.asked_again = false;
-        qp.timer.deadline = port::never;
-        return go_back(qp, front.first + front.answered, at);
-    }
-    if (is_error) {
-        auto& message = r.messages[qp.paging.message];
         message.error = static_cast<std::uint8_t>(absent_page().syndrome);
         message.vendor_error = absent_page().vendor;
-        count_local(qp, absent_page());
-        retire(qp, at);
-        if (!qp.can_send())
-            return;
+        return retire(qp, at);
     }
-    path_.scheduler.add(qp);
+    if (is_answer) {
+        r.asked_again = r.waits_rnr = false;
+        qp.timer.deadline = port::never;
+        go_back(qp, message.first + message.answered, at);
+    }
 }
 
 } // namespace model::hca::requester

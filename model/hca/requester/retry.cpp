@@ -88,7 +88,7 @@ void Requester::retry(QueuePair& qp, Psn psn, std::string_view reason, port::Tim
     ++path_.counters.retries;
     path_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retries_left, reason});
     qp.timer.deadline = port::never;
-    r.asked_again = false;
+    r.asked_again = qp.paging.stops_sending(); // answers that find no page are asked for when it is there
     go_back(qp, psn, at);
 }
 

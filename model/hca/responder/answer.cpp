@@ -162,7 +162,7 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
     auto ready = at;
     std::uint32_t have = 0;
     while (have != length) {
-        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = qp.responder.remote_pd, .qpn = qp.number.value, .may_wait = true}, at);
+        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = response.pd, .qpn = qp.number.value, .may_wait = qp.can_receive()}, at);
         if (!sources) {
             if (sources.error() == tpt::Violation::page_fault && wait_to_respond(qp, response, length, at))
                 return Sent::nothing;

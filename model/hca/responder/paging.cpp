@@ -33,7 +33,7 @@ bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, port::Time at
                          .wqe_index = r.receive.index,
                          .committed = r.message == queue::Responder::Message::none ? 0 : r.received,
                          .packet = packet,
-                         .psn = r.expected},
+                         .what = r.expected.value},
         at);
     if (waits)
         ask_for_patience(qp, at);
@@ -53,19 +53,21 @@ bool Responder::wait_to_respond(QueuePair& qp, Response& response, std::uint32_t
     return response.waits_for_page;
 }
 
+/// The answer counts for the packet that software was told of, if that is still the one that waits.
 void Responder::resume(QueuePair& qp, PageFaultType type, bool is_error, port::Time at) {
     if (!qp.can_receive())
         return;
+    path_.scheduler.add(qp);
+    const auto told = qp.paging.told[static_cast<std::size_t>(type)];
     auto& responses = qp.responder.responses;
-    const bool is_pause =
-        type == PageFaultType::remote_read && !responses.is_empty() && responses.front().waits_for_page;
-    if (is_error && is_pause)
-        return fail_read(qp, NakCode::remote_access_error, at);
-    if (is_error)
-        return paging::PageFaults::give_up(qp, type, qp.responder.expected);
+    const bool is_pause = type == PageFaultType::remote_read && !responses.is_empty() &&
+                          responses.front().waits_for_page && responses.front().psn.value == told;
     if (is_pause)
         responses.front().waits_for_page = false;
-    path_.scheduler.add(qp);
+    if (is_error && is_pause)
+        return fail_read(qp, NakCode::remote_access_error, at);
+    if (is_error && qp.responder.expected.value == told)
+        paging::PageFaults::give_up(qp, type, qp.responder.expected);
 }
 
 } // namespace model::hca::responder

@@ -16,9 +16,15 @@ namespace {
 constexpr std::uint32_t max_message = 1u << 31;
 }
 
-bool Responder::may_access(QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, port::Time at) {
+bool Responder::may_access(QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, abi::Pd pd, port::Time at) {
     // An empty access names no memory, and its key is not looked at (IBA 9.7.4.1.5).
-    return length == 0 || path_.translator.check({.key = key, .address = address, .length = length, .access = access, .pd = qp.responder.remote_pd, .qpn = qp.number.value}, at).has_value();
+    return length == 0 || path_.translator.check({.key = key, .address = address, .length = length, .access = access, .pd = pd, .qpn = qp.number.value}, at).has_value();
+}
+
+/// Whether a READ would have to wait for a page of its first packet. Then it is not accepted yet: the peer comes again. What is
+/// missing behind that is waited for on the way.
+bool Responder::lacks_page(const QueuePair& qp, abi::Key key, std::uint64_t address, std::uint32_t length, abi::Pd pd) {
+    return length != 0 && path_.translator.lacks_page({.key = key, .address = address, .length = length, .access = tpt::Access::remote_read, .pd = pd, .qpn = qp.number.value, .may_wait = true});
 }
 
 Responder::Outcome Responder::begin_write(QueuePair& qp, const port::Packet& packet, port::Time at) {
@@ -29,7 +35,7 @@ Responder::Outcome Responder::begin_write(QueuePair& qp, const port::Packet& pac
     // The whole range is checked before its first byte moves, and before a receive is asked for; the translation of a single
     // packet without immediate does that by itself.
     const bool is_checked_later = packet.traits().is_last && !packet.traits().has_immediate;
-    if (!is_checked_later && !may_access(qp, packet.reth.rkey, packet.reth.address, packet.reth.length, tpt::Access::remote_write, at))
+    if (!is_checked_later && !may_access(qp, packet.reth.rkey, packet.reth.address, packet.reth.length, tpt::Access::remote_write, r.remote_pd, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
     r.write_address = packet.reth.address;
     r.write_key = packet.reth.rkey;
@@ -91,21 +97,16 @@ Responder::Outcome Responder::read(QueuePair& qp, const port::Packet& packet, po
     const auto& reth = packet.reth;
     if (!qp.attributes.remote_read || reth.length > max_message || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
-    if (!may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at))
+    if (!may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, r.remote_pd, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
-    if (path_.config.on_demand_paging && reth.length != 0) {
-        // Refused with patience before it is accepted; what is missing behind its first packet is waited for on the way.
-        const auto first = std::min(reth.length, qp.attributes.mtu_bytes());
-        const auto sources = path_.translator.translate({.key = reth.rkey, .address = reth.address, .length = first, .access = tpt::Access::remote_read, .pd = qp.responder.remote_pd, .qpn = qp.number.value, .may_wait = true}, at);
-        if (!sources && sources.error() == tpt::Violation::page_fault)
-            return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_read, .key = reth.rkey, .address = reth.address, .length = reth.length, .packet = first, .psn = packet.psn}, at);
-    }
+    if (const auto first = std::min(reth.length, qp.attributes.mtu_bytes()); lacks_page(qp, reth.rkey, reth.address, first, r.remote_pd))
+        return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_read, .key = reth.rkey, .address = reth.address, .length = reth.length, .packet = first, .psn = packet.psn}, at);
     const auto packets = requester::packet_count(reth.length, qp.attributes.mtu_bytes());
-    remember(qp, {.first = packet.psn, .packets = packets, .address = reth.address, .rkey = reth.rkey, .length = reth.length});
+    remember(qp, {.first = packet.psn, .packets = packets, .address = reth.address, .rkey = reth.rkey, .length = reth.length, .pd = r.remote_pd});
     r.expected += packets;
     r.msn = (r.msn + 1) & abi::Psn::mask;
     say_accepted(qp, packet, at);
-    respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length}, at);
+    respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length, .pd = r.remote_pd}, at);
     return Outcome::done;
 }
 

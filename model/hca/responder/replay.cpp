@@ -3,6 +3,8 @@
 #include "model/hca/requester/packetize.h"
 #include "model/hca/responder/responder.h"
 
+#include <algorithm>
+
 namespace model::hca::responder {
 
 using queue::QueuePair;
@@ -58,8 +60,12 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
         return; // no requester asks for so much at once; it will ask again
     if (kind == Kind::atomic) {
         respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original, .is_repeat = true}, at);
-    } else if (may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, at)) {
-        respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length, .is_repeat = true}, at);
+    } else if (const auto first = std::min(reth.length, qp.attributes.mtu_bytes()); lacks_page(qp, reth.rkey, reth.address, first, replay->pd) &&
+               page_faults_.raise(qp, paging::RemoteFault{.type = abi::prm::PageFaultType::remote_read, .key = reth.rkey, .address = reth.address, .length = reth.length, .packet = first, .psn = packet.psn}, at)) {
+        // The peer lost patience with a response that waits for a page: told when to ask again, it waits without counting.
+        refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), packet.psn, r.msn, at);
+    } else if (may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay->pd, at)) {
+        respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length, .pd = replay->pd, .is_repeat = true}, at);
     } else {
         refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, r.msn, at);
         return fail(qp, abi::wire::NakCode::remote_access_error, at);

@@ -78,8 +78,8 @@ bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
     auto* srq = path_.shared_receive_queues.find(packet.xrc_srq);
     if (srq == nullptr || !srq->attributes.is_xrc || srq->attributes.xrcd != qp.attributes.xrcd)
         return false;
-    if (!packet.traits().is_first)
-        return srq == qp.srq; // a message has one
+    if (!packet.traits().is_first || qp.responder.has_receive)
+        return srq == qp.srq; // a message has one, also when its first packet comes again
     qp.srq = srq;
     qp.responder.remote_pd = srq->attributes.pd;
     return true;
@@ -130,7 +130,9 @@ void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, port::T
     }
     if (packet.ack_request && qp.service.is_reliable)
         owe_ack(qp, at);
-    if (traits.is_last && r.has_receive)
+    qp.paging.refused = 0;
+    // A WRITE leaves a receive alone that a SEND took and is still to fill.
+    if (traits.is_last && r.has_receive && (traits.kind == Kind::send || traits.has_immediate))
         complete_receive(qp, packet, r.received, at);
 }
 

@@ -54,7 +54,8 @@ private:
     Outcome begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     Outcome read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     Outcome atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, port::Time at);
+    bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, abi::Pd pd, port::Time at);
+    bool lacks_page(const queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint32_t length, abi::Pd pd);
     // paging.cpp
     Outcome wait_or_refuse(queue::QueuePair& qp, const paging::RemoteFault& fault, port::Time at);
     bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, port::Time at);

@@ -255,6 +255,25 @@ std::expected<void, Violation> Translator::check(const Request& request, port::T
     return {};
 }
 
+bool Translator::lacks_page(const Request& request) {
+    if (!has_paging_)
+        return false;
+    const auto found = admit(request);
+    if (!found || (*found)->attributes.mode != AccessMode::mtt)
+        return false;
+    const auto& mkey = **found;
+    const auto& a = mkey.attributes;
+    const auto offset = request.address - (a.length64 ? 0 : a.start & ~((std::uint64_t{1} << a.page_shift) - 1));
+    for (auto entry = offset >> a.page_shift; entry <= (offset + request.length - 1) >> a.page_shift; ++entry) {
+        const bool is_there = entry < mkey.mtt.size() && (!a.entries_carry_rights || (mkey.mtt[entry] & needed_rights(request.access)) != 0);
+        if (!is_there && absent(mkey, request, entry) == Violation::page_fault) {
+            waiting_ = request;
+            return true;
+        }
+    }
+    return false;
+}
+
 void Translator::forget(std::uint32_t index) {
     mkey_cache_.invalidate([index](std::uint64_t tag) { return tag == index; });
     mtt_cache_.invalidate([index](std::uint64_t tag) { return tag >> 40 == index; });

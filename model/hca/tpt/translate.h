@@ -74,6 +74,9 @@ public:
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
     /// Checks without translating: the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);
+    /// Whether a page of the range is not there and may be waited for. Touches no cache, counts nothing; of an indirect key
+    /// it knows nothing and says false.
+    bool lacks_page(const Request& request);
     /// The request whose answer was page_fault, the last one; a range behind an indirect key as that key's user named it.
     const Request& waiting() const { return waiting_; }
     /// It may not wait after all.

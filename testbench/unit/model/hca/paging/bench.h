@@ -28,8 +28,15 @@ struct Fault {
     std::uint32_t length = 0;
 };
 
+inline Post transfer(WqeOpcode opcode, const Region& local, const Region& remote) {
+    return {.opcode = opcode, .sges = {local.sge()}, .remote = remote.address, .rkey = remote.key};
+}
+
 struct Bench : HcaPair {
-    explicit Bench(const model::hca::HcaConfig& config = untimed()) : HcaPair(clean(), config) { connect(); }
+    explicit Bench(const model::hca::HcaConfig& config = untimed(), const model::net::LinkConfig& cable = clean())
+        : HcaPair(cable, config) {
+        connect();
+    }
 
     /// A region whose pages are told by their entries: all absent.
     Region absent(Node& node, std::uint32_t length, unsigned seed = 0) {
