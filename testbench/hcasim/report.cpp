@@ -73,7 +73,9 @@ std::string print_steps(const scenario::Result& result) {
         rows.push_back({s.name, print_count(s.direct_bytes), print_count(s.redirected_bytes), print_count(s.host_bytes),
                         print_count(s.upstream[0].up), print_count(s.upstream[0].down), print_count(s.upstream[1].up),
                         print_count(s.upstream[1].down)});
-    return text + "\n" + print_table(rows);
+    text += "\n" + print_table(rows);
+    return text + "  direct, redirected, host memory: payload that the cards moved, with what was sent again; upstream: all data on the\n"
+                  "  link between switch and root complex, with what an exporter copies\n";
 }
 
 std::string print_topology(const platform::topology::Config& config) {

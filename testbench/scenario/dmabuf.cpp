@@ -1,5 +1,6 @@
 #include "testbench/scenario/dmabuf.h"
 
+#include "sw/mlx/pager.h"
 #include "testbench/scenario/dmabuf_memory.h"
 #include "testbench/scenario/endpoint.h"
 #include "testbench/scenario/sha256.h"
@@ -36,6 +37,10 @@ constexpr std::array steps{
     DmaBufStep{"reset, connected anew: WRITE", SendOperation::write, DmaBufMode::revocable, Meanwhile::nothing, true},
     DmaBufStep{"revoked in the middle of a READ", SendOperation::read, DmaBufMode::revocable, Meanwhile::revoke},
     DmaBufStep{"reset, connected anew: READ", SendOperation::read, DmaBufMode::revocable, Meanwhile::nothing, true},
+    DmaBufStep{"on demand: WRITE", SendOperation::write, DmaBufMode::on_demand},
+    DmaBufStep{"on demand: READ", SendOperation::read, DmaBufMode::on_demand},
+    DmaBufStep{"migrated in the middle of a WRITE", SendOperation::write, DmaBufMode::on_demand, Meanwhile::move},
+    DmaBufStep{"migrated in the middle of a READ", SendOperation::read, DmaBufMode::on_demand, Meanwhile::move},
 };
 
 constexpr std::chrono::nanoseconds patience = 2s, afterwards = 1ms; ///< for a completion; for what is late
@@ -92,9 +97,10 @@ public:
     Result<void> run(std::size_t number, DmaBufStepReport& report);
 
 private:
+    std::uint64_t page_faults() const;
     bool is_target(const DmaBufStep& step) const { return step.operation == SendOperation::write; }
     Result<void> transfer(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report);
-    void take_back(std::size_t number, DmaBufStepReport& report);
+    void get_in_the_way(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report);
     void hear_of_the_end(DmaBufStepReport& report);
     void judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepReport& report);
     std::string judge_memory(const DmaBufStep& step, std::size_t number, const Answer& answer, DmaBufStepReport& report);
@@ -111,16 +117,21 @@ void find(DmaBufStepReport& report, std::string what) {
         report.finding = std::move(what);
 }
 
-/// The exporter's side of a revocation, in the middle of the transfer. When it has returned, the memory is given away.
-void Lender::take_back(std::size_t number, DmaBufStepReport& report) {
-    const bool is_middle = options_.wait_for_middle();
-    if (const auto revoked = part_->revoke(); !revoked)
-        return find(report, "the revocation failed: " + revoked.error().what);
-    snapshot_ = part_->held();
+/// The exporter's side, in the middle of the transfer. When it has its memory back, that is given away.
+void Lender::get_in_the_way(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report) {
+    if (!options_.wait_for_middle())
+        find(report, "the transfer had no middle to be interrupted in");
+    const bool is_revoked = step.meanwhile == Meanwhile::revoke;
+    if (const auto done = is_revoked ? part_->revoke() : part_->evict(); !done)
+        return find(report, fmt::format("the {} failed: {}", is_revoked ? "revocation" : "migration", done.error().what));
+    snapshot_ = part_->left();
     part_->put(number, Owner::next);
     is_somebody_elses_ = true;
-    if (!is_middle)
-        find(report, "the transfer had no middle to be interrupted in");
+}
+
+std::uint64_t Lender::page_faults() const {
+    const auto* pager = endpoint_.context().device().pager();
+    return pager == nullptr ? 0 : pager->brought() + pager->refused();
 }
 
 void Lender::hear_of_the_end(DmaBufStepReport& report) {
@@ -139,6 +150,8 @@ void Lender::judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepR
         report.ended_with = sw::mlx::name(answer.status);
     if (!answer.has_completion || answer.status != wanted)
         find(report, fmt::format("the request ended with {}, not with {}", report.ended_with, sw::mlx::name(wanted)));
+    if (step.meanwhile == Meanwhile::move && report.owner_heard.empty())
+        find(report, "host B's driver was asked for no page");
     if (wanted == CompletionStatus::success)
         return;
     hear_of_the_end(report);
@@ -152,24 +165,28 @@ void Lender::judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepR
 /// What is wrong with it; empty: nothing.
 std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, const Answer& answer, DmaBufStepReport& report) {
     const bool is_done = answer.has_completion && answer.status == CompletionStatus::success;
+    const bool is_moved = step.meanwhile == Meanwhile::move;
+    const auto held = is_moved ? part_->held() : snapshot_; // by the part's owner, at the end
     report.sha256_sent = sha256(contents(number, Owner::sender, options_.bytes));
-    report.landed = is_target(step) ? count(snapshot_, number, Owner::sender) : answer.arrived;
-    report.sha256_arrived = is_target(step) ? sha256(snapshot_) : std::string(answer.sha256.begin(), answer.sha256.end());
+    report.landed = is_target(step) ? count(held, number, Owner::sender) : answer.arrived;
+    report.sha256_arrived = is_target(step) ? sha256(held) : std::string(answer.sha256.begin(), answer.sha256.end());
 
     const std::span<const Owner> allowed = !is_target(step) || is_done ? std::span<const Owner>(only_sender) : either;
-    if (const auto foreign = find_foreign(snapshot_, number, allowed); !foreign.empty())
+    if (const auto foreign = find_foreign(held, number, allowed); !foreign.empty())
         return "in the buffer, " + foreign;
-    if (is_somebody_elses_)
-        if (const auto foreign = find_foreign(part_->held(), number, only_next); !foreign.empty())
-            return "after the revocation had returned, in memory of somebody else, " + foreign;
+    if (is_somebody_elses_) {
+        if (const auto foreign = find_foreign(part_->left(), number, only_next); !foreign.empty())
+            return "after the exporter had its memory back, in what is somebody else's now, " + foreign;
+        const auto before = is_target(step) ? count(snapshot_, number, Owner::sender) : is_moved ? 1 : answer.arrived;
+        if (before == options_.bytes || before == 0)
+            return fmt::format("{} of {} bytes had landed when the exporter came: that was not the middle", before, options_.bytes);
+    }
     if (const auto at = part_->find_change())
         return fmt::format("beside the buffer, a byte of VRAM at {:#x} was written", *at);
     if (answer.finding[0] != 0)
         return fmt::format("in host A's memory, {}", answer.finding.data());
     if (is_done && report.sha256_arrived != report.sha256_sent)
         return "the bytes that arrived differ from those that were sent";
-    if (is_somebody_elses_ && (report.landed == options_.bytes || report.landed == 0))
-        return fmt::format("{} of {} bytes had landed when it was revoked: that was not the middle", report.landed, options_.bytes);
     return {};
 }
 
@@ -181,8 +198,9 @@ Result<void> Lender::transfer(const DmaBufStep& step, std::size_t number, DmaBuf
         options_.boundary(number, false);
     peer.send_value(Order{number, part_->region().iova().value, part_->region().rkey()});
     is_somebody_elses_ = false;
-    if (step.meanwhile == Meanwhile::revoke)
-        take_back(number, report);
+    const auto faults_before = page_faults();
+    if (step.meanwhile != Meanwhile::nothing)
+        get_in_the_way(step, number, report);
     Answer answer;
     if (!peer.receive_value(answer))
         return failure(EPIPE, endpoint_.machine().name + ": the peer gave up");
@@ -192,10 +210,12 @@ Result<void> Lender::transfer(const DmaBufStep& step, std::size_t number, DmaBuf
         options_.boundary(number, true);
     if (!is_somebody_elses_)
         snapshot_ = part_->held();
+    if (const auto faults = page_faults() - faults_before; faults != 0)
+        report.owner_heard = fmt::format("{} page fault{}", faults, faults == 1 ? "" : "s");
     judge_end(step, answer, report);
     const auto wrong = judge_memory(step, number, answer, report);
     if (!wrong.empty())
-        find(report, wrong);
+        report.finding += (report.finding.empty() ? "" : "; and ") + wrong;
     else if (!report.finding.empty())
         report.finding += fmt::format("; {} of {} bytes landed, and none in a wrong place", report.landed, options_.bytes);
     return {};

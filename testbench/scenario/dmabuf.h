@@ -24,6 +24,7 @@ namespace scenario {
 enum class Meanwhile : std::uint8_t {
     nothing,
     revoke, ///< it takes its memory back, which then is somebody else's
+    move,   ///< it moves its memory: the bytes go on to the new place, the old one is somebody else's
 };
 
 struct DmaBufStep {
@@ -46,7 +47,7 @@ struct DmaBufOptions {
 
 struct DmaBufStepReport {
     std::string ended_with{};     ///< what A's program was told: "success"; of a registration that was refused: its error
-    std::string owner_heard{};    ///< of the queue pair's end: "WQ access error"; empty: nothing
+    std::string owner_heard{};    ///< by B's driver: "work queue access error", "2 page faults"; empty: nothing
     std::uint64_t landed = 0;     ///< bytes that had arrived: at the end, or when the memory had been taken back
     std::string sha256_sent{}, sha256_arrived{}; ///< of all bytes of the target, at the same moment
     std::string finding{};        ///< what is not as it must be, first of all; empty: verified

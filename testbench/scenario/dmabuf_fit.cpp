@@ -27,6 +27,10 @@ std::expected<void, std::string> dmabuf_fits(const Config& config) {
     if (!config.timed)
         return refuse("timed = false: where nothing takes time a transfer has no middle in which its memory can be taken back; leave "
                       "timed at true");
+    if (!config.hca.on_demand_paging)
+        return refuse("hca.on_demand_paging = false: this scenario registers memory on demand, too; leave it at true");
+    if (config.hca.msix_vectors < 3)
+        return refuse("hca.msix_vectors = {}: page faults have a vector of their own here; choose 3 or more", config.hca.msix_vectors);
     const auto message = scenario.message_bytes;
     constexpr std::uint64_t least_packets = 64, most = 64 << 20; // every byte is looked at, several times a step
     if (message < least_packets * scenario.mtu_bytes || message > most)

@@ -59,6 +59,7 @@ sw::Result<ExportedPart> ExportedPart::make(Endpoint& endpoint, std::uint64_t by
     if (!buffer)
         return std::unexpected(std::move(buffer.error()));
     part.buffer_ = std::move(*buffer);
+    part.places_ = part.buffer_->ranges();
     auto handle = endpoint.gpu().export_buffer(*part.buffer_);
     if (!handle)
         return std::unexpected(std::move(handle.error()));
@@ -72,7 +73,7 @@ sw::Result<ExportedPart> ExportedPart::make(Endpoint& endpoint, std::uint64_t by
 
 template <class F> void ExportedPart::for_each_piece(F&& f) const {
     std::uint64_t position = 0; // in the buffer
-    for (const auto& range : buffer_->ranges()) {
+    for (const auto& range : places_) {
         const auto begin = std::max(position, offset), end = std::min(position + range.size, offset + bytes_);
         if (begin < end)
             f(begin - offset, range.offset + (begin - position), end - begin);
@@ -89,6 +90,15 @@ void ExportedPart::put(std::size_t step, Owner owner) {
 }
 
 Bytes ExportedPart::held() const {
+    if (buffer_->placement() == sw::gpu::Placement::vram)
+        return left();
+    Bytes found(bytes_);
+    if (!endpoint_->gpu().download(*buffer_, offset, found))
+        found.clear();
+    return found;
+}
+
+Bytes ExportedPart::left() const {
     Bytes found(bytes_);
     for_each_piece([&](std::uint64_t position, std::uint64_t at, std::uint64_t bytes) {
         std::ranges::copy(endpoint_->machine().vram(at).first(bytes), found.begin() + static_cast<std::ptrdiff_t>(position));
@@ -99,7 +109,7 @@ Bytes ExportedPart::held() const {
 void ExportedPart::note_surroundings() {
     constexpr std::uint64_t beside = 64 << 10;
     surroundings_.clear();
-    auto ranges = buffer_->ranges();
+    auto ranges = places_;
     std::ranges::sort(ranges, {}, &sw::gpu::VramRange::offset);
     const auto all = endpoint_->gpu().vram_bytes();
     std::uint64_t noted = 0; // nothing twice

@@ -50,12 +50,18 @@ public:
     const sw::mlx::MemoryRegion& region() const { return *region_; }
     /// The exporter takes its buffer back; the buffer stays.
     sw::Result<void> revoke() { return endpoint_->gpu().revoke(*buffer_); }
+    /// The exporter moves its buffer to system memory; returns when the bytes are there.
+    sw::Result<void> evict() { return endpoint_->gpu().evict(*buffer_); }
     /// Takes the key away.
     sw::Result<void> deregister() { return region_->destroy(); }
 
+    /// Into the VRAM that was the part's when it was made, whoever has that now.
     void put(std::size_t step, Owner owner);
+    /// What lies there.
+    Bytes left() const;
+    /// What the part holds, wherever its buffer is.
     Bytes held() const;
-    /// Notes what lies around the part, 64 KiB beside each range of the buffer.
+    /// Notes what lies around the part in VRAM, 64 KiB beside each range of the buffer.
     void note_surroundings();
     /// Where that has changed: an offset in VRAM.
     std::optional<std::uint64_t> find_change() const;
@@ -72,6 +78,7 @@ private:
     Endpoint* endpoint_;
     std::uint64_t bytes_;
     std::optional<sw::gpu::VramBuffer> buffer_;
+    std::vector<sw::gpu::VramRange> places_; ///< of the buffer, when it was made
     std::optional<sw::mlx::MemoryRegion> region_; // goes before the buffer
     std::vector<Surroundings> surroundings_;
 };

@@ -3,6 +3,7 @@
 #include "model/tlm/time.h"
 #include "platform/observe/fanout.h"
 #include "testbench/harness/host_functions.h"
+#include "testbench/harness/page_service.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/dmabuf.h"
 #include "testbench/scenario/dmabuf_fit.h"
@@ -15,6 +16,7 @@
 #include <systemc>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <variant>
@@ -156,7 +158,8 @@ sw::Result<void> Show::take_part(unsigned number) {
                               .hca = **hca,
                               .gpu = **gpu,
                               .peer = queues_.end(number),
-                              .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
+                              .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); },
+                              .serve_pages = [](sw::mlx::Device& device) { return std::make_shared<harness::PageService>(device); }};
         if (number == 1) {
             // Both hosts are made alike.
             for (unsigned bar = 0; bar < abi::pcie::type0_bars; ++bar)

@@ -33,10 +33,12 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const Machine& machine, const G
 }
 
 Result<void> Endpoint::bring_up() {
-    auto context = sw::mlx::Context::open(machine_.hca);
+    auto context = sw::mlx::Context::open(machine_.hca, {.page_faults = static_cast<bool>(machine_.serve_pages)});
     if (!context)
         return std::unexpected(context.error());
     context_ = std::move(*context);
+    if (context_->device().pager() != nullptr)
+        page_service_ = machine_.serve_pages(context_->device());
     auto gpu = sw::gpu::Gpu::open(machine_.gpu, {}, options_.vram_layout);
     if (!gpu)
         return std::unexpected(gpu.error());
@@ -342,6 +344,7 @@ Result<void> Endpoint::close() {
         cq->reset();
     }
     TRY(context_->dealloc_pd(pd_));
+    page_service_.reset();
     return context_->close();
 }
 

@@ -90,6 +90,7 @@ private:
     const Machine& machine_;
     const GpuDirectOptions& options_;
     std::unique_ptr<sw::mlx::Context> context_;
+    std::shared_ptr<void> page_service_; ///< a thread, where pages come on demand
     std::unique_ptr<sw::gpu::Gpu> gpu_;
     abi::Pd pd_{};
     std::unique_ptr<sw::mlx::CompletionQueue> send_cq_, receive_cq_;

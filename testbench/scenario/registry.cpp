@@ -11,7 +11,7 @@ namespace scenario {
 std::span<const Scenario> scenarios() {
     static const std::vector<Scenario> table{
         {"gpudirect", "a file from GPU to GPU by RDMA: WRITE there, READ back, SEND again", run_gpudirect},
-        {"dmabuf", "VRAM as a dma-buf: registered pinned and revocable, written, read, taken back in the middle", run_dmabuf, false},
+        {"dmabuf", "VRAM as a dma-buf: registered pinned, revocable and on demand; revoked and migrated in the middle", run_dmabuf, false},
     };
     return table;
 }
