@@ -145,7 +145,7 @@ void Lender::hear_of_the_end(DmaBufStepReport& report) {
 void Lender::judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepReport& report) {
     const auto wanted = expected_status(step);
     if (!answer.has_completion)
-        report.ended_with = "nothing";
+        report.ended_with = "nothing within 2 s";
     else
         report.ended_with = sw::mlx::name(answer.status);
     if (!answer.has_completion || answer.status != wanted)
