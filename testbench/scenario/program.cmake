@@ -15,7 +15,7 @@ foreach(case takes_every_way refused_by_the_host refuses_mistakes ends_of_its_ke
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: dmabuf: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/dmabuf_program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
-    set_tests_properties("scenario: dmabuf: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+    set_tests_properties("scenario: dmabuf: ${words}" PROPERTIES LABELS scenario TIMEOUT 600
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
 add_test(NAME "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"
