@@ -118,6 +118,15 @@ public:
             }
     }
 
+    void settle_all() override {
+        lent_responses_ = 0;
+        for (auto i = head_; i != tail_; ++i) {
+            if (auto& payload = at(i).packet.payload; payload.is_lent())
+                payload.own();
+            at(i).is_lent_response = false;
+        }
+    }
+
     std::size_t count() const { return tail_ - head_ + held_.size(); }
     bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
     port::Time head_arrival() const { return head_ != tail_ ? at(head_).arrival : port::never; }

@@ -32,6 +32,12 @@ public:
         if (is_inside_used_)
             inside_->settle();
     }
+    /// See Wire::settle_all.
+    void settle_all() {
+        cable_.settle_all();
+        if (is_inside_used_)
+            inside_->settle_all();
+    }
 
 private:
     port::Wire& cable_;

@@ -276,6 +276,26 @@ TEST_CASE("settling copies the payload of READ responses under way and of nothin
     CHECK(seen == std::vector{1, 2});
 }
 
+TEST_CASE("settling everything copies the payload of every packet under way", "[unit][link]") {
+    Bench b(untimed());
+    std::vector<std::byte> memory(64, std::byte{1});
+    std::vector<int> seen;
+    b.ports[1].on_packet = [&](Packet& p, Time) { seen.push_back(std::to_integer<int>(p.payload.pieces()[0][0])); };
+    for (const auto operation : {Operation::read_response_only, Operation::write_only, Operation::send_only}) {
+        auto& packet = b.link.end(0).next();
+        packet.operation = operation;
+        packet.payload.lend(memory);
+        b.link.end(0).send({});
+    }
+
+    b.link.end(1).settle_all(); // the other end's: no business of ours
+    b.link.end(0).settle_all();
+    std::ranges::fill(memory, std::byte{2});
+    b.link.pump({});
+
+    CHECK(seen == std::vector{1, 1, 1});
+}
+
 TEST_CASE("exact bytes: the receiver gets the frame, and it holds the packet", "[unit][link]") {
     auto config = untimed();
     config.exact_bytes = true;
