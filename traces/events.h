@@ -260,12 +260,23 @@ struct PageFaultAnswered { ///< by software: the pages are there, or will never 
     static constexpr std::string_view name = "PageFaultAnswered";
     static constexpr auto members = std::tuple{Member{"qpn", &PageFaultAnswered::qpn}, Member{"type", &PageFaultAnswered::type}, Member{"is_error", &PageFaultAnswered::is_error}};
 };
+// --- platform/observe ---
+struct StaleAccess { ///< a DMA went where its mapping no longer should lead; page is the host's address; owners are text of whoever keeps them; key 0: none; times ~0: never
+    std::uint16_t requester;
+    std::uint32_t key;
+    std::uint64_t address, page, length;
+    bool is_write;
+    std::string_view mapping, owner_then, owner_now; ///< mapping is static text, see platform/observe/ownership.h
+    std::uint64_t mapped_ps, unmapped_ps, invalidated_ps, changed_ps;
+    static constexpr std::string_view name = "StaleAccess";
+    static constexpr auto members = std::tuple{Member{"requester", &StaleAccess::requester}, Member{"key", &StaleAccess::key}, Member{"address", &StaleAccess::address}, Member{"page", &StaleAccess::page}, Member{"length", &StaleAccess::length}, Member{"is_write", &StaleAccess::is_write}, Member{"mapping", &StaleAccess::mapping}, Member{"owner_then", &StaleAccess::owner_then}, Member{"owner_now", &StaleAccess::owner_now}, Member{"mapped_ps", &StaleAccess::mapped_ps}, Member{"unmapped_ps", &StaleAccess::unmapped_ps}, Member{"invalidated_ps", &StaleAccess::invalidated_ps}, Member{"changed_ps", &StaleAccess::changed_ps}};
+};
 
 using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
                            Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
                            Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
                            CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput, CompletionFailed,
-                           RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered>;
+                           RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered, StaleAccess>;
 
 /// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
 struct Stamp {

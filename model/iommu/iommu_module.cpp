@@ -149,7 +149,9 @@ DmaStatus IommuModule::access(std::uint64_t offset, ::tlm::tlm_generic_payload& 
 }
 
 /// While translation is on each request is looked up, on direct paths too, so only turning it on or off ends those.
-void IommuModule::translations_gone(const Gone&) {
+void IommuModule::translations_gone(const Gone& gone) {
+    if (invalidated_)
+        invalidated_(gone);
     if (std::exchange(was_enabled_, is_enabled()) != is_enabled())
         paths_gone_();
 }

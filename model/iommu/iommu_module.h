@@ -42,6 +42,8 @@ public:
     void request_page(const ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
                       const sc_core::sc_time& delay);
     bool is_enabled() const { return iommu_.translator().is_enabled(); }
+    /// Called when translations were invalidated, before software hears that they were.
+    void set_invalidated(std::function<void(const Gone&)> invalidated) { invalidated_ = std::move(invalidated); }
 
     /// A register access of the processor.
     port::DmaStatus access(std::uint64_t offset, ::tlm::tlm_generic_payload& payload, const sc_core::sc_time& delay);
@@ -58,6 +60,7 @@ private:
     IommuModuleConfig config_;
     tlm::Initiator memory_;
     std::function<void()> paths_gone_;
+    std::function<void(const Gone&)> invalidated_;
     SendDown send_down_;
     Iommu iommu_;
     std::vector<port::Time> walkers_; ///< until when each is busy

@@ -40,11 +40,19 @@ void EndpointModule::set_events(traces::Events events) {
     ats_.set_events(events); // what it sends translated it has said itself
 }
 
+void EndpointModule::set_watch(LandingWatch* watch) {
+    watch_ = watch;
+    initiator_.set_watch(watch), ats_.set_watch(watch);
+    for (auto& [pasid, channel] : channels_)
+        channel->untranslated.set_watch(watch), channel->ats.set_watch(watch);
+}
+
 port::Dma& EndpointModule::dma(std::uint32_t pasid) {
     auto& channel = channels_[pasid];
     if (!channel) {
         channel = std::make_unique<Channel>(*this, pasid);
         channel->untranslated.set_events(events_), channel->ats.set_events(events_);
+        channel->untranslated.set_watch(watch_), channel->ats.set_watch(watch_);
         channel->untranslated.set_requester(initiator_.requester());
         adopt(space_.meaning());
     }
@@ -202,7 +210,9 @@ void EndpointModule::receive_message(::tlm::tlm_generic_payload& payload, const 
     if (request.kind == tlm::RequestKind::invalidation) {
         if (!space_.meaning().ats_enable) // no completion: whoever waits for it times out
             return tlm::set_status(payload, DmaStatus::unsupported_request);
-        return tlb_.invalidate(request.pasid, message.is_global, payload.get_address(), message.bytes);
+        tlb_.invalidate(request.pasid, message.is_global, payload.get_address(), message.bytes);
+        // It is completed when no request is outstanding that used what goes (PCIe 6.0 §10.3.1).
+        return function_.settle();
     }
     constexpr std::uint8_t failure = 15;
     const bool is_expected = page_groups_.erase(message.group) != 0;

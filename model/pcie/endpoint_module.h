@@ -52,6 +52,13 @@ public:
     /// Where DmaRead, DmaWritten and InterruptRaised go.
     void set_events(traces::Events events);
 
+    /// Who hears where the function's accesses land; nullptr: nobody.
+    void set_watch(LandingWatch* watch);
+    /// What its requests carry.
+    abi::pcie::Bdf requester() const { return initiator_.requester(); }
+    /// Memory may change hands: what the function refers to in it becomes its own.
+    void settle() { function_.settle(); }
+
     const EndpointSpace& space() const { return space_; }
     const Msix& msix() const { return msix_; }
     /// Bytes this function has moved as a requester, to targets of that kind.
@@ -129,6 +136,7 @@ private:
     std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;
     std::set<std::uint16_t> page_groups_; ///< asked for and not answered
     traces::Events events_;
+    LandingWatch* watch_ = nullptr;
 };
 
 } // namespace model::pcie

@@ -9,6 +9,7 @@
 #include "model/tlm/pcie_port.h"
 #include "traces/events.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,12 @@ public:
 
     /// The remapping unit, or nullptr.
     const iommu::IommuModule* iommu() const { return iommu_.get(); }
+
+    /// See IommuModule::set_invalidated; without a remapping unit it is never called.
+    void set_invalidated(std::function<void(const iommu::Gone&)> invalidated) {
+        if (iommu_ != nullptr)
+            iommu_->set_invalidated(std::move(invalidated));
+    }
 
     /// Where RequestBlocked goes, and what the remapping unit says.
     void set_events(traces::Events events);

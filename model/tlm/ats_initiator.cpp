@@ -35,6 +35,19 @@ AtsInitiator::Piece AtsInitiator::translate(std::uint64_t address, std::size_t l
             .initiator = entry->is_untranslated_only ? &untranslated_ : &translated_};
 }
 
+/// A part that has been sent, translated.
+void AtsInitiator::tell(const Piece& piece, std::uint64_t address, bool is_write, Purpose purpose) const {
+    if (piece.initiator == &translated_)
+        watch_->landed({.requester = translated_.requester(),
+                        .address = address,
+                        .physical = piece.address,
+                        .length = piece.length,
+                        .is_write = is_write,
+                        .is_translated = true,
+                        .purpose = purpose},
+                       piece.ready);
+}
+
 DmaResult AtsInitiator::read(abi::BusAddress address, std::span<std::byte> into, Time at, Purpose purpose) {
     if (!is_on_)
         return untranslated_.read(address, into, at, purpose);
@@ -46,6 +59,8 @@ DmaResult AtsInitiator::read(abi::BusAddress address, std::span<std::byte> into,
                               ? piece.initiator->fetch(piece.address, rest.first(piece.length), piece.ready, purpose)
                               : DmaResult{piece.status, piece.ready};
         result = {done.status, std::max(result.done, done.done)};
+        if (watch_ != nullptr && result.is_ok()) [[unlikely]]
+            tell(piece, from, false, purpose);
         from += piece.length, rest = rest.subspan(piece.length);
     }
     if (events_.is_on()) [[unlikely]]
@@ -64,6 +79,8 @@ DmaResult AtsInitiator::write(abi::BusAddress address, std::span<const std::byte
                               ? piece.initiator->store(piece.address, rest.first(piece.length), piece.ready, purpose)
                               : DmaResult{piece.status, piece.ready};
         result = {done.status, std::max(result.done, done.done)};
+        if (watch_ != nullptr && result.is_ok()) [[unlikely]]
+            tell(piece, to, true, purpose);
         to += piece.length, rest = rest.subspan(piece.length);
     }
     if (events_.is_on()) [[unlikely]]
@@ -86,6 +103,8 @@ port::Loan AtsInitiator::lend(abi::BusAddress address, std::size_t length, Time 
     const auto loan = piece.initiator->lend(abi::BusAddress{piece.address}, length, piece.ready, purpose);
     if (loan.data != nullptr && events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaRead{address.value, length, static_cast<std::uint8_t>(loan.result.status)});
+    if (loan.data != nullptr && watch_ != nullptr) [[unlikely]]
+        tell(piece, address.value, false, purpose);
     return loan;
 }
 

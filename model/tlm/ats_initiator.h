@@ -23,6 +23,8 @@ public:
                     port::Purpose purpose = port::Purpose::control) override;
 
     void set_events(traces::Events events) { events_ = events; }
+    /// Hears of what is sent translated; the rest the untranslated requester says itself.
+    void set_watch(pcie::LandingWatch* watch) { watch_ = watch; }
 
 private:
     struct Piece {
@@ -33,6 +35,7 @@ private:
         Initiator* initiator = nullptr;
     };
     Piece translate(std::uint64_t address, std::size_t length, bool is_write, port::Time at);
+    void tell(const Piece& piece, std::uint64_t address, bool is_write, port::Purpose purpose) const;
 
     Initiator& untranslated_;
     Initiator& translated_;
@@ -41,6 +44,7 @@ private:
     std::uint32_t pasid_;
     const bool& is_on_;
     traces::Events events_;
+    pcie::LandingWatch* watch_ = nullptr;
 };
 
 } // namespace model::tlm

@@ -63,8 +63,8 @@ port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at,
     if (window->target.posted != nullptr && window->target.posted->has_held()) [[unlikely]]
         window->target.posted->settle(data, length);
     const auto done = window->route.read(address.value, length, at, purpose);
-    if (events_.is_on()) [[unlikely]]
-        events_.emit(at, traces::DmaRead{address.value, length, 0});
+    if (is_observed_) [[unlikely]]
+        tell_read(address.value, length, DmaStatus::ok, at, purpose);
     return {data, {DmaStatus::ok, done}};
 }
 
@@ -172,6 +172,15 @@ Initiator::Beyond Initiator::pass(Window& window, std::uint64_t address, std::si
                                            arrival);
     if (!passage.is_ok())
         return {{passage.status, passage.address, window.route.refuse(address, length, is_write, passage.ready, purpose)}};
+    if (watch_ != nullptr) [[unlikely]]
+        watch_->landed({.requester = extension.requester,
+                        .address = address,
+                        .physical = passage.address,
+                        .length = length,
+                        .is_write = is_write,
+                        .is_translated = true,
+                        .purpose = purpose},
+                       at);
     auto* beyond = beyond_.find(passage.address, purpose);
     if (beyond == nullptr)
         beyond = resolve_beyond(address, passage.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
@@ -257,6 +266,38 @@ port::Loan Initiator::lend_beyond(Window& window, std::uint64_t address, std::si
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaRead{address, length, 0});
     return {data, {DmaStatus::ok, done}};
+}
+
+// --- what is said of it ---
+
+void Initiator::tell_read(std::uint64_t address, std::uint64_t length, DmaStatus status, Time at, Purpose purpose) {
+    events_.emit(at, traces::DmaRead{address, length, static_cast<std::uint8_t>(status)});
+    if (watch_ != nullptr && status == DmaStatus::ok)
+        tell_landing(address, length, false, at, purpose);
+}
+
+void Initiator::tell_written(std::uint64_t address, std::uint64_t length, DmaStatus status, Time at, Purpose purpose) {
+    events_.emit(at, traces::DmaWritten{address, length, static_cast<std::uint8_t>(status)});
+    if (watch_ != nullptr && status == DmaStatus::ok)
+        tell_landing(address, length, true, at, purpose);
+}
+
+/// Of what went by direct paths; where a gate stood on the way, it was asked and has been told of each part.
+void Initiator::tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, Time at, Purpose purpose) {
+    while (length != 0) {
+        const auto* window = windows_.find(address, purpose);
+        const auto part = window != nullptr ? std::min(length, window->left(address)) : length;
+        if (window == nullptr || window->gate == nullptr)
+            watch_->landed({.requester = request_.extension.requester,
+                            .address = address,
+                            .physical = address,
+                            .length = part,
+                            .is_write = is_write,
+                            .purpose = purpose},
+                           at);
+        address += part;
+        length -= part;
+    }
 }
 
 // --- one request after the other ---

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "model/memory/copy.h"
+#include "model/pcie/landing.h"
 #include "model/pcie/window_cache.h"
 #include "model/port/dma.h"
 #include "model/tlm/extension.h"
@@ -38,15 +39,15 @@ public:
     port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, port::Time at,
                          port::Purpose purpose = port::Purpose::control) override {
         const auto result = fetch(address.value, into, at, purpose);
-        if (events_.is_on()) [[unlikely]]
-            events_.emit(at, traces::DmaRead{address.value, into.size(), static_cast<std::uint8_t>(result.status)});
+        if (is_observed_) [[unlikely]]
+            tell_read(address.value, into.size(), result.status, at, purpose);
         return result;
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose = port::Purpose::control) override {
         const auto result = store(address.value, from, at, purpose);
-        if (events_.is_on()) [[unlikely]]
-            events_.emit(at, traces::DmaWritten{address.value, from.size(), static_cast<std::uint8_t>(result.status)});
+        if (is_observed_) [[unlikely]]
+            tell_written(address.value, from.size(), result.status, at, purpose);
         return result;
     }
     port::Loan lend(abi::BusAddress address, std::size_t length, port::Time at,
@@ -84,7 +85,15 @@ public:
     void set_requester(abi::pcie::Bdf bdf);
     abi::pcie::Bdf requester() const { return request_.extension.requester; }
     void set_sizes(pcie::TlpSizes sizes);
-    void set_events(traces::Events events) { events_ = events; }
+    void set_events(traces::Events events) {
+        events_ = events;
+        is_observed_ = events_.is_on() || watch_ != nullptr;
+    }
+    /// Who hears where accesses land; nullptr: nobody.
+    void set_watch(pcie::LandingWatch* watch) {
+        watch_ = watch;
+        is_observed_ = events_.is_on() || watch_ != nullptr;
+    }
 
     /// Paths to these bus addresses, on either side of a gate.
     void forget(pcie::Range range) {
@@ -173,11 +182,19 @@ private:
                               port::Time at, port::Purpose purpose, std::optional<std::uint64_t> passed = {});
     port::DmaResult send(Request& request, port::Time at);
     port::DmaResult refuse(port::DmaStatus status, port::Time at);
+    void tell_read(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at,
+                   port::Purpose purpose);
+    void tell_written(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at,
+                      port::Purpose purpose);
+    void tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at,
+                      port::Purpose purpose);
 
     Fabric& fabric_;
     pcie::WindowCache windows_;
     pcie::WindowCache beyond_; ///< by the addresses that a gate gave
     traces::Events events_;
+    pcie::LandingWatch* watch_ = nullptr;
+    bool is_observed_ = false; ///< by events_ or watch_
     bool is_enabled_ = true;
     bool is_busy_ = false; ///< request_ is under way: a target called back
     Request request_;

@@ -90,10 +90,44 @@ sw::Result<sw::transport::DmaMemory> InProcessTransport::allocate(std::size_t by
     if (!block)
         return sw::failure(ENOMEM, fmt::format("allocate {} bytes of DMA memory aligned to {}: no room in {}", bytes,
                                                alignment, host_.name()));
+    if (host_.ownership() != nullptr)
+        own(block->bus, block->size, describe_memory());
     return sw::transport::DmaMemory{block->data, block->bus, bytes};
 }
 
-void InProcessTransport::release(const sw::transport::DmaMemory& memory) { host_.memory().release(memory.bus); }
+void InProcessTransport::release(const sw::transport::DmaMemory& memory) {
+    constexpr auto page = host::Memory::page;
+    if (host_.ownership() != nullptr)
+        disown(memory.bus, (memory.size + page - 1) / page * page);
+    host_.memory().release(memory.bus);
+}
+
+std::string InProcessTransport::describe_memory() const {
+    ++allocations_;
+    if (host_.enumeration().find(bdf_) == nullptr) // the remapping unit's driver
+        return fmt::format("DMA memory of the host, allocation {}", allocations_);
+    return fmt::format("DMA memory of {:02x}:{:02x}.{}, allocation {}", bdf_.bus(), bdf_.device(), bdf_.function(),
+                       allocations_);
+}
+
+void InProcessTransport::own(std::uint64_t bus, std::uint64_t bytes, std::string_view who) {
+    host_.ownership()->own(bus, bytes, std::string(who));
+}
+void InProcessTransport::own_memory(const std::byte* data, std::uint64_t bytes, std::string_view who) {
+    if (const auto bus = host_.memory().bus_of(data); bus != 0)
+        own(bus, bytes, who);
+}
+void InProcessTransport::disown(std::uint64_t bus, std::uint64_t bytes) { host_.ownership()->disown(bus, bytes); }
+void InProcessTransport::map(std::uint16_t domain, std::uint64_t iova, std::uint64_t physical, std::uint64_t bytes) {
+    host_.ownership()->map(domain, iova, physical, bytes);
+}
+void InProcessTransport::unmap(std::uint16_t domain, std::uint64_t iova, std::uint64_t bytes) {
+    host_.ownership()->unmap(domain, iova, bytes);
+}
+void InProcessTransport::attach(std::uint16_t requester, std::uint16_t domain) {
+    host_.ownership()->attach(requester, domain);
+}
+void InProcessTransport::detach(std::uint16_t requester) { host_.ownership()->detach(requester); }
 
 sw::Result<std::uint64_t> InProcessTransport::map_peer(std::uint64_t bus, std::size_t bytes) {
     for (const auto& function : host_.enumeration().functions)

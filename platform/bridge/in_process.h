@@ -9,11 +9,13 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace platform::bridge {
 
-class InProcessTransport final : public sw::transport::Transport {
+class InProcessTransport final : public sw::transport::Transport, private sw::transport::Owners {
 public:
     /// `bdf` as the host's enumeration gives it. Construct it when the simulation runs.
     InProcessTransport(host::Host& host, abi::pcie::Bdf bdf);
@@ -43,8 +45,19 @@ public:
 
     void relax() override;
     std::chrono::nanoseconds now() override;
+    sw::transport::Owners* owners() override { return host_.ownership() != nullptr ? this : nullptr; }
 
 private:
+    // Owners, for the host's detector of stale mappings
+    void own(std::uint64_t bus, std::uint64_t bytes, std::string_view who) override;
+    void own_memory(const std::byte* data, std::uint64_t bytes, std::string_view who) override;
+    void disown(std::uint64_t bus, std::uint64_t bytes) override;
+    void map(std::uint16_t domain, std::uint64_t iova, std::uint64_t physical, std::uint64_t bytes) override;
+    void unmap(std::uint16_t domain, std::uint64_t iova, std::uint64_t bytes) override;
+    void attach(std::uint16_t requester, std::uint16_t domain) override;
+    void detach(std::uint16_t requester) override;
+
+    std::string describe_memory() const;
     const host::BarFound* bar(unsigned number) const;
     void set_msix(bool is_enabled, bool is_masked);
     void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
@@ -58,6 +71,7 @@ private:
     std::vector<std::uint32_t> vectors_; ///< numbers of the host's interrupts, by MSI-X vector
     std::uint16_t msix_capability_ = 0;
     std::uint64_t seen_writes_ = 0;
+    mutable std::uint64_t allocations_ = 0;
     unsigned idle_ = 0; ///< relax() calls in a row that saw nothing
 };
 

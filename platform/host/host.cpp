@@ -41,6 +41,14 @@ Host::Host(sc_core::sc_module_name name, const HostConfig& config)
     : sc_module(name), config_(with_timing(config)), root_config_(root_config(config_)),
       memory_(this->name(), root_config_.core.map), root_complex_("rc", root_config_, memory_.bytes()) {
     root_complex_.set_interrupt_sink(&interrupts_);
+    root_complex_.set_invalidated([this](const model::iommu::Gone& gone) {
+        // An invalidation drains: reads that were let through have completed before it has, so that their bytes are the
+        // cards' (VT-d "IOTLB Invalidate", DR; this unit drains whether it is set or not).
+        for (auto* card : cards_)
+            card->settle();
+        if (ownership_ != nullptr)
+            ownership_->invalidated(gone);
+    });
     if (config_.switch_slots == 0)
         return;
     model::pcie::Switch::Config layout{.upstream_identity = switch_port,
@@ -52,7 +60,10 @@ Host::Host(sc_core::sc_module_name name, const HostConfig& config)
     root_complex_.root(0).connect(switch_->upstream);
 }
 
-void Host::plug(unsigned slot, model::pcie::EndpointModule& card) { port_of(slot).connect(card.port); }
+void Host::plug(unsigned slot, model::pcie::EndpointModule& card) {
+    port_of(slot).connect(card.port);
+    cards_.push_back(&card);
+}
 
 model::tlm::PciePort& Host::port_of(unsigned slot) {
     assert(slot < slot_count());

@@ -9,6 +9,7 @@
 #include "platform/host/enumerate.h"
 #include "platform/host/interrupts.h"
 #include "platform/host/memory.h"
+#include "platform/observe/ownership.h"
 
 #include <cstdint>
 #include <memory>
@@ -48,6 +49,10 @@ public:
     /// Where the switch and the root complex report what they do not let pass, and the remapping unit its faults.
     void set_events(traces::Events switch_events, traces::Events root_complex_events);
 
+    /// Who hears which memory belongs to whom; outlives this. nullptr: nobody.
+    void set_ownership(observe::Ownership* ownership) { ownership_ = ownership; }
+    observe::Ownership* ownership() const { return ownership_; }
+
     /// What the last enumeration found; empty before the simulation starts.
     const Enumeration& enumeration() const { return enumeration_; }
     /// Enumerates again, as after a reset of the machine.
@@ -72,7 +77,9 @@ private:
     Interrupts interrupts_;
     model::pcie::RootComplexModule root_complex_;
     std::unique_ptr<model::pcie::SwitchModule> switch_;
+    std::vector<model::pcie::EndpointModule*> cards_;
     Enumeration enumeration_;
+    observe::Ownership* ownership_ = nullptr;
 };
 
 } // namespace platform::host

@@ -1,6 +1,7 @@
 #include "platform/host/memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace platform::host {
@@ -63,6 +64,14 @@ std::byte* Memory::at(std::uint64_t bus) const {
     if (map_.high_dram_range().contains(bus))
         return memory_.bytes().data() + map_.low_dram_bytes() + (bus - map_.high_dram);
     return nullptr;
+}
+
+std::uint64_t Memory::bus_of(const std::byte* data) const {
+    const auto all = memory_.bytes();
+    if (std::less<>{}(data, all.data()) || !std::less<>{}(data, all.data() + all.size()))
+        return 0;
+    const auto offset = static_cast<std::uint64_t>(data - all.data());
+    return offset < map_.low_dram_bytes() ? offset : map_.high_dram + (offset - map_.low_dram_bytes());
 }
 
 } // namespace platform::host

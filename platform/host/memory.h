@@ -32,6 +32,8 @@ public:
     void release(std::uint64_t bus);
     /// Where the byte at a bus address lies; nullptr when that is not DRAM.
     std::byte* at(std::uint64_t bus) const;
+    /// And back; 0 when it is not of DRAM.
+    std::uint64_t bus_of(const std::byte* data) const;
     std::uint64_t allocated_bytes() const { return allocated_; }
 
 private:

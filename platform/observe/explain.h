@@ -1,6 +1,6 @@
 // Says what went wrong in the terms of somebody who writes a driver: a paragraph for each refused command, error
-// completion, NAK, queue pair in error, refused key, ignored doorbell, dropped packet, failed DMA, remapping fault and
-// request that a port blocks, with the object, the decoded input, the rule, its chapter and the likely cause (platform/observe/explanations). Reads events only. What
+// completion, NAK, queue pair in error, refused key, ignored doorbell, dropped packet, failed DMA, remapping fault,
+// request that a port blocks and access by a stale mapping, with the object, the decoded input, the rule, its chapter and the likely cause (platform/observe/explanations). Reads events only. What
 // belongs together is one paragraph; what repeats is counted.
 #pragma once
 
@@ -88,6 +88,7 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::RemappingFault& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::InvalidationStopped& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::RequestBlocked& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::StaleAccess& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DoorbellRung& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::WqeFetched& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::PacketReceived& event);

@@ -4,6 +4,7 @@
 #include "abi/pcie/config_space.h"
 #include "abi/pcie/tlp.h"
 #include "model/iommu/request.h"
+#include "platform/observe/ownership.h"
 
 #include <fmt/format.h>
 
@@ -48,6 +49,11 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::RequestBlo
     out_.print(stamp, {fmt::format("port {} blocks a request of device {}: {}", name_device(event.port), name_device(event.requester),
                                    event.reason),
                        fmt::format("address {:#x}, {}", event.address, pick(types, event.type)), or_none(explain_blocked(event.reason))});
+}
+
+void Explain::take(const traces::Stamp& stamp, Device&, const traces::StaleAccess& event) {
+    out_.print(stamp, {fmt::format("device {} uses a stale mapping: its {} led to another's page", name_device(event.requester), event.mapping),
+                       describe_stale(event), or_none(explain_stale(event.mapping))});
 }
 
 } // namespace platform::observe

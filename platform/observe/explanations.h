@@ -38,6 +38,8 @@ const Explanation* explain(abi::iommu::FaultReason reason);
 const Explanation* explain(abi::iommu::QueueError error);
 /// By the text of RequestBlocked::reason, and of InvalidationStopped::reason where no descriptor is wrong.
 const Explanation* explain_blocked(std::string_view reason);
+/// By the text of StaleAccess::mapping.
+const Explanation* explain_stale(std::string_view mapping);
 /// A refused command; the rule is the refusal's own sentence. Incomplete when no row says the cause.
 Explanation explain(const firmware::Refusal& refusal);
 /// By the text of DoorbellIgnored::reason and PacketDropped::reason.

@@ -2,6 +2,7 @@
 #include "model/iommu/fault_log.h"
 #include "model/pcie/acs.h"
 #include "platform/observe/explanation_rows.h"
+#include "platform/observe/ownership.h"
 
 namespace platform::observe {
 namespace {
@@ -92,10 +93,18 @@ constexpr auto blocks = std::to_array<Row<std::string_view>>({
     {model::pcie::blocked::host, {"a root complex need not forward requests between devices", "PCIe 6.0 §1.3.1; VT-d \"Root-Complex Peer to Peer Considerations\"", "ACS redirect is on at the switch and this host refuses peers (host.peer_forwarding): switch redirect off, use direct translated with ATS, or move the data through host memory"}},
     {model::iommu::device_is_silent, {"a device completes the invalidations of its TLB", "PCIe 6.0 §10.3.2; VT-d \"Device-TLB Invalidation\"", "ATS is off in the device (or was reset by FLR), the device is gone, or the descriptor names another requester ID"}},
 });
+
+constexpr auto stale_mappings = std::to_array<Row<std::string_view>>({
+    {stale::key, {"a memory key leads to pages of the owner that it was registered for, or nowhere", "IBA 10.6.2, 10.6.7; PRM \"Memory key\"", "the memory was given back or taken back with the key alive: deregistration is missing, its revocation by UMR was not waited for, or it went to another key"}},
+    {stale::unit, {"a page is handed out again only when no remapping unit and no device-TLB leads to it by an older mapping", "VT-d \"Invalidation of Translation Caches\"; PCIe 6.0 §10.3", "the paging entry was cleared and the IOTLB (or the device-TLB) was not invalidated, the invalidation was not waited for, had another domain or a smaller range, or nothing was unmapped at all"}},
+    {stale::both, {"a page is handed out again only when no memory key and no remapping unit leads to it by an older mapping", "IBA 10.6.7; VT-d \"Invalidation of Translation Caches\"", "memory was given back with its key alive, and the invalidation of its mapping is missing, was not waited for, or had another domain or a smaller range"}},
+    {stale::unknown, {"a device writes to and reads from memory that somebody has given to it", "PCIe 6.0 §2.2.7", "a queue (CQ, EQ, WQ, doorbell record, command mailbox) was freed before the device had let go of it"}},
+});
 // clang-format on
 
 } // namespace
 
+const Explanation* explain_stale(std::string_view mapping) { return find(stale_mappings, mapping); }
 const Explanation* explain(FaultReason reason) { return find(faults, reason); }
 const Explanation* explain(QueueError error) { return find(errors, error); }
 const Explanation* explain_blocked(std::string_view reason) { return find(blocks, reason); }

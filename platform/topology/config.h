@@ -46,6 +46,11 @@ struct IommuConfig {
     unsigned walkers = 5; ///< table walks at a time; with it, misses come as fast as that server serves them
 };
 
+/// What is looked at beside the work itself.
+struct ObserveConfig {
+    bool has_ownership = false; ///< the detector of stale mappings, on machines that are not served
+};
+
 struct GpuConfig {
     std::uint64_t vram_bytes = 2ULL << 30;
 };
@@ -81,6 +86,7 @@ struct Config {
     PcieLinkConfig upstream_link; ///< root port to switch
     model::net::LinkConfig link;  ///< the cable between the two HCAs, or each one's cable to the switch
     FabricConfig fabric;
+    ObserveConfig observe;
 };
 
 } // namespace platform::topology

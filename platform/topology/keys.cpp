@@ -228,6 +228,10 @@ constexpr std::array table{
                                "a subnet manager in a guest gives LIDs, routes and port states; false: the platform does"),
     key<AT(fabric.switch_ports)>("fabric.switch_ports", range(2, 36), "ports of the switch"),
     key<AT(fabric.switch_latency)>("fabric.switch_latency_ns", latency, "from a packet's arrival to its departure"),
+
+    key<AT(observe.has_ownership)>("observe.ownership", anything,
+                                   "the detector of stale mappings: DMA to a page that has another owner than when it was "
+                                   "mapped is an event, with its history under --explain"),
 };
 #undef AT
 

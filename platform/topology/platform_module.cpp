@@ -1,5 +1,7 @@
 #include "platform/topology/platform_module.h"
 
+#include "model/tlm/time.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -92,6 +94,11 @@ abi::pcie::Bdf Machine::gpu_bdf() const {
 
 Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served)
     : config_(config), served_(served) {
+    if (config_.observe.has_ownership) {
+        if (sink != nullptr)
+            fanout_.add(*sink);
+        sink = &fanout_;
+    }
     connect(sink, sources);
     for (unsigned number = 0; number < machines_.size(); ++number)
         build(machines_[number], number, sink, sources);
@@ -139,12 +146,25 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
             guest_files_);
     else
         machine.host = std::make_unique<host::Host>(name.c_str(), host);
+    if (machine.host && config_.observe.has_ownership) {
+        machine.ownership = std::make_unique<observe::Ownership>(model::tlm::kernel_now);
+        machine.host->set_ownership(machine.ownership.get());
+    }
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
     // Nobody behind a socket answers translation requests.
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(config_);
+    const auto device_source = static_cast<std::uint16_t>(sources.size());
     const auto device = events(".hca"), bus = events(".hca.pcie");
     machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
                                                   card::SlotConfig{.link = host.device_link, .ats = ats}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
+    if (machine.ownership) {
+        machine.watch = std::make_unique<observe::FunctionWatch>(
+            *machine.ownership, name + ".hca", device_source, bus, machine.hca->hca().mkeys(),
+            [card = machine.hca.get()] { return card->endpoint.requester().value; });
+        machine.hca->endpoint.set_watch(machine.watch.get());
+        machine.hca->hca().mkeys().set_watch(machine.watch.get());
+        fanout_.add(*machine.watch);
+    }
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
     vram.link = host.device_link;

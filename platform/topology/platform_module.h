@@ -10,6 +10,8 @@
 #include "platform/card/hca_card.h"
 #include "platform/host/host.h"
 #include "platform/observe/event.h"
+#include "platform/observe/fanout.h"
+#include "platform/observe/ownership.h"
 #include "platform/topology/config.h"
 #include "traces/events.h"
 
@@ -25,8 +27,10 @@ struct Machine {
     static constexpr unsigned hca_slot = 0, gpu_slot = 1;
 
     std::string name; ///< "A"
+    std::unique_ptr<observe::Ownership> ownership;           ///< where it is configured
     std::unique_ptr<host::Host> host;                        ///< nullptr where it is served
     std::unique_ptr<bridge::vfio_user::GuestModule> guest; ///< and this instead
+    std::unique_ptr<observe::FunctionWatch> watch;           ///< of the HCA
     std::unique_ptr<card::HcaCard> hca;
     std::unique_ptr<model::gpu::VramModule> gpu;
 
@@ -58,6 +62,7 @@ private:
 
     Config config_;
     std::array<bool, 2> served_;
+    observe::Fanout fanout_; ///< with the detector of stale mappings: it and the caller's sink
     bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
     std::vector<std::unique_ptr<model::net::LinkModule>> cables_; ///< one, or with a switch one a machine
     std::unique_ptr<model::net::SwitchModule> switch_;

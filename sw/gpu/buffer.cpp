@@ -15,7 +15,10 @@ using memory::Lock;
 
 std::string_view name(Placement placement) { return placement == Placement::vram ? "VRAM" : "system memory"; }
 
-Place::~Place() { manager->allocator().release(vram); }
+Place::~Place() {
+    manager->note_free(*this);
+    manager->allocator().release(vram);
+}
 
 BufferObject::BufferObject(std::shared_ptr<BufferManager> owner, PlaceHandle at, std::uint64_t bytes)
     : manager(std::move(owner)), place(std::move(at)), size(bytes) {
@@ -57,6 +60,25 @@ struct BufferManager::Copy {
         return done == size ? std::optional(0) : std::nullopt;
     }
 };
+
+/// Whoever watches who has which memory hears of a buffer's place.
+void BufferManager::note_owner(const BufferObject& object) {
+    auto* owners = is_dead_ ? nullptr : transport_->owners();
+    if (owners == nullptr)
+        return;
+    const auto who = fmt::format("buffer {} of the GPU, generation {}", object.number, object.generation);
+    const auto& place = *object.place;
+    for (const auto& range : place.vram)
+        owners->own(transport_->bar_address(bar_) + range.offset, range.size, who);
+    if (place.placement == Placement::system)
+        owners->own_memory(place.system.data(), place.system.size(), who);
+}
+
+void BufferManager::note_free(const Place& place) {
+    if (auto* owners = is_dead_ ? nullptr : transport_->owners()) // a buffer may outlive its GPU and the way to it
+        for (const auto& range : place.vram)
+            owners->disown(transport_->bar_address(bar_) + range.offset, range.size);
+}
 
 Result<PlaceHandle> BufferManager::find_place(std::uint64_t bytes, Placement placement) {
     if (placement == Placement::system) {
@@ -113,6 +135,8 @@ Result<std::shared_ptr<BufferObject>> BufferManager::allocate(std::uint64_t byte
         size += range.size;
     auto object = std::make_shared<BufferObject>(shared_from_this(), std::move(*place), size);
     object->last_use = ++clock_;
+    object->number = ++made_;
+    note_owner(*object);
     return object;
 }
 
@@ -147,11 +171,24 @@ Result<memory::FenceHandle> BufferManager::move(BufferObject& object, const Lock
     auto copy = std::make_shared<Copy>(shared_from_this(), object.place, *place, object.size,
                                        object.reservation->pending(memory::Usage::bookkeep));
     object.place = std::move(*place);
+    note_owner(object);
     object.moving = std::make_shared<memory::Fence>(operation, [copy = std::move(copy)] { return copy->step(); });
     ++moves_;
     if (auto added = object.reservation->add_fence(lock, object.moving, memory::Usage::kernel); !added)
         return std::unexpected(std::move(added.error()));
     return object.moving;
+}
+
+Result<void> BufferManager::revoke(BufferObject& object) {
+    const auto exported = object.exported.lock();
+    if (!exported)
+        return {};
+    auto revoked = exported->revoke(*transport_);
+    if (revoked && !std::exchange(object.is_taken_back, true)) {
+        ++object.generation;
+        note_owner(object);
+    }
+    return revoked;
 }
 
 Result<void> BufferManager::access(BufferObject& object, std::uint64_t offset, std::size_t size,

@@ -59,6 +59,9 @@ struct BufferObject {
     std::shared_ptr<memory::Reservation> reservation = std::make_shared<memory::Reservation>();
     memory::FenceHandle moving{}; ///< of the last move
     std::weak_ptr<memory::DmaBuf> exported{};
+    std::uint64_t number = 0;   ///< of the buffers of this GPU
+    unsigned generation = 1;    ///< the next one begins when the export was taken back
+    bool is_taken_back = false; ///< the last export
 };
 
 class BufferManager : public std::enable_shared_from_this<BufferManager> {
@@ -79,6 +82,8 @@ public:
     Result<memory::FenceHandle> move(BufferObject& object, const memory::Lock& lock, Placement to);
     /// The dma-buf of a buffer: the same one as long as it lives and was not taken back.
     Result<memory::DmaBufHandle> export_buffer(const std::shared_ptr<BufferObject>& object);
+    /// Takes the export back; what was mapped by it is another's from then on, by its generation.
+    Result<void> revoke(BufferObject& object);
     /// Calls `in_vram(BAR offset, position, bytes)` or `in_memory(span)` for the pieces of [offset, +size), after
     /// a move of the buffer has ended.
     Result<void> access(BufferObject& object, std::uint64_t offset, std::size_t size,
@@ -96,9 +101,12 @@ public:
 
 private:
     friend struct BufferObject;
+    friend struct Place;
     struct Copy;
     Result<PlaceHandle> find_place(std::uint64_t bytes, Placement placement);
     Result<bool> evict_one();
+    void note_owner(const BufferObject& object);
+    void note_free(const Place& place);
     memory::Exporter exporter_of(const std::shared_ptr<BufferObject>& object);
     Result<void> pin(BufferObject& object, memory::Attachment& attachment, const memory::Lock& lock);
     Result<memory::ScatterList> map(BufferObject& object, memory::Attachment& attachment, const memory::Lock& lock);
@@ -111,7 +119,7 @@ private:
     VramAllocator allocator_;
     std::list<BufferObject*> objects_;                                           ///< that live, oldest first
     std::vector<std::pair<memory::Attachment*, std::uint64_t>> system_mappings_; ///< and the address each was given
-    std::uint64_t clock_ = 0;
+    std::uint64_t clock_ = 0, made_ = 0;
     std::uint64_t evictions_ = 0, moves_ = 0;
     bool is_dead_ = false;
 };

@@ -129,8 +129,10 @@ Result<memory::DmaBufHandle> BufferManager::export_buffer(const std::shared_ptr<
     if (const auto before = object->exported.lock(); before && before->mapping_count() != 0)
         return failure(EBUSY, "export VRAM: an importer of what was taken back still has it mapped");
     auto made = memory::DmaBuf::make(exporter_of(object), object->size, object->reservation);
-    if (made)
+    if (made) {
         object->exported = *made;
+        object->is_taken_back = false;
+    }
     return made;
 }
 

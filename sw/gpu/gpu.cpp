@@ -91,8 +91,7 @@ Result<void> Gpu::evict(const VramBuffer& buffer) {
 }
 
 Result<void> Gpu::revoke(const VramBuffer& buffer) {
-    const auto exported = buffer.object_->exported.lock();
-    return exported ? exported->revoke(*transport_) : Result<void>{};
+    return manager_->revoke(*buffer.object_);
 }
 
 Result<void> Gpu::upload(const VramBuffer& buffer, std::uint64_t offset, std::span<const std::byte> from) {

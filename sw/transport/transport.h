@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sw/base/result.h"
+#include "sw/transport/owners.h"
 
 #include <algorithm>
 #include <bit>
@@ -72,6 +73,9 @@ public:
     virtual void relax() = 0;
     /// Monotonic time of the machine the driver runs on, for time-outs.
     virtual std::chrono::nanoseconds now() = 0;
+
+    /// Who wants to hear who has which memory; nullptr: nobody.
+    virtual Owners* owners() { return nullptr; }
 
 private:
     /// Calls `access(offset, position, bytes)` for the largest naturally aligned pieces of at most 8 bytes.

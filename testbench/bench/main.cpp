@@ -44,7 +44,7 @@ constexpr std::array rooms{
     "requester/retry",        "completion/cqe_writer", "completion (overrun)", "event/event_queue", "event/msix",       "firmware",
     "umr",                    "umr (refused)",       "umr (invalidated)", "firmware (refused)",  "completion (error)",
     "iommu (fault)",          "iommu (queue)",       "pcie (blocked)",
-    "paging",                 "paging (answer)",
+    "paging",                 "paging (answer)", "ownership (stale)",
 };
 static_assert(rooms.size() == bench::event_types);
 

@@ -136,6 +136,9 @@ void Side::let_go() {
         for (const auto& fault : functions->unit()->take_faults())
             find("the remapping unit refused: " + to_string(fault));
     functions.reset();
+    if (machine.ownership && !cluster_.expects_stale_mappings)
+        for (const auto& finding : machine.ownership->take_findings())
+            find(to_string(finding));
 }
 
 void Side::leak() {
@@ -252,8 +255,15 @@ platform::topology::Config Cluster::untimed() {
     return config;
 }
 
-Cluster::Cluster(const platform::topology::Config& config)
-    : platform(config, &log, sources), a(platform.a(), 0, *this), b(platform.b(), 1, *this) {}
+namespace {
+platform::topology::Config with_detector(platform::topology::Config config, bool detects) {
+    config.observe.has_ownership = detects;
+    return config;
+}
+} // namespace
+
+Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings)
+    : platform(with_detector(config, detects_stale_mappings), &log, sources), a(platform.a(), 0, *this), b(platform.b(), 1, *this) {}
 
 [[gnu::noinline]] void forget_left_frames() {
 #ifdef __SANITIZE_ADDRESS__
@@ -298,8 +308,10 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
             side->leak();
         throw std::runtime_error(fmt::format("the test's body still waits after {} s of simulated time", limit.count()));
     }
-    if (!findings_.empty())
-        throw std::runtime_error(fmt::format("{}", fmt::join(findings_, "\n")));
+    if (findings_.empty())
+        return;
+    forget_left_frames();
+    throw std::runtime_error(fmt::format("{}", fmt::join(findings_, "\n")));
 }
 
 Connection Cluster::connect(const sw::mlx::ConnectOptions& options, sw::mlx::QpOptions first, sw::mlx::QpOptions second) {

@@ -166,7 +166,8 @@ class Cluster {
 public:
     /// The defaults of a configuration, without the timing model.
     static platform::topology::Config untimed();
-    explicit Cluster(const platform::topology::Config& config = untimed());
+    /// With the detector of stale mappings: what it finds has failed the test.
+    explicit Cluster(const platform::topology::Config& config = untimed(), bool detects_stale_mappings = true);
 
     /// Brings both sides up, runs `body` as a thread, takes both down. What the body throws, and what was found
     /// afterwards, is thrown out of here. A body that still waits after `limit` of simulated time has failed.
@@ -194,6 +195,8 @@ public:
     bool expects_faults = false;
     /// How run() opens both devices.
     sw::mlx::DeviceOptions device_options;
+    /// The test has stale mappings used on purpose, and takes what was found itself, as far as it wants.
+    bool expects_stale_mappings = false;
     /// How the drivers use the hosts' remapping units, where there are any.
     sw::memory::iommu::UnitOptions unit_options;
 

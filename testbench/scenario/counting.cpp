@@ -57,6 +57,9 @@ Totals totals(Platform& platform) {
 }
 
 void count(Platform& platform, Result& result) {
+    for (const auto& machine : platform.machines())
+        if (machine.ownership && !machine.ownership->findings().empty() && result.failure.empty())
+            result.failure = to_string(machine.ownership->findings().front());
     const auto sum = totals(platform);
     result.wire_packets = sum.packets;
     result.retries = sum.retries;

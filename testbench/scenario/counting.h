@@ -13,7 +13,8 @@ struct Totals {
 };
 Totals totals(platform::topology::Platform& platform);
 
-/// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable.
+/// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable. A
+/// stale mapping that was used is a failure, unless there was one before.
 void count(platform::topology::Platform& platform, Result& result);
 
 } // namespace scenario

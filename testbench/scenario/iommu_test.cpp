@@ -181,6 +181,7 @@ TEST_CASE("translated requests are redirected like others where ports let none p
 
 TEST_CASE("memory that is given back is in no TLB of a card any more", "[scenario][iommu][ats]") {
     Cluster cluster(with_device_tlb("off", true));
+    cluster.expects_stale_mappings = true; // the key
     cluster.run([&](Side& a, Side& b) {
         auto connection = cluster.connect();
         const auto from = a.dram(length);
@@ -207,6 +208,9 @@ TEST_CASE("memory that is given back is in no TLB of a card any more", "[scenari
 
         CHECK(next.bus == memory.bus);
         CHECK(device_tlb(b).misses > misses);
+        const auto findings = b.machine.ownership->take_findings();
+        REQUIRE(findings.size() == 1);
+        CHECK(findings[0].access.mapping == platform::observe::stale::key);
         b.hca_function->release(next);
         CHECK(write() != CompletionStatus::success);
         CHECK(b.functions->unit()->take_faults().empty()); // the card was told so, and did not send it
@@ -275,8 +279,9 @@ TEST_CASE("a registered page that was unmapped behind the driver's back is a fau
 }
 
 TEST_CASE("a program that leaves an invalidation out has its bytes land in memory that is another's",
-          "[scenario][iommu]") {
+          "[scenario][iommu][ownership]") {
     Cluster cluster(translated());
+    cluster.expects_stale_mappings = true;
     cluster.run([&](Side& a, Side& b) {
         // The same mistake, with a unit that was not told: this is what the detectors of such mistakes are tried with.
         auto connection = cluster.connect();
@@ -303,6 +308,14 @@ TEST_CASE("a program that leaves an invalidation out has its bytes land in memor
         CHECK(write() == CompletionStatus::success);
 
         CHECK(std::ranges::equal(next.bytes().first(100), from->bytes(0, 100)));
+        const auto findings = b.machine.ownership->take_findings();
+        REQUIRE(findings.size() == 1);
+        CHECK(findings[0].function == "B.hca");
+        CHECK(findings[0].access.is_write);
+        CHECK(findings[0].access.key == region.rkey());
+        CHECK(findings[0].access.owner_then != findings[0].access.owner_now);
+        CHECK(findings[0].access.mapping == platform::observe::stale::key); // the next owner has the same address
+        CHECK(cluster.events<traces::StaleAccess>("B.hca.pcie").size() == 1);
         b.hca_function->release(next);
         must(region.destroy());
     });

@@ -73,18 +73,36 @@ struct alignas(64) Mkey {
     Interleaving interleaving{};
 };
 
+/// Hears when pages are entered into keys.
+class MkeyWatch {
+public:
+    virtual ~MkeyWatch() = default;
+    /// Entries [first, first + count) of its MTT are new.
+    virtual void key_mapped(const Mkey& mkey, std::uint64_t first, std::uint64_t count) = 0;
+};
+
 class MkeyTable {
 public:
     Mkey* find(std::uint32_t index) const { return table_.find(index); }
     Mkey& create(std::uint32_t index, MkeyAttributes attributes, std::vector<std::uint64_t> mtt) {
-        return table_.create(index, index, std::move(attributes), std::move(mtt));
+        auto& made = table_.create(index, index, std::move(attributes), std::move(mtt));
+        note_mapped(made, 0, made.mtt.size());
+        return made;
     }
+    /// Whoever changes translations of a key says so.
+    void note_mapped(const Mkey& mkey, std::uint64_t first, std::uint64_t count) {
+        if (watch_ != nullptr) [[unlikely]]
+            watch_->key_mapped(mkey, first, count);
+    }
+    /// It outlives the table; nullptr: nobody wants to know.
+    void set_watch(MkeyWatch* watch) { watch_ = watch; }
     void destroy(std::uint32_t index) { table_.destroy(index); }
     void clear() { table_.clear(); }
     std::size_t count() const { return table_.count(); }
 
 private:
     ObjectTable<Mkey> table_;
+    MkeyWatch* watch_ = nullptr;
 };
 
 } // namespace model::hca::tpt

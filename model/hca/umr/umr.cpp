@@ -126,6 +126,8 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
     put(*mkey, std::move(wanted));
     if (is_resized)
         tpt::write_ranges(*mkey, 0, {});
+    if (!tpt::is_indirect(mkey->attributes.mode) && octowords != 0)
+        path_.mkeys.note_mapped(*mkey, first, count);
     const auto lines_per_entry = tpt::is_indirect(mkey->attributes.mode) ? 2u : 1u;
     path_.translator.forget(mkey->index, first * lines_per_entry, count * lines_per_entry);
     path_.events.emit(at, traces::KeyChanged{qp.number.value, key.value, control.get<"mkey_mask">(), static_cast<std::uint32_t>(octowords)});

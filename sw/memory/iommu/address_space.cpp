@@ -85,6 +85,8 @@ Result<void> AddressSpace::map_checked(std::uint64_t iova, std::uint64_t physica
         return mapped;
     }
     areas_.emplace(iova, bytes);
+    if (auto* owners = unit_.machine().owners())
+        owners->map(domain_, iova, physical, bytes);
     // Only a unit in caching mode has cached that there was nothing.
     return unit_.capability().get<"cm">() ? unit_.invalidate(*this, iova, bytes, false) : Result<void>{};
 }
@@ -106,6 +108,8 @@ Result<void> AddressSpace::unmap(std::uint64_t iova, std::uint64_t bytes) {
     for (auto at = begin; at != end; at = areas_.erase(at)) {
         std::vector<Buffer> empty; // until the unit cannot hold their addresses any more
         table_.unmap(at->first, at->second, empty);
+        if (auto* owners = unit_.machine().owners())
+            owners->unmap(domain_, at->first, at->second);
         if (auto done = unit_.invalidate(*this, at->first, at->second, empty.empty()); !done)
             result = std::move(done);
         places_.release(abi::Iova{std::max(at->first, automatic.begin)});

@@ -59,6 +59,7 @@ public:
     }
     void relax() override { function_.relax(); }
     std::chrono::nanoseconds now() override { return function_.now(); }
+    transport::Owners* owners() override { return function_.owners(); }
 
 private:
     transport::Transport& function_;

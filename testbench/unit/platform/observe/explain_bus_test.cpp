@@ -2,6 +2,7 @@
 
 #include "model/iommu/fault_log.h"
 #include "model/pcie/acs.h"
+#include "platform/observe/ownership.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -36,6 +37,36 @@ template <class E> std::string text_of(const E& event) {
 }
 
 } // namespace
+
+TEST_CASE("an access by a stale mapping is told with both owners and the mapping's history", "[unit][observe][explain]") {
+    const auto text = text_of(traces::StaleAccess{.requester = 0x0300,
+                                                  .key = 0x8001,
+                                                  .address = 0x1'0000'0040,
+                                                  .page = 0x10'0000,
+                                                  .length = 64,
+                                                  .is_write = true,
+                                                  .mapping = stale::unit,
+                                                  .owner_then = "X",
+                                                  .owner_now = "Y",
+                                                  .mapped_ps = 1'000'000,
+                                                  .unmapped_ps = 2'000'000,
+                                                  .invalidated_ps = ~std::uint64_t{0},
+                                                  .changed_ps = 3'000'000});
+
+    CHECK(text.contains("device 03:00.0 uses a stale mapping: its remapping unit led to another's page.\n"));
+    CHECK(text.contains("writes 64 bytes at 0x100000040 by key 0x8001, which led to page 0x100000; that is of Y since 3.000 us; "
+                        "mapped at 1.000 us (remapping unit), when it was of X; unmapped at 2.000 us, invalidated never"));
+    CHECK(text.contains("the IOTLB (or the device-TLB) was not invalidated"));
+}
+
+TEST_CASE("every kind of stale mapping has its explanation", "[unit][observe][explain]") {
+    for (const auto kind : {stale::key, stale::unit, stale::both, stale::unknown}) {
+        INFO(kind);
+        REQUIRE(explain_stale(kind) != nullptr);
+        CHECK(explain_stale(kind)->is_complete());
+    }
+    CHECK(explain_stale("love") == nullptr);
+}
 
 TEST_CASE("a remapping fault is told with device, address, condition and likely cause", "[unit][observe][explain]") {
     const auto text = text_of(traces::RemappingFault{.requester = 0x0300,

@@ -1,0 +1,28 @@
+// Where the memory requests of a function end, told to who watches: for each, the address as the function has it and the
+// address that it led to, by whatever path. Nobody has to watch.
+#pragma once
+
+#include "abi/pcie/config_space.h"
+#include "model/port/dma.h"
+
+#include <cstdint>
+
+namespace model::pcie {
+
+struct Landing {
+    abi::pcie::Bdf requester;
+    std::uint64_t address = 0;  ///< as the function has it
+    std::uint64_t physical = 0; ///< on the bus of the host, of its memory or of a BAR
+    std::uint64_t length = 0;   ///< bytes; all of them are consecutive at both addresses
+    bool is_write = false;
+    bool is_translated = false; ///< by a remapping unit, or by the function's own TLB
+    port::Purpose purpose{};
+};
+
+class LandingWatch {
+public:
+    virtual ~LandingWatch() = default;
+    virtual void landed(const Landing& landing, port::Time at) = 0;
+};
+
+} // namespace model::pcie
