@@ -79,15 +79,20 @@ Command parse_command_line(int argc, const char* const* argv) {
     auto* explore = app.add_subcommand("explore", "Run a transfer again and again with something in its way, at each point there is");
     explore->footer("\nThe points are the events between a request and its completion. Each run is a process; after it every byte is "
                     "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and the completion is "
-                    "one that the specification has.\nExit status: 0 no violation, 1 some, 2 refused.\n");
+                    "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with --set observe.ownership=false).\n"
+                    "With --set iommu.present=true the cards are behind remapping units, with --set host.acs=redirect the way between\n"
+                    "devices, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives the HCAs TLBs of their own.\nExit status: 0 no violation, 1 some, 2 refused.\n");
     explore->add_option("scenario", exploring.operations, "write, read, send, atomic or all")->required()->delimiter(',');
-    explore->add_option("--inject", exploring.actions, "revoke, move, unmap, flr or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore->add_option("--inject", exploring.actions, "revoke, move, unmap, flr, release (host memory, under a live key: with iommu.present) or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
     explore->add_option("--victim", exploring.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
     explore->add_option("--bytes", exploring.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
     explore->add_option("--every", exploring.every, "Only each so-many-th point")->check(CLI::PositiveNumber);
     explore->add_option("--at", exploring.at, "Only this point");
     explore->add_option("--jobs", exploring.jobs, "Processes at a time; default: one a processor");
-    explore->add_option("--plant", exploring.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card)");
+    explore->add_option("--plant", exploring.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
+                        "(the remapping unit is not told that a mapping went)");
+    explore->add_flag("--alike", exploring.has_alike_owner, "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
+                      "its stale mapping only");
     explore->add_option("--set", exploring.overrides, "Override a key of the configuration; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false)

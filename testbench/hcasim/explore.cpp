@@ -24,6 +24,7 @@
 #include <set>
 #include <span>
 #include <thread>
+#include <utility>
 
 namespace hcasim {
 namespace {
@@ -201,6 +202,8 @@ std::string command(const ExploreOptions& options, const Setup& setup) {
                             name(setup.victim), name(setup.action), setup.point, setup.bytes);
     if (!options.plant.empty())
         text += fmt::format(" --plant {}", options.plant);
+    if (options.has_alike_owner)
+        text += " --alike";
     for (const auto& one : options.overrides)
         text += fmt::format(" --set {}", one);
     return text;
@@ -282,18 +285,31 @@ private:
 int explore(const ExploreOptions& options) {
     auto overrides = options.overrides;
     // The smallest steps: a queue pair's turn is one packet. What somebody sets comes later and counts.
-    overrides.insert(overrides.begin(), {"hca.packets_per_turn=1", "gpu.vram=16 MiB"});
-    const auto config = platform::topology::parse_config("", "--set", overrides);
+    overrides.insert(overrides.begin(), {"hca.packets_per_turn=1", "gpu.vram=16 MiB", "observe.ownership=true"});
+    auto config = platform::topology::parse_config("", "--set", overrides);
     if (!config)
         return refuse(config.error());
+    // And of time: a packet is sent when the one before has left, and arrives in a step of its own.
+    config->link.quantum = {};
+    config->link.horizon = std::chrono::nanoseconds{1};
     const auto operations = choose("scenario", options.operations, race::operations()),
-               actions = choose("action", options.actions, race::actions()),
-               victims = choose("side", options.victims, race::victims());
-    for (const auto* chosen : {&operations, &actions, &victims})
+               victims = choose("side", options.victims, race::victims()),
+               plants = choose("mistake", {options.plant.empty() ? "none" : options.plant}, race::plants());
+    auto actions = choose("action", options.actions, race::actions());
+    for (const auto* chosen : {&operations, &std::as_const(actions), &victims, &plants})
         if (!*chosen)
             return refuse(chosen->error());
-    if (!options.plant.empty() && options.plant != "stale_key")
-        return refuse(fmt::format("unknown mistake '{}', there are: stale_key", options.plant));
+    if (plants->size() != 1)
+        return refuse("one mistake at a time");
+    const auto plant = static_cast<race::Plant>(plants->front());
+    // What only a remapping unit can stop or get wrong.
+    if (!config->iommu.is_present) {
+        if (std::ranges::find(options.actions, "release") != options.actions.end() ||
+            plant == race::Plant::missing_invalidation)
+            return refuse("memory that is given back under a live key is a remapping unit's affair: --set "
+                          "iommu.present=true");
+        std::erase(*actions, static_cast<unsigned>(race::Action::release));
+    }
 
     Report report(options);
     Pool pool(*config, options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency()));
@@ -303,7 +319,8 @@ int explore(const ExploreOptions& options) {
             bare.push_back({.operation = static_cast<race::Operation>(operation),
                             .action = race::Action::none,
                             .victim = static_cast<race::Victim>(victim),
-                            .bytes = options.bytes});
+                            .bytes = options.bytes,
+                            .has_alike_owner = options.has_alike_owner});
     std::vector<Setup> setups;
     pool.run(bare, [&](const Setup& setup, const Outcome& outcome) {
         if (!outcome.violations.empty())
@@ -312,8 +329,7 @@ int explore(const ExploreOptions& options) {
         for (const auto action : *actions) {
             auto one = setup;
             one.action = static_cast<race::Action>(action);
-            if (!options.plant.empty())
-                one.plant = race::Plant::stale_key;
+            one.plant = plant;
             report.row_of(one).points = outcome.points;
             for (one.point = options.at.value_or(0); one.point < outcome.points;
                  one.point += std::max<std::uint64_t>(1, options.every)) {

@@ -18,6 +18,7 @@ struct ExploreOptions {
     std::optional<std::uint64_t> at; ///< one point, told in full
     unsigned jobs = 0;               ///< processes at a time; 0: one a processor
     std::string plant;               ///< a mistake on purpose
+    bool has_alike_owner = false;    ///< the next owner's bytes are those of the transfer
 };
 
 /// Exit status: 0 no violation, 1 some, 2 refused.

@@ -274,17 +274,64 @@ def explores_without_a_violation():
         expect(status in words, f"no run ended with '{status}'\n{ran.stdout}")
 
 
+BEHIND = ("--set", "iommu.present=true")
+WITHOUT_DETECTOR = ("--set", "observe.ownership=false")
+
+
+def shows_again(stdout):
+    """The command that is printed for a violation shows it."""
+    again = re.search(r"again: hcasim (.*)", stdout)
+    expect(again, f"no command that shows it again: {stdout}")
+    ran = subprocess.run([PROGRAM, *again[1].split()], capture_output=True, text=True, timeout=250, check=False)
+    expect(ran.returncode == 1 and "1 runs, 1 violations" in ran.stdout, f"the command does not show it again: {ran.stdout}")
+
+
 def explorer_finds_a_planted_mistake():
-    """A revocation that does not reach the card: on either side, by bytes that land in the next owner's buffer or leave it."""
+    """A revocation that does not reach the card: on either side, by bytes that land in the next owner's buffer or leave it, and by
+    the stale key, each without the other."""
     for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
                                       ("requester", "read", "was written after"), ("requester", "write", "the next owner's")):
-        ran = explore(scenario, "--victim", victim, "--inject", "revoke", "--every", "10", "--plant", "stale_key")
-        expect(ran.returncode == 1, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
-        expect(finding in ran.stdout, f"'{finding}' is not in: {ran.stdout}")
-        again = re.search(r"again: hcasim (.*)", ran.stdout)
-        expect(again, f"no command that shows it again: {ran.stdout}")
-        ran = subprocess.run([PROGRAM, *again[1].split()], capture_output=True, text=True, timeout=250, check=False)
-        expect(ran.returncode == 1 and "1 runs, 1 violations" in ran.stdout, f"the command does not show it again: {ran.stdout}")
+        planted = (scenario, "--victim", victim, "--inject", "revoke", "--every", "12", "--plant", "stale_key")
+        for more, found in ((WITHOUT_DETECTOR, finding), ((), r"stale mapping: [AB].hca .* \(memory key\)")):
+            ran = explore(*planted, *more)
+            expect(ran.returncode == 1, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+            expect(re.search(found, ran.stdout), f"'{found}' is not in: {ran.stdout}")
+        shows_again(ran.stdout)
+
+
+def explorer_finds_a_missing_invalidation():
+    """Memory that is given back without the remapping unit being told."""
+    for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
+                                      ("requester", "read", "was written after"), ("requester", "send", "the next owner's")):
+        planted = (scenario, "--victim", victim, "--inject", "release", "--every", "12", "--plant", "missing_invalidation", *BEHIND)
+        for more, found in ((WITHOUT_DETECTOR, finding), ((), r"stale mapping: [AB].hca .*remapping unit.* invalidated never")):
+            ran = explore(*planted, *more)
+            expect(ran.returncode == 1, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+            expect(re.search(found, ran.stdout), f"'{found}' is not in: {ran.stdout}")
+        shows_again(ran.stdout)
+
+
+def detector_finds_what_no_byte_shows():
+    """The next owner has the very bytes there that a READ is to bring: each completion says success, each byte is right."""
+    for more in (("--inject", "revoke", "--plant", "stale_key"), ("--inject", "release", "--plant", "missing_invalidation", *BEHIND)):
+        planted = ("read", "--victim", "responder", "--every", "12", "--alike", *more)
+        ran = explore(*planted, *WITHOUT_DETECTOR)
+        expect(ran.returncode == 0, f"the bytes show it:\n{ran.stdout}{ran.stderr}")
+        ran = explore(*planted)
+        expect(ran.returncode == 1 and "stale mapping: B.hca" in ran.stdout, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+        shows_again(ran.stdout)
+
+
+def explores_behind_remapping_units():
+    """The cards behind units; the way between devices through them, too; with TLBs of the cards' own; with slow cables."""
+    for more in (("--set", "host.acs=redirect"),
+                 ("--set", "hca.device_tlb_entries=64", "--set", "iommu.device_tlb=true"),
+                 ("--set", "link.latency_ns=20000", "--inject", "release,revoke")):
+        ran = explore("all", "--every", "97", *BEHIND, *more)
+        expect(ran.returncode == 0, f"{more}: status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+        rows = [line.split() for line in ran.stdout.splitlines() if line.split()[1:2] in (["requester"], ["responder"])]
+        expect(any(row[2] == "release" and int(row[4]) > 0 for row in rows), f"no memory was given back\n{ran.stdout}")
+        expect("remote operation error" in ran.stdout, f"no run was stopped by the unit\n{ran.stdout}")
 
 
 def explorer_refuses_mistakes():
@@ -292,6 +339,8 @@ def explorer_refuses_mistakes():
     refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
     refused(explore("write", "--victim", "you"), "unknown side 'you'", "responder")
     refused(explore("write", "--plant", "tree"), "unknown mistake 'tree'", "stale_key")
+    refused(explore("write", "--inject", "release"), "remapping unit", "iommu.present")
+    refused(explore("write", "--plant", "missing_invalidation"), "remapping unit", "iommu.present")
     refused(explore("write", "--set", "hca.packets_per_turn=0"), "hca.packets_per_turn")
 
 

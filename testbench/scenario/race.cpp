@@ -4,6 +4,7 @@
 #include "sw/mlx/umr.h"
 #include "testbench/harness/cluster.h"
 #include "testbench/harness/function_reset.h"
+#include "testbench/scenario/race_memory.h"
 
 #include <fmt/format.h>
 #include <systemc>
@@ -29,8 +30,9 @@ using Bytes = std::vector<std::byte>;
 
 // In the order of their enumerations.
 constexpr std::array<std::string_view, 4> operation_names{"write", "read", "send", "atomic"};
-constexpr std::array<std::string_view, 5> action_names{"none", "revoke", "move", "unmap", "flr"};
+constexpr std::array<std::string_view, 6> action_names{"none", "revoke", "move", "unmap", "flr", "release"};
 constexpr std::array<std::string_view, 2> victim_names{"requester", "responder"};
+constexpr std::array<std::string_view, 3> plant_names{"none", "stale_key", "missing_invalidation"};
 
 constexpr std::uint64_t offset = 0x1dc8; ///< of the region in the buffer
 constexpr std::uint64_t addend = 0x1234567;
@@ -59,6 +61,7 @@ public:
 
 private:
     void violate(std::string what) { outcome_.violations.push_back(std::move(what)); }
+    sw::mlx::MemoryRegion& region() { return memory_->region(); }
     bool is_responder() const { return setup_.victim == Victim::responder; }
     /// Whether the transfer brings bytes into the victim's memory.
     bool is_target() const;
@@ -73,23 +76,10 @@ private:
     void check_peer();
     void check_around();
     void take_down();
-    /// Calls `f(position in the region, offset in VRAM)` for each byte.
-    template <class F> void each_place(F&& f) const {
-        std::uint64_t position = 0;
-        for (const auto& place : places_)
-            for (std::uint64_t i = 0; i < place.size; ++i, ++position)
-                if (position >= offset && position < offset + size_)
-                    f(position - offset, place.offset + i);
-    }
-    // The memory itself, at once: a processor's access would take time, in which the transfer goes on.
-    std::span<std::byte> vram() { return owner_.machine.gpu->vram.bytes(); }
+    /// What the next owner puts there.
+    unsigned next_content() const { return setup_.has_alike_owner ? sent : after; }
     void put(unsigned kind) {
-        each_place([&](std::uint64_t i, std::uint64_t at) { vram()[at] = content(kind, i); });
-    }
-    Bytes held() {
-        Bytes bytes(size_);
-        each_place([&](std::uint64_t i, std::uint64_t at) { bytes[i] = vram()[at]; });
-        return bytes;
+        memory_->each_byte([&](std::uint64_t i, std::byte& byte) { byte = content(kind, i); });
     }
 
     Cluster& cluster_;
@@ -98,12 +88,10 @@ private:
     std::uint64_t size_;
     Side &owner_, &other_;
 
-    std::optional<sw::gpu::VramBuffer> buffer_;
-    std::optional<sw::mlx::MemoryRegion> region_;
+    std::optional<Memory> memory_;
     std::unique_ptr<harness::RegisteredMemory> peer_;
     harness::Connection connection_;
-    Bytes around_; ///< all VRAM of the owner, at the start
-    std::vector<sw::gpu::VramRange> places_;
+    Bytes around_; ///< memory_->all(), at the start
 
     sc_core::sc_event go_, done_;
     std::optional<harness::FunctionReset> reset_;
@@ -128,18 +116,14 @@ void Race::set_up() {
         owner_.close();
         owner_.open({.command = {.timeout = 10ms}});
     }
-    buffer_ = must(owner_.gpu->allocate(size_ + 2 * offset));
-    places_ = buffer_->ranges();
-    region_ =
-        must(owner_.context->reg_dmabuf_mr(owner_.pd, must(owner_.gpu->export_buffer(*buffer_)), offset, size_,
-                                           {.access = sw::mlx::all_access, .mode = sw::mlx::DmaBufMode::revocable}));
+    memory_.emplace(owner_, setup_.action == Action::release, offset, size_);
     if (setup_.plant == Plant::stale_key)
         must(owner_.context->device().umr())->plant_missing_revocations(1);
     peer_ = other_.dram(size_);
     // What comes is in the memory that it comes from.
     put(is_target() ? before : sent);
     std::ranges::copy(contents(is_target() ? sent : before, size_), peer_->bytes().begin());
-    around_.assign(vram().begin(), vram().end());
+    around_.assign(memory_->all().begin(), memory_->all().end());
     auto options = harness::quick;
     options.retry_count = 2;
     connection_ = cluster_.connect(options);
@@ -148,13 +132,13 @@ void Race::set_up() {
 }
 
 void Race::post() {
-    const sw::mlx::Sge mine{region_->iova().value, static_cast<std::uint32_t>(size_), region_->lkey()},
+    const sw::mlx::Sge mine{region().iova().value, static_cast<std::uint32_t>(size_), region().lkey()},
         theirs = peer_->sge();
     const auto local = is_responder() ? theirs : mine;
     sw::mlx::SendRequest request{.wr_id = 1,
                                  .flags = sw::mlx::send_flag::signaled,
-                                 .rkey = is_responder() ? region_->rkey() : peer_->rkey(),
-                                 .remote_address = is_responder() ? region_->iova().value : peer_->address()};
+                                 .rkey = is_responder() ? region().rkey() : peer_->rkey(),
+                                 .remote_address = is_responder() ? region().iova().value : peer_->address()};
     switch (setup_.operation) {
     case Operation::write: request.operation = SendOperation::write; break;
     case Operation::read: request.operation = SendOperation::read; break;
@@ -197,25 +181,31 @@ void Race::act() {
 }
 
 void Race::perform() {
+    if (setup_.plant == Plant::missing_invalidation)
+        owner_.functions->unit()->plant_missing_invalidations(1);
     switch (setup_.action) {
     case Action::none: return;
-    case Action::revoke: must(owner_.gpu->revoke(*buffer_)); break;
+    case Action::revoke: must(owner_.gpu->revoke(memory_->buffer())); break;
     case Action::move:
-        if (const auto moved = owner_.gpu->migrate(*buffer_, sw::gpu::Placement::system); moved)
+        if (const auto moved = owner_.gpu->migrate(memory_->buffer(), sw::gpu::Placement::system); moved)
             violate("a buffer that a card has pinned was moved");
         else if (moved.error().code != EBUSY)
             violate(fmt::format("a move of a pinned buffer is refused for another reason: {}", moved.error().what));
         return;
-    case Action::unmap: must(region_->destroy()); break;
+    case Action::unmap: must(region().destroy()); break;
     case Action::flr:
         reset_->begin();
         reset_->finish();
         is_reset_ = true;
         break;
+    case Action::release:
+        memory_->release();
+        around_.assign(memory_->all().begin(), memory_->all().end());
+        break;
     }
     // It has returned: from here on the memory is somebody else's.
-    snapshot_ = held();
-    put(after);
+    snapshot_ = memory_->held();
+    put(next_content());
     is_given_back_ = true;
 }
 
@@ -239,7 +229,7 @@ void Race::settle() {
     outcome_.is_reached = is_done_;
     cluster_.let(1ms); // what is late lands now
     if (!is_given_back_)
-        snapshot_ = held();
+        snapshot_ = memory_->held();
 }
 
 void Race::check_status() {
@@ -249,7 +239,10 @@ void Race::check_status() {
         return;
     const bool has_ended = is_given_back_; // nothing else may make it fail
     bool is_right = false;
-    if (setup_.action == Action::flr)
+    if (setup_.action == Action::release) // nobody may reach it any more, and that is no matter of rights
+        is_right = has_ended && is(is_responder() ? CompletionStatus::remote_operation_error
+                                                  : CompletionStatus::local_qp_operation_error);
+    else if (setup_.action == Action::flr)
         is_right = has_ended && (is_responder() ? is(CompletionStatus::transport_retry_exceeded) : !completion_);
     else if (has_ended && is_responder())
         is_right = setup_.operation == Operation::send ? is(CompletionStatus::remote_operation_error)
@@ -261,12 +254,14 @@ void Race::check_status() {
 }
 
 void Race::check_victim() {
-    const auto now = held();
+    const auto now = memory_->held();
     const auto is_done = completion_ && completion_->status == CompletionStatus::success;
     if (is_given_back_)
         for (std::uint64_t i = 0; i < size_; ++i)
-            if (now[i] != content(after, i))
+            if (now[i] != content(next_content(), i))
                 return violate(fmt::format("byte {} of the buffer was written after the action had returned", i));
+    if (is_given_back_ && setup_.action == Action::release)
+        return; // what it held is lost
     if (setup_.operation == Operation::atomic)
         return; // its words are looked at in check_peer
     for (std::uint64_t i = 0; i < size_; ++i) {
@@ -290,10 +285,12 @@ void Race::check_peer() {
                    told = is_responder() ? word(bytes) : word(snapshot_);
         const auto old_target = initial(is_responder() ? before : sent),
                    old_told = initial(is_responder() ? sent : before);
-        if (is_done && (target != old_target + addend || told != old_target))
+        const bool is_lost = is_given_back_ && setup_.action == Action::release; // what the victim's word was
+        const bool has_target = !is_lost || !is_responder(), is_told = !is_lost || is_responder();
+        if (is_done && ((has_target && target != old_target + addend) || (is_told && told != old_target)))
             violate("the atomic has another result than it must");
-        if (!is_done &&
-            ((target != old_target && target != old_target + addend) || (told != old_told && told != old_target)))
+        if (!is_done && ((has_target && target != old_target && target != old_target + addend) ||
+                         (is_told && told != old_told && told != old_target)))
             violate("an atomic that failed left a word that is neither old nor new");
         return;
     }
@@ -307,11 +304,13 @@ void Race::check_peer() {
 
 /// Nothing beside the region has changed.
 void Race::check_around() {
-    const auto now = vram();
+    const auto now = memory_->all();
     auto expected = around_;
-    each_place([&](std::uint64_t, std::uint64_t at) { expected[at] = now[at]; });
+    memory_->each_byte([&](std::uint64_t, std::byte& byte) {
+        expected[static_cast<std::size_t>(&byte - now.data())] = byte;
+    });
     if (const auto [was, is] = std::ranges::mismatch(expected, now); was != expected.end())
-        violate(fmt::format("byte {:#x} of VRAM, beside the buffer, was written", was - expected.begin()));
+        violate(fmt::format("byte {:#x} around the buffer was written", was - expected.begin()));
 }
 
 void Race::take_down() {
@@ -326,8 +325,7 @@ void Race::take_down() {
     }
     connection_ = {};
     peer_.reset();
-    region_.reset();
-    buffer_.reset();
+    memory_.reset();
     if (is_reset_)
         owner_.abandon();
 }
@@ -340,6 +338,10 @@ void Race::run() {
     check_victim();
     check_peer();
     check_around();
+    for (auto* side : {&cluster_.a, &cluster_.b})
+        if (side->machine.ownership)
+            for (const auto& finding : side->machine.ownership->take_findings())
+                violate(to_string(finding));
     take_down();
 }
 
@@ -348,12 +350,14 @@ void Race::run() {
 std::span<const std::string_view> operations() { return operation_names; }
 std::span<const std::string_view> actions() { return action_names; }
 std::span<const std::string_view> victims() { return victim_names; }
+std::span<const std::string_view> plants() { return plant_names; }
 
 Outcome run(const platform::topology::Config& config, const Setup& setup) {
     Outcome outcome;
     try {
-        Cluster cluster(config);
+        Cluster cluster(config, config.observe.has_ownership);
         cluster.expects_refusals = true; // of what is asked of a card that was reset
+        cluster.expects_faults = setup.action == Action::release || setup.action == Action::flr;
         cluster.run([&](Side&, Side&) { Race(cluster, setup, outcome).run(); });
     } catch (const std::exception& error) {
         harness::forget_left_frames();

@@ -23,19 +23,23 @@ enum class Action : std::uint8_t {
     move,   ///< its exporter wants to move it, which a buffer that is pinned for a card does not allow
     unmap,  ///< its registration goes
     flr,    ///< the card is reset
+    /// Host memory is given back with its registration alive: behind a remapping unit, which then leads nowhere.
+    release,
 };
 /// Whose memory it is: that of the side that requests, or of the one that responds.
 enum class Victim : std::uint8_t { requester, responder };
 /// A mistake on purpose, for looking whether it is found.
 enum class Plant : std::uint8_t {
     none,
-    stale_key, ///< the revocation does not reach the card
+    stale_key,            ///< the revocation does not reach the card
+    missing_invalidation, ///< the remapping unit is not told that a mapping went
 };
 
 /// The names of these, in their order.
 std::span<const std::string_view> operations();
 std::span<const std::string_view> actions();
 std::span<const std::string_view> victims();
+std::span<const std::string_view> plants();
 
 struct Setup {
     Operation operation{};
@@ -44,6 +48,7 @@ struct Setup {
     Plant plant{};
     std::uint64_t point = 0;     ///< events after the request was posted
     std::uint32_t bytes = 20000; ///< of the message; atomics have 8
+    bool has_alike_owner = false; ///< the next owner of the memory puts the bytes there that the transfer has
 };
 
 struct Outcome {
