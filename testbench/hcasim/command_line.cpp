@@ -83,7 +83,7 @@ Command parse_command_line(int argc, const char* const* argv) {
                     "With --set iommu.present=true the cards are behind remapping units, with --set host.acs=redirect the way between\n"
                     "devices, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives the HCAs TLBs of their own.\nExit status: 0 no violation, 1 some, 2 refused.\n");
     explore->add_option("scenario", exploring.operations, "write, read, send, atomic or all")->required()->delimiter(',');
-    explore->add_option("--inject", exploring.actions, "revoke, move, unmap, flr, release (host memory, under a live key: with iommu.present) or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore->add_option("--inject", exploring.actions, "revoke, move, unmap, flr, release (host memory, under a live key: with iommu.present), migrate (registered on demand) or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
     explore->add_option("--victim", exploring.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
     explore->add_option("--bytes", exploring.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
     explore->add_option("--every", exploring.every, "Only each so-many-th point")->check(CLI::PositiveNumber);

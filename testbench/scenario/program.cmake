@@ -4,7 +4,7 @@ foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_v
              fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
              behind_a_remapping_unit
              refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete
-             explores_without_a_violation explorer_finds_a_planted_mistake explorer_finds_a_missing_invalidation
+             explores_without_a_violation explorer_finds_a_planted_mistake explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation
              detector_finds_what_no_byte_shows explores_behind_remapping_units explorer_refuses_mistakes)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"

@@ -299,6 +299,17 @@ def explorer_finds_a_planted_mistake():
         shows_again(ran.stdout)
 
 
+def explorer_finds_a_move_behind_the_card():
+    """A buffer that is registered on demand moves, and the card keeps its old pages. On a cable so slow that the move ends first."""
+    for victim, finding in (("responder", "the next owner's"), ("requester", "was written after")):
+        moving = ("read", "--victim", victim, "--inject", "migrate", "--every", "12", "--set", "link.rate_gbps=0.02", *WITHOUT_DETECTOR)
+        ran = explore(*moving, "--plant", "stale_key")
+        expect(ran.returncode == 1 and finding in ran.stdout, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+        shows_again(ran.stdout)
+        ran = explore(*moving)
+        expect(ran.returncode == 0, f"without the mistake: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+
 def explorer_finds_a_missing_invalidation():
     """Memory that is given back without the remapping unit being told."""
     for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),

@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 
 // In the order of their enumerations.
 constexpr std::array<std::string_view, 4> operation_names{"write", "read", "send", "atomic"};
-constexpr std::array<std::string_view, 6> action_names{"none", "revoke", "move", "unmap", "flr", "release"};
+constexpr std::array<std::string_view, 7> action_names{"none", "revoke", "move", "unmap", "flr", "release", "migrate"};
 constexpr std::array<std::string_view, 2> victim_names{"requester", "responder"};
 constexpr std::array<std::string_view, 3> plant_names{"none", "stale_key", "missing_invalidation"};
 
@@ -47,6 +47,12 @@ Bytes contents(unsigned kind, std::uint64_t size) {
     for (std::uint64_t i = 0; i < size; ++i)
         bytes[i] = content(kind, i);
     return bytes;
+}
+
+Memory::Kind kind_of(Action action) {
+    return action == Action::release   ? Memory::Kind::host
+           : action == Action::migrate ? Memory::Kind::on_demand
+                                       : Memory::Kind::revocable;
 }
 
 class Race {
@@ -116,7 +122,7 @@ void Race::set_up() {
         owner_.close();
         owner_.open({.command = {.timeout = 10ms}});
     }
-    memory_.emplace(owner_, setup_.action == Action::release, offset, size_);
+    memory_.emplace(owner_, kind_of(setup_.action), offset, size_);
     if (setup_.plant == Plant::stale_key)
         must(owner_.context->device().umr())->plant_missing_revocations(1);
     peer_ = other_.dram(size_);
@@ -202,6 +208,7 @@ void Race::perform() {
         memory_->release();
         around_.assign(memory_->all().begin(), memory_->all().end());
         break;
+    case Action::migrate: memory_->migrate(); break;
     }
     // It has returned: from here on the memory is somebody else's.
     snapshot_ = memory_->held();
@@ -230,6 +237,8 @@ void Race::settle() {
     cluster_.let(1ms); // what is late lands now
     if (!is_given_back_)
         snapshot_ = memory_->held();
+    else if (setup_.action == Action::migrate)
+        snapshot_ = memory_->moved(); // what came before and after, together
 }
 
 void Race::check_status() {
@@ -237,7 +246,7 @@ void Race::check_status() {
     const auto is = [&](CompletionStatus status) { return completion_ && completion_->status == status; };
     if (is(CompletionStatus::success))
         return;
-    const bool has_ended = is_given_back_; // nothing else may make it fail
+    const bool has_ended = is_given_back_ && setup_.action != Action::migrate; // nothing else may make it fail
     bool is_right = false;
     if (setup_.action == Action::release) // nobody may reach it any more, and that is no matter of rights
         is_right = has_ended && is(is_responder() ? CompletionStatus::remote_operation_error
@@ -357,6 +366,7 @@ Outcome run(const platform::topology::Config& config, const Setup& setup) {
     try {
         Cluster cluster(config, config.observe.has_ownership);
         cluster.expects_refusals = true; // of what is asked of a card that was reset
+        cluster.device_options.page_faults = setup.action == Action::migrate;
         cluster.expects_faults = setup.action == Action::release || setup.action == Action::flr;
         cluster.run([&](Side&, Side&) { Race(cluster, setup, outcome).run(); });
     } catch (const std::exception& error) {

@@ -25,6 +25,8 @@ enum class Action : std::uint8_t {
     flr,    ///< the card is reset
     /// Host memory is given back with its registration alive: behind a remapping unit, which then leads nowhere.
     release,
+    /// Its exporter moves it to host memory: it is registered on demand, so the transfer goes on where it is then.
+    migrate,
 };
 /// Whose memory it is: that of the side that requests, or of the one that responds.
 enum class Victim : std::uint8_t { requester, responder };

@@ -1,17 +1,20 @@
 #include "testbench/scenario/race_memory.h"
 
+#include "sw/base/poll.h"
+
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 namespace scenario::race {
 
 using harness::must;
 
-Memory::Memory(harness::Side& owner, bool is_host, std::uint64_t offset, std::uint64_t size)
+Memory::Memory(harness::Side& owner, Kind kind, std::uint64_t offset, std::uint64_t size)
     : owner_(owner), offset_(offset), size_(size) {
     const auto bytes = size_ + 2 * offset_;
     std::vector<std::span<std::byte>> places;
-    if (is_host) {
+    if (kind == Kind::host) {
         host_ = must(owner_.hca_function->allocate(bytes));
         all_ = host_->bytes();
         places.push_back(all_);
@@ -23,7 +26,7 @@ Memory::Memory(harness::Side& owner, bool is_host, std::uint64_t offset, std::ui
             places.push_back(all_.subspan(range.offset, range.size));
         region_ = must(owner_.context->reg_dmabuf_mr(
             owner_.pd, must(owner_.gpu->export_buffer(*buffer_)), offset_, size_,
-            {.access = sw::mlx::all_access, .mode = sw::mlx::DmaBufMode::revocable}));
+            {.access = sw::mlx::all_access, .mode = kind == Kind::on_demand ? sw::mlx::DmaBufMode::on_demand : sw::mlx::DmaBufMode::revocable}));
     }
     set_pieces(places);
 }
@@ -60,6 +63,18 @@ void Memory::release() {
     next_ = must(owner_.functions->unit()->machine().allocate(before.size));
     if (next_->data != before.data)
         throw std::runtime_error("the next owner has other pages");
+}
+
+void Memory::migrate() {
+    const auto moving = must(owner_.gpu->migrate(*buffer_, sw::gpu::Placement::system));
+    if (!sw::base::poll_until(*owner_.gpu_function, std::chrono::seconds{1}, [&] { return moving->is_signaled(); }))
+        throw std::runtime_error("the move does not end");
+}
+
+std::vector<std::byte> Memory::moved() {
+    std::vector<std::byte> bytes(size_);
+    must(owner_.gpu->download(*buffer_, offset_, bytes));
+    return bytes;
 }
 
 } // namespace scenario::race

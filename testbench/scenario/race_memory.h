@@ -14,8 +14,13 @@ namespace scenario::race {
 
 class Memory {
 public:
+    enum class Kind : std::uint8_t {
+        revocable, ///< a dma-buf, until its exporter takes it back
+        on_demand, ///< a dma-buf, wherever it is
+        host,      ///< DMA memory
+    };
     /// `size` bytes at `offset` of something larger.
-    Memory(harness::Side& owner, bool is_host, std::uint64_t offset, std::uint64_t size);
+    Memory(harness::Side& owner, Kind kind, std::uint64_t offset, std::uint64_t size);
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -37,6 +42,10 @@ public:
     /// Gives the memory back while the key lives: the driver's mistake, which the remapping unit has to stop. What lay
     /// there is lost; when this returns the same pages are somebody else's.
     void release();
+    /// Moves the buffer to host memory; when this returns its bytes are there, and where it was is somebody else's.
+    void migrate();
+    /// What it holds where it is now.
+    std::vector<std::byte> moved();
 
 private:
     void set_pieces(std::span<const std::span<std::byte>> places);
