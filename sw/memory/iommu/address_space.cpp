@@ -78,15 +78,62 @@ Result<abi::Iova> AddressSpace::map(std::uint64_t physical, std::uint64_t bytes,
     return *place;
 }
 
+Result<std::uint64_t> AddressSpace::map_list(std::span<const BusRange> pieces, std::optional<std::uint64_t> iova,
+                                             Rights rights) {
+    std::uint64_t bytes = 0;
+    for (const auto& piece : pieces) {
+        if (piece.size > ~bytes)
+            return failure(EOVERFLOW, "map a list: its length wraps");
+        bytes += piece.size;
+    }
+    std::optional<abi::Iova> place;
+    if (!iova) {
+        const auto own = places_.allocate(bytes, page_bytes, 0);
+        if (!own)
+            return std::unexpected(own.error());
+        place = *own;
+    }
+    const auto start = iova ? *iova : place->value;
+    auto mapped = check(start, 0, bytes);
+    for (const auto& piece : pieces)
+        if (mapped && (piece.size == 0 || (piece.bus | piece.size) % page_bytes != 0 || piece.size - 1 > ~piece.bus))
+            mapped = failure(EINVAL, fmt::format("map a list at {:#x}: [{:#x}, +{:#x}) is not whole pages", start,
+                                                 piece.bus, piece.size));
+    if (mapped)
+        mapped = map_pieces(start, pieces, rights);
+    if (!mapped) {
+        if (place)
+            places_.release(*place);
+        return std::unexpected(std::move(mapped.error()));
+    }
+    if (iova)
+        places_.reserve(start, start + bytes);
+    return start;
+}
+
 Result<void> AddressSpace::map_checked(std::uint64_t iova, std::uint64_t physical, std::uint64_t bytes, Rights rights) {
+    const BusRange whole{physical, bytes};
+    return map_pieces(iova, {&whole, 1}, rights);
+}
+
+Result<void> AddressSpace::map_pieces(std::uint64_t iova, std::span<const BusRange> pieces, Rights rights) {
     std::vector<Buffer> empty; // until the unit cannot hold their addresses any more
-    if (auto mapped = table_.map(iova, physical, bytes, rights, empty); !mapped) {
-        [[maybe_unused]] const auto done = unit_.invalidate(*this, iova, bytes, false);
-        return mapped;
+    std::uint64_t bytes = 0;
+    for (const auto& piece : pieces) {
+        if (auto mapped = table_.map(iova + bytes, piece.bus, piece.size, rights, empty); !mapped) {
+            if (bytes != 0)
+                table_.unmap(iova, bytes, empty);
+            [[maybe_unused]] const auto done = unit_.invalidate(*this, iova, bytes + piece.size, false);
+            return mapped;
+        }
+        bytes += piece.size;
     }
     areas_.emplace(iova, bytes);
     if (auto* owners = unit_.machine().owners())
-        owners->map(domain_, iova, physical, bytes);
+        for (auto at = iova; const auto& piece : pieces) {
+            owners->map(domain_, at, piece.bus, piece.size);
+            at += piece.size;
+        }
     // Only a unit in caching mode has cached that there was nothing.
     return unit_.capability().get<"cm">() ? unit_.invalidate(*this, iova, bytes, false) : Result<void>{};
 }

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "abi/types.h"
+#include "sw/memory/bus_range.h"
 #include "sw/memory/iommu/page_table.h"
 #include "sw/memory/iova.h"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 
 namespace sw::memory::iommu {
 
@@ -41,6 +44,10 @@ public:
     /// largest page that fits.
     Result<abi::Iova> map(std::uint64_t physical, std::uint64_t bytes, std::uint64_t alignment = page_bytes,
                           Rights rights = {});
+    /// One area that leads to pieces of memory, in their order: at `iova`, or at a place of our choice. Whole pages; errors
+    /// as map_at(). Returns where.
+    Result<std::uint64_t> map_list(std::span<const BusRange> pieces, std::optional<std::uint64_t> iova = {},
+                                   Rights rights = {});
     /// Takes all areas in [iova, +bytes) away; returns when nothing leads there any more. ENOENT, and nothing happens,
     /// when there is none or the range cuts one.
     Result<void> unmap(std::uint64_t iova, std::uint64_t bytes);
@@ -60,6 +67,7 @@ private:
     Result<void> check(std::uint64_t iova, std::uint64_t physical, std::uint64_t bytes) const;
     bool is_free(std::uint64_t iova, std::uint64_t bytes) const;
     Result<void> map_checked(std::uint64_t iova, std::uint64_t physical, std::uint64_t bytes, Rights rights);
+    Result<void> map_pieces(std::uint64_t iova, std::span<const BusRange> pieces, Rights rights);
 
     Unit& unit_;
     PageTable table_;
