@@ -63,21 +63,22 @@ struct BufferManager::Copy {
 
 /// Whoever watches who has which memory hears of a buffer's place.
 void BufferManager::note_owner(const BufferObject& object) {
-    auto* owners = is_dead_ ? nullptr : transport_->owners();
-    if (owners == nullptr)
+    owners_ = is_dead_ ? nullptr : transport_->owners();
+    if (owners_ == nullptr)
         return;
+    bar_base_ = transport_->bar_address(bar_);
     const auto who = fmt::format("buffer {} of the GPU, generation {}", object.number, object.generation);
     const auto& place = *object.place;
     for (const auto& range : place.vram)
-        owners->own(transport_->bar_address(bar_) + range.offset, range.size, who);
+        owners_->own(bar_base_ + range.offset, range.size, who);
     if (place.placement == Placement::system)
-        owners->own_memory(place.system.data(), place.system.size(), who);
+        owners_->own_memory(place.system.data(), place.system.size(), who);
 }
 
 void BufferManager::note_free(const Place& place) {
-    if (auto* owners = is_dead_ ? nullptr : transport_->owners()) // a buffer may outlive its GPU and the way to it
+    if (owners_ != nullptr && !is_dead_) // a buffer may outlive its GPU, and the transport that leads to it
         for (const auto& range : place.vram)
-            owners->disown(transport_->bar_address(bar_) + range.offset, range.size);
+            owners_->disown(bar_base_ + range.offset, range.size);
 }
 
 Result<PlaceHandle> BufferManager::find_place(std::uint64_t bytes, Placement placement) {

@@ -116,6 +116,8 @@ private:
 
     transport::Transport* transport_;
     unsigned bar_;
+    transport::Owners* owners_ = nullptr; ///< who watches, as the last buffer that got a place found him
+    std::uint64_t bar_base_ = 0;          ///< and where VRAM was then
     VramAllocator allocator_;
     std::list<BufferObject*> objects_;                                           ///< that live, oldest first
     std::vector<std::pair<memory::Attachment*, std::uint64_t>> system_mappings_; ///< and the address each was given

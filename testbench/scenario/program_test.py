@@ -266,7 +266,7 @@ def explores_without_a_violation():
     ran = explore("all", "--every", "41")
     expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
     rows = [line.split() for line in ran.stdout.splitlines() if line.split()[1:2] in (["requester"], ["responder"])]
-    expect(len(rows) == 4 * 2 * 4, f"{len(rows)} rows, not one for each scenario, side and action\n{ran.stdout}")
+    expect(len(rows) == 4 * 2 * 5, f"{len(rows)} rows, not one for each scenario, side and action\n{ran.stdout}")
     for row in rows:
         expect(int(row[4]) > 0 and row[-1] == "0", f"no run, or a violation: {row}")
     words = " ".join(ran.stdout.split())
