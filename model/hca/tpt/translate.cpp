@@ -30,6 +30,11 @@ std::uint64_t needed_rights(Access access) {
     return access == Access::local_read || access == Access::remote_read ? 1 : 2;
 }
 
+/// Whether an entry leads to a page that may be accessed so.
+bool allows(const MkeyAttributes& key, std::uint64_t entry, std::uint64_t needed) {
+    return !key.entries_carry_rights || (entry & needed) != 0;
+}
+
 /// What an indirect key needs of the keys behind it: the owner of those gave them away when it made the indirect one.
 Access behind_indirection(Access access) {
     return access == Access::local_read || access == Access::remote_read ? Access::local_read : Access::local_write;
@@ -136,7 +141,7 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
         return absent(mkey, request, entry);
     out.ready += look_up(request, entry);
     const auto value = mkey.mtt[entry];
-    if (a.entries_carry_rights && (value & needed_rights(request.access)) == 0) [[unlikely]]
+    if (!allows(a, value, needed_rights(request.access))) [[unlikely]]
         return absent(mkey, request, entry);
     // The low bits of an entry hold flags, never address.
     out.items[0] = {BusAddress{(value & ~(page - 1)) + in_page}, request.length};
@@ -161,7 +166,7 @@ std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request&
             out.ready += look_up(request, entry);
         }
         const auto value = mkey.mtt[entry];
-        if (a.entries_carry_rights && (value & needed) == 0)
+        if (!allows(a, value, needed))
             return absent(mkey, request, entry);
         const auto length = std::min(left, page - (offset & (page - 1)));
         has_room = has_room && append(out, BusAddress{(value & ~(page - 1)) + (offset & (page - 1))}, length);
@@ -265,7 +270,7 @@ bool Translator::lacks_page(const Request& request) {
     const auto& a = mkey.attributes;
     const auto offset = request.address - (a.length64 ? 0 : a.start & ~((std::uint64_t{1} << a.page_shift) - 1));
     for (auto entry = offset >> a.page_shift; entry <= (offset + request.length - 1) >> a.page_shift; ++entry) {
-        const bool is_there = entry < mkey.mtt.size() && (!a.entries_carry_rights || (mkey.mtt[entry] & needed_rights(request.access)) != 0);
+        const bool is_there = entry < mkey.mtt.size() && allows(a, mkey.mtt[entry], needed_rights(request.access));
         if (!is_there && absent(mkey, request, entry) == Violation::page_fault) {
             waiting_ = request;
             return true;
