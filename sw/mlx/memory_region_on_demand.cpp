@@ -27,6 +27,21 @@ constexpr std::uint64_t whole_units(std::uint64_t entries) {
     return (entries + UmrQueue::entries_per_unit - 1) / UmrQueue::entries_per_unit * UmrQueue::entries_per_unit;
 }
 
+/// Where a region begins in work requests: where its user wants it, or at an address of our own.
+struct Place {
+    abi::Iova iova;
+    bool is_own = false; ///< to be released
+};
+Result<Place> choose_place(Device& device, const RegionOptions& options, std::uint64_t offset, std::uint64_t length) {
+    if (options.zero_based || options.iova)
+        return Place{options.zero_based ? abi::Iova{0} : *options.iova};
+    // Pages are of 4 KiB and come and go one by one: the address agrees with the memory within those only.
+    const auto own = device.iova_space().allocate(length, page_bytes, offset & (page_bytes - 1));
+    if (!own)
+        return std::unexpected(own.error());
+    return Place{*own, true};
+}
+
 } // namespace
 
 Result<void> MemoryRegion::check_paging(Device& device) {
@@ -54,25 +69,19 @@ Result<MemoryRegion> MemoryRegion::from_export_on_demand(Device& device, abi::Pd
         return std::unexpected(std::move(umem.error()));
     state->umem = std::move(*umem);
 
-    // Where the buffer lies changes: its pages are the exporter's, of 4 KiB, and the iova agrees with them only.
+    const auto place = choose_place(device, options, part.offset, part.length);
+    if (!place)
+        return std::unexpected(place.error());
     const auto in_page = part.offset & (memory::dma_page - 1);
-    auto iova = options.zero_based ? std::optional(abi::Iova{0}) : options.iova;
-    const bool owns_iova = !iova;
-    if (owns_iova) {
-        const auto own = device.iova_space().allocate(part.length, memory::dma_page, in_page);
-        if (!own)
-            return std::unexpected(own.error());
-        iova = *own;
-    }
     const std::vector<std::uint64_t> absent((in_page + part.length + memory::dma_page - 1) / memory::dma_page);
     auto region = create_key(
-        device, pd, {.iova = *iova, .length = part.length, .pages = absent, .pages_have_rights = true}, options);
+        device, pd, {.iova = place->iova, .length = part.length, .pages = absent, .pages_have_rights = true}, options);
     if (!region) {
-        if (owns_iova)
-            device.iova_space().release(*iova);
+        if (place->is_own)
+            device.iova_space().release(place->iova);
         return region;
     }
-    region->owns_iova_ = owns_iova;
+    region->owns_iova_ = place->is_own;
     state->key = region->key_;
     state->has_key = true;
     device.pager()->insert(region->key_, [state](std::uint64_t, std::uint64_t) { return state->bring(); });
@@ -124,39 +133,34 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
     if (auto allowed = check_access(device.capabilities(), options.access); !allowed)
         return std::unexpected(std::move(allowed.error()));
     const auto in_page = offset & (page_bytes - 1);
-    auto iova = options.zero_based ? std::optional(abi::Iova{0}) : options.iova;
-    if (iova && ((iova->value ^ offset) & (page_bytes - 1)) != 0)
+    const auto place = choose_place(device, options, offset, length);
+    if (!place)
+        return std::unexpected(place.error());
+    if (((place->iova.value ^ offset) & (page_bytes - 1)) != 0)
         return failure(EINVAL,
                        fmt::format("register memory on demand: iova {:#x} and offset {:#x} differ within a page",
-                                   iova->value, offset));
-    const bool owns_iova = !iova;
-    if (owns_iova) {
-        const auto own = device.iova_space().allocate(length, page_bytes, in_page);
-        if (!own)
-            return std::unexpected(own.error());
-        iova = *own;
-    }
+                                   place->iova.value, offset));
     auto paged = std::make_shared<Paged>();
     paged->device = &device;
     paged->memory = &memory;
-    paged->iova = *iova;
+    paged->iova = place->iova;
     paged->first_page = offset / page_bytes;
     paged->page_count = (in_page + length + page_bytes - 1) / page_bytes;
     paged->entries.resize(whole_units(paged->page_count));
     auto umr = options;
     umr.takes_umr = true;
     auto region = create_key(device, pd,
-                             {.iova = *iova,
+                             {.iova = place->iova,
                               .length = length,
                               .pages = std::span(paged->entries).first(paged->page_count),
                               .pages_have_rights = true},
                              umr);
     if (!region) {
-        if (owns_iova)
-            device.iova_space().release(*iova);
+        if (place->is_own)
+            device.iova_space().release(place->iova);
         return region;
     }
-    region->owns_iova_ = owns_iova;
+    region->owns_iova_ = place->is_own;
     paged->key = region->key_;
     paged->has_key = true;
     device.pager()->insert(region->key_, [paged](std::uint64_t address, std::uint64_t bytes) {
