@@ -3,6 +3,8 @@
 
 #include "testbench/harness/hca_pair.h"
 
+#include <catch2/catch_test_macros.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -90,6 +92,19 @@ struct Bench : HcaPair {
     void resume(Node& node, const Fault& fault, bool is_error = false) {
         node.hca.resume(*node.hca.queue_pairs().find(fault.token), fault.type, is_error, clock.now());
         settle();
+    }
+    /// Software brings all pages of a region and says so: a's one message ends well, with the same bytes at both ends and
+    /// nothing beside them.
+    void bring_and_finish(Node& node, const Region& absent_one, const Fault& fault, const Region& local, const Region& remote) {
+        set_pages(node, absent_one, 3);
+        resume(node, fault);
+        run(clock.now() + 1s);
+        const auto done = a.drain(a_cq);
+        REQUIRE(done.size() == 1);
+        CHECK(done[0].is_ok());
+        CHECK(a.bytes(local) == b.bytes(remote));
+        CHECK(a.has_guards(local));
+        CHECK(b.has_guards(remote));
     }
 };
 

@@ -79,14 +79,7 @@ TEST_CASE("what the peer writes into a page that is not there is asked for again
     CHECK(bench.a.q_counters().rnr_nak_retry_err > 2);
     CHECK(bench.faults(bench.b).empty());
 
-    Bench::set_pages(bench.b, target, 3);
-    bench.resume(bench.b, *fault);
-    bench.run(bench.clock.now() + 3ms);
-    const auto done = bench.a.drain(bench.a_cq);
-    REQUIRE(done.size() == 1);
-    CHECK(done[0].is_ok());
-    CHECK(bench.b.bytes(target) == bench.a.bytes(source));
-    CHECK(bench.b.has_guards(target));
+    bench.bring_and_finish(bench.b, target, *fault, source, target);
     const auto received = bench.b.drain(bench.b_cq);
     CHECK(received.size() == (is_write ? 0 : 1));
     for (const auto& one : received)
@@ -119,14 +112,7 @@ TEST_CASE("a READ of a page that is not there is put off, and in its middle it p
     CHECK(fault->length == length - (there == 0 ? 0 : 4096));
     CHECK(bench.a.q_counters().rnr_nak_retry_err == (there == 0 ? 1 : 0));
 
-    Bench::set_pages(bench.b, remote, 1);
-    bench.resume(bench.b, *fault);
-    bench.run(bench.clock.now() + 3ms);
-    const auto done = bench.a.drain(bench.a_cq);
-    REQUIRE(done.size() == 1);
-    CHECK(done[0].is_ok());
-    CHECK(bench.a.bytes(local) == bench.b.bytes(remote));
-    CHECK(bench.a.has_guards(local));
+    bench.bring_and_finish(bench.b, remote, *fault, local, remote);
 }
 
 TEST_CASE("an answer that finds no page is dropped and asked for again when the page is there", "[unit][paging]") {
@@ -143,14 +129,7 @@ TEST_CASE("an answer that finds no page is dropped and asked for again when the 
     bench.run(bench.clock.now() + 1s); // time-outs do not count meanwhile
     CHECK(bench.a.hca.counters().retries == 0);
 
-    Bench::set_pages(bench.a, local, 3);
-    bench.resume(bench.a, *fault);
-    bench.run(bench.clock.now() + 1s);
-    const auto done = bench.a.drain(bench.a_cq);
-    REQUIRE(done.size() == 1);
-    CHECK(done[0].is_ok());
-    CHECK(bench.a.bytes(local) == bench.b.bytes(remote));
-    CHECK(bench.a.has_guards(local));
+    bench.bring_and_finish(bench.a, local, *fault, local, remote);
 }
 
 TEST_CASE("an atomic acts once, whichever of its two words has no page", "[unit][paging]") {
@@ -321,13 +300,7 @@ TEST_CASE("a READ that pauses does not cost the peer its retries", "[unit][pagin
     bench.run(bench.clock.now() + 5s); // many times the peer's patience
     CHECK(bench.a.drain(bench.a_cq).empty());
     CHECK(bench.faults(bench.b).empty());
-    Bench::set_pages(bench.b, remote, 1);
-    bench.resume(bench.b, *fault);
-    bench.run(bench.clock.now() + 1s);
-    const auto done = bench.a.drain(bench.a_cq);
-    REQUIRE(done.size() == 1);
-    CHECK(done[0].is_ok());
-    CHECK(bench.a.bytes(local) == bench.b.bytes(remote));
+    bench.bring_and_finish(bench.b, remote, *fault, local, remote);
 }
 
 TEST_CASE("a connection that ends behind a READ that pauses tells the peer", "[unit][paging]") {
