@@ -4,6 +4,7 @@
 #include "testbench/conformance/deviations.h"
 #include "abi/prm/paging.h"
 #include "testbench/harness/command_bench.h"
+#include "testbench/harness/source_tree.h"
 
 #include "abi/prm/access_register.h"
 #include "abi/prm/adapter.h"
@@ -181,7 +182,7 @@ TEST_CASE("every advertised capability names what builds it", "[conformance][cov
 TEST_CASE("what builds a capability is still there", "[conformance][coverage]") {
     for (const auto& row : conformance::built) {
         INFO(row.field << " is built by " << row.by);
-        CHECK(std::filesystem::exists(std::filesystem::path(HCA_SOURCE_DIR) / row.by));
+        CHECK(std::filesystem::exists(std::filesystem::path(testbench::source_tree()) / row.by));
     }
 }
 

@@ -2,6 +2,8 @@
 // or does not read as one fails the test that asked for it.
 #pragma once
 
+#include "testbench/harness/source_tree.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -15,7 +17,7 @@ namespace testbench {
 
 /// The lines of a published dump without comments and empty lines.
 inline std::vector<std::string> golden_lines(const std::string& file) {
-    std::ifstream in(std::string(HCA_SOURCE_DIR) + "/traces/golden/published/" + file);
+    std::ifstream in(source_tree() + "/traces/golden/published/" + file);
     if (!in)
         throw std::runtime_error("no golden file " + file);
     std::vector<std::string> lines;

@@ -1,9 +1,13 @@
 // The way into every test program. Each case is run in a process of its own, since SystemC elaborates once in a
 // process.
+#include "testbench/harness/source_tree.h"
+
 #include <catch2/catch_session.hpp>
 #include <systemc>
 
 #include <cstdlib>
+
+std::string testbench::source_tree() { return HCA_SOURCE_DIR; }
 
 int sc_main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
 

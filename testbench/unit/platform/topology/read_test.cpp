@@ -1,6 +1,7 @@
 #include "platform/topology/read.h"
 
 #include "platform/topology/keys.h"
+#include "testbench/harness/source_tree.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -121,7 +122,7 @@ TEST_CASE("a configuration that cannot be read is one line with its name", "[uni
 }
 
 TEST_CASE("the configurations of the repository are accepted", "[unit][topology]") {
-    const auto config = read_config(HCA_SOURCE_DIR "/platform/configs/gpudirect.toml", {});
+    const auto config = read_config(testbench::source_tree() + "/platform/configs/gpudirect.toml", {});
 
     REQUIRE(config.has_value());
     CHECK(config->scenario.name == "gpudirect");
