@@ -37,6 +37,8 @@ constexpr auto violations = std::to_array<Row<Violation>>({
         "address or length exceeds the region: an address relative to the region where the virtual one belongs, a length in other units, or a key of the neighbouring buffer"}},
     {Violation::page_not_present, {"each page of the range has a translation entry that is present for this access", "IBA 10.6.3; PRM \"Memory key\"",
         "the page list given at creation or by UMR is shorter than the range, log_page_size is wrong, or an entry's read or write bit is clear (entries of a UMR carry them in bits 0 and 1); where pages come on demand, the driver has none to bring (error in PAGE_FAULT_RESUME), nobody takes page fault events, or the service does not wait (UC, receives of UD)"}},
+    {Violation::divided_atomic, {"the 8 bytes of an atomic lie in one place of memory", "IBA 9.4.5, 10.6.3",
+        "the address lies where one entry of a KLM or KSM list ends and the next begins elsewhere: give the list entries whose lengths are multiples of 8"}},
     {Violation::page_fault, {"an access to a page that is not there waits until software has brought it, where the service can wait", "PRM \"Page fault\"; IBA 9.7.5.2.8",
         "nothing is wrong yet: the driver has an event of it, and answers with PAGE_FAULT_RESUME"}},
 });

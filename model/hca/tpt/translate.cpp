@@ -69,6 +69,7 @@ std::string_view to_string(Violation violation) {
     case Violation::no_right: return "no right";
     case Violation::out_of_bounds: return "out of bounds";
     case Violation::page_not_present: return "page not present";
+    case Violation::divided_atomic: return "atomic on divided bytes";
     case Violation::page_fault: return "page fault";
     }
     return "unknown";
@@ -247,6 +248,12 @@ std::expected<Segments, Violation> Translator::translate(const Request& request,
             return result;
         }
         result = refuse(request, *violation, at);
+        return result;
+    }
+    // An atomic is one operation on 8 naturally aligned bytes (IBA 9.4.5). A list of ranges may divide them between two places,
+    // and no single access reaches both: the key does not give such an operation, as if its right were missing (IBA 10.6.3).
+    if (request.access == Access::remote_atomic && result->count != 1) [[unlikely]] {
+        result = refuse(request, Violation::divided_atomic, at);
         return result;
     }
     if (events_.is_on()) [[unlikely]]

@@ -32,6 +32,7 @@ enum class Violation : std::uint8_t {
     no_right,         ///< the key does not grant this access
     out_of_bounds,    ///< the range leaves the region
     page_not_present, ///< no translation entry, or one without the present bit for this access
+    divided_atomic,   ///< the 8 bytes of an atomic lie in pieces that do not touch
     page_fault,       ///< the same, where the access may wait until software has brought the page: nothing is refused yet
 };
 std::string_view to_string(Violation violation);

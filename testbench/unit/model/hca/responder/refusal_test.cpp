@@ -1,4 +1,5 @@
 // Requests that break a rule: the NAK, the asynchronous event, the state, the counter; and nothing done.
+#include "model/hca/tpt/mkey_context.h"
 #include "testbench/harness/scripted_peer.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -164,6 +165,28 @@ TEST_CASE("what the queue pair does not allow is an invalid request", "[unit][tr
         bench.atomic(unchanged);
         bench.check_invalid();
     }
+}
+
+TEST_CASE("an atomic on bytes that a list of ranges divides changes nothing, its neighbours least of all", "[unit][transport][nak]") {
+    Bench bench;
+    model::hca::tpt::MkeyAttributes list;
+    list.mode = abi::prm::AccessMode::klms;
+    list.variant = 0x5b;
+    list.rights = Node::all_rights;
+    list.pd = Node::pd;
+    list.start = 0x1000;
+    list.length = 0x28;
+    const auto key = bench.a.make_key(list, {});
+    std::array<std::byte, 2 * abi::prm::Klm::size> entries{};
+    for (std::size_t i = 0; i < 2; ++i) // bytes 0x14 to 0x17 of the target belong to neither
+        abi::View<abi::prm::Klm>(std::span(entries).subspan(i * abi::prm::Klm::size, abi::prm::Klm::size))
+            .set<"bcount">(0x14)
+            .set<"mkey">(bench.target.key.value)
+            .set<"address">(bench.target.address + 0x100 * i);
+    model::hca::tpt::write_ranges(*bench.a.hca.mkeys().find(key.index()), 0, entries);
+
+    bench.atomic([&](auto& packet) { packet.atomic = {.address = 0x1010, .rkey = key, .swap_or_add = 1}; });
+    bench.check_access();
 }
 
 TEST_CASE("an atomic that is not aligned to 8 bytes is an invalid request", "[unit][transport][nak]") {

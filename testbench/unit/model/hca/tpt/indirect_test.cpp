@@ -60,6 +60,17 @@ TEST_CASE("a list joins ranges of other keys", "[unit][tpt][indirect]") {
     CHECK(bench.refusal(0x708, 0x29) == Violation::page_not_present);
 }
 
+TEST_CASE("an atomic whose bytes a list divides is refused, and one whose pieces touch is not", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    bench.list({{0x14, IndirectBench::first, 0x1100}, {0x0c, IndirectBench::first, 0x1200}, {0x04, IndirectBench::first, 0x1300}, {0x1c, IndirectBench::first, 0x1304}});
+
+    CHECK_FALSE(bench.refusal(0x708, 8, Access::remote_atomic));
+    CHECK(bench.refusal(0x710, 8, Access::remote_atomic) == Violation::divided_atomic);
+    CHECK_FALSE(bench.refusal(0x710, 8, Access::remote_write));
+    CHECK_FALSE(bench.refusal(0x718, 8, Access::remote_atomic));
+    CHECK_FALSE(bench.refusal(0x720, 8, Access::remote_atomic)); // two entries, one place
+}
+
 TEST_CASE("the keys behind a list have the last word", "[unit][tpt][indirect]") {
     IndirectBench bench;
     bench.list({{0x10, IndirectBench::first, 0x1100}, {0x10, IndirectBench::second, 0x8000}, {0x10, IndirectBench::first, 0x2ff8}});
