@@ -7,6 +7,17 @@
 
 namespace model::hca::queue {
 
+/// There is no doorbell for receive queues: software only moves the record. False when it cannot be read.
+bool SharedReceiveQueue::read_producer(port::Dma& dma, port::Time& at) {
+    const auto record = doorbell::read_record(dma, attributes.doorbell_record, doorbell::Record::receive, at);
+    if (!record)
+        return false;
+    const auto now = static_cast<std::uint16_t>(*record);
+    if (static_cast<std::uint16_t>(now - consumed) <= size())
+        producer = now;
+    return true;
+}
+
 SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest& request, port::Time& at) {
     if (is_in_error)
         return Take::unreadable;
@@ -15,13 +26,8 @@ SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest
         return Take::unreadable;
     };
     if (consumed == producer) {
-        // There is no doorbell for receive queues: software only moves the record.
-        const auto record = doorbell::read_record(dma, attributes.doorbell_record, doorbell::Record::receive, at);
-        if (!record)
+        if (!read_producer(dma, at))
             return fail();
-        const auto now = static_cast<std::uint16_t>(*record);
-        if (static_cast<std::uint16_t>(now - consumed) <= size())
-            producer = now;
         if (consumed == producer)
             return Take::empty;
     }
@@ -47,8 +53,12 @@ SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest
     return Take::done;
 }
 
-bool SharedReceiveQueue::is_limit_reached() {
-    if (attributes.limit == 0 || static_cast<std::uint16_t>(producer - consumed) >= attributes.limit)
+bool SharedReceiveQueue::is_limit_reached(port::Dma& dma, port::Time at) {
+    const auto is_undercut = [this] { return static_cast<std::uint16_t>(producer - consumed) < attributes.limit; };
+    if (attributes.limit == 0 || !is_undercut())
+        return false;
+    // A record that cannot be read fails the queue when a WQE is taken next; until then the last count is the best there is.
+    if (read_producer(dma, at) && !is_undercut())
         return false;
     attributes.limit = 0;
     return true;

@@ -43,8 +43,9 @@ struct SharedReceiveQueue {
     /// Takes the next WQE into `request`; `at` is raised to when it was there. `empty`: none is posted. `unreadable`: the
     /// record or the WQE cannot be read, or its list leaves the queue; from then on it stays unreadable.
     Take take(port::Dma& dma, ReceiveRequest& request, port::Time& at);
-    /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1).
-    bool is_limit_reached();
+    /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1). What counts is how many
+    /// software has posted by now: the record is read again before the answer is yes.
+    bool is_limit_reached(port::Dma& dma, port::Time at);
 
     std::uint32_t number;
     std::uint32_t users = 0;           ///< queue pairs
@@ -56,6 +57,9 @@ struct SharedReceiveQueue {
     bool is_in_error = false;
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
+
+private:
+    bool read_producer(port::Dma& dma, port::Time& at);
 };
 
 } // namespace model::hca::queue

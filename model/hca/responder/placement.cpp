@@ -63,7 +63,7 @@ Take Placement::take_shared(QueuePair& qp, port::Time& at) {
     };
     if (taken == Take::unreadable && !was_in_error)
         tell(abi::prm::EventType::srq_catastrophic_error);
-    if (taken == Take::done && srq.is_limit_reached())
+    if (taken == Take::done && srq.is_limit_reached(path_.dma, at))
         tell(abi::prm::EventType::srq_limit);
     return taken;
 }

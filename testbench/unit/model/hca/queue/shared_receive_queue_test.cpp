@@ -111,6 +111,46 @@ TEST_CASE("the limit of a shared queue is told once", "[unit][srq]") {
     CHECK(told == 1);
 }
 
+TEST_CASE("the limit looks at what is posted by now, not at what the device last heard of", "[unit][srq]") {
+    Bench bench(3);
+    const auto told = [&] {
+        std::size_t count = 0;
+        for (const auto& [type, number] : bench.b.drain_events())
+            count += type == EventType::srq_limit;
+        return count;
+    };
+    for (std::uint16_t i = 0; i < 4; ++i)
+        bench.b.post_receive(bench.srq, i, {bench.to.sge()});
+    bench.send(bench.message(8)); // the device has read the record: four
+    for (std::uint16_t i = 4; i < 8; ++i)
+        bench.b.post_receive(bench.srq, i, {bench.to.sge()});
+
+    bench.send(bench.message(8)); // two of those it knows are left, but six are posted
+    CHECK(told() == 0);
+    for (int left = 5; left >= 3; --left)
+        bench.send(bench.message(8));
+    CHECK(told() == 0);
+    bench.send(bench.message(8)); // two are left
+    CHECK(told() == 1);
+    bench.send(bench.message(8));
+    CHECK(told() == 0);
+}
+
+TEST_CASE("an armed limit that is far away costs no reads of the record", "[unit][srq]") {
+    Bench armed(2), plain(0);
+    std::array<std::uint64_t, 2> reads{};
+    for (auto* bench : {&armed, &plain}) {
+        for (std::uint16_t i = 0; i < 8; ++i)
+            bench->b.post_receive(bench->srq, i, {bench->to.sge()});
+        for (int i = 0; i < 6; ++i)
+            bench->send(bench->message(8));
+        reads[bench == &plain] = static_cast<std::uint64_t>(std::ranges::count_if(
+            bench->b.dma.log(), [&](const auto& access) { return access.kind == model::port::MemoryDma::Kind::read && access.address == bench->srq.record; }));
+    }
+    CHECK(reads[1] == 1);
+    CHECK(reads[0] == reads[1]);
+}
+
 TEST_CASE("a list that leaves its queue is a catastrophic error of the queue", "[unit][srq]") {
     Bench bench;
     bench.b.post_receive(bench.srq, 0, {bench.to.sge()});
