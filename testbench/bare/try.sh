@@ -29,10 +29,11 @@ flock -n 9 || {
     say "somebody else is trying it"
     exit 2
 }
+set -m # a step is a group of processes, which can be ended together
 child=
 clean() {
     # Its name space of processes dies with it, and so nothing is left that could hold a mount.
-    [ -n "$child" ] && kill -KILL "$child" 2>/dev/null && wait "$child" 2>/dev/null
+    [ -n "$child" ] && kill -KILL -- "-$child" 2>/dev/null && wait "$child" 2>/dev/null
     rm -rf --one-file-system "$system"
 }
 trap clean EXIT
