@@ -8,6 +8,7 @@ capture   yes: the cable's frames are judged           build     release (defaul
 run       by hand: not registered as a test; on demand: with `./dev test guest` alone            expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
 lives     guests one after another on one platform     commands  no: the device lists none, which saves it time
+root      tools (default) or applications: recipe.py says what is in it
 judge     a program beside this one; it gets the directory that the guest saw as /extra, and prints what is wrong
 """
 
@@ -40,6 +41,7 @@ class Case:
     programs: list = dataclasses.field(default_factory=list)
     lives: int = 1
     commands: bool = True
+    root: str = "tools"
     judge: str = ""
 
 
@@ -68,4 +70,6 @@ def read(path):
             head[key] = int(head[key])
     if head.get("kernel", recipe.DEFAULT_KERNEL) not in recipe.KERNELS:
         raise progress.Failure(f"{path}: no kernel is called {head['kernel']}")
+    if head.get("root", "tools") not in recipe.ROOTS:
+        raise progress.Failure(f"{path}: no root is called {head['root']}")
     return Case(path, **head)

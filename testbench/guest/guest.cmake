@@ -11,7 +11,8 @@ foreach(script ${guest_cases})
     set(timeout 120)
     set(kernel 6.12)
     set(run)
-    file(STRINGS ${script} head REGEX "^# (name|timeout|kernel|run): ")
+    set(root tools)
+    file(STRINGS ${script} head REGEX "^# (name|timeout|kernel|run|root): ")
     foreach(line ${head})
         string(REGEX MATCH "^# ([a-z]+): (.*)$" line "${line}")
         set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
@@ -25,6 +26,9 @@ foreach(script ${guest_cases})
         list(APPEND labels long)
         list(APPEND fixtures guest_kernels)
         list(APPEND guest_kernels ${kernel})
+    endif()
+    if(root STREQUAL "applications")
+        list(APPEND fixtures guest_applications)
     endif()
     math(EXPR limit "${timeout} + 90") # the runner's own comes first and says in which part; captures are judged afterwards
     get_filename_component(stem ${script} NAME_WE)
@@ -46,6 +50,10 @@ add_test(NAME "guest: the kernels can be made from Debian's packages"
     COMMAND ${HCA_PYTHON} -B ${guest}/image.py ${guest_kernels})
 set_tests_properties("guest: the kernels can be made from Debian's packages" PROPERTIES LABELS "guest;long" TIMEOUT 1200
     SKIP_RETURN_CODE 77 FIXTURES_SETUP guest_kernels)
+add_test(NAME "guest: the applications of guests can be made from Debian's packages"
+    COMMAND ${HCA_PYTHON} -B ${guest}/image.py applications)
+set_tests_properties("guest: the applications of guests can be made from Debian's packages" PROPERTIES LABELS "guest;long" TIMEOUT 1200
+    SKIP_RETURN_CODE 77 FIXTURES_SETUP guest_applications)
 
 # What of the level needs no guest.
 function(guest_check name program)

@@ -1,4 +1,4 @@
-"""image.py [KERNEL...]: the parts of a guest, made once and kept: QEMU, a root file system, kernels.
+"""image.py [KERNEL|ROOT...]: the parts of a guest, made once and kept: QEMU, a root file system, kernels.
 
 Each part is a directory of the cache (${XDG_CACHE_HOME:-~/.cache}/hcasim/guest), named after a hash of all that went into its
 recipe, so that a fresh clone finds what an earlier one made. A part is made aside, under a lock, and renamed when it is whole:
@@ -40,18 +40,26 @@ def cache():
     return pathlib.Path(base) / "hcasim" / "guest"
 
 
-def prepare(kernel):
-    """All parts of a guest with that kernel; makes those that are missing."""
+def prepare(kernel, root_name="tools"):
+    """All parts of a guest with that kernel and root; makes those that are missing."""
     if kernel not in recipe.KERNELS:
         raise progress.Failure(f"no kernel is called {kernel}; there are {', '.join(recipe.KERNELS)}")
+    if root_name not in recipe.ROOTS:
+        raise progress.Failure(f"no root is called {root_name}; there are {', '.join(recipe.ROOTS)}")
     suites, pattern = recipe.KERNELS[kernel]
     qemu = part("qemu", [recipe.QEMU_SUITES, recipe.QEMU_PINNED, recipe.QEMU_PACKAGES, make_qemu], make_qemu)
-    root = part("root", [recipe.ROOT_SUITES, recipe.ROOT_PACKAGES, make_root, settle, make_disk], make_root)
+    root = make_root_part("tools")
     stage = (HERE / "inside/stage").read_text()
     made = part(f"kernel-{kernel}", [suites, pattern, recipe.MODULES, recipe.EARLY_MODULES, stage, root.name, make_kernel, make_disk,
                                      unpack_elf, unpack_zstd, unpack_xz, choose_modules, make_stage],
                 lambda into, scratch: make_kernel(into, scratch, suites, pattern, root))
-    return Image(qemu, root, made)
+    return Image(qemu, root if root_name == "tools" else make_root_part(root_name), made)
+
+
+def make_root_part(name):
+    names = recipe.ROOTS[name]
+    return part("root" if name == "tools" else f"{name}-root", [recipe.ROOT_SUITES, names, make_root, settle, make_disk],
+                lambda into, scratch: make_root(into, scratch, names))
 
 
 def part(name, ingredients, make):
@@ -125,9 +133,9 @@ def qemu_command(tree):
 
 # --- the root file system ----------------------------------------------------------------------------------------------
 
-def make_root(into, scratch):
+def make_root(into, scratch, names):
     tree = scratch / "tree"
-    packages.Packages(scratch / "apt", recipe.ROOT_SUITES).unpack("the guest's tools", recipe.ROOT_PACKAGES, tree)
+    packages.Packages(scratch / "apt", recipe.ROOT_SUITES).unpack("the guest's tools", names, tree)
     settle(tree)
     shutil.copy(tree / "usr/bin/busybox", into / "busybox")
     make_disk("the root file system", tree, into / "root.img", free_mb=256)
@@ -258,8 +266,8 @@ def make_stage(chosen, version, busybox, stage, initrd):
 
 if __name__ == "__main__":
     try:
-        for wanted_kernel in sys.argv[1:] or [recipe.DEFAULT_KERNEL]:
-            print(prepare(wanted_kernel).kernel)
+        for wanted in sys.argv[1:] or [recipe.DEFAULT_KERNEL]:
+            print(prepare(recipe.DEFAULT_KERNEL, wanted).root if wanted in recipe.ROOTS else prepare(wanted).kernel)
     except progress.Unreachable as failure:
         print(f"guest: SKIPPED: {failure}", file=sys.stderr)
         sys.exit(failure.STATUS)

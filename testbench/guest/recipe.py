@@ -13,6 +13,13 @@ ROOT_PACKAGES = """
     python3 python3-pyverbs python3-scapy
     nvme-cli fio numactl strace ncurses-base ncurses-bin less vim-tiny
 """.split()
+# Name in the head of a case: packages. What only some cases want is in a root of its own, made when the first of them runs.
+ROOTS = {
+    "tools": ROOT_PACKAGES,
+    "applications": ROOT_PACKAGES + """
+        ucx-utils openmpi-bin python3-mpi4py openssh-server openssh-client nfs-kernel-server nfs-common
+    """.split(),
+}
 
 # Name on our command line: suites, the kernel's package.
 KERNELS = {
@@ -25,6 +32,7 @@ DEFAULT_KERNEL = "6.12"
 # Modules, by patterns of their paths; what they depend on comes along.
 MODULES = [
     r"drivers/infiniband/(core|ulp|hw/mlx5|sw)/", r"drivers/net/ethernet/mellanox/mlx5/",  # the driver and what stands on it
+    r"fs/(nfs|nfsd|configfs)/", r"net/sunrpc/", r"drivers/block/null_blk/",                # storage over RDMA
     r"drivers/nvme/", r"drivers/vfio/", r"drivers/uio/", r"pci-pf-stub",                   # other devices, other drivers
     r"virtio_(net|blk|pci|console)", r"fs/(ext4|9p|overlayfs)/", r"net/9p/9pnet(_virtio)?\.",      # the guest's own surroundings
     r"drivers/net/(veth|dummy|tun|macvlan|bonding/bonding|vxlan/vxlan)\b", r"net/rds/", r"net/sched/",

@@ -106,7 +106,7 @@ class Guests:
 
 def run(this, hcasim, directory, results):
     """Runs the case; returns what is wrong with it."""
-    made = image.prepare(this.kernel)
+    made = image.prepare(this.kernel, this.root)
     wrong, guests = [], None
     printer = Printer()
     capture = directory / "cable.pcapng" if this.capture else None

@@ -39,6 +39,7 @@ def parse(arguments):
                         help="what is served (default platform/configs/pair.toml)")
     parser.add_argument("--machine", default="both", help="whose functions the guest gets: A, B or both (default)")
     parser.add_argument("--kernel", default=recipe.DEFAULT_KERNEL, choices=recipe.KERNELS, help="default %(default)s")
+    parser.add_argument("--root", default="tools", choices=recipe.ROOTS, help="applications: also UCX, Open MPI, NFS (default %(default)s)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the platform")
     parser.add_argument("--memory", default="1G", help="of the guest (default %(default)s)")
     parser.add_argument("--cpus", type=int, default=2, help="of the guest (default %(default)s)")
@@ -87,7 +88,7 @@ def converse(guest):
 
 
 def serve(options, directory):
-    made = image.prepare(options.kernel)
+    made = image.prepare(options.kernel, options.root)
     served = fabric.Fabric(options.hcasim, directory, options.platform, options.set, options.pcap, options.commands)
     try:
         machines = "".join(served.functions) if options.machine == "both" else options.machine

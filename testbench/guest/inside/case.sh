@@ -69,10 +69,10 @@ die() {
     sleep 60
 }
 
-# barrier NAME: both guests of a case have come here.
+# barrier NAME [SECONDS]: both guests of a case have come here.
 barrier() {
     touch "/shared/$1.$MACHINE"
-    wait_until 60 eval '[ "$(ls /shared/'"$1"'.* | wc -l)" = 2 ]' || fail "the other guest does not come to '$1'"
+    wait_until "${2:-60}" eval '[ "$(ls /shared/'"$1"'.* | wc -l)" = 2 ]' || fail "the other guest does not come to '$1'"
 }
 
 cards() { grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | cut -d/ -f6; }

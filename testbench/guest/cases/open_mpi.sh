@@ -1,0 +1,37 @@
+# name: Open MPI runs over UCX between two guests with no variable set: ring, collectives and one-sided, every byte looked at
+# run: on demand
+# machines: A B
+# root: applications
+# memory: 2G
+# timeout: 2400
+. /hcasim/inside/two_guests.sh
+
+# Four ranks, two in each guest: some neighbours share memory, some have the cable between them. MPI chooses; that it chose UCX
+# over the cards shows in their counters.
+mpi() { # RANKS-A-GUEST PROGRAM...
+    local ranks=$1 status=0
+    shift
+    mpirun.openmpi --allow-run-as-root --host "$ADDRESS:$ranks,$PEER:$ranks" --map-by slot --bind-to none -n $((2 * ranks)) "$@" >/tmp/mpi 2>&1 || status=$?
+    cat /tmp/mpi
+    ! grep -E '\b(ERROR|WARN|WARNING|FATAL)\b' /tmp/mpi && return $status
+}
+checks() { # RANKS CHECK
+    mpi "$1" python3 -B /hcasim/inside/mpi_checks.py "$2" && grep -q 'every byte is right' /tmp/mpi
+}
+
+part "the driver comes up" bring_up
+part "a shell in each other" secure_shells
+if [ "$MACHINE" = A ]; then
+    part "ranks in both guests" eval '[ "$(mpi 1 hostname | sort | paste -sd" ")" = "guest-A guest-B" ] || fail "$(cat /tmp/mpi)"'
+    # A rank sends each size once; the largest alone is a megabyte.
+    part "ring of two" over_the_cable 2000000 checks 1 ring
+    part "collectives of two" over_the_cable 8000000 checks 1 collectives
+    part "one-sided by two" over_the_cable 4000000 checks 1 one_sided
+    part "ring of four" over_the_cable 2000000 checks 2 ring
+    part "collectives of four" over_the_cable 8000000 checks 2 collectives
+    part "one-sided by four" over_the_cable 4000000 checks 2 one_sided
+fi
+barrier done 2300
+pkill sshd
+part "the driver goes" unload_drivers
+part "nothing is left" nothing_is_held
