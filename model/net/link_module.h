@@ -11,19 +11,28 @@ namespace model::net {
 
 class LinkModule final : public sc_core::sc_module {
 public:
-    LinkModule(const sc_core::sc_module_name& name, const LinkConfig& config, traces::Events events)
-        : sc_module(name), clock_([this](port::Time now) { link_.wake(now); }), link_(config, clock_, events) {}
+    /// Where calls of a device at its ends may wait, packets are delivered in a process of the cable.
+    LinkModule(const sc_core::sc_module_name& name, const LinkConfig& config, traces::Events events,
+               tlm::Calls calls = tlm::Calls::at_once)
+        : sc_module(name), calls_(calls), clock_([this](port::Time now) { link_.wake(now); }, calls),
+          link_(config, clock_, events) {}
 
     Link& link() { return link_; }
     const Link& link() const { return link_; }
     /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Untimed: delivers inline
-    /// what was sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already.
+    /// what was sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already. A device
+    /// that may wait at one end does not make the one at the other wait: the cable's process delivers.
     void flush() {
-        if (!link_.config().timed)
+        if (link_.config().timed) [[likely]]
+            return;
+        if (calls_ == tlm::Calls::may_wait)
+            clock_.wake_at(clock_.now());
+        else
             link_.pump(clock_.now());
     }
 
 private:
+    tlm::Calls calls_;
     tlm::KernelClock clock_;
     Link link_;
 };

@@ -327,10 +327,9 @@ DmaResult Initiator::send(Request& request, Time at) {
         return {DmaStatus::unsupported_request, at};
     request.extension.requester = request_.extension.requester;
     request.extension.sizes = request_.extension.sizes;
-    const auto now = kernel_now();
-    auto delay = to_sc(at - now);
+    auto delay = to_sc(at - kernel_now());
     fabric_.enter(request.payload, request.extension, delay);
-    return {status_of(request.payload), std::max(at, now + from_sc(delay))};
+    return {status_of(request.payload), std::max(at, kernel_now() + from_sc(delay))};
 }
 
 DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Time at,
@@ -347,14 +346,13 @@ DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address
     request.extension.kind = RequestKind::memory;
     request.extension.purpose = purpose;
     request.extension.passed = passed;
-    const auto now = kernel_now();
-    auto delay = to_sc(at - now);
+    auto delay = to_sc(at - kernel_now());
 
     const bool was_busy = std::exchange(is_busy_, true);
     fabric_.enter(request.payload, request.extension, delay);
     is_busy_ = was_busy;
 
-    return {status_of(request.payload), std::max(at, now + from_sc(delay))};
+    return {status_of(request.payload), std::max(at, kernel_now() + from_sc(delay))};
 }
 
 DmaResult Initiator::refuse(DmaStatus status, Time at) {

@@ -42,19 +42,21 @@ model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig
 HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const SlotConfig& slot,
                  model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus)
     : sc_module(name), endpoint("pcie", function_config(config, slot), *this),
-      uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), cable_(cable),
-      inside_("inside", inside(cable.link().config()), device),
-      clock_([this](model::port::Time now) { wake(now); }),
+      uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), turn_(slot.calls), cable_(cable),
+      inside_("inside", inside(cable.link().config()), device, slot.calls),
+      clock_([this](model::port::Time now) { wake(now); }, slot.calls),
       hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts(), &inside_.link().end(0)}, device),
       firmware_(hca_, endpoint.dma(), clock_, device) {
     endpoint.set_events(bus);
     cable.link().attach(end, *this);
     for (const unsigned side : {0u, 1u})
-        inside_.link().attach(side, hca_);
+        inside_.link().attach(side, slot.calls == model::tlm::Calls::at_once ? static_cast<model::port::Receiver&>(hca_)
+                                                                             : inside_receiver_);
 }
 
 model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) {
-    // UAR pages are write-only (PRM "User access region").
+    // UAR pages are write-only (PRM "User access region"). A read does not wait for its turn: it changes nothing that a
+    // chain of calls relies on, and whoever reads may be the one who has what the device waits for.
     std::ranges::fill(into, std::byte{});
     if (offset < uar_begin_)
         firmware_.read(offset, into.first(std::min<std::uint64_t>(into.size(), uar_begin_ - offset)), at);
@@ -62,6 +64,7 @@ model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::sp
 }
 
 void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
+    const model::tlm::Turn::Hold hold(turn_);
     while (!from.empty()) { // a write may run over the end of a page, or of the segment
         const auto rest_of_page = abi::prm::uar_page_bytes - offset % abi::prm::uar_page_bytes;
         const auto part = from.first(std::min<std::uint64_t>(from.size(), rest_of_page));
@@ -75,9 +78,13 @@ void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byt
     flush();
 }
 
-void HcaCard::reset(model::port::Time) { firmware_.reset(); }
+void HcaCard::reset(model::port::Time) {
+    const model::tlm::Turn::Hold hold(turn_);
+    firmware_.reset();
+}
 
 void HcaCard::wake(model::port::Time now) {
+    const model::tlm::Turn::Hold hold(turn_);
     hca_.wake(now);
     firmware_.wake(now);
     flush();
@@ -97,11 +104,13 @@ void HcaCard::flush() {
 }
 
 void HcaCard::received_all(model::port::Time at) {
+    const model::tlm::Turn::Hold hold(turn_);
     hca_.received_all(at);
     inside_.flush();
 }
 
 void HcaCard::ready(model::port::Time at) {
+    const model::tlm::Turn::Hold hold(turn_);
     hca_.ready(at);
     inside_.flush();
 }

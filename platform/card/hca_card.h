@@ -8,6 +8,7 @@
 #include "model/pcie/endpoint_module.h"
 #include "model/pcie/function.h"
 #include "model/tlm/kernel_clock.h"
+#include "model/tlm/process.h"
 #include "traces/events.h"
 
 #include <systemc>
@@ -18,6 +19,8 @@ namespace platform::card {
 struct SlotConfig {
     model::pcie::LinkConfig link;
     model::pcie::AtsConfig ats{};
+    /// may_wait: its memory may be with somebody outside of the simulation, as a served machine's.
+    model::tlm::Calls calls = model::tlm::Calls::at_once;
 };
 
 class HcaCard final : public sc_core::sc_module, private model::pcie::Function, private model::port::Receiver {
@@ -47,16 +50,30 @@ private:
     void wake(model::port::Time now);
     void flush();
     // Receiver: packets of the cable, for the core
-    void receive(model::port::Packet& packet, model::port::Time at) override { hca_.receive(packet, at); }
+    void receive(model::port::Packet& packet, model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(turn_);
+        hca_.receive(packet, at);
+    }
     void received_all(model::port::Time at) override;
     void ready(model::port::Time at) override;
 
+    /// What the port sends to itself, when that comes in a process of its own.
+    struct Inside final : model::port::Receiver {
+        HcaCard& card;
+        explicit Inside(HcaCard& owner) : card(owner) {}
+        void receive(model::port::Packet& packet, model::port::Time at) override { card.receive(packet, at); }
+        void received_all(model::port::Time at) override { card.received_all(at); }
+        void ready(model::port::Time at) override { card.ready(at); }
+    };
+
     std::uint64_t uar_begin_;
+    model::tlm::Turn turn_; ///< of everything that enters the core
     model::net::LinkModule& cable_;
     model::net::LinkModule inside_; ///< what the port sends to itself
     model::tlm::KernelClock clock_;
     model::hca::Hca hca_;
     firmware::Device firmware_;
+    Inside inside_receiver_{*this};
 };
 
 } // namespace platform::card

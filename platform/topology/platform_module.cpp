@@ -74,6 +74,9 @@ model::net::LinkConfig cable_config(const Config& config) {
     return link;
 }
 
+/// A card's memory that is with a client may be slow to come.
+model::tlm::Calls calls(bool is_served) { return is_served ? model::tlm::Calls::may_wait : model::tlm::Calls::at_once; }
+
 abi::pcie::Bdf find(const host::Host& host, std::uint16_t vendor, std::uint16_t device) {
     const auto* found = host.enumeration().find(vendor, device);
     assert(found != nullptr && "a card that was plugged in is found");
@@ -110,7 +113,7 @@ Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& s
 /// The fabric: one cable, or a switch and a cable to each machine.
 void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
     const auto add_cable = [&](const char* name) {
-        cables_.push_back(std::make_unique<model::net::LinkModule>(name, cable_config(config_), traces::Events{sink, sources.add(name)}));
+        cables_.push_back(std::make_unique<model::net::LinkModule>(name, cable_config(config_), traces::Events{sink, sources.add(name)}, calls(served_[0] || served_[1])));
     };
     add_cable("cable");
     if (!config_.fabric.has_switch)
@@ -132,7 +135,7 @@ void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
 
 bool Platform::is_quiet() const {
     return std::ranges::all_of(cables_, [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
-           std::ranges::all_of(machines_, [](const Machine& machine) { return machine.hca->is_quiet(); });
+           std::ranges::all_of(machines_, [](const Machine& machine) { return machine.hca->is_quiet() && (!machine.guest || machine.guest->is_quiet()); });
 }
 
 void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources) {
@@ -156,7 +159,7 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     const auto device_source = static_cast<std::uint16_t>(sources.size());
     const auto device = events(".hca"), bus = events(".hca.pcie");
     machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
-                                                  card::SlotConfig{.link = host.device_link, .ats = ats}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
+                                                  card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
     if (machine.ownership) {
         machine.watch = std::make_unique<observe::FunctionWatch>(
             *machine.ownership, name + ".hca", device_source, bus, machine.hca->hca().mkeys(),

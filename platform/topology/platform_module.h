@@ -50,7 +50,7 @@ public:
     std::array<Machine, 2>& machines() { return machines_; }
     /// The cable at machine A: what A sends is its direction 0.
     model::net::Link& cable() { return cables_[0]->link(); }
-    /// No cable carries a packet, and no port one to itself.
+    /// No cable carries a packet, and no port one to itself; no card waits for a client's memory.
     bool is_quiet() const;
     /// Memory of clients; nothing of it may be swept unless is_quiet().
     bridge::vfio_user::FileMappings& guest_files() { return guest_files_; }

@@ -78,6 +78,7 @@ struct GuestMachine {
         std::array<std::byte, 4> data;
         abi::store<std::uint32_t, abi::Endian::little>(data.data(), value);
         port(number).write(abi::vfio_user::config_region, offset, std::span(data).first(bytes));
+        port(number).work();
     }
     std::uint32_t config_read(unsigned number, std::uint64_t offset, unsigned bytes = 4) {
         std::array<std::byte, 4> data{};

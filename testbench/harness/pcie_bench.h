@@ -23,6 +23,7 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
     model::port::Time last_write{};
     unsigned writes = 0, resets = 0, settled = 0;
+    std::function<void(unsigned bar, std::uint64_t offset)> on_write; ///< what the card does because of it
 
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
                                     model::port::Time at) override {
@@ -37,6 +38,8 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
         std::ranges::copy(from, to.begin() + static_cast<std::ptrdiff_t>(offset));
         last_write = at;
         ++writes;
+        if (on_write)
+            on_write(bar, offset);
     }
     std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override {
         return bar == memory_bar ? std::span(memory).subspan(offset) : std::span<std::byte>{};

@@ -33,6 +33,7 @@ public:
     ClientSocket& operator=(const ClientSocket&) = delete;
 
     bool is_connected() const { return is_connected_; }
+    int file() const { return file_; }
     void close() {
         if (file_ >= 0)
             ::close(std::exchange(file_, -1));

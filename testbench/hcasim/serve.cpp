@@ -30,9 +30,17 @@ int refuse(std::string_view why) {
     return refused;
 }
 
+/// Nobody may be reading any more: then it is said to nobody, and SIGPIPE ends the server.
 void say(std::string_view line) {
-    fmt::print("{}\n", line);
+    const auto text = fmt::format("{}\n", line);
+    std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
+}
+
+/// As nohup has it for SIGHUP.
+bool is_ignored(int signal) {
+    struct sigaction action{};
+    return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 /// Each command of a driver as a line, when it is done.
@@ -103,6 +111,9 @@ int serve(const ServeOptions& options) {
     boost::asio::io_context io;
     vfio_user::Pump pump(io);
     boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+    for (const int gone : {SIGHUP, SIGPIPE}) // its terminal, or who read what it says
+        if (!is_ignored(gone))
+            signals.add(gone);
     signals.async_wait([&](const boost::system::error_code& error, int) {
         if (!error)
             pump.stop();

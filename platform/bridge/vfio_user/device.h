@@ -1,6 +1,9 @@
 // What a session speaks for: one PCI function with its regions, interrupts and view of the client's memory. The session
 // has checked the form of a request; whether the function has such a region, vector or range is judged here. Errors are
 // errno values, 0 is success.
+//
+// Writes and resets are taken at once and take effect in their order, later where the function is waiting for memory of
+// the client; reads are answered at once whatever waits.
 #pragma once
 
 #include "platform/bridge/vfio_user/descriptor.h"
@@ -27,6 +30,10 @@ public:
     virtual void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) = 0;
     virtual void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) = 0;
     virtual void reset() = 0;
+    /// Does what was written so far, up to where the function has to wait.
+    virtual void work() = 0;
+    /// Bytes of what was written and waits.
+    virtual std::size_t backlog() const = 0;
 
     /// `file` is empty where the range is to be reached by messages.
     virtual int map(const DmaMapRequest& map, Descriptor file) = 0;

@@ -1,5 +1,6 @@
 #include "platform/bridge/vfio_user/function_port.h"
 
+#include "model/tlm/process.h"
 #include "model/tlm/time.h"
 
 #include <fcntl.h>
@@ -17,12 +18,16 @@ namespace platform::bridge::vfio_user {
 
 using abi::pcie::MsixEntry;
 using abi::pcie::PciExpress;
+using model::port::DmaStatus;
 using model::port::Purpose;
 using model::tlm::kernel_now;
 
 namespace {
 
 constexpr abi::pcie::Bdf own_number{1, 0, 0}; ///< the client's numbers do not reach us; each link has one function
+
+/// What a write in the backlog costs beside its bytes.
+constexpr std::size_t put_cost = 64;
 
 /// Descriptors come from anybody: only an eventfd takes a write without waiting and without a signal.
 bool prepare_event(const Descriptor& file) {
@@ -54,6 +59,45 @@ FunctionPort::FunctionPort(std::string name, model::pcie::EndpointModule& endpoi
     irqs(static_cast<std::uint32_t>(protocol::IrqType::msix)).resize(endpoint_.space().config().msix_vectors);
     for (const auto type : {protocol::IrqType::error, protocol::IrqType::request})
         irqs(static_cast<std::uint32_t>(type)).resize(1);
+    sc_core::sc_spawn_options options;
+    options.set_stack_size(model::tlm::process_stack_bytes);
+    sc_core::sc_spawn([this] { work_off(); }, sc_core::sc_gen_unique_name("client"), &options);
+}
+
+// --- what the client has written ---
+
+void FunctionPort::put(Put put) {
+    backlog_bytes_ += put.data.size() + put_cost;
+    backlog_.push_back(std::move(put));
+}
+
+void FunctionPort::work_off() {
+    for (;;) {
+        while (!backlog_.empty()) {
+            const auto& first = backlog_.front(); // stays while it is done: what comes meanwhile comes after it
+            if (first.is_reset) {
+                endpoint_.reset(kernel_now());
+                steer_all();
+            } else {
+                write_region(first.region, first.offset, first.data);
+            }
+            backlog_bytes_ -= first.data.size() + put_cost;
+            backlog_.pop_front();
+        }
+        sc_core::wait(put_);
+    }
+}
+
+void FunctionPort::work() {
+    if (backlog_.empty())
+        return;
+    put_.notify();
+    if (sc_core::sc_get_status() == sc_core::SC_RUNNING)
+        return; // called by the simulation itself, which comes to it
+    // Until it is done, or nothing goes on before somebody outside has answered.
+    do
+        sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    while (!backlog_.empty() && sc_core::sc_pending_activity_at_current_time());
 }
 
 std::uint64_t FunctionPort::region_size(std::uint32_t region) const {
@@ -88,8 +132,11 @@ void FunctionPort::read(std::uint32_t region, std::uint64_t offset, std::span<st
 }
 
 void FunctionPort::write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) {
-    if (from.empty())
-        return;
+    if (!from.empty())
+        put({region, offset, {from.begin(), from.end()}, false});
+}
+
+void FunctionPort::write_region(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) {
     if (region == protocol::config_region)
         return write_config(offset, from);
     const auto bar = endpoint_.space().meaning().bars[region];
@@ -137,9 +184,11 @@ bool FunctionPort::touches_msix(std::uint32_t region, std::uint64_t offset, std:
            offset + length > config.msix_table_offset;
 }
 
+/// What the function waits for ends at once: it is to forget why it asked.
 void FunctionPort::reset() {
-    endpoint_.reset(kernel_now());
-    steer_all();
+    put(Put{.data = {}, .is_reset = true});
+    if (messages_ != nullptr)
+        messages_->abandon();
 }
 
 // --- memory ---
@@ -158,6 +207,24 @@ int FunctionPort::unmap(const DmaUnmapRequest& unmap) {
     if (error == 0)
         port_.invalidate({unmap.address, end});
     return error;
+}
+
+DmaStatus FunctionPort::read_by_messages(std::uint64_t address, std::span<std::byte> into) {
+    if (messages_ == nullptr)
+        return DmaStatus::unsupported_request;
+    ++waiting_;
+    const auto status = messages_->read(address, into);
+    --waiting_;
+    return status;
+}
+
+DmaStatus FunctionPort::write_by_messages(std::uint64_t address, std::span<const std::byte> from) {
+    if (messages_ == nullptr)
+        return DmaStatus::unsupported_request;
+    ++waiting_;
+    const auto status = messages_->write(address, from);
+    --waiting_;
+    return status;
 }
 
 // --- interrupts ---
@@ -222,7 +289,13 @@ void FunctionPort::disconnect() {
             irq = {};
     memory_.unmap_all();
     port_.invalidate({0, std::numeric_limits<std::uint64_t>::max()});
+    // What it wrote last has nobody any more who would miss it; the write that is being done comes to its end.
+    while (backlog_.size() > 1) {
+        backlog_bytes_ -= backlog_.back().data.size() + put_cost;
+        backlog_.pop_back();
+    }
     reset();
+    work();
 }
 
 } // namespace platform::bridge::vfio_user

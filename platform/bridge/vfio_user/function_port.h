@@ -1,6 +1,9 @@
 // One endpoint function as a vfio-user client has it: its configuration space and BARs through the PCIe link, the
 // client's memory for its DMA, eventfds for its MSI-X vectors. Behaves to the client as the kernel's VFIO does: the
 // client keeps the MSI-X table, BARs survive a function-level reset, and a function whose client has gone is reset.
+//
+// What the client writes is done by a process of the function's own, in order: it may have to wait for memory that is
+// reached by messages, and nobody but this function waits then.
 #pragma once
 
 #include "model/pcie/endpoint_module.h"
@@ -11,17 +14,21 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
+#include <systemc>
 #include <vector>
 
 namespace platform::bridge::vfio_user {
 
-/// Memory of the client without a file: a message each way. Returns when the client has answered, or when it has not
-/// for too long.
+/// Memory of the client without a file: a message each way. Returns when the client has answered, or with `timeout` when it
+/// has not for too long; waits in the process that calls, while everything else goes on.
 class MessageDma {
 public:
     virtual ~MessageDma() = default;
+    /// What is waited for is not wanted any more.
+    virtual void abandon() = 0;
     virtual model::port::DmaStatus read(std::uint64_t address, std::span<std::byte> into) = 0;
     virtual model::port::DmaStatus write(std::uint64_t address, std::span<const std::byte> from) = 0;
 };
@@ -39,6 +46,11 @@ public:
     /// While a client is connected; nullptr otherwise.
     void set_messages(MessageDma* messages) { messages_ = messages; }
     MessageDma* messages() const { return messages_; }
+    /// As Dma's, for a range without a file.
+    model::port::DmaStatus read_by_messages(std::uint64_t address, std::span<std::byte> into);
+    model::port::DmaStatus write_by_messages(std::uint64_t address, std::span<const std::byte> from);
+    /// Somebody waits for the client's memory.
+    bool is_waiting() const { return waiting_ != 0; }
 
     /// Where the vectors' messages go, with the vector's number as data.
     static constexpr model::pcie::Range interrupts{0xfee0'0000, 0xfef0'0000};
@@ -58,6 +70,8 @@ public:
     void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) override;
     void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) override;
     void reset() override;
+    void work() override;
+    std::size_t backlog() const override { return backlog_bytes_; }
     int map(const DmaMapRequest& map, Descriptor file) override;
     int unmap(const DmaUnmapRequest& unmap) override;
     int set_irqs(const IrqSetRequest& set, std::vector<Descriptor> files) override;
@@ -68,6 +82,14 @@ private:
         Descriptor event;
         bool is_masked = false;
     };
+    struct Put { ///< a write, or a reset
+        std::uint32_t region = 0;
+        std::uint64_t offset = 0;
+        std::vector<std::byte> data;
+        bool is_reset = false;
+    };
+    void put(Put put);
+    void work_off();
     std::vector<Irq>& irqs(std::uint32_t type) { return irqs_[type]; }
 
     // Fabric: the client's accesses to registers
@@ -81,6 +103,7 @@ private:
     void refused(model::port::DmaStatus) override {}
 
     void configure(::tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
+    void write_region(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from);
     void write_config(std::uint64_t offset, std::span<const std::byte> from);
     bool touches_msix(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const;
     void steer(std::uint16_t vector);
@@ -95,6 +118,10 @@ private:
     MessageDma* messages_ = nullptr;
     std::array<std::vector<Irq>, protocol::irq_type_count> irqs_;
     std::uint64_t signals_ = 0;
+    std::deque<Put> backlog_; ///< the first one is being done
+    std::size_t backlog_bytes_ = 0;
+    sc_core::sc_event put_;
+    unsigned waiting_ = 0;
 };
 
 } // namespace platform::bridge::vfio_user

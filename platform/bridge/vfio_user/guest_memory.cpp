@@ -1,55 +1,11 @@
 #include "platform/bridge/vfio_user/guest_memory.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <cerrno>
 #include <iterator>
 #include <limits>
 
 namespace platform::bridge::vfio_user {
-
-namespace {
-/// Whether the file stays as long as it is.
-bool is_lasting(int file) {
-    const int seals = ::fcntl(file, F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-}
-} // namespace
-
-FileMapping::~FileMapping() { ::munmap(data_, size_); }
-
-std::expected<std::shared_ptr<FileMapping>, int> FileMappings::open(const Descriptor& file, std::uint64_t offset,
-                                                                    std::uint64_t size, bool is_written) {
-    struct stat status{};
-    const int flags = ::fcntl(file.number(), F_GETFL);
-    if (flags < 0 || ::fstat(file.number(), &status) != 0)
-        return std::unexpected(errno);
-    if (!S_ISREG(status.st_mode) || !is_lasting(file.number()))
-        return nullptr;
-    const auto length = static_cast<std::uint64_t>(status.st_size);
-    if (offset > length || size > length - offset)
-        return std::unexpected(EINVAL);
-    const bool is_writable = (flags & O_ACCMODE) == O_RDWR;
-    if (is_written && !is_writable)
-        return std::unexpected(EACCES);
-
-    const Key key{status.st_dev, status.st_ino};
-    for (auto [at, end] = files_.equal_range(key); at != end; ++at)
-        if (at->second->bytes().size() >= offset + size && (at->second->is_writable() || !is_written))
-            return at->second;
-    void* data = ::mmap(nullptr, length, is_writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_NORESERVE,
-                        file.number(), 0);
-    if (data == MAP_FAILED)
-        return std::unexpected(errno);
-    return files_.emplace(key, std::make_shared<FileMapping>(static_cast<std::byte*>(data), length, is_writable))
-        ->second;
-}
-
-void FileMappings::sweep() {
-    std::erase_if(files_, [](const auto& file) { return file.second.use_count() == 1; });
-}
 
 int GuestMemory::map(const DmaMapRequest& map, const Descriptor& file) {
     const auto after = ranges_.lower_bound(map.address);
@@ -61,11 +17,11 @@ int GuestMemory::map(const DmaMapRequest& map, const Descriptor& file) {
         return ENOSPC;
     Range range{{map.address, map.address + map.size}, nullptr, map.is_readable, map.is_writable, nullptr};
     if (file) {
-        auto mapping = files_.open(file, map.offset, map.size, map.is_writable);
+        auto mapping = files_.open(this, file, map.offset, map.size, map.is_writable);
         if (!mapping)
             return mapping.error();
         if (*mapping) {
-            range.memory = (*mapping)->bytes().data() + map.offset;
+            range.memory = (*mapping)->at(map.offset);
             range.file = std::move(*mapping);
         }
     }
@@ -87,6 +43,10 @@ int GuestMemory::unmap(const DmaUnmapRequest& unmap) {
         return EINVAL;
     ranges_.erase(first, end);
     return 0;
+}
+
+bool GuestMemory::is_broken() const {
+    return std::ranges::any_of(ranges_, [](const auto& range) { return range.second.file && range.second.file->is_broken(); });
 }
 
 const GuestMemory::Range* GuestMemory::find(std::uint64_t address) const {

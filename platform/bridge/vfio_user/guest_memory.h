@@ -1,55 +1,18 @@
-// The memory of a client as one function may reach it: bus address ranges over the files that came with them, mapped
-// once a file and kept while a range uses it. Ranges without a usable file are reached by messages; that is the
-// caller's business. No SystemC, no sockets.
+// The memory of a client as one function may reach it: bus address ranges over the files that came with them.
+// Ranges without a usable file are reached by messages; that is the caller's business. No SystemC, no sockets.
 #pragma once
 
 #include "model/pcie/bridge_space.h"
 #include "platform/bridge/vfio_user/descriptor.h"
+#include "platform/bridge/vfio_user/mapped_file.h"
 #include "platform/bridge/vfio_user/message.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
-#include <utility>
 
 namespace platform::bridge::vfio_user {
-
-/// A whole file in this process's memory.
-class FileMapping {
-public:
-    FileMapping(std::byte* data, std::size_t size, bool is_writable)
-        : data_(data), size_(size), is_writable_(is_writable) {}
-    ~FileMapping();
-    FileMapping(const FileMapping&) = delete;
-    FileMapping& operator=(const FileMapping&) = delete;
-    std::span<std::byte> bytes() const { return {data_, size_}; }
-    bool is_writable() const { return is_writable_; }
-
-private:
-    std::byte* data_;
-    std::size_t size_;
-    bool is_writable_;
-};
-
-/// The files of all clients: functions of one guest share its memory.
-class FileMappings {
-public:
-    /// The mapping that holds `size` bytes at `offset`. Nothing for a file that must not be mapped: one that is no
-    /// file, or one that its owner could shorten under us, which would be a bus error. The error is an errno.
-    std::expected<std::shared_ptr<FileMapping>, int> open(const Descriptor& file, std::uint64_t offset,
-                                                          std::uint64_t size, bool is_written);
-    /// Lets go of what no range uses. Only when nothing that was lent of it is under way.
-    void sweep();
-    std::size_t size() const { return files_.size(); }
-
-private:
-    using Key = std::pair<std::uint64_t, std::uint64_t>; ///< device and inode
-    std::multimap<Key, std::shared_ptr<FileMapping>> files_;
-};
 
 class GuestMemory {
 public:
@@ -76,6 +39,8 @@ public:
     /// What lies around an address without a range, up to the next ones.
     model::pcie::Range gap(std::uint64_t address) const;
     std::size_t size() const { return ranges_.size(); }
+    /// A file of the client has failed.
+    bool is_broken() const;
 
 private:
     FileMappings& files_;

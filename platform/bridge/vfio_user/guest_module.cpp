@@ -2,6 +2,7 @@
 
 #include "model/tlm/time.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -27,6 +28,10 @@ void GuestModule::plug(const std::string& name, model::pcie::EndpointModule& car
     auto& port = *ports_[functions_.size()];
     port.connect(card.port);
     functions_.push_back(std::make_unique<FunctionPort>(name, card, port, files_));
+}
+
+bool GuestModule::is_quiet() const {
+    return std::ranges::none_of(functions_, [](const auto& function) { return function->is_waiting(); });
 }
 
 model::tlm::PciePort* GuestModule::find_peer(unsigned port, std::uint64_t address) {
@@ -63,12 +68,11 @@ void GuestModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, mo
     if (!is_here)
         if (auto* peer = find_peer(port, address))
             return peer->send(payload, request, delay);
-    const auto now = model::tlm::kernel_now();
-    const auto at = now + model::tlm::from_sc(delay);
+    const auto at = model::tlm::kernel_now() + model::tlm::from_sc(delay);
     if (payload.is_write())
         return model::tlm::set_status(payload, complete_write(port, address, data, at));
     const auto result = complete_read(port, address, data, at);
-    delay = model::tlm::to_sc(result.done - now);
+    delay = model::tlm::to_sc(result.done - model::tlm::kernel_now()); // which the client's answer may have taken on
     model::tlm::set_status(payload, result.status);
 }
 
@@ -81,7 +85,7 @@ DmaResult GuestModule::complete_read(unsigned port, std::uint64_t address, std::
     if (range->memory != nullptr)
         std::memcpy(into.data(), range->memory + (address - range->bus.begin), into.size());
     else
-        return {function.messages() ? function.messages()->read(address, into) : DmaStatus::unsupported_request, at};
+        return {function.read_by_messages(address, into), std::max(at, model::tlm::kernel_now())};
     return {DmaStatus::ok, at};
 }
 
@@ -96,7 +100,7 @@ DmaStatus GuestModule::complete_write(unsigned port, std::uint64_t address, std:
     if (range == nullptr || !range->is_writable || from.size() > range->bus.end - address)
         return DmaStatus::unsupported_request;
     if (range->memory == nullptr)
-        return function.messages() ? function.messages()->write(address, from) : DmaStatus::unsupported_request;
+        return function.write_by_messages(address, from);
     std::memcpy(range->memory + (address - range->bus.begin), from.data(), from.size());
     return DmaStatus::ok;
 }

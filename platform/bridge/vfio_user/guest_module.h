@@ -33,7 +33,10 @@ public:
     void plug(const std::string& name, model::pcie::EndpointModule& card);
 
     std::size_t function_count() const { return functions_.size(); }
+    FileMappings& files() { return files_; }
     FunctionPort& function(std::size_t number) { return *functions_[number]; }
+    /// Nobody waits for a client's memory.
+    bool is_quiet() const;
 
 private:
     // PortOwner

@@ -16,6 +16,8 @@ using model::tlm::to_sc;
 namespace {
 /// Steps of the kernel between two looks at the sockets.
 constexpr unsigned steps_at_once = 64;
+/// Handlers of sockets between two looks at the kernel.
+constexpr unsigned handlers_at_once = 16;
 /// A run ends before the processes of its last instant: it is made so much longer.
 constexpr Time instant{1};
 
@@ -29,7 +31,10 @@ void Pump::run() {
     start_ = Wall::now() - std::chrono::duration_cast<Wall::duration>(kernel_now());
     is_running_ = true;
     for (auto last_work = Wall::now(); !is_stopped_;) {
-        const bool is_handled = io_.poll() != 0;
+        // One by one: a handler whose socket never runs dry would keep poll() for ever.
+        bool is_handled = false;
+        for (unsigned i = 0; i < handlers_at_once && io_.poll_one() != 0; ++i)
+            is_handled = true;
         bool is_moved = false;
         for (unsigned i = 0; i < steps_at_once && !is_stopped_ && step(); ++i)
             is_moved = true;

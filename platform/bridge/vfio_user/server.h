@@ -3,13 +3,15 @@
 #pragma once
 
 #include "platform/bridge/vfio_user/guest_module.h"
-#include "platform/bridge/vfio_user/socket.h"
+#include "platform/bridge/vfio_user/listener.h"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +27,8 @@ public:
         std::function<void(const FunctionPort&, std::string_view why)> disconnected = [](const auto&, auto) {};
     };
 
-    /// Creates `directory`/NAME.sock for each function of `guests`. The error says path and reason; nothing is left then.
+    /// Creates `directory`/NAME.sock for each function of `guests`, for nobody but this user. The directory must be one in
+    /// which others cannot put sockets of their own. The error says path and reason; nothing is left then.
     static std::expected<std::unique_ptr<Server>, std::string> create(boost::asio::io_context& io,
                                                                       std::span<GuestModule* const> guests,
                                                                       const std::string& directory, Hooks hooks,
@@ -35,7 +38,11 @@ public:
     void close();
 
 private:
+    void watch_memory(FileMappings& files, boost::asio::io_context& io);
+    void wait_for_fault();
+
     std::vector<std::unique_ptr<Listener>> listeners_;
+    std::optional<boost::asio::posix::stream_descriptor> faults_;
 };
 
 /// Arguments of QEMU that attach the function behind `socket` as its device number `number` (1, 2, ...).

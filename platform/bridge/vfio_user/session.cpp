@@ -14,20 +14,30 @@ using protocol::Header;
 
 namespace {
 /// What may wait while the device waits: as much as the client can have sent without hearing from us.
-constexpr std::size_t max_put_off_bytes = 4 << 20, put_off_cost = 64;
+constexpr std::size_t max_backlog_bytes = 4 << 20;
+/// Requests for memory that a client never answered, each of which cost its function a wait.
+constexpr std::size_t max_owed = 256;
 } // namespace
 
 // --- the stream ---
 
-void Session::receive(std::span<const std::byte> bytes, std::vector<Descriptor> files) {
+void Session::append(std::span<const std::byte> bytes, std::vector<Descriptor> files) {
     if (!fault_.empty())
         return;
     stream_.insert(stream_.end(), bytes.begin(), bytes.end());
     std::ranges::move(files, std::back_inserter(files_));
     if (files_.size() > max_descriptors)
-        return fail(fmt::format("{} descriptors with one message, at most {}", files_.size(), max_descriptors));
-    while (fault_.empty() && take_message())
-        ;
+        fail(fmt::format("{} descriptors with one message, at most {}", files_.size(), max_descriptors));
+}
+
+bool Session::step() {
+    const bool is_taken = fault_.empty() && take_message();
+    if (!is_taken)
+        tidy();
+    return is_taken;
+}
+
+void Session::tidy() {
     if (position_ == stream_.size()) {
         stream_.clear();
         position_ = 0;
@@ -58,12 +68,9 @@ bool Session::take_message() {
     ++counters_.messages;
 
     switch (header.get<"type">()) {
-    case protocol::MessageType::command: {
-        // What the command does can bring more messages, and move the stream.
-        const std::vector<std::byte> copy(rest.begin(), rest.begin() + size);
-        take_command(abi::ConstView<Header>(copy), std::span(copy).subspan(Header::size), std::move(files));
+    case protocol::MessageType::command:
+        take_command(header, rest.first(size).subspan(Header::size), std::move(files));
         return true;
-    }
     case protocol::MessageType::reply: take_reply(header, rest.first(size).subspan(Header::size)); return true;
     }
     fail("a message that is neither command nor reply");
@@ -98,8 +105,8 @@ void Session::take_command(abi::ConstView<Header> header, std::span<const std::b
     if (!answer)
         return;
     std::visit([&](const auto& r) { act(r); }, *request);
-    if (!exchange_)
-        catch_up();
+    if (device_.backlog() > max_backlog_bytes)
+        fail("writes without end while the device waits for memory");
 }
 
 // --- commands ---
@@ -213,6 +220,7 @@ Session::Reply Session::perform(const RegionReadRequest& request, std::vector<De
         .set<"offset">(request.offset)
         .set<"region">(request.region)
         .set<"count">(request.count);
+    device_.work(); // writes before it
     device_.read(request.region, request.offset, body_of(*out).subspan(protocol::RegionAccess::size));
     return out;
 }
@@ -260,35 +268,15 @@ bool Session::has_range(std::uint32_t region, std::uint64_t offset, std::uint64_
 
 void Session::put(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data) {
     ++counters_.writes;
-    if (!exchange_ && put_off_.empty())
-        return device_.write(region, offset, data);
-    put(Put{region, offset, {data.begin(), data.end()}, false});
-}
-
-void Session::put(Put put) {
-    put_off_bytes_ += put.data.size() + put_off_cost;
-    if (put_off_bytes_ > max_put_off_bytes)
-        return fail("writes without end while the device waits for memory");
-    put_off_.push_back(std::move(put));
-}
-
-void Session::catch_up() {
-    while (!exchange_ && !put_off_.empty()) {
-        const auto put = std::move(put_off_.front());
-        // Stays in the queue while it is done: what comes meanwhile comes after it.
-        if (put.is_reset)
-            device_.reset();
-        else
-            device_.write(put.region, put.offset, put.data);
-        put_off_bytes_ -= put.data.size() + put_off_cost;
-        put_off_.pop_front();
-    }
+    device_.write(region, offset, data);
 }
 
 // --- exchanges ---
 
 void Session::begin_exchange(Command command, std::uint64_t address, std::uint64_t count,
                              std::span<const std::byte> data) {
+    while (owed_.contains(next_id_))
+        ++next_id_;
     exchange_ = Exchange{next_id_++, command, count, !fault_.empty(), false, {}};
     auto message = make_message(protocol::MessageType::command, exchange_->id, command,
                                 protocol::DmaAccess::size + data.size());
@@ -299,6 +287,8 @@ void Session::begin_exchange(Command command, std::uint64_t address, std::uint64
 }
 
 void Session::take_reply(abi::ConstView<Header> header, std::span<const std::byte> body) {
+    if (owed_.erase(header.get<"id">()) != 0)
+        return; // too late
     if (!exchange_ || exchange_->is_over || header.get<"id">() != exchange_->id ||
         header.get<"command">() != exchange_->command)
         return fail("a reply to nothing that was asked");
@@ -319,6 +309,16 @@ std::optional<std::vector<std::byte>> Session::end_exchange() {
     if (!exchange || !exchange->is_good)
         return {};
     return exchange->data;
+}
+
+void Session::abandon_exchange() {
+    if (!exchange_)
+        return;
+    if (!exchange_->is_over)
+        owed_.insert(exchange_->id);
+    exchange_.reset();
+    if (owed_.size() > max_owed)
+        fail(fmt::format("no answer to {} requests for memory", owed_.size()));
 }
 
 } // namespace platform::bridge::vfio_user

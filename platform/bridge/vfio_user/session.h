@@ -3,8 +3,7 @@
 // protocol forbids is answered with an errno, or ends the session where the stream can no longer be followed.
 //
 // A client may wait for an answer while the device's work needs an answer of that client (memory that is reached by
-// messages). So writes are answered before they take effect; and while the device waits for a message of the client
-// (exchange), writes that arrive are kept for later.
+// messages). So writes are answered before they take effect, and reads are answered while the device waits.
 #pragma once
 
 #include "platform/bridge/vfio_user/capabilities.h"
@@ -13,9 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <expected>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +42,17 @@ public:
 
     /// What one receive gave. Descriptors belong to the last message that begins in or before these bytes: a socket
     /// hands out no bytes behind those that descriptors came with.
-    void receive(std::span<const std::byte> bytes, std::vector<Descriptor> files = {});
+    void receive(std::span<const std::byte> bytes, std::vector<Descriptor> files = {}) {
+        append(bytes, std::move(files));
+        while (step())
+            ;
+        device_.work();
+    }
+    /// The same in parts, for who has others to serve: messages are taken one by one until there is no whole one any more.
+    /// Then, and before the next bytes, the device works.
+    void append(std::span<const std::byte> bytes, std::vector<Descriptor> files);
+    bool step();
+    void work() { device_.work(); }
 
     /// Why the client is to be disconnected; empty while all is well. Nothing is processed after that.
     std::string_view fault() const { return fault_; }
@@ -57,11 +66,12 @@ public:
     /// Sends a DMA_READ or DMA_WRITE of at most client().max_transfer bytes. One at a time.
     void begin_exchange(protocol::Command command, std::uint64_t address, std::uint64_t count,
                         std::span<const std::byte> data);
+    bool has_exchange() const { return exchange_.has_value(); }
     bool is_exchange_over() const { return !exchange_ || exchange_->is_over; }
     /// The reply's data, or nothing when the client refused. Ends the exchange.
     std::optional<std::vector<std::byte>> end_exchange();
-    /// Does what was put off during exchanges. To be called when the device is idle again.
-    void catch_up();
+    /// Ends an exchange that has no reply. One that comes late is nobody's any more; a client may owe only so many.
+    void abandon_exchange();
 
 private:
     struct Exchange {
@@ -71,14 +81,8 @@ private:
         bool is_over = false, is_good = false;
         std::vector<std::byte> data;
     };
-    struct Put { ///< a write, or a reset, that waits for its turn
-        std::uint32_t region = 0;
-        std::uint64_t offset = 0;
-        std::vector<std::byte> data;
-        bool is_reset = false;
-    };
-
     bool take_message();
+    void tidy();
     void take_command(abi::ConstView<protocol::Header> header, std::span<const std::byte> body,
                       std::vector<Descriptor> files);
     void take_reply(abi::ConstView<protocol::Header> header, std::span<const std::byte> body);
@@ -98,12 +102,11 @@ private:
     Reply perform(const RegionWriteMultiRequest& request, std::vector<Descriptor>& files);
     void act(const RegionWriteRequest& request) { put(request.region, request.offset, request.data); }
     void act(const RegionWriteMultiRequest& request);
-    void act(const ResetRequest&) { put(Put{.data = {}, .is_reset = true}); }
+    void act(const ResetRequest&) { device_.reset(); }
     template <class T> void act(const T&) {}
     Reply perform(const ResetRequest& request, std::vector<Descriptor>& files);
 
     bool has_range(std::uint32_t region, std::uint64_t offset, std::uint64_t count) const;
-    void put(Put put);
     void put(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> data);
     void fail(std::string why);
 
@@ -121,8 +124,7 @@ private:
     int file_ = -1; ///< that goes with its reply
     std::uint16_t next_id_ = 0;
     std::optional<Exchange> exchange_;
-    std::deque<Put> put_off_;
-    std::size_t put_off_bytes_ = 0;
+    std::set<std::uint16_t> owed_; ///< exchanges that were given up
 };
 
 } // namespace platform::bridge::vfio_user

@@ -1,19 +1,17 @@
 #include "platform/bridge/vfio_user/socket.h"
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace platform::bridge::vfio_user {
 
@@ -31,7 +29,8 @@ constexpr unsigned receives_at_once = 8;
 
 Connection::Connection(Socket socket, FunctionPort& function, const SocketLimits& limits, Hooks hooks)
     : socket_(std::move(socket)), function_(function), limits_(limits), hooks_(std::move(hooks)),
-      session_(function, *this), handshake_(socket_.get_executor()), buffer_(buffer_bytes) {}
+      session_(function, *this), handshake_(socket_.get_executor()), rest_(socket_.get_executor()),
+      reply_(socket_.get_executor()), buffer_(buffer_bytes) {}
 
 Connection::~Connection() = default;
 
@@ -57,17 +56,57 @@ void Connection::wait_to_read() {
 void Connection::on_readable() {
     hooks_.before();
     is_inside_ = true;
-    for (unsigned i = 0; i < receives_at_once && fault().empty(); ++i) {
+    const auto until = Clock::now() + limits_.turn;
+    bool is_all_taken = take_messages(until); // of what had come before
+    for (unsigned i = 0; i < receives_at_once && is_all_taken && fault().empty(); ++i) {
         const auto received = receive_once();
         if (received == Received::end)
             fail("the client has gone");
         if (received != Received::some)
             break;
+        is_all_taken = take_messages(until);
     }
+    session_.work();
+    answered_.notify(); // perhaps; who waits looks
     is_inside_ = false;
     end_if_faulty();
-    if (!is_ended_)
-        wait_to_read();
+    if (is_ended_)
+        return;
+    if (!is_all_taken)
+        return boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+            if (!self->is_ended_)
+                self->on_readable();
+        });
+    watch_rest();
+    wait_to_read();
+}
+
+/// False when the time was over before the messages.
+bool Connection::take_messages(Clock::time_point until) {
+    while (session_.step())
+        if (Clock::now() >= until)
+            return false;
+    return true;
+}
+
+/// Nobody keeps a function with half a message.
+void Connection::watch_rest() {
+    const auto number = session_.unfinished() != 0 ? session_.counters().messages + 1 : 0;
+    if (std::exchange(rest_of_, number) == number)
+        return;
+    rest_.cancel();
+    if (number == 0)
+        return;
+    rest_.expires_after(limits_.message);
+    rest_.async_wait([weak = weak_from_this(), number](error_code aborted) {
+        if (const auto self = weak.lock(); self && !aborted && self->rest_of_ == number)
+            self->close("the rest of a message does not come");
+    });
+}
+
+bool Connection::is_hung_up() {
+    pollfd end{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 Connection::Received Connection::receive_once() {
@@ -98,7 +137,7 @@ Connection::Received Connection::receive_once() {
         fail(fmt::format("more than {} descriptors with one message", max_descriptors));
         return Received::some;
     }
-    session_.receive(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(count)), std::move(files));
+    session_.append(std::span<const std::byte>(buffer_).first(static_cast<std::size_t>(count)), std::move(files));
     return Received::some;
 }
 
@@ -171,17 +210,60 @@ void Connection::wait_to_write() {
 
 // --- memory by messages ---
 
+/// One access, which may take several messages: in the process of whoever asks, and with one deadline for all of it. One at a
+/// time: a second one waits for its turn, and its time begins then.
+class Connection::Access {
+public:
+    explicit Access(Connection& connection)
+        : connection_(connection.shared_from_this()), hold_(connection.accesses_),
+          deadline_(Clock::now() + connection.limits_.memory_reply) {
+        assert(model::tlm::is_in_thread() && "memory by messages is waited for in a process");
+        connection.reply_.expires_at(deadline_);
+        connection.reply_.async_wait([weak = connection.weak_from_this()](error_code aborted) {
+            if (const auto self = weak.lock(); self && !aborted)
+                self->answered_.notify();
+        });
+    }
+    ~Access() { connection_->reply_.cancel(); }
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+
+    /// Bytes of the next message; 0: no message can be sent.
+    std::uint64_t next(std::uint64_t left) const {
+        const auto most = std::min<std::uint64_t>(max_transfer, connection_->session_.client().max_transfer);
+        return connection_->fault().empty() ? std::min(left, most) : 0;
+    }
+    /// Sends it and waits. The answer's data; nothing and a status when there is none.
+    std::optional<std::vector<std::byte>> exchange(Command command, std::uint64_t address, std::uint64_t count,
+                                                   std::span<const std::byte> data) {
+        auto& session = connection_->session_;
+        session.begin_exchange(command, address, count, data);
+        while (!session.is_exchange_over()) {
+            if (Clock::now() >= deadline_) {
+                session.abandon_exchange();
+                break;
+            }
+            sc_core::wait(connection_->answered_);
+        }
+        is_answered_ = session.has_exchange() && connection_->fault().empty();
+        return session.end_exchange();
+    }
+    DmaStatus refusal() const { return is_answered_ ? DmaStatus::unsupported_request : DmaStatus::timeout; }
+
+private:
+    std::shared_ptr<Connection> connection_;
+    model::tlm::Turn::Hold hold_;
+    Clock::time_point deadline_;
+    bool is_answered_ = true;
+};
+
 DmaStatus Connection::read(std::uint64_t address, std::span<std::byte> into) {
+    Access access(*this);
     while (!into.empty()) {
-        const auto count = std::min<std::uint64_t>({into.size(), max_transfer, session_.client().max_transfer});
-        if (count == 0 || !fault().empty())
-            return DmaStatus::unsupported_request;
-        session_.begin_exchange(Command::dma_read, address, count, {});
-        if (!wait_for_exchange())
-            return DmaStatus::timeout;
-        const auto data = session_.end_exchange();
+        const auto count = access.next(into.size());
+        const auto data = count != 0 ? access.exchange(Command::dma_read, address, count, {}) : std::nullopt;
         if (!data)
-            return DmaStatus::unsupported_request;
+            return access.refusal();
         std::ranges::copy(*data, into.begin());
         address += count;
         into = into.subspan(count);
@@ -190,59 +272,20 @@ DmaStatus Connection::read(std::uint64_t address, std::span<std::byte> into) {
 }
 
 DmaStatus Connection::write(std::uint64_t address, std::span<const std::byte> from) {
+    Access access(*this);
     while (!from.empty()) {
-        const auto count = std::min<std::uint64_t>({from.size(), max_transfer, session_.client().max_transfer});
-        if (count == 0 || !fault().empty())
-            return DmaStatus::unsupported_request;
-        session_.begin_exchange(Command::dma_write, address, count, from.first(count));
-        if (!wait_for_exchange())
-            return DmaStatus::timeout;
-        if (!session_.end_exchange())
-            return DmaStatus::unsupported_request;
+        const auto count = access.next(from.size());
+        if (count == 0 || !access.exchange(Command::dma_write, address, count, from.first(count)))
+            return access.refusal();
         address += count;
         from = from.subspan(count);
     }
     return DmaStatus::ok;
 }
 
-/// Serves this client, and nobody else, until it has answered.
-bool Connection::wait_for_exchange() {
-    const auto deadline = std::chrono::steady_clock::now() + limits_.memory_reply;
-    put_off_rest();
-    while (!session_.is_exchange_over() && fault().empty()) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline -
-                                                                                std::chrono::steady_clock::now());
-        pollfd ready{socket_.native_handle(), static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-        if (left.count() <= 0) {
-            fail("no answer to a request for memory");
-            break;
-        }
-        if (::poll(&ready, 1, static_cast<int>(left.count())) <= 0)
-            continue;
-        if ((ready.revents & POLLOUT) != 0)
-            flush();
-        if ((ready.revents & ~POLLOUT) != 0 && receive_once() == Received::end)
-            fail("the client has gone");
-    }
-    if (fault().empty())
-        return true;
-    session_.end_exchange();
-    return false;
-}
-
-/// When the device works at no command of this client's, writes that came meanwhile are done from the loop.
-void Connection::put_off_rest() {
-    if (is_inside_ || std::exchange(is_rest_put_off_, true))
-        return;
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
-        self->is_rest_put_off_ = false;
-        if (self->is_ended_)
-            return;
-        self->is_inside_ = true;
-        self->session_.catch_up();
-        self->is_inside_ = false;
-        self->end_if_faulty();
-    });
+void Connection::abandon() {
+    session_.abandon_exchange();
+    answered_.notify();
 }
 
 // --- the end ---
@@ -267,79 +310,14 @@ void Connection::end_if_faulty() {
     is_ended_ = true;
     flush(); // the last refusal may still reach it
     handshake_.cancel();
+    rest_.cancel();
+    answered_.notify(); // nobody will
     error_code error;
     socket_.close(error);
     function_.set_messages(nullptr);
     function_.disconnect();
     const auto self = shared_from_this();
     hooks_.ended(fault());
-}
-
-// --- listener ---
-
-std::expected<std::unique_ptr<Listener>, std::string>
-Listener::create(boost::asio::io_context& io, std::string path, FunctionPort& function, std::function<void()> before,
-                 SocketLimits limits) {
-    const auto failure = [&](std::string_view why) { return std::unexpected(fmt::format("{}: {}", path, why)); };
-    if (path.size() >= sizeof(sockaddr_un::sun_path))
-        return failure(fmt::format("the name of a socket has at most {} bytes", sizeof(sockaddr_un::sun_path) - 1));
-    const boost::asio::local::stream_protocol::endpoint endpoint(path);
-    error_code error;
-    struct stat status{};
-    if (::lstat(path.c_str(), &status) == 0) {
-        if (!S_ISSOCK(status.st_mode))
-            return failure("is there, and is no socket");
-        Connection::Socket probe(io);
-        probe.connect(endpoint, error);
-        if (!error || error == boost::asio::error::try_again)
-            return failure("somebody else listens there");
-        ::unlink(path.c_str());
-    }
-    Acceptor acceptor(io);
-    acceptor.open(endpoint.protocol(), error);
-    if (!error)
-        acceptor.bind(endpoint, error);
-    if (!error)
-        acceptor.listen(boost::asio::socket_base::max_listen_connections, error);
-    if (error)
-        return failure(error.message());
-    std::unique_ptr<Listener> listener(
-        new Listener(std::move(acceptor), std::move(path), function, std::move(before), limits));
-    listener->accept();
-    return listener;
-}
-
-Listener::~Listener() { close(); }
-
-void Listener::accept() {
-    acceptor_.async_accept([this](error_code error, Connection::Socket socket) {
-        if (error == boost::asio::error::operation_aborted || is_closed_)
-            return;
-        if (error)
-            return accept();
-        connection_ = std::make_shared<Connection>(
-            std::move(socket), function_, limits_,
-            Connection::Hooks{before_, [this](std::string_view why) {
-                                  if (on_disconnect)
-                                      on_disconnect(why);
-                                  connection_ = nullptr;
-                                  if (!is_closed_)
-                                      accept(); // the next one, who may have been waiting
-                              }});
-        if (on_connect)
-            on_connect();
-        connection_->start();
-    });
-}
-
-void Listener::close() {
-    if (std::exchange(is_closed_, true))
-        return;
-    error_code error;
-    acceptor_.close(error);
-    ::unlink(path_.c_str());
-    if (const auto connection = connection_)
-        connection->close("the server ends");
 }
 
 } // namespace platform::bridge::vfio_user

@@ -53,6 +53,7 @@ struct Asked final : MessageDma {
     unsigned count = 0;
     DmaStatus read(std::uint64_t, std::span<std::byte>) override { return ++count, DmaStatus::ok; }
     DmaStatus write(std::uint64_t, std::span<const std::byte>) override { return ++count, DmaStatus::ok; }
+    void abandon() override {}
 };
 
 } // namespace
@@ -75,6 +76,7 @@ TEST_CASE("a client reads and writes configuration space in any cut", "[module][
 TEST_CASE("a BAR is reached by its number, wherever the client has put it", "[module][vfio_user]") {
     Served s;
     s.port(0).write(0, 0x100, pattern(1));
+    s.port(0).work();
     std::array<std::byte, 8> seen{};
     s.port(0).read(0, 0x100, seen);
     CHECK(seen == pattern(1));
@@ -88,6 +90,7 @@ TEST_CASE("a BAR that does not decode reads as all ones and takes no writes", "[
     Served s;
     s.config_write(0, 4, 2, 0);
     s.port(0).write(0, 0, pattern(1));
+    s.port(0).work();
     std::array<std::byte, 4> seen{};
     s.port(0).read(0, 0, seen);
     CHECK(std::ranges::all_of(seen, [](auto b) { return b == std::byte{0xff}; }));
@@ -299,6 +302,7 @@ TEST_CASE("the MSI-X table in the BAR is not the client's to write", "[module][v
     REQUIRE(set_event(s.port(0), 0, event) == 0);
     s.enable_msix(0);
     s.port(0).write(0, 0x2000, std::array<std::byte, 16>{});
+    s.port(0).work();
     s.first.endpoint.interrupts().raise(0, {});
     CHECK(event.take() == 1);
 }
@@ -330,6 +334,7 @@ TEST_CASE("BARs and eventfds survive a function-level reset, mastering does not"
     s.config_write(0, 4, 2, 6);
     s.enable_msix(0);
     s.port(0).write(0, 0, pattern(1));
+    s.port(0).work();
     CHECK(s.first.function.writes == 1);
     CHECK(s.dma(s.first).write(BusAddress{0}, pattern(1), {}).is_ok());
     s.first.endpoint.interrupts().raise(0, {});
@@ -340,6 +345,7 @@ TEST_CASE("a reset of the device clears its configuration and keeps the client's
     Served s;
     REQUIRE(s.map(0, 0, page) == 0);
     s.port(0).reset();
+    s.port(0).work();
     CHECK(s.first.function.resets == 1);
     CHECK(s.config_read(0, 4, 2) == 0);
     s.enable(0);

@@ -1,98 +1,17 @@
-#include "platform/bridge/vfio_user/server.h"
-
-#include "testbench/harness/guest_bench.h"
-#include "testbench/harness/vfio_user_socket.h"
-
-#include <catch2/catch_test_macros.hpp>
+#include "testbench/module/platform/bridge/vfio_user/served.h"
 
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
-#include <thread>
+#include <vector>
 
 using namespace testbench;
 using namespace testbench::vfio_user;
-namespace bridge = platform::bridge::vfio_user;
-
-namespace {
-
-struct Directory {
-    std::string path = "/tmp/hcasim-socket-" + std::to_string(::getpid());
-    ~Directory() { std::filesystem::remove_all(path); }
-};
-
-constexpr bridge::SocketLimits short_limits{.unread_bytes = 1 << 20,
-                                            .handshake = std::chrono::milliseconds{200},
-                                            .memory_reply = std::chrono::milliseconds{300}};
-
-/// Both cards of a machine behind sockets, served from this thread.
-struct Served : GuestMachine {
-    Directory directory;
-    boost::asio::io_context io;
-    std::string told;
-    std::unique_ptr<bridge::Server> server;
-
-    Served() {
-        sc_core::sc_start(sc_core::SC_ZERO_TIME);
-        std::array guests{&guest};
-        bridge::Server::Hooks hooks;
-        hooks.disconnected = [this](const auto& function, auto why) {
-            told += function.name() + ": " + std::string(why) + "\n";
-        };
-        auto created = bridge::Server::create(io, guests, directory.path, hooks, short_limits);
-        REQUIRE(created.has_value());
-        server = std::move(*created);
-    }
-    ~Served() {
-        server->close();
-        io.poll();
-    }
-    std::string path(const std::string& name) const { return directory.path + "/" + name + ".sock"; }
-    void serve() {
-        io.restart();
-        io.poll();
-    }
-    auto serving() {
-        return [this] { serve(); };
-    }
-};
-
-/// A client that has shaken hands.
-struct Client : ClientSocket {
-    Client(Served& served, const std::string& name) : ClientSocket(served.path(name), served.serving()) {
-        REQUIRE(is_connected());
-        const auto reply = ask(version(0, 0, qemu_capabilities));
-        REQUIRE(reply.has_value());
-        REQUIRE(error_of(*reply) == 0);
-    }
-    std::uint32_t error(std::span<const std::byte> message, std::span<const int> files = {}) {
-        const auto reply = ask(message, files);
-        return reply ? error_of(*reply) : ~0u;
-    }
-    void config_write(std::uint64_t offset, std::initializer_list<int> values) {
-        Bytes data;
-        for (const int value : values)
-            data.push_back(static_cast<std::byte>(value));
-        REQUIRE(error(region_write(config_region, offset, data)) == 0);
-    }
-    /// BAR 0 at 0xe000'0000, decoding and mastering on.
-    void enable() {
-        config_write(0x10, {0, 0, 0, 0xe0});
-        config_write(4, {6, 0});
-    }
-};
-
-Bytes identity(ClientSocket& client) {
-    const auto reply = client.ask(region_read(config_region, 0, 4));
-    REQUIRE(reply.has_value());
-    const auto data = data_of(*reply);
-    return {data.begin(), data.end()};
-}
-
-} // namespace
 
 TEST_CASE("each function has a socket of its own, and none is left behind", "[module][vfio_user]") {
     Directory directory;
@@ -145,17 +64,37 @@ TEST_CASE("clients come in turn, and each finds the function as new", "[module][
     }
 }
 
-TEST_CASE("a second client waits until the first has gone", "[module][vfio_user]") {
+TEST_CASE("a second client is told that there is one already", "[module][vfio_user]") {
     Served s;
     auto first = std::make_unique<Client>(s, "first");
     ClientSocket second(s.path("first"), s.serving());
-    REQUIRE(second.send(version()));
-    s.serve();
-    CHECK(identity(*first)[2] == std::byte{1});
-    first.reset();
-    const auto reply = second.receive();
+    const auto reply = second.ask(version());
     REQUIRE(reply.has_value());
-    CHECK(error_of(*reply) == 0);
+    CHECK(error_of(*reply) == EBUSY);
+    CHECK(second.is_over());
+    CHECK(identity(*first)[2] == std::byte{1});
+
+    // As a hypervisor that starts anew does: it is here before the server has heard of the other's end.
+    first->send(region_read(config_region, 0, 4));
+    first.reset();
+    Client third(s, "first");
+    CHECK(identity(third)[2] == std::byte{1});
+    CHECK(s.told == "first: the client has gone\n");
+}
+
+TEST_CASE("clients that are turned away cost the first nothing, however many and silent", "[module][vfio_user]") {
+    auto limits = patient;
+    limits.handshake = std::chrono::milliseconds{1000};
+    Served s(limits);
+    Client first(s, "first");
+    std::vector<std::unique_ptr<ClientSocket>> others;
+    for (int i = 0; i < 100; ++i) {
+        others.push_back(std::make_unique<ClientSocket>(s.path("first"), s.serving()));
+        s.serve();
+    }
+    CHECK(identity(first)[2] == std::byte{1});
+    for (auto& other : others)
+        CHECK(other->is_over());
 }
 
 TEST_CASE("garbage ends the connection it comes by and no other", "[module][vfio_user]") {
@@ -185,10 +124,45 @@ TEST_CASE("a client that dies in the middle of a message has done nothing", "[mo
 }
 
 TEST_CASE("a client without a handshake is sent away after a while", "[module][vfio_user]") {
-    Served s;
+    auto limits = patient;
+    limits.handshake = std::chrono::milliseconds{200};
+    Served s(limits);
     ClientSocket silent(s.path("first"), s.serving());
     CHECK(silent.is_over());
     CHECK(s.told == "first: no handshake\n");
+}
+
+TEST_CASE("a client that keeps half a message is sent away after a while", "[module][vfio_user]") {
+    auto limits = patient;
+    limits.message = std::chrono::milliseconds{300};
+    Served s(limits);
+    Client client(s, "first");
+    const auto whole = region_read(config_region, 0, 4);
+    client.send(whole); // one that is whole does not count
+    client.send(std::span(whole).first(7));
+    CHECK(client.receive().has_value());
+    for (const auto byte : std::span(whole).subspan(7, 5)) { // nor does a byte now and then help
+        s.serve();
+        client.send(std::span(&byte, 1));
+    }
+    CHECK(client.is_over());
+    CHECK(s.told == "first: the rest of a message does not come\n");
+}
+
+TEST_CASE("a client that sends without end leaves others their turn", "[module][vfio_user]") {
+    Served s;
+    Client greedy(s, "first"), other(s, "second");
+    greedy.enable();
+    Bytes reads;
+    for (int i = 0; i < 2000; ++i)
+        std::ranges::copy(region_read(0, 0, 0x8000), std::back_inserter(reads));
+    greedy.send(reads);
+    other.send(region_read(config_region, 0, 4));
+    s.io.restart();
+    for (unsigned handlers = 0; handlers < 16 && s.io.poll_one() != 0; ++handlers)
+        ; // of which each may take a while, but no longer
+    pollfd ready{other.file(), POLLIN, 0};
+    CHECK(::poll(&ready, 1, 0) == 1);
 }
 
 TEST_CASE("a client that does not read its answers is sent away", "[module][vfio_user]") {
@@ -229,59 +203,79 @@ TEST_CASE("descriptors of refused commands are closed", "[module][vfio_user]") {
     CHECK(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}) == before);
 }
 
-TEST_CASE("memory without a file is reached by messages, and the client is served meanwhile", "[module][vfio_user]") {
-    Served s;
-    Client client(s, "first");
-    client.enable();
-    REQUIRE(client.error(dma_map(0, 1 << 20)) == 0);
-    Bytes memory(1 << 20, std::byte{0x42});
-    bool is_read_answered = false;
-    std::thread guest([&] {
-        const auto asked = client.receive();
-        if (!asked)
-            return;
-        // A processor of the guest reads a register before anybody serves the DMA.
-        const auto answer = client.ask(region_read(config_region, 0, 4));
-        is_read_answered = answer && header_of(*answer).get<"command">() == Command::region_read;
-        const auto body = body_of<DmaAccess>(*asked);
-        client.send(dma_reply(*asked, std::span(memory).subspan(body.get<"address">(), body.get<"count">())));
-        const auto written = client.receive();
-        if (!written)
-            return;
-        const auto target = body_of<DmaAccess>(*written).get<"address">();
-        const auto data = std::span(*written).subspan(Header::size + DmaAccess::size);
-        std::ranges::copy(data, memory.begin() + static_cast<std::ptrdiff_t>(target));
-        client.send(dma_reply(*written, {}));
-    });
-
-    std::array<std::byte, 16> seen{};
-    const auto read = s.first.endpoint.dma().read(abi::BusAddress{0x100}, seen, {});
-    const std::array mark{std::byte{7}};
-    const auto write = s.first.endpoint.dma().write(abi::BusAddress{0x200}, mark, {});
-    guest.join();
-
-    CHECK(read.is_ok());
-    CHECK(seen[15] == std::byte{0x42});
-    CHECK(is_read_answered);
-    CHECK(write.is_ok());
-    CHECK(memory[0x200] == std::byte{7});
-    s.serve();
-    CHECK(s.told.empty());
-}
-
-TEST_CASE("a client that does not give its memory costs one wait and is sent away", "[module][vfio_user]") {
+TEST_CASE("a client whose memory fails under its file is sent away, and the card reads zeroes", "[module][vfio_user]") {
     Served s;
     Client client(s, "first"), other(s, "second");
     client.enable();
-    REQUIRE(client.error(dma_map(0, 1 << 20)) == 0);
+    other.enable();
+    const GuestRam ram(64 << 10), other_ram(64 << 10);
+    const std::array ram_file{ram.file()}, other_file{other_ram.file()};
+    REQUIRE(client.error(dma_map(0, 64 << 10), ram_file) == 0);
+    REQUIRE(other.error(dma_map(0, 64 << 10), other_file) == 0);
+    // What huge pages that have run out, or a full file system, do to a file that cannot be shortened.
+    const GuestRam gone(64 << 10, 0);
+    REQUIRE(::mmap(s.port(0).memory().find(0)->memory, 64 << 10, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                   gone.file(), 0) != MAP_FAILED);
+    REQUIRE(::ftruncate(gone.file(), 0) == 0);
 
-    std::array<std::byte, 16> data{};
-    CHECK_FALSE(s.first.endpoint.dma().read(abi::BusAddress{0x100}, data, {}).is_ok());
-    CHECK_FALSE(s.first.endpoint.dma().read(abi::BusAddress{0x100}, data, {}).is_ok());
-    s.serve();
+    std::array<std::byte, 16> data{std::byte{1}};
+    CHECK(s.first.endpoint.dma().read(abi::BusAddress{0x2000}, data, {}).is_ok());
+    CHECK(data[0] == std::byte{0});
 
-    CHECK(s.told == "first: no answer to a request for memory\n");
-    CHECK(identity(other)[2] == std::byte{2});
+    CHECK(client.is_over());
+    CHECK(s.told == "first: its memory has failed: bus error\n");
+    const std::array mark{std::byte{7}};
+    CHECK(s.second.endpoint.dma().write(abi::BusAddress{0}, mark, {}).is_ok());
+    CHECK(other_ram.bytes()[0] == std::byte{7});
+    s.files.sweep();
+    CHECK(s.files.size() == 1);
+    Client next(s, "first");
+    next.enable();
+    CHECK(next.error(dma_map(0, 64 << 10), ram_file) == 0);
+    CHECK(s.first.endpoint.dma().write(abi::BusAddress{0}, mark, {}).is_ok());
+    CHECK(ram.bytes()[0] == std::byte{7});
+}
+
+TEST_CASE("huge pages that do not exist cost their client an answer, at most", "[module][vfio_user]") {
+    Served s;
+    Client client(s, "first");
+    client.enable();
+    constexpr std::uint64_t bytes = std::uint64_t{1} << 40; // more than any machine has
+    const bridge::Descriptor file(::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+    if (!file || ::ftruncate(file.number(), bytes) != 0 || ::fcntl(file.number(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        SKIP("no huge pages here");
+    const std::array files{file.number()};
+    CHECK(client.error(dma_map(0, bytes), files) == ENOMEM);
+    CHECK(identity(client)[2] == std::byte{1});
+}
+
+TEST_CASE("sockets are their owner's alone, and so is the directory they lie in", "[module][vfio_user]") {
+    const auto mask = ::umask(0);
+    {
+        Served s;
+        struct stat status{};
+        REQUIRE(::stat(s.path("first").c_str(), &status) == 0);
+        CHECK((status.st_mode & 0777) == 0600);
+        REQUIRE(::stat(s.directory.path.c_str(), &status) == 0);
+        CHECK((status.st_mode & 0777) == 0700);
+
+        const auto open = s.directory.path + "/open";
+        REQUIRE(::mkdir(open.c_str(), 0777) == 0);
+        std::array guests{&s.guest};
+        const auto refused = bridge::Server::create(s.io, guests, open, {});
+        REQUIRE_FALSE(refused.has_value());
+        CHECK(refused.error() == open + ": others may write there (mode 777) and could put their own sockets there; chmod go-w");
+        REQUIRE(::chmod(open.c_str(), 01777) == 0); // as /tmp: what is there is its owner's
+        CHECK(bridge::Server::create(s.io, guests, open, {}).has_value());
+        if (::geteuid() == 0) {
+            REQUIRE(::chmod(open.c_str(), 0755) == 0);
+            REQUIRE(::chown(open.c_str(), 12345, 12345) == 0);
+            const auto foreign = bridge::Server::create(s.io, guests, open, {});
+            REQUIRE_FALSE(foreign.has_value());
+            CHECK(foreign.error() == open + ": belongs to user 12345, who could put his own sockets there");
+        }
+    }
+    ::umask(mask);
 }
 
 TEST_CASE("a socket that nobody listens at gives way, anything else does not", "[module][vfio_user]") {

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <cerrno>
+#include <string>
 
 using namespace platform::bridge::vfio_user;
 
@@ -100,6 +102,97 @@ TEST_CASE("a file that can be shortened is reached by messages", "[unit][vfio_us
     CHECK(guest.memory.find(0)->memory == nullptr);
     CHECK(guest.memory.find(page)->memory == nullptr);
     CHECK(guest.files.size() == 0);
+}
+
+TEST_CASE("what is no memory, or was not opened for it, is refused", "[unit][vfio_user]") {
+    Guest guest;
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    const Descriptor reading(ends[0]), writing(ends[1]);
+    CHECK(guest.memory.map(range(0, page), reading) == ENODEV);
+    CHECK(guest.memory.map(range(0, page), writing) == ENODEV);
+    CHECK(guest.memory.map(range(0, page), Descriptor(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) == ENODEV);
+    CHECK(guest.memory.map(range(0, page), Descriptor(::open("/dev/zero", O_PATH | O_CLOEXEC))) == ENODEV);
+    for (const unsigned seals : {F_SEAL_SHRINK, 0}) {
+        const auto file = memory_file(4 * page, seals);
+        const auto path = "/proc/self/fd/" + std::to_string(file.number());
+        const Descriptor write_only(::open(path.c_str(), O_WRONLY | O_CLOEXEC)), read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        CHECK(guest.memory.map(range(0, page), write_only) == EACCES);
+        CHECK(guest.memory.map({0, page, 0, false, true}, write_only) == EACCES);
+        CHECK(guest.memory.map(range(0, page), read_only) == EACCES);
+    }
+    CHECK(guest.memory.size() == 0);
+}
+
+TEST_CASE("of a large file the part that is asked for is mapped", "[unit][vfio_user]") {
+    Guest guest;
+    constexpr std::uint64_t terabyte = std::uint64_t{1} << 40;
+    const auto file = memory_file(64 * terabyte);
+    for (std::uint64_t i = 0; i < 100; ++i)
+        REQUIRE(guest.memory.map(range(i * terabyte, 16 * page, (i % 64) * terabyte + 8 * page), file) == 0);
+    auto* memory = guest.memory.find(3 * terabyte)->memory;
+    REQUIRE(memory != nullptr);
+    memory[5] = std::byte{0x5a};
+    std::byte seen{};
+    CHECK(::pread(file.number(), &seen, 1, static_cast<off_t>(3 * terabyte + 8 * page + 5)) == 1);
+    CHECK(seen == std::byte{0x5a});
+    CHECK(guest.files.size() == 64); // the later ones found a window
+}
+
+TEST_CASE("pages of one part of a file share a window", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(std::uint64_t{1} << 34);
+    for (std::uint64_t i = 0; i < 1000; ++i)
+        REQUIRE(guest.memory.map(range(2 * i * page, page, i * page), file) == 0);
+    CHECK(guest.files.size() == 1);
+}
+
+TEST_CASE("files beyond a client's sum are reached by messages, and cost another client nothing", "[unit][vfio_user]") {
+    Guest guest;
+    GuestMemory other(guest.files);
+    constexpr std::uint64_t bytes = std::uint64_t{1} << 41;
+    std::uint64_t address = 0;
+    for (unsigned i = 0; i < 8; ++i, address += bytes)
+        REQUIRE(guest.memory.map(range(address, bytes), memory_file(std::uint64_t{1} << 46)) == 0);
+    CHECK(guest.memory.find(bytes)->memory != nullptr);
+    CHECK(guest.memory.find(2 * bytes)->memory == nullptr);
+    REQUIRE(other.map(range(0, page), memory_file(page)) == 0);
+    CHECK(other.find(0)->memory != nullptr);
+
+    // What it gives back it may have again, but not before it has been swept.
+    guest.memory.unmap_all();
+    REQUIRE(guest.memory.map(range(0, bytes), memory_file(bytes)) == 0);
+    CHECK(guest.memory.find(0)->memory == nullptr);
+    guest.memory.unmap_all();
+    guest.files.sweep();
+    REQUIRE(guest.memory.map(range(0, bytes), memory_file(bytes)) == 0);
+    CHECK(guest.memory.find(0)->memory != nullptr);
+}
+
+TEST_CASE("a client has so many mappings and no more", "[unit][vfio_user]") {
+    Guest guest;
+    for (std::uint64_t i = 0; i <= FileMappings::max_count; ++i)
+        REQUIRE(guest.memory.map(range(i * page, page), memory_file(page)) == 0);
+    CHECK(guest.files.size() == FileMappings::max_count);
+    CHECK(guest.memory.find(FileMappings::max_count * page)->memory == nullptr);
+}
+
+TEST_CASE("a file that fails under its mapping becomes zeroes, and is no longer used", "[unit][vfio_user]") {
+    Guest guest;
+    const auto file = memory_file(4 * page, 0);
+    const auto mapping = FileMapping::create(file.number(), 0, 4 * page, true, false);
+    REQUIRE(mapping.has_value());
+    (*mapping)->bytes()[0] = std::byte{1};
+    CHECK((*mapping)->holds(page, page, true));
+    REQUIRE(::ftruncate(file.number(), 0) == 0);
+
+    CHECK((*mapping)->bytes()[2 * page] == std::byte{0});
+    CHECK((*mapping)->is_broken());
+    CHECK_FALSE((*mapping)->holds(page, page, true));
+    (*mapping)->bytes()[3 * page] = std::byte{2};
+    std::uint64_t count = 0;
+    CHECK(::read(guest.files.fault_file(), &count, sizeof count) == sizeof count);
+    CHECK(count == 1);
 }
 
 TEST_CASE("a range beyond the end of its file is refused", "[unit][vfio_user]") {

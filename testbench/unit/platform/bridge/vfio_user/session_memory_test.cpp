@@ -102,36 +102,60 @@ TEST_CASE("more descriptors than a message may have end the session", "[unit][vf
 
 // --- memory by messages ---
 
-TEST_CASE("while the device waits for memory, reads are answered and writes are kept in order", "[unit][vfio_user]") {
+TEST_CASE("while the device waits for memory, everything else is answered", "[unit][vfio_user]") {
     Negotiated n;
     auto& talk = n.talk;
-    talk.function.on_write = [&](std::uint64_t offset) {
-        if (offset != 0)
-            return;
-        talk.session.begin_exchange(Command::dma_read, 0x1000, 4, {});
-        const auto asked = talk.out.back();
-        CHECK(header_of(asked).get<"command">() == Command::dma_read);
-        CHECK(header_of(asked).get<"type">() == MessageType::command);
-        CHECK(body_of<DmaAccess>(asked).get<"address">() == 0x1000);
-        CHECK(body_of<DmaAccess>(asked).get<"count">() == 4);
-
-        talk.session.receive(region_write(0, 32, bytes({7})));
-        talk.session.receive(reset());
-        talk.session.receive(region_read(0, 0, 4));
-        CHECK(talk.out.size() == 5); // write, DMA_READ, write, reset, read
-        CHECK(talk.function.log == "w0+0 ");
-        CHECK_FALSE(talk.session.is_exchange_over());
-
-        talk.session.receive(dma_reply(asked, bytes({9, 8, 7, 6})));
-        CHECK(talk.session.is_exchange_over());
-        CHECK(talk.session.end_exchange() == bytes({9, 8, 7, 6}));
-    };
-
     talk.out.clear();
-    talk.session.receive(region_write(0, 0, bytes({1})));
+    talk.session.begin_exchange(Command::dma_read, 0x1000, 4, {});
+    const auto asked = talk.out.back();
+    CHECK(header_of(asked).get<"command">() == Command::dma_read);
+    CHECK(header_of(asked).get<"type">() == MessageType::command);
+    CHECK(body_of<DmaAccess>(asked).get<"address">() == 0x1000);
+    CHECK(body_of<DmaAccess>(asked).get<"count">() == 4);
 
-    CHECK(talk.function.log == "w0+0 w0+32 reset ");
+    talk.session.receive(region_write(0, 32, bytes({7})));
+    talk.session.receive(reset());
+    talk.session.receive(region_read(0, 0, 4));
+    CHECK(talk.out.size() == 4); // DMA_READ, write, reset, read
+    CHECK(talk.function.log == "w0+32 reset ");
+    CHECK_FALSE(talk.session.is_exchange_over());
+
+    talk.session.receive(dma_reply(asked, bytes({9, 8, 7, 6})));
+    CHECK(talk.session.is_exchange_over());
+    CHECK(talk.session.end_exchange() == bytes({9, 8, 7, 6}));
     CHECK(talk.session.fault().empty());
+}
+
+TEST_CASE("an answer that comes after its question was given up is nobody's", "[unit][vfio_user]") {
+    Negotiated n;
+    auto& talk = n.talk;
+    talk.session.begin_exchange(Command::dma_read, 0x1000, 4, {});
+    const auto late = talk.out.back();
+    talk.session.abandon_exchange();
+    CHECK(talk.session.is_exchange_over());
+    talk.session.begin_exchange(Command::dma_read, 0x2000, 4, {});
+    const auto asked = talk.out.back();
+    CHECK(header_of(asked).get<"id">() != header_of(late).get<"id">());
+
+    talk.session.receive(dma_reply(late, bytes({1, 1, 1, 1})));
+    CHECK_FALSE(talk.session.is_exchange_over());
+    talk.session.receive(dma_reply(asked, bytes({2, 2, 2, 2})));
+
+    CHECK(talk.session.end_exchange() == bytes({2, 2, 2, 2}));
+    CHECK(talk.session.fault().empty());
+    talk.session.receive(dma_reply(late, bytes({1, 1, 1, 1}))); // once, not twice
+    CHECK(talk.session.fault() == "a reply to nothing that was asked");
+}
+
+TEST_CASE("a client that owes too many answers ends its session", "[unit][vfio_user]") {
+    Negotiated n;
+    unsigned given_up = 0;
+    for (; n.talk.session.fault().empty() && given_up < 1000; ++given_up) {
+        n.talk.session.begin_exchange(Command::dma_read, 0, 4, {});
+        n.talk.session.abandon_exchange();
+    }
+    CHECK(given_up == 257);
+    CHECK(n.talk.session.fault() == "no answer to 257 requests for memory");
 }
 
 TEST_CASE("a client may refuse memory", "[unit][vfio_user]") {
@@ -163,9 +187,28 @@ TEST_CASE("a reply that was not asked for ends the session", "[unit][vfio_user]"
 
 TEST_CASE("writes without end while the device waits end the session", "[unit][vfio_user]") {
     Negotiated n;
-    n.talk.session.begin_exchange(Command::dma_read, 0, 4, {});
-    const auto write = region_write(0, 0, Bytes(4096), true);
-    for (int i = 0; i < 2000 && n.talk.session.fault().empty(); ++i)
-        n.talk.session.receive(write);
+    n.talk.function.backlog_bytes = 4 << 20;
+    n.talk.session.receive(region_write(0, 0, Bytes(4), true));
+    CHECK(n.talk.session.fault().empty());
+    n.talk.function.backlog_bytes += 1;
+    n.talk.session.receive(region_write(0, 0, Bytes(4), true));
     CHECK(n.talk.session.fault() == "writes without end while the device waits for memory");
+}
+
+TEST_CASE("messages can be taken one by one", "[unit][vfio_user]") {
+    Negotiated n;
+    n.talk.out.clear();
+    auto both = region_write(0, 0, bytes({1}));
+    const auto second = region_write(0, 8, bytes({2}));
+    both.insert(both.end(), second.begin(), second.end() - 1);
+    n.talk.session.append(both, {});
+    CHECK(n.talk.function.log.empty());
+    CHECK(n.talk.session.step());
+    CHECK(n.talk.function.log == "w0+0 ");
+    CHECK_FALSE(n.talk.session.step());
+    CHECK(n.talk.session.unfinished() == second.size() - 1);
+    n.talk.session.append(std::span(second).last(1), {});
+    CHECK(n.talk.session.step());
+    CHECK(n.talk.function.log == "w0+0 w0+8 ");
+    CHECK(n.talk.session.unfinished() == 0);
 }

@@ -30,8 +30,8 @@ struct Function final : platform::bridge::vfio_user::Device {
     std::string log;
     int map_error = 0;
     int bar_file = -1;
+    std::size_t backlog_bytes = 0;
     std::function<void(std::uint64_t offset)> on_write;
-
     std::uint64_t region_size(std::uint32_t region) const override {
         return region == 0 ? bar.size() : region == config_region ? 256 : 0;
     }
@@ -47,6 +47,8 @@ struct Function final : platform::bridge::vfio_user::Device {
             on_write(offset);
     }
     void reset() override { log += "reset "; }
+    void work() override {}
+    std::size_t backlog() const override { return backlog_bytes; }
     int map(const DmaMapRequest&, Descriptor file) override {
         log += file ? "map+file " : "map ";
         return map_error;
