@@ -24,7 +24,9 @@ add_test(NAME "scenario: bench: the IOTLB has its knee where silicon has it, and
 set_tests_properties("scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"
     PROPERTIES LABELS scenario TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 foreach(case every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be
-             explains_what_a_driver_does_wrong)
+             explains_what_a_driver_does_wrong hostile_clients_cost_an_honest_one_nothing
+             ends_on_every_signal_that_asks_for_it ends_when_nobody_listens_to_it stays_when_told_to_outlive_its_terminal
+             refuses_a_directory_that_others_may_write_to)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: serve: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/serve_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})

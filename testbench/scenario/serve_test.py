@@ -133,5 +133,58 @@ def explains_what_a_driver_does_wrong(scratch):
         server.end(signal.SIGTERM)
 
 
+def hostile_clients_cost_an_honest_one_nothing(_):
+    sys.path.insert(0, str(SOURCE / "testbench/bench"))
+    import clients
+    seed = int(os.environ.get("HCASIM_SEED", int.from_bytes(os.urandom(4), "little")))
+    print(f"HCASIM_SEED={seed}", flush=True)
+    count, _ = clients.run(PROGRAM, SOURCE, 15, seed)
+    expect(count > 100, f"the honest client had {count} answers")
+
+
+def ends_on_every_signal_that_asks_for_it(scratch):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        here = pathlib.Path(scratch) / str(int(number))
+        here.mkdir()
+        why = here / "why.txt"
+        with Server(here, f"--explain={why}") as server:
+            client = Client(server.path("hostA.hca"))
+            client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_REGISTER, CONFIG_REGION, 2) + struct.pack("<H", 6))
+            client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_DOORBELL, BAR_0, 4) + struct.pack(">I", 1))
+            server.end(number)
+            expect("Likely cause" in why.read_text(), f"signal {number}: what was seen is not written: {why.read_text()}")
+
+
+def ends_when_nobody_listens_to_it(scratch):
+    directory = pathlib.Path(scratch) / "sockets"
+    server = subprocess.Popen([PROGRAM, "serve", CONFIG, "--socket-dir", directory], stdout=subprocess.PIPE, text=True)
+    while "serving " not in server.stdout.readline():
+        pass
+    server.stdout.close()
+    Client(directory / "hostA.hca.sock")  # of which it would tell
+    expect(server.wait(timeout=60) == 0, f"status {server.returncode}")
+    expect(not list(directory.iterdir()), f"sockets are left: {list(directory.iterdir())}")
+
+
+def stays_when_told_to_outlive_its_terminal(scratch):
+    directory = pathlib.Path(scratch) / "sockets"
+    server = subprocess.Popen([PROGRAM, "serve", CONFIG, "--socket-dir", directory], stdout=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    while "serving " not in server.stdout.readline():
+        pass
+    server.send_signal(signal.SIGHUP)
+    Client(directory / "hostA.hca.sock").identity()
+    server.send_signal(signal.SIGTERM)
+    expect(server.wait(timeout=60) == 0, f"status {server.returncode}")
+
+
+def refuses_a_directory_that_others_may_write_to(scratch):
+    directory = pathlib.Path(scratch) / "open"
+    directory.mkdir()
+    directory.chmod(0o777)
+    ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", directory], capture_output=True, text=True, timeout=60, check=False)
+    expect(ran.returncode == 2 and ran.stderr.startswith(f"hcasim: {directory}: others may write there"), f"status {ran.returncode}: {ran.stderr}")
+
+
 with tempfile.TemporaryDirectory(prefix="hcasim.") as directory:
     globals()[sys.argv[3]](directory)
