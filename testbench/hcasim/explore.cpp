@@ -23,6 +23,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
