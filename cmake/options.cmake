@@ -1,4 +1,5 @@
 option(HCA_SANITIZE "AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(HCA_SANITIZE_THREADS "ThreadSanitizer, in the place of the others" OFF)
 option(HCA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
 add_library(hca_options INTERFACE)
@@ -10,6 +11,12 @@ if(HCA_SANITIZE)
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g1)
     add_compile_definitions(_GLIBCXX_ASSERTIONS)
     add_link_options(-fsanitize=address,undefined)
+endif()
+# For the tests that have threads: the socket transport's, and drivers beside a served platform.
+if(HCA_SANITIZE_THREADS)
+    add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -g1)
+    add_compile_definitions(_GLIBCXX_ASSERTIONS)
+    add_link_options(-fsanitize=thread)
 endif()
 if(HCA_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
