@@ -33,7 +33,10 @@ set -m # a step is a group of processes, which can be ended together
 child=
 clean() {
     # Its name space of processes dies with it, and so nothing is left that could hold a mount.
-    [ -n "$child" ] && kill -KILL -- "-$child" 2>/dev/null && wait "$child" 2>/dev/null
+    if [ -n "$child" ]; then
+        kill -KILL -- "-$child" 2>/dev/null || true
+        wait "$child" 2>/dev/null || true
+    fi
     rm -rf --one-file-system "$system"
 }
 trap clean EXIT
