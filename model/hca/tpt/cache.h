@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,13 +12,17 @@ namespace model::hca::tpt {
 class Cache {
 public:
     /// entries: rounded down to a power of two of sets; 0 entries: everything misses.
-    Cache(std::uint32_t entries, std::uint32_t ways) : ways_(entries < ways ? entries : ways) {
+    /// log_group: entries whose tags are equal from this bit on are chained, so that they leave together at the cost of as many
+    /// as are there; 64: none are.
+    Cache(std::uint32_t entries, std::uint32_t ways, unsigned log_group = 64) : ways_(entries < ways ? entries : ways), log_group_(log_group) {
         if (ways_ == 0)
             return;
         const auto sets = std::bit_floor(entries / ways_);
         set_mask_ = sets - 1;
         tags_.assign(std::size_t{sets} * ways_, no_tag);
         victims_.assign(sets, 0);
+        if (is_chained())
+            links_.resize(tags_.size());
     }
     /// Looks `tag` up and brings it in when it was not there. Returns whether it was.
     bool touch(std::uint64_t tag) {
@@ -37,7 +42,10 @@ public:
         auto& victim = victims_[set];
         if (line[victim] == last_)
             last_ = no_tag;
+        const auto at = static_cast<std::uint32_t>(set * ways_ + victim);
+        unchain(at);
         line[victim] = tag;
+        chain(at);
         victim = static_cast<std::uint8_t>(victim + 1u == ways_ ? 0 : victim + 1);
         last_ = tag;
         return false;
@@ -46,30 +54,76 @@ public:
     void drop(std::uint64_t tag) {
         if (ways_ == 0)
             return;
-        auto* line = &tags_[set_of(tag) * ways_];
-        for (std::uint32_t way = 0; way < ways_; ++way)
-            if (line[way] == tag)
-                line[way] = no_tag;
+        const auto begin = set_of(tag) * ways_;
+        for (auto at = begin; at < begin + ways_; ++at)
+            if (tags_[at] == tag)
+                empty(static_cast<std::uint32_t>(at));
         if (last_ == tag)
             last_ = no_tag;
     }
-    /// Drops every entry for which `is_stale(tag)`.
-    template <class Stale> void invalidate(Stale&& is_stale) {
-        for (auto& tag : tags_)
-            if (tag != no_tag && is_stale(tag))
-                tag = no_tag;
+    /// Drops those of a group for which `is_stale(tag)`. Returns how many entries were looked at: as many as the group has here.
+    template <class Stale> std::size_t drop_group(std::uint64_t group, Stale&& is_stale) {
+        std::size_t seen = 0;
+        if (!is_chained() || group >= first_.size())
+            return seen;
+        for (auto at = first_[group]; at != end; ++seen) {
+            const auto next = links_[at].next;
+            if (is_stale(tags_[at]))
+                empty(at);
+            at = next;
+        }
+        last_ = no_tag;
+        return seen;
+    }
+    /// Drops every entry.
+    void clear() {
+        tags_.assign(tags_.size(), no_tag);
+        first_.clear();
         last_ = no_tag;
     }
 
 private:
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
+    static constexpr std::uint32_t end = ~std::uint32_t{0};
+    struct Links {
+        std::uint32_t previous = end, next = end;
+    };
+
     std::uint64_t set_of(std::uint64_t tag) const { return (tag ^ tag >> 17) & set_mask_; }
+    bool is_chained() const { return log_group_ < 64; }
+    void empty(std::uint32_t at) {
+        unchain(at);
+        tags_[at] = no_tag;
+    }
+    void chain(std::uint32_t at) {
+        if (!is_chained())
+            return;
+        const auto group = tags_[at] >> log_group_;
+        if (group >= first_.size())
+            first_.resize(group + 1, end);
+        auto& first = first_[group];
+        links_[at] = {end, first};
+        if (first != end)
+            links_[first].previous = at;
+        first = at;
+    }
+    void unchain(std::uint32_t at) {
+        if (!is_chained() || tags_[at] == no_tag)
+            return;
+        const auto [previous, next] = links_[at];
+        (previous != end ? links_[previous].next : first_[tags_[at] >> log_group_]) = next;
+        if (next != end)
+            links_[next].previous = previous;
+    }
 
     std::uint32_t ways_;
+    unsigned log_group_;
     std::uint64_t set_mask_ = 0;
     std::uint64_t last_ = no_tag;
     std::vector<std::uint64_t> tags_;
     std::vector<std::uint8_t> victims_;
+    std::vector<Links> links_;           ///< of each entry, to others of its group
+    std::vector<std::uint32_t> first_;   ///< entry of each group, or `end`
 };
 
 } // namespace model::hca::tpt

@@ -11,6 +11,8 @@ namespace {
 
 /// A cache line of translation entries: 64 bytes hold eight.
 constexpr unsigned log_entries_per_line = 3;
+/// The tag of a line is its number behind its key's index.
+constexpr unsigned line_number_bits = 40;
 /// Indirect keys may name indirect ones; the depth is a limit of ours.
 constexpr unsigned max_indirections = 4;
 
@@ -78,7 +80,7 @@ std::string_view to_string(Violation violation) {
 Translator::Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters, const traces::Events& events)
     : table_(table), counters_(counters), events_(events), mkey_miss_(config.timed ? config.mkey_miss : port::Time{}),
       mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), has_paging_(config.on_demand_paging), mkey_cache_(config.mkey_cache_entries, config.cache_ways),
-      mtt_cache_(config.mtt_cache_entries, config.cache_ways) {}
+      mtt_cache_(config.mtt_cache_entries, config.cache_ways, line_number_bits) {}
 
 std::expected<const Mkey*, Violation> Translator::admit(const Request& request) const {
     const auto* mkey = table_.find(request.key.index());
@@ -115,7 +117,7 @@ Violation Translator::absent(const Mkey& mkey, const Request& request, std::uint
 
 /// Brings the line of an entry into the cache; returns what that costs.
 port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
-    const bool hit = mtt_cache_.touch(std::uint64_t{request.key.index()} << 40 | entry >> log_entries_per_line);
+    const bool hit = mtt_cache_.touch(std::uint64_t{request.key.index()} << line_number_bits | entry >> log_entries_per_line);
     ++(hit ? counters_.mtt_hits : counters_.mtt_misses);
     return hit ? port::Time{} : mtt_miss_;
 }
@@ -286,27 +288,28 @@ bool Translator::lacks_page(const Request& request) {
     return false;
 }
 
-void Translator::forget(std::uint32_t index) {
-    mkey_cache_.invalidate([index](std::uint64_t tag) { return tag == index; });
-    mtt_cache_.invalidate([index](std::uint64_t tag) { return tag >> 40 == index; });
+std::size_t Translator::forget(std::uint32_t index) {
+    mkey_cache_.drop(index);
+    return mtt_cache_.drop_group(index, [](std::uint64_t) { return true; });
 }
 
-void Translator::forget(std::uint32_t index, std::uint64_t first, std::uint64_t count) {
-    constexpr std::uint64_t few_lines = 64; // beyond that one pass over the cache is cheaper
+std::size_t Translator::forget(std::uint32_t index, std::uint64_t first, std::uint64_t count) {
+    constexpr std::uint64_t few_lines = 64; // beyond that the lines that are there are fewer, as a rule
     const auto begin = first >> log_entries_per_line, end = (first + count + 7) >> log_entries_per_line;
     mkey_cache_.drop(index);
     if (end - begin > few_lines)
-        return mtt_cache_.invalidate([=](std::uint64_t tag) {
-            const auto line = tag & ((1ull << 40) - 1);
-            return tag >> 40 == index && line >= begin && line < end;
+        return mtt_cache_.drop_group(index, [=](std::uint64_t tag) {
+            const auto line = tag & ((1ull << line_number_bits) - 1);
+            return line >= begin && line < end;
         });
     for (auto line = begin; line != end; ++line)
-        mtt_cache_.drop(std::uint64_t{index} << 40 | line);
+        mtt_cache_.drop(std::uint64_t{index} << line_number_bits | line);
+    return end - begin;
 }
 
 void Translator::forget_all() {
-    mkey_cache_.invalidate([](std::uint64_t) { return true; });
-    mtt_cache_.invalidate([](std::uint64_t) { return true; });
+    mkey_cache_.clear();
+    mtt_cache_.clear();
 }
 
 } // namespace model::hca::tpt

@@ -82,10 +82,10 @@ public:
     const Request& waiting() const { return waiting_; }
     /// It may not wait after all.
     void refuse_waiting(port::Time at) { refuse(waiting_, Violation::page_not_present, at); }
-    /// A key was destroyed: it and its entries leave the caches.
-    void forget(std::uint32_t index);
+    /// A key was destroyed: it and its entries leave the caches. Returns how many cached lines of entries were looked at.
+    std::size_t forget(std::uint32_t index);
     /// A key's context and `count` of its entries from `first` on were changed.
-    void forget(std::uint32_t index, std::uint64_t first, std::uint64_t count);
+    std::size_t forget(std::uint32_t index, std::uint64_t first, std::uint64_t count);
     /// Every key was destroyed.
     void forget_all();
 

@@ -4,6 +4,9 @@
 #include "model/hca/tpt/cache.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <random>
 
 using namespace tpt_test;
 using namespace std::chrono_literals;
@@ -64,17 +67,64 @@ TEST_CASE("sizes that are no powers of two work as the next smaller ones", "[uni
         }
 }
 
-TEST_CASE("invalidated entries miss, others do not", "[unit][tpt][cache]") {
-    Cache cache(64, 8);
-    for (std::uint64_t tag = 0; tag < 16; ++tag)
-        cache.touch(tag);
-    cache.touch(3);
+TEST_CASE("entries of a group leave together, at the cost of as many as are there", "[unit][tpt][cache]") {
+    constexpr unsigned log_group = 4;
+    Cache cache(4096, 8, log_group);
+    for (std::uint64_t group = 0; group < 100; ++group)
+        for (std::uint64_t line = 0; line < 10; ++line)
+            cache.touch(group << log_group | line);
 
-    cache.invalidate([](std::uint64_t tag) { return tag % 2 == 1; });
+    CHECK(cache.drop_group(7, [](std::uint64_t tag) { return tag % 2 == 1; }) == 10);
+    CHECK(cache.drop_group(7, [](std::uint64_t) { return true; }) == 5);
+    CHECK(cache.drop_group(7, [](std::uint64_t) { return true; }) == 0);
+    CHECK(cache.drop_group(100, [](std::uint64_t) { return true; }) == 0);
+    for (std::uint64_t line = 0; line < 10; ++line) {
+        CHECK(cache.touch(6 << log_group | line));
+        CHECK(cache.touch(8 << log_group | line));
+        CHECK_FALSE(cache.touch(7 << log_group | line));
+    }
+    cache.clear();
+    CHECK_FALSE(cache.touch(6 << log_group));
+    CHECK(cache.drop_group(6, [](std::uint64_t) { return true; }) == 1);
+}
 
-    CHECK_FALSE(cache.touch(3));
-    CHECK(cache.touch(4));
-    CHECK_FALSE(cache.touch(5));
+TEST_CASE("a cache with groups holds what one without holds, whatever leaves meanwhile", "[unit][tpt][cache]") {
+    constexpr unsigned log_group = 4;
+    const auto seed = GENERATE(1u, 2u, 3u);
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    Cache chained(64, 4, log_group), plain(64, 4);
+    for (int i = 0; i < 20'000; ++i) {
+        const auto tag = random() % 512;
+        if (random() % 16 == 0) {
+            const auto group = tag >> log_group;
+            chained.drop_group(group, [](std::uint64_t) { return true; });
+            for (std::uint64_t line = 0; line < 1u << log_group; ++line)
+                plain.drop(group << log_group | line);
+        } else if (random() % 16 == 0) {
+            chained.drop(tag);
+            plain.drop(tag);
+        } else {
+            REQUIRE(chained.touch(tag) == plain.touch(tag));
+        }
+    }
+}
+
+TEST_CASE("a key that goes costs what it has in the cache, not what the cache has", "[unit][tpt][cache]") {
+    Bench bench;
+    bench.create(Bench::attributes(0, 1024 << 12), std::vector<std::uint64_t>(1024, 0x1000));
+    for (std::uint64_t page = 0; page < 1024; page += 8)
+        CHECK(bench.translate(page << 12, 1));
+    auto other = Bench::attributes(0, 0x1000);
+    other.variant = 0;
+    bench.table.create(0xee, other, {0x2000});
+    auto asked = bench.request(0, 1);
+    asked.key = abi::Key{0xee, 0};
+    CHECK_FALSE(bench.refusal(asked));
+
+    CHECK(bench.translator.forget(0xee) == 1);
+    CHECK(bench.translator.forget(0xee) == 0);
+    CHECK(bench.translator.forget(Bench::index) == 128);
 }
 
 TEST_CASE("key and entry look-ups are counted as hits and misses", "[unit][tpt][cache]") {
