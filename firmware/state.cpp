@@ -98,6 +98,7 @@ void State::reset_port() {
 void State::adopt_port() {
     auto& identity = hca.identity();
     identity.lid = port.infiniband.managed.lid;
+    identity.lmc = port.infiniband.managed.lmc;
     if (config().is_ethernet)
         return;
     // IBA 4.1.1: GID 0 is the subnet prefix and the port's GUID.
@@ -113,6 +114,7 @@ void State::reset() {
     issi = 0;
     performance.reset();
     cleared = {};
+    forgiven = violations();
     capabilities = Capabilities(config());
     // Without initialization pages there is nothing to account against.
     pages = {config().boot_pages, config().init_pages, config().init_pages != 0 ? config().pages_per_1024_objects : 0};

@@ -51,6 +51,10 @@ struct Traffic {
     };
     Count unicast_sent{}, unicast_received{}, multicast_sent{}, multicast_received{}, damaged{};
 };
+/// Datagrams and packets whose keys were bad (IBA 14.2.5.6, M_Key-, P_Key- and Q_KeyViolations).
+struct Violations {
+    std::uint64_t m_key = 0, p_key = 0, q_key = 0;
+};
 /// The P_Key table: what pkey_table_size advertises, code 0.
 struct Pkeys {
     static constexpr std::size_t count = 128;
@@ -136,6 +140,9 @@ public:
     PortSettings port;
     model::management::PerformanceAgent performance{1, 1};
     Traffic cleared; ///< of the counters of the vport
+    std::uint64_t m_key_violations = 0;
+    Violations forgiven; ///< those that PortInfo counts no more
+    Violations violations() const { return {m_key_violations, hca.counters().pkey_violations, hca.counters().qkey_violations}; }
 
 private:
     void make_pools();

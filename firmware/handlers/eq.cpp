@@ -45,7 +45,7 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
         .events = events,
     };
     std::ranges::copy(eqc.bytes(), attributes.context.begin());
-    state.hca.event_queues().table().create(*number, abi::Eqn{*number}, std::move(attributes));
+    state.hca.event_queues().create(abi::Eqn{*number}, std::move(attributes));
     if (events & bit(prm::EventType::command))
         state.command_eq = abi::Eqn{*number};
     state.charge(entries, call.at);
@@ -55,8 +55,8 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
 
 Reply destroy_eq(State& state, const Call& call, In<prm::DestroyEqIn> in, Out<prm::DestroyEqOut>) {
     const auto number = in.get<"eq_number">();
-    auto& table = state.hca.event_queues().table();
-    const auto* eq = table.find(number);
+    auto& queues = state.hca.event_queues();
+    const auto* eq = queues.table().find(number);
     if (eq == nullptr)
         return refuse("destroy_eq.unknown");
     if (eq->users != 0)
@@ -64,7 +64,7 @@ Reply destroy_eq(State& state, const Call& call, In<prm::DestroyEqIn> in, Out<pr
     state.release(eq->attributes.buffer.pages().size());
     if (state.command_eq == abi::Eqn{number})
         state.command_eq.reset();
-    table.destroy(number);
+    queues.destroy(abi::Eqn{number});
     state.hca.stop_paging(call.at);
     state.eq_ids.give_back(number);
     return accepted;

@@ -24,7 +24,7 @@ Reply attach_to_mcg(State& state, const Call& call, In<prm::AttachToMcgIn> in, O
 }
 
 Reply detach_from_mcg(State& state, const Call& call, In<prm::DetachFromMcgIn> in, Out<prm::DetachFromMcgOut>) {
-    const auto* qp = call.scope.qp(in.get<"qpn">());
+    auto* qp = call.scope.qp(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("detach_from_mcg.unknown");
     return state.hca.groups().detach(in.get<"multicast_gid">(), *qp) ? accepted : refuse("detach_from_mcg.no_member");

@@ -77,12 +77,13 @@ Reply destroy_qp(State& state, const Call& call, In<prm::DestroyQpIn> in, Out<pr
     return accepted;
 }
 
-Reply query_qp(State&, const Call& call, In<prm::QueryQpIn> in, Out<prm::QueryQpOut> out) {
-    const auto* qp = call.scope.qp(in.get<"qpn">());
+Reply query_qp(State& state, const Call& call, In<prm::QueryQpIn> in, Out<prm::QueryQpOut> out) {
+    auto* qp = call.scope.qp(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("query_qp.unknown");
     if (in.get<"qpc_ext">())
         return refuse("query_qp.extension");
+    state.hca.look_for_receives(*qp, call.at);
     const auto qpc = out.sub<"qpc">();
     std::ranges::copy(qp->attributes.context, qpc.bytes().begin());
     const auto& requester = qp->requester;

@@ -18,8 +18,10 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
         status = MadStatus::bad_version;
     } else if (is_subnet) {
         const auto m_key = state.port.infiniband.managed.m_key;
-        if (!keys.ignore_m_key && m_key != 0 && abi::ConstView<Smp>(request).get<"mkey">() != m_key)
+        if (!keys.ignore_m_key && m_key != 0 && abi::ConstView<Smp>(request).get<"mkey">() != m_key) {
+            ++state.m_key_violations;
             return false;
+        }
         status = subnet(state, answer, at);
     } else if (mad_class == MadClass::performance) {
         state.performance.process(answer, [&state](unsigned) { return port_totals(state); });

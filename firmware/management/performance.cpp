@@ -31,7 +31,8 @@ model::management::PortTotals port_totals(const State& state) {
             .unicast_received = t.unicast_received.packets,
             .multicast_sent = t.multicast_sent.packets,
             .multicast_received = t.multicast_received.packets,
-            .receive_errors = t.damaged.packets,
+            // A packet for another port's LID is malformed at this one, like one with a wrong CRC (IBA 7.3, 16.1.3.5).
+            .receive_errors = t.damaged.packets + state.hca.counters().packets_misaddressed,
             .management_dropped = state.hca.counters().management_dropped};
 }
 

@@ -78,6 +78,9 @@ MadStatus set_pkeys(const Call& call, Data in) {
     return MadStatus::ok;
 }
 
+/// A counter of PortInfo stays at its end.
+constexpr std::uint16_t counted(std::uint64_t total, std::uint64_t forgiven) { return static_cast<std::uint16_t>(std::min<std::uint64_t>(total - forgiven, 0xffff)); }
+
 MadStatus get_port_info(const Call& call, Data out) {
     if (model::management::port_of(call.modifier) > 1)
         return MadStatus::bad_value;
@@ -85,6 +88,11 @@ MadStatus get_port_info(const Call& call, Data out) {
     const abi::View<PortInfo> info(out.first<PortInfo::size>());
     model::management::describe(port.managed, info, abi::View<PortInfoExtended>(out));
     info.set<"cap_mask">(port.capability_mask).set<"local_port_num">(1).set<"guid_cap">(static_cast<std::uint8_t>(guids_per_block));
+    const auto now = call.state.violations();
+    const auto& forgiven = call.state.forgiven;
+    info.set<"mkey_violations">(counted(now.m_key, forgiven.m_key))
+        .set<"pkey_violations">(counted(now.p_key, forgiven.p_key))
+        .set<"qkey_violations">(counted(now.q_key, forgiven.q_key));
     return MadStatus::ok;
 }
 
@@ -97,6 +105,15 @@ MadStatus set_port_info(const Call& call, Data in) {
     if (const auto status = model::management::take_over(p, wanted, true); status != MadStatus::ok)
         return status;
     call.state.adopt_port(); // LID and GID 0 of the wire
+    // What a manager sets to 0 counts anew. opensm writes back what it last read; other values change nothing.
+    const auto now = call.state.violations();
+    auto& forgiven = call.state.forgiven;
+    if (wanted.get<"mkey_violations">() == 0)
+        forgiven.m_key = now.m_key;
+    if (wanted.get<"pkey_violations">() == 0)
+        forgiven.p_key = now.p_key;
+    if (wanted.get<"qkey_violations">() == 0)
+        forgiven.q_key = now.q_key;
     if (p.lid != before.lid || p.lmc != before.lmc)
         tell(call.state, prm::PortChange::lid, call.at);
     if (p.gid_prefix != before.gid_prefix)

@@ -34,7 +34,7 @@ void Hca::reset() {
     shared_receive_queues_.clear();
     cqe_writer_.clear();
     completion_queues_.clear();
-    event_queues_.table().clear();
+    event_queues_.clear();
     translator_.forget_all();
     mkeys_.clear();
     protection_domains_.clear();
@@ -98,6 +98,7 @@ void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint3
         return ignore("no such completion queue");
     if (cq->attributes.uar_page != uar)
         return ignore("wrong UAR page for this completion queue");
+    failure_.look_again(*cq, at);
     if (!cqe_writer_.arm(*cq, request, at))
         ignore("the event of this arm sequence number is out");
 }
@@ -135,7 +136,7 @@ bool is_for_agent(const QueuePair* qp, const port::Packet& packet) {
 } // namespace
 
 void Hca::receive(port::Packet& packet, port::Time at) {
-    if (!accept(packet, at))
+    if (!accept(packet, at) || !is_for_this_port(packet, at))
         return;
     ++counters_.packets_received;
     counters_.bytes_received += wire::frame_length(packet);
@@ -152,12 +153,17 @@ void Hca::receive(port::Packet& packet, port::Time at) {
         return drop(packet, "transport service of another kind of queue pair", at);
     if (qp->service.is_local) [[unlikely]]
         return drop(packet, "queue pair without a peer", at);
-    if (!wire::Identity::matches(packet.pkey, qp->pkey))
-        return drop(packet, "P_Key mismatch", at);
+    if (!is_in_partition(qp, packet, at))
+        return;
     if (!packet.traits().is_valid()) [[unlikely]]
         return drop(packet, "reserved operation", at);
-    if (qp->service.is_datagram)
-        return datagram_.receive(*qp, packet, at);
+    if (qp->service.is_datagram) {
+        if (!qp->can_receive() || has_queue_key(*qp, packet, at))
+            datagram_.receive(*qp, packet, at);
+        return;
+    }
+    if (qp->can_receive() && !identity_.is_from_peer(qp->path, packet.path)) [[unlikely]]
+        return drop(packet, "not from the peer of this connection", at);
     // XRC: one side sends requests, the other has no send queue and answers them (IBA annex A14).
     if (qp->service.on_wire == abi::wire::Service::xrc && packet.traits().is_request() == qp->attributes.has_sq)
         return drop(packet, "the wrong side of an XRC connection", at);
@@ -178,12 +184,9 @@ void Hca::receive_multicast(port::Packet& packet, port::Time at) {
     counters_.multicast_bytes_received += wire::frame_length(packet);
     if (!has_group || members.empty())
         return drop(packet, "no member of this multicast group", at);
-    for (auto* qp : members) {
-        if (wire::Identity::matches(packet.pkey, qp->pkey))
+    for (auto* qp : members)
+        if (is_in_partition(qp, packet, at) && (!qp->can_receive() || has_queue_key(*qp, packet, at)))
             datagram_.receive(*qp, packet, at);
-        else
-            drop(packet, "P_Key mismatch", at);
-    }
 }
 
 /// Answered on the spot by the agents of the device. Management waits for nothing: what finds no room is lost (IBA 7.6.4).
@@ -192,9 +195,11 @@ void Hca::manage(port::Packet& packet, port::Time at) {
         ++counters_.management_dropped;
         drop(packet, why, at);
     };
+    if (!is_in_partition(nullptr, packet, at))
+        return;
     if (const auto why = management::answer(packet, *agent_, 1, at); !why.empty())
         return lost(why);
-    auto& way = outlets_.way(packet.path.destination_lid == identity_.lid);
+    auto& way = outlets_.way(identity_.is_own({.rlid = packet.path.destination_lid}));
     if (!way.can_send(at))
         return lost("no room for the answer of an agent");
     ++counters_.management_answered;
@@ -286,14 +291,12 @@ void Hca::destroy_srq(std::uint32_t number, port::Time at) {
     auto* srq = shared_receive_queues_.find(number);
     assert(srq != nullptr && srq->users == 0);
     // Requests of the XRC service may have named it without being attached to it.
-    queue_pairs_.for_each([&](QueuePair& qp) {
+    srq->takers.for_each([&](QueuePair& qp) {
         if (qp.paging.shared_queue == number)
             paging::PageFaults::answer(qp, abi::prm::PageFaultType::shared_receive);
-        if (qp.srq != srq)
-            return;
         if (qp.responder.message != queue::Responder::Message::none || qp.responder.has_receive)
             failure_.enter_error(qp, at);
-        qp.srq = nullptr;
+        queue::take_from(qp, nullptr);
     });
     if (srq->cq != nullptr)
         --srq->cq->users;
@@ -311,8 +314,11 @@ QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
     };
     qp.send_cq = attach(qp.attributes.send_cq);
     qp.receive_cq = attach(qp.attributes.receive_cq);
-    if (qp.attributes.receive == queue::ReceiveKind::shared && (qp.srq = shared_receive_queues_.find(qp.attributes.srqn)) != nullptr)
-        ++qp.srq->users;
+    if (qp.attributes.receive == queue::ReceiveKind::shared)
+        if (auto* srq = shared_receive_queues_.find(qp.attributes.srqn)) {
+            queue::take_from(qp, srq);
+            ++srq->users;
+        }
     if (qp.attributes.receive == queue::ReceiveKind::ordinary) {
         constexpr std::uint64_t wqebb = abi::prm::wqe_bb_bytes;
         const auto receive_bytes = std::uint64_t{qp.rq_size()} << qp.attributes.log_rq_stride;
@@ -330,6 +336,8 @@ void Hca::destroy_qp(abi::Qpn qpn) {
     timers_.remove(*qp);
     responder_.forget(*qp);
     groups_.forget(*qp);
+    queue::Failure::forget(*qp);
+    queue::take_from(*qp, nullptr);
     for (auto* cq : {qp->send_cq, qp->receive_cq})
         if (cq != nullptr)
             --cq->users;
@@ -345,6 +353,7 @@ void Hca::destroy_qp(abi::Qpn qpn) {
 void Hca::forget_state(QueuePair& qp) {
     scheduler_.remove(qp);
     responder_.forget(qp);
+    queue::Failure::forget(qp);
     qp.requester = {};
     qp.responder = {};
     qp.paging = {};
@@ -359,9 +368,10 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
         qp.path = identity_.path(attributes.path, qp.number);
         qp.wire = &outlets_.way(identity_.is_own(attributes.path));
     }
-    qp.pkey = identity_.pkey(attributes.path.pkey_index);
-    if (to == QpState::err)
+    if (to == QpState::err) {
+        look_for_receives(qp, at);
         return failure_.enter_error(qp, at);
+    }
     if (from != to)
         events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to)});
     qp.state = to;
@@ -376,6 +386,8 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
         run(at);
     }
 }
+
+void Hca::look_for_receives(QueuePair& qp, port::Time at) { failure_.look_again(qp, at); }
 
 void Hca::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at) {
     if (!paging::PageFaults::answer(qp, type))

@@ -99,6 +99,8 @@ public:
     /// brings_path: the attributes hold a new path. Otherwise packets keep their addresses, whatever became of the
     /// address tables since the path was set.
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at, bool brings_path = false);
+    /// A command names the queue pair: in the error state that is when receive WQEs, which no doorbell announces, are looked for.
+    void look_for_receives(queue::QueuePair& qp, port::Time at);
     /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when it
     /// does not wait any more, as after an error.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
@@ -124,6 +126,9 @@ private:
     void run(port::Time now);
     void on_deadline(queue::QueuePair& qp, port::Time now);
     bool accept(port::Packet& packet, port::Time at);
+    bool is_for_this_port(const port::Packet& packet, port::Time at);
+    bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
+    bool has_queue_key(const queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void drop(const port::Packet& packet, std::string_view reason, port::Time at);
     queue::QueuePair* destination(abi::Qpn qpn) const;
     void receive_multicast(port::Packet& packet, port::Time at);

@@ -8,6 +8,7 @@
 #include "abi/prm/wqe.h"
 #include "model/hca/hca.h"
 #include "model/port/memory_dma.h"
+#include "testbench/harness/address.h"
 #include "testbench/harness/test_ports.h"
 
 #include <algorithm>
@@ -41,6 +42,7 @@ struct Post {
         abi::Qpn destination;
         std::uint32_t q_key = 0;
         std::uint8_t source_index = 0;
+        std::uint16_t node = 2; ///< number of the node that it is on
     };
     std::optional<Address> datagram{};     ///< datagram services: where it goes
     std::optional<std::uint32_t> xrc_srq{}; ///< XRC
@@ -100,7 +102,9 @@ public:
     static constexpr std::uint32_t guard = 64;
 
     Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source, model::port::Wire* inside = nullptr)
-        : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}) {}
+        : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}), peer(source == 1 ? 2 : 1) {
+        settle_in(hca.identity(), source);
+    }
 
     // --- memory ---
     std::uint64_t allocate(std::uint64_t bytes) {
@@ -172,7 +176,7 @@ public:
         a.vector = 3;
         a.uar_page = uar;
         a.events = ~0ull;
-        hca.event_queues().table().create(eqn.value, eqn, a);
+        hca.event_queues().create(eqn, a);
     }
     model::hca::queue::QueuePairAttributes attributes(const TestCq& cq) {
         model::hca::queue::QueuePairAttributes a;
@@ -229,6 +233,7 @@ public:
         a.remote_qpn = remote;
         a.next_send_psn = abi::Psn{send_psn};
         a.next_receive_psn = abi::Psn{receive_psn};
+        lead_to(a.path, peer);
         for (const auto state : {QpState::init, QpState::rtr, QpState::rts})
             hca.modify_qp(object, a, state, at, state == QpState::rtr);
     }
@@ -246,7 +251,9 @@ public:
                 .set<"q_key">(wr.datagram->q_key)
                 .set<"extended">(1)
                 .set<"dqp_dct">(wr.datagram->destination.value)
-                .set<"src_addr_index">(wr.datagram->source_index);
+                .set<"src_addr_index">(wr.datagram->source_index)
+                .set<"rmac">(mac_of_node(wr.datagram->node))
+                .set<"rgid_rip">(gid_of_node(wr.datagram->node));
             at += WqeAv::size;
         }
         if (wr.xrc_srq) {
@@ -418,6 +425,7 @@ public:
     std::uint64_t eq_buffer = 0;
     std::uint32_t eq_consumer = 0;
     model::hca::Hca hca;
+    std::uint16_t peer; ///< number of the node that connections lead to
 
 private:
     std::uint64_t core_sq_offset(const TestQp& qp) const { return std::max<std::uint64_t>(64, std::uint64_t{1} << (qp.log_rq + qp.log_stride)); }

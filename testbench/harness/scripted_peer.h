@@ -36,7 +36,7 @@ public:
     /// Sends one packet. `fill(packet)` has the last word on its headers.
     template <class Fill> void send(abi::wire::Operation operation, std::uint32_t psn, std::span<const std::byte> payload, Time at, Fill&& fill) {
         auto& packet = wire_.next();
-        packet.path = {};
+        packet.path = path;
         packet.pkey = 0xffff;
         packet.operation = operation;
         packet.destination = target;
@@ -50,6 +50,7 @@ public:
     std::vector<Seen> take() { return std::exchange(seen, {}); }
 
     abi::Qpn target{};
+    model::port::Path path; ///< of what it sends
     std::vector<Seen> seen;
 
 private:
@@ -74,6 +75,7 @@ public:
         qp = a.make_qp(attributes);
         a.connect(qp, peer_qpn, first_psn, peer_psn, clock.now());
         peer.target = qp.number;
+        peer.path = reversed(core().path);
     }
     void send(const Post& wr) {
         a.post(qp, wr);

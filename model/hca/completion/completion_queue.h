@@ -4,6 +4,7 @@
 
 #include "abi/prm/cq.h"
 #include "abi/types.h"
+#include "model/hca/intrusive_list.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/port/time.h"
 
@@ -11,7 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace model::hca::queue {
+struct QueuePair;
+}
+
 namespace model::hca::completion {
+
+struct Dead; ///< in the list of a completion queue's queue pairs in error
 
 /// Events are held back until so many completions are there, or so long after the first; a period of 0: never.
 struct ModerationLimits {
@@ -63,6 +70,7 @@ struct CompletionQueue {
     Arm arm;
     port::Time event_at = port::never; ///< when an event that moderation holds back goes out
     std::uint32_t users = 0;           ///< queue pairs that complete here; a CQ in use cannot be destroyed
+    List<queue::QueuePair, Dead> dead; ///< in error, with a receive queue of their own that completes here
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
 };

@@ -1,6 +1,40 @@
 #include "model/hca/event/event_queue.h"
 
+#include <algorithm>
+
 namespace model::hca::event {
+
+EventQueue& EventQueues::create(abi::Eqn eqn, Attributes attributes) {
+    const auto events = std::exchange(attributes.events, 0);
+    auto& eq = table_.create(eqn.value, eqn, std::move(attributes));
+    subscribe(eq, events);
+    return eq;
+}
+
+void EventQueues::destroy(abi::Eqn eqn) {
+    auto* eq = table_.find(eqn.value);
+    if (eq == nullptr)
+        return;
+    subscribe(*eq, 0);
+    table_.destroy(eqn.value);
+}
+
+void EventQueues::subscribe(EventQueue& eq, std::uint64_t events) {
+    for (std::size_t type = 0; type < subscribers_.size(); ++type) {
+        auto& heard_by = subscribers_[type];
+        const bool hears = (eq.attributes.events >> type & 1) != 0, will_hear = (events >> type & 1) != 0;
+        if (hears && !will_hear)
+            std::erase(heard_by, &eq);
+        else if (will_hear && !hears)
+            heard_by.insert(std::ranges::upper_bound(heard_by, eq.number, {}, &EventQueue::number), &eq);
+    }
+    eq.attributes.events = events;
+}
+
+void EventQueues::clear() {
+    std::ranges::for_each(subscribers_, [](auto& heard_by) { heard_by.clear(); });
+    table_.clear();
+}
 
 bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
                         std::uint32_t number, port::Time at) {

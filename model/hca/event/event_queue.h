@@ -13,7 +13,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace model::hca::event {
 
@@ -50,7 +52,14 @@ public:
     EventQueues(port::Dma& dma, port::Interrupts& interrupts, Counters& counters, const traces::Events& events)
         : dma_(dma), interrupts_(interrupts), counters_(counters), events_(events) {}
 
-    ObjectTable<EventQueue>& table() { return table_; }
+    const ObjectTable<EventQueue>& table() const { return table_; }
+    EventQueue& create(abi::Eqn eqn, Attributes attributes);
+    void destroy(abi::Eqn eqn);
+    void clear();
+    /// From now on the queue hears of these types (Attributes::events).
+    void subscribe(EventQueue& eq, std::uint64_t events);
+    /// Those that subscribed to events of this type, by ascending number.
+    std::span<EventQueue* const> subscribers(abi::prm::EventType type) const { return subscribers_[static_cast<std::size_t>(type)]; }
 
     /// Writes an event to queue `eqn`; dropped when there is none. `fill(View<Eqe>)` sets the event's data.
     template <class Fill>
@@ -66,21 +75,13 @@ public:
     bool broadcast(abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at, Fill&& fill) {
         abi::Block<abi::prm::Eqe> entry;
         fill(entry.view());
-        const auto bit = std::uint64_t{1} << static_cast<unsigned>(type);
         bool is_taken = false;
-        table_.for_each([&](EventQueue& eq) {
-            if (eq.attributes.events & bit)
-                is_taken |= write(eq, entry, type, subtype, number, at);
-        });
+        for (auto* eq : subscribers(type))
+            is_taken |= write(*eq, entry, type, subtype, number, at);
         return is_taken;
     }
     /// Whether any queue subscribed to events of this type.
-    bool is_heard(abi::prm::EventType type) const {
-        bool found = false;
-        const auto bit = std::uint64_t{1} << static_cast<unsigned>(type);
-        table_.for_each([&](const EventQueue& eq) { found |= (eq.attributes.events & bit) != 0; });
-        return found;
-    }
+    bool is_heard(abi::prm::EventType type) const { return !subscribers(type).empty(); }
     /// Doorbell: software consumed up to `consumer` (24 bits) and, if `arm`, wants the next interrupt.
     void ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at);
 
@@ -94,6 +95,7 @@ private:
     Counters& counters_;
     const traces::Events& events_;
     ObjectTable<EventQueue> table_;
+    std::array<std::vector<EventQueue*>, 64> subscribers_; ///< by event type: a bit of Attributes::events
 };
 
 } // namespace model::hca::event

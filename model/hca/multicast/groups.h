@@ -24,22 +24,25 @@ public:
     /// A member attached again stays one member.
     void attach(const port::Gid& group, queue::QueuePair& qp) {
         auto& members = groups_[group];
-        if (std::ranges::find(members, &qp) == members.end())
-            members.push_back(&qp);
+        if (std::ranges::find(members, &qp) != members.end())
+            return;
+        members.push_back(&qp);
+        ++qp.groups;
     }
     /// False when it was no member.
-    bool detach(const port::Gid& group, const queue::QueuePair& qp) {
+    bool detach(const port::Gid& group, queue::QueuePair& qp) {
         const auto found = groups_.find(group);
         if (found == groups_.end() || std::erase(found->second, &qp) == 0)
             return false;
+        --qp.groups;
         if (found->second.empty())
             groups_.erase(found);
         return true;
     }
     /// The queue pair goes.
-    void forget(const queue::QueuePair& qp) {
-        for (auto group = groups_.begin(); group != groups_.end();) {
-            std::erase(group->second, &qp);
+    void forget(queue::QueuePair& qp) {
+        for (auto group = groups_.begin(); qp.groups != 0 && group != groups_.end();) {
+            qp.groups -= static_cast<std::uint32_t>(std::erase(group->second, &qp));
             group = group->second.empty() ? groups_.erase(group) : std::next(group);
         }
     }

@@ -14,7 +14,10 @@ using completion::CqeSyndrome;
 namespace {
 
 constexpr port::Time first_flush_interval = std::chrono::microseconds{10};
-constexpr port::Time last_flush_interval = std::chrono::milliseconds{10};
+/// Doubled no further, as time must not overflow.
+constexpr port::Time last_flush_interval = first_flush_interval * (1ll << 30);
+/// Looks that one doorbell of a completion queue causes at most.
+constexpr int looks_per_arm = 4;
 
 /// Whether this NAK ends the connection: all but the sequence error do (IBA 9.9.3).
 bool is_final(const Response& response) {
@@ -100,7 +103,30 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
     r.rq_consumer = r.rq_producer;
     r.flush_interval = is_new || r.flush_interval == port::Time{} ? first_flush_interval
                                                                   : std::min(r.flush_interval * 2, last_flush_interval);
-    path_.timers.set(qp, at + r.flush_interval);
+    path_.timers.set(qp, (at / r.flush_interval + 1) * r.flush_interval);
+}
+
+void Failure::look_again(QueuePair& qp, port::Time at) {
+    if (qp.state != QpState::err)
+        return;
+    qp.responder.flush_interval = {};
+    flush_receives(qp, at);
+}
+
+void Failure::look_again(completion::CompletionQueue& cq, port::Time at) {
+    QueuePair* first = nullptr;
+    for (int left = looks_per_arm; left != 0 && !cq.dead.is_empty() && &cq.dead.front() != first; --left) {
+        auto& qp = cq.dead.front();
+        first = first != nullptr ? first : &qp;
+        cq.dead.remove(qp); // to the end: others have their turn with the next doorbell
+        cq.dead.push_back(qp);
+        look_again(qp, at);
+    }
+}
+
+void Failure::forget(QueuePair& qp) {
+    if (qp.receive_cq != nullptr)
+        qp.receive_cq->dead.remove(qp);
 }
 
 void Failure::enter_error(QueuePair& qp, port::Time at) {
@@ -123,6 +149,8 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     qp.requester.waits_rnr = false;
     qp.paging = {};
     flush_sends(qp, at);
+    if (qp.attributes.receive == ReceiveKind::ordinary && qp.receive_cq != nullptr)
+        qp.receive_cq->dead.push_back(qp);
     flush_receives(qp, at);
     if (qp.srq != nullptr) // nothing more is taken from the shared queue for this one (IBA 11.6.3.2)
         tell(qp, abi::prm::EventType::srq_last_wqe, at);

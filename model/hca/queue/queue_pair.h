@@ -4,6 +4,8 @@
 
 #include "abi/prm/qp.h"
 #include "abi/types.h"
+#include "model/hca/completion/completion_queue.h"
+#include "model/hca/intrusive_list.h"
 #include "model/hca/queue/address_path.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/hca/queue/prefetch.h"
@@ -171,7 +173,7 @@ struct Responder {
     Ring<Response> responses;
     std::array<Replay, 128> replay; ///< the last 2^log_reads_responder READs and atomics
     std::uint32_t replay_next = 0, replay_count = 0;
-    port::Time flush_interval{};    ///< error state: how often the doorbell record is looked at
+    port::Time flush_interval{};    ///< error state: how long until the doorbell record is looked at again
 };
 
 /// Accesses that wait for software to bring their pages (hca/paging): at most one of each abi::prm::PageFaultType.
@@ -194,21 +196,22 @@ struct Timer {
     std::size_t slot = no_slot;
 };
 
-struct QueuePair {
+struct Ready; ///< in the scheduler's list
+
+struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<QueuePair, completion::Dead> {
     QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), service(service_of(a.type)), attributes(std::move(a)) {}
 
     abi::Qpn number{};
     Service service;                ///< of its type
     QpState state = QpState::rst;
-    bool in_ready_list = false;     ///< scheduler
     Timer timer;                    ///< ACK time-out, end of the RNR pause, or next look in the error state
     completion::CompletionQueue* send_cq = nullptr;
     completion::CompletionQueue* receive_cq = nullptr;
-    SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared
+    SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared; changed by take_from()
+    std::uint32_t groups = 0;       ///< multicast groups that it is a member of
     std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes
     port::Path path;                ///< header addresses, made when the path is set
     port::Wire* wire = nullptr;     ///< and the outlet that leads there
-    std::uint16_t pkey = 0xffff;
     Paging paging;
     QueuePairAttributes attributes;
     Requester requester;
@@ -219,5 +222,16 @@ struct QueuePair {
     bool can_send() const { return state == QpState::rts || state == QpState::sqd; }
     bool can_receive() const { return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqer; }
 };
+
+/// Receive WQEs come from this shared queue from now on; nullptr: from none.
+inline void take_from(QueuePair& qp, SharedReceiveQueue* srq) {
+    if (qp.srq == srq)
+        return;
+    if (qp.srq != nullptr)
+        qp.srq->takers.remove(qp);
+    if (srq != nullptr)
+        srq->takers.push_back(qp);
+    qp.srq = srq;
+}
 
 } // namespace model::hca::queue

@@ -31,12 +31,6 @@ public:
         slot = std::move(value);
         return slot;
     }
-    /// Puts an element before the oldest.
-    void push_front(T value) {
-        if (size() == slots_.size()) [[unlikely]]
-            grow();
-        slots_[--begin_ & (slots_.size() - 1)] = std::move(value);
-    }
     void pop() {
         assert(!is_empty());
         ++begin_;

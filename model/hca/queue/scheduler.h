@@ -3,8 +3,8 @@
 // a turn. A turn that ends because the port is full goes on when the port has room.
 #pragma once
 
+#include "model/hca/intrusive_list.h"
 #include "model/hca/queue/queue_pair.h"
-#include "model/hca/queue/ring.h"
 
 #include <cstdint>
 #include <utility>
@@ -20,17 +20,14 @@ class Scheduler {
 public:
     /// The queue pair may have something to send.
     void add(QueuePair& qp) {
-        if (qp.in_ready_list)
-            return;
-        qp.in_ready_list = true;
-        ready_.push(&qp);
+        if (!is_ready(qp))
+            ready_.push_back(qp);
     }
     bool has_work() const { return !ready_.is_empty(); }
     /// The next queue pair, taken out of the list.
     QueuePair& take() {
-        auto& qp = *ready_.front();
-        ready_.pop();
-        qp.in_ready_list = false;
+        auto& qp = ready_.front();
+        ready_.remove(qp);
         return qp;
     }
     /// What the queue pair that was just taken may send: the rest of its turn, or a new one of `packets`.
@@ -39,31 +36,24 @@ public:
     }
     /// The port is full within the queue pair's turn: it is the next one, with the rest of its turn.
     void interrupt(QueuePair& qp, const Turn& rest) {
-        if (qp.in_ready_list || (rest.answers == 0 && rest.requests == 0))
+        if (is_ready(qp) || (rest.answers == 0 && rest.requests == 0))
             return add(qp);
-        qp.in_ready_list = true;
-        ready_.push_front(&qp);
+        ready_.push_front(qp);
         interrupted_ = &qp;
         rest_ = rest;
     }
     /// Forgets a queue pair that is about to go.
     void remove(QueuePair& qp) {
-        if (!qp.in_ready_list)
-            return;
-        for (auto left = ready_.size(); left != 0; --left) {
-            auto* other = ready_.front();
-            ready_.pop();
-            if (other != &qp)
-                ready_.push(other);
-        }
-        qp.in_ready_list = false;
+        ready_.remove(qp);
         if (interrupted_ == &qp)
             interrupted_ = nullptr;
     }
     void clear() { ready_.clear(), interrupted_ = nullptr; }
 
 private:
-    Ring<QueuePair*> ready_;
+    static bool is_ready(const QueuePair& qp) { return static_cast<const Linked<QueuePair, Ready>&>(qp).is_linked(); }
+
+    List<QueuePair, Ready> ready_;
     QueuePair* interrupted_ = nullptr; ///< the first in the list, when its turn is not over
     Turn rest_;
 };

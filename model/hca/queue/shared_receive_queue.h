@@ -4,6 +4,7 @@
 
 #include "abi/prm/rmp.h"
 #include "abi/types.h"
+#include "model/hca/intrusive_list.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/hca/queue/receive_wqe.h"
 #include "model/port/dma.h"
@@ -18,6 +19,9 @@ struct CompletionQueue;
 }
 
 namespace model::hca::queue {
+
+struct QueuePair;
+struct Taker; ///< in the list of a shared receive queue's takers
 
 struct SharedReceiveQueueAttributes {
     bool is_linked = true;             ///< WQEs name their successor; otherwise a ring
@@ -49,6 +53,7 @@ struct SharedReceiveQueue {
 
     std::uint32_t number;
     std::uint32_t users = 0;           ///< queue pairs
+    List<QueuePair, Taker> takers;     ///< those and, of the XRC service, others whose last request named it
     completion::CompletionQueue* cq = nullptr; ///< XRC: of the whole queue
     SharedReceiveQueueAttributes attributes;
     std::uint16_t producer = 0;        ///< as the doorbell record last said

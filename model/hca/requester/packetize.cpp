@@ -110,7 +110,7 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
     const auto& request = *r.request;
     const auto mtu = qp.attributes.mtu_bytes();
     packet.path = qp.path;
-    packet.pkey = qp.pkey;
+    packet.pkey = path.identity.pkey(qp.attributes.path.pkey_index);
     packet.destination = qp.attributes.remote_qpn;
     packet.service = qp.service.on_wire;
     packet.psn = message.first + r.offset / mtu;

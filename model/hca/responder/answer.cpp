@@ -138,7 +138,7 @@ bool Responder::answer(QueuePair& qp, std::uint32_t packets, port::Time at) {
 void Responder::send_simple(QueuePair& qp, const Response& response, port::Time at) {
     auto& packet = qp.wire->next();
     packet.path = qp.path;
-    packet.pkey = qp.pkey;
+    packet.pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
     packet.destination = qp.attributes.remote_qpn;
     packet.service = qp.service.on_wire;
     packet.psn = response.psn;
@@ -185,7 +185,7 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
         }
     }
     packet.path = qp.path;
-    packet.pkey = qp.pkey;
+    packet.pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
     packet.destination = qp.attributes.remote_qpn;
     packet.service = qp.service.on_wire;
     packet.psn = response.psn;

@@ -16,9 +16,6 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     at += path_.cost(path_.config.responder_latency);
     if (!is_defined(packet.service, packet.operation) || packet.payload.size() > qp.attributes.mtu_bytes())
         return drop(packet, "no datagram of this path's MTU", at);
-    // Subnet management comes without a queue key that counts (IBA 9.8.3.1).
-    if (packet.deth.qkey != qp.attributes.q_key && qp.attributes.type != queue::QpType::qp0)
-        return drop(packet, "Q_Key mismatch", at);
     switch (placement_.take(qp, at)) {
     case Placement::Take::done: break;
     case Placement::Take::empty:

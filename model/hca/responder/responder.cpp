@@ -80,7 +80,7 @@ bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
         return false;
     if (!packet.traits().is_first || qp.responder.has_receive)
         return srq == qp.srq; // a message has one, also when its first packet comes again
-    qp.srq = srq;
+    take_from(qp, srq);
     qp.responder.remote_pd = srq->attributes.pd;
     return true;
 }

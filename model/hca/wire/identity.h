@@ -1,5 +1,6 @@
-// Who the port is: its MAC, LID, GID / RoCE address table and P_Keys; and how a queue pair's address path becomes the
-// header addresses of its packets (PRM "RoCE address table"; IBA 4.1; RoCEv2 annex A17).
+// Who the port is: its MAC, LID, GID / RoCE address table and P_Keys; how a queue pair's address path becomes the header
+// addresses of its packets, and which packets are for this port (PRM "RoCE address table"; IBA 4.1, 7.3, 9.6.1, 10.9; RoCEv2
+// annex A17).
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -26,6 +27,7 @@ public:
 
     bool is_ethernet = true;
     std::uint16_t lid = 0;
+    std::uint8_t lmc = 0; ///< the port answers to the 2^lmc LIDs from `lid` on (IBA 4.1.3)
     port::MacAddress mac{};
     std::array<GidEntry, max_gids> gids{};
     std::vector<std::uint16_t> pkeys{0xffff};
@@ -34,10 +36,27 @@ public:
     bool is_own(const queue::AddressPath& to) const;
     /// Header addresses for packets of queue pair `qpn` with this address path.
     port::Path path(const queue::AddressPath& to, abi::Qpn qpn) const;
-    /// The P_Key at `index`; the default one when the index is beyond the table.
-    std::uint16_t pkey(std::uint16_t index) const { return index < pkeys.size() ? pkeys[index] : 0xffff; }
-    /// IBA 10.9.3: same key in the low 15 bits, and not both limited members.
-    static bool matches(std::uint16_t a, std::uint16_t b) { return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000) != 0; }
+    /// Whether the addresses of a packet that came in are this port's: of the link (MAC or LID), and of the network (GID).
+    bool has_link_address(const port::Packet& packet) const;
+    bool has_network_address(const port::Packet& packet) const;
+    /// Whether a packet took the path of a connection from its other end, `own` being the addresses of the packets that go there
+    /// (IBA 9.6.1; annex A17). Not compared are MACs, as routers change them, and which of the port's LIDs the packet is for.
+    bool is_from_peer(const port::Path& own, const port::Path& packet) const;
+
+    /// The P_Key at `index` of the table as it stands now; invalid_pkey when the index is beyond it.
+    std::uint16_t pkey(std::uint16_t index) const { return index < pkeys.size() ? pkeys[index] : invalid_pkey; }
+    /// IBA 10.9.3: same key in the low 15 bits, not the invalid one, and not both limited members.
+    static bool matches(std::uint16_t a, std::uint16_t b) {
+        return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) != 0 && ((a | b) & 0x8000) != 0;
+    }
+    /// Whether any entry of the table matches: what QP1 goes by (IBA 10.9).
+    bool is_in_table(std::uint16_t pkey) const;
+    static constexpr std::uint16_t invalid_pkey = 0;
+
+private:
+    bool is_own_gid(const port::Gid& gid) const;
+
+    mutable std::uint8_t recent_ = 0; ///< the table entry that the last packet was for
 };
 
 } // namespace model::hca::wire

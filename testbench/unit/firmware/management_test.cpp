@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <array>
 
 using namespace harness;
 using abi::wire::MadClass;
@@ -129,4 +130,50 @@ TEST_CASE("the performance agent counts what the port moved", "[unit][firmware][
     CHECK(status(bench.process(in)) == 0);
     in.bytes[0x10 + 0x41] = std::byte{2};
     CHECK(status(bench.process(in)) == static_cast<std::uint16_t>(MadStatus::bad_value));
+}
+
+TEST_CASE("bad keys are counted in PortInfo until a manager sets the counters to 0", "[unit][firmware][mad]") {
+    Bench bench;
+    constexpr std::uint64_t m_key = 0x1234;
+    const auto with_key = [](Input<prm::MadIfcIn> in) {
+        abi::View<abi::wire::Smp>(std::span(in.bytes).subspan(0x10, abi::wire::Smp::size)).set<"mkey">(m_key);
+        return in;
+    };
+    const auto counts = [&] {
+        const auto mad = bench.process(with_key(CommandBench::mad_input(MadMethod::get, SmAttribute::port_info)));
+        const auto info = data<PortInfo>(mad);
+        return std::array<unsigned, 3>{info.get<"mkey_violations">(), info.get<"pkey_violations">(), info.get<"qkey_violations">()};
+    };
+    auto set = same_port(bench);
+    port_info(set).set<"mkey">(m_key);
+    bench.process(set);
+    CHECK(counts() == std::array{0u, 0u, 0u});
+
+    CHECK_FALSE(bench.run<prm::MadIfcOut>(CommandBench::mad_input(MadMethod::get, SmAttribute::node_info)).is_ok()); // without the M_Key
+    model::hca::queue::QueuePairAttributes attributes;
+    attributes.type = model::hca::queue::QpType::ud;
+    attributes.q_key = 5;
+    attributes.send_cq = attributes.receive_cq = abi::Cqn{0x80};
+    bench.hca.create_cq(attributes.receive_cq, {});
+    bench.hca.modify_qp(bench.hca.create_qp(abi::Qpn{0x40}, attributes), attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
+    model::port::Packet packet;
+    packet.path.encapsulation = model::port::Encapsulation::infiniband;
+    packet.path.destination_lid = 7;
+    packet.service = abi::wire::Service::ud;
+    packet.operation = abi::wire::Operation::send_only;
+    packet.destination = abi::Qpn{0x40};
+    packet.deth.qkey = 6;
+    bench.hca.receive(packet, bench.clock.now());
+    packet.pkey = 0x8001;
+    for (int i = 0; i < 70'000; ++i) // more than the field holds
+        bench.hca.receive(packet, bench.clock.now());
+    CHECK(counts() == std::array{1u, 0xffffu, 1u});
+
+    set = with_key(CommandBench::mad_input(MadMethod::set, SmAttribute::port_info));
+    port_info(set).set<"mkey">(m_key).set<"lid">(std::uint16_t{7}).set<"pkey_violations">(std::uint16_t{3}); // the others are 0
+    bench.process(set);
+    CHECK(counts() == std::array{0u, 0xffffu, 0u});
+    port_info(set).set<"pkey_violations">(std::uint16_t{0});
+    bench.process(set);
+    CHECK(counts() == std::array{0u, 0u, 0u});
 }

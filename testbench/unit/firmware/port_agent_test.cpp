@@ -1,4 +1,5 @@
 // Management on the wire while no software has QP0 and QP1: the agents of the card answer (IBA 13.5, 14.2.2).
+#include "testbench/harness/address.h"
 #include "testbench/harness/command_bench.h"
 
 #include "abi/wire/infiniband.h"
@@ -61,6 +62,12 @@ struct Bench : CommandBench {
         REQUIRE(wire.last().payload.size() == mad.size());
         wire.last().payload.copy_to(mad);
         return mad;
+    }
+    /// The subnet manager gives the port a LID.
+    void settle_at(std::uint16_t lid) {
+        auto set = request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
+        data<PortInfo>(set).set<"lid">(lid).set<"gid_prefix">(0xfe80000000000000);
+        REQUIRE(receive(set));
     }
     std::string_view reason() const { return log.all<traces::PacketDropped>().back().reason; }
 };
@@ -129,7 +136,7 @@ TEST_CASE("what a subnet manager made of the port outlives the driver, and ends 
 
 TEST_CASE("performance datagrams to QP1 are answered with the well-known Q_Key", "[unit][firmware][port_agent]") {
     Bench bench;
-    bench.receive(Bench::request(SmAttribute::node_info));
+    bench.settle_at(7);
     auto ask = Bench::request(static_cast<SmAttribute>(PmAttribute::port_counters), MadClass::performance);
     Bench::data<PortCounters>(ask).set<"port_select">(1);
 
@@ -162,6 +169,7 @@ TEST_CASE("what wants no answer or leads nowhere gets none", "[unit][firmware][p
         }
     Packet whatever;
     whatever.path.encapsulation = model::port::Encapsulation::infiniband;
+    whatever.path.destination_lid = permissive_lid;
     whatever.destination = abi::Qpn{0};
     bench.hca.receive(whatever, {});
     CHECK(bench.reason() == "no management datagram");
@@ -204,6 +212,7 @@ TEST_CASE("questions of the performance class are the card's even while a driver
     attributes.receive_cq = attributes.send_cq = abi::Cqn{0x80};
     bench.hca.create_cq(attributes.receive_cq, {});
     auto& qp = bench.hca.create_qp(abi::Qpn{0x40}, attributes);
+    bench.settle_at(7);
     bench.hca.modify_qp(qp, attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
     auto ask = Bench::request(static_cast<SmAttribute>(PmAttribute::class_port_info), MadClass::performance);
 
@@ -217,7 +226,11 @@ TEST_CASE("questions of the performance class are the card's even while a driver
 
 TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_agent]") {
     CommandBench bench;
+    settle_in(bench.hca.identity(), 1);
     Packet packet;
+    packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
+    packet.path.destination_mac = mac_of_node(1);
+    packet.path.destination_gid = gid_of_node(1);
     packet.service = Service::ud;
     packet.destination = abi::Qpn{1};
     packet.deth.qkey = 0x80010000;

@@ -13,6 +13,7 @@ namespace {
 
 struct Bench : CommandBench {
     Bench() : CommandBench(infiniband()) { REQUIRE(initialize()); }
+    static constexpr std::uint16_t config_lid = 1;
     static model::hca::HcaConfig infiniband() {
         auto config = untimed();
         config.is_ethernet = false;
@@ -23,6 +24,7 @@ struct Bench : CommandBench {
         Packet packet;
         packet.path.encapsulation = model::port::Encapsulation::infiniband;
         packet.path.has_grh = to.value == 0xffffff;
+        packet.path.destination_lid = to.value == 0xffffff ? std::uint16_t{0xc000} : config_lid;
         packet.service = abi::wire::Service::ud;
         packet.destination = to;
         packet.payload.append_copy(std::vector<std::byte>(20));
@@ -87,6 +89,17 @@ TEST_CASE("a damaged packet is an error of the port and no packet", "[unit][firm
     CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 0);
     bench.ppcnt<prm::IbPortCounters>(0x20, true);
     CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_rcv_errors">() == 0);
+}
+
+TEST_CASE("a packet for another LID is an error of the port and no packet", "[unit][firmware][counters]") {
+    Bench bench;
+    Packet packet;
+    packet.path.encapsulation = model::port::Encapsulation::infiniband;
+    packet.path.destination_lid = Bench::config_lid + 1;
+    bench.hca.receive(packet, bench.clock.now());
+
+    CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_rcv_errors">() == 1);
+    CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 0);
 }
 
 TEST_CASE("the extended group tells bytes, the management agent words of the same", "[unit][firmware][counters]") {

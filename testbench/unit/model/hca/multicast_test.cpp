@@ -76,7 +76,7 @@ struct Port {
     std::vector<std::byte> datagram(const TestQp& qp, const Region& from, std::uint16_t lid, const model::port::Gid& gid, abi::Qpn to) {
         using namespace abi::prm;
         auto wqe = Node::encode({.opcode = WqeOpcode::send, .sges = {from.sge(0, 100)}, .datagram = Post::Address{to, q_key}}, qp.number, qp.sq_producer);
-        abi::View<WqeAv>(std::span(wqe).subspan(16)).set<"rlid">(lid).set<"grh">(1).set<"rgid_rip">(gid);
+        abi::View<WqeAv>(std::span(wqe).subspan(16)).set<"rlid">(lid).set<"grh">(gid != model::port::Gid{}).set<"rgid_rip">(gid);
         return wqe;
     }
 
@@ -164,6 +164,7 @@ TEST_CASE("what nobody hears, or is no datagram, is dropped", "[unit][multicast]
     Port port;
     model::port::Packet packet;
     packet.path.encapsulation = model::port::Encapsulation::infiniband;
+    packet.path.destination_lid = 0xc001;
     packet.destination = abi::Qpn{0xffffff};
     packet.service = abi::wire::Service::ud;
     packet.path.destination_gid = group;

@@ -36,7 +36,7 @@ struct Bench {
         a.log_size = log_eq;
         a.vector = vector;
         a.events = ~0ull;
-        event_queues.table().create(eqn.value, eqn, a).is_armed = true;
+        event_queues.create(eqn, a).is_armed = true;
     }
     static HcaConfig untimed() {
         HcaConfig config;

@@ -238,12 +238,12 @@ TEST_CASE("a record that memory does not give is an overrun", "[unit][cqe]") {
 
 TEST_CASE("an overrun is told to the queues that asked for CQ errors, not to the CQ's own event queue", "[unit][cqe]") {
     Bench bench(0);
-    bench.event_queues.table().find(Bench::eqn.value)->attributes.events = 0;
+    bench.event_queues.subscribe(*bench.event_queues.table().find(Bench::eqn.value), 0);
     event::Attributes other;
     other.buffer = {{abi::BusAddress{0x40000}}, 16, 0};
     other.log_size = 4;
     other.events = 1ull << static_cast<unsigned>(EventType::cq_error);
-    const auto& eq = bench.event_queues.table().create(6, abi::Eqn{6}, other);
+    const auto& eq = bench.event_queues.create(abi::Eqn{6}, other);
     REQUIRE(bench.write(0));
 
     CHECK_FALSE(bench.write(1));

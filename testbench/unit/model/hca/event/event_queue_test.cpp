@@ -28,7 +28,7 @@ struct Bench {
         a.vector = static_cast<std::uint16_t>(100 + number.value);
         a.overrun_ignore = overrun_ignore;
         a.uar_page = uar;
-        return queues.table().create(number.value, number, a);
+        return queues.create(number, a);
     }
     void write(std::uint32_t cqn) {
         queues.write(eqn, EventType::completion, 0, cqn, {}, [&](abi::View<abi::prm::Eqe> eqe) {
@@ -57,6 +57,40 @@ struct Bench {
 };
 
 } // namespace
+
+TEST_CASE("an event costs its subscribers, in the order of their numbers, and nobody else", "[unit][event]") {
+    Bench bench;
+    const auto make = [&](std::uint32_t number, std::uint64_t events) {
+        event::Attributes a;
+        a.buffer = {{abi::BusAddress{0x100000 + number * 0x1000}}, 12, 0};
+        a.events = events;
+        bench.queues.create(abi::Eqn{number}, a);
+    };
+    const auto bit = [](EventType type) { return std::uint64_t{1} << static_cast<unsigned>(type); };
+    make(30, bit(EventType::port_change) | bit(EventType::page_request));
+    for (std::uint32_t number = 40; number < 60; ++number)
+        make(number, bit(EventType::page_request));
+    make(20, bit(EventType::port_change));
+    const auto numbers = [&](EventType type) {
+        std::vector<std::uint32_t> all;
+        for (const auto* eq : bench.queues.subscribers(type))
+            all.push_back(eq->number.value);
+        return all;
+    };
+
+    CHECK(numbers(EventType::port_change) == std::vector<std::uint32_t>{20, 30});
+    CHECK(bench.queues.broadcast(EventType::port_change, 0, 1, {}, [](auto) {}));
+    CHECK(bench.queues.table().find(20)->producer == 1);
+    CHECK(bench.queues.table().find(30)->producer == 1);
+    CHECK(bench.queues.table().find(40)->producer == 0);
+    bench.queues.destroy(abi::Eqn{30});
+    CHECK(numbers(EventType::port_change) == std::vector<std::uint32_t>{20});
+    CHECK(numbers(EventType::page_request).size() == 20);
+    bench.queues.destroy(abi::Eqn{20});
+    CHECK_FALSE(bench.queues.is_heard(EventType::port_change));
+    bench.queues.clear();
+    CHECK_FALSE(bench.queues.is_heard(EventType::page_request));
+}
 
 TEST_CASE("an event has its type, subtype, data and software's owner bit", "[unit][eq]") {
     Bench bench;
@@ -205,9 +239,9 @@ TEST_CASE("an asynchronous event goes to every queue that asked for its type", "
     auto& second = bench.make(abi::Eqn{6}, 2, false, 0x20000);
     auto& third = bench.make(abi::Eqn{7}, 2, false, 0x30000);
     const auto bit = [](EventType type) { return std::uint64_t{1} << static_cast<unsigned>(type); };
-    bench.eq.attributes.events = bit(EventType::cq_error) | bit(EventType::wq_access_error);
-    second.attributes.events = bit(EventType::wq_access_error) | bit(EventType::object_change);
-    third.attributes.events = ~bit(EventType::wq_access_error);
+    bench.queues.subscribe(bench.eq, bit(EventType::cq_error) | bit(EventType::wq_access_error));
+    bench.queues.subscribe(second, bit(EventType::wq_access_error) | bit(EventType::object_change));
+    bench.queues.subscribe(third, ~bit(EventType::wq_access_error));
 
     bench.queues.broadcast(EventType::wq_access_error, 0, 0x1150, {}, [](abi::View<abi::prm::Eqe> eqe) {
         abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(0x1150);

@@ -196,7 +196,7 @@ TEST_CASE("nobody waits for a page that nobody would bring", "[unit][paging]") {
     Bench bench(config);
     if (config.on_demand_paging)
         for (auto* node : {&bench.a, &bench.b})
-            node->core_eq().attributes.events &= ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault));
+            node->hca.event_queues().subscribe(node->core_eq(), ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault)));
     const auto source = bench.absent(bench.a, length), target = bench.b.make_region(length);
     bench.send(transfer(WqeOpcode::rdma_write, source, target));
 
@@ -240,6 +240,7 @@ TEST_CASE("a sender whose page came before software said so goes on when softwar
     // A late copy of the answer finds the page; the message is over, and the next one waits for software's word only.
     Bench::set_pages(bench.a, local, 3);
     model::port::Packet again;
+    again.path = reversed(bench.a.core(bench.a_qp).path);
     again.service = abi::wire::Service::rc;
     again.operation = abi::wire::Operation::read_response_only;
     again.destination = bench.a_qp.number;
@@ -282,7 +283,7 @@ TEST_CASE("when the last queue that heard of page faults goes, those that wait f
 
     bench.a.hca.stop_paging(bench.clock.now());
     CHECK(bench.a.drain(bench.a_cq).empty()); // somebody hears still
-    bench.a.core_eq().attributes.events &= ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault));
+    bench.a.hca.event_queues().subscribe(bench.a.core_eq(), ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault)));
     bench.a.hca.stop_paging(bench.clock.now());
     const auto done = bench.a.drain(bench.a_cq);
     REQUIRE(done.size() == 1);
@@ -333,6 +334,7 @@ TEST_CASE("a WRITE does not complete the receive that a SEND waits to fill", "[u
     model::port::Packet packet;
     const auto arrive = [&](abi::wire::Operation operation) {
         packet.clear();
+        packet.path = reversed(core.path);
         packet.service = abi::wire::Service::rc;
         packet.operation = operation;
         packet.destination = bench.b_qp.number;

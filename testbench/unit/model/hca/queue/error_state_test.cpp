@@ -4,6 +4,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <vector>
+
 using namespace harness;
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;
@@ -77,15 +80,87 @@ TEST_CASE("what was posted without a doorbell is flushed with the next one", "[u
     CHECK(bench.peer.take().empty());
 }
 
-TEST_CASE("receives that are posted in the error state are flushed before long", "[unit][error]") {
+TEST_CASE("receives that are posted in the error state are flushed within twice the time for which it was left alone", "[unit][error]") {
     Bench bench;
     bench.to(QpState::err);
-    for (std::uint16_t i = 0; i < 200; ++i) {
+    for (std::uint16_t i = 0; i < 60; ++i) {
+        const auto idle = 1us * (1 << i % 25); // up to sixteen seconds
+        const auto posted = bench.clock.now() + idle;
+        bench.run(posted);
+        bench.clock.set(posted);
         bench.a.post_receive(bench.qp, {bench.local.sge()});
-        bench.run(bench.clock.now() + 10ms);
-        CHECK(bench.flushed().receives == Indices{i});
-        bench.run(bench.clock.now() + 7ms * (i % 3));
+        Indices found;
+        while (found.empty() && bench.clock.next() <= posted + 2 * idle + 20us) {
+            bench.run(bench.clock.next());
+            found = bench.flushed().receives;
+        }
+        CHECK(found == Indices{i});
     }
+}
+
+TEST_CASE("receives that are posted behind a command for the queue pair, or before its completions are armed, are flushed at once", "[unit][error]") {
+    Bench bench;
+    bench.to(QpState::err);
+    bench.run(100s); // nobody looks often any more
+
+    bench.a.modify(bench.qp, QpState::err, bench.clock.now()); // what drains a queue pair begins with
+    bench.a.post_receive(bench.qp, {bench.local.sge()});
+    bench.run(bench.clock.now() + 20us);
+    CHECK(bench.flushed().receives == Indices{0});
+
+    bench.run(bench.clock.now() + 100s);
+    bench.a.post_receive(bench.qp, {bench.local.sge()});
+    bench.a.arm(bench.cq, false, bench.clock.now());
+    CHECK(bench.flushed().receives == Indices{1});
+}
+
+TEST_CASE("dead queue pairs are looked at less and less, together, and in the end by nobody", "[unit][error]") {
+    constexpr std::size_t queues = 300;
+    Bench bench;
+    std::vector<TestQp> dead;
+    for (std::size_t i = 0; i < queues; ++i) {
+        dead.push_back(bench.a.make_qp(bench.a.attributes(bench.cq)));
+        bench.a.modify(dead.back(), QpState::err, bench.clock.now() + i * 1us);
+    }
+    const auto looks = [&] {
+        return std::ranges::count_if(bench.a.dma.log(), [&](const auto& access) {
+            return access.address >= dead.front().record && access.address <= dead.back().record && access.length == 4;
+        });
+    };
+    bench.a.dma.clear_log();
+
+    std::size_t wakes = 0;
+    for (; bench.clock.next() <= 1000s; ++wakes) {
+        bench.clock.set(std::max(bench.clock.next(), bench.clock.now()));
+        bench.a.hca.wake(bench.clock.now());
+    }
+    INFO(wakes << " wakes, " << looks() << " looks");
+    CHECK(wakes <= 30 + 2 * 27);                          // one an interval, but for the first ones, which come apart
+    CHECK(looks() <= static_cast<std::ptrdiff_t>(queues * 27)); // log2 of 1000 s over 10 us
+    CHECK(bench.clock.next() >= 1300s);
+}
+
+TEST_CASE("a completion queue that is armed looks at a few of its dead queue pairs, in turn", "[unit][error]") {
+    Bench bench;
+    std::vector<TestQp> dead;
+    for (int i = 0; i < 40; ++i) {
+        dead.push_back(bench.a.make_qp(bench.a.attributes(bench.cq)));
+        bench.a.modify(dead.back(), QpState::err, bench.clock.now());
+    }
+    for (auto& qp : dead)
+        bench.a.post_receive(qp, {bench.local.sge()});
+    std::vector<std::size_t> found;
+    for (int i = 0; i < 10; ++i) {
+        bench.a.arm(bench.cq, false, bench.clock.now());
+        found.push_back(bench.a.drain(bench.cq).size());
+    }
+    CHECK(found == std::vector<std::size_t>(10, 4));
+
+    for (auto& qp : dead)
+        bench.a.hca.destroy_qp(qp.number);
+    bench.a.dma.clear_log();
+    bench.a.arm(bench.cq, false, bench.clock.now());
+    CHECK(bench.a.core(bench.cq).dead.is_empty());
 }
 
 TEST_CASE("a whole ring of receives is flushed at once", "[unit][error]") {
@@ -164,6 +239,7 @@ TEST_CASE("in the error state answers, time-outs and packets change nothing", "[
 TEST_CASE("answers that were owed are not sent from the error state", "[unit][error]") {
     Bench bench;
     model::port::Packet packet;
+    packet.path = reversed(bench.core().path);
     packet.destination = bench.qp.number;
     packet.operation = Operation::read_request;
     packet.psn = abi::Psn{OneHca::peer_psn};

@@ -163,6 +163,7 @@ TEST_CASE("answering the peer's READs does not keep a queue pair from its own re
     for (int i = 0; i < 100; ++i) {
         for (; psn < answers + 40; psn += 20) { // there is always an answer to send
             model::port::Packet read;
+            read.path = reversed(bench.node.core(qp).path);
             read.operation = Operation::read_request;
             read.destination = qp.number;
             read.psn = abi::Psn{psn};
@@ -196,4 +197,25 @@ TEST_CASE("a queue pair destroyed within its turn leaves the turn to nobody", "[
     }
 
     CHECK(worst <= bench.turn);
+}
+
+TEST_CASE("queue pairs that go leave the order of the others as it is", "[unit][scheduler]") {
+    Bench bench;
+    bench.qps.reserve(100);
+    for (int i = 0; i < 100; ++i)
+        bench.post(bench.add(), 1, 1);
+    for (std::size_t i = 0; i < 100; i += 3) {
+        bench.node.hca.destroy_qp(bench.qps[i].number);
+        bench.left.erase(bench.qps[i].number.value);
+    }
+    while (!bench.is_done())
+        bench.take(7);
+
+    std::vector<std::uint32_t> order, expected;
+    for (const auto& sent : bench.wire.sent)
+        order.push_back(sent.qpn);
+    for (std::size_t i = 0; i < 100; ++i)
+        if (i % 3 != 0)
+            expected.push_back(bench.qps[i].number.value);
+    CHECK(order == expected);
 }

@@ -3,6 +3,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 using namespace harness;
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;
@@ -245,4 +249,31 @@ TEST_CASE("a shared queue that goes leaves no queue pair that refers to it", "[u
     CHECK(bench.b.hca.shared_receive_queues().find(bench.srq.number)->users == 0);
     bench.b.hca.destroy_srq(bench.srq.number, bench.clock.now());
     CHECK(bench.b.core(bench.srq_cq).users == 0);
+}
+
+TEST_CASE("a shared queue knows who takes from it, and one that goes asks nobody else", "[unit][srq][xrc]") {
+    XrcBench bench;
+    auto& srq = *bench.b.hca.shared_receive_queues().find(bench.srq.number);
+    const auto takers = [&] {
+        std::vector<std::uint32_t> all;
+        srq.takers.for_each([&](auto& qp) { all.push_back(qp.number.value); });
+        return all;
+    };
+    for (int i = 0; i < 20; ++i)
+        bench.b.make_qp(bench.b.attributes(bench.b_cq)); // with receive queues of their own
+    CHECK(takers() == std::vector{bench.b_qp.number.value});
+
+    model::hca::queue::SharedReceiveQueueAttributes x;
+    x.is_xrc = true;
+    x.xrcd = XrcBench::domain;
+    x.cqn = bench.srq_cq.number;
+    const auto other = bench.b.make_srq(std::move(x));
+    auto wr = bench.message(8);
+    wr.xrc_srq = other.number; // the peer names another queue of the domain
+    bench.send(wr);
+    CHECK(takers().empty());
+    CHECK(bench.b.core(bench.b_qp).srq->number == other.number);
+
+    bench.b.hca.destroy_srq(other.number, bench.clock.now());
+    CHECK(bench.b.core(bench.b_qp).srq == nullptr);
 }

@@ -263,6 +263,7 @@ TEST_CASE("duplicates of READs do not pile up answers", "[unit][transport][dupli
     a.length = 1u << 30;
     const auto key = bench.a.make_key(a, std::vector<std::uint64_t>(1u << 18, 0x40000));
     model::port::Packet packet;
+    packet.path = reversed(bench.core().path);
     packet.operation = Operation::read_request;
     packet.destination = bench.qp.number;
 

@@ -24,6 +24,7 @@ struct Bench : HcaPair {
     /// One packet of a WRITE or SEND as the peer would send it.
     void inject(Operation operation, std::uint32_t psn, std::uint32_t length, std::byte value) {
         model::port::Packet packet;
+        packet.path = reversed(b.core(b_qp).path);
         packet.service = abi::wire::Service::uc;
         packet.operation = operation;
         packet.destination = b_qp.number;
@@ -129,6 +130,7 @@ TEST_CASE("an unreliable WRITE that may not is dropped, and the connection lives
 TEST_CASE("a packet that asks an unreliable queue pair for an ACK gets none", "[unit][uc]") {
     Bench bench;
     model::port::Packet packet;
+    packet.path = reversed(bench.b.core(bench.b_qp).path);
     packet.service = abi::wire::Service::uc;
     packet.operation = Operation::write_only;
     packet.destination = bench.b_qp.number;
