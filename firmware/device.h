@@ -26,6 +26,7 @@ public:
           spaces_(hca.config(), segment_), agent_(state_) {
         if (!hca.config().is_ethernet)
             hca.set_agent(&agent_);
+        state_.traps.set_clock(&clock);
     }
     ~Device() { state_.hca.set_agent(nullptr); }
     Device(const Device&) = delete;
@@ -39,7 +40,10 @@ public:
         segment_.write(offset, from, at);
     }
     /// Time asked for by Clock::wake_at has come.
-    void wake(model::port::Time now) { queue_.wake(now); }
+    void wake(model::port::Time now) {
+        queue_.wake(now);
+        state_.traps.wake(now);
+    }
     /// Function-level reset: as after power-on, every object dropped.
     void reset() {
         disable();

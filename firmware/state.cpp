@@ -27,7 +27,7 @@ objects::IdPool pool(std::uint32_t first, unsigned log_end) {
 
 std::uint32_t queue_pairs_of(unsigned log_max_qp) { return count_of(first_qpn, log_max_qp); }
 
-State::State(model::hca::Hca& core, traces::Events events) : hca(core), capabilities(core.config()), events_(events) {
+State::State(model::hca::Hca& core, traces::Events events) : hca(core), capabilities(core.config()), traps(core, port.infiniband.managed, core.config().is_managed), events_(events) {
     reset();
     reset_port();
 }
@@ -90,6 +90,7 @@ void State::tear_down() {
 void State::reset_port() {
     if (!config().is_managed)
         return;
+    traps.reset();
     port.infiniband.managed = {.state = prm::PortState::init}; // until a subnet manager has seen it
     hca.identity().pkeys = model::hca::wire::Identity{}.pkeys;
     adopt_port();

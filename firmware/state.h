@@ -9,6 +9,7 @@
 #include "abi/prm/eqe.h"
 #include "abi/prm/vport.h"
 #include "firmware/capability.h"
+#include "firmware/management/traps.h"
 #include "firmware/objects/id_pool.h"
 #include "firmware/objects/owners.h"
 #include "firmware/objects/page_pool.h"
@@ -38,9 +39,9 @@ struct InfinibandPort {
     /// Bits of the capability mask (IBA 14.2.5.6): what software on the host offers and says for itself (a subnet manager,
     /// SNMP tunnelling, communication, device and vendor management), and what the port can.
     static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
-    static constexpr std::uint32_t system_image_guid = 1u << 11, client_reregistration = 1u << 25;
+    static constexpr std::uint32_t traps = 1u << 3, system_image_guid = 1u << 11, client_reregistration = 1u << 25;
 
-    std::uint32_t capability_mask = model::management::extended_speeds | system_image_guid | client_reregistration;
+    std::uint32_t capability_mask = model::management::extended_speeds | traps | system_image_guid | client_reregistration;
     model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active};
 };
 /// What has crossed the port, or what of it a driver has seen (QUERY_VPORT_COUNTER with clear).
@@ -142,6 +143,7 @@ public:
     Traffic cleared; ///< of the counters of the vport
     std::uint64_t m_key_violations = 0;
     Violations forgiven; ///< those that PortInfo counts no more
+    management::Traps traps;
     Violations violations() const { return {m_key_violations, hca.counters().pkey_violations, hca.counters().qkey_violations}; }
 
 private:

@@ -29,6 +29,13 @@ inline constexpr std::uint32_t mtu_4096 = 5, vls_0_to_7 = 4;
 /// NodeInfo:NodeType (IBA 14.2.5.3).
 inline constexpr std::uint8_t channel_adapter_node = 1, switch_node = 2;
 
+/// The attribute of traps and of their repression (IBA 13.4.8.2), and numbers of traps (IBA 14.2.5.1).
+inline constexpr std::uint16_t notice_attribute = 0x0002;
+inline constexpr std::uint16_t bad_m_key_trap = 256, bad_p_key_trap = 257, bad_q_key_trap = 258;
+/// Notice:Type and ProducerType.
+inline constexpr std::uint8_t security_notice = 2;
+inline constexpr std::uint32_t channel_adapter_producer = 1;
+
 /// Attributes of the performance agent (IBA 16.1.2).
 enum class PmAttribute : std::uint16_t { class_port_info = 0x0001, port_counters = 0x0012, port_counters_extended = 0x001d };
 
@@ -69,6 +76,35 @@ using Smp = Layout<"smp", 256,
     Raw <"data",         0x40, 64>,
     Raw <"initial_path", 0x80, 64>,
     Raw <"return_path",  0xc0, 64>>;
+
+// IBA 13.4.8.2, of generic traps
+using Notice = Layout<"notice", 64,
+    Bits<"is_generic",    0x00, 31>,
+    Bits<"type",          0x00, 30, 24>,
+    Bits<"producer_type", 0x00, 23,  0>,
+    U16 <"trap_number",   0x04>,
+    U16 <"issuer_lid",    0x06>,
+    Raw <"details",       0x0a, 54>>;
+
+// IBA 14.2.5.1, trap 256, in the place of the notice
+using BadManagementKeyNotice = Layout<"notice_256", 64,
+    U16 <"lid",          0x0c>,                 // who asked
+    U16 <"dr_slid",      0x0e>,
+    U8  <"method",       0x10>,
+    U16 <"attr_id",      0x12>,
+    U32 <"attr_mod",     0x14>,
+    U64 <"mkey",         0x18>>;
+
+// IBA 14.2.5.1, traps 257 and 258, in the place of the notice
+using BadKeyNotice = Layout<"notice_257_258", 64,
+    U16 <"lid1",         0x0c>,                 // who sent
+    U16 <"lid2",         0x0e>,                 // to whom
+    U32 <"key",          0x10>,
+    Bits<"sl",           0x14, 31, 28>,
+    Bits<"qp1",          0x14, 23,  0>,
+    Bits<"qp2",          0x18, 23,  0>,
+    Raw <"gid1",         0x1c, 16>,
+    Raw <"gid2",         0x2c, 16>>;
 
 // IBA 14.2.5.3
 using NodeInfo = Layout<"node_info", 40,

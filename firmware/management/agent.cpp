@@ -14,12 +14,15 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
     const bool is_subnet = mad_class == MadClass::subnet_lid_routed || mad_class == MadClass::subnet_directed_route;
 
     auto status = MadStatus::ok;
+    if (state.traps.repress(request))
+        return true; // the answer that MAD_IFC wants says nothing
     if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
         status = MadStatus::bad_version;
     } else if (is_subnet) {
         const auto m_key = state.port.infiniband.managed.m_key;
         if (!keys.ignore_m_key && m_key != 0 && abi::ConstView<Smp>(request).get<"mkey">() != m_key) {
             ++state.m_key_violations;
+            state.traps.bad_m_key(request, at);
             return false;
         }
         status = subnet(state, answer, at);
@@ -40,5 +43,9 @@ bool PortAgent::process(model::management::Datagram& mad, model::port::Time at) 
     const auto request = mad;
     return management::process(state_, request, mad, {}, at);
 }
+
+bool PortAgent::hear(const model::management::Datagram& mad, model::port::Time) { return state_.traps.repress(mad); }
+
+void PortAgent::report(BadKey what, const model::port::Packet& packet, model::port::Time at) { state_.traps.bad_key(what, packet, at); }
 
 } // namespace firmware::management

@@ -35,6 +35,8 @@ class PortAgent final : public model::management::Agent {
 public:
     explicit PortAgent(State& state) : state_(state) {}
     bool process(model::management::Datagram& mad, model::port::Time at) override;
+    bool hear(const model::management::Datagram& mad, model::port::Time at) override;
+    void report(BadKey what, const model::port::Packet& packet, model::port::Time at) override;
 
 private:
     State& state_;

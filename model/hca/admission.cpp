@@ -26,6 +26,8 @@ bool Hca::is_in_partition(const QueuePair* qp, const port::Packet& packet, port:
         return true;
     ++counters_.pkey_violations;
     drop(packet, "P_Key mismatch", at);
+    if (agent_ != nullptr)
+        agent_->report(management::Agent::BadKey::p_key, packet, at);
     return false;
 }
 
@@ -35,6 +37,8 @@ bool Hca::has_queue_key(const QueuePair& qp, const port::Packet& packet, port::T
         return true;
     ++counters_.qkey_violations;
     drop(packet, "Q_Key mismatch", at);
+    if (agent_ != nullptr)
+        agent_->report(management::Agent::BadKey::q_key, packet, at);
     return false;
 }
 

@@ -77,6 +77,8 @@ public:
     multicast::Groups& groups() { return groups_; }
     /// Who answers management that no QP0 or QP1 takes; nullptr: nobody.
     void set_agent(management::Agent* agent) { agent_ = agent; }
+    /// Sends a datagram from QP0 to that of `lid` (IBA 13.5.1). False: there is no room, and management waits for none.
+    bool send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at);
     /// What has left by the cable.
     port::Traffic sent() const { return ports_.wire.sent(); }
     wire::Identity& identity() { return identity_; }
@@ -133,6 +135,7 @@ private:
     queue::QueuePair* destination(abi::Qpn qpn) const;
     void receive_multicast(port::Packet& packet, port::Time at);
     void manage(port::Packet& packet, port::Time at);
+    void send_management(port::Wire& way, port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
 
     HcaConfig config_;

@@ -5,6 +5,7 @@
 #include "model/management/datagram.h"
 #include "model/port/time.h"
 
+#include <cstdint>
 #include <string_view>
 
 namespace model::management {
@@ -14,6 +15,11 @@ public:
     virtual ~Agent() = default;
     /// Carries out a datagram that came in at the port and makes `mad` its answer. False: nothing answers this.
     virtual bool process(Datagram& mad, port::Time at) = 0;
+    /// Takes in what wants no answer. False: it is nothing of the kind.
+    virtual bool hear(const Datagram& mad, port::Time at) = 0;
+    /// A packet came in with a key that is not the receiver's (IBA 14.2.5.1, traps 257 and 258).
+    enum class BadKey : std::uint8_t { p_key, q_key };
+    virtual void report(BadKey what, const port::Packet& packet, port::Time at) = 0;
 };
 
 /// Makes the packet, which came in at port `number`, its own answer. Empty: it is. Otherwise why there is none.

@@ -88,7 +88,7 @@ int main() {
     layouts<XrcSrqc, CreateXrcSrqIn, CreateXrcSrqOut, DestroyXrcSrqIn, DestroyXrcSrqOut, QueryXrcSrqIn, QueryXrcSrqOut, ArmXrcSrqIn, ArmXrcSrqOut>(out);
 
     layouts<abi::wire::MadHeader, abi::wire::Smp, abi::wire::NodeInfo, abi::wire::PortInfo, abi::wire::ClassPortInfo, abi::wire::PortCounters,
-            abi::wire::PortCountersExtended>(out);
+            abi::wire::PortCountersExtended, abi::wire::Notice, abi::wire::BadManagementKeyNotice, abi::wire::BadKeyNotice>(out);
     layouts<Cqc, CreateCqIn, CreateCqOut, DestroyCqIn, DestroyCqOut, QueryCqIn, QueryCqOut, ModifyCqIn,
             ModifyCqOut>(out);
     layouts<Ads, Qpc, CreateQpIn, CreateQpOut, DestroyQpIn, DestroyQpOut, Rst2initQpIn, Rst2initQpOut, Init2initQpIn,

@@ -82,6 +82,13 @@ STRUCTURES = {
     "klm": ("mlx5_klm", {"mkey": "key", "address": "va"}),
     "mad_hdr": ("ib_mad_hdr", {"hop_ptr": "class_specific/", "hop_cnt": "class_specific/"}),
     "smp": ("ib_smp", {}),
+    "notice": ("ib_mad_notice_attr", {
+        "is_generic": "generic_type/", "type": "generic_type/", "producer_type": "prod_type_msb+prod_type_lsb", "trap_number": "trap_num",
+        "details": "details.raw_data.details"}),
+    "notice_256": ("ib_mad_notice_attr", {name: f"details.ntc_256.{name}" for name in ("lid", "dr_slid", "method", "attr_id", "attr_mod", "mkey")}),
+    "notice_257_258": ("ib_mad_notice_attr", {
+        "sl": "details.ntc_257_258.sl_qp1/", "qp1": "details.ntc_257_258.sl_qp1/", "qp2": "details.ntc_257_258.qp2/"}
+        | {name: f"details.ntc_257_258.{name}" for name in ("lid1", "lid2", "key", "gid1", "gid2")}),
     "class_port_info": ("ib_class_port_info", {}),
     "port_counters": ("ib_pma_portcounters", {}),
     "port_counters_ext": ("ib_pma_portcounters_ext", {}),
@@ -193,7 +200,7 @@ def find_headers():
     folder = os.path.dirname(found[-1])
     print("linux:", folder)
     names = ("mlx5_ifc_fpga", "device", "qp", "cq", "doorbell", "driver", "port")
-    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad", "../../rdma/ib_pma")]
+    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad", "../../rdma/ib_pma", "../../rdma/ib_verbs")]
     return c_header.Headers([open(found[-1], encoding="utf-8").read(), *texts]), "\n".join(texts)
 
 

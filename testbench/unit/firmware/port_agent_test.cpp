@@ -66,7 +66,7 @@ struct Bench : CommandBench {
     /// The subnet manager gives the port a LID.
     void settle_at(std::uint16_t lid) {
         auto set = request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
-        data<PortInfo>(set).set<"lid">(lid).set<"gid_prefix">(0xfe80000000000000);
+        data<PortInfo>(set).set<"lid">(lid).set<"sm_lid">(10).set<"subnet_timeout">(10).set<"gid_prefix">(0xfe80000000000000);
         REQUIRE(receive(set));
     }
     std::string_view reason() const { return log.all<traces::PacketDropped>().back().reason; }
@@ -239,4 +239,145 @@ TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_a
     bench.hca.receive(packet, {});
 
     CHECK(bench.log.all<traces::PacketDropped>().back().reason == "no such queue pair");
+}
+
+namespace {
+
+/// A port with LID 7, whose manager is at LID 10.
+struct TrapBench : Bench {
+    static constexpr auto apart = std::chrono::nanoseconds{4096} * 1024; ///< SubnetTimeOut 10
+
+    TrapBench() {
+        settle_at(7);
+        counted_ = wire.sent().packets;
+    }
+    /// A datagram to QP1 from partition 0x8001, which this port is not in.
+    void offend(std::uint16_t from = 12) {
+        Packet packet;
+        packet.path.encapsulation = model::port::Encapsulation::infiniband;
+        packet.path.source_lid = from;
+        packet.path.destination_lid = 7;
+        packet.path.service_level = 3;
+        packet.service = Service::ud;
+        packet.operation = Operation::send_only;
+        packet.pkey = 0x8001;
+        packet.destination = abi::Qpn{1};
+        packet.deth = {.qkey = 0x80010000, .source_qpn = abi::Qpn{0x1234}};
+        hca.receive(packet, clock.now());
+        hca.received_all(clock.now());
+    }
+    std::uint64_t sent() { return std::exchange(counted_, wire.sent().packets) == wire.sent().packets ? 0 : 1; }
+    /// Lets time pass until something is due; false: nothing is.
+    bool wait() {
+        if (clock.next() == model::port::never)
+            return false;
+        clock.set(clock.next());
+        hca.wake(clock.now());
+        device.wake(clock.now());
+        return true;
+    }
+    /// What the manager answers the trap that left last with.
+    Datagram repression() const {
+        auto mad = answer();
+        header(mad).set<"method">(static_cast<std::uint8_t>(MadMethod::trap_repress));
+        return mad;
+    }
+
+private:
+    std::uint64_t counted_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("a bad P_Key is told to the subnet manager", "[unit][firmware][port_agent][trap]") {
+    TrapBench bench;
+    bench.offend();
+
+    CHECK(bench.reason() == "P_Key mismatch");
+    REQUIRE(bench.sent() == 1);
+    const auto& packet = bench.wire.last();
+    CHECK(packet.path.source_lid == 7);
+    CHECK(packet.path.destination_lid == 10);
+    CHECK(packet.destination == abi::Qpn{0});
+    CHECK(packet.deth.source_qpn == abi::Qpn{0});
+    auto mad = bench.answer();
+    CHECK(Bench::header(mad).get<"mgmt_class">() == 1);
+    CHECK(Bench::header(mad).get<"method">() == 5);
+    CHECK(Bench::header(mad).get<"attr_id">() == 2);
+    const auto notice = Bench::data<Notice>(mad);
+    CHECK(notice.get<"is_generic">() == 1);
+    CHECK(notice.get<"type">() == 2);
+    CHECK(notice.get<"producer_type">() == 1);
+    CHECK(notice.get<"trap_number">() == 257);
+    CHECK(notice.get<"issuer_lid">() == 7);
+    const auto details = Bench::data<BadKeyNotice>(mad);
+    CHECK(details.get<"lid1">() == 12);
+    CHECK(details.get<"lid2">() == 7);
+    CHECK(details.get<"key">() == 0x8001);
+    CHECK(details.get<"sl">() == 3);
+    CHECK(details.get<"qp1">() == 0x1234);
+    CHECK(details.get<"qp2">() == 1);
+}
+
+TEST_CASE("a trap is sent again, no sooner than the subnet allows, until the manager has heard it", "[unit][firmware][port_agent][trap]") {
+    TrapBench bench;
+    bench.offend();
+    REQUIRE(bench.sent() == 1);
+    bench.offend(13); // only counted
+    CHECK(bench.sent() == 0);
+    for (int i = 1; i <= 3; ++i) {
+        REQUIRE(bench.wait());
+        CHECK(bench.clock.now() == i * TrapBench::apart);
+        CHECK(bench.sent() == 1);
+    }
+    auto other = bench.repression();
+    Bench::header(other).set<"tid">(0x7777);
+    CHECK_FALSE(bench.receive(other, 0, 0, 7)); // another trap's
+    REQUIRE(bench.wait());
+    CHECK(bench.sent() == 1);
+
+    CHECK_FALSE(bench.receive(bench.repression(), 0, 0, 7));
+    while (bench.wait())
+        CHECK(bench.sent() == 0);
+    bench.offend(14); // the next one
+    CHECK(bench.sent() == 1);
+    auto mad = bench.answer();
+    CHECK(Bench::data<BadKeyNotice>(mad).get<"lid1">() == 14);
+}
+
+TEST_CASE("a trap that nobody answers is given up", "[unit][firmware][port_agent][trap]") {
+    TrapBench bench;
+    bench.offend();
+    std::uint64_t sendings = bench.sent();
+    for (int i = 0; i < 1000 && bench.wait(); ++i)
+        sendings += bench.sent();
+    CHECK(sendings == 16);
+    CHECK_FALSE(bench.wait());
+}
+
+TEST_CASE("a bad M_Key is told to the subnet manager, and so is a bad Q_Key", "[unit][firmware][port_agent][trap]") {
+    TrapBench bench;
+    REQUIRE(bench.initialize());
+    auto attributes = model::hca::queue::QueuePairAttributes{};
+    attributes.type = model::hca::queue::QpType::qp1;
+    attributes.q_key = 0x80010000;
+    attributes.receive_cq = attributes.send_cq = abi::Cqn{0x80};
+    bench.hca.create_cq(attributes.receive_cq, {});
+    auto& qp = bench.hca.create_qp(abi::Qpn{0x40}, attributes);
+    bench.hca.modify_qp(qp, attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
+    REQUIRE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_administration), 1, 0x11, 7));
+    auto mad = bench.answer();
+    CHECK(Bench::data<Notice>(mad).get<"trap_number">() == 258);
+    CHECK(Bench::data<BadKeyNotice>(mad).get<"key">() == 0x11);
+
+    auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
+    Bench::data<PortInfo>(set).set<"mkey">(0x1234).set<"lid">(7).set<"sm_lid">(10).set<"gid_prefix">(0xfe80000000000000);
+    REQUIRE(bench.receive(set));
+    bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_lid_routed), 0, 0, 7);
+    mad = bench.answer();
+    CHECK(Bench::data<Notice>(mad).get<"trap_number">() == 256);
+    const auto details = Bench::data<BadManagementKeyNotice>(mad);
+    CHECK(details.get<"method">() == 1);
+    CHECK(details.get<"attr_id">() == 0x11);
+    CHECK(details.get<"mkey">() == 0);
 }
