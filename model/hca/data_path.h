@@ -22,6 +22,7 @@ namespace model::hca {
 struct DataPath {
     const HcaConfig& config;
     port::Dma& dma;
+    port::LoanBook& loans; ///< of that port
     wire::Outlets& outlets;
     Timers& timers;
     queue::Scheduler& scheduler;

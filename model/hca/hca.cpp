@@ -17,14 +17,14 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), outlets_(ports.wire, ports.inside), timers_(ports.clock),
       event_queues_(ports.dma, ports.interrupts, counters_, events_),
       cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      path_{config_, ports.dma, outlets_, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
+      path_{config_, ports.dma, ports.dma.loans(), outlets_, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
             groups_, identity_, counters_, events_},
       failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_), responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
 }
 
 void Hca::reset() {
-    settle();
+    path_.loans.drain(); // memory is another's when the reset is done
     queue_pairs_.for_each([this](QueuePair& qp) { responder_.forget(qp); });
     scheduler_.clear();
     timers_.clear();

@@ -114,9 +114,6 @@ public:
 
     /// Forgets every object: TEARDOWN_HCA, function-level reset.
     void reset();
-    /// Packets under way keep what they carry, whatever becomes of the memory that it lies in. To be called before software
-    /// hears that the device is done with memory.
-    void settle() { outlets_.settle_all(); }
 
     // --- doorbells, as hca/doorbell/uar decodes them ---
     /// Software posted send WQEs; the doorbell record says how many.

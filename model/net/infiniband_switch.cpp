@@ -138,11 +138,7 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
 void InfinibandSwitch::send(unsigned egress, port::Packet& packet, port::Time at) {
     auto& out = *ports_[egress].out;
     ports_[egress].multicast_sent += is_multicast(packet);
-    auto& copy = out.next();
-    copy = packet;
-    // Lent bytes of a READ response lie where its sender may write as soon as its own cable is empty.
-    if (copy.traits().kind == OperationTraits::Kind::read_response)
-        copy.payload.own();
+    out.next() = packet;
     out.send(at);
 }
 

@@ -30,19 +30,10 @@ private:
 
 std::uint32_t default_limit(const LinkConfig& config) { return config.timed ? 16384 : 256; }
 
-/// A packet of its own: the plain copy's payload would point into `from`.
-void copy_packet(const port::Packet& from, port::Packet& to) {
-    to = from;
-    to.payload.clear();
-    for (const auto& piece : from.payload.pieces())
-        to.payload.append_copy(piece);
-}
-
 } // namespace
 
 struct Link::Slot {
     port::Time arrival{};
-    bool is_lent_response = false; ///< counted in Lane::lent_responses_
     port::Packet packet;
 };
 
@@ -95,37 +86,15 @@ public:
         } else {
             slot.arrival = at;
         }
-        slot.is_lent_response = false;
         if (link_.needs_image_ || link_.has_faults_ || count() >= limit_ * std::size_t{4}) [[unlikely]] {
             send_with_care(slot, out);
             return out;
         }
-        note_lent_response(slot);
         push(slot);
         return out;
     }
 
     port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
-
-    void settle() override {
-        if (lent_responses_ == 0) [[likely]]
-            return;
-        lent_responses_ = 0;
-        for (auto i = head_; i != tail_; ++i)
-            if (auto& slot = at(i); slot.is_lent_response) {
-                slot.packet.payload.own();
-                slot.is_lent_response = false;
-            }
-    }
-
-    void settle_all() override {
-        lent_responses_ = 0;
-        for (auto i = head_; i != tail_; ++i) {
-            if (auto& payload = at(i).packet.payload; payload.is_lent())
-                payload.own();
-            at(i).is_lent_response = false;
-        }
-    }
 
     std::size_t count() const { return tail_ - head_ + held_.size(); }
     bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
@@ -147,10 +116,8 @@ public:
     port::Time deliver_one() {
         Slot& slot = at(head_++);
         ++counters_.delivered;
-        if (slot.is_lent_response)
-            --lent_responses_;
         sink->receive(slot.packet, slot.arrival);
-        free_.push_back(&slot);
+        release(slot);
         return slot.arrival;
     }
 
@@ -206,12 +173,10 @@ private:
         return slot;
     }
 
-    void note_lent_response(Slot& slot) {
-        using Kind = abi::wire::OperationTraits::Kind;
-        if (slot.packet.traits().kind == Kind::read_response && slot.packet.payload.is_lent()) {
-            slot.is_lent_response = true;
-            ++lent_responses_;
-        }
+    /// The packet has come to an end; what it was lent goes back now, not when the slot is used again.
+    void release(Slot& slot) {
+        slot.packet.payload.clear();
+        free_.push_back(&slot);
     }
 
     void push(Slot& slot) {
@@ -245,12 +210,12 @@ private:
         if (count() >= limit_ * std::size_t{4}) {
             ++counters_.refused;
             fault("refused", out);
-            return free_.push_back(&slot);
+            return release(slot);
         }
         if (random_.chance(config.loss)) {
             ++counters_.lost;
             fault("lost", out);
-            return free_.push_back(&slot);
+            return release(slot);
         }
         if (random_.chance(config.corrupt)) {
             if (packet.image.empty())
@@ -263,14 +228,12 @@ private:
         Slot* twin = nullptr;
         if (random_.chance(config.duplicate)) {
             twin = take();
-            copy_packet(packet, twin->packet);
+            twin->packet = packet;
             twin->arrival = slot.arrival;
-            twin->is_lent_response = false;
             ++counters_.duplicated;
             fault("duplicated", out);
         }
         if (random_.chance(config.reorder)) {
-            packet.payload.own(); // it stays longer than its sender expects
             const auto passes = static_cast<std::uint32_t>(1 + random_.below(std::max(1u, config.reorder_depth)));
             ++counters_.reordered;
             fault("reordered", out);
@@ -278,7 +241,6 @@ private:
             if (config.timed)
                 link_.wake_at(held_.back().deadline);
         } else {
-            note_lent_response(slot);
             push(slot);
         }
         if (twin != nullptr)
@@ -305,7 +267,6 @@ private:
     Random random_;
     std::vector<Slot*> ring_; ///< a power of two
     std::uint32_t head_ = 0, tail_ = 0;
-    std::uint32_t lent_responses_ = 0;
     std::uint64_t overhead_;
     std::size_t limit_;
     bool was_refused_ = false;

@@ -212,7 +212,7 @@ void EndpointModule::receive_message(::tlm::tlm_generic_payload& payload, const 
             return tlm::set_status(payload, DmaStatus::unsupported_request);
         tlb_.invalidate(request.pasid, message.is_global, payload.get_address(), message.bytes);
         // It is completed when no request is outstanding that used what goes (PCIe 6.0 §10.3.1).
-        return function_.settle();
+        return drain();
     }
     constexpr std::uint8_t failure = 15;
     const bool is_expected = page_groups_.erase(message.group) != 0;

@@ -56,8 +56,14 @@ public:
     void set_watch(LandingWatch* watch);
     /// What its requests carry.
     abi::pcie::Bdf requester() const { return initiator_.requester(); }
-    /// Memory may change hands: what the function refers to in it becomes its own.
-    void settle() { function_.settle(); }
+    /// Memory may change hands: its reads have completed, and what it was lent becomes the packets' own.
+    void drain() {
+        for_each_dma([](auto& dma) { dma.loans().drain(); });
+    }
+    /// The same where only these bytes do.
+    void drain(std::span<const std::byte> memory) {
+        for_each_dma([&](auto& dma) { dma.loans().drain(memory); });
+    }
 
     const EndpointSpace& space() const { return space_; }
     const Msix& msix() const { return msix_; }
@@ -105,6 +111,12 @@ private:
     };
     Slice slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const;
     void receive_message(::tlm::tlm_generic_payload& payload, const tlm::Extension& request, port::Time at);
+    /// The ports that dma() gives.
+    template <class F> void for_each_dma(F&& f) {
+        f(initiator_), f(ats_);
+        for (auto& [pasid, channel] : channels_)
+            f(channel->untranslated), f(channel->ats);
+    }
     template <class F> void for_each_initiator(F&& f) {
         f(initiator_), f(translated_);
         for (auto& [pasid, channel] : channels_)

@@ -32,9 +32,6 @@ public:
     virtual void page_answered(std::uint16_t group, std::uint8_t code, port::Time at) {
         static_cast<void>(group), static_cast<void>(code), static_cast<void>(at);
     }
-    /// Whatever the device has been lent of memory (port::Dma::lend) and still refers to becomes its own: the reads have
-    /// completed, and the memory may be another's next.
-    virtual void settle() {}
     /// Function-level reset, or reset of the link.
     virtual void reset(port::Time at) = 0;
 };

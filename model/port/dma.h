@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/types.h"
+#include "model/port/payload.h"
 #include "model/port/time.h"
 
 #include <cstddef>
@@ -43,6 +44,13 @@ public:
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.
     virtual Loan lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose = Purpose::control) = 0;
+
+    /// Payload that refers to what lend() gave: the borrower enters it here, and whoever takes memory, or the way to it, from
+    /// this port drains the book before anybody else may have the memory.
+    LoanBook& loans() { return loans_; }
+
+private:
+    LoanBook loans_;
 };
 
 } // namespace model::port

@@ -21,11 +21,6 @@ public:
     virtual Packet& next() = 0;
     /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is out.
     virtual Time send(Time at) = 0;
-    /// Copies payload that is lent to packets still under way (see Payload::own). A device calls this before it changes
-    /// memory that a READ response it sent may still refer to; costs one branch when nothing is under way.
-    virtual void settle() = 0;
-    /// The same for every packet that this end has sent: before memory changes hands.
-    virtual void settle_all() { settle(); }
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
 };

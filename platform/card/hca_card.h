@@ -45,7 +45,6 @@ private:
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
     model::port::RegisterSpaces* spaces() override { return &firmware_.spaces(); }
-    void settle() override { hca_.settle(); }
     void reset(model::port::Time at) override;
     void wake(model::port::Time now);
     void flush();

@@ -45,7 +45,7 @@ Host::Host(sc_core::sc_module_name name, const HostConfig& config)
         // An invalidation drains: reads that were let through have completed before it has, so that their bytes are the
         // cards' (VT-d "IOTLB Invalidate", DR; this unit drains whether it is set or not).
         for (auto* card : cards_)
-            card->settle();
+            card->drain();
         if (ownership_ != nullptr)
             ownership_->invalidated(gone);
     });

@@ -50,7 +50,6 @@ public:
         traffic_.bytes += model::hca::wire::frame_length(packet_);
         return at;
     }
-    void settle() override {}
     model::port::Traffic sent() const override { return traffic_; }
     const model::port::Packet& last() const { return packet_; }
 

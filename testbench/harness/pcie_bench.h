@@ -22,7 +22,7 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
     std::vector<std::byte> registers = std::vector<std::byte>(0x10000);
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
     model::port::Time last_write{};
-    unsigned writes = 0, resets = 0, settled = 0;
+    unsigned writes = 0, resets = 0;
     std::function<void(unsigned bar, std::uint64_t offset)> on_write; ///< what the card does because of it
 
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
@@ -45,7 +45,6 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
         return bar == memory_bar ? std::span(memory).subspan(offset) : std::span<std::byte>{};
     }
     void reset(model::port::Time) override { ++resets; }
-    void settle() override { ++settled; }
 
     model::port::RegisterSpaces* spaces() override { return this; }
     std::uint32_t size(Space space) const override {

@@ -65,7 +65,7 @@ std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& q
                 const auto loan = path.dma.lend(piece.address, piece.length, pieces->ready, port::Purpose::payload);
                 auto result = loan.result;
                 if (loan.data != nullptr)
-                    packet.payload.lend({loan.data, piece.length});
+                    packet.payload.lend({loan.data, piece.length}, path.loans.requests);
                 else if (result.is_ok())
                     result = path.dma.read(piece.address, packet.payload.extend(piece.length), pieces->ready, port::Purpose::payload);
                 if (!result.is_ok())

@@ -173,7 +173,7 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
             const auto loan = path_.dma.lend(source.address, source.length, sources->ready, port::Purpose::payload);
             auto result = loan.result;
             if (loan.data != nullptr)
-                packet.payload.lend({loan.data, source.length});
+                packet.payload.lend({loan.data, source.length}, path_.loans.answers);
             else if (result.is_ok())
                 result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready, port::Purpose::payload);
             if (!result.is_ok()) {

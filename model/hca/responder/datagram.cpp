@@ -26,7 +26,7 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
             return failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
         return fail(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, {}}, at);
     }
-    path_.outlets.settle();
+    path_.loans.answers.drain();
     const auto header = wire::network_header(packet);
     const std::array head{std::span<const std::byte>(header)};
     auto error = placement_.place(qp, head, at);

@@ -45,7 +45,7 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
         r.message = Message::send;
         r.received = 0;
     }
-    path_.outlets.settle();
+    path_.loans.answers.drain();
     const auto segment = r.receive.segment;
     const auto offset = r.receive.offset;
     if (auto error = placement_.place(qp, packet.payload.pieces(), at)) [[unlikely]] {

@@ -58,7 +58,7 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
     if (traits.has_immediate && take_receive(qp, at) == Outcome::refused)
         return Outcome::refused;
     r.message = Message::write;
-    path_.outlets.settle();
+    path_.loans.answers.drain();
     for (auto bytes : packet.payload.pieces()) {
         while (!bytes.empty()) {
             const auto targets = path_.translator.translate({.key = r.write_key,
@@ -121,7 +121,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
         return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_write, .key = request.rkey, .address = request.address, .length = 8, .packet = 8, .psn = packet.psn}, at);
     if (!target)
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
-    path_.outlets.settle();
+    path_.loans.answers.drain();
     std::array<std::byte, 8> bytes;
     const auto address = target->items[0].address;
     auto result = path_.dma.read(address, bytes, target->ready, port::Purpose::payload);

@@ -120,7 +120,7 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         at = *done;
         write_translations(*mkey, first, list_);
     }
-    path_.outlets.settle_all(); // what the key led to may be another's when this is done
+    path_.loans.drain(); // what the key led to may be another's when this is done
     const bool is_resized = wanted.mode == abi::prm::AccessMode::ksm && wanted.page_shift != mkey->attributes.page_shift;
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
     put(*mkey, std::move(wanted));
@@ -209,6 +209,7 @@ bool Umr::invalidate(const QueuePair& qp, abi::Key key, abi::Pd pd, port::Time a
                             (a.qpn == abi::prm::mkey_any_qpn || a.qpn == qp.number.value);
     if (!is_allowed)
         return false;
+    path_.loans.drain(); // as above: the peer's message says that the key is free
     a.is_free = true;
     abi::View<Mkc>(std::span(a.context)).set<"free">(1);
     path_.translator.forget(mkey->index, 0, 0);

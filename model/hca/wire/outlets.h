@@ -26,18 +26,6 @@ public:
         return back != nullptr ? *back : cable_;
     }
     bool can_send(port::Time now) { return cable_.can_send(now) && (!is_inside_used_ || inside_->can_send(now)); }
-    /// See Wire::settle.
-    void settle() {
-        cable_.settle();
-        if (is_inside_used_)
-            inside_->settle();
-    }
-    /// See Wire::settle_all.
-    void settle_all() {
-        cable_.settle_all();
-        if (is_inside_used_)
-            inside_->settle_all();
-    }
 
 private:
     port::Wire& cable_;

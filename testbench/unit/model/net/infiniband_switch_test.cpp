@@ -28,16 +28,23 @@ TEST_CASE("a packet goes where the table sends its LID", "[unit][switch]") {
     CHECK(bench.reasons() == std::vector<std::string_view>(3, "no route to the LID"));
 }
 
-TEST_CASE("a READ response is the switch's own copy", "[unit][switch]") {
+TEST_CASE("what a switch sends on is still in its lender's book, at every port", "[unit][switch][loan]") {
     Bench bench(false);
     std::vector<std::byte> memory(64, std::byte{1});
-    auto packet = Bench::packet(11);
-    packet.operation = Operation::read_response_only;
-    packet.payload.clear();
-    packet.payload.lend(memory);
-    bench.send(1, packet);
+    model::port::Loans loans;
+    for (const auto to : {std::uint16_t{11}, std::uint16_t{0xc005}}) {
+        auto packet = Bench::packet(to);
+        packet.payload.clear();
+        packet.payload.lend(memory, loans);
+        bench.send(1, packet);
+    }
+    CHECK(bench.out[2].packets.at(0).payload.is_lent()); // nothing is copied without a reason
+
+    loans.drain();
     std::ranges::fill(memory, std::byte{2});
-    CHECK(bench.out[2].packets.at(0).payload.pieces()[0][0] == std::byte{1});
+
+    for (const auto* packet : {&bench.out[2].packets.at(0), &bench.out[2].packets.at(1), &bench.out[3].packets.at(0)})
+        CHECK(packet->payload.pieces()[0][0] == std::byte{1});
 }
 
 TEST_CASE("multicast goes to every port of the group but the one it came from", "[unit][switch]") {

@@ -34,7 +34,6 @@ struct Kept final : model::port::Wire {
         traffic.bytes += model::hca::wire::frame_length(slot);
         return at;
     }
-    void settle() override {}
     model::port::Traffic sent() const override { return traffic; }
     model::port::Traffic traffic;
 };

@@ -101,3 +101,47 @@ TEST_CASE("WRITEs in both directions at once pass the switch", "[unit][switch]")
         CHECK(fabric.nodes[1 - i]->bytes(to[1 - i]) == fabric.nodes[i]->bytes(from[i]));
     }
 }
+
+TEST_CASE("packets on the cable behind a switch keep their bytes when the HCA that sent them is reset", "[unit][switch][loan]") {
+    Fabric fabric;
+    constexpr std::uint32_t bytes = 1024; // four packets
+    const auto from = fabric.a.make_region(bytes, 1), to = fabric.b.make_region(bytes);
+    const auto sent = fabric.a.bytes(from);
+    fabric.a.post(fabric.qps[0], {.sges = {from.sge()}, .remote = to.address, .rkey = to.key});
+    fabric.device.on_forwarded = [] {};
+    fabric.a.ring(fabric.qps[0], {});
+    fabric.left.pump({});
+    REQUIRE(fabric.right.under_way(1) == 4);
+
+    fabric.a.hca.reset();
+    fabric.a.fill(from.address, bytes, 2); // the next owner's
+    fabric.right.pump({});
+
+    CHECK(fabric.b.bytes(to) == sent);
+}
+
+TEST_CASE("READ answers behind a switch bring what was there before the WRITE that followed", "[unit][switch][loan]") {
+    Fabric fabric;
+    constexpr std::uint32_t bytes = 1024;
+    const auto there = fabric.b.make_region(bytes, 1), here = fabric.a.make_region(bytes);
+    const auto before = fabric.b.bytes(there);
+    fabric.a.post(fabric.qps[0], {.opcode = WqeOpcode::rdma_read, .sges = {here.sge()}, .remote = there.address, .rkey = there.key});
+    fabric.device.on_forwarded = [] {};
+    fabric.a.ring(fabric.qps[0], {});
+    fabric.left.pump({});
+    fabric.right.pump({}); // the answers are on the left cable now
+    REQUIRE(fabric.left.under_way(1) == 4);
+
+    model::port::Packet write;
+    write.operation = abi::wire::Operation::write_only;
+    write.destination = fabric.qps[1].number;
+    write.psn = abi::Psn{104};
+    write.pkey = 0xffff;
+    write.reth = {there.address, there.key, 8};
+    write.payload.append_copy(std::vector(8, std::byte{0xee}));
+    fabric.b.hca.receive(write, {});
+    REQUIRE(fabric.b.bytes(there, 0, 8) == std::vector(8, std::byte{0xee}));
+    fabric.settle();
+
+    CHECK(fabric.a.bytes(here) == before);
+}

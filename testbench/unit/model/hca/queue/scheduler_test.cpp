@@ -32,7 +32,6 @@ public:
         sent.push_back({packet_.destination.value, packet_.traits().is_request()});
         return at;
     }
-    void settle() override {}
     std::uint32_t room = 0;
     std::vector<Sent> sent;
 

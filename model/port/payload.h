@@ -1,0 +1,202 @@
+// Payload of a packet, and the book of who holds bytes that lie in another's memory. A memory port (port/dma.h) lends bytes
+// instead of copying them; the packet refers to them wherever it is by then: on a cable, in a switch, on the next cable. Each
+// payload that does is in the book of the port that lent, from its first piece until it is delivered, so that whoever gives
+// memory back asks one place to have all of them copied, and knows nothing of the ways that packets take.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace model::port {
+
+class Payload;
+
+/// Payloads that refer to memory. They enter and leave by themselves, at the cost of a few stores each.
+class Loans {
+public:
+    Loans() = default;
+    Loans(const Loans&) = delete;
+    Loans& operator=(const Loans&) = delete;
+    /// Whoever lent is gone, and the memory may be, too: what is left of the packets is without payload.
+    ~Loans();
+
+    bool is_empty() const { return first_ == nullptr; }
+    /// The bytes become the payloads' own: the memory may change, or be another's, from now on.
+    void drain() {
+        if (!is_empty()) [[unlikely]]
+            own_all();
+    }
+    /// The same for payloads that refer to some byte of `memory`; others stay as they are.
+    void drain(std::span<const std::byte> memory);
+
+private:
+    friend class Payload;
+    void own_all();
+
+    Payload* first_ = nullptr;
+};
+
+/// All that a memory port has lent.
+struct LoanBook {
+    Loans requests; ///< to SENDs and WRITEs: software keeps the bytes as they are until the request is complete
+    Loans answers;  ///< to READ responses: nobody tells software that they are under way, and the device may write there
+
+    void drain() {
+        requests.drain();
+        answers.drain();
+    }
+    void drain(std::span<const std::byte> memory) {
+        requests.drain(memory);
+        answers.drain(memory);
+    }
+};
+
+/// Up to `max_pieces` references, all lent by one port, or bytes of its own. Never both.
+class Payload {
+public:
+    static constexpr std::size_t max_pieces = 4;
+
+    Payload() = default;
+    /// Lent bytes stay lent to the copy, which is in the book, too; own bytes are copied. The data path fills packets in place
+    /// and copies none.
+    Payload(const Payload& other) { *this = other; }
+    Payload& operator=(const Payload& other) {
+        if (this == &other)
+            return *this;
+        leave();
+        pieces_ = other.pieces_;
+        size_ = other.size_;
+        count_ = other.count_;
+        is_owned_ = other.is_owned_;
+        if (is_owned_) {
+            owned_.assign(other.owned_.begin(), other.owned_.begin() + other.size_);
+            refresh();
+        } else if (other.place_ != nullptr) {
+            enter(other.next_);
+        }
+        return *this;
+    }
+    ~Payload() { leave(); }
+
+    void clear() {
+        leave();
+        count_ = 0, size_ = 0, is_owned_ = false;
+    }
+    std::uint32_t size() const { return size_; }
+    bool is_empty() const { return size_ == 0; }
+    /// True when the bytes still lie in the sender's memory.
+    bool is_lent() const { return !is_owned_ && size_ != 0; }
+    std::span<const std::span<const std::byte>> pieces() const { return {pieces_.data(), count_}; }
+
+    /// Adds bytes of the memory that `loans` keeps account of. Copies when the references are used up.
+    void lend(std::span<const std::byte> bytes, Loans& loans) {
+        if (is_owned_ || count_ == max_pieces)
+            return append_copy(bytes);
+        if (place_ == nullptr)
+            enter(loans.first_);
+        if (count_ != 0 && pieces_[count_ - 1].data() + pieces_[count_ - 1].size() == bytes.data())
+            pieces_[count_ - 1] = {pieces_[count_ - 1].data(), pieces_[count_ - 1].size() + bytes.size()};
+        else
+            pieces_[count_++] = bytes;
+        size_ += static_cast<std::uint32_t>(bytes.size());
+    }
+    /// Adds a copy of `bytes`.
+    void append_copy(std::span<const std::byte> bytes) {
+        const auto at = extend(bytes.size());
+        if (!bytes.empty())
+            std::memcpy(at.data(), bytes.data(), bytes.size());
+    }
+    /// Adds `length` bytes of the packet's own, to be filled by the caller.
+    std::span<std::byte> extend(std::size_t length) {
+        own();
+        owned_.resize(size_ + length);
+        const auto at = std::span(owned_).subspan(size_);
+        size_ += static_cast<std::uint32_t>(length);
+        refresh();
+        return at;
+    }
+    /// Copies lent bytes into the packet, so that later changes of the sender's memory no longer show.
+    void own() {
+        if (is_owned_)
+            return;
+        leave();
+        owned_.resize(size_);
+        copy_to(owned_);
+        is_owned_ = true;
+        refresh();
+    }
+    /// Copies the payload into the first size() bytes of `out`.
+    void copy_to(std::span<std::byte> out) const {
+        assert(out.size() >= size_);
+        auto at = out.data();
+        for (const auto& piece : pieces()) {
+            std::memcpy(at, piece.data(), piece.size());
+            at += piece.size();
+        }
+    }
+
+private:
+    friend class Loans;
+
+    bool touches(std::span<const std::byte> memory) const {
+        constexpr std::less<const std::byte*> is_before; // the addresses may be those of different objects
+        for (const auto& piece : pieces())
+            if (is_before(piece.data(), memory.data() + memory.size()) && is_before(memory.data(), piece.data() + piece.size()))
+                return true;
+        return false;
+    }
+    /// Into a book, before what stands at `place`: its front, or behind another payload.
+    void enter(Payload*& place) {
+        next_ = place;
+        place_ = &place;
+        if (next_ != nullptr)
+            next_->place_ = &next_;
+        place = this;
+    }
+    void leave() {
+        if (place_ == nullptr)
+            return;
+        *place_ = next_;
+        if (next_ != nullptr)
+            next_->place_ = place_;
+        place_ = nullptr;
+    }
+    void refresh() {
+        pieces_[0] = {owned_.data(), size_};
+        count_ = size_ != 0;
+    }
+
+    std::array<std::span<const std::byte>, max_pieces> pieces_{};
+    std::vector<std::byte> owned_; ///< keeps its capacity when the packet's slot is used again
+    mutable Payload* next_ = nullptr;   ///< in the book: a copy enters behind the original
+    Payload** place_ = nullptr; ///< where the book refers to this one; nullptr: it is in none
+    std::uint32_t size_ = 0;
+    std::uint8_t count_ = 0;
+    bool is_owned_ = false;
+};
+
+inline Loans::~Loans() {
+    while (first_ != nullptr)
+        first_->clear();
+}
+
+inline void Loans::own_all() {
+    while (first_ != nullptr)
+        first_->own();
+}
+
+inline void Loans::drain(std::span<const std::byte> memory) {
+    for (auto *at = first_, *next = first_; at != nullptr; at = next) {
+        next = at->next_;
+        if (at->touches(memory))
+            at->own();
+    }
+}
+
+} // namespace model::port
