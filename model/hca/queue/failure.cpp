@@ -33,6 +33,8 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
     if (is_error) {
         auto& count = path_.count(qp);
         ++(syndrome == CqeSyndrome::wr_flush_err ? count.req_cqe_flush_error : count.req_cqe_error);
+        // Nobody has acknowledged it, so packets of it may still be under way, and its memory is software's again.
+        path_.loans.requests.drain();
     }
     return path_.cqe_writer.write(*qp.send_cq,
                                   {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,

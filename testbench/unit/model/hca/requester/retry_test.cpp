@@ -307,3 +307,25 @@ TEST_CASE("no more than 2^23 - 1 sequence numbers are outstanding", "[unit][tran
     bench.write(256 * 10); // waits behind the READs
     CHECK(bench.psns().empty());
 }
+
+TEST_CASE("when a request has failed, packets of it that are still under way keep what they carried", "[unit][transport][retry][loan]") {
+    Bench bench;
+    const auto sent = bench.a.bytes(bench.source, 0, 64);
+    bench.a.post(bench.qp, {.sges = {bench.source.sge(0, 64)}, .remote = 0x1000, .rkey = abi::Key{1}});
+    bench.a.ring(bench.qp, bench.clock.now());
+    while (bench.core().state == QpState::rts) { // a cable that keeps everything, longer than the requester waits
+        bench.clock.set(bench.clock.next());
+        bench.a.hca.wake(bench.clock.now());
+    }
+    const auto done = bench.a.drain(bench.cq);
+    REQUIRE(done.size() == 1);
+    REQUIRE(done[0].syndrome == CqeSyndrome::transport_retry_exc_err);
+
+    bench.a.fill(bench.source.address, 64, 9); // software has heard that the request is over
+    bench.settle();
+
+    const auto seen = bench.peer.take();
+    CHECK(seen.size() == 8);
+    for (const auto& packet : seen)
+        CHECK(packet.payload == sent);
+}

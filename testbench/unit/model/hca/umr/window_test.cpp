@@ -82,6 +82,33 @@ TEST_CASE("a SEND with invalidate frees the key it names and says which", "[unit
     CHECK(bench.write(bench.window, bench.region.address, 8).syndrome == CqeSyndrome::remote_access_err);
 }
 
+TEST_CASE("packets under way keep their bytes when a peer's SEND frees the key they were taken by", "[unit][umr][window][loan]") {
+    WindowBench bench;
+    REQUIRE(bench.change(Bench::bind(bench.window, bench.region.key, bench.region.address, 100)).is_ok());
+    bench.key(bench.window).attributes.remote_invalidate = true;
+    bench.b.fill(bench.region.address, 100, 5);
+    const auto before = bench.b.bytes(bench.region, 0, 64);
+    const auto target = bench.a.make_region(64);
+    bench.b.post(bench.b_qp, {.sges = {bench.region.sge(0, 64)}, .remote = target.address, .rkey = target.key});
+    bench.b.ring(bench.b_qp, {}); // stays on the cable
+    bench.b.post_receive(bench.b_qp, {});
+
+    // The SEND arrives first: nothing else is delivered before software has heard of it.
+    auto& hca = bench.b.hca;
+    model::port::Packet send;
+    send.operation = abi::wire::Operation::send_only_with_invalidate;
+    send.destination = bench.b_qp.number;
+    send.psn = abi::Psn{100};
+    send.pkey = 0xffff;
+    send.invalidate = bench.window;
+    hca.receive(send, {});
+    REQUIRE(bench.b.drain(bench.b_cq).size() == 1);
+    bench.b.fill(bench.region.address, 100, 6);
+    bench.settle();
+
+    CHECK(bench.a.bytes(target) == before);
+}
+
 TEST_CASE("a SEND that may not invalidate its key is a remote access error on both ends", "[unit][umr][window]") {
     for (const auto& spoil : std::vector<std::function<abi::Key(WindowBench&)>>{
              [](WindowBench& w) { return abi::Key{w.window.value + 1}; },
