@@ -201,6 +201,11 @@ int FunctionPort::map(const DmaMapRequest& map, Descriptor file) {
 }
 
 int FunctionPort::unmap(const DmaUnmapRequest& unmap) {
+    // When the client has the reply it gives the memory to others, so packets under way refer to it no longer.
+    memory_.for_each_within(unmap, [this](const GuestMemory::Range& range) {
+        if (range.memory != nullptr)
+            endpoint_.drain({range.memory, range.bus.end - range.bus.begin});
+    });
     const int error = memory_.unmap(unmap);
     constexpr auto most = std::numeric_limits<std::uint64_t>::max();
     const auto end = unmap.is_all || unmap.size > most - unmap.address ? most : unmap.address + unmap.size;

@@ -34,6 +34,12 @@ public:
     /// there. EINVAL, and nothing goes, where a range lies across an edge.
     int unmap(const DmaUnmapRequest& unmap);
     void unmap_all() { ranges_.clear(); }
+    /// Calls `visit(range)` for what an unmap request means.
+    template <class Visit> void for_each_within(const DmaUnmapRequest& unmap, Visit&& visit) const {
+        const auto last = unmap.is_all ? ~std::uint64_t{0} : unmap.address + (unmap.size - 1);
+        for (auto at = ranges_.lower_bound(unmap.address); at != ranges_.end() && at->first <= last; ++at)
+            visit(at->second);
+    }
 
     const Range* find(std::uint64_t address) const;
     /// What lies around an address without a range, up to the next ones.

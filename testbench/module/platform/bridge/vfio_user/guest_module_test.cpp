@@ -149,6 +149,48 @@ TEST_CASE("after an unmap nothing is written any more, and after a new map to th
     CHECK(std::ranges::equal(s.ram.bytes().subspan(32 * page, 8), pattern(9)));
 }
 
+namespace {
+
+/// A packet under way that refers to 8 bytes of the first card's memory.
+model::port::Payload lend(Served& s, std::uint64_t address) {
+    auto& dma = s.dma(s.first);
+    model::port::Payload payload;
+    payload.lend({dma.lend(BusAddress{address}, 8, {}).data, 8}, dma.loans().requests);
+    return payload;
+}
+
+} // namespace
+
+TEST_CASE("when an unmap is answered, packets under way refer to nothing of what went, and still to the rest", "[module][vfio_user][loan]") {
+    Served s;
+    REQUIRE(s.map(0, 0, 8 * page) == 0);
+    REQUIRE(s.map(0, 0x10'0000, 8 * page, 16 * page) == 0);
+    std::ranges::copy(pattern(3), s.ram.bytes().begin());
+    const auto gone = lend(s, 0), last = lend(s, 8 * page - 8), kept = lend(s, 0x10'0000);
+
+    REQUIRE(s.port(0).unmap({0, 8 * page, false}) == 0);
+    std::ranges::fill(s.ram.bytes(), std::byte{0xee}); // the next owner's
+
+    CHECK_FALSE(gone.is_lent());
+    CHECK_FALSE(last.is_lent());
+    CHECK(kept.is_lent());
+    std::array<std::byte, 8> bytes{};
+    gone.copy_to(bytes);
+    CHECK(bytes == pattern(3));
+}
+
+TEST_CASE("when an unmap of everything is answered, packets under way refer to nothing", "[module][vfio_user][loan]") {
+    Served s;
+    REQUIRE(s.map(0, 0, 8 * page) == 0);
+    REQUIRE(s.map(0, 0x10'0000, 8 * page, 16 * page) == 0);
+    const auto first = lend(s, 0), second = lend(s, 0x10'0000);
+
+    REQUIRE(s.port(0).unmap({0, 0, true}) == 0);
+
+    CHECK_FALSE(first.is_lent());
+    CHECK_FALSE(second.is_lent());
+}
+
 TEST_CASE("what may only be read is not written", "[module][vfio_user]") {
     Served s;
     REQUIRE(s.map(0, 0, page, 0, false) == 0);
