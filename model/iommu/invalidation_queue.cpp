@@ -114,7 +114,15 @@ QueueError InvalidationQueue::execute(const ContextCacheDescriptor& descriptor) 
     return QueueError::reserved_field;
 }
 
+/// A wait behind this completes when the writes that were let through before are in memory. From major version 2 on the unit
+/// drains whether DW is set or not (VT-d "Capability Register", DWD); reads have been told by the listener.
+void InvalidationQueue::drain_writes() {
+    if (listener_ != nullptr)
+        writes_landed_ = std::max(writes_landed_, listener_->writes_landed());
+}
+
 QueueError InvalidationQueue::execute(const IotlbDescriptor& descriptor) {
+    drain_writes();
     const auto domain = static_cast<std::uint16_t>(descriptor.get<"did">());
     switch (descriptor.get<"g">()) {
     case IotlbGranularity::global: translator_.forget_pages(); return QueueError::none;
@@ -133,6 +141,7 @@ QueueError InvalidationQueue::execute(const IotlbDescriptor& descriptor) {
 }
 
 QueueError InvalidationQueue::execute(const PasidIotlbDescriptor& descriptor) {
+    drain_writes();
     const auto domain = static_cast<std::uint16_t>(descriptor.get<"did">());
     const auto pasid = static_cast<std::uint32_t>(descriptor.get<"pasid">());
     switch (descriptor.get<"g">()) {
@@ -182,8 +191,10 @@ QueueError InvalidationQueue::execute(const PasidDeviceTlbDescriptor& descriptor
     return QueueError::none;
 }
 
-/// Requests go out without waiting; the wait descriptor does that.
+/// Requests go out without waiting; the wait descriptor does that. The device's completion pushes its writes before it
+/// (PCIe 6.0 §10.3.1).
 void InvalidationQueue::invalidate_device(const DeviceInvalidation& invalidation, port::Time at) {
+    drain_writes();
     const auto done = listener_ != nullptr ? listener_->invalidate_device(invalidation, at) : std::nullopt;
     if (done)
         devices_done_ = std::max(devices_done_, *done);
@@ -212,7 +223,7 @@ QueueError InvalidationQueue::execute(const WaitDescriptor& descriptor, port::Ti
         return QueueError::none;
     }
     // Everything else before is done: descriptors are carried out one by one, so there is nothing to fence.
-    at = std::max(at, devices_done_);
+    at = std::max({at, devices_done_, writes_landed_});
     if (descriptor.get<"sw">()) {
         std::array<std::byte, 4> status;
         abi::store<std::uint32_t, abi::Endian::little>(status.data(),

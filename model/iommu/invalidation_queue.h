@@ -55,6 +55,7 @@ private:
     abi::iommu::QueueError execute(const abi::iommu::PageResponseDescriptor& descriptor, port::Time& at);
     abi::iommu::QueueError execute(const abi::iommu::WaitDescriptor& descriptor, port::Time& at);
     void invalidate_device(const DeviceInvalidation& invalidation, port::Time at);
+    void drain_writes();
     /// What is wrong with the queue itself.
     abi::iommu::QueueError check() const;
     bool is_offered(abi::iommu::DescriptorType type) const;
@@ -68,6 +69,7 @@ private:
     abi::iommu::CompletionStatus completion_;
     std::uint64_t head_ = 0, tail_ = 0, descriptors_ = 0;
     port::Time devices_done_{};                  ///< when the devices asked so far have completed
+    port::Time writes_landed_{};                 ///< when what used translations that are gone is in memory
     std::optional<std::uint16_t> silent_device_; ///< one that has not
     bool is_enabled_ = false;
 };

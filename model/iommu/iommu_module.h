@@ -24,10 +24,11 @@ class IommuModule final : public pcie::Gate, private Listener {
 public:
     /// memory     where the unit's own accesses go: host memory and interrupt messages, nothing else
     /// paths_gone is called when direct paths that were found before must not be used any more
+    /// writes_landed  says when every write that has come up to now is in memory
     /// send_down  sends a message to the device that it names, and sets its status
     using SendDown = std::function<void(tlm::Request& message, sc_core::sc_time& delay)>;
     IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
-                SendDown send_down);
+                std::function<port::Time()> writes_landed, SendDown send_down);
 
     /// Every request that comes up a root port: in the middle of a direct path, too, so that each is counted, timed, and
     /// answered from the caches as they are. Packets behind the first of a request are hits. Does not change what it
@@ -55,11 +56,13 @@ private:
     void translations_gone(const Gone& gone) override;
     std::optional<port::Time> invalidate_device(const DeviceInvalidation& invalidation, port::Time at) override;
     void page_response(const PageResponse& response, port::Time at) override;
+    port::Time writes_landed() const override { return writes_landed_(); }
     Translation look_up(const Gate::Request& request, port::Time at);
 
     IommuModuleConfig config_;
     tlm::Initiator memory_;
     std::function<void()> paths_gone_;
+    std::function<port::Time()> writes_landed_;
     std::function<void(const Gone&)> invalidated_;
     SendDown send_down_;
     Iommu iommu_;

@@ -42,6 +42,8 @@ public:
     /// Returns when the device has completed the invalidation; no value when it does not answer.
     virtual std::optional<port::Time> invalidate_device(const DeviceInvalidation&, port::Time) { return std::nullopt; }
     virtual void page_response(const PageResponse&, port::Time) {}
+    /// When every write that was let through up to now is in memory.
+    virtual port::Time writes_landed() const { return {}; }
 };
 
 } // namespace model::iommu

@@ -14,6 +14,7 @@ void PostedWrites::post(std::byte* to, std::span<const std::byte> from, port::Ti
     free_.pop_back();
     slots_[slot].to = to;
     slots_[slot].bytes.assign(from.begin(), from.end());
+    landed_at_ = std::max(landed_at_, due);
     order_.push_back({due, sequence_++, slot});
     std::push_heap(order_.begin(), order_.end());
     if (order_.front().slot == slot)

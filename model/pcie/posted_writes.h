@@ -25,6 +25,8 @@ public:
     /// Holds a write until `due`.
     void post(std::byte* to, std::span<const std::byte> from, port::Time due);
     bool has_held() const { return !order_.empty(); }
+    /// When the last of the writes held so far is in memory, or was.
+    port::Time landed_at() const { return landed_at_; }
     /// Brings held writes to [begin, begin + length) into memory now: a device is about to read there.
     void settle(const std::byte* begin, std::size_t length);
     /// Brings everything due at `now` into memory; returns when to call again, or port::never.
@@ -57,6 +59,7 @@ private:
 
     std::uint64_t count_ = 0, sequence_ = 0;
     unsigned watchers_ = 0;
+    port::Time landed_at_{};
     std::vector<Due> order_; ///< heap
     std::vector<Held> slots_;
     std::vector<std::uint32_t> free_;

@@ -45,7 +45,7 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
         unit.read_latency = dram_read_latency_;
         iommu_ =
             std::make_unique<iommu::IommuModule>(
-                unit, table_fabric_, [this] { receive_invalidate(~0u, everything); },
+                unit, table_fabric_, [this] { receive_invalidate(~0u, everything); }, [this] { return landed_at(); },
                 [this](tlm::Request& message, sc_core::sc_time& delay) { send_message(message, delay); });
     }
     SC_HAS_PROCESS(RootComplexModule);

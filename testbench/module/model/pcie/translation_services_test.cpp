@@ -1,6 +1,7 @@
 // Cards that translate their own addresses: translation requests, the TLB, invalidation, translated requests between cards,
 // page requests, PASIDs.
 #include "abi/iommu/page_request.h"
+#include "model/tlm/kernel_clock.h"
 #include "testbench/harness/remapped_machine.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -160,6 +161,53 @@ TEST_CASE("a card that does not complete an invalidation stops the queue", "[mod
 
     CHECK(FaultStatus{t.read(Register::fsts)}.get<"ite">());
     CHECK(QueueErrorRecord{t.read(Register::iqercd, 8)}.get<"itesid">() == t.machine.found(1).bdf.value);
+}
+
+namespace {
+
+/// The card writes a completion that crosses its links late, and its translation goes before that.
+void check_write_drained(Translating& t, void (Translating::*invalidate)(std::uint64_t)) {
+    constexpr Time late = std::chrono::microseconds{5};
+    REQUIRE(t.dma().write(BusAddress{iova}, std::array{std::byte{0x5a}}, late).is_ok()); // control: it shows later
+    t.put(t.leaf, SecondStageEntry{});
+    (t.*invalidate)(iova);
+    CHECK_FALSE(t.is_done());
+
+    std::uint32_t word = 0;
+    for (int steps = 0; word == 0 && steps < 200; ++steps) {
+        CHECK(t.at(t.page) == 0);
+        sc_core::sc_start(100, sc_core::SC_NS);
+        std::memcpy(&word, t.machine.host.memory().at(t.words), sizeof word);
+    }
+
+    CHECK(word == 1);
+    CHECK(t.at(t.page) == 0x5a);
+    CHECK(model::tlm::kernel_now() >= late);
+}
+
+} // namespace
+
+TEST_CASE("a wait behind an invalidation completes when what was written by the old translation is in memory", "[module][pcie][ats][iommu]") {
+    Translating t({}, false, true);
+    check_write_drained(t, &Translating::invalidate);
+}
+
+TEST_CASE("a wait behind the invalidation of a card's TLB completes when what was written by it is in memory", "[module][pcie][ats][iommu]") {
+    Translating t({}, true, true);
+    check_write_drained(t, &Translating::invalidate_device);
+}
+
+TEST_CASE("a wait without an invalidation before it waits for nobody's writes", "[module][pcie][ats][iommu]") {
+    Translating t({}, false, true);
+    REQUIRE(t.dma().write(BusAddress{iova}, std::array{std::byte{0x5a}}, std::chrono::microseconds{5}).is_ok());
+    CHECK_FALSE(t.is_done());
+
+    sc_core::sc_start(2, sc_core::SC_US);
+
+    std::uint32_t word = 0;
+    std::memcpy(&word, t.machine.host.memory().at(t.words), sizeof word);
+    CHECK(word == 1);
+    CHECK(t.at(t.page) == 0);
 }
 
 TEST_CASE("an invalidation is waited for until the card has completed it", "[module][pcie][ats]") {

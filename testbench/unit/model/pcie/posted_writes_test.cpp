@@ -86,3 +86,14 @@ TEST_CASE("only a watched memory wakes anybody", "[unit][pcie][posted]") {
 
     CHECK(probe.wakes == 2);
 }
+
+TEST_CASE("all held writes have landed at the time of the latest", "[unit][pcie][posted]") {
+    Probe probe;
+    CHECK(probe.landed_at() == Time{});
+    probe.hold(0, 1, 10ns);
+    probe.hold(1, 2, 30ns);
+    probe.hold(2, 3, 20ns);
+    CHECK(probe.landed_at() == Time{30ns});
+    probe.apply(10ns);
+    CHECK(probe.landed_at() == Time{30ns});
+}
