@@ -162,13 +162,12 @@ Result<memory::FenceHandle> BufferManager::move(BufferObject& object, const Lock
     auto place = find_place(object.size, to);
     if (!place)
         return failure(place.error().code, operation + ": " + place.error().what);
-    // Importers first: what they still do with the old place they say with a fence, which the copy waits for.
-    if (const auto exported = object.exported.lock()) {
+    // Importers first. Their old mappings stay as they are, and are to be given back soon (Linux, dma_buf_attach_ops,
+    // move_notify); what they still do with the old place they say with a fence. The copy waits for that, the old place
+    // goes when the copy has ended, and nobody asks whether a mapping is left.
+    if (const auto exported = object.exported.lock())
         if (auto told = exported->notify_move(lock); !told)
             return std::unexpected(std::move(told.error()));
-        if (const auto left = exported->mapping_count(); left != 0)
-            return failure(EBUSY, fmt::format("{}: {} importers did not let go of it", operation, left));
-    }
     auto copy = std::make_shared<Copy>(shared_from_this(), object.place, *place, object.size,
                                        object.reservation->pending(memory::Usage::bookkeep));
     object.place = std::move(*place);

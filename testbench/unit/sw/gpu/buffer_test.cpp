@@ -146,6 +146,56 @@ TEST_CASE("a move waits for those who still use the old place", "[unit][gpu][buf
     CHECK((*moving)->is_signaled());
 }
 
+TEST_CASE("an importer's mapping outlives a move, and the old place lives until the importer's fence ends", "[unit][gpu][buffer]") {
+    Machine m;
+    const auto buffer = m.allocate(vram_block);
+    m.fill(buffer, 1);
+    const auto handle = m.exported(buffer);
+    const auto attachment = m.attach(handle);
+    const auto writing = std::make_shared<Fence>("written by the HCA");
+    const auto map = [&] {
+        const auto mapped = attachment->map(handle->reservation().try_lock());
+        REQUIRE(mapped);
+        return *mapped;
+    };
+    auto* before = map();
+    REQUIRE(handle->reservation().add_fence(handle->reservation().try_lock(), writing, Usage::bookkeep));
+
+    const auto moving = m.gpu->migrate(buffer, Placement::system);
+    REQUIRE(moving);
+    CHECK(m.told == 1);
+    for (int i = 0; i < 5; ++i)
+        CHECK_FALSE((*moving)->is_signaled());
+    CHECK(before->front().bus == base);
+    CHECK(m.gpu->free_bytes() == 7 * vram_block);
+
+    auto* after = map(); // leads to the new place already
+    CHECK(after->front().bus != base);
+    REQUIRE(attachment->unmap(handle->reservation().try_lock(), before));
+    REQUIRE(writing->signal());
+    CHECK((*moving)->is_signaled());
+    CHECK(m.gpu->free_bytes() == 8 * vram_block);
+    CHECK(m.holds(buffer, 1));
+    REQUIRE(attachment->unmap(handle->reservation().try_lock(), after));
+}
+
+TEST_CASE("an importer that keeps its mapping beyond its fence does not keep the old place", "[unit][gpu][buffer]") {
+    Machine m;
+    const auto buffer = m.allocate(vram_block);
+    const auto handle = m.exported(buffer);
+    const auto attachment = m.attach(handle);
+    const auto mapped = attachment->map(handle->reservation().try_lock());
+    REQUIRE(mapped);
+
+    const auto moving = m.gpu->migrate(buffer, Placement::system);
+    REQUIRE(moving);
+    CHECK((*moving)->is_signaled());
+
+    CHECK(handle->mapping_count() == 1);
+    CHECK(m.gpu->free_bytes() == 8 * vram_block); // another's, as on any machine
+    REQUIRE(attachment->unmap(handle->reservation().try_lock(), *mapped));
+}
+
 TEST_CASE("two moves in a row keep the bytes, and a move to where it is is none", "[unit][gpu][buffer]") {
     Machine m;
     const auto buffer = m.allocate(2 * vram_block);
