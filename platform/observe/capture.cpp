@@ -3,8 +3,6 @@
 #include "abi/layout.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 namespace platform::observe {
 namespace {
@@ -47,6 +45,11 @@ constexpr std::uint16_t option_if_name = 2, option_if_tsresol = 9, option_epb_fl
 constexpr std::byte nanoseconds{9};                // if_tsresol: a negative power of ten
 constexpr std::uint32_t inbound = 1, outbound = 2; // epb_flags, bits 1..0
 constexpr std::size_t write_threshold = 1 << 20;
+/// How far a port may be ahead of another one: what its transmitter may be booked ahead, and what a packet may leave later
+/// than booked (model/net/link: horizon and reach).
+constexpr model::port::Time most_ahead = std::chrono::microseconds{12};
+/// Without simulated time nothing ever is so old: then the order they come in is the order of their time.
+constexpr std::size_t most_kept_bytes = 4 << 20;
 
 constexpr std::size_t padded(std::size_t n) { return (n + 3) / 4 * 4; }
 
@@ -69,7 +72,7 @@ public:
 
     void on_frame(std::span<const std::byte> frame, unsigned direction, model::port::Time at) override {
         const auto options = Option::size + 4 + Option::size; // flags, and the end of options
-        const auto block = capture_.extend(EnhancedPacket::size + padded(frame.size()) + options + 4);
+        const auto block = capture_.keep(EnhancedPacket::size + padded(frame.size()) + options + 4, at);
         if (block.empty())
             return;
         const auto time = static_cast<std::uint64_t>(model::port::to_nanoseconds(at));
@@ -94,7 +97,7 @@ private:
     std::uint32_t number_;
 };
 
-Capture::Capture(std::FILE* file, std::string name) : file_(file), name_(std::move(name)) {
+Capture::Capture(Output output) : output_(std::move(output)) {
     buffer_.reserve(write_threshold + 8192);
     const auto block = extend(SectionHeader::size);
     View<SectionHeader>(block)
@@ -106,15 +109,7 @@ Capture::Capture(std::FILE* file, std::string name) : file_(file), name_(std::mo
         .set<"trailer">(SectionHeader::size);
 }
 
-Capture::~Capture() { static_cast<void>(close()); }
-
-std::expected<std::unique_ptr<Capture>, std::string> Capture::create(const std::filesystem::path& file) {
-    auto* opened = std::fopen(file.c_str(), "wb");
-    if (opened == nullptr)
-        return std::unexpected("capture " + file.string() + ": " + std::strerror(errno));
-    std::setvbuf(opened, nullptr, _IONBF, 0); // we gather blocks ourselves
-    return std::unique_ptr<Capture>(new Capture(opened, file.string()));
-}
+Capture::~Capture() = default;
 
 model::net::Tap& Capture::add_interface(std::string_view name, model::port::Encapsulation encapsulation) {
     const bool is_infiniband = encapsulation == model::port::Encapsulation::infiniband;
@@ -134,7 +129,7 @@ model::net::Tap& Capture::add_interface(std::string_view name, model::port::Enca
 }
 
 std::span<std::byte> Capture::extend(std::size_t length) {
-    if (file_ == nullptr)
+    if (!is_open_)
         return {};
     if (buffer_.size() + length > write_threshold)
         write_out();
@@ -143,28 +138,53 @@ std::span<std::byte> Capture::extend(std::size_t length) {
     return std::span(buffer_).subspan(at);
 }
 
+std::span<std::byte> Capture::keep(std::size_t length, model::port::Time at) {
+    if (!is_open_)
+        return {};
+    newest_ = std::max(newest_, at);
+    // Half of them at a time, so that none is sorted often.
+    if (kept_.size() > most_kept_bytes)
+        release(blocks_.size() / 2);
+    if (!blocks_.empty() && newest_ - blocks_.front().at > 2 * most_ahead) {
+        std::ranges::stable_sort(blocks_, {}, &Block::at);
+        const auto due = std::ranges::upper_bound(blocks_, newest_ - most_ahead, {}, &Block::at);
+        release(static_cast<std::size_t>(due - blocks_.begin()));
+    }
+    const auto begin = kept_.size();
+    kept_.resize(begin + length);
+    blocks_.push_back({.at = at, .begin = begin, .length = length});
+    return std::span(kept_).subspan(begin);
+}
+
+/// Writes the `count` earliest and keeps the others.
+void Capture::release(std::size_t count) {
+    std::ranges::stable_sort(blocks_, {}, &Block::at);
+    for (const auto& block : std::span(blocks_).first(count)) {
+        const auto from = std::span(kept_).subspan(block.begin, block.length);
+        std::ranges::copy(from, extend(block.length).begin());
+    }
+    std::vector<std::byte> rest;
+    blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(count));
+    for (auto& block : blocks_) {
+        const auto from = std::span(kept_).subspan(block.begin, block.length);
+        block.begin = rest.size();
+        rest.insert(rest.end(), from.begin(), from.end());
+    }
+    kept_ = std::move(rest);
+}
+
 void Capture::write_out() {
-    errno = 0;
-    if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_.get()) != buffer_.size())
-        fail(errno);
+    output_.write({reinterpret_cast<const char*>(buffer_.data()), buffer_.size()});
     buffer_.clear();
 }
 
-void Capture::fail(int error) {
-    if (error_.empty())
-        error_ = "capture " + name_ + ": " + (error != 0 ? std::strerror(error) : "short write");
-}
-
-Capture::Outcome Capture::close() {
-    if (file_ != nullptr) {
+Output::Outcome Capture::close() {
+    if (is_open_) {
+        release(blocks_.size());
         write_out();
-        errno = 0;
-        if (std::fclose(file_.release()) != 0)
-            fail(errno);
     }
-    if (!error_.empty())
-        return std::unexpected(error_);
-    return {};
+    is_open_ = false;
+    return output_.finish();
 }
 
 } // namespace platform::observe

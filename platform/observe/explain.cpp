@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 namespace platform::observe {
 namespace {
@@ -41,22 +39,7 @@ void add(std::string& list, std::string_view item) {
 
 } // namespace
 
-std::expected<std::unique_ptr<Explain>, std::string> Explain::create(const std::string& path, const Sources& sources) {
-    if (path == "-")
-        return std::make_unique<Explain>(stderr, sources);
-    auto* file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr)
-        return std::unexpected(fmt::format("{}: cannot be created: {}", path, std::strerror(errno)));
-    auto explain = std::make_unique<Explain>(file, sources);
-    explain->owns_file_ = true;
-    return explain;
-}
-
-Explain::~Explain() {
-    finish();
-    if (owns_file_)
-        std::fclose(out_.file());
-}
+Explain::~Explain() { print_rest(); }
 
 void Explain::on(const traces::Stamp& stamp, const traces::Event& event) {
     std::visit(
@@ -293,13 +276,18 @@ void Explain::settle() {
     out_.flush();
 }
 
-bool Explain::finish() {
+Output::Outcome Explain::finish() {
+    print_rest();
+    return out_.output().finish();
+}
+
+void Explain::print_rest() {
     settle();
     for (const auto& [queue_pair, count] : in_error_)
         out_.print_flushed(queue_pair.first, queue_pair.second, count);
     in_error_.clear();
     out_.print_counts();
-    return out_.flush();
+    out_.flush();
 }
 
 // --- paragraphs ---

@@ -11,9 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <expected>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,10 +21,9 @@ namespace platform::observe {
 
 class Explain final : public traces::Sink {
 public:
-    /// Creates `path`; "-" is standard error. The error names path and reason.
-    static std::expected<std::unique_ptr<Explain>, std::string> create(const std::string& path, const Sources& sources);
+    Explain(Output output, const Sources& sources) : sources_(sources), out_(std::move(output), sources) {}
     /// Writes to `file`, which stays the caller's.
-    Explain(std::FILE* file, const Sources& sources) : sources_(sources), out_(file, sources) {}
+    Explain(std::FILE* file, const Sources& sources) : Explain(Output::borrow(file), sources) {}
     ~Explain() override;
     Explain(const Explain&) = delete;
     Explain& operator=(const Explain&) = delete;
@@ -34,9 +31,8 @@ public:
     void on(const traces::Stamp& stamp, const traces::Event& event) override;
     /// Prints what still waits for something that belongs to it: nothing of the kind is under way.
     void settle();
-    /// After the last event: settles, and prints how often what repeated was left out. False when something could not be
-    /// written.
-    bool finish();
+    /// After the last event: settles, and prints how often what repeated was left out.
+    Output::Outcome finish();
 
 private:
     struct Refusal { ///< a key refused: the work request that it fails may come later
@@ -94,6 +90,7 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::PacketReceived& event);
 
     Device& device(std::uint16_t source);
+    void print_rest();
     std::string take_dma(Device& device);
     void go_on(const traces::Stamp& stamp, Device& device);
     Incident* find(std::uint16_t source, std::uint32_t qpn);
@@ -111,7 +108,6 @@ private:
     std::vector<Device*> by_source_; ///< into devices_
     std::vector<Incident> incidents_;                                           ///< open ones, the oldest first
     std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> in_error_; ///< flushed later, by queue pair
-    bool owns_file_ = false;
 };
 
 } // namespace platform::observe

@@ -28,6 +28,8 @@ public:
     }
     JsonObject& begin(std::string_view name) { return key(name), open('{'); }
     JsonObject& begin_list(std::string_view name) { return key(name), open('['); }
+    /// A value inside a list.
+    template <class T> JsonObject& add_item(const T& value) { return separate(), append(value), *this; }
     /// An object inside a list.
     JsonObject& begin_item() { return separate(), open('{'); }
     JsonObject& end();

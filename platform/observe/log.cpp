@@ -2,9 +2,6 @@
 
 #include "platform/observe/json.h"
 
-#include <cerrno>
-#include <cstring>
-
 namespace platform::observe {
 namespace {
 
@@ -43,21 +40,11 @@ void append_text(fmt::memory_buffer& out, const traces::Stamp& stamp, const trac
 
 } // namespace
 
-std::expected<std::unique_ptr<Log>, std::string> Log::create(const std::string& path, const Sources& sources) {
-    auto* file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr)
-        return std::unexpected(fmt::format("{}: cannot be created: {}", path, std::strerror(errno)));
-    const bool is_json = path.ends_with(".json") || path.ends_with(".jsonl");
-    auto log = std::make_unique<Log>(file, is_json ? Format::json : Format::text, sources);
-    log->owns_file_ = true;
-    return log;
+Log::Format Log::format_of(const std::string& path) {
+    return path.ends_with(".json") || path.ends_with(".jsonl") || is_standard_output(path) ? Format::json : Format::text;
 }
 
-Log::~Log() {
-    flush();
-    if (owns_file_)
-        std::fclose(file_);
-}
+Log::~Log() { flush(); }
 
 void Log::on(const traces::Stamp& stamp, const traces::Event& event) {
     const auto source = sources_.name(stamp.source);
@@ -70,10 +57,14 @@ void Log::on(const traces::Stamp& stamp, const traces::Event& event) {
 }
 
 bool Log::flush() {
-    is_good_ = std::fwrite(pending_.data(), 1, pending_.size(), file_) == pending_.size() && is_good_;
+    output_.write({pending_.data(), pending_.size()});
     pending_.clear();
-    is_good_ = std::fflush(file_) == 0 && is_good_;
-    return is_good_;
+    return output_.flush() && output_.is_good();
+}
+
+Output::Outcome Log::finish() {
+    flush();
+    return output_.finish();
 }
 
 } // namespace platform::observe

@@ -1,15 +1,14 @@
 // Writes each event as one line of text or of JSON to a file. Names of sources are looked up in `sources` at that
-// moment. Buffers; the rest is written by flush() or the destructor.
+// moment. Buffers; the rest is written by flush(), finish() or the destructor.
 #pragma once
 
 #include "platform/observe/event.h"
+#include "platform/observe/output.h"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <expected>
-#include <memory>
 #include <string>
 
 namespace platform::observe {
@@ -21,25 +20,26 @@ public:
         json, ///< {"time_ps":12345,"source":"A.hca","event":"WqeFetched","qpn":72,...}
     };
 
-    /// Creates `path`; JSON lines when its name ends in .json or .jsonl, text otherwise. The error names path and
-    /// reason.
-    static std::expected<std::unique_ptr<Log>, std::string> create(const std::string& path, const Sources& sources);
+    /// JSON lines when the name ends in .json or .jsonl, text otherwise; standard output has JSON.
+    static Format format_of(const std::string& path);
+    Log(Output output, Format format, const Sources& sources) : output_(std::move(output)), format_(format), sources_(sources) {}
     /// Writes to `file`, which stays the caller's.
-    Log(std::FILE* file, Format format, const Sources& sources) : file_(file), format_(format), sources_(sources) {}
+    Log(std::FILE* file, Format format, const Sources& sources) : Log(Output::borrow(file), format, sources) {}
     ~Log() override;
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
     void on(const traces::Stamp& stamp, const traces::Event& event) override;
-    /// Whether everything so far could be written; a full disk is told here and does not stop the run.
+    /// Whether everything so far could be written.
     bool flush();
+    /// After the last event.
+    Output::Outcome finish();
 
 private:
-    std::FILE* file_;
+    Output output_;
     Format format_;
     const Sources& sources_;
     fmt::memory_buffer pending_;
-    bool owns_file_ = false, is_good_ = true;
 };
 
 } // namespace platform::observe

@@ -55,11 +55,4 @@ void Paragraphs::print_counts() {
     beyond_ = 0;
 }
 
-bool Paragraphs::flush() {
-    is_good_ = std::fflush(file_) == 0 && is_good_;
-    return is_good_;
-}
-
-void Paragraphs::put(std::string_view text) { is_good_ = std::fwrite(text.data(), 1, text.size(), file_) == text.size() && is_good_; }
-
 } // namespace platform::observe

@@ -4,9 +4,9 @@
 
 #include "platform/observe/event.h"
 #include "platform/observe/explanations.h"
+#include "platform/observe/output.h"
 
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ class Paragraphs {
 public:
     static constexpr unsigned repetitions = 3; ///< of the same rule and object that are printed; more are counted
 
-    Paragraphs(std::FILE* file, const Sources& sources) : file_(file), sources_(sources) {}
+    Paragraphs(Output output, const Sources& sources) : output_(std::move(output)), sources_(sources) {}
 
     void print(const traces::Stamp& stamp, const Paragraph& paragraph);
     /// Work requests of a queue pair in error, which ended unnoticed.
@@ -30,21 +30,20 @@ public:
     /// How often what repeated was left out; from now on it counts anew.
     void print_counts();
     /// False when something could not be written.
-    bool flush();
-    std::FILE* file() const { return file_; }
+    bool flush() { return output_.flush() && output_.is_good(); }
+    Output& output() { return output_; }
 
 private:
     struct Count {
         std::uint64_t seen = 0;
         std::string what;
     };
-    void put(std::string_view text);
+    void put(std::string_view text) { output_.write(text); }
 
-    std::FILE* file_;
+    Output output_;
     const Sources& sources_;
     std::map<std::string, Count, std::less<>> counts_;
     std::uint64_t beyond_ = 0; ///< paragraphs that were not even counted one by one
-    bool is_good_ = true;
 };
 
 /// "1 work request behind it was flushed (IBV_WC_WR_FLUSH_ERR)": `kind` stands before the noun, `where` behind it.

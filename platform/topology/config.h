@@ -12,14 +12,14 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace platform::topology {
 
 /// The workload, see testbench/scenario.
 struct ScenarioConfig {
     std::string name = "gpudirect";
-    std::uint64_t seed = 1; ///< of whatever the workload chooses by chance
-    std::string payload;    ///< file to move; empty: the program itself
+    std::string payload; ///< file to move; empty: the program itself
     std::uint64_t message_bytes = 1 << 20;
     std::uint32_t mtu_bytes = 4096;
     std::uint32_t queue_depth = 64; ///< messages under way, a queue pair
@@ -72,9 +72,16 @@ struct FabricConfig {
     model::port::Time switch_latency = std::chrono::nanoseconds{130};
 };
 
+/// A key that somebody has set.
+struct GivenKey {
+    std::string path;
+    std::string where; ///< "p2p.toml:12", "--set"
+};
+
 struct Config {
-    std::string file;  ///< where it was read, for messages
-    bool timed = true; ///< master switch of the timing model; copied to every room's own
+    std::string file;            ///< where it was read, for messages
+    std::vector<GivenKey> given; ///< in the order in which they were set
+    bool timed = true;           ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
     std::array<HostConfig, 2> hosts; ///< A and B
     PeerConfig peers;

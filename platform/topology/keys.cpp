@@ -1,5 +1,7 @@
 #include "platform/topology/keys.h"
 
+#include "platform/observe/json.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,6 +88,11 @@ template <auto access> constexpr Key size(std::string_view path, Limits limits, 
     return {path, Kind::size, limits, help, set_member<access>, get_member<access>};
 }
 
+/// A whole number of bytes that is written without a unit.
+template <auto access> constexpr Key bytes(std::string_view path, Limits limits, std::string_view help) {
+    return {path, kind_of_member<access>(), limits, help, set_member<access>, get_member<access>, "bytes"};
+}
+
 constexpr Limits range(double minimum, double maximum) { return {.minimum = minimum, .maximum = maximum}; }
 constexpr Limits power_of_two(double minimum, double maximum) { return {minimum, maximum, true}; }
 constexpr Limits one_of(std::span<const std::int64_t> choices) { return {.choices = choices}; }
@@ -99,11 +106,10 @@ constexpr Limits latency = range(0, 10 * ms);
 constexpr std::array table{
     key<AT(timed)>("timed", anything, "the timing model; false: purely functional, nothing costs simulated time"),
 
-    key<AT(scenario.name)>("scenario.name", anything, "the workload to run, one of those `hcasim run --help` lists"),
-    key<AT(scenario.seed)>("scenario.seed", range(0, 9e15), "of whatever the workload chooses by chance"),
+    key<AT(scenario.name)>("scenario.name", anything, "the workload to run, one of those `hcasim --help` lists"),
     key<AT(scenario.payload)>("scenario.payload", anything, "the file to move; none: the program itself"),
     size<AT(scenario.message_bytes)>("scenario.message", range(1, GiB), "bytes a work request moves"),
-    key<AT(scenario.mtu_bytes)>("scenario.mtu", one_of(mtus), "path MTU, bytes"),
+    bytes<AT(scenario.mtu_bytes)>("scenario.mtu", one_of(mtus), "path MTU, bytes"),
     key<AT(scenario.queue_depth)>("scenario.queue_depth", range(1, 8192), "messages under way on a queue pair"),
     key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 4096), "queue pairs the payload is spread over"),
 
@@ -194,14 +200,14 @@ constexpr std::array table{
 
     key<AT(device_link.generation)>("pcie.device.generation", range(1, 5), "of the links between switch and devices"),
     key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),
-    key<AT(device_link.mps_bytes)>("pcie.device.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
-    key<AT(device_link.mrrs_bytes)>("pcie.device.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
+    bytes<AT(device_link.mps_bytes)>("pcie.device.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
+    bytes<AT(device_link.mrrs_bytes)>("pcie.device.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
     key<AT(device_link.latency)>("pcie.device.latency_ns", range(0, 100 * us), "one way"),
     key<AT(upstream_link.generation)>("pcie.upstream.generation", range(1, 5),
                                       "of the link between root port and switch"),
     key<AT(upstream_link.width)>("pcie.upstream.width", one_of(widths), "lanes"),
-    key<AT(upstream_link.mps_bytes)>("pcie.upstream.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
-    key<AT(upstream_link.mrrs_bytes)>("pcie.upstream.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
+    bytes<AT(upstream_link.mps_bytes)>("pcie.upstream.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
+    bytes<AT(upstream_link.mrrs_bytes)>("pcie.upstream.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
     key<AT(upstream_link.latency)>("pcie.upstream.latency_ns", range(0, 100 * us), "one way"),
 
     Key{"link.encapsulation",
@@ -250,6 +256,18 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 }
 
 std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+std::string_view kind_in_json(Kind kind) {
+    switch (kind) {
+    case Kind::boolean: return "boolean";
+    case Kind::integer: return "integer";
+    case Kind::number: return "number";
+    case Kind::text: return "text";
+    case Kind::size: return "size_bytes";
+    case Kind::time: return "time_ns";
+    }
+    return "";
+}
 
 template <class Range> std::string list(std::string text, const Range& range) {
     for (const auto& one : range)
@@ -332,6 +350,67 @@ std::string print_keys() {
         const auto value = print(key.kind, key.get(defaults));
         text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
                             limits.empty() ? name_of(key.kind) : limits, value.empty() ? "" : "; default ", value);
+    }
+    return text;
+}
+
+std::string name_in_json(const Key& key) {
+    const auto unit = key.kind == Kind::size ? std::string_view("bytes") : key.unit;
+    return unit.empty() ? std::string(key.path) : fmt::format("{}_{}", key.path, unit);
+}
+
+std::string keys_as_json() {
+    static const Config defaults;
+    observe::JsonObject json(2);
+    for (const auto& key : table) {
+        const auto number = [&](std::string_view name, double value) {
+            value = key.kind == Kind::time ? value / 1000 : value; // nanoseconds
+            if (key.kind == Kind::number || value != std::floor(value))
+                json.add(name, value);
+            else
+                json.add(name, static_cast<std::int64_t>(value));
+        };
+        json.begin(key.path).add("kind", kind_in_json(key.kind)).add("help", key.help);
+        const auto value = key.get(defaults);
+        if (const auto* whole = std::get_if<std::int64_t>(&value))
+            number("default", static_cast<double>(*whole));
+        else
+            std::visit([&](const auto& plain) { json.add("default", plain); }, value);
+        if (!key.limits.names.empty() || !key.limits.choices.empty()) {
+            json.begin_list("choices");
+            for (const auto name : key.limits.names)
+                json.add_item(name);
+            for (const auto choice : key.limits.choices)
+                json.add_item(choice);
+            json.end();
+        } else if (key.kind != Kind::boolean && key.kind != Kind::text) {
+            number("minimum", key.limits.minimum);
+            number("maximum", key.limits.maximum);
+            json.add("power_of_two", key.limits.is_power_of_two);
+        }
+        json.end();
+    }
+    json.end();
+    return std::string(json.text()) + "\n";
+}
+
+std::string print_toml(const Config& config) {
+    std::string text;
+    std::string_view section;
+    for (const auto& key : table) {
+        const auto dot = key.path.rfind('.');
+        const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);
+        if (of != section)
+            text += fmt::format("\n[{}]\n", of);
+        section = of;
+        const auto value = key.get(config);
+        const bool is_quoted = key.kind == Kind::text || key.kind == Kind::size || key.kind == Kind::time;
+        fmt::memory_buffer shown;
+        if (is_quoted) // the escapes of JSON are those of TOML, too
+            observe::append_quoted(shown, print(key.kind, value));
+        else
+            shown.append(print(key.kind, value));
+        text += fmt::format("{} = {}\n", last_word(key.path), std::string_view(shown.data(), shown.size()));
     }
     return text;
 }

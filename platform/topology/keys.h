@@ -29,6 +29,7 @@ struct Key {
     std::string_view help;
     void (*set)(Config&, const Value&); ///< of a value that passed check()
     Value (*get)(const Config&);
+    std::string_view unit = {}; ///< of a plain number whose name does not say it: "bytes"
 };
 
 std::span<const Key> keys();
@@ -44,8 +45,15 @@ std::expected<void, std::string> check(const Key& key, const Value& value);
 /// most: a right name in the wrong table is near.
 std::string_view nearest_key(std::string_view path);
 
-/// The table as text, a paragraph a key, for `hcasim keys` and `--help`.
+/// The table as text, a paragraph a key, for `hcasim keys`.
 std::string print_keys();
+/// The same as one JSON object with a member a key: kind, limits or choices, default, help. Sizes in bytes, times in ns.
+std::string keys_as_json();
+/// What a key is called where its value is a plain number: with its unit, "host.A.memory_bytes".
+std::string name_in_json(const Key& key);
+
+/// Every key with its value, as a configuration that reads back as the same one.
+std::string print_toml(const Config& config);
 
 /// Path and value of each key, in the order of the table, for recordings.
 std::vector<std::pair<std::string, std::string>> effective(const Config& config);

@@ -3,13 +3,18 @@
 #include "platform/topology/keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <vector>
 
 namespace platform::topology {
 namespace {
@@ -20,6 +25,9 @@ struct Fault {
     std::uint32_t line;
     std::string text;
 };
+
+/// Of "p2p.toml:12".
+unsigned long line_of(const std::string& where) { return std::stoul(where.substr(where.rfind(':') + 1)); }
 
 std::string_view table_of(std::string_view path) {
     return path.substr(0, path.rfind('.') == path.npos ? 0 : path.rfind('.'));
@@ -64,36 +72,40 @@ std::expected<void, std::string> assign(Config& config, const Key& key,
     return {};
 }
 
-/// Walks a table and sets what it names; keeps the fault that stands first in the file.
-void take(Config& config, const toml::table& table, const std::string& prefix, std::optional<Fault>& fault) {
-    const auto note = [&](std::uint32_t line, std::string text) {
-        if (!fault || line < fault->line)
-            fault = Fault{line, std::move(text)};
-    };
+/// Walks a table and sets what it names.
+void take(Config& config, const toml::table& table, const std::string& prefix, std::vector<Fault>& faults) {
     for (const auto& [name, node] : table) {
         const auto path = prefix + std::string(name.str());
         const auto line = name.source().begin.line;
+        const auto note = [&](std::string text) { faults.push_back({line, std::move(text)}); };
         const auto* key = find_key(path);
         if (const auto* inner = node.as_table(); inner != nullptr && key == nullptr) {
             if (is_table(path))
-                take(config, *inner, path + ".", fault);
+                take(config, *inner, path + ".", faults);
             else
-                note(line, fmt::format("unknown table '{}'{}", path, suggestion(path)));
+                note(fmt::format("unknown table '{}'{}", path, suggestion(path)));
             continue;
         }
         if (key == nullptr) {
-            note(line, is_table(path) ? fmt::format("'{}' is a table: write [{}]", path, path)
-                                      : fmt::format("unknown key '{}'{}", name.str(), suggestion(path)));
+            note(is_table(path) ? fmt::format("'{}' is a table: write [{}]", path, path)
+                                : fmt::format("unknown key '{}'{}", name.str(), suggestion(path)));
             continue;
         }
         const auto value = value_of(node);
-        if (!value) {
-            note(line, fmt::format("'{}' wants {}, not a list, table or date", name.str(), name_of(key->kind)));
-            continue;
-        }
-        if (const auto done = assign(config, *key, convert(key->kind, *value)); !done)
-            note(line, fmt::format("'{}' {}", name.str(), done.error()));
+        if (!value)
+            note(fmt::format("'{}' wants {}, not a list, table or date", name.str(), name_of(key->kind)));
+        else if (const auto done = assign(config, *key, convert(key->kind, *value)); !done)
+            note(fmt::format("'{}' {}", name.str(), done.error()));
+        else
+            config.given.push_back({path, fmt::format("{}:{}", config.file, line)});
     }
+}
+
+/// What a file names is beside it, wherever the program was started.
+void resolve_payload(Config& config) {
+    const std::filesystem::path payload = config.scenario.payload;
+    if (!payload.empty() && payload.is_relative())
+        config.scenario.payload = (std::filesystem::path(config.file).parent_path() / payload).string();
 }
 
 std::expected<void, std::string> override_key(Config& config, std::string_view text) {
@@ -110,32 +122,43 @@ std::expected<void, std::string> override_key(Config& config, std::string_view t
     }
     if (const auto done = assign(config, *key, parse(key->kind, text.substr(equals + 1))); !done)
         return Error(fmt::format("--set {}: '{}' {}", text, path, done.error()));
+    config.given.push_back({std::string(path), "--set"});
     return {};
 }
 
+/// A cache whose sets are no power of two would have fewer entries than it was given.
+void check_cache(std::vector<std::string>& faults, std::string_view entries_key, std::uint32_t entries, std::string_view ways_key,
+                 std::uint32_t ways) {
+    if (entries >= ways && (entries % ways != 0 || !std::has_single_bit(entries / ways)))
+        faults.push_back(fmt::format("'{}' = {} is no power of two of sets of '{}' = {}; the next lower is {}", entries_key, entries,
+                                     ways_key, ways, std::bit_floor(entries / ways) * ways));
+}
+
 /// What follows from more than one key.
-std::expected<void, std::string> finish(Config& config) {
+std::vector<std::string> finish(Config& config) {
     config.hca.timed = config.link.timed = config.timed;
     config.hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
+    std::vector<std::string> faults;
     if (config.scenario.message_bytes > 1ULL << config.hca.log_max_message)
-        return Error(
-            fmt::format("{}: 'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}",
-                        config.file, print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
+        faults.push_back(fmt::format("'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}",
+                                     print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
     if (config.scenario.queue_depth > 1U << config.hca.log_max_qp_size)
-        return Error(fmt::format("{}: 'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}",
-                                 config.file, 1U << config.hca.log_max_qp_size));
+        faults.push_back(fmt::format("'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}",
+                                     1U << config.hca.log_max_qp_size));
     if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
-        return Error(fmt::format("{}: 'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", config.file,
-                                 1U << config.hca.log_max_qp));
+        faults.push_back(fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
     if (config.fabric.has_switch && config.hca.is_ethernet)
-        return Error(fmt::format("{}: 'fabric.switch' forwards by LIDs: 'link.encapsulation' has to be infiniband", config.file));
+        faults.push_back("'fabric.switch' forwards by LIDs: 'link.encapsulation' has to be infiniband");
     if (config.fabric.is_managed && config.hca.is_ethernet)
-        return Error(fmt::format("{}: 'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband", config.file));
+        faults.push_back("'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband");
     constexpr double least_rate = 0.001; // slower, a packet takes longer than any timer waits
     if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
-        return Error(fmt::format("{}: 'link.rate_gbps' = {} is neither 0 nor at least {}", config.file,
-                                 config.link.rate_gbps, least_rate));
-    return {};
+        faults.push_back(fmt::format("'link.rate_gbps' = {} is neither 0 nor at least {}", config.link.rate_gbps, least_rate));
+    check_cache(faults, "hca.mkey_cache_entries", config.hca.mkey_cache_entries, "hca.cache_ways", config.hca.cache_ways);
+    check_cache(faults, "hca.mtt_cache_entries", config.hca.mtt_cache_entries, "hca.cache_ways", config.hca.cache_ways);
+    check_cache(faults, "hca.device_tlb_entries", config.hca_ats.entries, "hca.device_tlb_ways", config.hca_ats.ways);
+    check_cache(faults, "iommu.iotlb_entries", config.iommu.unit.iotlb.entries, "iommu.iotlb_ways", config.iommu.unit.iotlb.ways);
+    return faults;
 }
 
 } // namespace
@@ -144,20 +167,27 @@ std::expected<Config, std::string> parse_config(std::string_view text, std::stri
                                                 std::span<const std::string> overrides) {
     Config config;
     config.file = name;
+    std::vector<std::string> faults;
     try {
         const toml::table root = toml::parse(text, name);
-        std::optional<Fault> fault;
-        take(config, root, "", fault);
-        if (fault)
-            return Error(fmt::format("{}:{}: {}", name, fault->line, fault->text));
+        std::vector<Fault> found;
+        take(config, root, "", found);
+        std::ranges::stable_sort(found, {}, &Fault::line);
+        for (const auto& fault : found)
+            faults.push_back(fmt::format("{}:{}: {}", name, fault.line, fault.text));
+        std::ranges::stable_sort(config.given, {}, [](const GivenKey& key) { return line_of(key.where); });
     } catch (const toml::parse_error& error) {
-        return Error(fmt::format("{}:{}: not TOML: {}", name, error.source().begin.line, error.description()));
+        faults.push_back(fmt::format("{}:{}: not TOML: {}", name, error.source().begin.line, error.description()));
     }
+    resolve_payload(config);
     for (const auto& text_of_one : overrides)
         if (const auto done = override_key(config, text_of_one); !done)
-            return Error(done.error());
-    if (const auto done = finish(config); !done)
-        return Error(done.error());
+            faults.push_back(done.error());
+    if (faults.empty()) // keys that contradict each other only when each is right
+        for (const auto& fault : finish(config))
+            faults.push_back(fmt::format("{}: {}", name, fault));
+    if (!faults.empty())
+        return Error(fmt::format("{}", fmt::join(faults, "\n")));
     return config;
 }
 

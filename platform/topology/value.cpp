@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <span>
@@ -44,6 +46,15 @@ template <class T> bool read(std::string_view text, T& into) {
     return result.ec == std::errc{} && result.ptr == text.data() + text.size();
 }
 
+/// What somebody may have meant who wrote another word for true or false.
+std::string_view boolean_hint(std::string_view text) {
+    constexpr std::array yes{"yes", "on", "1", "True", "TRUE", "Yes", "On", "y"};
+    constexpr std::array no{"no", "off", "0", "False", "FALSE", "No", "Off", "n"};
+    if (std::ranges::find(yes, text) != yes.end())
+        return ", did you mean true?";
+    return std::ranges::find(no, text) != no.end() ? ", did you mean false?" : "";
+}
+
 std::unexpected<std::string> expected_but(Kind kind, std::string_view found) {
     return std::unexpected(fmt::format("wants {}, not {}", name_of(kind), found));
 }
@@ -67,6 +78,25 @@ bool scaled(double amount, std::int64_t scale, std::int64_t& into) {
     return true;
 }
 
+/// What somebody may have meant who wrote "1 GB", "5 Mb" or "3 sec".
+std::string unit_hint(Kind kind, std::string_view unit) {
+    const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b)); };
+    const auto hint = [](std::string_view meant) { return fmt::format(", did you mean '{}'?", meant); };
+    for (const auto& known : units_of(kind)) {
+        if (std::ranges::equal(unit, known.name, same))
+            return hint(known.name);
+        // Powers of ten are no sizes here: "GB" and "G" stand for 2^30 or for a mistake, and who wrote them has to say.
+        const bool is_prefix = kind == Kind::size && known.name.size() == 3 && same(unit.front(), known.name.front());
+        if (is_prefix && (unit.size() == 1 || (unit.size() == 2 && same(unit[1], 'b'))))
+            return hint(known.name);
+    }
+    if (kind == Kind::time && unit.starts_with("sec"))
+        return hint("s");
+    if (kind == Kind::time && (unit == "\u00b5s" || unit == "\u03bcs"))
+        return hint("us");
+    return {};
+}
+
 std::expected<Value, std::string> parse_quantity(Kind kind, std::string_view text) {
     const auto split = text.find_first_not_of("0123456789.-+");
     const auto amount_text = text.substr(0, split);
@@ -84,7 +114,7 @@ std::expected<Value, std::string> parse_quantity(Kind kind, std::string_view tex
             std::string names;
             for (const auto& known : units_of(kind))
                 names += fmt::format("{}{}", names.empty() ? "" : " ", known.name);
-            return std::unexpected(fmt::format("has the unknown unit '{}'; the units are {}", unit, names));
+            return std::unexpected(fmt::format("has the unknown unit '{}'; the units are {}{}", unit, names, unit_hint(kind, unit)));
         }
     }
     std::int64_t whole = 0;
@@ -146,6 +176,8 @@ std::expected<Value, std::string> convert(Kind kind, const Value& written) {
             return parse_quantity(kind, trim(*text));
         break;
     }
+    if (kind == Kind::boolean)
+        return expected_but(kind, show(written) + std::string(boolean_hint(text != nullptr ? *text : show(written))));
     return expected_but(kind, show(written));
 }
 
@@ -170,6 +202,8 @@ std::expected<Value, std::string> parse(Kind kind, std::string_view text) {
     case Kind::size:
     case Kind::time: return parse_quantity(kind, trimmed);
     }
+    if (kind == Kind::boolean)
+        return expected_but(kind, fmt::format("\"{}\"{}", trimmed, boolean_hint(trimmed)));
     return expected_but(kind, fmt::format("\"{}\"", trimmed));
 }
 

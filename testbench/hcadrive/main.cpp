@@ -54,10 +54,10 @@ int drive(const DriveOptions& options) {
         return refuse(functions.error().what);
 
     fmt::print("gpudirect: machine A {} {}, machine B {} {}\nmoving {}, {}\n", (*places)[0], (*places)[1], (*places)[2],
-               (*places)[3], payload->name(), hcasim::print_bytes(payload->bytes().size()));
+               (*places)[3], payload->name(), hcasim::print_bytes(payload->size()));
     std::fflush(stdout);
     const auto result = scenario::drive_gpudirect((*functions)->cards(),
-                                                  {.payload = payload->bytes(),
+                                                  {.payload = payload->source(),
                                                    .message_bytes = options.message_bytes,
                                                    .mtu_bytes = options.mtu_bytes,
                                                    .queue_depth = options.queue_depth,

@@ -1,6 +1,7 @@
 #include "testbench/hcasim/command_line.h"
 
 #include "platform/topology/keys.h"
+#include "testbench/hcasim/version.h"
 #include "testbench/scenario/registry.h"
 
 #include <CLI/CLI.hpp>
@@ -10,55 +11,101 @@ namespace hcasim {
 namespace {
 
 std::string list_of_scenarios() {
-    std::string text = "Scenarios ([scenario] name):\n";
+    std::string text = "\nScenarios ([scenario] name):\n";
     for (const auto& scenario : scenario::scenarios())
         text += fmt::format("  {:<30} {}\n", scenario.name, scenario.summary);
     return text;
 }
 
-std::string explanation() {
-    return list_of_scenarios() +
-           "\nExit status: 0 verified, 1 ran and is not verified, 2 refused before it ran.\n"
-           "\nKeys of a configuration, and of --set KEY=VALUE. Sizes are bytes or \"2 GiB\", times are nanoseconds or "
-           "\"2 us\".\n" +
-           platform::topology::print_keys();
+/// What stands below the options of a command that reads a configuration.
+constexpr const char* about_keys = R"(
+A configuration is a TOML file; platform/configs has some. --set link.loss=0.01 sets the same key as
+  [link]
+  loss = 0.01
+Every key may be left out. `hcasim keys` lists all with range and default, `hcasim run CONFIG --print-config`
+prints the values of a configuration, `hcasim check CONFIG` says everything that is wrong with it.
+Sizes are bytes or "2 GiB", times are nanoseconds or "2 us". The first ones to know:
+  timed                          false: purely functional, nothing costs simulated time
+  scenario.name, .message, .qps  the workload, bytes a work request moves, queue pairs
+  link.encapsulation             roce_v2, roce_v2_ipv6 or infiniband
+  link.loss, .reorder, .corrupt  what happens to packets, with probabilities
+)";
+
+constexpr const char* about_status = "\nExit status: 0 verified, 1 ran and is not verified, 2 refused before it ran, 3 something could not be written,\n"
+                                     "130 interrupted (SIGINT), 143 terminated (SIGTERM): then the report is what there was until then.\n";
+
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+    command.add_option("--set", overrides, "Override a key of the configuration; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false)
+        ->take_all();
+}
+
+CLI::Option* add_plan(CLI::App& command, PlanOptions& options, std::string& payload) {
+    command.add_option("config", options.config, "The platform and its workload, a TOML file")->required()->type_name("CONFIG.toml");
+    auto* given = command.add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
+    add_overrides(command, options.overrides);
+    return given;
 }
 
 void add_observers(CLI::App& command, ObserverOptions& options) {
     command
         .add_option("--events", options.events,
-                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, else text")
+                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, or is - (standard output), else text")
         ->type_name("FILE");
-    command.add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng")->type_name("FILE");
+    command.add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng, in the order of their time")->type_name("FILE");
     // A flag, so that --explain does not take the next word, which may be the configuration.
     command.add_flag("--explain{-}", options.explain,
                      "Explain each refused command, violation, error completion and queue pair in error in a paragraph: object, "
                      "decoded input, rule, chapter, likely cause; on standard error, or with --explain=FILE into FILE");
 }
 
+void add_explore(CLI::App& explore, ExploreOptions& options) {
+    explore.footer("\nThe points are the events between a request and its completion. Each run is a process; after it every byte is "
+                    "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and the completion is "
+                    "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with --set observe.ownership=false).\n"
+                    "With --set iommu.present=true the cards are behind remapping units, with --set host.acs=redirect the way between\n"
+                    "devices, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives the HCAs TLBs of their own.\nExit status: 0 no violation, 1 some, 2 refused.\n");
+    explore.add_option("scenario", options.operations, "write, read, send, atomic or all")->required()->delimiter(',');
+    explore.add_option("--inject", options.actions, "revoke, move, unmap, flr, release (host memory, under a live key: with iommu.present), migrate (registered on demand) or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore.add_option("--victim", options.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore.add_option("--bytes", options.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
+    explore.add_option("--every", options.every, "Only each so-many-th point")->check(CLI::PositiveNumber);
+    explore.add_option("--at", options.at, "Only this point");
+    explore.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
+    explore.add_option("--plant", options.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
+                        "(the remapping unit is not told that a mapping went)");
+    explore.add_flag("--alike", options.has_alike_owner, "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
+                      "its stale mapping only");
+    add_overrides(explore, options.overrides);
+}
+
+std::string names_of(const std::vector<CLI::App*>& commands) {
+    std::string names;
+    for (std::size_t i = 0; i < commands.size(); ++i)
+        names += fmt::format("{}{}", i == 0 ? "" : i + 1 == commands.size() ? " or " : ", ", commands[i]->get_name());
+    return names;
+}
+
 } // namespace
 
 Command parse_command_line(int argc, const char* const* argv) {
+    CLI::App app("hcasim: a functional simulator of an RDMA HCA and the PCIe neighbourhood it lives in", "hcasim");
+    app.set_version_flag("--version", fmt::format("hcasim {} ({})", version(), revision()));
+    app.require_subcommand(0, 1);
+    app.footer(list_of_scenarios() + "\n`hcasim COMMAND --help` lists the options of a command, `hcasim keys` every key of a configuration.\n");
+
     RunOptions options;
     std::string payload;
-    CLI::App app("hcasim: a functional simulator of an RDMA HCA and the PCIe neighbourhood it lives in", "hcasim");
-    app.set_version_flag("--version", "hcasim " HCASIM_VERSION);
-    app.require_subcommand(1);
-    app.footer("\n" + explanation());
-
     auto* run = app.add_subcommand("run", "Run the scenario of a configuration");
-    run->footer("\n" + explanation());
-    run->add_option("config", options.config, "The platform and its workload, a TOML file")
-        ->required()
-        ->type_name("CONFIG.toml");
-    auto* payload_option =
-        run->add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
-    run->add_option("--set", options.overrides, "Override a key of the configuration; may be repeated")
-        ->type_name("KEY=VALUE")
-        ->allow_extra_args(false)
-        ->take_all();
-    run->add_option("--json", options.json, "Write the result as one JSON object")->type_name("FILE");
+    run->footer(list_of_scenarios() + about_keys + about_status);
+    const auto* run_payload = add_plan(*run, options.plan, payload);
+    run->add_option("--json", options.json, "Write the result as one JSON object; - is standard output, the report goes to standard error")
+        ->type_name("FILE");
     add_observers(*run, options.observe);
+    run->add_flag("--quiet,-q", options.is_quiet, "No report: the exit status, and a line on standard error where that is not 0");
+    bool prints_config = false;
+    run->add_flag("--print-config", prints_config, "Print the configuration with every key as a configuration, and run nothing");
 
     ServeOptions serving;
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
@@ -68,58 +115,55 @@ Command parse_command_line(int argc, const char* const* argv) {
     serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")
         ->required()
         ->type_name("DIR");
-    serve->add_option("--set", serving.overrides, "Override a key of the configuration; may be repeated")
-        ->type_name("KEY=VALUE")
-        ->allow_extra_args(false)
-        ->take_all();
+    add_overrides(*serve, serving.overrides);
     serve->add_flag("--commands", serving.commands, "Print each command of a driver as a line");
     add_observers(*serve, serving.observe);
 
     ExploreOptions exploring;
     auto* explore = app.add_subcommand("explore", "Run a transfer again and again with something in its way, at each point there is");
-    explore->footer("\nThe points are the events between a request and its completion. Each run is a process; after it every byte is "
-                    "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and the completion is "
-                    "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with --set observe.ownership=false).\n"
-                    "With --set iommu.present=true the cards are behind remapping units, with --set host.acs=redirect the way between\n"
-                    "devices, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives the HCAs TLBs of their own.\nExit status: 0 no violation, 1 some, 2 refused.\n");
-    explore->add_option("scenario", exploring.operations, "write, read, send, atomic or all")->required()->delimiter(',');
-    explore->add_option("--inject", exploring.actions, "revoke, move, unmap, flr, release (host memory, under a live key: with iommu.present), migrate (registered on demand) or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
-    explore->add_option("--victim", exploring.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
-    explore->add_option("--bytes", exploring.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
-    explore->add_option("--every", exploring.every, "Only each so-many-th point")->check(CLI::PositiveNumber);
-    explore->add_option("--at", exploring.at, "Only this point");
-    explore->add_option("--jobs", exploring.jobs, "Processes at a time; default: one a processor");
-    explore->add_option("--plant", exploring.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
-                        "(the remapping unit is not told that a mapping went)");
-    explore->add_flag("--alike", exploring.has_alike_owner, "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
-                      "its stale mapping only");
-    explore->add_option("--set", exploring.overrides, "Override a key of the configuration; may be repeated")
-        ->type_name("KEY=VALUE")
-        ->allow_extra_args(false)
-        ->take_all();
+    add_explore(*explore, exploring);
 
+    CheckOptions checking;
+    auto* check = app.add_subcommand("check", "Say what is wrong with a configuration, and run nothing");
+    check->footer(about_status);
+    const auto* check_payload = add_plan(*check, checking.plan, payload);
+
+    bool lists_as_json = false;
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
+    keys->add_flag("--json", lists_as_json, "As one JSON object");
 
+    const std::vector<CLI::App*> commands{run, serve, explore, check, keys};
     try {
         app.parse(argc, argv);
+        if (app.get_subcommands().empty())
+            return Leave{2, fmt::format("hcasim: a command is missing: {} (see hcasim --help)\n", names_of(commands))};
     } catch (const CLI::CallForHelp&) {
-        for (auto* command : {run, serve, explore, keys})
+        for (auto* command : commands)
             if (command->parsed())
                 return Leave{0, command->help("hcasim")};
         return Leave{0, app.help()};
     } catch (const CLI::CallForVersion& version) {
         return Leave{0, fmt::format("{}\n", version.what())};
     } catch (const CLI::ParseError& error) {
-        return Leave{2, fmt::format("hcasim: {} (see hcasim --help)\n", error.what())};
+        const bool has_command = !app.get_subcommands().empty();
+        return Leave{2, has_command ? fmt::format("hcasim: {} (see hcasim --help)\n", error.what())
+                                    : fmt::format("hcasim: {}; the commands are {} (see hcasim --help)\n", error.what(), names_of(commands))};
     }
     if (keys->parsed())
-        return Leave{0, platform::topology::print_keys()};
+        return Leave{0, lists_as_json ? platform::topology::keys_as_json() : platform::topology::print_keys()};
     if (serve->parsed())
         return serving;
     if (explore->parsed())
         return exploring;
-    if (payload_option->count() != 0)
-        options.payload = payload;
+    if (check->parsed()) {
+        if (check_payload->count() != 0)
+            checking.plan.payload = payload;
+        return checking;
+    }
+    if (run_payload->count() != 0)
+        options.plan.payload = payload;
+    if (prints_config)
+        return PrintConfigOptions{options.plan};
     return options;
 }
 

@@ -10,18 +10,32 @@
 
 namespace hcasim {
 
-/// Who looks on, for each command that has a platform: files to write; empty: none.
+/// Who looks on, for each command that has a platform: files to write, "-": standard output; empty: none.
 struct ObserverOptions {
     std::string events, pcap;
     std::string explain; ///< "-": standard error
 };
 
-struct RunOptions {
+/// What a run is made of.
+struct PlanOptions {
     std::string config;
-    std::optional<std::string> payload; ///< instead of the configuration's
-    std::vector<std::string> overrides; ///< "key=value"
-    std::string json;                   ///< file to write; empty: none
-    ObserverOptions observe;
+    std::optional<std::string> payload{}; ///< instead of the configuration's
+    std::vector<std::string> overrides{}; ///< "key=value"
+};
+
+struct RunOptions {
+    PlanOptions plan;
+    std::string json{}; ///< file to write; "-": standard output; empty: none
+    ObserverOptions observe{};
+    bool is_quiet = false;
+};
+
+struct CheckOptions {
+    PlanOptions plan;
+};
+
+struct PrintConfigOptions {
+    PlanOptions plan;
 };
 
 struct ServeOptions {
@@ -37,7 +51,7 @@ struct Leave {
     std::string text;
 };
 
-using Command = std::variant<RunOptions, ServeOptions, ExploreOptions, Leave>;
+using Command = std::variant<RunOptions, CheckOptions, PrintConfigOptions, ServeOptions, ExploreOptions, Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

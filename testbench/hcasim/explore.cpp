@@ -1,6 +1,8 @@
 #include "testbench/hcasim/explore.h"
 
 #include "platform/topology/read.h"
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/status.h"
 #include "testbench/hcasim/table.h"
 #include "testbench/scenario/race.h"
 
@@ -35,14 +37,9 @@ using platform::topology::Config;
 using race::Outcome;
 using race::Setup;
 
-constexpr int good = 0, violated = 1, refused = 2;
+constexpr int good = status::good, violated = status::failed;
 constexpr unsigned patience_seconds = 120; ///< of wall time, for one run
 constexpr std::size_t told_per_row = 3;    ///< violations told in full
-
-int refuse(std::string_view why) {
-    fmt::print(stderr, "hcasim: {}\n", why);
-    return refused;
-}
 
 /// The number of a name in a list; "all" and an empty wish stand for all but those named "none".
 std::expected<std::vector<unsigned>, std::string> choose(std::string_view what, const std::vector<std::string>& wanted,

@@ -1,7 +1,5 @@
 #include "testbench/hcasim/observers.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 namespace hcasim {
@@ -9,29 +7,37 @@ namespace hcasim {
 using platform::observe::Capture;
 using platform::observe::Explain;
 using platform::observe::Log;
+using platform::observe::Output;
 
-std::expected<std::unique_ptr<Observers>, std::string> Observers::create(const ObserverOptions& options) {
-    std::unique_ptr<Observers> observers(new Observers(options));
-    if (!options.events.empty()) {
-        auto log = Log::create(options.events, observers->sources_);
-        if (!log)
-            return std::unexpected(log.error());
-        observers->log_ = std::move(*log);
+std::expected<std::unique_ptr<Observers>, std::string> Observers::create(const ObserverOptions& options,
+                                                                         const Files& files) {
+    std::unique_ptr<Observers> observers(new Observers);
+    std::string why;
+    const auto make = [&](const std::string& path, auto&& use) {
+        if (path.empty() || !why.empty())
+            return;
+        if (auto output = Output::create(path, files.appears)) {
+            output->on_failure(files.on_failure);
+            use(std::move(*output));
+        } else {
+            why = output.error();
+        }
+    };
+    make(options.events, [&](Output output) {
+        observers->log_ = std::make_unique<Log>(std::move(output), Log::format_of(options.events), observers->sources_);
         observers->add(*observers->log_);
-    }
-    if (!options.explain.empty()) {
-        auto explain = Explain::create(options.explain, observers->sources_);
-        if (!explain)
-            return std::unexpected(explain.error());
-        observers->explain_ = std::move(*explain);
+    });
+    const auto explain = [&](Output output) {
+        observers->explain_ = std::make_unique<Explain>(std::move(output), observers->sources_);
         observers->add(*observers->explain_);
-    }
-    if (!options.pcap.empty()) {
-        auto capture = Capture::create(options.pcap);
-        if (!capture)
-            return std::unexpected(capture.error());
-        observers->capture_ = std::move(*capture);
-    }
+    };
+    if (options.explain == "-")
+        explain(Output::borrow(stderr, "standard error"));
+    else
+        make(options.explain, explain);
+    make(options.pcap, [&](Output output) { observers->capture_ = std::make_unique<Capture>(std::move(output)); });
+    if (!why.empty())
+        return std::unexpected(why);
     return observers;
 }
 
@@ -41,15 +47,26 @@ void Observers::settle() {
 }
 
 std::expected<void, std::string> Observers::close() {
-    const auto failed = [](const std::string& path) { return std::unexpected(fmt::format("{}: cannot be written to its end", path)); };
-    if (explain_ && !explain_->finish())
-        return failed(options_.explain == "-" ? "standard error" : options_.explain);
-    if (log_ && !log_->flush())
-        return failed(options_.events);
+    std::expected<void, std::string> outcome;
+    const auto finished = [&](std::expected<void, std::string> one) {
+        if (outcome && !one)
+            outcome = std::move(one);
+    };
+    if (explain_)
+        finished(explain_->finish());
+    if (log_)
+        finished(log_->finish());
     if (capture_)
-        if (const auto closed = capture_->close(); !closed)
-            return std::unexpected(closed.error());
-    return {};
+        finished(capture_->close());
+    return outcome;
+}
+
+std::vector<NamedFile> files_of(const ObserverOptions& options, const std::string& config) {
+    using enum NamedFile::Use;
+    return {{.what = "the configuration", .path = config, .use = input},
+            {.what = "--events", .path = options.events, .use = output},
+            {.what = "--explain", .path = options.explain == "-" ? std::string() : options.explain, .use = output},
+            {.what = "--pcap", .path = options.pcap, .use = output}};
 }
 
 } // namespace hcasim

@@ -1,5 +1,5 @@
-// The observers that a person asks for on the command line, whichever command it is: the log of events, the capture of the
-// cable, the explanations of what fails. Makes them and binds them to one sink; closes their files at the end.
+// The observers that a person asks for on the command line, whichever command it is: the log of events, the capture of
+// the cable, the explanations of what fails. Makes them and binds them to one sink; finishes their files at the end.
 #pragma once
 
 #include "platform/observe/capture.h"
@@ -7,18 +7,28 @@
 #include "platform/observe/explain.h"
 #include "platform/observe/fanout.h"
 #include "platform/observe/log.h"
+#include "platform/observe/output.h"
 #include "testbench/hcasim/command_line.h"
+#include "testbench/hcasim/files.h"
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hcasim {
 
 class Observers {
 public:
+    struct Files {
+        platform::observe::Output::Appears appears = platform::observe::Output::Appears::finished;
+        /// Told once a file, with the reason, when it cannot be written.
+        std::function<void(const std::string& why)> on_failure{};
+    };
     /// The error is one line: a file that cannot be created.
-    static std::expected<std::unique_ptr<Observers>, std::string> create(const ObserverOptions& options);
+    static std::expected<std::unique_ptr<Observers>, std::string> create(const ObserverOptions& options,
+                                                                         const Files& files);
     Observers(const Observers&) = delete;
     Observers& operator=(const Observers&) = delete;
 
@@ -32,18 +42,20 @@ public:
 
     /// Nothing is under way: what waits for more is printed.
     void settle();
-    /// After the last event. The error is one line: a file that could not be written to its end.
+    /// After the last event. The error is one line: the first file that could not be written to its end.
     std::expected<void, std::string> close();
 
 private:
-    explicit Observers(const ObserverOptions& options) : options_(options) {}
+    Observers() = default;
 
-    ObserverOptions options_;
     platform::observe::Sources sources_;
     platform::observe::Fanout fanout_;
     std::unique_ptr<platform::observe::Log> log_;
     std::unique_ptr<platform::observe::Explain> explain_;
     std::unique_ptr<platform::observe::Capture> capture_;
 };
+
+/// What `options` names, with the file that has the configuration, for are_apart().
+std::vector<NamedFile> files_of(const ObserverOptions& options, const std::string& config);
 
 } // namespace hcasim

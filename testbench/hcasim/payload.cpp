@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +12,7 @@
 namespace hcasim {
 namespace {
 
-std::unexpected<std::string> failure(const std::string& name, const char* why) {
+std::unexpected<std::string> failure(const std::string& name, std::string_view why) {
     return std::unexpected(fmt::format("payload {}: {}", name, why));
 }
 
@@ -22,10 +21,10 @@ std::unexpected<std::string> failure(const std::string& name, const char* why) {
 std::expected<Payload, std::string> Payload::open(const std::string& path) {
     const auto name = path.empty() ? std::string("(this program)") : path;
     // A FIFO nobody writes to would wait for ever.
-    const int file = ::open(path.empty() ? "/proc/self/exe" : path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int file = ::open(path.empty() ? program_itself : path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return failure(name, std::strerror(errno));
-    struct stat status{};
+    struct stat status {};
     const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_file || status.st_size == 0) {
         close(file);
@@ -33,25 +32,40 @@ std::expected<Payload, std::string> Payload::open(const std::string& path) {
                              : is_file               ? "is empty, there is nothing to move"
                                                      : "is not a file");
     }
-    const auto size = static_cast<std::size_t>(status.st_size);
-    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-    const int error = errno;
-    close(file);
-    if (data == MAP_FAILED)
-        return failure(name, std::strerror(error));
-    return Payload(name, {static_cast<const std::byte*>(data), size});
+    return Payload(name, file, static_cast<std::uint64_t>(status.st_size));
 }
 
-Payload::Payload(std::string name, std::span<const std::byte> bytes) : name_(std::move(name)), bytes_(bytes) {}
-Payload::Payload(Payload&& other) noexcept : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})) {}
+std::expected<void, std::string> Payload::read(std::uint64_t offset, std::span<std::byte> into) const {
+    while (!into.empty()) {
+        const auto count = pread(file_, into.data(), into.size(), static_cast<off_t>(offset));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return failure(name_, std::strerror(errno));
+        if (count == 0)
+            return failure(
+                name_, fmt::format("has become shorter while it was moved: it had {} bytes, now {}", size_, offset));
+        into = into.subspan(static_cast<std::size_t>(count));
+        offset += static_cast<std::uint64_t>(count);
+    }
+    return {};
+}
+
+scenario::PayloadSource Payload::source() const {
+    return {size_, [this](std::uint64_t offset, std::span<std::byte> into) { return read(offset, into); }};
+}
+
+Payload::Payload(Payload&& other) noexcept
+    : name_(std::move(other.name_)), file_(std::exchange(other.file_, -1)), size_(other.size_) {}
 Payload& Payload::operator=(Payload&& other) noexcept {
     std::swap(name_, other.name_);
-    std::swap(bytes_, other.bytes_);
+    std::swap(file_, other.file_);
+    std::swap(size_, other.size_);
     return *this;
 }
 Payload::~Payload() {
-    if (!bytes_.empty())
-        munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+    if (file_ >= 0)
+        close(file_);
 }
 
 } // namespace hcasim

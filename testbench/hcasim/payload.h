@@ -1,7 +1,10 @@
-// The file a run moves, mapped read-only: a large one costs no memory of its own.
+// The file a run moves, open and read where it is wanted: a large one costs no memory of its own.
 #pragma once
 
+#include "testbench/scenario/payload_source.h"
+
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <span>
 #include <string>
@@ -16,14 +19,22 @@ public:
     Payload& operator=(Payload&& other) noexcept;
     ~Payload();
 
-    std::span<const std::byte> bytes() const { return bytes_; }
+    std::uint64_t size() const { return size_; }
+    /// All of `into`; a file that has become shorter since it was opened is an error.
+    std::expected<void, std::string> read(std::uint64_t offset, std::span<std::byte> into) const;
+    /// The same for a workload; the payload outlives it and stays where it is.
+    scenario::PayloadSource source() const;
     /// For a person: the path, or what stands for it.
     const std::string& name() const { return name_; }
 
 private:
-    Payload(std::string name, std::span<const std::byte> bytes);
+    Payload(std::string name, int file, std::uint64_t size) : name_(std::move(name)), file_(file), size_(size) {}
     std::string name_;
-    std::span<const std::byte> bytes_;
+    int file_ = -1;
+    std::uint64_t size_ = 0;
 };
+
+/// Where the payload of an empty path is.
+inline constexpr const char* program_itself = "/proc/self/exe";
 
 } // namespace hcasim

@@ -1,7 +1,6 @@
 #include "testbench/hcasim/report.h"
 
-#include "platform/observe/json.h"
-#include "platform/topology/keys.h"
+#include "testbench/hcasim/console.h"
 #include "testbench/hcasim/table.h"
 #include "testbench/hcasim/units.h"
 
@@ -38,42 +37,21 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
                         fmt::format("{:.3f} s", t.wall_seconds), t.verified ? "equal" : t.sha256_target.empty() ? "not reached" : "DIFFERENT"});
 }
 
-void append_json(platform::observe::JsonObject& json, const scenario::Step& s) {
-    json.begin_item()
-        .add("name", s.name)
-        .add("verified", s.verified)
-        .add("ended_with", s.ended_with)
-        .add("owner_heard", s.owner_heard)
-        .add("bytes", s.bytes)
-        .add("landed", s.landed)
-        .add("sha256_source", s.sha256_source)
-        .add("sha256_target", s.sha256_target)
-        .add("direct_bytes", s.direct_bytes)
-        .add("redirected_bytes", s.redirected_bytes)
-        .add("host_bytes", s.host_bytes)
-        .add("A_upstream_up", s.upstream[0].up)
-        .add("A_upstream_down", s.upstream[0].down)
-        .add("B_upstream_up", s.upstream[1].up)
-        .add("B_upstream_down", s.upstream[1].down)
-        .add("sim_time_ns", s.sim_time_ps / 1000)
-        .end();
-}
-
 } // namespace
 
-std::string print_steps(const scenario::Result& result) {
+std::string print_steps(const scenario::Result& result, const Look& look) {
     std::vector<std::vector<std::string>> rows{{"step", "A's request ended with", "B heard", "bytes", "landed", "simulated", ""}};
     for (const auto& s : result.steps)
         rows.push_back({s.name, s.ended_with, s.owner_heard.empty() ? "-" : s.owner_heard, print_count(s.bytes), print_count(s.landed),
                         print_time(s.sim_time_ps), s.verified ? "verified" : "NOT VERIFIED"});
     auto text = result.way.empty() ? "" : fmt::format("  {}\n\n", result.way);
-    text += print_table(rows);
+    text += print_table(rows, look.width);
     rows = {{"payload by way", "direct", "redirected", "host memory", "A.upstream up", "down", "B.upstream up", "down"}};
     for (const auto& s : result.steps)
         rows.push_back({s.name, print_count(s.direct_bytes), print_count(s.redirected_bytes), print_count(s.host_bytes),
                         print_count(s.upstream[0].up), print_count(s.upstream[0].down), print_count(s.upstream[1].up),
                         print_count(s.upstream[1].down)});
-    text += "\n" + print_table(rows);
+    text += "\n" + print_table(rows, look.width);
     return text + "  direct, redirected, host memory: payload that the cards moved, with what was sent again; upstream: all data on the\n"
                   "  link between switch and root complex, with what an exporter copies\n";
 }
@@ -101,7 +79,7 @@ std::string print_topology(const platform::topology::Config& config) {
     return text;
 }
 
-std::string print_life(const Life& life, const platform::observe::Sources& sources) {
+std::string print_life(const Life& life, const platform::observe::Sources& sources, const Look& look) {
     if (!life.has_begun())
         return "  no WRITE was seen\n";
     const auto stages = Life::stages();
@@ -116,28 +94,31 @@ std::string print_life(const Life& life, const platform::observe::Sources& sourc
             continue;
         }
         const auto time = entry->stamp.time_ps, since = time - first->stamp.time_ps;
-        text += fmt::format("  {:>2}  {:<15} {:<10} {:<18} {:>11.3f} ns {:>9.3f} ns  {}\n", i + 1, stages[i].room,
-                            sources.name(entry->stamp.source), event, static_cast<double>(time) / 1000,
-                            static_cast<double>(since) / 1000, platform::observe::describe(entry->event));
+        const auto line = fmt::format("  {:>2}  {:<15} {:<10} {:<18} {:>11.3f} ns {:>9.3f} ns", i + 1, stages[i].room,
+                                      sources.name(entry->stamp.source), event, static_cast<double>(time) / 1000,
+                                      static_cast<double>(since) / 1000);
+        const auto facts = platform::observe::describe(entry->event);
+        const bool fits = look.width == 0 || line.size() + 2 + facts.size() <= look.width;
+        text += fmt::format("{}{}{}\n", line, fits ? "  " : "\n      ", facts);
     }
     return text;
 }
 
-std::string print_result(const scenario::Result& result) {
+std::string print_result(const scenario::Result& result, const Look& look) {
     std::string text;
     std::vector<std::vector<std::string>> rows;
     if (!result.steps.empty())
-        text += print_steps(result);
+        text += print_steps(result, look);
     if (!result.transfers.empty() || result.steps.empty()) {
         append_transfers(rows, result);
-        text += print_table(rows);
+        text += print_table(rows, look.width);
     }
 
     rows = {{"wire", "packets", "bytes", "lost", "duplicated", "reordered", "corrupted"}};
     for (const auto& w : result.wires)
         rows.push_back({w.name, print_count(w.packets), print_count(w.bytes), print_count(w.lost),
                         print_count(w.duplicated), print_count(w.reordered), print_count(w.corrupted)});
-    text += rows.size() > 1 ? "\n" + print_table(rows) : "";
+    text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     rows = {{"PCIe link", "TLPs up", "bytes up", "payload up", "TLPs down", "bytes down", "payload down", "busy up",
              "busy down"}};
@@ -145,12 +126,12 @@ std::string print_result(const scenario::Result& result) {
         rows.push_back({l.name, print_count(l.tlps_up), print_count(l.bytes_up), print_count(l.payload_up),
                         print_count(l.tlps_down), print_count(l.bytes_down), print_count(l.payload_down),
                         print_time(l.busy_up_ps), print_time(l.busy_down_ps)});
-    text += rows.size() > 1 ? "\n" + print_table(rows) : "";
+    text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     rows = {{"cache", "hits", "misses", "hit rate"}};
     for (const auto& c : result.caches)
         rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
-    text += rows.size() > 1 ? "\n" + print_table(rows) : "";
+    text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     text +=
         "\n" + print_table({
@@ -171,96 +152,15 @@ std::string print_result(const scenario::Result& result) {
                });
     if (result.steps.empty())
         text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}", result.sha256_source, result.sha256_target);
-    text += fmt::format("\n  {}\n", result.verified ? "verified" : "NOT VERIFIED: " + result.failure);
+    constexpr std::string_view red = "\033[1;31m", green = "\033[1;32m", plain = "\033[0m";
+    const auto coloured = [&](std::string_view colour, std::string_view words) {
+        return look.has_colour ? fmt::format("{}{}{}", colour, words, plain) : std::string(words);
+    };
+    text += result.verified ? fmt::format("\n  {}\n", coloured(green, "verified"))
+                            : fmt::format("\n  {}: {}\n", coloured(red, "NOT VERIFIED"), printable(result.failure));
     if (!result.advice.empty())
-        text += fmt::format("  What to do: {}\n", result.advice);
+        text += wrap(fmt::format("  What to do: {}", result.advice), look.width);
     return text;
-}
-
-std::string print_json(const scenario::Result& result, const platform::observe::Counters& counters,
-                       const platform::topology::Config& config) {
-    platform::observe::JsonObject json(2);
-    json.add("scenario", result.scenario)
-        .add("verified", result.verified)
-        .add("failure", result.failure)
-        .add("advice", result.advice)
-        .add("way", result.way)
-        .add("payload_bytes", result.payload_bytes)
-        .add("sha256_source", result.sha256_source)
-        .add("sha256_target", result.sha256_target)
-        .add("completions_ok", result.completions_ok)
-        .add("completions_error", result.completions_error)
-        .add("p2p_payload_bytes", result.p2p_payload_bytes)
-        .add("redirected_payload_bytes", result.redirected_payload_bytes)
-        .add("host_dram_payload_bytes", result.host_dram_payload_bytes)
-        .add("wire_packets", result.wire_packets)
-        .add("retries", result.retries)
-        .add("timeouts", result.timeouts)
-        .add("rnr_waits", result.rnr_waits)
-        .add("naks", result.naks)
-        .add("duplicates", result.duplicates)
-        .add("packets_dropped", result.packets_dropped)
-        .add("sim_time_ns", result.sim_time_ps / 1000)
-        .add("wall_seconds", result.wall_seconds)
-        .add("event_digest", result.event_digest);
-
-    json.begin_list("steps");
-    for (const auto& s : result.steps)
-        append_json(json, s);
-    json.end().begin_list("transfers");
-    for (const auto& t : result.transfers)
-        json.begin_item()
-            .add("name", t.name)
-            .add("verified", t.verified)
-            .add("sha256_target", t.sha256_target)
-            .add("bytes", t.bytes)
-            .add("messages", t.messages)
-            .add("packets", t.packets)
-            .add("completions_ok", t.completions_ok)
-            .add("completions_error", t.completions_error)
-            .add("retries", t.retries)
-            .add("sim_time_ns", t.sim_time_ps / 1000)
-            .add("wall_seconds", t.wall_seconds)
-            .end();
-    json.end().begin_list("wires");
-    for (const auto& w : result.wires)
-        json.begin_item()
-            .add("name", w.name)
-            .add("packets", w.packets)
-            .add("bytes", w.bytes)
-            .add("lost", w.lost)
-            .add("duplicated", w.duplicated)
-            .add("reordered", w.reordered)
-            .add("corrupted", w.corrupted)
-            .end();
-    json.end().begin_list("pcie_links");
-    for (const auto& l : result.pcie_links)
-        json.begin_item()
-            .add("name", l.name)
-            .add("tlps_up", l.tlps_up)
-            .add("tlps_down", l.tlps_down)
-            .add("bytes_up", l.bytes_up)
-            .add("bytes_down", l.bytes_down)
-            .add("payload_up", l.payload_up)
-            .add("payload_down", l.payload_down)
-            .add("busy_up_ns", l.busy_up_ps / 1000)
-            .add("busy_down_ns", l.busy_down_ps / 1000)
-            .end();
-    json.end().begin_list("caches");
-    for (const auto& c : result.caches)
-        json.begin_item().add("name", c.name).add("hits", c.hits).add("misses", c.misses).end();
-    json.end().begin("events");
-    for (std::size_t type = 0; type < platform::observe::event_type_count; ++type)
-        json.add(platform::observe::event_names[type], counters.count(type));
-    json.end().begin("reasons");
-    for (std::size_t type = 0; type < platform::observe::event_type_count; ++type)
-        for (const auto& [reason, count] : counters.reasons(type))
-            json.add(fmt::format("{}: {}", platform::observe::event_names[type], reason), count);
-    json.end().begin("configuration");
-    for (const auto& [key, value] : platform::topology::effective(config))
-        json.add(key, value);
-    json.end().end();
-    return std::string(json.text()) + "\n";
 }
 
 } // namespace hcasim

@@ -3,131 +3,198 @@
 #include "platform/observe/counters.h"
 #include "platform/observe/digest.h"
 #include "platform/observe/life.h"
+#include "platform/topology/effect.h"
+#include "platform/topology/keys.h"
 #include "platform/topology/read.h"
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/files.h"
+#include "testbench/hcasim/interrupt.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/payload.h"
 #include "testbench/hcasim/report.h"
+#include "testbench/hcasim/result_json.h"
+#include "testbench/hcasim/status.h"
 #include "testbench/hcasim/units.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 
 namespace hcasim {
 namespace {
 
-constexpr int verified = 0, not_verified = 1, refused = 2;
+using platform::observe::Output;
+using platform::topology::Config;
 
-int refuse(std::string_view why) {
-    std::fflush(stdout);
-    fmt::print(stderr, "hcasim: {}\n", why);
-    return refused;
-}
+/// What a run needs of its configuration, found before anything is opened for writing.
+struct Plan {
+    Config config;
+    const scenario::Scenario* scenario;
+    std::optional<Payload> payload; ///< of a scenario that moves one
+};
 
-/// A phase has one line: rewritten on a terminal, otherwise written when it is over, and now and then when that takes long.
-class Progress {
-public:
-    void operator()(std::string_view what, std::uint64_t done, std::uint64_t total) {
-        const auto percent = total == 0 ? 100 : done * 100 / total;
-        const bool is_over = done >= total;
-        if (!is_over && what == what_ && percent == percent_)
-            return;
-        const auto now = std::chrono::steady_clock::now();
-        if (!is_over && !is_terminal_ && now - last_ < patience)
-            return;
-        last_ = now;
-        fmt::print("{}  {:<30} {:>3} %  {} of {}{}", is_terminal_ ? "\r" : "", what, percent, print_bytes(done),
-                   print_bytes(total), is_over || !is_terminal_ ? "\n" : "");
-        std::fflush(stdout);
-        what_ = what;
-        percent_ = percent;
+std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<const scenario::Scenario> all) {
+    auto config = platform::topology::read_config(options.config, options.overrides);
+    if (!config)
+        return std::unexpected(config.error());
+    const auto chosen = std::ranges::find(all, config->scenario.name, &scenario::Scenario::name);
+    if (chosen == all.end()) {
+        std::string names;
+        for (const auto& one : all)
+            names += fmt::format("{}{}", names.empty() ? "" : " ", one.name);
+        return std::unexpected(
+            fmt::format("{}: unknown scenario '{}', there are: {}", config->file, config->scenario.name, names));
     }
-
-private:
-    static constexpr std::chrono::seconds patience{5};
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-    bool is_terminal_ = isatty(STDOUT_FILENO) == 1;
-    std::string what_;
-    std::uint64_t percent_ = 101;
-};
-
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-/// Whole or not at all, as far as the caller is told.
-bool write(File file, std::string_view text) {
-    const bool is_written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-    return std::fclose(file.release()) == 0 && is_written;
+    const auto named = options.payload.value_or(config->scenario.payload);
+    Plan made{std::move(*config), &*chosen, {}};
+    if (!chosen->moves_payload) {
+        if (!named.empty())
+            return std::unexpected(fmt::format(
+                "payload {}: scenario '{}' moves bytes of its own; leave --payload and scenario.payload out", named,
+                chosen->name));
+    } else if (auto opened = Payload::open(named)) {
+        made.payload.emplace(std::move(*opened));
+    } else {
+        return std::unexpected(opened.error());
+    }
+    if (chosen->fits != nullptr)
+        if (const auto fit = chosen->fits(made.config, made.payload ? made.payload->size() : 0); !fit)
+            return std::unexpected(fit.error());
+    return made;
 }
 
-std::string unknown_scenario(const platform::topology::Config& config, std::span<const scenario::Scenario> all) {
-    std::string names;
-    for (const auto& one : all)
-        names += fmt::format("{}{}", names.empty() ? "" : " ", one.name);
-    return fmt::format("{}: unknown scenario '{}', there are: {}", config.file, config.scenario.name, names);
+/// A line for each key that somebody has set and that nothing looks at.
+std::string print_idle(const std::vector<platform::topology::IdleKey>& idle) {
+    std::string text;
+    for (const auto& key : idle)
+        text += fmt::format("note: {}: '{}' has no effect: {}\n", key.where, key.path, key.why);
+    return text.empty() ? text : text + "\n";
+}
+
+int lose(std::string_view why) {
+    refuse(why);
+    return status::output_lost;
+}
+
+std::vector<NamedFile> files_of(const RunOptions& options, const Plan& plan) {
+    auto files = files_of(options.observe, options.plan.config);
+    if (plan.payload) {
+        const auto named = options.plan.payload.value_or(plan.config.scenario.payload);
+        files.push_back({.what = named.empty() ? "this program" : "the payload",
+                         .path = named.empty() ? program_itself : named,
+                         .use = NamedFile::Use::input});
+    }
+    files.push_back({.what = "--json", .path = options.json, .use = NamedFile::Use::output});
+    return files;
+}
+
+/// Whether standard output has a result, and a person's words go elsewhere.
+bool is_taken(const RunOptions& options) {
+    return std::ranges::any_of(
+        std::array{options.json, options.observe.events, options.observe.pcap},
+        [](const auto& path) { return !path.empty() && platform::observe::is_standard_output(path); });
 }
 
 } // namespace
 
 int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios) {
-    const auto config = platform::topology::read_config(options.config, options.overrides);
-    if (!config)
-        return refuse(config.error());
-    const auto chosen = std::ranges::find(scenarios, config->scenario.name, &scenario::Scenario::name);
-    if (chosen == scenarios.end())
-        return refuse(unknown_scenario(*config, scenarios));
-    const auto named = options.payload.value_or(config->scenario.payload);
-    if (!chosen->moves_payload && !named.empty())
-        return refuse(fmt::format("payload {}: scenario '{}' moves bytes of its own; leave --payload and scenario.payload out", named, chosen->name));
-    std::optional<Payload> payload;
-    if (chosen->moves_payload) {
-        auto opened = Payload::open(named);
-        if (!opened)
-            return refuse(opened.error());
-        payload = std::move(*opened);
-    }
+    const auto planned = plan(options.plan, scenarios);
+    if (!planned)
+        return refuse(planned.error());
+    const auto& [config, chosen, payload] = *planned;
+    if (const auto apart = are_apart(files_of(options, *planned)); !apart)
+        return refuse(apart.error());
 
-    const auto observers = Observers::create(options.observe);
+    scenario::Stop stop;
+    Interrupt interrupt(stop);
+    std::string lost; // the first output that could not be written
+    const auto lose_output = [&](const std::string& why) {
+        lost = lost.empty() ? why : lost;
+        stop.request(why);
+    };
+    const auto observers =
+        Observers::create(options.observe, {.appears = Output::Appears::finished, .on_failure = lose_output});
     if (!observers)
         return refuse(observers.error());
     auto& observed = **observers;
-    const auto& sources = observed.sources();
     platform::observe::Digest digest;
     platform::observe::Counters counters;
-    platform::observe::Life life(sources);
-    observed.add(digest);
-    observed.add(counters);
-    observed.add(life);
+    platform::observe::Life life(observed.sources());
+    for (auto* sink : std::initializer_list<traces::Sink*>{&digest, &counters, &life, &interrupt})
+        observed.add(*sink);
+    std::optional<Output> json;
+    if (!options.json.empty()) {
+        auto created = Output::create(options.json);
+        if (!created)
+            return refuse(created.error());
+        json.emplace(std::move(*created));
+        json->on_failure(lose_output);
+    }
 
-    File json(options.json.empty() ? nullptr : std::fopen(options.json.c_str(), "wb"));
-    if (!options.json.empty() && !json)
-        return refuse(fmt::format("{}: cannot be created: {}", options.json, std::strerror(errno)));
+    Console console(is_taken(options) ? stderr : stdout,
+                    options.is_quiet ? Console::Speech::nothing : Console::Speech::all);
+    console.on_failure(lose_output);
+    const auto idle = platform::topology::idle_keys(config);
+    console.say(fmt::format(
+        "{}: {}\n\n{}\n{}{}", config.scenario.name, chosen->summary, print_topology(config), print_idle(idle),
+        payload ? fmt::format("moving {}, {}\n", printable(payload->name()), print_bytes(payload->size())) : ""));
+    if (!lost.empty())
+        return lose(lost);
 
-    fmt::print("{}: {}\n\n{}\n{}", config->scenario.name, chosen->summary, print_topology(*config),
-               payload ? fmt::format("moving {}, {}\n", payload->name(), print_bytes(payload->bytes().size())) : "");
-    std::fflush(stdout);
-
-    auto result = chosen->run({*config, payload ? payload->bytes() : std::span<const std::byte>{}, observed.sources(), observed.sink(), observed.capture(), Progress{}});
+    const auto source = payload ? payload->source() : scenario::PayloadSource{};
+    const auto progress = [&](std::string_view what, std::uint64_t done, std::uint64_t total) {
+        console.progress(what, done, total);
+        interrupt.look();
+    };
+    auto result =
+        chosen->run({config, source, observed.sources(), observed.sink(), observed.capture(), &stop, progress});
     if (!result)
         return refuse(result.error());
     result->event_digest = digest.text();
-    fmt::print("\nthe life of the first WRITE\n{}\n{}", print_life(life, sources), print_result(*result));
-    std::fflush(stdout);
+    const Look look{.width = console.width(), .has_colour = console.has_colour()};
+    console.say(fmt::format("\nthe life of the first WRITE\n{}\n{}", print_life(life, observed.sources(), look),
+                            print_result(*result, look)));
+    if (options.is_quiet && !result->verified)
+        fmt::print(stderr, "hcasim: NOT VERIFIED: {}\n", result->failure);
 
-    if (const auto closed = observed.close(); !closed)
-        return refuse(closed.error());
-    if (json && !write(std::move(json), print_json(*result, counters, *config)))
-        return refuse(fmt::format("{}: cannot be written: {}", options.json, std::strerror(errno)));
-    return result->verified ? verified : not_verified;
+    if (const auto closed = observed.close(); !closed && lost.empty())
+        lost = closed.error();
+    if (json) {
+        json->write(print_json({.result = *result,
+                                .counters = counters,
+                                .config = config,
+                                .idle = idle,
+                                .payload = payload ? payload->name() : ""}));
+        (void)json->finish();
+    }
+    if (!lost.empty())
+        return lose(lost);
+    if (interrupt.number() != 0) {
+        fmt::print(stderr, "hcasim: {}\n", result->stopped);
+        return status::signalled(interrupt.number());
+    }
+    return result->verified ? status::good : status::failed;
+}
+
+int check(const PlanOptions& options, std::span<const scenario::Scenario> scenarios) {
+    const auto planned = plan(options, scenarios);
+    if (!planned)
+        return refuse(planned.error());
+    Console console(stdout, Console::Speech::all);
+    console.say(fmt::format("{}{}: can run '{}'\n", print_idle(platform::topology::idle_keys(planned->config)),
+                            printable(options.config), planned->scenario->name));
+    return console.is_good() ? status::good : status::output_lost;
+}
+
+int print_config(const PlanOptions& options) {
+    const auto config = platform::topology::read_config(options.config, options.overrides);
+    if (!config)
+        return refuse(config.error());
+    Console console(stdout, Console::Speech::all);
+    console.say(platform::topology::print_toml(*config));
+    return console.is_good() ? status::good : status::output_lost;
 }
 
 } // namespace hcasim

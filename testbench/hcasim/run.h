@@ -1,5 +1,5 @@
-// One run of the program: configuration and payload in, report and files out. Observers are made and bound here; the
-// platform is the scenario's.
+// One run of the program: configuration and payload in, report and files out; and what it says of a configuration
+// without running it. Observers are made and bound here; the platform is the scenario's.
 #pragma once
 
 #include "testbench/hcasim/command_line.h"
@@ -9,8 +9,16 @@
 
 namespace hcasim {
 
-/// Returns the exit status: 0 verified, 1 ran and is not verified, 2 refused before it ran or a file could not be
-/// written. Prints to standard output; a refusal is one line on standard error.
+/// Returns the exit status (status.h). Prints to standard output, or to standard error when that is where the result
+/// goes; a refusal is a line on standard error for each thing that is wrong. No file is opened for writing before all
+/// of them are known to be apart, and none appears before it is complete. SIGINT and SIGTERM end the run with a partial
+/// report.
 int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios = scenario::scenarios());
+
+/// Whether a run would begin.
+int check(const PlanOptions& options, std::span<const scenario::Scenario> scenarios = scenario::scenarios());
+
+/// The configuration with every key, as a configuration.
+int print_config(const PlanOptions& options);
 
 } // namespace hcasim

@@ -2,11 +2,14 @@
 
 #include "platform/bridge/vfio_user/pump.h"
 #include "platform/bridge/vfio_user/server.h"
+#include "platform/topology/effect.h"
 #include "platform/topology/platform_module.h"
 #include "platform/topology/read.h"
+#include "testbench/hcasim/console.h"
 #include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/report.h"
+#include "testbench/hcasim/status.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -21,14 +24,6 @@ namespace hcasim {
 namespace {
 
 namespace vfio_user = platform::bridge::vfio_user;
-
-constexpr int ended = 0, refused = 2;
-
-int refuse(std::string_view why) {
-    std::fflush(stdout);
-    fmt::print(stderr, "hcasim: {}\n", why);
-    return refused;
-}
 
 /// Nobody may be reading any more: then it is said to nobody, and SIGPIPE ends the server.
 void say(std::string_view line) {
@@ -96,7 +91,10 @@ int serve(const ServeOptions& options) {
     if (!config)
         return refuse(config.error());
 
-    const auto observers = Observers::create(options.observe);
+    if (const auto apart = are_apart(files_of(options.observe, options.config)); !apart)
+        return refuse(apart.error());
+    // Its files are read while it runs.
+    const auto observers = Observers::create(options.observe, {.appears = platform::observe::Output::Appears::at_once});
     if (!observers)
         return refuse(observers.error());
     auto& observed = **observers;
@@ -137,15 +135,19 @@ int serve(const ServeOptions& options) {
         observed.settle();
     };
 
+    for (const auto& key : platform::topology::idle_keys(*config, platform::topology::Work::of_drivers))
+        say(fmt::format("note: {}: '{}' has no effect: {}", key.where, key.path, key.why));
     say(print_topology(*config));
     say_how_to_attach(platform, **server);
     say(fmt::format("serving {} functions; an interrupt (Ctrl-C) ends it", (*server)->listeners().size()));
     pump.run();
     (*server)->close();
 
-    if (const auto closed = observed.close(); !closed)
-        return refuse(closed.error());
-    return ended;
+    if (const auto closed = observed.close(); !closed) {
+        refuse(closed.error());
+        return status::output_lost;
+    }
+    return status::good;
 }
 
 } // namespace hcasim

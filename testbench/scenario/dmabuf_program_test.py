@@ -18,13 +18,13 @@ def check_steps(got):
         expect(step["verified"] is True and step["bytes"] == 1 << 20, step)
         expect(step["ended_with"] == ("remote access error" if is_revoked else "success"), step)
         expect(step["owner_heard"] == ("work queue access error" if is_revoked else "1 page fault" if is_migrated else ""), step)
-        expect((step["landed"] < step["bytes"] and step["landed"] > 0) if is_revoked else step["landed"] == step["bytes"], step)
+        expect((step["landed_bytes"] < step["bytes"] and step["landed_bytes"] > 0) if is_revoked else step["landed_bytes"] == step["bytes"], step)
         expect((step["sha256_source"] == step["sha256_target"]) is not is_revoked and len(step["sha256_target"]) == 64, step)
         in_vram = step["direct_bytes"] + step["redirected_bytes"]
         if is_migrated: # one half there, one half in B's memory, all of it in A's
             expect(0 < in_vram < step["bytes"] and in_vram + step["host_bytes"] >= 2 * step["bytes"], step)
         else:
-            expect(in_vram >= step["landed"] and step["host_bytes"] >= step["landed"], step)
+            expect(in_vram >= step["landed_bytes"] and step["host_bytes"] >= step["landed_bytes"], step)
     kinds = [step["name"].partition(":")[0] for step in got["steps"]]
     for kind in ("pinned", "revocable", "reset, connected anew", "on demand", *(f"{what} in the middle of a {operation}"
                  for what in ("revoked", "migrated") for operation in ("WRITE", "READ"))):
@@ -42,8 +42,8 @@ def takes_every_way():
             expect(step["redirected_bytes"] == 0, f"{sets}: {step}")
             # Nothing but translations of pages, and what a revocation tells the card; a migration copies.
             is_migrated = step["name"].startswith("migrated")
-            expect(is_migrated or max(step["B_upstream_up"], step["B_upstream_down"]) < step["bytes"] / 64, f"{sets}: {step}")
-        links = {link["name"]: link["payload_up"] + link["payload_down"] for link in got["pcie_links"]}
+            expect(is_migrated or max(step["B_upstream_up_bytes"], step["B_upstream_down_bytes"]) < step["bytes"] / 64, f"{sets}: {step}")
+        links = {link["name"]: link["payload_up_bytes"] + link["payload_down_bytes"] for link in got["pcie_links"]}
         copied = 2 * (1 << 20) + 2 * (1 << 14) # two buffers, in whole blocks, read by the processor
         expect(0 <= links["B.gpu"] - got["p2p_payload_bytes"] <= copied, f"{sets}: {links}, {got['p2p_payload_bytes']}")
     for sets in (["host.acs=redirect"], ["host.acs=redirect", "iommu.present=false"],
@@ -54,7 +54,7 @@ def takes_every_way():
             expect(step["direct_bytes"] == 0, f"{sets}: {step}")
             moved = step["redirected_bytes"]
             one_way = "direct_translated" in sets[0] and "READ" in step["name"] # its completions go straight
-            for member in ("B_upstream_up", "B_upstream_down"):
+            for member in ("B_upstream_up_bytes", "B_upstream_down_bytes"):
                 most = moved + 100_000 + (3 * step["bytes"] if step["name"].startswith("migrated") else 0)
                 expect(moved <= step[member] < most or one_way, f"{sets}: {step}")
 
@@ -66,7 +66,7 @@ def refused_by_the_host():
         got = show("host.acs=redirect", "host.peer_forwarding=false", f"iommu.present={unit}", status=1)
         expect(got["verified"] is False and len(got["steps"]) == 1, got["steps"])
         step = got["steps"][0]
-        expect(step["ended_with"] == ended and step["landed"] == step["direct_bytes"] == step["redirected_bytes"] == 0, step)
+        expect(step["ended_with"] == ended and step["landed_bytes"] == step["direct_bytes"] == step["redirected_bytes"] == 0, step)
         expect(words in got["failure"] and "step 'pinned: WRITE'" in got["failure"], got["failure"])
         expect("host.peer_forwarding=true" in got["advice"] and "host.acs=off" in got["advice"], got["advice"])
         expect(got["way"].startswith("HCA to GPU: not at all"), got["way"])

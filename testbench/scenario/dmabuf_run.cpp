@@ -186,7 +186,7 @@ Result Show::run() {
                 fail(outcome.error().what);
             queues_.close(i);
         });
-    const bool has_ended = programs.run();
+    const auto ended = programs.run(context_.stop);
     for (std::size_t i = 0; i < report_.size(); ++i) {
         const auto& step = result_.steps.emplace_back(row(dmabuf_steps()[i], report_[i], context_.config.scenario.message_bytes));
         add_ways(counts_[i].begin, counts_[i].end, result_.steps.back());
@@ -194,12 +194,14 @@ Result Show::run() {
         if (!report_[i].finding.empty())
             result_.failure = fmt::format("step '{}': {}", step.name, report_[i].finding);
     }
-    if (!has_ended)
-        fail("the simulation ran out of events while a program still waits: this is a defect of hcasim");
+    if (!ended)
+        fail(ended.error());
+    if (context_.stop != nullptr)
+        result_.stopped = context_.stop->why();
     count(platform_, result_);
     result_.verified = result_.failure.empty();
     if (!result_.verified)
-        result_.advice = advise(context_.config);
+        result_.advice = advise(context_.config, result_);
     return std::move(result_);
 }
 

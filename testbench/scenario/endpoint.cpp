@@ -307,12 +307,20 @@ template <class F> void Endpoint::each_bar_piece(std::uint64_t bytes, F&& f) {
     }
 }
 
-void Endpoint::fill(const RegisteredVram& vram, std::span<const std::byte> bytes) {
-    if (!machine_.vram)
-        return (void)gpu_->upload(vram.buffer, 0, bytes);
-    each_own_piece(vram, bytes.size(), [&](std::span<std::byte> piece, std::uint64_t at) {
-        std::ranges::copy(bytes.subspan(at, piece.size()), piece.begin());
-    });
+Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& source) {
+    PayloadSource::Outcome outcome;
+    const auto read = [&](std::span<std::byte> piece, std::uint64_t at) {
+        if (outcome)
+            outcome = source.read(at, piece);
+    };
+    if (machine_.vram)
+        each_own_piece(vram, source.size(), read);
+    else
+        each_bar_piece(source.size(), [&](std::span<std::byte> piece, std::uint64_t at) {
+            read(piece, at);
+            (void)gpu_->upload(vram.buffer, at, piece);
+        });
+    return outcome ? Result<void>{} : failure(EIO, outcome.error());
 }
 
 void Endpoint::clear(const RegisteredVram& vram) {

@@ -62,7 +62,7 @@ public:
     void let(std::chrono::nanoseconds time);
 
     // What lies in VRAM, by the GPU's own view of it or else through its BAR.
-    void fill(const RegisteredVram& vram, std::span<const std::byte> bytes);
+    sw::Result<void> fill(const RegisteredVram& vram, const PayloadSource& source);
     void clear(const RegisteredVram& vram);
     std::string hash(const RegisteredVram& vram, std::uint64_t bytes);
     sw::Result<void> close();

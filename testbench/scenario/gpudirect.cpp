@@ -48,7 +48,7 @@ Result<void> initiate(const Machine& machine, const GpuDirectOptions& options, G
         auto back = endpoint.make_vram(bytes);
         if (!source || !back)
             return std::unexpected(!source ? source.error() : back.error());
-        endpoint.fill(*source, options.payload);
+        TRY(endpoint.fill(*source, options.payload));
         report.source_sha256 = endpoint.hash(*source, bytes);
         TRY(endpoint.connect(*source));
 

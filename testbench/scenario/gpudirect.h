@@ -9,6 +9,7 @@
 #include "sw/mlx/device.h"
 #include "sw/transport/transport.h"
 #include "testbench/scenario/out_of_band.h"
+#include "testbench/scenario/payload_source.h"
 
 #include <array>
 #include <cstddef>
@@ -36,7 +37,7 @@ struct Machine {
 };
 
 struct GpuDirectOptions {
-    std::span<const std::byte> payload;
+    PayloadSource payload;
     std::uint64_t message_bytes = 1 << 20;
     std::uint32_t mtu_bytes = 4096;
     std::uint32_t queue_depth = 64; ///< messages under way, a queue pair

@@ -21,7 +21,7 @@ using platform::topology::Platform;
 
 namespace {
 
-GpuDirectOptions options_of(const platform::topology::Config& config, std::span<const std::byte> payload) {
+GpuDirectOptions options_of(const platform::topology::Config& config, const PayloadSource& payload) {
     GpuDirectOptions options;
     options.payload = payload;
     options.message_bytes = config.scenario.message_bytes;
@@ -53,6 +53,7 @@ sw::Result<void> take_part(platform::topology::Machine& machine, unsigned number
 struct StepCount {
     Totals begin, end;
     std::chrono::steady_clock::time_point wall_begin, wall_end;
+    bool is_over = false;
 };
 
 Transfer transfer(const StepReport& step, const StepCount& count) {
@@ -66,6 +67,9 @@ Transfer transfer(const StepReport& step, const StepCount& count) {
     row.completions_ok = count.end.completions_ok - count.begin.completions_ok;
     row.completions_error = count.end.completions_error - count.begin.completions_error;
     row.retries = count.end.retries - count.begin.retries;
+    row.timeouts = count.end.timeouts - count.begin.timeouts;
+    row.rnr_waits = count.end.rnr_waits - count.begin.rnr_waits;
+    row.naks = count.end.naks - count.begin.naks;
     row.sim_time_ps = (step.end - step.begin).count() * 1000;
     row.wall_seconds = std::chrono::duration<double>(count.wall_end - count.wall_begin).count();
     return row;
@@ -92,8 +96,10 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     auto options = options_of(config, context.payload);
     options.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) { context.tell(step, done, all); };
     options.boundary = [&](std::size_t number, bool is_over) {
-        (is_over ? counts[number].end : counts[number].begin) = totals(platform);
-        (is_over ? counts[number].wall_end : counts[number].wall_begin) = std::chrono::steady_clock::now();
+        auto& count = counts[number];
+        count.is_over = is_over;
+        (is_over ? count.end : count.begin) = totals(platform);
+        (is_over ? count.wall_end : count.wall_begin) = std::chrono::steady_clock::now();
     };
 
     Result result;
@@ -111,15 +117,21 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
                 result.failure = outcome.error().what;
             queues.close(i);
         });
-    if (!programs.run() && result.failure.empty())
-        result.failure = "the simulation ran out of events while a program still waits: this is a defect of hcasim";
+    if (const auto ended = programs.run(context.stop); !ended && result.failure.empty())
+        result.failure = ended.error();
+    if (context.stop != nullptr)
+        result.stopped = context.stop->why();
 
     result.sha256_source = report.source_sha256;
     result.sha256_target = report.steps.back().sha256;
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
-        const auto& step = report.steps[i];
+        auto& step = report.steps[i];
         if (step.name.empty())
             continue;
+        if (!counts[i].is_over) { // the run was stopped in the middle of it
+            options.boundary(i, true);
+            step.end = std::chrono::nanoseconds(model::tlm::kernel_now().count() / 1000);
+        }
         result.transfers.push_back(transfer(step, counts[i]));
         if (result.failure.empty() && !step.is_verified)
             result.failure = fmt::format("the bytes that came by {} differ from the source", step.name);
@@ -129,7 +141,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
         result.failure = fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
     result.verified = result.failure.empty();
     if (!result.verified)
-        result.advice = advise(config);
+        result.advice = advise(config, result);
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

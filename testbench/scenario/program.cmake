@@ -3,12 +3,21 @@ foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_v
              capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
              fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
              behind_a_remapping_unit
-             refuses_configuration refuses_override refuses_payload refuses_too_large help_is_complete
+             refuses_configuration refuses_override refuses_payload refuses_too_large
              explores_without_a_violation explorer_finds_a_planted_mistake explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation
              detector_finds_what_no_byte_shows explores_behind_remapping_units explorer_refuses_mistakes)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
+    set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()
+foreach(case outputs_are_no_inputs results_go_to_standard_output signals_end_a_run_with_its_report lost_output_is_told
+             failures_come_with_advice help_is_short_and_complete a_configuration_is_checked_and_printed a_terminal_is_treated_as_one
+             json_is_as_its_schema_says captures_are_in_the_order_of_time)
+    string(REPLACE "_" " " words ${case})
+    add_test(NAME "scenario: program: ${words}"
+        COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_manners_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
     set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -49,14 +48,16 @@ def refused(ran, *words):
 
 
 def ends_of_keys():
-    """Every key of the listing that has a range: its values at either end, or each of its choices."""
-    lines = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True, check=True).stdout.splitlines()
+    """Every key that has a range: its values at either end, or each of its choices."""
+    listed = subprocess.run([PROGRAM, "keys", "--json"], capture_output=True, text=True, check=True).stdout
     found = {}
-    for line, limits in zip(lines, lines[1:]):
-        key = re.match(r"  ([a-zA-Z_]+(\.[a-zA-Z_][a-zA-Z_0-9]*)*) +\S", line)
-        values = limits_of(limits.strip().partition("; default")[0]) if limits.startswith(" " * 30) else None
-        if key and values is not None:
-            found[key[1]] = values
+    for name, key in json.loads(listed).items():
+        if key["kind"] == "boolean":
+            found[name] = ["true", "false"]
+        elif "choices" in key:
+            found[name] = key["choices"]
+        elif "minimum" in key:
+            found[name] = [key["minimum"], key["maximum"]]
     return found
 
 
@@ -69,16 +70,6 @@ def sweep(keys, *arguments, config=CONFIG, dead=()):
             expect(ran.returncode in ({1} if one in dead else {0, 2}), f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
             expect(ran.stderr.count("\n") == (1 if ran.returncode == 2 else 0), f"{one}: {ran.stderr}")
             expect(ran.returncode != 0 or ran.stdout.endswith("\n  verified\n"), f"{one}: {ran.stdout[-1000:]}")
-
-
-def limits_of(text):
-    """The values at the ends of what a listing allows; None: it is no range."""
-    if text == "true or false":
-        return ["true", "false"]
-    if text.startswith("one of "):
-        return text.split()[2:]
-    ends = text.removeprefix("a power of two from ").split(" to ")
-    return ends if len(ends) == 2 and ends[0][:1].isdigit() else None
 
 
 def main(cases):

@@ -1,5 +1,7 @@
 #include "testbench/scenario/programs.h"
 
+#include <fmt/format.h>
+
 namespace scenario {
 
 void MessageQueues::End::send(std::span<const std::byte> message) {
@@ -36,11 +38,20 @@ void Programs::add(std::string name, std::function<void()> body) {
         sc_core::sc_gen_unique_name(program.name.c_str()));
 }
 
-bool Programs::run() {
+std::expected<void, std::string> Programs::run(Stop* stop) {
     // The end of the last program is how a run ends, no news for anybody.
     sc_core::sc_report_handler::set_actions("/OSCI/SystemC", sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-    sc_core::sc_start();
-    return running_ == 0;
+    if (stop != nullptr && !stop->is_requested())
+        stop->pause = [] { sc_core::sc_pause(); };
+    if (stop == nullptr || !stop->is_requested())
+        sc_core::sc_start();
+    if (stop != nullptr)
+        stop->pause = nullptr;
+    if (running_ == 0)
+        return {};
+    if (stop != nullptr && stop->is_requested())
+        return std::unexpected(fmt::format("{} after {:.3f} us of simulated time", stop->why(), sc_core::sc_time_stamp().to_seconds() * 1e6));
+    return std::unexpected(std::string("the simulation ran out of events while a program still waits: this is a defect of hcasim"));
 }
 
 } // namespace scenario

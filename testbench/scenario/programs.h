@@ -3,11 +3,13 @@
 #pragma once
 
 #include "testbench/scenario/out_of_band.h"
+#include "testbench/scenario/stop.h"
 
 #include <systemc>
 
 #include <array>
 #include <deque>
+#include <expected>
 #include <functional>
 #include <string>
 #include <vector>
@@ -42,8 +44,9 @@ class Programs {
 public:
     /// To be called during elaboration.
     void add(std::string name, std::function<void()> body);
-    /// Runs until every program has returned. False when the simulation ran dry before: a program waits for ever.
-    bool run();
+    /// Runs until every program has returned, or until `stop` is requested. Otherwise a failure for a person: the
+    /// simulation ran dry, a program waits for ever.
+    std::expected<void, std::string> run(Stop* stop = nullptr);
 
 private:
     struct Program {

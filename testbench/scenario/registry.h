@@ -5,7 +5,9 @@
 #include "platform/observe/capture.h"
 #include "platform/observe/event.h"
 #include "platform/topology/config.h"
+#include "testbench/scenario/payload_source.h"
 #include "testbench/scenario/result.h"
+#include "testbench/scenario/stop.h"
 #include "traces/events.h"
 
 #include <cstddef>
@@ -21,10 +23,11 @@ namespace scenario {
 /// What a workload is given. It builds its platform from `config`, once: SystemC elaborates once in a process.
 struct Context {
     const platform::topology::Config& config;
-    std::span<const std::byte> payload;
+    const PayloadSource& payload;
     platform::observe::Sources& sources; ///< where components register their names ("A.hca", "B.switch", "cable")
     traces::Sink* events = nullptr;      ///< nullptr: nobody listens
     platform::observe::Capture* capture = nullptr; ///< nullptr: nobody captures the wire
+    Stop* stop = nullptr; ///< nullptr: nobody ends the run before its end
     /// Told now and then: what is going on, and how many bytes of how many are done. May be empty.
     std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)> progress{};
 
@@ -41,6 +44,8 @@ using Run = std::expected<Result, std::string> (*)(const Context&);
 struct Scenario {
     std::string_view name, summary;
     Run run;
+    /// Whether the configuration can carry it, and a payload of so many bytes; nullptr: always.
+    std::expected<void, std::string> (*fits)(const platform::topology::Config&, std::uint64_t payload_bytes) = nullptr;
     bool moves_payload = true; ///< a file; false: bytes of its own
 };
 

@@ -15,7 +15,7 @@ struct Transfer {
     std::string sha256_target{}; ///< empty when the pass did not come to its end
     std::uint64_t bytes = 0, messages = 0, packets = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
-    std::uint64_t retries = 0;
+    std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0;
     std::int64_t sim_time_ps = 0;
     double wall_seconds = 0;
 };
@@ -63,7 +63,8 @@ struct Result {
     std::string scenario{};
     bool verified = false; ///< everything that was to arrive did, and nothing else changed
     std::string failure{}; ///< why not, for a person: what went wrong first; empty when verified
-    std::string advice{};  ///< what to change, where that is known
+    std::string advice{};  ///< what to do about it; empty when verified
+    std::string stopped{}; ///< who ended the run before its programs did: "interrupted (SIGINT)"; empty: nobody
     std::string way{};     ///< how devices of a host reach each other; empty: nobody looked
     std::uint64_t payload_bytes = 0;
     std::string sha256_source{}, sha256_target{};

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace scenario {
 
 using platform::topology::Config;
@@ -26,7 +28,10 @@ std::string describe(PeerRoute route, const Config& config) {
     return {};
 }
 
-std::string advise(const Config& config) {
+namespace {
+
+/// What stops requests between devices, if anything does.
+std::string advise_on_peers(const Config& config) {
     if (config.peers.acs == "off" || config.peers.is_forwarding)
         return {};
     return fmt::format("the switch sends requests between devices up to the root complex (host.acs = {}), which refuses them "
@@ -34,6 +39,41 @@ std::string advise(const Config& config) {
                        "translate: host.acs=direct_translated, hca.device_tlb_entries=1024, iommu.present=true, "
                        "iommu.device_tlb=true",
                        config.peers.acs);
+}
+
+/// What a cable does to packets, of which too many are sent again.
+std::string advise_on_cable(const Config& config) {
+    std::string faults;
+    for (const auto& [name, probability] : {std::pair{"loss", config.link.loss}, {"corrupt", config.link.corrupt},
+                                            {"reorder", config.link.reorder}, {"duplicate", config.link.duplicate}})
+        if (probability > 0)
+            faults += fmt::format("{}link.{} = {:g}", faults.empty() ? "" : ", ", name, probability);
+    if (!faults.empty())
+        return fmt::format("the cable loses more than the requester sends again ({}). Choose less, or another link.seed", faults);
+    return "a request was sent again as often as the queue pair may, and nobody answered in time. Look for latencies and rates "
+           "(link.*, hca.*_ns) by which an answer takes longer than the requester waits; --explain says which queue pair gave "
+           "up, --pcap FILE shows the cable";
+}
+
+} // namespace
+
+std::string advise(const Config& config, const Result& result) {
+    if (!result.stopped.empty())
+        return "the report is what there was until then; run it again for the rest";
+    if (auto advice = advise_on_peers(config); !advice.empty())
+        return advice;
+    if (config.fabric.is_managed)
+        return "the ports wait for a subnet manager (fabric.managed = true), and `hcasim run` has none: no port has a LID or a "
+               "route. Choose fabric.managed=false, where the platform gives both; or boot drivers on it and let one of them run "
+               "opensm: ./dev guest platform/configs/fabric.toml -- 'opensm -B; sleep 3; ibnetdiscover'";
+    if (result.failure.find("retry counter exceeded") != result.failure.npos)
+        return advise_on_cable(config);
+    if (result.failure.starts_with("payload "))
+        return "something else changes the file; move a copy of it";
+    if (result.completions_error != 0)
+        return "a completion says what was refused: --explain names the rule, its chapter and the likely cause";
+    return "run it again with --explain, and with --events FILE for all that happened; if every rule was kept, it is a defect of "
+           "hcasim";
 }
 
 } // namespace scenario

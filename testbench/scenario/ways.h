@@ -4,6 +4,7 @@
 
 #include "platform/topology/config.h"
 #include "sw/memory/peer_route.h"
+#include "testbench/scenario/result.h"
 
 #include <string>
 
@@ -11,7 +12,7 @@ namespace scenario {
 
 /// "straight through the switch: ..."
 std::string describe(sw::memory::PeerRoute route, const platform::topology::Config& config);
-/// What to change in a configuration under which the HCA's requests do not reach the GPU; empty where they do.
-std::string advise(const platform::topology::Config& config);
+/// What to do about a run that failed or was stopped: what of the configuration explains it, else where to look.
+std::string advise(const platform::topology::Config& config, const Result& result);
 
 } // namespace scenario

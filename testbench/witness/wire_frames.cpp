@@ -140,13 +140,14 @@ int main(int argc, char** argv) {
         std::fputs("usage: wire_frames OUT.pcapng OUT.json\n", stderr);
         return 2;
     }
-    auto capture = platform::observe::Capture::create(argv[1]);
-    if (!capture) {
-        std::fprintf(stderr, "%s\n", capture.error().c_str());
+    auto output = platform::observe::Output::create(argv[1]);
+    if (!output) {
+        std::fprintf(stderr, "%s\n", output.error().c_str());
         return 1;
     }
-    std::array taps{&(*capture)->add_interface("ethernet", Encapsulation::roce_v2_ipv4),
-                    &(*capture)->add_interface("infiniband", Encapsulation::infiniband)};
+    platform::observe::Capture capture(std::move(*output));
+    std::array taps{&capture.add_interface("ethernet", Encapsulation::roce_v2_ipv4),
+                    &capture.add_interface("infiniband", Encapsulation::infiniband)};
     struct Carrier {
         Encapsulation encapsulation;
         bool grh;
@@ -170,7 +171,7 @@ int main(int argc, char** argv) {
                 json += describe(packet);
             }
     std::ofstream(argv[2]) << json << "\n]\n";
-    if (const auto closed = (*capture)->close(); !closed) {
+    if (const auto closed = capture.close(); !closed) {
         std::fprintf(stderr, "%s\n", closed.error().c_str());
         return 1;
     }

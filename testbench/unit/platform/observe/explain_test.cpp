@@ -38,7 +38,7 @@ public:
 
     void settle() { explain_->settle(); }
     std::string finish() {
-        explain_->finish();
+        REQUIRE(explain_->finish());
         std::fflush(file_);
         return {data_, size_};
     }

@@ -148,13 +148,15 @@ TEST_CASE("a log has one JSON object an event", "[unit][observe]") {
                        "\"command\":\"QUERY_HCA_CAP\",\"why\":\"a \\\"quoted\\\" rule\"}\n");
 }
 
-TEST_CASE("a log that cannot be created or written says so", "[unit][observe]") {
+TEST_CASE("a log that cannot be written says so at once", "[unit][observe]") {
     Sources sources;
-    CHECK(Log::create("/nowhere/events.jsonl", sources).error() ==
-          "/nowhere/events.jsonl: cannot be created: No such file or directory");
+    std::string heard;
+    auto output = Output::create("/dev/full").value();
+    output.on_failure([&](const std::string& why) { heard = why; });
+    Log full(std::move(output), Log::Format::text, sources);
+    say_some(Events{&full, 0}, Events{&full, 0});
 
-    auto full = Log::create("/dev/full", sources);
-    REQUIRE(full.has_value());
-    say_some(Events{full->get(), 0}, Events{full->get(), 0});
-    CHECK_FALSE((*full)->flush());
+    CHECK_FALSE(full.flush());
+    CHECK(heard == "/dev/full: cannot be written: No space left on device");
+    CHECK(full.finish().error() == heard);
 }

@@ -1,5 +1,7 @@
 #include "platform/topology/keys.h"
 
+#include "platform/topology/read.h"
+
 #include "model/pcie/link.h"
 #include "model/pcie/root_complex.h"
 
@@ -123,4 +125,29 @@ TEST_CASE("the listing names every key with its range and default", "[unit][topo
         CHECK(text.find(print_limits(key)) != text.npos);
     }
     CHECK(text.find("one of 256 512 1024 2048 4096; default 4096") != text.npos);
+}
+
+TEST_CASE("a configuration that is printed reads back as the same one", "[unit][topology]") {
+    Config config;
+    config.link.loss = 0.015625;
+    config.link.latency = model::port::Time{1'500};
+    config.scenario.payload = "a \"quoted\"\tname\\";
+    config.hosts[1].memory_bytes = 65ULL << 20;
+    config.timed = false;
+
+    const auto read = parse_config(print_toml(config), "printed.toml", {});
+
+    REQUIRE(read.has_value());
+    CHECK(effective(*read) == effective(config));
+}
+
+TEST_CASE("the listing for programs has numbers with their unit", "[unit][topology]") {
+    const auto text = keys_as_json();
+
+    for (const auto& key : keys())
+        CHECK(text.find("\"" + std::string(key.path) + "\": {") != text.npos);
+    CHECK(text.find("\"kind\": \"time_ns\",\n    \"help\": \"propagation, one way\",\n    \"default\": 500,") != text.npos);
+    CHECK(name_in_json(*find_key("host.A.memory")) == "host.A.memory_bytes");
+    CHECK(name_in_json(*find_key("scenario.mtu")) == "scenario.mtu_bytes");
+    CHECK(name_in_json(*find_key("link.latency_ns")) == "link.latency_ns");
 }

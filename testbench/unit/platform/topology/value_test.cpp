@@ -31,7 +31,12 @@ TEST_CASE("times are nanoseconds or a number with a unit, and become picoseconds
 }
 
 TEST_CASE("a quantity that is none is refused with what was expected", "[unit][topology]") {
-    CHECK(convert(Kind::size, "2 GB"s).error() == "has the unknown unit 'GB'; the units are B KiB MiB GiB TiB");
+    CHECK(convert(Kind::size, "2 GB"s).error() == "has the unknown unit 'GB'; the units are B KiB MiB GiB TiB, did you mean 'GiB'?");
+    CHECK(convert(Kind::size, "2 m"s).error().ends_with("did you mean 'MiB'?"));
+    CHECK(convert(Kind::size, "2 kib"s).error().ends_with("did you mean 'KiB'?"));
+    CHECK(convert(Kind::size, "2 ells"s).error().ends_with("TiB"));
+    CHECK(convert(Kind::time, "2 sec"s).error().ends_with("did you mean 's'?"));
+    CHECK(convert(Kind::time, "2 \u00b5s"s).error().ends_with("did you mean 'us'?"));
     CHECK(convert(Kind::size, "much"s).error() == "wants a size such as \"2 GiB\", not \"much\"");
     CHECK(convert(Kind::size, 1.5).error() == "wants a size such as \"2 GiB\", not 1.5");
     CHECK_FALSE(convert(Kind::size, "0.3 B"s).has_value());
@@ -45,7 +50,8 @@ TEST_CASE("a quantity that is none is refused with what was expected", "[unit][t
 TEST_CASE("a value of another kind is refused and shown", "[unit][topology]") {
     CHECK(convert(Kind::integer, "4"s).error() == "wants a whole number, not the text \"4\"");
     CHECK(convert(Kind::integer, 4.0).error().starts_with("wants a whole number, not 4"));
-    CHECK(convert(Kind::boolean, std::int64_t{1}).error() == "wants true or false, not 1");
+    CHECK(convert(Kind::boolean, std::int64_t{1}).error() == "wants true or false, not 1, did you mean true?");
+    CHECK(convert(Kind::boolean, "off"s).error().ends_with("did you mean false?"));
     CHECK(convert(Kind::text, false).error() == "wants a text, not false");
     CHECK(convert(Kind::number, "high"s).error() == "wants a number, not the text \"high\"");
     CHECK(std::get<double>(convert(Kind::number, std::int64_t{1}).value()) == 1.0);
@@ -57,7 +63,7 @@ TEST_CASE("the command line's texts become the kind of the key", "[unit][topolog
     CHECK(std::get<std::int64_t>(parse(Kind::integer, "0x10").value()) == 16);
     CHECK(std::get<double>(parse(Kind::number, "0.01").value()) == 0.01);
     CHECK(std::get<std::string>(parse(Kind::text, "a b").value()) == "a b");
-    CHECK(parse(Kind::boolean, "yes").error() == "wants true or false, not \"yes\"");
+    CHECK(parse(Kind::boolean, "yes").error() == "wants true or false, not \"yes\", did you mean true?");
     CHECK_FALSE(parse(Kind::integer, "3x").has_value());
     CHECK_FALSE(parse(Kind::integer, "").has_value());
     CHECK_FALSE(parse(Kind::number, "nan").has_value());

@@ -31,9 +31,10 @@ TEST_CASE("run takes a configuration, a payload, overrides and the files to writ
 
     REQUIRE(std::holds_alternative<RunOptions>(outcome));
     const auto& options = std::get<RunOptions>(outcome);
-    CHECK(options.config == "p2p.toml");
-    CHECK(options.payload == "data");
-    CHECK(options.overrides == std::vector<std::string>{"link.loss=0.01", "gpu.vram=1 GiB"});
+    CHECK(options.plan.config == "p2p.toml");
+    CHECK(options.plan.payload == "data");
+    CHECK(options.plan.overrides == std::vector<std::string>{"link.loss=0.01", "gpu.vram=1 GiB"});
+    CHECK_FALSE(options.is_quiet);
     CHECK(options.json == "r.json");
     CHECK(options.observe.events == "e.jsonl");
     CHECK(options.observe.pcap == "w.pcapng");
@@ -57,7 +58,7 @@ TEST_CASE("explain goes to standard error, or to the file it is given, and does 
 
     REQUIRE(std::holds_alternative<RunOptions>(run));
     CHECK(std::get<RunOptions>(run).observe.explain == "-");
-    CHECK(std::get<RunOptions>(run).config == "p2p.toml");
+    CHECK(std::get<RunOptions>(run).plan.config == "p2p.toml");
     REQUIRE(std::holds_alternative<ServeOptions>(serve));
     CHECK(std::get<ServeOptions>(serve).observe.explain == "why.txt");
     CHECK(std::get<ServeOptions>(serve).config == "pair.toml");
@@ -67,8 +68,8 @@ TEST_CASE("an override does not swallow the word after it", "[unit][hcasim]") {
     const auto outcome = parse({"run", "--set", "link.loss=0.01", "p2p.toml"});
 
     REQUIRE(std::holds_alternative<RunOptions>(outcome));
-    CHECK(std::get<RunOptions>(outcome).config == "p2p.toml");
-    CHECK_FALSE(std::get<RunOptions>(outcome).payload.has_value());
+    CHECK(std::get<RunOptions>(outcome).plan.config == "p2p.toml");
+    CHECK_FALSE(std::get<RunOptions>(outcome).plan.payload.has_value());
 }
 
 TEST_CASE("a mistake on the command line is one line and status 2", "[unit][hcasim]") {
@@ -85,21 +86,39 @@ TEST_CASE("a mistake on the command line is one line and status 2", "[unit][hcas
     }
 }
 
-TEST_CASE("the help names every option and every key", "[unit][hcasim]") {
-    for (const auto& words : {std::initializer_list<const char*>{"run", "--help"}, {"--help"}}) {
-        const auto [code, text] = leave(words);
-        CHECK(code == 0);
-        for (const auto& key : platform::topology::keys())
-            CHECK(text.find(key.path) != text.npos);
+TEST_CASE("the help of run names its options and where the keys are listed, and is short", "[unit][hcasim]") {
+    const auto [code, text] = leave({"run", "--help"});
+
+    CHECK(code == 0);
+    for (const auto* part : {"--payload", "--set", "--json", "--events", "--pcap", "--explain", "--quiet", "--print-config", "hcasim keys",
+                             "link.loss", "130"})
+        CHECK(text.find(part) != text.npos);
+    CHECK(std::ranges::count(text, '\n') < 60);
+    CHECK(leave({"--help"}).text.find("keys") != text.npos);
+}
+
+TEST_CASE("whoever names no command hears which there are", "[unit][hcasim]") {
+    for (const auto& words : {std::initializer_list<const char*>{}, {"frob"}}) {
+        const auto text = leave(words).text;
+        for (const auto* command : {"run", "serve", "explore", "check", "keys"})
+            CHECK(text.find(command) != text.npos);
     }
-    const auto text = leave({"run", "--help"}).text;
-    for (const auto* option : {"--payload", "--set", "--json", "--events", "--pcap"})
-        CHECK(text.find(option) != text.npos);
+}
+
+TEST_CASE("check and --print-config take what a run is made of", "[unit][hcasim]") {
+    const auto check = parse({"check", "p2p.toml", "--payload", "data", "--set", "link.loss=1"});
+    const auto print = parse({"run", "p2p.toml", "--set", "link.loss=1", "--print-config"});
+
+    REQUIRE(std::holds_alternative<CheckOptions>(check));
+    CHECK(std::get<CheckOptions>(check).plan.payload == "data");
+    REQUIRE(std::holds_alternative<PrintConfigOptions>(print));
+    CHECK(std::get<PrintConfigOptions>(print).plan.overrides == std::vector<std::string>{"link.loss=1"});
 }
 
 TEST_CASE("keys and the version are listed", "[unit][hcasim]") {
     CHECK(leave({"keys"}).code == 0);
     CHECK(leave({"keys"}).text == platform::topology::print_keys());
+    CHECK(leave({"keys", "--json"}).text == platform::topology::keys_as_json());
     CHECK(leave({"--version"}).code == 0);
     CHECK(leave({"--version"}).text.starts_with("hcasim "));
 }

@@ -1,5 +1,8 @@
 #include "testbench/hcasim/report.h"
 
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/result_json.h"
+#include "testbench/hcasim/table.h"
 #include "testbench/hcasim/units.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -130,9 +133,9 @@ TEST_CASE("steps are told with what became of them and which way their bytes too
     CHECK(text.find("  pinned: WRITE   11,111      22,222       33,333         44,444  55,555         66,666  77,777\n") != text.npos);
     CHECK(text.ends_with("  NOT VERIFIED: step 'pinned: WRITE': the request ended with nothing\n  What to do: choose host.acs=off\n"));
     CHECK(text.find("SHA-256") == text.npos);
-    const auto json = print_json(result, platform::observe::Counters{}, {});
-    for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed\": 1234", "\"redirected_bytes\": 22222", "\"A_upstream_down\": 55555",
-                             "\"B_upstream_up\": 66666", "\"advice\": \"choose host.acs=off\"", "\"way\": \"HCA to GPU: redirected\""})
+    const auto json = print_json({.result = result, .counters = {}, .config = {}});
+    for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed_bytes\": 1234", "\"redirected_bytes\": 22222", "\"A_upstream_down_bytes\": 55555",
+                             "\"B_upstream_up_bytes\": 66666", "\"advice\": \"choose host.acs=off\"", "\"way\": \"HCA to GPU: redirected\""})
         CHECK(json.find(part) != json.npos);
 }
 
@@ -140,7 +143,7 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
     platform::observe::Counters counters;
     traces::Events{&counters, 0}.emit(At{1}, traces::Retried{1, 2, 3, "timeout"});
 
-    const auto text = print_json(sample(), counters, {});
+    const auto text = print_json({.result = sample(), .counters = counters, .config = {}, .payload = "data/x"});
 
     for (const auto* part :
          {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"failure\": \"\"", "\"payload_bytes\": 3000000",
@@ -148,8 +151,38 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
           "\"completions_error\": 0", "\"p2p_payload_bytes\": 18000000", "\"host_dram_payload_bytes\": 0",
           "\"wire_packets\": 2222", "\"retries\": 4", "\"sim_time_ns\": 720001", "\"wall_seconds\": 0.25",
           "\"event_digest\": \"00112233aabbccdd\"", "\"name\": \"READ B -> A\"", "\"lost\": 7", "\"Retried\": 1",
-          "\"Retried: timeout\": 1", "\"link.loss\": \"0\""}) {
+          "\"Retried: timeout\": 1", "\"link.loss\": 0", "\"link.latency_ns\": 500", "\"gpu.vram_bytes\": 2147483648", "\"link.encapsulation\": \"roce_v2\"",
+          "\"payload_path\": \"data/x\"", "\"rate_bytes_per_second\": 12500000000", "\"rate_bytes_per_second\": null", "\"hit_rate\": 0.9375"}) {
         INFO(part);
         CHECK(text.find(part) != text.npos);
     }
+}
+
+TEST_CASE("a table that is wider than the terminal is broken into several", "[unit][hcasim]") {
+    const std::vector<std::vector<std::string>> rows{{"name", "one", "two", "three"}, {"x", "1", "2", "3"}};
+
+    CHECK(print_table(rows) == "  name  one  two  three\n  x       1    2      3\n");
+    CHECK(print_table(rows, 17) == "  name  one  two\n  x       1    2\n\n  name  three\n  x         3\n");
+    CHECK(print_table({{"alone"}}, 3) == "  alone\n");
+}
+
+TEST_CASE("lines longer than the terminal are broken, and hang under their second column", "[unit][hcasim]") {
+    CHECK(wrap("  --set X    one two three\nshort\n", 20) == "  --set X    one two\n    three\nshort\n");
+    CHECK(wrap("  -s   one two three four five six\n", 24) == "  -s   one two three\n       four five six\n");
+    CHECK(wrap("anylength\n", 0) == "anylength\n");
+    CHECK(wrap("one-word-that-does-not-fit\n", 10) == "one-word-that-does-not-fit\n");
+}
+
+TEST_CASE("a name cannot steer the terminal", "[unit][hcasim]") {
+    CHECK(printable("plain caf\u00e9") == "plain caf\u00e9");
+    CHECK(printable("\x1b[31mred\n") == "\\x1b[31mred\\x0a");
+    CHECK(printable("\u009b31m") == "\\x9b31m");
+}
+
+TEST_CASE("colour is for the verdict, where it was asked for", "[unit][hcasim]") {
+    auto result = sample();
+    CHECK(print_result(result).find('\033') == std::string::npos);
+    CHECK(print_result(result, {.has_colour = true}).find("\033[1;32mverified\033[0m") != std::string::npos);
+    result.verified = false;
+    CHECK(print_result(result, {.has_colour = true}).find("\033[1;31mNOT VERIFIED\033[0m: ") != std::string::npos);
 }

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 using namespace hcasim;
 
@@ -35,13 +37,23 @@ struct Folder {
 std::expected<scenario::Result, std::string> move(const scenario::Context& context) {
     if (context.payload.size() > 100)
         return std::unexpected("the payload does not fit");
+    std::vector<std::byte> bytes(context.payload.size());
+    if (bytes.size() == 7) // a payload of seven bytes becomes shorter while it is moved
+        truncate("data", 3);
+    if (bytes.size() == 8) // one of eight is interrupted
+        std::raise(SIGINT);
+    if (bytes.size() == 9)
+        std::raise(SIGTERM);
     const traces::Events events{context.events, context.sources.add("A.hca")};
     events.emit(model::port::Time{5000}, traces::DoorbellRung{.qpn = 1, .uar = 2, .producer = 3});
     context.tell("WRITE", context.payload.size(), context.payload.size());
-    return scenario::Result{.scenario = context.config.scenario.name,
-                            .verified = context.payload[0] != std::byte{'x'},
-                            .payload_bytes = context.payload.size(),
-                            .sha256_source = scenario::sha256(context.payload)};
+    scenario::Result result{.scenario = context.config.scenario.name, .payload_bytes = bytes.size()};
+    if (const auto read = context.payload.read(0, bytes); !read)
+        result.failure = read.error();
+    result.stopped = context.stop->why();
+    result.verified = result.failure.empty() && result.stopped.empty() && bytes[0] != std::byte{'x'};
+    result.sha256_source = scenario::sha256(bytes);
+    return result;
 }
 
 constexpr std::array scenarios{scenario::Scenario{"gpudirect", "a stand-in", move}};
@@ -50,9 +62,7 @@ constexpr std::array scenarios{scenario::Scenario{"gpudirect", "a stand-in", mov
 
 TEST_CASE("a run gives the workload its payload and writes what was asked for", "[unit][hcasim]") {
     const Folder folder;
-    const RunOptions options{.config = folder.file("p2p.toml", ""),
-                             .payload = folder.file("data", "abc"),
-                             .overrides = {},
+    const RunOptions options{.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "abc")},
                              .json = folder.path / "r.json",
                              .observe = {.events = folder.path / "e.jsonl", .pcap = folder.path / "w.pcapng", .explain = {}}};
 
@@ -72,32 +82,20 @@ TEST_CASE("the payload may be named by the configuration, and by nobody", "[unit
     const auto data = folder.file("data", "abc");
     const auto config = folder.file("p2p.toml", fmt::format("[scenario]\npayload = \"{}\"\n", data));
 
-    CHECK(run({.config = config, .payload = {}, .overrides = {}, .json = {}, .observe = {}}, scenarios) ==
-          0);
+    CHECK(run({.plan = {.config = config}}, scenarios) == 0);
     // The program itself is larger than the stand-in takes: it was read.
-    CHECK(
-        run({.config = config, .payload = {}, .overrides = {"scenario.payload="}, .json = {}, .observe = {}},
-            scenarios) == 2);
+    CHECK(run({.plan = {.config = config, .overrides = {"scenario.payload="}}}, scenarios) == 2);
 }
 
 TEST_CASE("what is not verified has status 1", "[unit][hcasim]") {
     const Folder folder;
 
-    CHECK(run({.config = folder.file("p2p.toml", ""),
-               .payload = folder.file("data", "xyz"),
-               .overrides = {},
-               .json = {},
-               .observe = {}},
-              scenarios) == 1);
+    CHECK(run({.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "xyz")}}, scenarios) == 1);
 }
 
 TEST_CASE("what cannot run is refused with status 2", "[unit][hcasim]") {
     const Folder folder;
-    const RunOptions good{.config = folder.file("p2p.toml", ""),
-                          .payload = folder.file("data", "abc"),
-                          .overrides = {},
-                          .json = {},
-                          .observe = {}};
+    const RunOptions good{.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "abc")}};
     REQUIRE(run(good, scenarios) == 0);
     const auto with = [&](auto&& change) {
         auto options = good;
@@ -105,16 +103,97 @@ TEST_CASE("what cannot run is refused with status 2", "[unit][hcasim]") {
         return run(options, scenarios);
     };
 
-    CHECK(with([](auto& o) { o.config = "/nowhere/p2p.toml"; }) == 2);
-    CHECK(with([](auto& o) { o.payload = "/nowhere/data"; }) == 2);
-    CHECK(with([&](auto& o) { o.payload = folder.path; }) == 2);
-    CHECK(with([&](auto& o) { o.payload = folder.file("empty", ""); }) == 2);
-    CHECK(with([](auto& o) { o.payload = "/dev/zero"; }) == 2);
-    CHECK(with([](auto& o) { o.overrides = {"link.loss=2"}; }) == 2);
-    CHECK(with([](auto& o) { o.overrides = {"scenario.name=nobody"}; }) == 2);
+    CHECK(with([](auto& o) { o.plan.config = "/nowhere/p2p.toml"; }) == 2);
+    CHECK(with([](auto& o) { o.plan.payload = "/nowhere/data"; }) == 2);
+    CHECK(with([&](auto& o) { o.plan.payload = folder.path; }) == 2);
+    CHECK(with([&](auto& o) { o.plan.payload = folder.file("empty", ""); }) == 2);
+    CHECK(with([](auto& o) { o.plan.payload = "/dev/zero"; }) == 2);
+    CHECK(with([](auto& o) { o.plan.overrides = {"link.loss=2"}; }) == 2);
+    CHECK(with([](auto& o) { o.plan.overrides = {"scenario.name=nobody"}; }) == 2);
     CHECK(with([](auto& o) { o.json = "/nowhere/r.json"; }) == 2);
     CHECK(with([](auto& o) { o.observe.events = "/nowhere/e.jsonl"; }) == 2);
     CHECK(with([](auto& o) { o.observe.pcap = "/nowhere/w.pcapng"; }) == 2);
-    CHECK(with([](auto& o) { o.json = "/dev/full"; }) == 2);
-    CHECK(with([](auto& o) { o.observe.events = "/dev/full"; }) == 2);
+    CHECK(with([](auto& o) { o.json = "/dev/full"; }) == 3); // it ran, and its result is lost
+    CHECK(with([](auto& o) { o.observe.events = "/dev/full"; }) == 3);
+}
+
+TEST_CASE("no file is an input and an output at once, by whatever name, and none is touched", "[unit][hcasim]") {
+    const Folder folder;
+    const auto config = folder.file("p2p.toml", "timed = true\n"), data = folder.file("data", "abc");
+    std::filesystem::create_symlink("data", folder.path / "symlink");
+    std::filesystem::create_hard_link(folder.path / "data", folder.path / "hardlink");
+    std::filesystem::create_directory_symlink(".", folder.path / "same");
+    const auto files = std::distance(std::filesystem::directory_iterator(folder.path), {});
+    const auto refuses = [&](std::string json, std::string events = {}, std::string pcap = {}, std::string explain = {}) {
+        return run({.plan = {.config = config, .payload = data},
+                    .json = std::move(json),
+                    .observe = {.events = std::move(events), .pcap = std::move(pcap), .explain = std::move(explain)}},
+                   scenarios) == 2;
+    };
+
+    CHECK(refuses(data));
+    CHECK(refuses(folder.path / "symlink"));
+    CHECK(refuses(folder.path / "hardlink"));
+    CHECK(refuses({}, folder.path / "same/p2p.toml"));
+    CHECK(refuses({}, {}, config));
+    CHECK(refuses({}, {}, {}, data));
+    // Two outputs, one of them not there yet.
+    CHECK(refuses(folder.path / "new", folder.path / "same/new"));
+    CHECK(refuses({}, folder.path / "new", folder.path / "new"));
+    CHECK(refuses("-", "-"));
+
+    CHECK(folder.read("data") == "abc");
+    CHECK(folder.read("p2p.toml") == "timed = true\n");
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == files);
+    CHECK(run({.plan = {.config = config, .payload = data}, .json = "/dev/null", .observe = {.events = "/dev/null", .pcap = {}, .explain = {}}},
+              scenarios) == 0);
+}
+
+TEST_CASE("a run that is refused leaves the last one's files", "[unit][hcasim]") {
+    const Folder folder;
+    const auto old = folder.file("r.json", "the last one's");
+
+    CHECK(run({.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", std::string(200, 'a'))}, .json = old}, scenarios) == 2);
+
+    CHECK(folder.read("r.json") == "the last one's");
+}
+
+TEST_CASE("a payload that becomes shorter is an error of the run", "[unit][hcasim]") {
+    const Folder folder;
+    const auto data = folder.file("data", "1234567");
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path);
+
+    const auto status = run({.plan = {.config = folder.file("p2p.toml", ""), .payload = data}, .json = folder.path / "r.json"}, scenarios);
+    std::filesystem::current_path(before);
+
+    CHECK(status == 1);
+    CHECK(folder.read("r.json").find("has become shorter while it was moved: it had 7 bytes, now 3") != std::string::npos);
+}
+
+TEST_CASE("a signal ends the run with its files finished and a status of its own", "[unit][hcasim]") {
+    const Folder folder;
+    const auto config = folder.file("p2p.toml", "");
+    const auto with = [&](std::string_view bytes) {
+        return run({.plan = {.config = config, .payload = folder.file("data", bytes)},
+                    .json = folder.path / "r.json",
+                    .observe = {.events = folder.path / "e.jsonl", .pcap = {}, .explain = {}}},
+                   scenarios);
+    };
+
+    CHECK(with("12345678") == 130);
+    CHECK(folder.read("r.json").find("\"stopped\": \"interrupted (SIGINT)\"") != std::string::npos);
+    CHECK(folder.read("e.jsonl").find("DoorbellRung") != std::string::npos);
+    CHECK(with("123456789") == 143);
+    CHECK(folder.read("r.json").find("\"stopped\": \"terminated (SIGTERM)\"") != std::string::npos);
+    CHECK(with("123") == 0); // it does not linger
+}
+
+TEST_CASE("a check says whether a run would begin, and runs nothing", "[unit][hcasim]") {
+    const Folder folder;
+    const auto config = folder.file("p2p.toml", ""), data = folder.file("data", "12345678"); // which would be interrupted
+
+    CHECK(check({.config = config, .payload = data}, scenarios) == 0);
+    CHECK(check({.config = config, .payload = data, .overrides = {"link.loss=2"}}, scenarios) == 2);
+    CHECK(check({.config = config, .payload = "/nowhere/data"}, scenarios) == 2);
 }

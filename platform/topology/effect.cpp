@@ -1,0 +1,85 @@
+#include "platform/topology/effect.h"
+
+#include "platform/topology/keys.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace platform::topology {
+namespace {
+
+/// A key, or all that begin so, and what they need.
+struct Need {
+    std::string_view path; ///< a trailing dot or underscore: all that begin with it
+    bool (*is_met)(const Config&);
+    std::string_view why_not;
+};
+
+bool has_device_tlb(const Config& c) { return c.hca_ats.entries != 0; }
+bool has_scalable_mode(const Config& c) { return c.iommu.unit.scalable_mode; }
+
+constexpr std::array needs{
+    Need{"link.seed",
+         [](const Config& c) { return c.link.loss + c.link.duplicate + c.link.reorder + c.link.corrupt > 0; },
+         "link.loss, .duplicate, .reorder and .corrupt are 0, nothing is left to chance"},
+    Need{"link.reorder_", [](const Config& c) { return c.link.reorder > 0; }, "link.reorder is 0"},
+    Need{"link.rate_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
+         "there is no switch (fabric.switch is false)"},
+    Need{"iommu.", [](const Config& c) { return c.iommu.is_present; },
+         "there is no remapping unit (iommu.present is false)"},
+    Need{"iommu.iotlb_ways", [](const Config& c) { return c.iommu.unit.iotlb.entries != 0; },
+         "iommu.iotlb_entries is 0"},
+    Need{"iommu.pasid_entries", has_scalable_mode, "iommu.scalable_mode is false"},
+    Need{"iommu.first_stage", has_scalable_mode, "iommu.scalable_mode is false"},
+    Need{"iommu.page_requests", [](const Config& c) { return has_scalable_mode(c) && c.iommu.unit.device_tlb; },
+         "it needs iommu.scalable_mode and iommu.device_tlb"},
+    Need{"hca.device_tlb_", has_device_tlb, "the card has no TLB of its own (hca.device_tlb_entries is 0)"},
+    Need{"hca.device_tlb_entries", [](const Config& c) { return c.iommu.is_present && c.iommu.unit.device_tlb; },
+         "nobody answers a card that translates: it needs iommu.present and iommu.device_tlb"},
+    Need{"hca.page_requests", has_device_tlb, "the card has no TLB of its own (hca.device_tlb_entries is 0)"},
+    Need{"hca.cache_ways", [](const Config& c) { return c.hca.mkey_cache_entries + c.hca.mtt_cache_entries != 0; },
+         "hca.mkey_cache_entries and hca.mtt_cache_entries are 0"},
+    Need{"host.peer_forwarding", [](const Config& c) { return c.peers.acs != "off"; },
+         "no request of a device reaches the root complex on its way to another (host.acs is off)"},
+};
+
+bool is_meant(const Need& need, std::string_view path) {
+    return need.path == path ||
+           (need.path.back() == '.' || need.path.back() == '_' ? path.starts_with(need.path) : false);
+}
+
+/// Of the key's own switch: that one has an effect by itself.
+bool is_switch(std::string_view path) { return path == "iommu.present" || path == "hca.device_tlb_entries"; }
+
+std::string reason(const Config& config, const Key& key, Work work) {
+    if (work == Work::of_drivers && key.path.starts_with("scenario."))
+        return "drivers elsewhere bring work of their own";
+    if (key.kind == Kind::time && !config.timed)
+        return "timed is false";
+    for (const auto& need : needs)
+        if (is_meant(need, key.path) && !(is_switch(key.path) && need.path != key.path) && !need.is_met(config))
+            return std::string(need.why_not);
+    return {};
+}
+
+} // namespace
+
+std::vector<IdleKey> idle_keys(const Config& config, Work work) {
+    static const Config defaults;
+    std::vector<IdleKey> idle;
+    for (const auto& given : config.given) {
+        const auto* key = find_key(given.path);
+        if (key == nullptr || key->get(config) == key->get(defaults))
+            continue;
+        const auto again = std::ranges::find(idle, given.path, &IdleKey::path);
+        if (again != idle.end())
+            again->where = given.where; // the last one counts
+        else if (auto why = reason(config, *key, work); !why.empty())
+            idle.push_back({given.path, given.where, std::move(why)});
+    }
+    return idle;
+}
+
+} // namespace platform::topology

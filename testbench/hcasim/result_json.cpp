@@ -1,0 +1,160 @@
+#include "testbench/hcasim/result_json.h"
+
+#include "platform/observe/json.h"
+#include "platform/topology/keys.h"
+#include "testbench/hcasim/version.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <variant>
+
+namespace hcasim {
+namespace {
+
+using platform::observe::JsonObject;
+
+/// Becomes null: a rate when no time has passed.
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+double rate(std::uint64_t bytes, std::int64_t picoseconds) {
+    return picoseconds <= 0 ? nothing : static_cast<double>(bytes) * 1e12 / static_cast<double>(picoseconds);
+}
+
+/// By the key's name in JSON, which has the unit; times in nanoseconds.
+void append_value(JsonObject& json, const platform::topology::Key& key, const platform::topology::Value& value) {
+    const auto name = platform::topology::name_in_json(key);
+    if (key.kind == platform::topology::Kind::time)
+        json.add(name, static_cast<double>(std::get<std::int64_t>(value)) / 1000);
+    else
+        std::visit([&](const auto& plain) { json.add(name, plain); }, value);
+}
+
+void append_json(platform::observe::JsonObject& json, const scenario::Step& s) {
+    json.begin_item()
+        .add("name", s.name)
+        .add("verified", s.verified)
+        .add("ended_with", s.ended_with)
+        .add("owner_heard", s.owner_heard)
+        .add("bytes", s.bytes)
+        .add("landed_bytes", s.landed)
+        .add("sha256_source", s.sha256_source)
+        .add("sha256_target", s.sha256_target)
+        .add("direct_bytes", s.direct_bytes)
+        .add("redirected_bytes", s.redirected_bytes)
+        .add("host_bytes", s.host_bytes)
+        .add("A_upstream_up_bytes", s.upstream[0].up)
+        .add("A_upstream_down_bytes", s.upstream[0].down)
+        .add("B_upstream_up_bytes", s.upstream[1].up)
+        .add("B_upstream_down_bytes", s.upstream[1].down)
+        .add("sim_time_ns", s.sim_time_ps / 1000)
+        .end();
+}
+
+} // namespace
+
+std::string print_json(const RunFacts& facts) {
+    const auto& result = facts.result;
+    JsonObject json(2);
+    json.add("version", version())
+        .add("revision", revision())
+        .add("scenario", result.scenario)
+        .add("verified", result.verified)
+        .add("failure", result.failure)
+        .add("advice", result.advice)
+        .add("stopped", result.stopped)
+        .add("way", result.way)
+        .add("payload_path", facts.payload)
+        .add("payload_bytes", result.payload_bytes)
+        .add("sha256_source", result.sha256_source)
+        .add("sha256_target", result.sha256_target)
+        .add("completions_ok", result.completions_ok)
+        .add("completions_error", result.completions_error)
+        .add("p2p_payload_bytes", result.p2p_payload_bytes)
+        .add("redirected_payload_bytes", result.redirected_payload_bytes)
+        .add("host_dram_payload_bytes", result.host_dram_payload_bytes)
+        .add("wire_packets", result.wire_packets)
+        .add("retries", result.retries)
+        .add("timeouts", result.timeouts)
+        .add("rnr_waits", result.rnr_waits)
+        .add("naks", result.naks)
+        .add("duplicates", result.duplicates)
+        .add("packets_dropped", result.packets_dropped)
+        .add("sim_time_ns", result.sim_time_ps / 1000)
+        .add("wall_seconds", result.wall_seconds)
+        .add("event_digest", result.event_digest);
+
+    json.begin_list("steps");
+    for (const auto& s : result.steps)
+        append_json(json, s);
+    json.end().begin_list("transfers");
+    for (const auto& t : result.transfers)
+        json.begin_item()
+            .add("name", t.name)
+            .add("verified", t.verified)
+            .add("sha256_target", t.sha256_target)
+            .add("bytes", t.bytes)
+            .add("messages", t.messages)
+            .add("packets", t.packets)
+            .add("completions_ok", t.completions_ok)
+            .add("completions_error", t.completions_error)
+            .add("retries", t.retries)
+            .add("timeouts", t.timeouts)
+            .add("rnr_waits", t.rnr_waits)
+            .add("naks", t.naks)
+            .add("sim_time_ns", t.sim_time_ps / 1000)
+            .add("rate_bytes_per_second", rate(t.bytes, t.sim_time_ps))
+            .add("wall_seconds", t.wall_seconds)
+            .end();
+    json.end().begin_list("wires");
+    for (const auto& w : result.wires)
+        json.begin_item()
+            .add("name", w.name)
+            .add("packets", w.packets)
+            .add("bytes", w.bytes)
+            .add("lost", w.lost)
+            .add("duplicated", w.duplicated)
+            .add("reordered", w.reordered)
+            .add("corrupted", w.corrupted)
+            .end();
+    json.end().begin_list("pcie_links");
+    for (const auto& l : result.pcie_links)
+        json.begin_item()
+            .add("name", l.name)
+            .add("tlps_up", l.tlps_up)
+            .add("tlps_down", l.tlps_down)
+            .add("up_bytes", l.bytes_up)
+            .add("down_bytes", l.bytes_down)
+            .add("payload_up_bytes", l.payload_up)
+            .add("payload_down_bytes", l.payload_down)
+            .add("busy_up_ns", l.busy_up_ps / 1000)
+            .add("busy_down_ns", l.busy_down_ps / 1000)
+            .end();
+    json.end().begin_list("caches");
+    for (const auto& c : result.caches)
+        json.begin_item()
+            .add("name", c.name)
+            .add("hits", c.hits)
+            .add("misses", c.misses)
+            .add("hit_rate", c.hits + c.misses == 0
+                                 ? nothing
+                                 : static_cast<double>(c.hits) / static_cast<double>(c.hits + c.misses))
+            .end();
+    json.end().begin("events");
+    for (std::size_t type = 0; type < platform::observe::event_type_count; ++type)
+        json.add(platform::observe::event_names[type], facts.counters.count(type));
+    json.end().begin("reasons");
+    for (std::size_t type = 0; type < platform::observe::event_type_count; ++type)
+        for (const auto& [reason, count] : facts.counters.reasons(type))
+            json.add(fmt::format("{}: {}", platform::observe::event_names[type], reason), count);
+    json.end().begin("configuration");
+    for (const auto& key : platform::topology::keys())
+        append_value(json, key, key.get(facts.config));
+    json.end().begin_list("keys_without_effect");
+    for (const auto& key : facts.idle)
+        json.begin_item().add("key", key.path).add("where", key.where).add("why", key.why).end();
+    json.end().end();
+    return std::string(json.text()) + "\n";
+}
+
+} // namespace hcasim

@@ -1,0 +1,241 @@
+"""program_manners_test.py HCASIM SOURCE CASE: how the program behaves towards whoever starts it: files, signals, help, JSON."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+from program import CONFIG, PROGRAM, SCRATCH, SOURCE, expect, main, payload, refused, result, run
+
+VERIFIED, FAILED, REFUSED, OUTPUT_LOST = 0, 1, 2, 3
+
+
+def words(*arguments, **more):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=250, check=False, **more)
+
+
+def on_a_terminal(*arguments, columns=60, **environment):
+    """Standard output is a terminal; what it shows."""
+    inner, outer = pty.openpty()
+    subprocess.run(["stty", "cols", str(columns)], stdin=outer, check=True)
+    child = subprocess.Popen([PROGRAM, *arguments], stdout=outer, stderr=subprocess.PIPE, env={**os.environ, "TERM": "xterm", **environment})
+    os.close(outer)
+    shown = b""
+    try:
+        while part := os.read(inner, 1 << 16):
+            shown += part
+    except OSError: # the other end is closed
+        pass
+    child.wait(timeout=250)
+    return shown.decode().replace("\r\n", "\n")
+
+
+# --- files and signals ------------------------------------------------------------------------------------------------
+
+def outputs_are_no_inputs():
+    """Nothing that a run reads is overwritten, no two results go to one place; the files are as they were."""
+    data, config = payload(5000), SCRATCH / "own.toml"
+    config.write_text("timed = true\n")
+    (SCRATCH / "link").symlink_to(data)
+    os.link(data, SCRATCH / "hard")
+    before = data.read_bytes()
+    for arguments in (["--json", data], ["--json", SCRATCH / "link"], ["--events", SCRATCH / "hard"], ["--events", config], ["--pcap", config],
+                      ["--json", SCRATCH / "x", "--events", SCRATCH / "x"], ["--json", "-", "--events", "/dev/stdout"],
+                      [f"--explain={data}"]):
+        refused(run("--payload", data, *arguments, config=config), "is the same file as")
+        expect(data.read_bytes() == before and config.read_text() == "timed = true\n", f"{arguments}: changed an input")
+        expect(not (SCRATCH / "x").exists(), f"{arguments}: left a file")
+    refused(run("--json", PROGRAM), "is the same file as this program")
+    expect(run("--payload", data, "--json", "/dev/null", "--events", "/dev/null").returncode == VERIFIED, "two results to nowhere")
+
+
+def results_go_to_standard_output():
+    """--json - and --events -: nothing else is there, the report is on standard error."""
+    data = payload(5000)
+    ran = run("--payload", data, "--json", "-")
+    expect(ran.returncode == VERIFIED and json.loads(ran.stdout)["verified"] is True, ran.stdout[-500:])
+    expect(ran.stderr.endswith("\n  verified\n"), ran.stderr[-500:])
+    ran = run("--payload", data, "--events", "-", "--quiet")
+    expect({"event", "time_ps"} <= set(json.loads(ran.stdout.splitlines()[0])) and ran.stderr == "", ran.stdout[:300] + ran.stderr)
+    out = SCRATCH / "redirected"
+    with out.open("w") as file:
+        subprocess.run([PROGRAM, "run", CONFIG, "--payload", data, "--json", out, "-q"], stdout=file, check=True, timeout=250)
+    expect(json.loads(out.read_text())["verified"] is True, "standard output by the name of its file")
+
+
+def signals_end_a_run_with_its_report():
+    for number, name in ((signal.SIGINT, "interrupted (SIGINT)"), (signal.SIGTERM, "terminated (SIGTERM)")):
+        out, log = SCRATCH / "result.json", SCRATCH / "events.txt"
+        # So slow that it goes on for minutes; and so it does not depend on how fast this machine is.
+        process = subprocess.Popen([PROGRAM, "run", CONFIG, "--payload", payload(20_000_000), "--json", out, "--events", log,
+                                    "--set", "scenario.message=64"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not any(path.stat().st_size for path in SCRATCH.glob(".events.txt.*")): # the first events are there
+            expect(process.poll() is None, "it ended by itself")
+            time.sleep(0.05)
+        expect(not log.exists() and not out.exists(), "files appear before they are complete")
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=250)
+        expect(process.returncode == 128 + number, f"status {process.returncode}\n{stderr}")
+        got = json.loads(out.read_text())
+        expect(got["stopped"] == name and got["verified"] is False and name in got["failure"], got["failure"])
+        expect(f"NOT VERIFIED: {name}" in stdout and name in stderr, stdout[-500:] + stderr)
+        expect(len(got["transfers"]) <= 1 and all(0 <= t["packets"] <= got["wire_packets"] and t["sim_time_ns"] > 0 for t in got["transfers"]),
+               got["transfers"])
+        expect(sum(got["events"].values()) == log.read_text().count("\n") > 0, "the log is not finished")
+        out.unlink(), log.unlink()
+
+
+def lost_output_is_told():
+    """A full disk and a closed standard output have a status of their own, and the run ends when they are noticed."""
+    data, full = payload(3_000_000), "/dev/full"
+    for arguments in (["--json", full], ["--events", full], ["--pcap", full], ["--json", full, "--quiet"]):
+        ran = run("--payload", data, *arguments)
+        expect(ran.returncode == OUTPUT_LOST, f"{arguments}: status {ran.returncode}\n{ran.stderr}")
+        expect("hcasim: /dev/full: cannot be written: No space left on device" in ran.stderr.splitlines(), ran.stderr)
+    ran = run("--payload", data, "--events", full)
+    expect("SEND  A -> B" not in ran.stdout, "it went on to its end, nobody to be told")
+    for command in (["run", CONFIG], ["keys"], ["check", CONFIG], ["run", CONFIG, "--print-config"]):
+        with open(full, "w") as file:
+            ran = subprocess.run([PROGRAM, *command], stdout=file, stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+        expect(ran.returncode == OUTPUT_LOST, f"{command}: status {ran.returncode}\n{ran.stderr}")
+        ran = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", PROGRAM, *command], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+        expect(ran.returncode == OUTPUT_LOST, f"{command}, closed: status {ran.returncode}\n{ran.stderr}")
+    reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    reader.wait()
+    ran = subprocess.run([PROGRAM, "run", CONFIG], stdout=reader.stdin, stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+    expect(ran.returncode == OUTPUT_LOST and "Broken pipe" in ran.stderr, f"status {ran.returncode}: {ran.stderr}")
+
+
+# --- what it says -------------------------------------------------------------------------------------------------------
+
+def failures_come_with_advice():
+    for sets, advice in (((), "subnet manager"), (("link.loss=1",), "link.loss = 1"), (("link.corrupt=1",), "link.corrupt = 1")):
+        config = SOURCE / "platform/configs/fabric.toml" if not sets else CONFIG
+        got = result("--payload", payload(5000), *(word for one in sets for word in ("--set", one)), status=FAILED, config=config)
+        expect(advice in got["advice"], f"{sets}: {got['advice']}")
+    ran = run("--payload", payload(5000), config=SOURCE / "platform/configs/fabric.toml")
+    for word in ("What to do: ", "fabric.managed=false", "opensm"):
+        expect(word in ran.stdout, f"'{word}' is not in {ran.stdout[-1000:]}")
+    good = run("--payload", payload(5000), "--set", "fabric.managed=false", config=SOURCE / "platform/configs/fabric.toml")
+    expect(good.returncode == VERIFIED, f"the advice does not help: {good.stdout[-500:]}")
+
+
+def help_is_short_and_complete():
+    text = words("run", "--help").stdout
+    expect(text.count("\n") < 60 and "hcasim keys" in text and "--print-config" in text, text)
+    listed = words("keys").stdout
+    for key in json.loads(words("keys", "--json").stdout):
+        expect(re.search(rf"^  {re.escape(key)} ", listed, re.M), f"{key} is not listed")
+    missing = words()
+    expect(missing.returncode == REFUSED and "run, serve, explore, check or keys" in missing.stderr, missing.stderr)
+    for line in on_a_terminal("keys", columns=60).splitlines():
+        expect(len(line) <= 60 or " " not in line.strip(), f"wider than the terminal: {line}")
+
+
+def a_configuration_is_checked_and_printed():
+    good, bad, printed = SCRATCH / "good.toml", SCRATCH / "bad.toml", SCRATCH / "printed.toml"
+    good.write_text('[scenario]\npayload = "beside"\n[link]\nseed = 4\n')
+    (SCRATCH / "beside").write_bytes(b"abc")
+    ran = words("check", good, cwd="/")
+    expect(ran.returncode == VERIFIED and "can run 'gpudirect'" in ran.stdout, ran.stdout + ran.stderr)
+    expect(f"note: {good}:4: 'link.seed' has no effect: " in ran.stdout, ran.stdout)
+    bad.write_text('[link]\nlos = 1\n[gpu]\nvram = "1 GB"\n')
+    ran = words("check", bad, "--set", "timed=yes")
+    expect(ran.returncode == REFUSED and ran.stdout == "" and ran.stderr.splitlines() == [
+        f"hcasim: {bad}:2: unknown key 'los', did you mean 'loss'?",
+        f"hcasim: {bad}:4: 'vram' has the unknown unit 'GB'; the units are B KiB MiB GiB TiB, did you mean 'GiB'?",
+        "hcasim: --set timed=yes: 'timed' wants true or false, not \"yes\", did you mean true?"], ran.stderr)
+    refused(words("check", good, "--set", "scenario.qps=100", "--set", "hca.log_max_qp=4"), "scenario.qps")
+    text = words("run", good, "--set", "link.loss=0.25", "--print-config").stdout
+    printed.write_text(text)
+    expect(text == words("run", printed, "--print-config").stdout and "\nloss = 0.25\n" in text and "\nseed = 4\n" in text, text)
+    got = result(config=good)
+    expect(got["payload_path"] == str(SCRATCH / "beside") and got["payload_bytes"] == 3, got["payload_path"])
+    expect([idle["key"] for idle in got["keys_without_effect"]] == ["link.seed"], got["keys_without_effect"])
+
+
+def a_terminal_is_treated_as_one():
+    evil = SCRATCH / "\x1b[31mred"
+    evil.write_bytes(b"abc")
+    ran = run("--payload", evil)
+    expect("\x1b" not in ran.stdout and "\\x1b[31mred" in ran.stdout, ran.stdout[:1500])
+    refused(run("--payload", SCRATCH / "\x1b]0;title\x07"), "\\x1b]0;title\\x07")
+    shown = on_a_terminal("run", CONFIG, "--payload", payload(5000), columns=80)
+    expect("\x1b[1;32mverified\x1b[0m" in shown, shown[-500:])
+    tables = shown[shown.index("  transfer "):]
+    for line in tables.splitlines():
+        expect(len(re.sub("\x1b[^m]*m", "", line)) <= 82, f"wider than the terminal: {line}")
+    shown = on_a_terminal("run", CONFIG, "--payload", payload(5000), NO_COLOR="1")
+    expect("\x1b[" not in shown and "verified" in shown, shown[-500:])
+    quiet = run("--payload", payload(5000), "--quiet")
+    expect(quiet.returncode == VERIFIED and quiet.stdout == quiet.stderr == "", quiet.stdout + quiet.stderr)
+    quiet = run("--payload", payload(5000), "--quiet", "--set", "link.loss=1")
+    expect(quiet.returncode == FAILED and quiet.stdout == "", quiet.stdout)
+    expect(quiet.stderr.startswith("hcasim: NOT VERIFIED: ") and quiet.stderr.count("\n") == 1, quiet.stderr)
+
+
+# --- what it writes -----------------------------------------------------------------------------------------------------
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
+
+
+def violations(value, schema, at="$"):
+    """What in `value` is not as `schema` has it: the part of JSON Schema that result.schema.json uses, and nothing else."""
+    unknown = set(schema) - {"$schema", "title", "description", "type", "required", "properties", "additionalProperties", "items", "minimum",
+                             "maximum", "pattern"}
+    expect(not unknown, f"{at}: the schema has what this test does not know: {unknown}")
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool)) for name in types):
+        return [f"{at}: {value!r} is no {types}"]
+    found = []
+    if isinstance(value, dict):
+        found += [f"{at}: {name} is missing" for name in schema.get("required", []) if name not in value]
+        for name, member in value.items():
+            rule = schema.get("properties", {}).get(name, schema.get("additionalProperties", True))
+            found += [f"{at}: {name} is unknown"] if rule is False else violations(member, rule, f"{at}.{name}")
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            found += violations(item, schema["items"], f"{at}[{i}]")
+    elif isinstance(value, str):
+        if not re.search(schema.get("pattern", ""), value):
+            found.append(f"{at}: {value!r} is not like {schema['pattern']}")
+    elif value is not None and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        found.append(f"{at}: {value} is out of range")
+    return found
+
+
+def json_is_as_its_schema_says():
+    schema = json.loads((SOURCE / "testbench/hcasim/result.schema.json").read_text())
+    seen = set()
+    for status, config, sets in ((VERIFIED, CONFIG, ["link.loss=0.02"]), (VERIFIED, CONFIG, ["timed=false", "link.seed=7", "hca.mtt_cache_entries=0"]),
+                                 (FAILED, CONFIG, ["link.loss=1"]), (VERIFIED, SOURCE / "platform/configs/dmabuf.toml", [])):
+        moved = ["--payload", payload(500_000)] if config == CONFIG else []
+        got = result(*moved, *(word for one in sets for word in ("--set", one)), status=status, config=config)
+        wrong = violations(got, schema)
+        expect(not wrong, "\n".join(wrong[:20]))
+        seen |= {name for name in ("steps", "transfers", "wires", "pcie_links", "caches", "reasons", "keys_without_effect") if got[name]}
+        if config == CONFIG:
+            for counted in ("retries", "timeouts", "rnr_waits", "naks"):
+                expect(sum(t[counted] for t in got["transfers"]) == got[counted], f"{counted}: {got['transfers']}")
+    expect(len(seen) == 7, f"only {seen} were ever filled")
+    # The check sees something: each of these is one mistake.
+    for name, value in (("retries", "4"), ("retries", -1), ("retries", True), ("revision", "main"), ("wires", {}), ("surprise", 1)):
+        expect(len(violations({**got, name: value}, schema)) == 1, f"{name} = {value!r} is not seen")
+    del got["version"]
+    expect(len(violations(got, schema)) == 1, "a missing key is not seen")
+
+
+def captures_are_in_the_order_of_time():
+    capture = SCRATCH / "wire.pcapng"
+    for sets in ((), ("timed=false",), ("fabric.switch=true", "link.encapsulation=infiniband"), ("link.latency_ns=100000",)):
+        got = result("--payload", payload(3_000_000), "--pcap", capture, "--set", "scenario.qps=4", *(word for one in sets for word in ("--set", one)))
+        shown = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.time_epoch"], capture_output=True, text=True, check=True)
+        times = [tuple(map(int, line.split("."))) for line in shown.stdout.split()]
+        expect(times == sorted(times), f"{sets}: {sum(a > b for a, b in zip(times, times[1:]))} of {len(times)} frames are before the one before")
+        expect(len(times) == got["wire_packets"], f"{sets}: {len(times)} frames of {got['wire_packets']} packets")
+
+
+main(globals())

@@ -1,0 +1,55 @@
+#include "platform/topology/effect.h"
+
+#include "platform/topology/read.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace platform::topology;
+
+namespace {
+
+/// "where path" of each.
+std::vector<std::string> idle(std::string_view text, const std::vector<std::string>& overrides = {}, Work work = Work::of_scenario) {
+    const auto config = parse_config(text, "p2p.toml", overrides);
+    REQUIRE(config.has_value());
+    std::vector<std::string> found;
+    for (const auto& key : idle_keys(*config, work)) {
+        CHECK_FALSE(key.why.empty());
+        found.push_back(key.where + " " + key.path);
+    }
+    return found;
+}
+using Found = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("what nobody has set, and what has its default, is not named", "[unit][topology]") {
+    CHECK(idle("").empty());
+    CHECK(idle("[link]\nseed = 1\nloss = 0.0\n[fabric]\nswitch_ports = 8\n").empty());
+}
+
+TEST_CASE("a key that changes nothing is named where it stands, with what it lacks", "[unit][topology]") {
+    CHECK(idle("[link]\nseed = 2\n") == Found{"p2p.toml:2 link.seed"});
+    CHECK(idle("[link]\nseed = 2\nloss = 0.1\n").empty());
+    CHECK(idle("[link]\nseed = 2\n", {"link.seed=3"}) == Found{"--set link.seed"});
+    CHECK(idle("[fabric]\nswitch_ports = 4\nswitch_latency_ns = 1\n") == Found{"p2p.toml:2 fabric.switch_ports", "p2p.toml:3 fabric.switch_latency_ns"});
+    CHECK(idle("[fabric]\nswitch = true\nswitch_ports = 4\n[link]\nencapsulation = \"infiniband\"\n").empty());
+    CHECK(idle("", {"link.reorder_depth=2"}) == Found{"--set link.reorder_depth"});
+    CHECK(idle("", {"iommu.walkers=2"}) == Found{"--set iommu.walkers"});
+    CHECK(idle("", {"iommu.walkers=2", "iommu.present=true"}).empty());
+    CHECK(idle("", {"hca.device_tlb_ways=2"}) == Found{"--set hca.device_tlb_ways"});
+    CHECK(idle("", {"hca.device_tlb_entries=64"}) == Found{"--set hca.device_tlb_entries"});
+    CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());
+    CHECK(idle("", {"host.peer_forwarding=false"}) == Found{"--set host.peer_forwarding"});
+    CHECK(idle("", {"host.peer_forwarding=false", "host.acs=redirect"}).empty());
+}
+
+TEST_CASE("without simulated time no latency changes anything", "[unit][topology]") {
+    CHECK(idle("timed = false\n[link]\nlatency_ns = 7\nrate_gbps = 1\n") == Found{"p2p.toml:3 link.latency_ns", "p2p.toml:4 link.rate_gbps"});
+    CHECK(idle("[link]\nlatency_ns = 7\n").empty());
+}
+
+TEST_CASE("a platform that is served has no use for a workload", "[unit][topology]") {
+    CHECK(idle("[scenario]\nqps = 2\n", {}, Work::of_drivers) == Found{"p2p.toml:2 scenario.qps"});
+    CHECK(idle("[scenario]\nqps = 2\n").empty());
+}
