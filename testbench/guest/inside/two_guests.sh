@@ -66,6 +66,7 @@ leave_the_network() {
 # Commands of guest A in guest B and back, as a launcher of parallel programs wants them.
 secure_shells() {
     mkdir -p /root/.ssh /run/sshd /var/empty || return
+    printf '10.0.0.1 guest-A\n10.0.0.2 guest-B\n' >>/etc/hosts
     grep -q ^sshd: /etc/passwd || echo 'sshd:x:100:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
     if [ "$MACHINE" = A ]; then
         ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cp /root/.ssh/id_ed25519 /root/.ssh/id_ed25519.pub /shared/ || return
