@@ -27,6 +27,7 @@ public:
         std::size_t length;
         Purpose purpose;
         DmaStatus status;
+        Time at{}; ///< when it was asked for
         bool operator==(const Access&) const = default;
     };
 
@@ -98,7 +99,7 @@ private:
             else if (status == DmaStatus::ok)
                 status = fault.status;
         }
-        log_.push_back({kind, address, length, purpose, status});
+        log_.push_back({kind, address, length, purpose, status, at});
         return {status, at + latency_};
     }
     std::byte* page(std::uint64_t number) {

@@ -30,6 +30,7 @@ bool is_final(const Response& response) {
 
 bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
     const bool is_error = syndrome != CqeSyndrome{};
+    at = qp.requester.placed_until = std::max(qp.requester.placed_until, at);
     if (is_error) {
         auto& count = path_.count(qp);
         ++(syndrome == CqeSyndrome::wr_flush_err ? count.req_cqe_flush_error : count.req_cqe_error);
@@ -52,6 +53,7 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
 
 bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
     auto& count = path_.count(qp);
+    at = qp.responder.execute(at);
     ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
     return path_.cqe_writer.write(receive_cq(qp),
                                   {.opcode = CqeOpcode::resp_err,

@@ -17,6 +17,7 @@
 #include "model/port/packet.h"
 #include "model/port/wire.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -116,6 +117,7 @@ struct Requester {
     bool waits_rnr = false;
     bool asked_again = false;       ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
+    port::Time placed_until{};      ///< when the answers so far are in memory; no completion is earlier, or than the last one
 };
 
 /// A request that was executed and whose answer may be asked for again (IBA 9.7.5.2, duplicates).
@@ -159,6 +161,9 @@ struct Responder {
     abi::Key write_key{};
     std::uint32_t write_remaining = 0;
     std::uint32_t received = 0;     ///< bytes so far
+    // Requests may overlap, but are carried out in order (IBA 9.5)
+    port::Time issued{};            ///< when the last write to memory went out: none of a later request goes before it
+    port::Time executed{};          ///< when everything so far was carried out: no completion and no answer is earlier
     // Receive queue, counted in WQEs
     std::uint16_t rq_producer = 0;  ///< as the doorbell record last said
     std::uint16_t rq_consumer = 0;
@@ -174,6 +179,11 @@ struct Responder {
     std::array<Replay, 128> replay; ///< the last 2^log_reads_responder READs and atomics
     std::uint32_t replay_next = 0, replay_count = 0;
     port::Time flush_interval{};    ///< error state: how long until the doorbell record is looked at again
+
+    /// When a write that could go out at `ready` does.
+    port::Time issue(port::Time ready) { return issued = std::max(issued, ready); }
+    /// When something that is done at `at` counts as done.
+    port::Time execute(port::Time at) { return executed = std::max(executed, at); }
 };
 
 /// Accesses that wait for software to bring their pages (hca/paging): at most one of each abi::prm::PageFaultType.

@@ -167,8 +167,7 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
     }
     if (!load_response(qp, at))
         return;
-    auto written = at;
-    if (!place_answer(qp, offset, packet.payload.pieces(), written))
+    if (!place_answer(qp, offset, packet.payload.pieces(), at))
         return;
     path_.counters.payload_received += packet.payload.size();
     auto& front = r.messages.front();
@@ -176,15 +175,15 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
     r.oldest_psn = front.first + front.answered;
     progress(qp, at);
     if (is_last)
-        retire(qp, written);
+        retire(qp, at);
 }
 
 /// Writes an answer's bytes where the WQE in `response` says. False when they are not there: the message has failed, or
 /// waits for a page and will be asked for again.
-bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time& at) {
+bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time at) {
     const auto written = scatter(path_, qp, *qp.requester.response, offset, pieces, at);
     if (written) [[likely]] {
-        at = *written;
+        qp.requester.placed_until = std::max(qp.requester.placed_until, *written);
         return true;
     }
     auto error = written.error();
@@ -217,14 +216,13 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
     else
         abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.atomic_original);
     const std::array pieces{std::span<const std::byte>(value)};
-    auto written = at;
-    if (!place_answer(qp, 0, pieces, written))
+    if (!place_answer(qp, 0, pieces, at))
         return;
     auto& front = r.messages.front();
     front.answered = 1;
     r.oldest_psn = front.next();
     progress(qp, at);
-    retire(qp, written);
+    retire(qp, at);
 }
 
 /// Completes every message at the front that is done, and fails the first one that cannot be.

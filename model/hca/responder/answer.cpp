@@ -13,6 +13,7 @@ using queue::Response;
 /// An ACK for everything so far. It waits for the end of the batch, so that one ACK answers many requests.
 void Responder::owe_ack(QueuePair& qp, port::Time at) {
     auto& r = qp.responder;
+    at = r.execute(at);
     if (r.responses.is_empty()) {
         r.ack_pending = true;
         r.ack_earliest = at;
@@ -26,6 +27,7 @@ void Responder::owe_ack(QueuePair& qp, port::Time at) {
     if (last.kind == Response::Kind::acknowledge) {
         last.psn = r.expected + abi::Psn::mask;
         last.msn = r.msn;
+        last.earliest = at;
         return;
     }
     respond(qp, {.kind = Response::Kind::acknowledge, .syndrome = abi::wire::ack_syndrome(), .psn = r.expected + abi::Psn::mask, .msn = r.msn}, at);
@@ -34,7 +36,7 @@ void Responder::owe_ack(QueuePair& qp, port::Time at) {
 /// Queues an answer. It implies an ACK for what came before, so a held-back one is dropped.
 void Responder::respond(QueuePair& qp, Response response, port::Time at) {
     qp.responder.ack_pending = false;
-    response.earliest = at;
+    response.earliest = qp.responder.execute(at);
     qp.responder.responses.push(response);
     path_.scheduler.add(qp);
 }

@@ -37,7 +37,7 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     path_.counters.payload_received += packet.payload.size();
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
-    complete(qp, packet, at);
+    complete(qp, packet, qp.responder.execute(at));
 }
 
 void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port::Time at) {

@@ -77,7 +77,7 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
                 return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_write, .key = r.write_key, .address = begin - r.received, .length = r.received + r.write_remaining, .committed = r.received, .packet = static_cast<std::uint32_t>(length), .psn = packet.psn}, at);
             }
             for (const auto& target : targets->all()) {
-                const auto result = path_.dma.write(target.address, bytes.first(target.length), targets->ready, port::Purpose::payload);
+                const auto result = path_.dma.write(target.address, bytes.first(target.length), r.issue(targets->ready), port::Purpose::payload);
                 if (!result.is_ok())
                     return refuse_and_fail(qp, NakCode::remote_operational_error, at);
                 at = std::max(at, result.done);
@@ -124,7 +124,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
     path_.loans.answers.drain();
     std::array<std::byte, 8> bytes;
     const auto address = target->items[0].address;
-    auto result = path_.dma.read(address, bytes, target->ready, port::Purpose::payload);
+    auto result = path_.dma.read(address, bytes, r.issue(target->ready), port::Purpose::payload);
     const auto original = host_order_ ? abi::load<std::uint64_t, abi::Endian::little>(bytes.data()) : abi::load<std::uint64_t, abi::Endian::big>(bytes.data());
     const bool is_swap = packet.operation == Operation::compare_swap;
     const bool is_written = !is_swap || original == request.compare;
@@ -134,7 +134,7 @@ Responder::Outcome Responder::atomic(QueuePair& qp, const port::Packet& packet, 
             abi::store<std::uint64_t, abi::Endian::little>(bytes.data(), value);
         else
             abi::store<std::uint64_t, abi::Endian::big>(bytes.data(), value);
-        result = path_.dma.write(address, bytes, result.done, port::Purpose::payload);
+        result = path_.dma.write(address, bytes, r.issue(result.done), port::Purpose::payload);
     }
     if (!result.is_ok())
         return refuse_and_fail(qp, NakCode::remote_operational_error, at);

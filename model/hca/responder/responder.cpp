@@ -122,6 +122,7 @@ void Responder::say_accepted(const QueuePair& qp, const port::Packet& packet, po
 void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     const auto& traits = packet.traits();
+    at = r.execute(at);
     path_.counters.payload_received += packet.payload.size();
     r.expected += 1;
     if (traits.is_last) {
