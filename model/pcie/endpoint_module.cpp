@@ -23,8 +23,9 @@ Range bus_range(const Aperture& bar) {
 
 EndpointModule::EndpointModule(sc_core::sc_module_name name, const FunctionConfig& config, Function& function)
     : sc_module(name), port("port", *this, 0, config.link), function_(function), space_(config),
-      msix_(config.msix_vectors), tlb_(config.ats), initiator_(*this),
-      translated_(*this, tlm::AddressType::translated),
+      msix_(config.msix_vectors), tlb_(config.ats),
+      initiator_(*this, tlm::AddressType::untranslated, no_pasid, &order_),
+      translated_(*this, tlm::AddressType::translated, no_pasid, &order_),
       ats_(initiator_, translated_, tlb_, config.ats, no_pasid, is_ats_on_) {
     assert(find_fault(config) == nullptr);
     if (config.msix_vectors != 0)

@@ -138,11 +138,12 @@ private:
         tlm::Initiator untranslated;
         tlm::AtsInitiator ats;
         Channel(EndpointModule& owner, std::uint32_t pasid)
-            : untranslated(owner, tlm::AddressType::untranslated, pasid),
+            : untranslated(owner, tlm::AddressType::untranslated, pasid, &owner.order_),
               ats(untranslated, owner.translated_, owner.tlb_, owner.space_.config().ats, pasid, owner.is_ats_on_) {}
     };
     DeviceTlb tlb_;
     bool is_ats_on_ = false;
+    WriteOrder order_; ///< of what all of its initiators write
     tlm::Initiator initiator_, translated_;
     tlm::AtsInitiator ats_;
     std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;

@@ -5,15 +5,21 @@
 
 namespace model::pcie {
 
-void PostedWrites::post(std::byte* to, std::span<const std::byte> from, port::Time due) {
+void PostedWrites::post(std::byte* to, std::span<const std::byte> from, port::Time due, WriteOrder& order) {
+    if (from.empty())
+        return;
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
     }
     const auto slot = free_.back();
     free_.pop_back();
-    slots_[slot].to = to;
-    slots_[slot].bytes.assign(from.begin(), from.end());
+    auto& held = slots_[slot];
+    held.to = to;
+    held.order = &order;
+    held.bytes.assign(from.begin(), from.end());
+    ++order.held;
+    each_page(to, from.size(), [this](std::size_t page) { ++held_in_[page]; });
     landed_at_ = std::max(landed_at_, due);
     order_.push_back({due, sequence_++, slot});
     std::push_heap(order_.begin(), order_.end());
@@ -21,22 +27,26 @@ void PostedWrites::post(std::byte* to, std::span<const std::byte> from, port::Ti
         schedule(due);
 }
 
-void PostedWrites::settle(const std::byte* begin, std::size_t length) {
-    std::vector<Due> touched;
-    std::erase_if(order_, [&](const Due& due) {
+bool PostedWrites::find_held(const std::byte* begin, std::size_t length) const {
+    return std::ranges::any_of(order_, [&](const Due& due) {
         const auto& held = slots_[due.slot];
-        const bool overlaps = held.to < begin + length && begin < held.to + held.bytes.size();
-        if (overlaps)
-            touched.push_back(due);
-        return overlaps;
+        return held.to < begin + length && begin < held.to + held.bytes.size();
     });
-    if (touched.empty())
-        return;
-    std::make_heap(order_.begin(), order_.end());
+}
+
+void PostedWrites::overlay(const std::byte* begin, std::span<std::byte> read) const {
+    std::vector<Due> touched;
+    const auto* end = begin + read.size();
+    for (const auto& due : order_)
+        if (const auto& held = slots_[due.slot]; held.to < end && begin < held.to + held.bytes.size())
+            touched.push_back(due);
     std::ranges::sort(touched, [](const Due& a, const Due& b) { return b < a; });
-    for (const auto& due : touched)
-        store(due.slot);
-    note();
+    for (const auto& due : touched) {
+        const auto& held = slots_[due.slot];
+        const auto* from = std::max<const std::byte*>(begin, held.to);
+        const auto* to = std::min<const std::byte*>(end, held.to + held.bytes.size());
+        std::memcpy(read.data() + (from - begin), held.bytes.data() + (from - held.to), static_cast<std::size_t>(to - from));
+    }
 }
 
 port::Time PostedWrites::apply(port::Time now) {
@@ -56,6 +66,8 @@ port::Time PostedWrites::apply(port::Time now) {
 void PostedWrites::store(std::uint32_t slot) {
     auto& held = slots_[slot];
     std::memcpy(held.to, held.bytes.data(), held.bytes.size());
+    each_page(held.to, held.bytes.size(), [this](std::size_t page) { --held_in_[page]; });
+    --held.order->held;
     free_.push_back(slot);
 }
 

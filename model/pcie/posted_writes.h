@@ -1,16 +1,29 @@
 // Device writes as the processor sees them. Untimed, bytes are in memory at once. With timed links, a control write (a
 // completion, an event, a counter) is held until its bytes have crossed the links, so that a polling driver sees it
-// when silicon would show it; device reads see held writes. Payload is not held: its completion comes after it anyway.
+// when silicon would show it. Payload is in memory at once, unless an earlier write of its function is held: posted
+// writes show in the order in which they were issued (PCIe 6.0 §2.4.1), so that it is held behind that one. Device
+// reads see what is held.
 #pragma once
 
 #include "model/port/time.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace model::pcie {
+
+/// The posted writes of one function to host memory, its interrupt messages included: none arrives before an earlier one.
+/// Links keep that order by themselves; a remapping unit that has to walk its tables for one write would not.
+struct WriteOrder {
+    port::Time last{};      ///< when the latest one arrives
+    std::uint32_t held = 0; ///< how many of them the processor does not see yet
+    /// When a write that could be there at `at` is.
+    port::Time arrive(port::Time at) { return last = std::max(last, at); }
+};
 
 class PostedWrites {
 public:
@@ -22,15 +35,21 @@ public:
         if (watchers_ != 0) [[unlikely]]
             wake();
     }
-    /// Holds a write until `due`.
-    void post(std::byte* to, std::span<const std::byte> from, port::Time due);
-    bool has_held() const { return !order_.empty(); }
-    /// When the last of the writes held so far is in memory, or was.
-    port::Time landed_at() const { return landed_at_; }
-    /// Brings held writes to [begin, begin + length) into memory now: a device is about to read there.
-    void settle(const std::byte* begin, std::size_t length);
+    /// Holds a write until `due`, which its function's order has given. Both stay as long as anything is held.
+    void post(std::byte* to, std::span<const std::byte> from, port::Time due, WriteOrder& order);
+    /// Whether a held write has bytes in [begin, begin + length).
+    bool is_held(const std::byte* begin, std::size_t length) const {
+        return !order_.empty() && may_be_held(begin, length) && find_held(begin, length);
+    }
+    /// What a device has read from `begin` on becomes what it would be with everything held in place.
+    void show_to_device(const std::byte* begin, std::span<std::byte> read) const {
+        if (!order_.empty() && may_be_held(begin, read.size())) [[unlikely]]
+            overlay(begin, read);
+    }
     /// Brings everything due at `now` into memory; returns when to call again, or port::never.
     port::Time apply(port::Time now);
+    /// When the last of the writes held so far is in memory, or was.
+    port::Time landed_at() const { return landed_at_; }
 
     /// Device writes seen so far; changes whenever memory may have changed.
     std::uint64_t count() const { return count_; }
@@ -45,6 +64,7 @@ protected:
 private:
     struct Held {
         std::byte* to = nullptr;
+        WriteOrder* order = nullptr;
         std::vector<std::byte> bytes; ///< keeps its capacity from write to write
     };
     struct Due {
@@ -56,6 +76,24 @@ private:
         }
     };
     void store(std::uint32_t slot);
+    bool find_held(const std::byte* begin, std::size_t length) const;
+    void overlay(const std::byte* begin, std::span<std::byte> read) const;
+
+    static constexpr unsigned log_page = 12;
+    static constexpr std::size_t page_counts = 256;
+    template <class F> static void each_page(const std::byte* begin, std::size_t length, F&& visit) {
+        const auto first = reinterpret_cast<std::uintptr_t>(begin) >> log_page;
+        const auto last = (reinterpret_cast<std::uintptr_t>(begin) + length - 1) >> log_page;
+        for (auto page = first; page <= last; ++page)
+            visit(page % page_counts);
+    }
+    /// False for nearly all that devices read, however much is held elsewhere.
+    bool may_be_held(const std::byte* begin, std::size_t length) const {
+        bool is_touched = false;
+        if (length != 0)
+            each_page(begin, length, [&](std::size_t page) { is_touched |= held_in_[page] != 0; });
+        return is_touched;
+    }
 
     std::uint64_t count_ = 0, sequence_ = 0;
     unsigned watchers_ = 0;
@@ -63,6 +101,7 @@ private:
     std::vector<Due> order_; ///< heap
     std::vector<Held> slots_;
     std::vector<std::uint32_t> free_;
+    std::array<std::uint32_t, page_counts> held_in_{}; ///< held writes by page, modulo the size
 };
 
 } // namespace model::pcie

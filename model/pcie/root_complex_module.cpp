@@ -148,16 +148,21 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
     if (data.size() > room)
         return DmaStatus::completer_abort;
     auto* memory = dram_.data() + offset;
-    if (payload.is_write() && writes == Writes::posted && is_timed_ && request.purpose == port::Purpose::control) {
-        post(memory, data, tlm::kernel_now() + tlm::from_sc(delay));
-        return DmaStatus::ok;
+    if (payload.is_write() && writes == Writes::posted && is_timed_ && request.order != nullptr) {
+        const auto now = tlm::kernel_now();
+        const auto due = request.order->arrive(now + tlm::from_sc(delay));
+        delay = tlm::to_sc(due - now);
+        if (request.purpose == port::Purpose::control || request.order->held != 0) {
+            post(memory, data, due, *request.order);
+            return DmaStatus::ok;
+        }
     }
-    settle(memory, data.size());
     if (payload.is_write()) {
         std::memcpy(memory, data.data(), data.size());
         note();
     } else {
         std::memcpy(data.data(), memory, data.size());
+        show_to_device(memory, data);
         delay += tlm::to_sc(dram_read_latency_);
     }
     return DmaStatus::ok;

@@ -38,8 +38,9 @@ public:
     /// Reads `into.size()` bytes at `address`, starting no earlier than `at`. Any length and alignment.
     virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
                            Purpose purpose = Purpose::control) = 0;
-    /// Writes (posted). Device reads see the bytes when the call returns. The processor sees payload then, too; control
-    /// writes over timed links become visible to it at the `done` time.
+    /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the order
+    /// in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes at their `done` time; payload at once, or
+    /// at its `done` time when an earlier write does not show yet.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.

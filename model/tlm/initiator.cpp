@@ -60,8 +60,8 @@ port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at,
     if (window == nullptr || window->target.memory == nullptr || length > window->left(address.value))
         return {nullptr, {DmaStatus::ok, at}};
     const auto* data = window->target.memory + (address.value - window->begin);
-    if (window->target.posted != nullptr && window->target.posted->has_held()) [[unlikely]]
-        window->target.posted->settle(data, length);
+    if (window->target.posted != nullptr && window->target.posted->is_held(data, length)) [[unlikely]]
+        return {nullptr, {DmaStatus::ok, at}}; // in part it is not in memory yet
     const auto done = window->route.read(address.value, length, at, purpose);
     if (is_observed_) [[unlikely]]
         tell_read(address.value, length, DmaStatus::ok, at, purpose);
@@ -239,8 +239,8 @@ DmaResult Initiator::store_beyond(Window& window, std::uint64_t address, std::sp
         const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, passage.address);
         return result.is_ok() ? result : refuse(result.status, result.done);
     }
-    const auto done =
-        beyond->route.write_beyond(beyond->hops_before, passage.address, from.size(), passage.ready, purpose);
+    const auto done = arrive(
+        *beyond, beyond->route.write_beyond(beyond->hops_before, passage.address, from.size(), passage.ready, purpose));
     if (beyond->target.memory == nullptr)
         return tell(*beyond, passage.address, from, done);
     give(*beyond, passage.address, from, done, purpose);
@@ -260,8 +260,8 @@ port::Loan Initiator::lend_beyond(Window& window, std::uint64_t address, std::si
     if (beyond == nullptr || beyond->target.memory == nullptr)
         return {nullptr, {DmaStatus::ok, at}};
     const auto* data = beyond->target.memory + (passage.address - beyond->begin);
-    if (beyond->target.posted != nullptr && beyond->target.posted->has_held()) [[unlikely]]
-        beyond->target.posted->settle(data, length);
+    if (beyond->target.posted != nullptr && beyond->target.posted->is_held(data, length)) [[unlikely]]
+        return {nullptr, {DmaStatus::ok, at}};
     const auto done = beyond->route.read_beyond(beyond->hops_before, passage.address, length, passage.ready, purpose);
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaRead{address, length, 0});

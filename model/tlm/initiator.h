@@ -28,13 +28,17 @@ public:
 
 class Initiator final : public port::Dma {
 public:
-    /// All its requests have this address type, and this PASID.
+    /// All its requests have this address type, and this PASID. `order`: of the writes of its function, when that has
+    /// several initiators.
     explicit Initiator(Fabric& fabric, AddressType type = AddressType::untranslated,
-                       std::uint32_t pasid = pcie::no_pasid)
-        : fabric_(fabric) {
+                       std::uint32_t pasid = pcie::no_pasid, pcie::WriteOrder* order = nullptr)
+        : fabric_(fabric), order_(order != nullptr ? *order : own_order_) {
         request_.extension.address_type = type;
         request_.extension.pasid = pasid;
+        request_.extension.order = &order_;
     }
+    Initiator(const Initiator&) = delete;
+    Initiator& operator=(const Initiator&) = delete;
 
     port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, port::Time at,
                          port::Purpose purpose = port::Purpose::control) override {
@@ -118,23 +122,30 @@ private:
     }
     static void take(Window& window, std::uint64_t address, std::span<std::byte> into) {
         const auto* from = window.target.memory + (address - window.begin);
-        if (window.target.posted != nullptr && window.target.posted->has_held()) [[unlikely]]
-            window.target.posted->settle(from, into.size());
         memory::copy(into.data(), from, into.size());
+        if (window.target.posted != nullptr)
+            window.target.posted->show_to_device(from, into);
     }
-    static port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
-                               port::Purpose purpose) {
-        const auto done = window.route.write(address, from.size(), at, purpose);
+    port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+                        port::Purpose purpose) {
+        const auto done = arrive(window, window.route.write(address, from.size(), at, purpose));
         give(window, address, from, done, purpose);
         return {port::DmaStatus::ok, done};
     }
-    static void give(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time done,
-                     port::Purpose purpose) {
+    /// When a write that has come to its target at `at` is there: behind the earlier ones of its function.
+    port::Time arrive(const Window& window, port::Time at) {
+        const auto& target = window.target;
+        if (!window.is_delayed || (target.posted == nullptr && target.kind != pcie::TargetKind::interrupts))
+            return at;
+        return order_.arrive(at);
+    }
+    void give(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time done,
+              port::Purpose purpose) {
         auto* to = window.target.memory + (address - window.begin);
         if (window.target.posted == nullptr) {
             memory::copy(to, from.data(), from.size());
-        } else if (window.is_delayed && purpose == port::Purpose::control) {
-            window.target.posted->post(to, from, done);
+        } else if (window.is_delayed && (purpose == port::Purpose::control || order_.held != 0)) {
+            window.target.posted->post(to, from, done, order_);
         } else {
             memory::copy(to, from.data(), from.size());
             window.target.posted->note();
@@ -145,7 +156,7 @@ private:
     port::DmaResult ring(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                          port::Purpose purpose) {
         const pcie::WindowCache::Hold hold(windows_);
-        return tell(window, address, from, window.route.write(address, from.size(), at, purpose));
+        return tell(window, address, from, arrive(window, window.route.write(address, from.size(), at, purpose)));
     }
     port::DmaResult tell(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time arrival) {
         const auto& target = window.target;
@@ -190,6 +201,8 @@ private:
                       port::Purpose purpose);
 
     Fabric& fabric_;
+    pcie::WriteOrder own_order_;
+    pcie::WriteOrder& order_;
     pcie::WindowCache windows_;
     pcie::WindowCache beyond_; ///< by the addresses that a gate gave
     traces::Events events_;

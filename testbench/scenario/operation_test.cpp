@@ -379,3 +379,28 @@ TEST_CASE("both directions of a connection carry messages at once", "[scenario][
         CHECK(is_same(*from_b, *to_a));
     });
 }
+
+TEST_CASE("who sees a WRITE's bytes finds the completion of the SEND ahead of it", "[scenario][operation][order]") {
+    Cluster cluster{platform::topology::Config{}}; // timed
+    cluster.run([&](Side& a, Side& b) {
+        const auto from = a.dram(2000), message = b.dram(2000), target = b.dram(2000);
+        const auto [qa, qb] = cluster.connect();
+        for (unsigned turn = 1; turn <= 20; ++turn) {
+            from->fill(turn);
+            const std::uint32_t bytes = 100 * turn;
+            store(from->bytes(bytes - 8, 8), turn);
+            post_receive(*qb, turn, {message->sge()});
+
+            post(*qa, request(SendOperation::send, turn), {from->sge(0, bytes)});
+            post(*qa, request(SendOperation::write, turn, *target), {from->sge(0, bytes)});
+            while (value_of(target->bytes(bytes - 8, 8)) != turn)
+                cluster.let(std::chrono::nanoseconds{10});
+
+            const auto received = b.wait(*b.receive_cq, 1, {});
+            REQUIRE(received.size() == 1);
+            CHECK(received[0].wr_id == turn);
+            CHECK(std::ranges::equal(message->bytes(0, bytes), from->bytes(0, bytes)));
+            CHECK(a.wait(*a.send_cq, 2).size() == 2);
+        }
+    });
+}
