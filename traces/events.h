@@ -101,7 +101,7 @@ struct DmaRead { ///< status as model::port::DmaStatus
     static constexpr std::string_view name = "DmaRead";
     static constexpr auto members = std::tuple{Member{"address", &DmaRead::address}, Member{"length", &DmaRead::length}, Member{"status", &DmaRead::status}};
 };
-struct DmaWritten {
+struct DmaWritten { ///< status as the function itself knows it; what is lost on the way it never hears of: WriteLost
     std::uint64_t address, length;
     std::uint8_t status;
     static constexpr std::string_view name = "DmaWritten";
@@ -271,12 +271,21 @@ struct StaleAccess { ///< a DMA went where its mapping no longer should lead; pa
     static constexpr std::string_view name = "StaleAccess";
     static constexpr auto members = std::tuple{Member{"requester", &StaleAccess::requester}, Member{"key", &StaleAccess::key}, Member{"address", &StaleAccess::address}, Member{"page", &StaleAccess::page}, Member{"length", &StaleAccess::length}, Member{"is_write", &StaleAccess::is_write}, Member{"mapping", &StaleAccess::mapping}, Member{"owner_then", &StaleAccess::owner_then}, Member{"owner_now", &StaleAccess::owner_now}, Member{"mapped_ps", &StaleAccess::mapped_ps}, Member{"unmapped_ps", &StaleAccess::unmapped_ps}, Member{"invalidated_ps", &StaleAccess::invalidated_ps}, Member{"changed_ps", &StaleAccess::changed_ps}};
 };
+// --- port/dma ---
+struct WriteLost { ///< a part of a posted write that was sent, and refused on its way or by its target; status as model::port::DmaStatus
+    std::uint16_t requester;
+    std::uint64_t address, length;
+    std::uint8_t status;
+    static constexpr std::string_view name = "WriteLost";
+    static constexpr auto members = std::tuple{Member{"requester", &WriteLost::requester}, Member{"address", &WriteLost::address}, Member{"length", &WriteLost::length}, Member{"status", &WriteLost::status}};
+};
 
 using Event = std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged, Translated,
                            Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault, Accepted, Duplicate,
                            Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten, InterruptRaised,
                            CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput, CompletionFailed,
-                           RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered, StaleAccess>;
+                           RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered, StaleAccess,
+                           WriteLost>;
 
 /// When and where: picoseconds of simulated time, and the number of the component (names: Sink's owner).
 struct Stamp {

@@ -39,6 +39,7 @@ void EndpointModule::set_events(traces::Events events) {
     events_ = events;
     initiator_.set_events(events);
     ats_.set_events(events); // what it sends translated it has said itself
+    for_each_initiator([&](auto& initiator) { initiator.set_loss_events(events); });
 }
 
 void EndpointModule::set_watch(LandingWatch* watch) {
@@ -53,6 +54,7 @@ port::Dma& EndpointModule::dma(std::uint32_t pasid) {
     if (!channel) {
         channel = std::make_unique<Channel>(*this, pasid);
         channel->untranslated.set_events(events_), channel->ats.set_events(events_);
+        channel->untranslated.set_loss_events(events_);
         channel->untranslated.set_watch(watch_), channel->ats.set_watch(watch_);
         channel->untranslated.set_requester(initiator_.requester());
         adopt(space_.meaning());

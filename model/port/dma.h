@@ -21,7 +21,7 @@ enum class Purpose : std::uint8_t { control, payload };
 
 struct DmaResult {
     DmaStatus status = DmaStatus::ok;
-    Time done{}; ///< when the last byte is there (reads), or when the link has accepted it (posted writes)
+    Time done{}; ///< when the last byte is there, or where a posted write was lost
     constexpr bool is_ok() const { return status == DmaStatus::ok; }
 };
 
@@ -41,6 +41,9 @@ public:
     /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the order
     /// in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes at their `done` time; payload at once, or
     /// at its `done` time when an earlier write does not show yet.
+    /// The status says what the function itself knows: an error is its own (bus mastering or PASIDs are off, its own TLB has no
+    /// such page), and what is behind it was not sent. Of a write that was sent nobody tells it anything (§2.2.9: posted
+    /// requests have no completion): what a port, a remapping unit or the target refuses is lost, and ends with `ok` here.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.

@@ -75,11 +75,12 @@ DmaResult AtsInitiator::write(abi::BusAddress address, std::span<const std::byte
     auto rest = from;
     for (auto to = address.value; !rest.empty() && result.is_ok();) {
         const auto piece = translate(to, rest.size(), true, at);
+        const auto lost_before = piece.initiator != nullptr ? piece.initiator->losses() : 0;
         const auto done = piece.status == DmaStatus::ok
                               ? piece.initiator->store(piece.address, rest.first(piece.length), piece.ready, purpose)
                               : DmaResult{piece.status, piece.ready};
         result = {done.status, std::max(result.done, done.done)};
-        if (watch_ != nullptr && result.is_ok()) [[unlikely]]
+        if (watch_ != nullptr && result.is_ok() && piece.initiator->losses() == lost_before) [[unlikely]]
             tell(piece, to, true, purpose);
         to += piece.length, rest = rest.subspan(piece.length);
     }

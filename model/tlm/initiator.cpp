@@ -84,14 +84,13 @@ DmaResult Initiator::fetch_slowly(std::uint64_t address, std::span<std::byte> in
 }
 
 DmaResult Initiator::store_slowly(std::uint64_t address, std::span<const std::byte> from, Time at, Purpose purpose) {
+    if (!is_enabled_)
+        return {DmaStatus::unsupported_request, at};
     DmaResult result{DmaStatus::ok, at};
     do {
         auto* window = resolve(address, purpose, ::tlm::TLM_WRITE_COMMAND);
         const auto length = piece_of(window, address, from.size());
-        const auto piece = store_piece(window, address, from.first(length), at, purpose);
-        result.done = std::max(result.done, piece.done);
-        if (!piece.is_ok())
-            return {piece.status, result.done};
+        result.done = std::max(result.done, store_piece(window, address, from.first(length), at, purpose).done);
         address += length;
         from = from.subspan(length);
     } while (!from.empty());
@@ -119,7 +118,7 @@ DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::spa
     if (window == nullptr) {
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size()); // TLM: one pointer for both ways
         const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose);
-        return result.is_ok() ? result : refuse(result.status, result.done);
+        return result.is_ok() ? result : lose(address, from.size(), result.status, result.done);
     }
     if (window->gate != nullptr)
         return store_beyond(*window, address, from, at, purpose);
@@ -233,11 +232,11 @@ DmaResult Initiator::store_beyond(Window& window, std::uint64_t address, std::sp
     const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
     const auto [passage, beyond] = pass(window, address, from.size(), true, at, purpose);
     if (!passage.is_ok())
-        return refuse(passage.status, passage.ready);
+        return lose(address, from.size(), passage.status, passage.ready);
     if (beyond == nullptr) {
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size());
         const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, passage.address);
-        return result.is_ok() ? result : refuse(result.status, result.done);
+        return result.is_ok() ? result : lose(address, from.size(), result.status, result.done);
     }
     const auto done = arrive(
         *beyond, beyond->route.write_beyond(beyond->hops_before, passage.address, from.size(), passage.ready, purpose));
@@ -286,8 +285,9 @@ void Initiator::tell_written(std::uint64_t address, std::uint64_t length, DmaSta
 void Initiator::tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, Time at, Purpose purpose) {
     while (length != 0) {
         const auto* window = windows_.find(address, purpose);
-        const auto part = window != nullptr ? std::min(length, window->left(address)) : length;
-        if (window == nullptr || window->gate == nullptr)
+        const auto part = piece_of(window, address, length);
+        const bool is_lost = std::ranges::any_of(lost_, [&](const pcie::Range& range) { return range.contains(address); });
+        if (!is_lost && (window == nullptr || window->gate == nullptr))
             watch_->landed({.requester = request_.extension.requester,
                             .address = address,
                             .physical = address,
@@ -359,6 +359,16 @@ DmaResult Initiator::refuse(DmaStatus status, Time at) {
     if (is_enabled_)
         fabric_.refused(status);
     return {status, at};
+}
+
+/// A part of a write that was sent and has not arrived. Its requester is not told, so that nothing of it shows there: neither
+/// in the result nor in the status register, whose aborts are those of completions (§7.5.1.1.4).
+DmaResult Initiator::lose(std::uint64_t address, std::uint64_t length, DmaStatus status, Time at) {
+    lost_.push_back({address, address + length});
+    ++losses_;
+    loss_events_.emit(at, traces::WriteLost{request_.extension.requester.value, address, length,
+                                            static_cast<std::uint8_t>(status)});
+    return {DmaStatus::ok, at};
 }
 
 } // namespace model::tlm

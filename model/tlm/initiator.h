@@ -13,6 +13,7 @@
 #include "traces/events.h"
 
 #include <tlm>
+#include <vector>
 
 namespace model::tlm {
 
@@ -22,7 +23,7 @@ public:
     virtual ~Fabric() = default;
     virtual void enter(::tlm::tlm_generic_payload& payload, Extension& request, sc_core::sc_time& delay) = 0;
     virtual bool enter_direct(::tlm::tlm_generic_payload& payload, Extension& request, ::tlm::tlm_dmi& dmi) = 0;
-    /// A request of this requester ended with an error.
+    /// A request of this requester was completed with an error.
     virtual void refused(port::DmaStatus status) = 0;
 };
 
@@ -49,6 +50,7 @@ public:
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose = port::Purpose::control) override {
+        lost_.clear();
         const auto result = store(address.value, from, at, purpose);
         if (is_observed_) [[unlikely]]
             tell_written(address.value, from.size(), result.status, at, purpose);
@@ -56,6 +58,9 @@ public:
     }
     port::Loan lend(abi::BusAddress address, std::size_t length, port::Time at,
                     port::Purpose purpose = port::Purpose::control) override;
+
+    /// How many parts of writes have been lost.
+    std::uint64_t losses() const { return losses_; }
 
     /// As write(), without an event: interrupt messages, which have one of their own.
     port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, port::Time at,
@@ -93,6 +98,8 @@ public:
         events_ = events;
         is_observed_ = events_.is_on() || watch_ != nullptr;
     }
+    /// Where it is said that a write was lost; also of writes that others say themselves.
+    void set_loss_events(traces::Events events) { loss_events_ = events; }
     /// Who hears where accesses land; nullptr: nobody.
     void set_watch(pcie::LandingWatch* watch) {
         watch_ = watch;
@@ -163,7 +170,7 @@ private:
         const auto status =
             target.completer->complete_write(target.cookie, target.offset + (address - window.begin), from, arrival);
         if (status != port::DmaStatus::ok) [[unlikely]]
-            return refuse(status, arrival);
+            return lose(address, from.size(), status, arrival);
         return {status, arrival};
     }
 
@@ -193,6 +200,7 @@ private:
                               port::Time at, port::Purpose purpose, std::optional<std::uint64_t> passed = {});
     port::DmaResult send(Request& request, port::Time at);
     port::DmaResult refuse(port::DmaStatus status, port::Time at);
+    port::DmaResult lose(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at);
     void tell_read(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at,
                    port::Purpose purpose);
     void tell_written(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at,
@@ -205,7 +213,9 @@ private:
     pcie::WriteOrder& order_;
     pcie::WindowCache windows_;
     pcie::WindowCache beyond_; ///< by the addresses that a gate gave
-    traces::Events events_;
+    traces::Events events_, loss_events_;
+    std::vector<pcie::Range> lost_; ///< of the last write
+    std::uint64_t losses_ = 0;
     pcie::LandingWatch* watch_ = nullptr;
     bool is_observed_ = false; ///< by events_ or watch_
     bool is_enabled_ = true;

@@ -85,6 +85,7 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::InvalidationStopped& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::RequestBlocked& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::StaleAccess& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::WriteLost& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DoorbellRung& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::WqeFetched& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::PacketReceived& event);

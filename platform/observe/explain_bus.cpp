@@ -56,4 +56,10 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::StaleAcces
                        describe_stale(event), or_none(explain_stale(event.mapping))});
 }
 
+void Explain::take(const traces::Stamp& stamp, Device&, const traces::WriteLost& event) {
+    const auto status = static_cast<model::port::DmaStatus>(event.status);
+    out_.print(stamp, {fmt::format("a posted write of device {} is lost ({})", name_device(event.requester), name_of(status)),
+                       fmt::format("{} bytes at bus address {:#x}", event.length, event.address), or_none(explain_loss(status))});
+}
+
 } // namespace platform::observe

@@ -30,6 +30,8 @@ const Explanation* explain(model::hca::tpt::Violation violation);
 const Explanation* explain(model::hca::umr::Fault fault);
 const Explanation* explain(model::hca::queue::WqeFault fault);
 const Explanation* explain(model::port::DmaStatus status);
+/// Of a posted write that was sent and lost.
+const Explanation* explain_loss(model::port::DmaStatus status);
 const Explanation* explain(abi::prm::CqeSyndrome syndrome);
 const Explanation* explain(abi::prm::DeliveryStatus status);
 const Explanation* explain(abi::wire::NakCode code); ///< as the side that sends it sees it

@@ -17,6 +17,7 @@ constexpr std::string_view wide = "the address is a host or virtual address that
 
 using abi::iommu::FaultReason;
 using abi::iommu::QueueError;
+using model::port::DmaStatus;
 
 // clang-format off
 constexpr auto faults = std::to_array<Row<FaultReason>>({
@@ -102,8 +103,17 @@ constexpr auto stale_mappings = std::to_array<Row<std::string_view>>({
 });
 // clang-format on
 
+constexpr std::string_view posted_rule = "a posted write has no completion: its requester never hears that it was refused, and goes on as if the bytes were there";
+constexpr std::string_view posted_chapter = "PCIe 6.0 §2.2.9, §2.3.1";
+constexpr auto losses = std::to_array<Row<DmaStatus>>({
+    {DmaStatus::unsupported_request, {posted_rule, posted_chapter, "the bus address is not mapped for the device (dma_map missing or undone too early, see the remapping unit's fault records), is nobody's, or leads to a peer that the host does not forward to"}},
+    {DmaStatus::completer_abort, {posted_rule, posted_chapter, "a port's access control has refused the request, or its target has an error of its own"}},
+    {DmaStatus::timeout, {posted_rule, posted_chapter, "the memory behind the socket is gone"}},
+});
+
 } // namespace
 
+const Explanation* explain_loss(DmaStatus status) { return find(losses, status); }
 const Explanation* explain_stale(std::string_view mapping) { return find(stale_mappings, mapping); }
 const Explanation* explain(FaultReason reason) { return find(faults, reason); }
 const Explanation* explain(QueueError error) { return find(errors, error); }

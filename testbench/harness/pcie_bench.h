@@ -86,11 +86,27 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
     }
 };
 
-struct ScratchCard {
+struct ScratchCard final : private traces::Sink {
     ScratchFunction function;
     model::pcie::EndpointModule endpoint;
+    std::vector<traces::WriteLost> lost; ///< writes of which the function itself has heard nothing
     ScratchCard(const char* name, std::uint16_t device_id, const model::pcie::AtsConfig& ats = {})
-        : endpoint(name, ScratchFunction::config(device_id, ats), function) {}
+        : endpoint(name, ScratchFunction::config(device_id, ats), function) {
+        endpoint.set_events({this, 0});
+    }
+    /// What has become of a write with this result: what the function refused itself, or how it was lost.
+    model::port::DmaStatus fate(const model::port::DmaResult& result) {
+        const auto fate = result.is_ok() && !lost.empty() ? static_cast<model::port::DmaStatus>(lost.front().status)
+                                                          : result.status;
+        lost.clear();
+        return fate;
+    }
+
+private:
+    void on(const traces::Stamp&, const traces::Event& event) override {
+        if (const auto* write = std::get_if<traces::WriteLost>(&event))
+            lost.push_back(*write);
+    }
 };
 
 /// Two cards (devices 1 and 2) in the switch's slots of one host.

@@ -115,9 +115,11 @@ struct RemappedMachine {
         return machine.host.root_complex().iommu()->core().translator().iotlb_counters();
     }
     model::port::Dma& dma() { return machine.first.endpoint.dma(); }
+    /// The status says what became of it, also where the card does not hear of it.
     model::port::DmaResult send(std::uint64_t address, std::uint8_t value, std::size_t length = 1) {
         const std::vector<std::byte> bytes(length, std::byte{value});
-        return dma().write(abi::BusAddress{address}, bytes, {}, model::port::Purpose::payload);
+        const auto result = dma().write(abi::BusAddress{address}, bytes, {}, model::port::Purpose::payload);
+        return {machine.first.fate(result), result.done};
     }
     std::uint8_t at(std::uint64_t bus) { return std::to_integer<std::uint8_t>(*machine.host.memory().at(bus)); }
 

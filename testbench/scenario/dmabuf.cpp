@@ -171,6 +171,10 @@ std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, con
     report.landed = is_target(step) ? count(held, number, Owner::sender) : answer.arrived;
     report.sha256_arrived = is_target(step) ? sha256(held) : std::string(answer.sha256.begin(), answer.sha256.end());
 
+    // A card is not told of a posted write that does not arrive: it vouches for bytes that are not there.
+    if (is_target(step) && is_done && report.landed != options_.bytes && find_foreign(held, number, either).empty())
+        return fmt::format("the request ended with success, and {} of {} bytes are not there: {}", options_.bytes - report.landed,
+                           options_.bytes, options_.describe_losses ? options_.describe_losses() : "posted writes were lost");
     const std::span<const Owner> allowed = !is_target(step) || is_done ? std::span<const Owner>(only_sender) : either;
     if (const auto foreign = find_foreign(held, number, allowed); !foreign.empty())
         return "in the buffer, " + foreign;

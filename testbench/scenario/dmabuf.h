@@ -43,6 +43,8 @@ struct DmaBufOptions {
     std::function<bool()> wait_for_middle{};
     /// Called by B when step `number` begins, and when it is over.
     std::function<void(std::size_t number, bool is_over)> boundary{};
+    /// What writes of the cards have been lost so far, in a few words.
+    std::function<std::string()> describe_losses{};
 };
 
 struct DmaBufStepReport {

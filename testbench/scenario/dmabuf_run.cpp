@@ -1,6 +1,7 @@
 #include "testbench/scenario/dmabuf_run.h"
 
 #include "model/tlm/time.h"
+#include "platform/observe/explanations.h"
 #include "platform/observe/fanout.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/harness/page_service.h"
@@ -55,6 +56,26 @@ private:
     sc_core::sc_event reached_;
 };
 
+/// Posted writes that did not arrive anywhere. No card hears of them.
+class Losses final : public traces::Sink {
+public:
+    void on(const traces::Stamp&, const traces::Event& event) override {
+        const auto* lost = std::get_if<traces::WriteLost>(&event);
+        if (lost != nullptr && count_++ == 0)
+            first_ = *lost;
+    }
+    std::string describe() const {
+        if (count_ == 0)
+            return "and no write was lost";
+        return fmt::format("the bus has lost {} posted writes, the first of {} bytes at {:#x} ({})", count_, first_.length,
+                           first_.address, platform::observe::name_of(static_cast<model::port::DmaStatus>(first_.status)));
+    }
+
+private:
+    std::uint64_t count_ = 0;
+    traces::WriteLost first_{};
+};
+
 /// What has gone which way, at one moment.
 struct Ways {
     std::uint64_t direct = 0, redirected = 0, host = 0;
@@ -100,8 +121,8 @@ Step row(const DmaBufStep& step, const DmaBufStepReport& report, std::uint64_t b
 /// One run: the platform, the two programs, and what they leave behind.
 class Show {
 public:
-    Show(const Context& context, Platform& platform, Middle& middle)
-        : context_(context), platform_(platform), middle_(middle), counts_(dmabuf_steps().size()) {}
+    Show(const Context& context, Platform& platform, Middle& middle, const Losses& losses)
+        : context_(context), platform_(platform), middle_(middle), losses_(losses), counts_(dmabuf_steps().size()) {}
     Result run();
 
 private:
@@ -115,6 +136,7 @@ private:
     const Context& context_;
     Platform& platform_;
     Middle& middle_;
+    const Losses& losses_;
     MessageQueues queues_;
     DmaBufReport report_;
     struct Count {
@@ -132,6 +154,7 @@ DmaBufOptions Show::options() {
     options.endpoint.queue_depth = config.queue_depth;
     options.endpoint.vram_layout = ExportedPart::layout;
     options.wait_for_middle = [this, packets = config.message_bytes / config.mtu_bytes / 2] { return middle_.wait(packets); };
+    options.describe_losses = [this] { return losses_.describe(); };
     options.boundary = [this](std::size_t number, bool is_over) {
         (is_over ? counts_[number].end : counts_[number].begin) = ways(platform_);
         if (is_over)
@@ -212,8 +235,9 @@ std::expected<Result, std::string> run_dmabuf(const Context& context) {
         return std::unexpected(fit.error());
     const auto wall_begin = std::chrono::steady_clock::now();
     Middle middle;
+    Losses losses;
     platform::observe::Fanout sinks;
-    sinks.add(middle);
+    sinks.add(middle), sinks.add(losses);
     if (context.events != nullptr)
         sinks.add(*context.events);
     std::optional<Platform> platform;
@@ -227,7 +251,7 @@ std::expected<Result, std::string> run_dmabuf(const Context& context) {
             middle.source = source;
     if (context.capture != nullptr)
         platform->cable().set_tap(&context.capture->add_interface("cable", context.config.link.encapsulation));
-    auto result = Show(context, *platform, middle).run();
+    auto result = Show(context, *platform, middle, losses).run();
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

@@ -244,7 +244,7 @@ TEST_CASE("with timing, too, every transfer goes behind a remapping unit", "[sce
     cluster.run([&](Side& a, Side& b) { move_everywhere(cluster, a, b); });
 }
 
-TEST_CASE("a registered page that was unmapped behind the driver's back is a fault, and no byte is moved",
+TEST_CASE("a WRITE to a page that was unmapped behind the driver's back is a fault record, and success at the peer",
           "[scenario][iommu]") {
     Cluster cluster(translated());
     cluster.expects_faults = true;
@@ -266,12 +266,29 @@ TEST_CASE("a registered page that was unmapped behind the driver's back is a fau
               .remote_address = region.iova().value},
              {from->sge(0, 100)});
 
-        CHECK(a.sent().status != CompletionStatus::success);
+        // Posted: the card has acknowledged it, and hears nothing more.
+        CHECK(a.sent().status == CompletionStatus::success);
         const auto faults = b.functions->unit()->take_faults();
         REQUIRE(faults.size() == 1);
         CHECK(faults[0].requester == b.machine.hca_bdf().value);
         CHECK(faults[0].address == where);
         CHECK(faults[0].is_write);
+        const auto lost = cluster.events<traces::WriteLost>("B.hca.pcie");
+        REQUIRE(lost.size() == 1);
+        CHECK(lost[0].address == where);
+        CHECK(lost[0].length == 100);
+        CHECK_FALSE(b.context->get_async_event(std::chrono::nanoseconds{0}));
+
+        // A READ has a completion, and its status.
+        post(*connection.a,
+             {.wr_id = 2,
+              .operation = SendOperation::read,
+              .flags = send_flag::signaled,
+              .rkey = region.rkey(),
+              .remote_address = region.iova().value},
+             {from->sge(0, 100)});
+        CHECK(a.sent().status == CompletionStatus::remote_operation_error);
+        CHECK(b.functions->unit()->take_faults().size() == 1);
         must(region.destroy());
         while (b.context->get_async_event(std::chrono::nanoseconds{0}))
             ; // what the queue pair says of its end

@@ -45,8 +45,10 @@ struct Peers {
         std::ranges::generate(bytes, [n = 0]() mutable { return static_cast<std::byte>(++n); });
     }
     std::uint64_t target(std::uint64_t offset = 0x100) const { return machine.bar(2, ScratchFunction::memory_bar) + offset; }
+    /// The status says what became of it, also where the card does not hear of it.
     model::port::DmaResult write(std::uint64_t address) {
-        return machine.first.endpoint.dma().write(BusAddress{address}, bytes, {}, Purpose::payload);
+        const auto result = machine.first.endpoint.dma().write(BusAddress{address}, bytes, {}, Purpose::payload);
+        return {machine.first.fate(result), result.done};
     }
     model::port::DmaResult read(std::uint64_t address) {
         std::array<std::byte, 64> back{};

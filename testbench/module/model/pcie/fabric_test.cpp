@@ -78,13 +78,32 @@ TEST_CASE("a request to an address nobody claims ends with Unsupported Request",
 
     CHECK(machine.first.endpoint.dma().read(BusAddress{0x5000'0000'0000}, bytes, {}).status ==
           DmaStatus::unsupported_request);
-    CHECK(machine.first.endpoint.dma().write(BusAddress{0xd000'0000}, bytes, {}).status ==
-          DmaStatus::unsupported_request);
     // Its own window: a switch does not send a request back where it came from.
     CHECK(machine.first.endpoint.dma().read(BusAddress{machine.bar(1, 2)}, bytes, {}).status ==
           DmaStatus::unsupported_request);
     // Received Master Abort, in the status register of the requester.
     CHECK((machine.host.root_complex().config_read(machine.found(1).bdf, 6, 2, {}).value & 0x2000) != 0);
+}
+
+TEST_CASE("a write to an address nobody claims is lost, and its requester does not hear of it", "[module][pcie]") {
+    PcieMachine machine;
+    start();
+    machine.enable_master(1);
+    const std::array<std::byte, 8> bytes{};
+    const auto port = machine.found(1).parent;
+    auto& root = machine.host.root_complex();
+
+    CHECK(machine.first.endpoint.dma().write(BusAddress{0xd000'0000}, bytes, {}).is_ok());
+
+    REQUIRE(machine.first.lost.size() == 1);
+    CHECK(machine.first.lost[0].requester == machine.found(1).bdf.value);
+    CHECK(machine.first.lost[0].address == 0xd000'0000);
+    CHECK(machine.first.lost[0].length == 8);
+    CHECK(machine.first.lost[0].status == static_cast<std::uint8_t>(DmaStatus::unsupported_request));
+    // Aborts in a status register are those of completions. Who refused it has it in its own registers.
+    CHECK((root.config_read(machine.found(1).bdf, 6, 2, {}).value & 0x3000) == 0);
+    const auto above = machine.host.enumeration().find(machine.host.enumeration().find(port)->parent)->parent;
+    CHECK((root.config_read(above, model::pcie::pci_express_offset + 0xa, 2, {}).value & 0x8) != 0);
 }
 
 TEST_CASE("a read that the target aborts ends with Completer Abort", "[module][pcie]") {
@@ -132,7 +151,7 @@ TEST_CASE("an access that runs over two ranges is split between them", "[module]
     // The last 32 bytes of the BAR, and 32 bytes that nobody claims.
     const auto result = machine.first.endpoint.dma().write(BusAddress{end - 32}, bytes, {});
 
-    CHECK(result.status == DmaStatus::unsupported_request);
+    CHECK(machine.first.fate(result) == DmaStatus::unsupported_request);
     CHECK(std::equal(bytes.begin(), bytes.begin() + 32, machine.second.function.memory.end() - 32));
 }
 
@@ -157,7 +176,7 @@ TEST_CASE("a BAR that moves is found at its new place only", "[module][pcie]") {
     root.config_write(bdf, 0x18, 4, static_cast<std::uint32_t>(moved), {});
 
     CHECK(machine.first.endpoint.known_windows() == 0);
-    CHECK(dma.write(BusAddress{old}, bytes, {}).status == DmaStatus::unsupported_request);
+    CHECK(machine.first.fate(dma.write(BusAddress{old}, bytes, {})) == DmaStatus::unsupported_request);
     CHECK(dma.write(BusAddress{moved + 0x40}, bytes, {}).is_ok());
     CHECK(std::equal(bytes.begin(), bytes.end(), machine.second.function.memory.begin() + 0x40));
 }

@@ -129,8 +129,9 @@ TEST_CASE("a page that is not there, or not for writing, ends the access in the 
     t.map(iova + 0x1000, read_only, 12, true, false);
     const auto up = t.upstream_tlps();
 
-    CHECK(t.send(iova + 0x2000, 1).status == DmaStatus::unsupported_request);
-    CHECK(t.send(iova + 0x1000, 1).status == DmaStatus::unsupported_request);
+    const std::array byte{std::byte{1}};
+    for (const auto address : {iova + 0x2000, iova + 0x1000}) // the card knows it: its own TLB says so
+        CHECK(t.dma().write(BusAddress{address}, byte, {}).status == DmaStatus::unsupported_request);
 
     CHECK(t.at(read_only) == 0);
     CHECK(t.upstream_tlps() - up == 2); // both were asked for, neither was sent

@@ -94,6 +94,19 @@ TEST_CASE("an invalidation queue that stops is told with its error, or with the 
     CHECK(silent.contains("Likely cause: ATS is off in the device"));
 }
 
+TEST_CASE("a posted write that is lost is told with its requester, and why nobody else says so", "[unit][observe][explain]") {
+    const auto text = text_of(traces::WriteLost{.requester = 0x0300, .address = 0x1000, .length = 64, .status = 1});
+    CHECK(text.contains("a posted write of device 03:00.0 is lost ("));
+    CHECK(text.contains("Decoded: 64 bytes at bus address 0x1000.\n"));
+    CHECK(text.contains("its requester never hears"));
+
+    using model::port::DmaStatus;
+    for (const auto status : {DmaStatus::unsupported_request, DmaStatus::completer_abort, DmaStatus::timeout}) {
+        REQUIRE(explain_loss(status) != nullptr);
+        CHECK(explain_loss(status)->is_complete());
+    }
+}
+
 TEST_CASE("a request that a port blocks is told with the port and the rule", "[unit][observe][explain]") {
     const auto text = text_of(traces::RequestBlocked{
         .requester = 0x0300, .port = 0x0008, .address = 0x100'0000'0000, .type = 2, .reason = model::pcie::blocked::host});
