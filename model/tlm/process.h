@@ -26,6 +26,9 @@ public:
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
+    /// Whether a call may come later than it was meant to, as others waited before it.
+    bool can_delay() const { return is_taken_in_turn_; }
+
     /// Held while the device is called. Calls inside of the chain that has the device come through.
     class [[nodiscard]] Hold {
     public:

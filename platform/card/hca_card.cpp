@@ -65,6 +65,7 @@ model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::sp
 
 void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
     const model::tlm::Turn::Hold hold(turn_);
+    at = present(at);
     while (!from.empty()) { // a write may run over the end of a page, or of the segment
         const auto rest_of_page = abi::prm::uar_page_bytes - offset % abi::prm::uar_page_bytes;
         const auto part = from.first(std::min<std::uint64_t>(from.size(), rest_of_page));
@@ -85,6 +86,7 @@ void HcaCard::reset(model::port::Time) {
 
 void HcaCard::wake(model::port::Time now) {
     const model::tlm::Turn::Hold hold(turn_);
+    now = present(now);
     hca_.wake(now);
     firmware_.wake(now);
     flush();
@@ -105,12 +107,14 @@ void HcaCard::flush() {
 
 void HcaCard::received_all(model::port::Time at) {
     const model::tlm::Turn::Hold hold(turn_);
+    at = present(at);
     hca_.received_all(at);
     inside_.flush();
 }
 
 void HcaCard::ready(model::port::Time at) {
     const model::tlm::Turn::Hold hold(turn_);
+    at = present(at);
     hca_.ready(at);
     inside_.flush();
 }

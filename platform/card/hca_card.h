@@ -11,6 +11,7 @@
 #include "model/tlm/process.h"
 #include "traces/events.h"
 
+#include <algorithm>
 #include <systemc>
 
 namespace platform::card {
@@ -48,10 +49,14 @@ private:
     void reset(model::port::Time at) override;
     void wake(model::port::Time now);
     void flush();
+    /// When a call enters the core that was to enter it at `at`: no earlier than it has its turn.
+    model::port::Time present(model::port::Time at) const {
+        return turn_.can_delay() ? std::max(at, clock_.now()) : at;
+    }
     // Receiver: packets of the cable, for the core
     void receive(model::port::Packet& packet, model::port::Time at) override {
         const model::tlm::Turn::Hold hold(turn_);
-        hca_.receive(packet, at);
+        hca_.receive(packet, present(at));
     }
     void received_all(model::port::Time at) override;
     void ready(model::port::Time at) override;

@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -128,6 +130,7 @@ int serve(const ServeOptions& options) {
     auto server = vfio_user::Server::create(io, guests, options.socket_directory, hooks);
     if (!server)
         return refuse(server.error());
+    pump.is_waiting = [&] { return !std::ranges::all_of(guests, [](const auto* guest) { return guest->is_quiet(); }); };
     pump.on_idle = [&] {
         if (!platform.is_quiet())
             return;

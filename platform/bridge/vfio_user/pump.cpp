@@ -29,6 +29,7 @@ bool is_anything_due(Time limit) {
 void Pump::run() {
     const auto guard = boost::asio::make_work_guard(io_);
     start_ = Wall::now() - std::chrono::duration_cast<Wall::duration>(kernel_now());
+    paced_ = Wall::now();
     is_running_ = true;
     for (auto last_work = Wall::now(); !is_stopped_;) {
         // One by one: a handler whose socket never runs dry would keep poll() for ever.
@@ -48,6 +49,7 @@ void Pump::run() {
 
 /// Does the next thing that is due; false when there is none.
 bool Pump::step() {
+    pace();
     const auto now = kernel_now(), wall = wall_time();
     if (is_anything_due(std::max(now, wall + config_.ahead))) {
         sc_core::sc_start(sc_core::sc_time_to_pending_activity() + to_sc(instant));
@@ -56,6 +58,14 @@ bool Pump::step() {
     if (wall > now)
         sc_core::sc_start(to_sc(wall - now));
     return false;
+}
+
+/// Of the time since the last look, the part that does not count while a device waits.
+void Pump::pace() {
+    const auto now = Wall::now();
+    if (is_waiting && is_waiting())
+        start_ += (now - paced_) * (slowdown - 1) / slowdown;
+    paced_ = now;
 }
 
 void Pump::catch_up() {

@@ -32,16 +32,23 @@ public:
     void catch_up();
     /// Called before each sleep.
     std::function<void()> on_idle;
+    /// Whether a device waits for bytes of somebody outside. Simulated time then runs `slowdown` times slower than the
+    /// wall's: timers of the other side, which knows nothing of that, are not to outrun it, and whoever has nothing to do
+    /// with it goes on.
+    std::function<bool()> is_waiting;
+    static constexpr int slowdown = 16;
 
 private:
     using Wall = std::chrono::steady_clock;
     model::port::Time wall_time() const { return std::chrono::duration_cast<model::port::Time>(Wall::now() - start_); }
     bool step();
+    void pace();
     void sleep();
 
     boost::asio::io_context& io_;
     PumpConfig config_;
     Wall::time_point start_; ///< of simulated time
+    Wall::time_point paced_; ///< when that was last put right
     bool is_stopped_ = false, is_running_ = false;
 };
 

@@ -104,3 +104,21 @@ TEST_CASE("the pump says when it goes to sleep", "[module][vfio_user]") {
     CHECK(idle >= 1);
     CHECK(idle < 1000);
 }
+
+TEST_CASE("while a device waits for somebody outside, timers wait with it", "[module][vfio_user]") {
+    Bench bench;
+    bench.pump.is_waiting = [] { return true; };
+    bench.alarm.clock.wake_at(kernel_now() + Time{10us}); // what is due soon is done at once all the same
+    bench.alarm.on_ring = [&] {
+        if (bench.alarm.rung.size() == 1)
+            bench.alarm.clock.wake_at(kernel_now() + Time{20ms});
+        else
+            bench.pump.stop();
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    bench.pump.run();
+    const auto slow = std::chrono::steady_clock::now() - begin;
+
+    CHECK(bench.alarm.rung.size() == 2);
+    CHECK(slow >= 19ms * Pump::slowdown);
+}
