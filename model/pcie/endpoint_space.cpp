@@ -222,8 +222,11 @@ void EndpointSpace::reset(bool is_function_level) {
     define();
     if (!is_function_level)
         return;
+    // What is the link's, and what is sticky (§6.6.2).
     const auto from = before.view<PciExpress>(pci_express_offset);
     space_.view<PciExpress>(pci_express_offset)
+        .set<"read_completion_boundary">(from.get<"read_completion_boundary">())
+        .set<"target_link_speed">(from.get<"target_link_speed">())
         .set<"max_payload_size">(from.get<"max_payload_size">())
         .set<"aspm_control">(from.get<"aspm_control">())
         .set<"common_clock">(from.get<"common_clock">())

@@ -204,8 +204,10 @@ TEST_CASE("function-level reset restores everything but MPS and link control", "
     write(space, command, 2, 6);
     write(space, bar0, 4, 0xfe000000);
     write(space, device_control, 2, 2 << 5 | 3 << 12);
-    write(space, link_control, 2, 0x40);
+    write(space, link_control, 2, 0x48); // and RCB
     write(space, msix_control, 2, 0x8000);
+    const auto link_control2 = static_cast<std::uint16_t>(device_control + 0x28);
+    write(space, link_control2, 2, 1);
 
     CHECK(space.write(device_control + 1, 1, 0x80));
 
@@ -213,7 +215,8 @@ TEST_CASE("function-level reset restores everything but MPS and link control", "
     CHECK(space.read(bar0, 4) == 0);
     CHECK((space.read(device_control, 2) & 0xe0) == 2 << 5);
     CHECK((space.read(device_control, 2) & 0xf000) == 2 << 12); // MRRS 512 again; the reset bit reads as zero
-    CHECK(space.read(link_control, 2) == 0x40);
+    CHECK(space.read(link_control, 2) == 0x48);
+    CHECK((space.read(link_control2, 2) & 0xf) == 1); // the target link speed is sticky
     CHECK_FALSE(space.meaning().msix_enable);
     CHECK(space.meaning().sizes == TlpSizes::of(512, 512));
 }
