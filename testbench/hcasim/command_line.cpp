@@ -7,6 +7,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
+
 namespace hcasim {
 namespace {
 
@@ -63,15 +66,23 @@ void add_observers(CLI::App& command, ObserverOptions& options) {
 void add_explore(CLI::App& explore, ExploreOptions& options) {
     explore.footer("\nThe points are the events between a request and its completion. Each run is a process; after it every byte is "
                     "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and the completion is "
-                    "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with --set observe.ownership=false).\n"
-                    "With --set iommu.present=true the cards are behind remapping units, with --set host.acs=redirect the way between\n"
-                    "devices, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives the HCAs TLBs of their own.\nExit status: 0 no violation, 1 some, 2 refused.\n");
+                    "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with --set observe.ownership=false).\n\n"
+                    "Latency and rate of the link, cable or switch, and remapping units are swept: each --set that names one of their keys\n"
+                    "(link.latency_ns, link.rate_gbps, fabric.switch, link.encapsulation, iommu.present) holds it. With --set host.acs=redirect\n"
+                    "the way between devices leads through the units, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives\n"
+                    "the HCAs TLBs of their own. scenario.qps is the number of transfers by one key.\n\n"
+                    "Exit status: 0 no violation, 1 some, 2 refused, 4 none, but in some row and variant the action never met a transfer under way.\n");
     explore.add_option("scenario", options.operations, "write, read, send, atomic or all")->required()->delimiter(',');
-    explore.add_option("--inject", options.actions, "revoke, move, unmap, flr, release (host memory, under a live key: with iommu.present), migrate (registered on demand) or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore.add_option("--inject", options.actions, "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on demand), death (of the peer), two at once as in revoke+death, or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
     explore.add_option("--victim", options.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
+    explore.add_option("--sweep", options.sweep, "all combinations (default), pairs (as few as have each two settings together), or none")
+        ->transform(CLI::Transformer(std::map<std::string, Sweep>{{"all", Sweep::all}, {"pairs", Sweep::pairs}, {"none", Sweep::none}}));
+    explore.add_option("--importers", options.importers, "Registrations of the same memory (default: one, in some variants two)")->check(CLI::Range(1u, 16u));
     explore.add_option("--bytes", options.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
-    explore.add_option("--every", options.every, "Only each so-many-th point")->check(CLI::PositiveNumber);
+    explore.add_option("--points", options.points, "Of each row and variant (default 12)")->check(CLI::PositiveNumber);
+    explore.add_option("--every", options.every, "Each so-many-th point instead")->check(CLI::PositiveNumber);
     explore.add_option("--at", options.at, "Only this point");
+    explore.add_flag("--late", options.is_late, "With --at or --every: at the time that the event has, where a device knows of it before");
     explore.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
     explore.add_option("--plant", options.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
                         "(the remapping unit is not told that a mapping went)");
@@ -120,7 +131,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_observers(*serve, serving.observe);
 
     ExploreOptions exploring;
-    auto* explore = app.add_subcommand("explore", "Run a transfer again and again with something in its way, at each point there is");
+    auto* explore = app.add_subcommand("explore", "Run a transfer again and again with something in its way, at points of it");
     add_explore(*explore, exploring);
 
     CheckOptions checking;

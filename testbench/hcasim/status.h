@@ -3,10 +3,11 @@
 
 namespace hcasim::status {
 
-inline constexpr int good = 0;        ///< verified, no violation, served to the end
-inline constexpr int failed = 1;      ///< ran, and is not verified; violations
-inline constexpr int refused = 2;     ///< before it ran
-inline constexpr int output_lost = 3; ///< something could not be written: a full disk, a closed standard output
+inline constexpr int good = 0;           ///< verified, no violation, served to the end
+inline constexpr int failed = 1;         ///< ran, and is not verified; violations
+inline constexpr int refused = 2;        ///< before it ran
+inline constexpr int output_lost = 3;    ///< something could not be written: a full disk, a closed standard output
+inline constexpr int tested_nothing = 4; ///< an exploration whose actions never met a transfer under way somewhere
 /// Ended by a signal, as shells count it: 130 for SIGINT, 143 for SIGTERM.
 constexpr int signalled(int number) { return 128 + number; }
 

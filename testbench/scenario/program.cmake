@@ -3,9 +3,7 @@ foreach(case verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_v
              capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
              fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
              behind_a_remapping_unit
-             refuses_configuration refuses_override refuses_payload refuses_too_large
-             explores_without_a_violation explorer_finds_a_planted_mistake explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation
-             detector_finds_what_no_byte_shows explores_behind_remapping_units explorer_refuses_mistakes)
+             refuses_configuration refuses_override refuses_payload refuses_too_large)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: program: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
@@ -19,6 +17,16 @@ foreach(case outputs_are_no_inputs results_go_to_standard_output signals_end_a_r
     add_test(NAME "scenario: program: ${words}"
         COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/program_manners_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
     set_tests_properties("scenario: program: ${words}" PROPERTIES LABELS scenario TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+endforeach()
+# The explorer: a few points of its sweep; all of it is `hcasim explore all`.
+foreach(case explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure explorer_finds_a_planted_mistake
+             explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation detector_finds_what_no_byte_shows
+             explores_behind_remapping_units a_lossy_cable_is_no_violation explorer_refuses_mistakes)
+    string(REPLACE "_" " " words ${case})
+    add_test(NAME "scenario: explorer: ${words}"
+        COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/explore_test.py $<TARGET_FILE:hcasim> ${CMAKE_SOURCE_DIR} ${case})
+    set_tests_properties("scenario: explorer: ${words}" PROPERTIES LABELS scenario TIMEOUT 600
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
 foreach(case takes_every_way refused_by_the_host refuses_mistakes ends_of_its_keys)

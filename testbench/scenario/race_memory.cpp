@@ -10,29 +10,31 @@ namespace scenario::race {
 
 using harness::must;
 
-Memory::Memory(harness::Side& owner, Kind kind, std::uint64_t offset, std::uint64_t size)
+Memory::Memory(harness::Side& owner, MemoryKind kind, std::uint64_t offset, std::uint64_t size, unsigned importers)
     : owner_(owner), offset_(offset), size_(size) {
     const auto bytes = size_ + 2 * offset_;
     std::vector<std::span<std::byte>> places;
-    if (kind == Kind::host) {
+    if (kind == MemoryKind::host) {
         host_ = must(owner_.hca_function->allocate(bytes));
         all_ = host_->bytes();
         places.push_back(all_);
-        region_ = must(owner_.context->reg_mr(owner_.pd, *host_, offset_, size_, {.access = sw::mlx::all_access}));
     } else {
         buffer_ = must(owner_.gpu->allocate(bytes));
         all_ = owner_.machine.gpu->vram.bytes();
         for (const auto& range : buffer_->ranges())
             places.push_back(all_.subspan(range.offset, range.size));
-        region_ = must(owner_.context->reg_dmabuf_mr(
-            owner_.pd, must(owner_.gpu->export_buffer(*buffer_)), offset_, size_,
-            {.access = sw::mlx::all_access, .mode = kind == Kind::on_demand ? sw::mlx::DmaBufMode::on_demand : sw::mlx::DmaBufMode::revocable}));
     }
+    const auto mode = kind == MemoryKind::on_demand ? sw::mlx::DmaBufMode::on_demand : sw::mlx::DmaBufMode::revocable;
+    for (unsigned i = 0; i < importers; ++i)
+        regions_.push_back(
+            host_ ? must(owner_.context->reg_mr(owner_.pd, *host_, offset_, size_, {.access = sw::mlx::all_access}))
+                  : must(owner_.context->reg_dmabuf_mr(owner_.pd, must(owner_.gpu->export_buffer(*buffer_)), offset_,
+                                                       size_, {.access = sw::mlx::all_access, .mode = mode})));
     set_pieces(places);
 }
 
 Memory::~Memory() {
-    region_.reset();
+    regions_.clear();
     if (host_)
         owner_.hca_function->release(*host_);
     if (next_)

@@ -125,7 +125,8 @@ TEST_CASE("keys and the version are listed", "[unit][hcasim]") {
 
 TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run is to be", "[unit][hcasim]") {
     const auto outcome = parse({"explore", "write,read", "--inject", "revoke,flr", "--victim", "requester", "--bytes", "100",
-                                "--every", "3", "--at", "17", "--jobs", "5", "--plant", "stale_key", "--set", "link.seed=2"});
+                                "--every", "3", "--at", "17", "--jobs", "5", "--plant", "stale_key", "--set", "link.seed=2",
+                                "--sweep", "pairs", "--importers", "2", "--points", "7", "--late"});
 
     REQUIRE(std::holds_alternative<ExploreOptions>(outcome));
     const auto& options = std::get<ExploreOptions>(outcome);
@@ -139,5 +140,10 @@ TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run i
     CHECK(options.plant == "stale_key");
     CHECK(options.overrides == std::vector<std::string>{"link.seed=2"});
     CHECK(leave({"explore"}).code == 2);
+    CHECK(options.sweep == Sweep::pairs);
+    CHECK(options.importers == 2);
+    CHECK(options.points == 7);
+    CHECK(options.is_late);
     CHECK(leave({"explore", "write", "--bytes", "0"}).code == 2);
+    CHECK(leave({"explore", "write", "--sweep", "much"}).code == 2);
 }

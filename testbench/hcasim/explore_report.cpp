@@ -1,0 +1,173 @@
+#include "testbench/hcasim/explore_report.h"
+
+#include "testbench/hcasim/status.h"
+#include "testbench/hcasim/table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace hcasim {
+
+namespace race = scenario::race;
+using race::Outcome;
+using race::Setup;
+
+namespace {
+
+constexpr std::size_t told_per_row = 3; ///< violations told in full, of a row and variant
+constexpr std::size_t told_of_nothing = 10;
+
+std::string share(std::uint64_t part, std::uint64_t all) {
+    return all == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+} // namespace
+
+void ExploreReport::Tally::add(const Tally& other) {
+    points += other.points;
+    runs += other.runs;
+    overlapped += other.overlapped;
+    overlapped_end += other.overlapped_end;
+    violations += other.violations;
+    instants.insert(other.instants.begin(), other.instants.end());
+    for (const auto& [status, count] : other.completions)
+        completions[status] += count;
+}
+
+ExploreReport::Row ExploreReport::row_of(const Setup& setup) {
+    return {static_cast<unsigned>(setup.operation), static_cast<unsigned>(setup.victim),
+            static_cast<unsigned>(setup.actions[0]), static_cast<unsigned>(setup.actions[1])};
+}
+
+std::vector<std::string> ExploreReport::name(const Row& row) {
+    return {std::string(race::operations()[row[0]]), std::string(race::victims()[row[1]]),
+            race::name({static_cast<race::Action>(row[2]), static_cast<race::Action>(row[3])})};
+}
+
+std::vector<std::string> ExploreReport::cells_of(const Tally& tally) {
+    std::string completions;
+    for (const auto& [status, count] : tally.completions)
+        completions += fmt::format("{}{} {}", completions.empty() ? "" : ", ", count, status);
+    return {std::to_string(tally.points),
+            std::to_string(tally.runs),
+            share(tally.overlapped, tally.runs),
+            share(tally.overlapped_end, tally.runs),
+            std::to_string(tally.instants.size()),
+            completions,
+            std::to_string(tally.violations)};
+}
+
+std::string ExploreReport::command(const Task& task, bool is_bare) const {
+    const auto& setup = task.setup;
+    const auto names = name(row_of(setup));
+    const auto& variant = variants_[task.variant];
+    auto text = fmt::format("hcasim explore {} --victim {} --inject {}", names[0], names[1], names[2]);
+    if (!is_bare)
+        text += fmt::format(" --at {}{}", setup.point, setup.is_late ? " --late" : "");
+    text += fmt::format(" --bytes {}", setup.bytes);
+    if (variant.importers != 1)
+        text += fmt::format(" --importers {}", variant.importers);
+    if (!options_.plant.empty())
+        text += fmt::format(" --plant {}", options_.plant);
+    if (options_.has_alike_owner)
+        text += " --alike";
+    text += " --sweep none";
+    for (const auto* list : {&variant.overrides, &options_.overrides})
+        for (const auto& one : *list)
+            text += fmt::format(" --set {}", one.find(' ') == one.npos ? one : fmt::format("'{}'", one));
+    return text;
+}
+
+void ExploreReport::expect(const Task& task, const Outcome& undisturbed) {
+    auto& cell = cells_[{row_of(task.setup), task.variant}];
+    cell.undisturbed = undisturbed.touches;
+    cell.tally.points = undisturbed.points;
+}
+
+void ExploreReport::take_undisturbed(const Task& task, const Outcome& outcome) {
+    if (!outcome.violations.empty())
+        told_.push_back(fmt::format("without any action: {}\n  again: {}", fmt::join(outcome.violations, "\n  and: "),
+                                    command(task, true)));
+}
+
+void ExploreReport::take(const Task& task, const Outcome& outcome) {
+    ++done_;
+    progress();
+    if (!outcome.is_reached && outcome.violations.empty())
+        return; // the run was over before
+    auto& cell = cells_[{row_of(task.setup), task.variant}];
+    auto& tally = cell.tally;
+    ++tally.runs;
+    tally.overlapped += race::has_overlapped(cell.undisturbed, outcome);
+    tally.overlapped_end += race::has_overlapped_end(cell.undisturbed, outcome);
+    tally.instants.insert(outcome.at_ps);
+    ++tally.completions[outcome.completion.empty() ? "none" : outcome.completion];
+    if (outcome.violations.empty())
+        return;
+    if (++tally.violations <= told_per_row || options_.at)
+        told_.push_back(
+            fmt::format("{}\n  again: {}", fmt::join(outcome.violations, "\n  and: "), command(task, false)));
+}
+
+int ExploreReport::print() const {
+    std::map<Row, Tally> rows;
+    std::vector<Tally> by_variant(variants_.size());
+    std::vector<std::string> nothing;
+    Tally all;
+    for (const auto& [key, cell] : cells_) {
+        const auto& [row, variant] = key;
+        rows[row].add(cell.tally);
+        by_variant[variant].add(cell.tally);
+        all.add(cell.tally);
+        if (cell.tally.overlapped == 0 && !options_.at)
+            nothing.push_back(fmt::format("{}{}{}: tested nothing: in none of {} runs the action met the transfer under way",
+                                          fmt::join(name(row), " "), variants_[variant].name.empty() ? "" : ", ",
+                                          variants_[variant].name, cell.tally.runs));
+    }
+    const std::vector<std::string> heads{"points", "runs", "overlap", "at its end", "instants", "completions", "violations"};
+    std::vector<std::vector<std::string>> table{{"scenario", "memory of", "inject"}};
+    table.front().insert(table.front().end(), heads.begin(), heads.end());
+    for (const auto& [row, tally] : rows) {
+        table.push_back(name(row));
+        const auto cells = cells_of(tally);
+        table.back().insert(table.back().end(), cells.begin(), cells.end());
+    }
+    fmt::print("\n{}\n", print_table(table));
+    if (variants_.size() > 1) {
+        table = {{"variant", "runs", "overlap", "at its end", "violations"}};
+        for (std::size_t i = 0; i < variants_.size(); ++i) {
+            const auto& tally = by_variant[i];
+            table.push_back({variants_[i].name, std::to_string(tally.runs), share(tally.overlapped, tally.runs),
+                             share(tally.overlapped_end, tally.runs), std::to_string(tally.violations)});
+        }
+        fmt::print("{}\n", print_table(table));
+    }
+    fmt::print("{} runs, {} violations; the action met the transfer under way in {} of them, and had an end before the "
+               "transfer's in {}\n",
+               all.runs, all.violations, share(all.overlapped, all.runs), share(all.overlapped_end, all.runs));
+    for (const auto& one : told_)
+        fmt::print("\nviolation: {}\n", one);
+    for (std::size_t i = 0; i < nothing.size() && i < told_of_nothing; ++i)
+        fmt::print("\n{}\n", nothing[i]);
+    if (nothing.size() > told_of_nothing)
+        fmt::print("\n{} more rows tested nothing\n", nothing.size() - told_of_nothing);
+    if (all.violations != 0 || !told_.empty())
+        return status::failed;
+    return nothing.empty() ? status::good : status::tested_nothing;
+}
+
+void ExploreReport::progress() {
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+    if (done_ != all_ && now - last_ < (is_terminal ? std::chrono::milliseconds{200} : std::chrono::milliseconds{5000}))
+        return;
+    last_ = now;
+    fmt::print(stderr, "{}  {} of {} runs{}", is_terminal ? "\r" : "", done_, all_,
+               is_terminal && done_ != all_ ? "" : "\n");
+}
+
+} // namespace hcasim

@@ -1,0 +1,145 @@
+"""The explorer as a person runs it: `hcasim explore`. Each function is a case."""
+
+import re
+import subprocess
+
+from program import PROGRAM, expect, main, refused
+
+
+def explore(*arguments):
+    return subprocess.run([PROGRAM, "explore", *arguments], capture_output=True, text=True, timeout=550, check=False)
+
+
+def pinned(latency=500, rate=100, switch=False, remapping=False):
+    """One world of the sweep."""
+    fabric = ("fabric.switch=true", "link.encapsulation=infiniband") if switch else ("fabric.switch=false", "link.encapsulation=roce_v2")
+    keys = (f"link.latency_ns={latency}", f"link.rate_gbps={rate}", *fabric, f"iommu.present={'true' if remapping else 'false'}")
+    return tuple(word for key in keys for word in ("--set", key))
+
+
+WITHOUT_DETECTOR = ("--set", "observe.ownership=false")
+SLOW = pinned(latency=30000, rate=1)
+SLOW_BEHIND = pinned(latency=30000, rate=1, remapping=True)
+
+
+def rows_of(stdout):
+    """Of the table: scenario, side, actions, points, runs, share of overlap in percent, violations."""
+    found = []
+    for line in stdout.splitlines():
+        row = line.split()
+        if row[1:2] in (["requester"], ["responder"]) and row[3:4] != ["tested"]:
+            found.append((*row[:3], int(row[3]), int(row[4]), 0.0 if row[5] == "-" else float(row[5]), int(row[-1])))
+    return found
+
+
+def explores_without_a_violation():
+    """Every scenario and action on either side, on a slow and long cable: most actions meet the transfer, and each row some."""
+    ran = explore("all", "--points", "3", *SLOW)
+    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    rows = rows_of(ran.stdout)
+    expect(len(rows) == 4 * 2 * (6 + 4), f"{len(rows)} rows, not one for each scenario, side and action\n{ran.stdout}")
+    for row in rows:
+        expect(row[4] > 0 and row[5] > 0 and row[6] == 0, f"no run, none that met the transfer, or a violation: {row}")
+    words = " ".join(ran.stdout.split())
+    for status in ("success", "remote access error", "local protection error", "retry"):
+        expect(status in words, f"no run ended with '{status}'\n{ran.stdout}")
+    expect(re.search(r"met the transfer under way in \d+\.\d % of them", words), f"no share in all: {ran.stdout}")
+
+
+def explores_several_worlds():
+    """Pairs of latency, rate and remapping on a cable, with two transfers by one key and two importers among them."""
+    ran = explore("write,read", "--inject", "revoke,unmap", "--points", "2", "--sweep", "pairs", "--set", "fabric.switch=false")
+    expect(ran.returncode in (0, 4), f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    for words in ("30000 ns", "1 Gb/s", "cable", "physical", "remapping", "two transfers", "two importers"):
+        expect(words in ran.stdout, f"no world with '{words}'\n{ran.stdout}")
+
+
+def nothing_tested_is_a_failure():
+    """Only one point, before the first packet: the action never meets the transfer."""
+    ran = explore("write", "--victim", "responder", "--inject", "flr", "--every", "10000", *SLOW)
+    expect(ran.returncode == 4, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    expect("write responder flr, 30000 ns, 1 Gb/s, cable, physical: tested nothing" in ran.stdout, ran.stdout)
+
+
+def shows_again(stdout):
+    """The command that is printed for a violation shows it."""
+    again = re.search(r"again: hcasim (.*)", stdout)
+    expect(again, f"no command that shows it again: {stdout}")
+    ran = subprocess.run([PROGRAM, *again[1].split()], capture_output=True, text=True, timeout=250, check=False)
+    expect(ran.returncode == 1 and "1 runs, 1 violations" in ran.stdout, f"the command does not show it again: {ran.stdout}")
+
+
+def finds(planted, found):
+    ran = explore(*planted)
+    expect(ran.returncode == 1, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    expect(re.search(found, ran.stdout), f"'{found}' is not in: {ran.stdout}")
+    return ran.stdout
+
+
+def explorer_finds_a_planted_mistake():
+    """A revocation that does not reach the card: on either side, by bytes that land in the next owner's buffer or leave it, and by
+    the stale key, each without the other."""
+    for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
+                                      ("requester", "read", "was written after"), ("requester", "write", "the next owner's")):
+        planted = (scenario, "--victim", victim, "--inject", "revoke", "--points", "6", "--plant", "stale_key", *SLOW)
+        finds((*planted, *WITHOUT_DETECTOR), finding)
+        shows_again(finds(planted, r"stale mapping: [AB].hca .* \(memory key\)"))
+
+
+def explorer_finds_a_move_behind_the_card():
+    """A buffer that is registered on demand moves, and the card keeps its old pages. On a cable so slow that the move ends first."""
+    for victim, finding in (("responder", "the next owner's"), ("requester", "was written after")):
+        moving = ("read", "--victim", victim, "--inject", "migrate", "--every", "12", *pinned(rate=0.02), *WITHOUT_DETECTOR)
+        shows_again(finds((*moving, "--plant", "stale_key"), finding))
+        ran = explore(*moving)
+        expect(ran.returncode == 0, f"without the mistake: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+
+def explorer_finds_a_missing_invalidation():
+    """Memory that is given back without the remapping unit being told."""
+    for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
+                                      ("requester", "read", "was written after"), ("requester", "send", "the next owner's")):
+        planted = (scenario, "--victim", victim, "--inject", "release", "--points", "6", "--plant", "missing_invalidation", *SLOW_BEHIND)
+        finds((*planted, *WITHOUT_DETECTOR), finding)
+        shows_again(finds(planted, r"stale mapping: [AB].hca .*remapping unit.* invalidated never"))
+
+
+def detector_finds_what_no_byte_shows():
+    """The next owner has the very bytes there that a READ is to bring: each completion says success, each byte is right."""
+    for world, more in ((SLOW, ("--inject", "revoke", "--plant", "stale_key")),
+                        (SLOW_BEHIND, ("--inject", "release", "--plant", "missing_invalidation"))):
+        planted = ("read", "--victim", "responder", "--points", "6", "--alike", *more, *world)
+        ran = explore(*planted, *WITHOUT_DETECTOR)
+        expect(ran.returncode == 0, f"the bytes show it:\n{ran.stdout}{ran.stderr}")
+        shows_again(finds(planted, "stale mapping: B.hca"))
+
+
+def explores_behind_remapping_units():
+    """The cards behind units; the way between devices through them, too; with TLBs of the cards' own."""
+    for more in (("--set", "host.acs=redirect"), ("--set", "hca.device_tlb_entries=64", "--set", "iommu.device_tlb=true")):
+        ran = explore("all", "--inject", "revoke,unmap,release", "--points", "2", *SLOW_BEHIND, *more)
+        expect(ran.returncode == 0, f"{more}: status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+        rows = rows_of(ran.stdout)
+        expect(all(row[4] > 0 for row in rows if row[2] == "release"), f"no memory was given back\n{ran.stdout}")
+
+
+def a_lossy_cable_is_no_violation():
+    """What would have told the requester may be lost: then it has tried too often."""
+    for seed in range(1, 4):
+        ran = explore("write,read", "--inject", "unmap,revoke", "--points", "4", *pinned(latency=2500, rate=1),
+                      "--set", "link.loss=0.08", "--set", f"link.seed={seed}")
+        expect(ran.returncode == 0, f"seed {seed}: status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+
+
+def explorer_refuses_mistakes():
+    refused(explore("jump"), "unknown scenario 'jump'", "write")
+    refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
+    refused(explore("write", "--inject", "release+revoke"), "'release+revoke' cannot be")
+    refused(explore("write", "--victim", "you"), "unknown side 'you'", "responder")
+    refused(explore("write", "--plant", "tree"), "unknown mistake 'tree'", "stale_key")
+    refused(explore("write", "--inject", "release", "--set", "iommu.present=false"), "remapping unit", "iommu.present")
+    refused(explore("write", "--plant", "missing_invalidation", "--set", "iommu.present=false"), "remapping unit", "iommu.present")
+    refused(explore("write", "--set", "hca.packets_per_turn=0"), "hca.packets_per_turn")
+
+
+main(globals())

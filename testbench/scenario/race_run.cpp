@@ -1,0 +1,360 @@
+#include "testbench/scenario/race_run.h"
+
+#include "model/tlm/time.h"
+#include "sw/mlx/umr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace scenario::race {
+
+using harness::Cluster;
+using harness::must;
+using sw::mlx::Completion;
+using sw::mlx::SendOperation;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t offset = 0x1dc8;  ///< of the region in the buffer
+constexpr std::uint32_t probe_bytes = 64; ///< at the region's first byte, or its last
+constexpr std::uint64_t probe_id = 1000000;
+
+template <class E> const E* get(const traces::Event& event) { return std::get_if<E>(&event); }
+
+} // namespace
+
+Race::Race(Cluster& cluster, const Setup& setup, Outcome& outcome)
+    : cluster_(cluster), setup_(setup), outcome_(outcome), size_(setup.operation == Operation::atomic ? 8 : setup.bytes),
+      owner_(setup.victim == Victim::responder ? cluster.b : cluster.a),
+      other_(setup.victim == Victim::responder ? cluster.a : cluster.b) {}
+
+bool Race::has(Action action) const { return std::ranges::find(setup_.actions, action) != setup_.actions.end(); }
+
+bool Race::is_target() const {
+    switch (setup_.operation) {
+    case Operation::write:
+    case Operation::send: return is_responder();
+    case Operation::read: return !is_responder();
+    case Operation::atomic: return true;
+    }
+    return false;
+}
+
+bool Race::has_ended(std::size_t importer) const {
+    return has(Action::revoke) || has(Action::release) || (has(Action::unmap) && importer == 0);
+}
+
+unsigned Race::next_content() const { return setup_.has_alike_owner ? sent : after; }
+
+Race::Bytes Race::contents(unsigned kind, const Transfer& transfer) const {
+    Bytes bytes(size_);
+    for (std::uint64_t i = 0; i < size_; ++i)
+        bytes[i] = content(kind, transfer.begin + i);
+    return bytes;
+}
+
+void Race::set_up() {
+    owner_.gpu = must(sw::gpu::Gpu::open(*owner_.gpu_function, {}, {.block_bytes = 4096, .fragment_bytes = 8192}));
+    const auto importers = std::max(1u, setup_.importers);
+    const auto count = std::max(cluster_.platform.config().scenario.queue_pairs, importers);
+    memory_.emplace(owner_, kind_of(setup_.actions), offset, size_ * count, importers);
+    for (auto& region : memory_->regions())
+        keys_.push_back({region.lkey(), region.iova().value});
+    if (setup_.plant == Plant::stale_key)
+        must(owner_.context->device().umr())->plant_missing_revocations(1);
+    auto options = harness::quick;
+    // A cable that loses packets costs tries; else a peer that is gone is found soon.
+    const auto& link = cluster_.platform.config().link;
+    options.retry_count = link.loss > 0 || link.corrupt > 0 || link.reorder > 0 ? 7 : 2;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        auto& transfer = transfers_.emplace_back(Transfer{.begin = i * size_, .importer = i % importers});
+        transfer.peer = other_.dram(size_);
+        std::ranges::copy(contents(is_target() ? sent : before, transfer), transfer.peer->bytes().begin());
+        transfer.connection = cluster_.connect(options);
+    }
+    // What comes is in the memory that it comes from.
+    put(is_target() ? before : sent, [](const Transfer&) { return true; });
+    around_.assign(memory_->all().begin(), memory_->all().end());
+    snapshot_.resize(size_ * count);
+    if (setup_.is_bare)
+        return;
+    // What comes out by the old key shows in bytes, or not: then nothing here may show it either.
+    if (has_ended(0) && !has(Action::flr) && !has(Action::death) && !setup_.has_alike_owner) {
+        probing_ = cluster_.connect(options);
+        probe_memory_ = other_.dram(probe_bytes);
+        probe_memory_->fill(7);
+        probe_before_.assign(probe_memory_->bytes().begin(), probe_memory_->bytes().end());
+    }
+    if (has(Action::flr))
+        reset_.emplace(*owner_.hca_function);
+    if (has(Action::death))
+        peer_reset_.emplace(*other_.hca_function);
+}
+
+void Race::post(Transfer& transfer) {
+    const auto& key = keys_[transfer.importer];
+    const sw::mlx::Sge mine{key.address + transfer.begin, static_cast<std::uint32_t>(size_), key.key},
+        theirs = transfer.peer->sge();
+    sw::mlx::SendRequest request{.wr_id = transfer.begin / size_,
+                                 .flags = sw::mlx::send_flag::signaled,
+                                 .rkey = is_responder() ? key.key : transfer.peer->rkey(),
+                                 .remote_address = is_responder() ? mine.address : transfer.peer->address()};
+    switch (setup_.operation) {
+    case Operation::write: request.operation = SendOperation::write; break;
+    case Operation::read: request.operation = SendOperation::read; break;
+    case Operation::send:
+        request.operation = SendOperation::send;
+        harness::post_receive(*transfer.connection.b, request.wr_id, {is_responder() ? mine : theirs});
+        break;
+    case Operation::atomic:
+        request.operation = SendOperation::fetch_add;
+        request.swap_or_add = addend;
+        break;
+    }
+    harness::post(*transfer.connection.a, request, {is_responder() ? theirs : mine});
+}
+
+void Race::post() {
+    auto& log = cluster_.log;
+    if (!setup_.is_bare) {
+        sc_core::sc_spawn_options stack;
+        stack.set_stack_size(1 << 20);
+        for (const auto action : setup_.actions)
+            if (action != Action::none) {
+                ++acting_;
+                sc_core::sc_spawn([this, action] { act(action); }, sc_core::sc_gen_unique_name("action"), &stack);
+            }
+        sc_core::wait(sc_core::SC_ZERO_TIME); // they wait from now on
+        log.reached = [this] {
+            const auto now = model::tlm::kernel_now();
+            const auto then = model::port::Time{cluster_.log.entries.back().first.time_ps};
+            go_.notify(setup_.is_late && then > now ? model::tlm::to_sc(then - now) : sc_core::SC_ZERO_TIME);
+        };
+        log.watched = log.entries.size() + setup_.point + 1;
+    }
+    first_ = log.entries.size();
+    for (auto& transfer : transfers_)
+        post(transfer);
+    await();
+    last_ = log.entries.size();
+    outcome_.points = last_ - first_;
+}
+
+void Race::act(Action action) {
+    sc_core::wait(go_);
+    if (is_called_off_)
+        return;
+    if (begin_ == 0) {
+        begin_ = cluster_.log.entries.size();
+        outcome_.at_ps = static_cast<std::uint64_t>(model::tlm::kernel_now().count());
+    }
+    try {
+        perform(action);
+    } catch (const std::exception& error) {
+        violate(fmt::format("the action failed: {}", error.what()));
+    }
+    if (end_ == 0)
+        end_ = cluster_.log.entries.size();
+    ++finished_;
+    done_.notify(sc_core::SC_ZERO_TIME);
+}
+
+bool Race::succeeds(const sw::Result<void>& result) {
+    if (!result && !has(Action::flr))
+        violate(fmt::format("the action failed: {}", result.error().what));
+    return result.has_value();
+}
+
+void Race::perform(Action action) {
+    if (setup_.plant == Plant::missing_invalidation)
+        owner_.functions->unit()->plant_missing_invalidations(1);
+    switch (action) {
+    case Action::none: break;
+    case Action::revoke:
+        if (succeeds(owner_.gpu->revoke(memory_->buffer())))
+            give_back();
+        break;
+    case Action::move:
+        if (const auto moved = owner_.gpu->migrate(memory_->buffer(), sw::gpu::Placement::system); moved)
+            violate("a buffer that a card has pinned was moved");
+        else if (moved.error().code != EBUSY)
+            violate(fmt::format("a move of a pinned buffer is refused for another reason: {}", moved.error().what));
+        break;
+    case Action::unmap:
+        if (succeeds(memory_->regions().front().destroy()))
+            give_back(0);
+        break;
+    case Action::flr: // the card has let go when the write of the register has returned
+        reset_->begin();
+        give_back();
+        reset_->finish();
+        break;
+    case Action::release:
+        memory_->release();
+        around_.assign(memory_->all().begin(), memory_->all().end());
+        give_back();
+        break;
+    case Action::migrate:
+        memory_->migrate();
+        give_back();
+        break;
+    case Action::death: let_peer_die(); break;
+    }
+}
+
+void Race::give_back(std::optional<std::size_t> importer) {
+    if (end_ == 0)
+        end_ = cluster_.log.entries.size();
+    const auto is_going = [&](const Transfer& transfer) {
+        return !transfer.is_given_back && (!importer || transfer.importer == *importer);
+    };
+    const auto held = memory_->held();
+    for (const auto& transfer : transfers_)
+        if (is_going(transfer))
+            std::copy_n(held.begin() + static_cast<std::ptrdiff_t>(transfer.begin), size_,
+                        snapshot_.begin() + static_cast<std::ptrdiff_t>(transfer.begin));
+    put(next_content(), is_going);
+    for (auto& transfer : transfers_)
+        transfer.is_given_back = transfer.is_given_back || is_going(transfer);
+}
+
+void Race::let_peer_die() {
+    peer_reset_->begin();
+    if (end_ == 0)
+        end_ = cluster_.log.entries.size();
+    for (auto& transfer : transfers_) {
+        const auto bytes = transfer.peer->bytes();
+        transfer.peer_snapshot.assign(bytes.begin(), bytes.end());
+        std::ranges::copy(contents(after, transfer), bytes.begin());
+    }
+    peer_reset_->finish();
+}
+
+/// The requests' completions; a card that was reset owes none.
+void Race::await() {
+    std::size_t missing = transfers_.size();
+    for (const auto deadline = owner_.hca_function->now() + 2s; missing != 0 && owner_.hca_function->now() < deadline;) {
+        for (const auto& completion : cluster_.a.wait(*cluster_.a.send_cq, missing, 1ms)) {
+            transfers_.at(completion.wr_id).completion = completion;
+            --missing;
+        }
+        if (is_requester_dead() && acting_ != 0 && finished_ == acting_)
+            break;
+    }
+}
+
+void Race::settle() {
+    cluster_.log.watched = 0; // what comes from now on is no point of the transfer
+    sc_core::wait(sc_core::SC_ZERO_TIME);
+    if (begin_ == 0) {
+        is_called_off_ = true;
+        go_.notify(sc_core::SC_ZERO_TIME);
+    }
+    while (begin_ != 0 && finished_ != acting_)
+        sc_core::wait(done_);
+    outcome_.is_reached = begin_ != 0;
+    cluster_.let(1ms); // what is late lands now
+    if (outcome_.is_reached && probing_.a)
+        probe();
+    // What came before and after a move, together.
+    const auto now = has(Action::migrate) && outcome_.is_reached ? memory_->moved() : memory_->held();
+    for (const auto& transfer : transfers_)
+        if (!transfer.is_given_back || has(Action::migrate))
+            std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(transfer.begin), size_,
+                        snapshot_.begin() + static_cast<std::ptrdiff_t>(transfer.begin));
+}
+
+/// Somebody tries the first or the last bytes of the region again, by the old key.
+void Race::probe() {
+    const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(probe_bytes, size_));
+    const auto at = setup_.point % 2 == 0 ? 0 : snapshot_.size() - length;
+    const sw::mlx::Sge mine{keys_.front().address + at, length, keys_.front().key}, theirs = probe_memory_->sge(0, length);
+    harness::post(*probing_.a,
+                  {.wr_id = probe_id,
+                   .operation = is_target() == is_responder() ? SendOperation::write : SendOperation::read,
+                   .flags = sw::mlx::send_flag::signaled,
+                   .rkey = is_responder() ? mine.lkey : probe_memory_->rkey(),
+                   .remote_address = is_responder() ? mine.address : probe_memory_->address()},
+                  {is_responder() ? theirs : mine});
+    if (const auto found = cluster_.a.wait(*cluster_.a.send_cq, 1, 2s); !found.empty())
+        probed_ = found.front();
+}
+
+/// An access of the victim's card, or what the victim's memory held arriving at the peer.
+bool Race::is_touch(const traces::Stamp& stamp, const traces::Event& event) const {
+    const auto source = cluster_.sources.name(stamp.source);
+    const auto is_key = [&](std::uint32_t key) {
+        return std::ranges::any_of(keys_, [&](const Key& one) { return one.key >> 8 == key >> 8; });
+    };
+    if (source == owner_.source()) {
+        if (const auto* translated = get<traces::Translated>(event))
+            return is_key(translated->key);
+        if (const auto* refused = get<traces::Refused>(event))
+            return is_key(refused->key);
+        return false;
+    }
+    const bool is_told = setup_.operation == Operation::atomic && is_responder(); // the old value
+    const auto* received = source == other_.source() ? get<traces::PacketReceived>(event) : nullptr;
+    return received != nullptr && (is_told || (!is_target() && received->payload != 0));
+}
+
+void Race::measure() {
+    const auto& entries = cluster_.log.entries;
+    auto& touches = outcome_.touches;
+    for (auto i = first_; i != last_; ++i) {
+        const auto& [stamp, event] = entries[i];
+        if (get<traces::PacketSent>(event) != nullptr && i < begin_ && cluster_.sources.name(stamp.source) == cluster_.a.source())
+            outcome_.has_begun = true;
+        if (!is_touch(stamp, event))
+            continue;
+        touches.last = i - first_;
+        touches.first = touches.count++ == 0 ? touches.last : touches.first;
+        outcome_.touched += i < begin_;
+        outcome_.touched_at_end += i < end_;
+    }
+}
+
+void Race::take_down() {
+    std::array<Completion, 8> rest;
+    for (auto* side : {&cluster_.a, &cluster_.b}) {
+        if (outcome_.is_reached && has(side == &owner_ ? Action::flr : Action::death))
+            continue;
+        while (side->receive_cq->poll(rest) != 0 || side->send_cq->poll(rest) != 0)
+            ;
+        while (side->context->get_async_event(0ns))
+            ;
+    }
+    probing_ = {};
+    probe_memory_.reset();
+    transfers_.clear();
+    memory_.reset();
+    if (outcome_.is_reached && has(Action::flr))
+        owner_.abandon();
+    if (outcome_.is_reached && has(Action::death))
+        other_.abandon();
+}
+
+void Race::run() {
+    set_up();
+    post();
+    settle();
+    measure();
+    check_status();
+    for (const auto& transfer : transfers_) {
+        check_victim(transfer);
+        check_peer(transfer);
+    }
+    check_probe();
+    check_around();
+    for (auto* side : {&cluster_.a, &cluster_.b})
+        if (side->machine.ownership)
+            for (const auto& finding : side->machine.ownership->take_findings())
+                violate(to_string(finding));
+    take_down();
+}
+
+} // namespace scenario::race
