@@ -26,3 +26,14 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT HCA_SANITIZE)
     set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
 endif()
+
+# What most files of a target read first is read once for all of them: in the rooms of the HCA that is two thirds of the time to
+# compile a file. Warnings about such a header come from the builds that read it each time, which the release build does.
+function(hca_precompile target)
+    if(ARGN AND HCA_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # Spelled from the root, so that every clone has the same bytes and a compiler cache serves them all.
+        list(TRANSFORM ARGN PREPEND "<")
+        list(TRANSFORM ARGN APPEND ">")
+        target_precompile_headers(${target} PRIVATE ${ARGN})
+    endif()
+endfunction()
