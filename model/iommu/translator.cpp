@@ -23,6 +23,27 @@ constexpr bool is_canonical(std::uint64_t address, unsigned bits) {
     return upper == 0 || upper == -1;
 }
 
+/// Whether a page that was kept answers the request. One that lacks a right does not: software may have added it since,
+/// and need not say so (VT-d "Caching Mode", "Required Invalidations": only rights that are taken away are invalidated).
+bool answers(const Page& page, const Request& request, bool is_supervisor, bool is_write_protected,
+             bool takes_empty_reads) {
+    if (request.access != Access::read && page.is_clean)
+        return false;
+    if (!is_supervisor && !page.is_user)
+        return false;
+    const bool may_write = page.is_writable || (is_supervisor && !is_write_protected);
+    const bool may_read = page.is_readable || (takes_empty_reads && request.length == 0 && page.is_writable);
+    return (request.access == Access::read || may_write) && (request.access == Access::write || may_read);
+}
+
+/// What was kept under the access that found it, for another one: in legacy mode a page that is absent cannot be read
+/// or cannot be written.
+FaultReason absence(FaultReason kept, Access access) {
+    if (kept != FaultReason::no_read && kept != FaultReason::no_write)
+        return kept;
+    return access == Access::read ? FaultReason::no_read : FaultReason::no_write;
+}
+
 constexpr std::uint16_t domain_of(std::uint64_t owner) { return static_cast<std::uint16_t>(owner); }
 constexpr std::uint64_t owner_of(std::uint16_t domain, std::uint32_t pasid) {
     return domain | (std::uint64_t{pasid} + 1) << 16;
@@ -62,22 +83,36 @@ Translation Translator::translate(const Request& request, port::Time at) {
 
     const auto owner = space.tables.owner;
     auto* const cached = look_up(owner, request.address);
-    const bool is_hit = cached != nullptr && !(cached->page.is_clean && request.access != Access::read);
+    const bool is_supervisor = request.pasid == no_pasid ? space.is_supervisor : request.is_privileged;
+    const bool ignores_protection = space.stage == Stage::first_stage && !space.tables.is_write_protected;
+    const bool is_hit =
+        cached != nullptr && (cached->fault != FaultReason::none || answers(cached->page, request, is_supervisor,
+                                                                            !ignores_protection, config_.zero_length_read));
     iotlb_.note(is_hit, request.packets);
     if (is_hit) [[likely]] {
         if (cached->fault != FaultReason::none) [[unlikely]]
-            return refuse(request, cached->fault, space.is_recorded, cost);
+            return refuse(request, absence(cached->fault, request.access), space.is_recorded, cost);
         return finish(request, space, cached->page, cost);
     }
-    const Wanted wanted{.address = request.address,
-                        .access = request.access,
-                        .is_empty = config_.zero_length_read && request.length == 0,
-                        .is_any_right = is_translation,
-                        .is_supervisor = request.pasid == no_pasid ? space.is_supervisor : request.is_privileged};
+    Wanted wanted{.address = request.address,
+                  .access = request.access,
+                  .is_empty = config_.zero_length_read && request.length == 0,
+                  .is_any_right = is_translation,
+                  .is_supervisor = is_supervisor};
     const auto page = pages_.walk(space.tables, wanted, cost);
     if (!page) {
         const auto reason = reason_of(page.error(), space.stage);
-        if (config_.caching_mode && page.error() != WalkError::access) {
+        const auto is_absent = [&] {
+            if (page.error() == WalkError::not_present || page.error() == WalkError::reserved)
+                return true;
+            // A second-stage entry is absent when it allows nothing; one that lacks this right alone is there.
+            if (page.error() != WalkError::no_read && page.error() != WalkError::no_write)
+                return false;
+            WalkCost aside{.at = cost.at};
+            wanted.is_any_right = true;
+            return !pages_.walk(space.tables, wanted, aside);
+        };
+        if (config_.caching_mode && is_absent()) {
             iotlb_.insert(key_of(owner, request.address, 0), {.page = {}, .fault = reason});
             kept_[0] = true;
         }

@@ -202,8 +202,44 @@ TEST_CASE("every level must allow the access", "[unit][iommu]") {
     CHECK(result.address == 0x5000);
     CHECK(result.is_readable != is_read_taken);
     CHECK(result.is_writable == is_read_taken);
-    CHECK(bench.translate(0x4000, refused).reads == 0); // refused by what is cached
+    CHECK(bench.translate(0x4000, allowed).reads == 0);
+    CHECK_FALSE(bench.translate(0x4000, refused).is_ok());
     CHECK_FALSE(bench.translate(0x4000, Access::atomic).is_ok());
+}
+
+TEST_CASE("a right that is added needs no invalidation, since nothing is refused by what is cached", "[unit][iommu]") {
+    const bool is_read_added = GENERATE(false, true);
+    IommuBench bench;
+    const auto tables = bench.attach(device);
+    bench.map(tables, 0x4000, 0x5000, 12, !is_read_added, is_read_added);
+    bench.enable();
+    const auto first = is_read_added ? Access::write : Access::read;
+    const auto second = is_read_added ? Access::read : Access::write;
+    CHECK(bench.translate(0x4000, first).is_ok());
+    CHECK_FALSE(bench.translate(0x4000, second).is_ok());
+
+    const auto at = bench.paging_entry(tables, 4, 0x4000, 1);
+    bench.put(at, bench.get<SecondStageEntry>(at).set<"r">(true).set<"w">(true));
+
+    CHECK(bench.translate(0x4000, second).is_ok());
+    CHECK(bench.translate(0x4000, Access::atomic).is_ok());
+    CHECK(bench.translate(0x4000, first).reads == 0);
+}
+
+TEST_CASE("caching mode keeps that nothing is there, and never that a right is missing", "[unit][iommu]") {
+    IommuBench bench({.caching_mode = true});
+    const auto tables = bench.attach(device);
+    bench.map(tables, 0x4000, 0x5000, 12, true, false);
+    bench.enable();
+
+    check_fault(bench, bench.translate(0x4000, Access::write), Reason::no_write);
+    const auto read = bench.translate(0x4000, Access::read); // legal, and asked for after the refusal
+    CHECK(read.is_ok());
+    CHECK(read.address == 0x5000);
+
+    CHECK(bench.translate(0x7000, Access::write).fault == Reason::no_write);
+    bench.map(tables, 0x7000, 0x8000);
+    CHECK(bench.translate(0x7000, Access::read).fault == Reason::no_read); // kept until it is invalidated
 }
 
 TEST_CASE("a zero-length read may go to a write-only page where the unit says so", "[unit][iommu]") {
