@@ -57,7 +57,8 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"log_max_ra_req_qp">(config.log_max_read_requester)
         .set<"log_max_ra_res_qp">(config.log_max_read_responder)
         .set<"local_ca_ack_delay">(16)
-        .set<"cqe_version">(1);
+        .set<"cqe_version">(1)
+        .set<"sctr_data_cqe">(1);
     // Memory keys. Bits that end in "disabled" stay 0: a UMR may change whatever it can name
     cap.set<"log_max_mrw_sz">(63)
         .set<"log_max_klm_list_size">(log_max_klm_list)

@@ -1,6 +1,9 @@
 #include "firmware/qp_context.h"
 
+#include "abi/prm/cqe.h"
+
 #include <algorithm>
+#include <optional>
 
 namespace firmware {
 
@@ -49,6 +52,16 @@ model::hca::queue::ReceiveKind receive_kind(Context qpc) {
     return type == ReceiveQueueType::regular ? ordinary : type == ReceiveQueueType::srq ? shared : none;
 }
 
+/// Bytes that a completion may carry; nothing for a value that says neither 0, 32 nor 64.
+template <class Scatter> std::optional<std::uint8_t> scatter_bytes(Scatter scatter) {
+    switch (scatter) {
+    case Scatter::disable: return 0;
+    case Scatter::up_to_32_bytes: return static_cast<std::uint8_t>(prm::cqe_inline_32);
+    case Scatter::up_to_64_bytes: return static_cast<std::uint8_t>(prm::cqe_inline_64);
+    }
+    return std::nullopt;
+}
+
 /// Whether the device has queue pairs of this type.
 bool is_offered(const State& state, prm::QpType type) {
     const auto cap = state.capabilities.general();
@@ -70,7 +83,7 @@ Reply check_features(const State& state, Context qpc) {
         return refuse("create_qp.service");
     if (qpc.get<"wq_signature">())
         return refuse("create_qp.wq_signature");
-    if (qpc.get<"cs_req">() || qpc.get<"cs_res">())
+    if (!scatter_bytes(qpc.get<"cs_req">()) || !scatter_bytes(qpc.get<"cs_res">()))
         return refuse("create_qp.scatter_to_cqe");
     if (qpc.get<"cd_master">() || qpc.get<"cd_slave_send">() || qpc.get<"cd_slave_receive">())
         return refuse("create_qp.cross_channel");
@@ -117,6 +130,8 @@ void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
     a.remote_qpn = abi::Qpn{qpc.get<"remote_qpn">()};
     a.q_key = qpc.get<"q_key">();
     a.xrcd = qpc.get<"xrcd">();
+    a.answer_in_cqe = scatter_bytes(qpc.get<"cs_req">()).value_or(0);
+    a.receive_in_cqe = scatter_bytes(qpc.get<"cs_res">()).value_or(0);
     a.fast_registration = qpc.get<"fre">() != 0;
     a.path = decode_path(qpc.sub<"primary_address_path">());
     a.log_ack_request = static_cast<std::uint8_t>(qpc.get<"log_ack_req_freq">());

@@ -160,7 +160,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
      "mkey_by_name and its kin are not advertised: the device chooses the number"},
     {0x0b04, Status::bad_parameter, "create_qp.service", "st is a transport service that is not advertised"},
     {0x0b05, Status::bad_parameter, "create_qp.wq_signature", "wq_signature is not advertised"},
-    {0x0b06, Status::bad_parameter, "create_qp.scatter_to_cqe", "sctr_data_cqe is not advertised (cs_req, cs_res)"},
+    {0x0b06, Status::bad_parameter, "create_qp.scatter_to_cqe", "cs_req is none of 0, 0x11 and 0x22, or cs_res none of 0, 1 and 2"},
     {0x0b07, Status::bad_parameter, "create_qp.cross_channel", "cross channel (cd) is not advertised"},
     {0x0b09, Status::bad_parameter, "create_qp.rq_type", "rq_type is neither a queue of its own, a shared one nor none"},
     {0x0b0a, Status::bad_parameter, "create_qp.sq_size", "log_sq_size is beyond log_max_qp_sz"},

@@ -45,6 +45,10 @@ ABI_NAMED_ENUM(CqeOpcode, std::uint8_t, ABI_PRM_CQE_OPCODES)
 ABI_NAMED_ENUM(CqeSyndrome, std::uint8_t, ABI_PRM_CQE_SYNDROMES)
 #undef ABI_PRM_CQE_SYNDROMES
 
+/// `cqe_format`: whether the entry carries bytes of the message (PRM "CQE", scatter to CQE). 32 of them take the place of
+/// the first half of the CQE64, what a datagram's completion says; 64 stand in front of it, in a 128-byte entry.
+enum class CqeFormat : std::uint8_t { no_data = 0, inline_32 = 1, inline_64 = 2, compressed = 3 };
+
 using Cqe64 = Layout<"cqe64", 64,
     U16 <"wqe_id",         0x02>,
     U32 <"rx_hash_result", 0x0c>,
@@ -68,7 +72,7 @@ using Cqe64 = Layout<"cqe64", 64,
     U16 <"wqe_counter",    0x3c>,
     U8  <"signature",      0x3e>,
     Bits<"opcode",         0x3c,  7,  4, CqeOpcode>,
-    Bits<"cqe_format",     0x3c,  3,  2>,
+    Bits<"cqe_format",     0x3c,  3,  2, CqeFormat>,
     Bits<"se",             0x3c,  1>,
     Bits<"owner",          0x3c,  0>>;                   // flips on each pass of the ring
 
@@ -81,13 +85,14 @@ using ErrCqe = Layout<"err_cqe", 64,
     U16 <"wqe_counter",     0x3c>,
     U8  <"signature",       0x3e>,
     Bits<"opcode",          0x3c,  7,  4, CqeOpcode>,
-    Bits<"cqe_format",      0x3c,  3,  2>,
+    Bits<"cqe_format",      0x3c,  3,  2, CqeFormat>,
     Bits<"se",              0x3c,  1>,
     Bits<"owner",           0x3c,  0>>;
 // clang-format on
 
 inline constexpr std::size_t cqe_op_own_offset = 0x3f;    ///< the byte that hands an entry over, written last
 inline constexpr std::size_t cqe_signature_offset = 0x3e;
+inline constexpr std::size_t cqe_inline_32 = 32, cqe_inline_64 = 64; ///< bytes that each CqeFormat has room for
 
 /// The signature of a CQE64: chosen so that all 64 bytes XOR to 0xff. The byte at its place does not count.
 constexpr std::uint8_t cqe_signature(std::span<const std::byte> cqe) {

@@ -54,6 +54,10 @@ enum class PathMigrationState : std::uint8_t { armed = 0, rearm = 1, migrated = 
 enum class ReceiveQueueType : std::uint8_t { regular = 0, srq = 1, none = 3 };
 /// `atomic_mode`: how wide an atomic operation on this queue pair may be.
 enum class AtomicMode : std::uint8_t { none = 0, ib_spec = 1, only_8b = 2, up_to_8b = 3, up_to_16b = 4 };
+/// `cs_req`: how many bytes a READ or atomic may bring in its completion (scatter to CQE).
+enum class RequesterScatter : std::uint8_t { disable = 0, up_to_32_bytes = 0x11, up_to_64_bytes = 0x22 };
+/// `cs_res`: the same of a SEND that arrives.
+enum class ResponderScatter : std::uint8_t { disable = 0, up_to_32_bytes = 1, up_to_64_bytes = 2 };
 
 /// Bits of `opt_param_mask`: the optional fields that a transition takes from the command.
 enum class OptParam : std::uint32_t {
@@ -179,8 +183,8 @@ using Qpc = Layout<"qpc", 0xe8,
     U32 <"hw_rq_counter",               0xb8>,
     U32 <"sw_rq_counter",               0xbc>,
     Bits<"cgs",                         0xc4, 16>,
-    Bits<"cs_req",                      0xc4, 15,  8>,
-    Bits<"cs_res",                      0xc4,  7,  0>,
+    Bits<"cs_req",                      0xc4, 15,  8, RequesterScatter>,
+    Bits<"cs_res",                      0xc4,  7,  0, ResponderScatter>,
     U64 <"dc_access_key",               0xc8>,
     Bits<"dbr_umem_valid",              0xd0, 28>,
     U32 <"dbr_umem_id",                 0xe4>>;

@@ -200,7 +200,7 @@ constexpr auto causes = std::to_array<Cause>({
     {"create_qp.input_qpn", "leave input_qpn 0"},
     {"create_qp.service", "check the capability bit (rc, uc, ud, xrc) before creating such a queue pair"},
     {"*.wq_signature", "clear wq_signature"},
-    {"create_qp.scatter_to_cqe", "leave cs_req and cs_res 0 unless sctr_data_cqe is advertised"},
+    {"create_qp.scatter_to_cqe", "set cs_req to 0x11 (32 bytes) or 0x22 (64), cs_res to 1 or 2, or leave them 0"},
     {"create_qp.cross_channel", "clear cd_master, cd_slave_send and cd_slave_receive"},
     {"create_mkey.umem", "clear mkey_umem_valid: the list of an indirect key comes with the command"},
     {"create_xrc_srq.umem", "clear xrc_srq_umem_valid and dbr_umem_valid: give pas[] and bus addresses"},

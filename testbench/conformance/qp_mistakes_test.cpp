@@ -77,7 +77,7 @@ const std::array queue_pairs{
     Provocation{"create_qp.input_qpn", [](Bench& b) { return create_with<"input_qpn">(b, 0x100); }},
     Provocation{"create_qp.service", [](Bench& b) { return qp_with<"st">(b, 9); }},
     Provocation{"create_qp.wq_signature", [](Bench& b) { return qp_with<"wq_signature">(b, 1); }},
-    Provocation{"create_qp.scatter_to_cqe", [](Bench& b) { return qp_with<"cs_req">(b, 0x11); }},
+    Provocation{"create_qp.scatter_to_cqe", [](Bench& b) { return qp_with<"cs_req">(b, 0x12); }},
     Provocation{"create_qp.cross_channel", [](Bench& b) { return qp_with<"cd_master">(b, 1); }},
     Provocation{"create_qp.rq_type", [](Bench& b) { return qp_with<"rq_type">(b, 2); }},
     Provocation{"create_qp.sq_size", [](Bench& b) { return qp_with<"log_sq_size">(b, 9); }, Start::initialized,

@@ -229,7 +229,7 @@ TEST_CASE("the CQE has rdma-core's members", "[witness][cqe]") {
 TEST_CASE("rdma-core reads opcode, format, solicited and owner of a CQE as we write them", "[witness][cqe]") {
     for (unsigned value = 0; value < 256; ++value) {
         Block<Cqe64> block;
-        block.view().set<"opcode">(static_cast<CqeOpcode>(value >> 4)).set<"cqe_format">(value >> 2 & 3);
+        block.view().set<"opcode">(static_cast<CqeOpcode>(value >> 4)).set<"cqe_format">(static_cast<CqeFormat>(value >> 2 & 3));
         block.view().set<"se">(value >> 1 & 1).set<"owner">(value & 1);
         auto cqe = as<mlx5_cqe64>(block);
 
@@ -238,6 +238,20 @@ TEST_CASE("rdma-core reads opcode, format, solicited and owner of a CQE as we wr
         REQUIRE(mlx5dv_get_cqe_se(&cqe) == (value >> 1 & 1));
         REQUIRE(mlx5dv_get_cqe_owner(&cqe) == (value & 1));
     }
+}
+
+TEST_CASE("rdma-core knows the completions that carry data by the same bits", "[witness][cqe]") {
+    const auto op_own = [](CqeFormat format) {
+        abi::Block<Cqe64> block;
+        block.view().set<"cqe_format">(format);
+        return as<mlx5_cqe64>(block).op_own;
+    };
+    CHECK(op_own(CqeFormat::no_data) == 0);
+    CHECK(op_own(CqeFormat::inline_32) == MLX5_INLINE_SCATTER_32);
+    CHECK(op_own(CqeFormat::inline_64) == MLX5_INLINE_SCATTER_64);
+    // What 32 bytes of data overwrite ends before the first member that such a completion still needs.
+    CHECK(offsetof(mlx5_cqe64, srqn_uidx) == cqe_inline_32);
+    CHECK(sizeof(mlx5_cqe64) == cqe_inline_64); // the data of a 128-byte entry is one CQE64 in front
 }
 
 TEST_CASE("the error CQE has rdma-core's members", "[witness][cqe]") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/prm/cq.h"
+#include "abi/prm/cqe.h"
 #include "abi/types.h"
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/paged_buffer.h"
@@ -73,6 +74,10 @@ struct CompletionQueue {
     List<queue::QueuePair, Dead> dead; ///< in error, with a receive queue of their own that completes here
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
+    /// Bytes of a message that an entry has room for (PRM "CQE", scatter to CQE).
+    std::uint32_t inline_bytes() const {
+        return attributes.log_entry_bytes > 6 ? abi::prm::cqe_inline_64 : abi::prm::cqe_inline_32;
+    }
 };
 
 } // namespace model::hca::completion

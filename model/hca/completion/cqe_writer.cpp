@@ -21,9 +21,10 @@ bool is_ahead(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_
 
 } // namespace
 
-void encode(const Completion& c, std::uint64_t timestamp, bool owner, abi::Block<abi::prm::Cqe64>& out) {
+void encode(const Completion& c, std::uint64_t timestamp, bool owner, CompletionEntry& out) {
+    const abi::View<abi::prm::Cqe64> cqe(out.cqe());
     if (c.syndrome != CqeSyndrome{}) {
-        abi::View<abi::prm::ErrCqe>(out.bytes)
+        abi::View<abi::prm::ErrCqe>(out.cqe())
             .set<"srqn_uidx">(c.user_index)
             .set<"vendor_err_synd">(c.vendor_syndrome)
             .set<"syndrome">(c.syndrome)
@@ -33,8 +34,7 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, abi::Block
             .set<"opcode">(c.opcode)
             .set<"owner">(owner);
     } else {
-        out.view()
-            .set<"srqn_uidx">(c.user_index)
+        cqe.set<"srqn_uidx">(c.user_index)
             .set<"imm_inval_pkey">(c.immediate)
             .set<"byte_cnt">(c.byte_count)
             .set<"timestamp">(timestamp)
@@ -45,13 +45,20 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, abi::Block
             .set<"se">(c.solicited)
             .set<"owner">(owner);
         if (c.is_datagram)
-            out.view()
-                .set<"slid">(c.source_lid)
+            cqe.set<"slid">(c.source_lid)
                 .set<"grh">(c.has_grh)
                 .set<"sl">(c.service_level)
                 .set<"rqpn">(c.source_qpn.value);
+        if (!c.data.empty()) [[unlikely]] {
+            // A driver tells by the format alone where the bytes are: in the CQE64 itself or in front of it.
+            const bool is_small = c.data.size() <= abi::prm::cqe_inline_32;
+            if (!is_small)
+                std::ranges::fill(std::span(out.bytes).first<abi::prm::cqe_inline_64>(), std::byte{});
+            std::ranges::copy(c.data, is_small ? out.cqe().data() : out.bytes.data());
+            cqe.set<"cqe_format">(is_small ? abi::prm::CqeFormat::inline_32 : abi::prm::CqeFormat::inline_64);
+        }
     }
-    out.view().set<"signature">(abi::prm::cqe_signature(out.bytes));
+    cqe.set<"signature">(abi::prm::cqe_signature(out.cqe()));
 }
 
 CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues, Counters& counters,
@@ -98,9 +105,10 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
         fail(cq, State::overrun, at);
         return false;
     }
-    abi::Block<abi::prm::Cqe64> block;
-    encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner(cq), block);
-    if (!put(cq, block, at))
+    assert(completion.data.size() <= cq.inline_bytes() && "whoever has the bytes asks whether the entry has room");
+    CompletionEntry entry;
+    encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner(cq), entry);
+    if (!put(cq, entry, completion.data.size() > abi::prm::cqe_inline_32, at))
         return false;
     const bool is_error = completion.syndrome != CqeSyndrome{};
     ++(is_error ? counters_.completions_error : counters_.completions_ok);
@@ -113,12 +121,13 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     return true;
 }
 
-/// Writes the next entry; `at` becomes the time at which it is there.
-bool CqeWriter::put(CompletionQueue& cq, abi::Block<abi::prm::Cqe64>& cqe, port::Time& at) {
+/// Writes the next entry, of a 128-byte one the first half only when something stands there; `at` becomes the time at which
+/// it is there.
+bool CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time& at) {
     // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
-    const auto entry = (cq.producer & (cq.size() - 1)) << cq.attributes.log_entry_bytes;
-    const auto half = (std::uint64_t{1} << cq.attributes.log_entry_bytes) - cqe.bytes.size();
-    const auto written = cq.attributes.buffer.write(dma_, entry + half, cqe.bytes, at);
+    const auto end = ((cq.producer & (cq.size() - 1)) + 1) << cq.attributes.log_entry_bytes;
+    const auto bytes = has_front ? std::span<const std::byte>(entry.bytes) : entry.cqe();
+    const auto written = cq.attributes.buffer.write(dma_, end - bytes.size(), bytes, at);
     if (!written.is_ok()) {
         fail(cq, State::write_failed, at);
         return false;
@@ -139,10 +148,10 @@ std::optional<std::uint32_t> CqeWriter::outstanding(CompletionQueue& cq, port::T
 bool CqeWriter::resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at) {
     if (!has_room(cq, at))
         return false;
-    abi::Block<abi::prm::Cqe64> block;
-    block.view().set<"opcode">(CqeOpcode::resize_cq).set<"owner">(owner(cq));
-    block.view().set<"signature">(abi::prm::cqe_signature(block.bytes));
-    if (!put(cq, block, at))
+    CompletionEntry entry;
+    const abi::View<abi::prm::Cqe64> cqe(entry.cqe());
+    cqe.set<"opcode">(CqeOpcode::resize_cq).set<"owner">(owner(cq)).set<"signature">(abi::prm::cqe_signature(entry.cqe()));
+    if (!put(cq, entry, false, at))
         return false;
     cq.attributes.buffer = std::move(buffer);
     cq.attributes.log_size = log_size;

@@ -1,5 +1,6 @@
 // Writes completions (PRM "CQE"): fields, timestamp, signature, owner bit; notices an overrun; and decides when the event
-// that software armed for is due. Receives what completed; gives 64 bytes in host memory and perhaps an EQE.
+// that software armed for is due. Receives what completed, perhaps with a small message's bytes; gives an entry in host
+// memory and perhaps an EQE.
 #pragma once
 
 #include "abi/prm/cqe.h"
@@ -12,9 +13,11 @@
 #include "model/port/dma.h"
 #include "traces/events.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace model::hca::completion {
 
@@ -33,6 +36,7 @@ struct Completion {
     std::uint32_t byte_count = 0;
     std::uint32_t immediate = 0;      ///< immediate data or invalidated key
     bool solicited = false;           ///< counts for a solicited arm
+    std::span<const std::byte> data{};  ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
     bool is_datagram = false;         ///< the rest counts
     abi::Qpn source_qpn{};
     std::uint16_t source_lid = 0;
@@ -40,9 +44,15 @@ struct Completion {
     bool has_grh = false;             ///< the buffer starts with a global route header
 };
 
-/// The 64 bytes of a completion, without owner bit and signature of a particular ring position.
-/// `timestamp` in ticks of the internal timer.
-void encode(const Completion& completion, std::uint64_t timestamp, bool owner, abi::Block<abi::prm::Cqe64>& out);
+/// The entry of a completion: in front of the CQE64 there is room for data, which only a 128-byte entry has.
+struct CompletionEntry {
+    std::array<std::byte, abi::prm::cqe_inline_64 + abi::prm::Cqe64::size> bytes;
+    CompletionEntry() { std::ranges::fill(cqe(), std::byte{}); } // what is in front is written only when it is used
+    std::span<std::byte, abi::prm::Cqe64::size> cqe() { return std::span(bytes).last<abi::prm::Cqe64::size>(); }
+};
+
+/// The bytes of a completion for a ring position with this owner bit, signed. `timestamp` in ticks of the internal timer.
+void encode(const Completion& completion, std::uint64_t timestamp, bool owner, CompletionEntry& out);
 
 class CqeWriter {
 public:
@@ -70,7 +80,7 @@ public:
     void clear() { moderation_.clear(); }
 
 private:
-    bool put(CompletionQueue& cq, abi::Block<abi::prm::Cqe64>& cqe, port::Time& at);
+    bool put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time& at);
     bool owner(const CompletionQueue& cq) const { return (cq.producer >> cq.attributes.log_size & 1) != 0; }
     bool has_room(CompletionQueue& cq, port::Time& at);
     void say(const CompletionQueue& cq, const Completion& completion, port::Time at) const;

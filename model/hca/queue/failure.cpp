@@ -28,7 +28,8 @@ bool is_final(const Response& response) {
 
 } // namespace
 
-bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
+bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at,
+                            std::span<const std::byte> data) {
     const bool is_error = syndrome != CqeSyndrome{};
     at = qp.requester.placed_until = std::max(qp.requester.placed_until, at);
     if (is_error) {
@@ -47,7 +48,8 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
                                    .wqe_counter = message.wqe_index,
                                    // PRM "CQE": a requester's byte count is filled for READs and atomics only.
                                    .byte_count = message.awaits_data ? message.length : 0,
-                                   .solicited = message.signalled_with_event},
+                                   .solicited = message.signalled_with_event,
+                                   .data = data},
                                   at);
 }
 

@@ -5,7 +5,9 @@
 #include "model/hca/data_path.h"
 #include "model/hca/queue/queue_pair.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace model::hca::queue {
 
@@ -34,9 +36,9 @@ public:
     /// The queue pair leaves the error state, or goes.
     static void forget(QueuePair& qp);
 
-    /// Writes a send completion, successful or not. False when the CQ could not take it.
+    /// Writes a send completion, successful or not; `data` is an answer that it carries. False when the CQ could not take it.
     bool complete_send(QueuePair& qp, const Outstanding& message, completion::CqeSyndrome syndrome, std::uint8_t vendor,
-                       port::Time at);
+                       port::Time at, std::span<const std::byte> data = {});
     /// Writes an error completion for a receive WQE.
     bool fail_receive(QueuePair& qp, std::uint16_t index, completion::CqeSyndrome syndrome, std::uint8_t vendor, port::Time at);
 

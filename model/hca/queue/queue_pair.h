@@ -63,6 +63,8 @@ struct QueuePairAttributes {
     abi::Cqn send_cq, receive_cq;
     std::uint32_t srqn = 0;                ///< when `receive` is shared
     abi::BusAddress doorbell_record{};       ///< dword 0 receive counter, dword 1 send counter
+    std::uint8_t answer_in_cqe = 0;        ///< READs and atomics up to so many bytes come in their completion (cs_req)
+    std::uint8_t receive_in_cqe = 0;       ///< and so do SENDs that arrive (cs_res); connected services only
     PagedBuffer buffer;                    ///< receive queue first, send queue behind it
     std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
 

@@ -25,6 +25,13 @@ struct ReceiveRequest {
     /// Takes the segments of a WQE; the position goes to its start.
     void rewind() { segment = 0, offset = 0; }
     void decode(std::span<const std::byte> wqe);
+    /// Bytes that the segments hold.
+    std::uint64_t room() const {
+        std::uint64_t sum = 0;
+        for (const auto& one : std::span(segments).first(count))
+            sum += one.length;
+        return sum;
+    }
 };
 
 } // namespace model::hca::queue

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 namespace model::hca::requester {
 
@@ -15,6 +17,28 @@ using abi::wire::OperationTraits;
 using completion::CqeSyndrome;
 using queue::Outstanding;
 using queue::QueuePair;
+
+namespace {
+/// What `scatter` would find wrong with the keys of the first `length` bytes: nothing goes through them, but they count.
+std::optional<LocalError> check_keys(DataPath& path, const QueuePair& qp, std::uint32_t length, port::Time at) {
+    for (const auto& segment : qp.requester.response->data()) {
+        const auto chunk = std::min(length, segment.length);
+        if (chunk == 0)
+            continue;
+        const auto checked = path.translator.check({.key = segment.key,
+                                                    .address = segment.address,
+                                                    .length = chunk,
+                                                    .access = tpt::Access::local_write,
+                                                    .pd = qp.attributes.pd,
+                                                    .qpn = qp.number.value},
+                                                   at);
+        if (!checked)
+            return LocalError{CqeSyndrome::local_prot_err, static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error()))};
+        length -= chunk;
+    }
+    return std::nullopt;
+}
+} // namespace
 
 void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& r = qp.requester;
@@ -165,6 +189,10 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
         ++path_.count(qp).req_bad_response;
         return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor::response}, at);
     }
+    if (is_answered_in_cqe(qp)) [[unlikely]] {
+        path_.counters.payload_received += packet.payload.size();
+        return answer_in_cqe(qp, packet.payload.pieces(), at);
+    }
     if (!load_response(qp, at))
         return;
     if (!place_answer(qp, offset, packet.payload.pieces(), at))
@@ -176,6 +204,32 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
     progress(qp, at);
     if (is_last)
         retire(qp, at);
+}
+
+/// Whether the oldest message's answer comes in its completion (PRM "QP context", cs_req): when there is one, and room in it.
+bool Requester::is_answered_in_cqe(QueuePair& qp) const {
+    const auto& front = qp.requester.messages.front();
+    return front.length != 0 && front.length <= qp.attributes.answer_in_cqe && front.signalled && front.length <= qp.send_cq->inline_bytes();
+}
+
+/// The oldest message is answered by this one packet, and software puts its bytes where the WQE says.
+void Requester::answer_in_cqe(QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time at) {
+    auto& r = qp.requester;
+    if (!load_response(qp, at))
+        return;
+    if (const auto error = check_keys(path_, qp, r.messages.front().length, at)) {
+        count_local(qp, *error);
+        return fail_front(qp, *error, at);
+    }
+    std::array<std::byte, abi::prm::cqe_inline_64> bytes;
+    auto* end = bytes.data();
+    for (const auto& piece : pieces)
+        end = std::ranges::copy(piece, end).out; // front.length of them, as the caller has checked
+    auto& front = r.messages.front();
+    front.answered = front.packets;
+    r.oldest_psn = front.next();
+    progress(qp, at);
+    retire(qp, at, {bytes.data(), end});
 }
 
 /// Writes an answer's bytes where the WQE in `response` says. False when they are not there: the message has failed, or
@@ -208,14 +262,18 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
         ++path_.count(qp).req_bad_response;
         return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor::response}, at);
     }
-    if (!load_response(qp, at))
-        return;
     std::array<std::byte, 8> value;
-    if (host_order_)
+    const std::array pieces{std::span<const std::byte>(value)};
+    const bool is_in_cqe = is_answered_in_cqe(qp);
+    // The order that software chose is that of memory. In a CQE the value is big endian always, as UCX takes it.
+    if (host_order_ && !is_in_cqe)
         abi::store<std::uint64_t, abi::Endian::little>(value.data(), packet.atomic_original);
     else
         abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.atomic_original);
-    const std::array pieces{std::span<const std::byte>(value)};
+    if (is_in_cqe) [[unlikely]]
+        return answer_in_cqe(qp, pieces, at);
+    if (!load_response(qp, at))
+        return;
     if (!place_answer(qp, 0, pieces, at))
         return;
     auto& front = r.messages.front();
@@ -225,8 +283,9 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
     retire(qp, at);
 }
 
-/// Completes every message at the front that is done, and fails the first one that cannot be.
-void Requester::retire(QueuePair& qp, port::Time at) {
+/// Completes every message at the front that is done, and fails the first one that cannot be. `answer`: what the completion
+/// of the oldest one carries.
+void Requester::retire(QueuePair& qp, port::Time at, std::span<const std::byte> answer) {
     auto& r = qp.requester;
     while (!r.messages.is_empty()) {
         const auto& front = r.messages.front();
@@ -238,13 +297,13 @@ void Requester::retire(QueuePair& qp, port::Time at) {
                                                                       : !r.oldest_psn.is_before(front.next()));
         if (!is_done)
             return;
-        complete_front(qp, at);
+        complete_front(qp, at, std::exchange(answer, {}));
         if (!qp.can_send())
             return;
     }
 }
 
-void Requester::complete_front(QueuePair& qp, port::Time at) {
+void Requester::complete_front(QueuePair& qp, port::Time at, std::span<const std::byte> answer) {
     auto& r = qp.requester;
     const auto message = r.messages.front();
     if (r.message == r.messages.begin()) {
@@ -258,7 +317,7 @@ void Requester::complete_front(QueuePair& qp, port::Time at) {
     if (r.fetched != r.producer)
         path_.scheduler.add(qp); // a fence, the limit of outstanding READs or the window may have held the next one back
     ++path_.counters.messages_completed;
-    if (message.signalled && !failure_.complete_send(qp, message, CqeSyndrome{}, 0, at))
+    if (message.signalled && !failure_.complete_send(qp, message, CqeSyndrome{}, 0, at, answer))
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
 }
 

@@ -51,8 +51,10 @@ private:
     bool answers_front(queue::QueuePair& qp, abi::Psn psn, port::Time at);
     void ask_again(queue::QueuePair& qp, port::Time at);
     bool load_response(queue::QueuePair& qp, port::Time& at);
-    void retire(queue::QueuePair& qp, port::Time at);
-    void complete_front(queue::QueuePair& qp, port::Time at);
+    bool is_answered_in_cqe(queue::QueuePair& qp) const;
+    void answer_in_cqe(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time at);
+    void retire(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer = {});
+    void complete_front(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer);
     void fail_front(queue::QueuePair& qp, const LocalError& error, port::Time at);
     bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time at);
     // paging.cpp

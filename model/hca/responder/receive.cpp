@@ -1,6 +1,8 @@
 // SEND: receive WQEs and where their bytes go (IBA 9.7.5.2.9; PRM "Receive WQE").
 #include "model/hca/responder/responder.h"
 
+#include <algorithm>
+
 namespace model::hca::responder {
 
 using abi::wire::NakCode;
@@ -8,6 +10,33 @@ using completion::CqeSyndrome;
 using queue::QueuePair;
 using Message = queue::Responder::Message;
 using Take = Placement::Take;
+
+namespace {
+/// What would be found wrong if `length` bytes were placed: nothing goes through the keys, but they count.
+std::optional<PlacementError> check_room(DataPath& path, const QueuePair& qp, std::uint32_t length, port::Time at) {
+    const auto& receive = qp.responder.receive;
+    if (length > receive.room())
+        return PlacementError{CqeSyndrome::local_length_err, vendor::too_long, NakCode::invalid_request};
+    for (const auto& segment : std::span(receive.segments).first(receive.count)) {
+        const auto chunk = std::min(length, segment.length);
+        if (chunk == 0)
+            break;
+        const auto checked = path.translator.check({.key = segment.key,
+                                                    .address = segment.address,
+                                                    .length = chunk,
+                                                    .access = tpt::Access::local_write,
+                                                    .pd = receive.pd,
+                                                    .qpn = qp.number.value},
+                                                   at);
+        if (!checked)
+            return PlacementError{CqeSyndrome::local_prot_err,
+                                  static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error())),
+                                  NakCode::remote_operational_error};
+        length -= chunk;
+    }
+    return std::nullopt;
+}
+} // namespace
 
 /// Makes the next receive WQE current. Refused with an RNR NAK when none is posted.
 Responder::Outcome Responder::take_receive(QueuePair& qp, port::Time& at) {
@@ -46,6 +75,14 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
         r.received = 0;
     }
     path_.loans.answers.drain();
+    if (is_received_in_cqe(qp, packet)) [[unlikely]] {
+        if (const auto error = check_room(path_, qp, packet.payload.size(), at)) {
+            fail_receive(qp, *error, at);
+            return Outcome::refused;
+        }
+        r.received = packet.payload.size();
+        return Outcome::done;
+    }
     const auto segment = r.receive.segment;
     const auto offset = r.receive.offset;
     if (auto error = placement_.place(qp, packet.payload.pieces(), at)) [[unlikely]] {
@@ -63,6 +100,15 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
     }
     r.received += packet.payload.size();
     return Outcome::done;
+}
+
+/// Whether this SEND's completion carries its bytes (PRM "QP context", cs_res), so that software puts them where the WQE
+/// says: a message of one packet that the completion has room for.
+bool Responder::is_received_in_cqe(const QueuePair& qp, const port::Packet& packet) const {
+    const auto bytes = packet.payload.size();
+    const auto& traits = packet.traits();
+    return bytes != 0 && bytes <= qp.attributes.receive_in_cqe && traits.kind == abi::wire::OperationTraits::Kind::send &&
+           traits.is_first && traits.is_last && bytes <= queue::receive_cq(qp).inline_bytes();
 }
 
 /// The message cannot be placed: the peer gets the NAK, software the receive completion, the queue pair is in error.

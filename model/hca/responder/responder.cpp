@@ -1,6 +1,7 @@
 #include "model/hca/responder/responder.h"
 
 #include <algorithm>
+#include <array>
 
 namespace model::hca::responder {
 
@@ -142,6 +143,12 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
     const auto& traits = packet.traits();
     r.has_receive = false;
     using completion::CqeOpcode;
+    std::array<std::byte, abi::prm::cqe_inline_64> carried;
+    std::span<const std::byte> data;
+    if (is_received_in_cqe(qp, packet)) [[unlikely]] {
+        packet.payload.copy_to(carried);
+        data = std::span(carried).first(packet.payload.size());
+    }
     const auto opcode = traits.kind == Kind::write ? CqeOpcode::resp_wr_imm
                         : traits.has_immediate     ? CqeOpcode::resp_send_imm
                         : traits.has_invalidate    ? CqeOpcode::resp_send_inv
@@ -153,7 +160,8 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
                                                     .wqe_counter = r.receive.index,
                                                     .byte_count = bytes,
                                                     .immediate = traits.has_immediate ? packet.immediate : traits.has_invalidate ? packet.invalidate.value : 0,
-                                                    .solicited = packet.solicited},
+                                                    .solicited = packet.solicited,
+                                                    .data = data},
                                                    at);
     if (!is_written)
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);

@@ -48,6 +48,7 @@ private:
     // receive.cpp
     Outcome take_receive(queue::QueuePair& qp, port::Time& at);
     Outcome send(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
+    bool is_received_in_cqe(const queue::QueuePair& qp, const port::Packet& packet) const;
     void fail_receive(queue::QueuePair& qp, const PlacementError& error, port::Time at);
     // remote_memory.cpp
     Outcome write(queue::QueuePair& qp, port::Packet& packet, port::Time& at);

@@ -36,7 +36,7 @@ TEST_CASE("a completion says what completed, where the PRM has it", "[unit][cqe]
     CHECK(v.get<"imm_inval_pkey">() == 0xdeadbeef);
     CHECK(v.get<"se">() == 1);
     CHECK(v.get<"owner">() == 0);
-    CHECK(v.get<"cqe_format">() == 0);
+    CHECK(v.get<"cqe_format">() == abi::prm::CqeFormat::no_data);
     CHECK(xor_of(cqe.bytes) == 0xff);
     CHECK(bench.counters.completions_ok == 1);
 }
