@@ -39,6 +39,7 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"log_max_srq">(config.log_max_srq)
         .set<"log_max_srq_sz">(config.log_max_srq_size)
         .set<"log_max_rmp">(config.log_max_srq)
+        .set<"basic_cyclic_rcv_wqe">(1)
         .set<"log_max_xrcd">(config.log_max_xrcd)
         .set<"log_max_mcg">(log_max_multicast_groups)
         .set<"max_qp_mcg">(max_group_members)

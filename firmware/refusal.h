@@ -251,6 +251,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0d17, Status::bad_resource, "create_qp.srq", "srqn_rmpn_xrqn names no shared receive queue"},
     {0x0d18, Status::bad_resource, "create_qp.xrcd", "xrcd names no XRC domain"},
     {0x0d19, Status::resource_busy, "create_qp.special_in_use", "the port has one QP0 and one QP1, and this one exists"},
+    {0x0d1a, Status::bad_parameter, "create_srq.basic_list", "basic_cyclic_rcv_wqe goes with a cyclic queue, and this one is a list"},
     // User contexts and user memory
     {0x0e01, Status::bad_parameter, "create_uctx.capability", "cap has a bit that uctx_cap does not advertise"},
     {0x0e02, Status::limits_exceeded, "create_uctx.none_left", "2^log_max_uctx user contexts exist"},

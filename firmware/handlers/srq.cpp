@@ -11,15 +11,15 @@ using Queue = model::hca::queue::SharedReceiveQueue;
 using Attributes = model::hca::queue::SharedReceiveQueueAttributes;
 
 constexpr unsigned log_least_stride = 4;
-/// A WQE of the list has a next segment and at least one piece of memory.
-constexpr unsigned log_least_linked_stride = 5;
+/// A WQE with a next segment has at least one piece of memory behind it.
+constexpr unsigned log_least_stride_with_next = 5;
 
 /// What both kinds have in common, in their own words.
 struct Wanted {
     std::uint32_t log_size, log_stride, pd, lwm;
     Ring ring;
     InUmem ring_umem, record; ///< `record.offset` is the bus address where it is in no user memory
-    bool is_linked, is_signed;
+    bool is_linked, is_basic, is_signed; ///< basic: the WQEs of the ring are pieces of memory and nothing else
 };
 
 /// Makes the queue, once what is special to its kind has been checked. Its number, or why not.
@@ -27,9 +27,11 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
     const auto cap = state.capabilities.general();
     if (wanted.is_signed)
         return std::unexpected(refuse("create_srq.wq_signature"));
+    if (wanted.is_basic && wanted.is_linked)
+        return std::unexpected(refuse("create_srq.basic_list"));
     if (wanted.log_size > cap.get<"log_max_srq_sz">())
         return std::unexpected(refuse("create_srq.size"));
-    if (wanted.log_stride < (wanted.is_linked ? log_least_linked_stride : log_least_stride) ||
+    if (wanted.log_stride < (wanted.is_basic ? log_least_stride : log_least_stride_with_next) ||
         1u << wanted.log_stride > cap.get<"max_wqe_sz_rq">())
         return std::unexpected(refuse("create_srq.stride"));
     const auto record = doorbell_record(call.scope, wanted.record);
@@ -50,6 +52,7 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
     if (!number)
         return std::unexpected(refuse("create_srq.none_left"));
     attributes.is_linked = wanted.is_linked;
+    attributes.has_next_segment = !wanted.is_basic;
     attributes.pd = abi::Pd{wanted.pd};
     attributes.log_size = static_cast<std::uint8_t>(wanted.log_size);
     attributes.log_stride = static_cast<std::uint8_t>(wanted.log_stride);
@@ -105,6 +108,7 @@ Reply create_rmp(State& state, const Call& call, In<prm::CreateRmpIn> in, Out<pr
                                 .ring_umem = {wq.get<"wq_umem_valid">() != 0, wq.get<"wq_umem_id">(), wq.get<"wq_umem_offset">()},
                                 .record = {wq.get<"dbr_umem_valid">() != 0, wq.get<"dbr_umem_id">(), wq.get<"dbr_addr">()},
                                 .is_linked = type == prm::WqType::linked_list,
+                                .is_basic = rmpc.get<"basic_cyclic_rcv_wqe">() != 0,
                                 .is_signed = wq.get<"wq_signature">() != 0},
                                std::move(attributes));
     if (!number)
@@ -170,7 +174,8 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
                          std::uint64_t{1} << (context.get<"log_xrc_srq_size">() + log_stride)},
                 .ring_umem = {},
                 .record = {.offset = std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">() << 2},
-                .is_linked = true,
+                .is_linked = context.get<"cont_srq">() == 0,
+                .is_basic = context.get<"basic_cyclic_rcv_wqe">() != 0,
                 .is_signed = context.get<"wq_signature">() != 0},
                std::move(attributes));
     if (!number)

@@ -200,6 +200,7 @@ constexpr auto causes = std::to_array<Cause>({
     {"create_qp.input_qpn", "leave input_qpn 0"},
     {"create_qp.service", "check the capability bit (rc, uc, ud, xrc) before creating such a queue pair"},
     {"*.wq_signature", "clear wq_signature"},
+    {"create_srq.basic_list", "set wq_type cyclic (or cont_srq) with basic_cyclic_rcv_wqe, or clear the bit and begin each WQE with a next segment"},
     {"create_qp.scatter_to_cqe", "set cs_req to 0x11 (32 bytes) or 0x22 (64), cs_res to 1 or 2, or leave them 0"},
     {"create_qp.cross_channel", "clear cd_master, cd_slave_send and cd_slave_receive"},
     {"create_mkey.umem", "clear mkey_umem_valid: the list of an indirect key comes with the command"},

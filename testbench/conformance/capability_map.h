@@ -32,6 +32,7 @@ inline constexpr std::array built{
     Built{"log_max_srq", "firmware/handlers/srq.cpp"},
     Built{"log_max_srq_sz", "firmware/handlers/srq.cpp"},
     Built{"log_max_rmp", "firmware/handlers/srq.cpp"},
+    Built{"basic_cyclic_rcv_wqe", "model/hca/queue/shared_receive_queue.cpp"},
     Built{"log_max_xrcd", "firmware/handlers/uar_pd.cpp"},
     Built{"log_max_mcg", "firmware/handlers/multicast.cpp"},
     Built{"max_qp_mcg", "firmware/handlers/multicast.cpp"},

@@ -53,6 +53,12 @@ const std::array shared_queues{
                 [](model::hca::HcaConfig& c) { c.log_max_srq_size = 8; }},
     Provocation{"create_srq.stride", [](Bench& b) { return rmp_wq_with<"log_wq_stride">(b, 4); }},
     Provocation{"create_srq.stride", [](Bench& b) { return rmp_wq_with<"log_wq_stride">(b, 10); }},
+    Provocation{"create_srq.basic_list",
+                [](Bench& b) {
+                    auto in = Bench::rmp_input(b.make_objects().pd);
+                    in.view().sub<"ctx">().set<"basic_cyclic_rcv_wqe">(1);
+                    return refused(b, in);
+                }},
     Provocation{"create_srq.doorbell_record", [](Bench& b) { return rmp_wq_with<"dbr_addr">(b, 0x20000102); }},
     Provocation{"create_srq.pd", [](Bench& b) { return rmp_wq_with<"pd">(b, unknown); }},
     Provocation{"create_srq.none_left",

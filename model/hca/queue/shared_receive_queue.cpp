@@ -39,16 +39,13 @@ SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest
     at = std::max(at, result.done);
     request.index = next;
     request.pd = attributes.pd;
-    if (attributes.is_linked) {
-        const auto successor = abi::ConstView<abi::prm::WqeSrqNext>(wqe).get<"next_wqe_index">();
-        if (successor >= size())
-            return fail();
-        request.decode(wqe.subspan(abi::prm::WqeSrqNext::size));
-        next = static_cast<std::uint16_t>(successor);
-    } else {
-        request.decode(wqe);
-        next = static_cast<std::uint16_t>((next + 1) & (size() - 1));
-    }
+    std::uint32_t successor = (next + 1u) & (size() - 1);
+    if (attributes.is_linked)
+        successor = abi::ConstView<abi::prm::WqeSrqNext>(wqe).get<"next_wqe_index">();
+    if (successor >= size())
+        return fail();
+    request.decode(attributes.has_next_segment ? wqe.subspan(abi::prm::WqeSrqNext::size) : wqe);
+    next = static_cast<std::uint16_t>(successor);
     ++consumed;
     return Take::done;
 }

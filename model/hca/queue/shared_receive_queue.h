@@ -25,6 +25,7 @@ struct Taker; ///< in the list of a shared receive queue's takers
 
 struct SharedReceiveQueueAttributes {
     bool is_linked = true;             ///< WQEs name their successor; otherwise a ring
+    bool has_next_segment = true;      ///< each WQE begins with one, also where nobody follows it
     abi::Pd pd{};
     std::uint8_t log_size = 0;         ///< WQEs
     std::uint8_t log_stride = 4;       ///< bytes of a WQE, at least 32 when linked

@@ -261,3 +261,29 @@ TEST_CASE("a destroyed number is not given out again while fresh ones are left",
               Status::bad_resource);
     }
 }
+
+TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the queue is basic", "[unit][firmware][objects]") {
+    struct Shape {
+        bool is_cyclic, is_basic;
+    };
+    for (const auto shape : {Shape{false, false}, Shape{true, false}, Shape{true, true}}) {
+        INFO("cyclic " << shape.is_cyclic << ", basic " << shape.is_basic);
+        Ready bench;
+        const auto objects = bench.make_objects();
+        auto rmp = CommandBench::rmp_input(objects.pd);
+        auto rmpc = rmp.view().sub<"ctx">();
+        rmpc.set<"basic_cyclic_rcv_wqe">(shape.is_basic);
+        rmpc.sub<"wq">().set<"wq_type">(shape.is_cyclic ? prm::WqType::cyclic : prm::WqType::linked_list);
+        auto xrc = CommandBench::xrc_srq_input(objects.pd, objects.cqn, bench.alloc_xrcd());
+        xrc.view().sub<"xrc_srq_context_entry">().set<"cont_srq">(shape.is_cyclic).set<"basic_cyclic_rcv_wqe">(shape.is_basic);
+
+        for (const auto number : {bench.run<prm::CreateRmpOut>(rmp).get<"rmpn">(), bench.run<prm::CreateXrcSrqOut>(xrc).get<"xrc_srqn">()}) {
+            const auto* queue = bench.hca.shared_receive_queues().find(number);
+            REQUIRE(queue != nullptr);
+            CHECK(queue->attributes.is_linked == !shape.is_cyclic);
+            CHECK(queue->attributes.has_next_segment == !shape.is_basic);
+        }
+        rmpc.sub<"wq">().set<"log_wq_stride">(4); // no room for a next segment and a piece of memory
+        CHECK(bench.run<prm::CreateRmpOut>(rmp).is_ok() == shape.is_basic);
+    }
+}

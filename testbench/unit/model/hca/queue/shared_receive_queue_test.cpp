@@ -276,4 +276,51 @@ TEST_CASE("a shared queue knows who takes from it, and one that goes asks nobody
 
     bench.b.hca.destroy_srq(other.number, bench.clock.now());
     CHECK(bench.b.core(bench.b_qp).srq == nullptr);
+
+TEST_CASE("receives of a cyclic shared queue follow each other, behind a next segment that names nobody", "[unit][srq]") {
+    HcaPair pair;
+    model::hca::queue::SharedReceiveQueueAttributes cyclic;
+    cyclic.is_linked = false;
+    auto srq = pair.b.make_srq(std::move(cyclic), 3); // what the segment says has no meaning
+    auto attributes = pair.b.attributes(pair.b_cq);
+    attributes.receive = ReceiveKind::shared;
+    attributes.srqn = srq.number;
+    pair.b_qp = pair.b.make_qp(attributes);
+    pair.connect();
+    const auto from = pair.a.make_region(4096, 1), to = pair.b.make_region(4096);
+    for (std::uint32_t n = 0; n < 10; ++n) {
+        INFO("message " << n);
+        pair.b.post_receive(srq, n % 8, {to.sge(100 * n, 100)});
+
+        pair.send({.opcode = WqeOpcode::send, .sges = {from.sge(10 * n, 10)}});
+
+        const auto done = pair.b.drain(pair.b_cq);
+        REQUIRE(done.size() == 1);
+        CHECK(done[0].index == n % 8);
+        CHECK(done[0].bytes == 10);
+        CHECK(pair.b.bytes(to, 100 * n, 10) == pair.a.bytes(from, 10 * n, 10));
+    }
+}
+
+TEST_CASE("receives of a basic cyclic shared queue are pieces of memory and nothing else", "[unit][srq]") {
+    HcaPair pair;
+    model::hca::queue::SharedReceiveQueueAttributes basic;
+    basic.is_linked = basic.has_next_segment = false;
+    auto srq = pair.b.make_srq(std::move(basic));
+    auto attributes = pair.b.attributes(pair.b_cq);
+    attributes.receive = ReceiveKind::shared;
+    attributes.srqn = srq.number;
+    pair.b_qp = pair.b.make_qp(attributes);
+    pair.connect();
+    const auto from = pair.a.make_region(4096, 1), to = pair.b.make_region(4096);
+    std::array<std::byte, 64> wqe{};
+    abi::View<abi::prm::WqeData>(std::span(wqe)).set<"byte_count">(100u).set<"lkey">(to.key.value).set<"addr">(to.address);
+    abi::View<abi::prm::WqeData>(std::span(wqe).subspan(16)).set<"lkey">(0x100u);
+    pair.b.dma.poke(srq.buffer, wqe);
+    pair.b.write_be32(srq.record, ++srq.producer);
+
+    pair.send({.opcode = WqeOpcode::send, .sges = {from.sge(0, 100)}});
+
+    CHECK(pair.b.drain(pair.b_cq).size() == 1);
+    CHECK(pair.b.bytes(to, 0, 100) == pair.a.bytes(from, 0, 100));
 }
