@@ -136,6 +136,7 @@ constexpr std::array table{
     command<dealloc_xrcd>             (Opcode::dealloc_xrcd, initialized, cap<"xrc">()),
     command<alloc_transport_domain>   (Opcode::alloc_transport_domain, initialized, cap<"log_max_transport_domain">()),
     command<dealloc_transport_domain> (Opcode::dealloc_transport_domain, initialized, cap<"log_max_transport_domain">()),
+    command<handlers::query_lag>      (Opcode::query_lag, initialized),
     command<create_rmp>               (Opcode::create_rmp, initialized, cap<"log_max_rmp">(), {.in_list = ring_list}),
     command<handlers::modify_rmp>     (Opcode::modify_rmp, initialized, cap<"log_max_rmp">()),
     command<destroy_rmp>              (Opcode::destroy_rmp, initialized, cap<"log_max_rmp">()),

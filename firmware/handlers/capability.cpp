@@ -1,5 +1,6 @@
 // PRM "HCA capabilities", "QUERY_ADAPTER", "QUERY_SPECIAL_CONTEXTS": what the device is and can.
 #include "firmware/handlers/handlers.h"
+#include "model/hca/tpt/mkey_table.h"
 
 #include <algorithm>
 #include <string_view>
@@ -38,9 +39,16 @@ Reply query_adapter(State&, const Call&, In<prm::QueryAdapterIn>, Out<prm::Query
     return accepted;
 }
 
-Reply query_special_contexts(State&, const Call&, In<prm::QuerySpecialContextsIn>, Out<prm::QuerySpecialContextsOut>) {
-    // Each of the keys belongs to a capability that is off (null_mkey, dump_fill_mkey, ...) and reads 0. So does the
-    // reserved L_Key: no queue pair may use it (testbench/conformance/deviations.h).
+Reply query_special_contexts(State& state, const Call&, In<prm::QuerySpecialContextsIn>, Out<prm::QuerySpecialContextsOut> out) {
+    // Each of the others belongs to a capability that is off (dump_fill_mkey, ...) and reads 0. So does the reserved
+    // L_Key: no queue pair may use it (testbench/conformance/deviations.h).
+    if (state.capabilities.general().get<"null_mkey">())
+        out.set<"null_mkey">(model::hca::tpt::null_key.value);
+    return accepted;
+}
+
+Reply query_lag(State&, const Call&, In<prm::QueryLagIn>, Out<prm::QueryLagOut>) {
+    // The card has one port, which is used for itself: lag_state 0, and nothing is mapped to another one.
     return accepted;
 }
 

@@ -9,6 +9,7 @@
 #include "abi/prm/cq.h"
 #include "abi/prm/eq.h"
 #include "abi/prm/init_segment.h"
+#include "abi/prm/lag.h"
 #include "abi/prm/mkey.h"
 #include "abi/prm/multicast.h"
 #include "abi/prm/pages.h"
@@ -43,6 +44,7 @@ Reply query_hca_cap(State&, const Call&, In<prm::QueryHcaCapIn>, Out<prm::QueryH
 Reply set_hca_cap(State&, const Call&, In<prm::SetHcaCapIn>, Out<prm::SetHcaCapOut>);
 Reply query_adapter(State&, const Call&, In<prm::QueryAdapterIn>, Out<prm::QueryAdapterOut>);
 Reply query_special_contexts(State&, const Call&, In<prm::QuerySpecialContextsIn>, Out<prm::QuerySpecialContextsOut>);
+Reply query_lag(State&, const Call&, In<prm::QueryLagIn>, Out<prm::QueryLagOut>);
 // access_register.cpp
 Reply access_register(State&, const Call&, In<prm::AccessRegIn>, Out<prm::AccessRegOut>);
 // uar_pd.cpp

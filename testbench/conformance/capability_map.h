@@ -46,8 +46,10 @@ inline constexpr std::array built{
     Built{"log_max_ra_res_qp", "model/hca/responder/replay.cpp"},
     Built{"local_ca_ack_delay", "model/hca/requester/retry.cpp"},
     Built{"cqe_version", "model/hca/completion/cqe_writer.cpp"},
-    Built{"log_max_klm_list_size", "model/hca/tpt/translate.cpp"},
     Built{"sctr_data_cqe", "model/hca/completion/cqe_writer.cpp"},
+    Built{"log_max_klm_list_size", "model/hca/tpt/translate.cpp"},
+    Built{"fixed_buffer_size", "model/hca/tpt/translate.cpp"},
+    Built{"null_mkey", "model/hca/tpt/translate.cpp"},
     Built{"umr_extended_translation_offset", "model/hca/umr/umr.cpp"},
     Built{"imaicl", "model/hca/umr/umr.cpp"},
     // Links and memory of the model keep the strict order, which the relaxed one allows

@@ -8,6 +8,7 @@
 
 #include "abi/prm/access_register.h"
 #include "abi/prm/adapter.h"
+#include "abi/prm/lag.h"
 #include "abi/prm/q_counter.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -79,6 +80,7 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(b.run<prm::InitHcaOut>(Input<prm::InitHcaIn>(Opcode::init_hca)));
     ok(b.run<prm::QueryAdapterOut>(Input<prm::QueryAdapterIn>(Opcode::query_adapter)));
     ok(b.run<prm::QuerySpecialContextsOut>(Input<prm::QuerySpecialContextsIn>(Opcode::query_special_contexts)));
+    ok(b.run<prm::QueryLagOut>(Input<prm::QueryLagIn>(Opcode::query_lag)));
 
     if (is_ethernet) {
         REQUIRE(b.set_gid());

@@ -12,6 +12,7 @@
 #include "abi/prm/eq.h"
 #include "abi/prm/eqe.h"
 #include "abi/prm/init_segment.h"
+#include "abi/prm/lag.h"
 #include "abi/prm/mkey.h"
 #include "abi/prm/multicast.h"
 #include "abi/prm/opcodes.h"
@@ -70,7 +71,7 @@ int main() {
             InitHcaOut, TeardownHcaIn, TeardownHcaOut, QueryIssiIn, QueryIssiOut, SetIssiIn, SetIssiOut,
             SetDriverVersionIn, SetDriverVersionOut>(out);
     layouts<QueryAdapterParamBlock, QueryAdapterIn, QueryAdapterOut, QuerySpecialContextsIn,
-            QuerySpecialContextsOut>(out);
+            QuerySpecialContextsOut, Lagc, QueryLagIn, QueryLagOut>(out);
     layouts<CmdHcaCap>(out);
     layouts<HcaCapUnion, QueryHcaCapIn, QueryHcaCapOut, SetHcaCapIn, SetHcaCapOut, CmdHcaCap2,
             PerProtocolNetworkingOffloadCaps, AtomicCaps, RoceCap, OdpPerTransportServiceCap, OdpSchemeCap,

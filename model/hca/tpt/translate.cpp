@@ -184,9 +184,8 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
     if (depth == max_indirections)
         return Violation::page_not_present;
     const auto& a = mkey.attributes;
-    const auto page = std::uint64_t{1} << a.page_shift;
-    const auto start = a.length64 ? 0 : a.mode == AccessMode::ksm ? a.start & ~(page - 1) : a.start;
-    auto offset = request.address - start;
+    // Entries count from where the key begins, also those of a KSM, whose size its first address need not be a multiple of.
+    auto offset = request.address - (a.length64 ? 0 : a.start);
     auto left = request.length;
     // Only what the result has room for is looked at: a list may have very many short or empty entries.
     for (bool has_room = true; left != 0 && has_room;) {
@@ -198,6 +197,8 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
         if (range == mkey.ranges.end() || range->length == 0)
             return Violation::page_not_present;
         out.ready += look_up(request, static_cast<std::uint64_t>(range - mkey.ranges.begin()) * 2);
+        if (range->key == null_key) // software may put a key there any time
+            return has_paging_ && request.may_wait ? Violation::page_fault : Violation::page_not_present;
         auto length = std::min(left, range->end - in_turn);
         if (mkey.interleaving.repetition != 0)
             length = std::min(length, mkey.interleaving.repetition - in_turn);

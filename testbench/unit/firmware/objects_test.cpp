@@ -1,6 +1,8 @@
 // What CREATE commands make of their contexts: the objects of the core, field by field.
 #include "testbench/harness/command_bench.h"
 
+#include "abi/prm/lag.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>
@@ -286,4 +288,13 @@ TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the q
         rmpc.sub<"wq">().set<"log_wq_stride">(4); // no room for a next segment and a piece of memory
         CHECK(bench.run<prm::CreateRmpOut>(rmp).is_ok() == shape.is_basic);
     }
+}
+
+TEST_CASE("the key that leads nowhere is known, and a card of one port has no link aggregation", "[unit][firmware][objects]") {
+    Ready bench;
+    const auto special = bench.run<prm::QuerySpecialContextsOut>(Input<prm::QuerySpecialContextsIn>(Opcode::query_special_contexts));
+    CHECK(special.get<"null_mkey">() == model::hca::tpt::null_key.value);
+    const auto lag = bench.run<prm::QueryLagOut>(Input<prm::QueryLagIn>(Opcode::query_lag));
+    REQUIRE(lag.is_ok());
+    CHECK(lag.view().sub<"ctx">().get<"lag_state">() == 0);
 }

@@ -87,10 +87,30 @@ TEST_CASE("a table of equal pieces needs no lengths", "[unit][tpt][indirect]") {
     IndirectBench bench;
     bench.list({{0, IndirectBench::second, 0x9000}, {0, {}, 0}, {0, IndirectBench::first, 0x1000}}, AccessMode::ksm);
 
-    CHECK(bench.read(0x800, 0x10) == Pieces{{0xe800, 0x10}});
-    CHECK(bench.refusal(0x1000, 1) == Violation::page_not_present);
-    CHECK(bench.read(0x2010, 0x10) == Pieces{{0xa010, 0x10}});
-    CHECK(bench.refusal(0x3000, 1) == Violation::page_not_present);
+    CHECK(bench.read(0xf00, 0x10) == Pieces{{0xe800, 0x10}}); // the key begins at 0x700
+    CHECK(bench.refusal(0x1700, 1) == Violation::page_not_present);
+    CHECK(bench.read(0x2710, 0x10) == Pieces{{0xa010, 0x10}});
+    CHECK(bench.refusal(0x3700, 1) == Violation::page_not_present);
+}
+
+TEST_CASE("a table of equal pieces counts from where its key begins, however large the pieces", "[unit][tpt][indirect]") {
+    // As UCX shifts a buffer for its atomics: one piece of 2 GiB, and an address that is no multiple of that.
+    IndirectBench bench;
+    bench.list({{0, IndirectBench::first, 0x1100}}, AccessMode::ksm, 31);
+
+    CHECK(bench.read(0x700, 0x10) == Pieces{{0xa100, 0x10}});
+    CHECK(bench.read(0x7f8, 0x10) == Pieces{{0xa1f8, 0x10}});
+}
+
+TEST_CASE("a piece that is not there yet is a page fault to whoever may wait, and else a refusal", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    bench.list({{0, IndirectBench::second, 0x9000}, {0, null_key, 0}}, AccessMode::ksm);
+    auto request = bench.request(0x16f0, 0x20);
+
+    CHECK(bench.refusal(request) == Violation::page_not_present);
+    request.may_wait = true;
+    CHECK(bench.refusal(request) == Violation::page_fault);
+    CHECK(bench.refusal({.key = null_key, .address = 0, .length = 1, .pd = Bench::pd}) == Violation::no_such_key);
 }
 
 TEST_CASE("a key that refers to itself gets nowhere", "[unit][tpt][indirect]") {
