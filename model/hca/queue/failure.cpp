@@ -28,6 +28,15 @@ bool is_final(const Response& response) {
 
 } // namespace
 
+namespace {
+/// Whether the completion found its place; one that did not counts for its queue pair.
+bool note_overflow(DataPath& path, const QueuePair& qp, const completion::CompletionQueue& cq, bool is_written) {
+    if (!is_written && cq.state == completion::State::overrun) [[unlikely]]
+        ++path.count(qp).cq_overflow;
+    return is_written;
+}
+} // namespace
+
 bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at,
                             std::span<const std::byte> data) {
     const bool is_error = syndrome != CqeSyndrome{};
@@ -38,33 +47,36 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
         // Nobody has acknowledged it, so packets of it may still be under way, and its memory is software's again.
         path_.loans.requests.drain();
     }
-    return path_.cqe_writer.write(*qp.send_cq,
-                                  {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,
-                                   .syndrome = syndrome,
-                                   .vendor_syndrome = vendor,
-                                   .qpn = qp.number,
-                                   .user_index = send_user_index(qp),
-                                   .send_opcode = static_cast<std::uint8_t>(message.opcode),
-                                   .wqe_counter = message.wqe_index,
-                                   // PRM "CQE": a requester's byte count is filled for READs and atomics only.
-                                   .byte_count = message.awaits_data ? message.length : 0,
-                                   .solicited = message.signalled_with_event,
-                                   .data = data},
-                                  at);
+    const bool is_written = path_.cqe_writer.write(
+        *qp.send_cq,
+        {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,
+         .syndrome = syndrome,
+         .vendor_syndrome = vendor,
+         .qpn = qp.number,
+         .user_index = send_user_index(qp),
+         .send_opcode = static_cast<std::uint8_t>(message.opcode),
+         .wqe_counter = message.wqe_index,
+         // PRM "CQE": a requester's byte count is filled for READs and atomics only.
+         .byte_count = message.awaits_data ? message.length : 0,
+         .solicited = message.signalled_with_event,
+         .data = data},
+        at);
+    return note_overflow(path_, qp, *qp.send_cq, is_written);
 }
 
 bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
     auto& count = path_.count(qp);
     at = qp.responder.execute(at);
     ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
-    return path_.cqe_writer.write(receive_cq(qp),
-                                  {.opcode = CqeOpcode::resp_err,
-                                   .syndrome = syndrome,
-                                   .vendor_syndrome = vendor,
-                                   .qpn = qp.number,
-                                   .user_index = receive_user_index(qp),
-                                   .wqe_counter = index},
-                                  at);
+    const bool is_written = path_.cqe_writer.write(receive_cq(qp),
+                                                   {.opcode = CqeOpcode::resp_err,
+                                                    .syndrome = syndrome,
+                                                    .vendor_syndrome = vendor,
+                                                    .qpn = qp.number,
+                                                    .user_index = receive_user_index(qp),
+                                                    .wqe_counter = index},
+                                                   at);
+    return note_overflow(path_, qp, receive_cq(qp), is_written);
 }
 
 void Failure::flush_sends(QueuePair& qp, port::Time at) {

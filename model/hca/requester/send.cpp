@@ -65,7 +65,8 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
     auto& r = qp.requester;
     while (true) {
         const bool is_new = r.message == r.messages.end();
-        if (is_new && r.fetched == r.producer)
+        // A queue that drains ends what it has begun and begins nothing (IBA 10.3.1.4).
+        if (is_new && (r.fetched == r.producer || qp.state == queue::QpState::sqd))
             return Load::nothing;
         if (!is_new && r.messages[r.message].error != 0)
             return Load::waits; // a local error: nothing behind it is sent

@@ -62,8 +62,10 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
          .service_level = is_ib ? from.service_level : l3,
          .has_grh = !is_ib || from.has_grh},
         at);
-    if (!is_written)
+    if (!is_written) {
+        path_.count(qp).cq_overflow += qp.receive_cq->state == completion::State::overrun;
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+    }
 }
 
 /// The work request ends with an error, and the queue pair with it.

@@ -163,8 +163,10 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
                                                     .solicited = packet.solicited,
                                                     .data = data},
                                                    at);
-    if (!is_written)
+    if (!is_written) {
+        path_.count(qp).cq_overflow += queue::receive_cq(qp).state == completion::State::overrun;
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
+    }
 }
 
 } // namespace model::hca::responder

@@ -373,3 +373,53 @@ TEST_CASE("a queue pair goes from RST to the error state, where what is posted i
     bench.a.modify(fresh, QpState::rst, bench.clock.now());
     CHECK(bench.a.core(fresh).state == QpState::rst);
 }
+
+TEST_CASE("a completion that finds its queue full counts at its queue pair", "[unit][error]") {
+    HcaPair pair;
+    const auto small = pair.a.make_cq({.log_size = 1});
+    auto attributes = pair.a.attributes(pair.a_cq);
+    attributes.send_cq = small.number;
+    pair.a_qp = pair.a.make_qp(attributes);
+    pair.connect();
+    for (int i = 0; i < 2; ++i)
+        pair.send({.opcode = WqeOpcode::rdma_write});
+    CHECK(pair.a.q_counters().cq_overflow == 0);
+
+    pair.send({.opcode = WqeOpcode::rdma_write});
+
+    CHECK(pair.a.q_counters().cq_overflow == 1);
+    CHECK(pair.a.core(pair.a_qp).state == QpState::err);
+}
+
+TEST_CASE("a receive completion that finds its queue full counts, too", "[unit][error]") {
+    HcaPair pair;
+    const auto small = pair.b.make_cq({.log_size = 1});
+    auto attributes = pair.b.attributes(pair.b_cq);
+    attributes.receive_cq = small.number;
+    pair.b_qp = pair.b.make_qp(attributes);
+    pair.connect();
+    for (int i = 0; i < 3; ++i)
+        pair.b.post_receive(pair.b_qp, {});
+
+    for (int i = 0; i < 3; ++i)
+        pair.send({.opcode = WqeOpcode::send});
+
+    CHECK(pair.b.q_counters().cq_overflow == 1);
+    CHECK(pair.b.core(pair.b_qp).state == QpState::err);
+}
+
+TEST_CASE("a send queue that drains begins nothing new until it may send again", "[unit][error]") {
+    HcaPair pair;
+    pair.connect();
+    pair.a.modify(pair.a_qp, QpState::sqd, pair.clock.now());
+
+    pair.send({.opcode = WqeOpcode::rdma_write});
+    CHECK(pair.a.hca.counters().packets_sent == 0);
+    CHECK(pair.a.drain(pair.a_cq).empty());
+
+    pair.a.modify(pair.a_qp, QpState::rts, pair.clock.now());
+    pair.settle();
+    const auto done = pair.a.drain(pair.a_cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+}
