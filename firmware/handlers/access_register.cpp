@@ -16,7 +16,7 @@ using Space = std::span<std::byte>;
 constexpr std::uint32_t width_4x = 1u << 2, speed_edr = 1u << 5, ethernet_100g_cr4 = 1u << 20;
 constexpr std::uint32_t connector_dac = 7;
 constexpr std::uint32_t infiniband_mtu = 4096, ethernet_max_mtu = 9978, ethernet_default_mtu = 1522;
-constexpr std::uint32_t all_vls = 4; ///< VLs 0 to 7
+constexpr std::uint32_t one_vl = 1; ///< VL 0
 constexpr std::uint32_t up = 1, down = 2;
 
 std::uint32_t admin_mtu(const State& state) {
@@ -79,9 +79,9 @@ Reply read_pvlc(State& state, Bytes in, Space out) {
         return refused;
     abi::View<prm::PvlcReg>(out)
         .set<"local_port">(1)
-        .set<"vl_hw_cap">(all_vls)
-        .set<"vl_admin">(all_vls)
-        .set<"vl_operational">(all_vls);
+        .set<"vl_hw_cap">(one_vl)
+        .set<"vl_admin">(one_vl)
+        .set<"vl_operational">(one_vl);
     return accepted;
 }
 

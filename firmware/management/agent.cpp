@@ -19,13 +19,17 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
     if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
         status = MadStatus::bad_version;
     } else if (is_subnet) {
-        const auto m_key = state.port.infiniband.managed.m_key;
-        if (!keys.ignore_m_key && m_key != 0 && abi::ConstView<Smp>(request).get<"mkey">() != m_key) {
+        const auto& port = state.port.infiniband.managed;
+        const auto shown = abi::ConstView<Smp>(request).get<"mkey">();
+        if (!keys.ignore_m_key && !model::management::admits(port, static_cast<MadMethod>(asked.get<"method">()), shown)) {
             ++state.m_key_violations;
             state.traps.bad_m_key(request, at);
             return false;
         }
         status = subnet(state, answer, at);
+        if (!keys.ignore_m_key && asked.get<"attr_id">() == static_cast<std::uint16_t>(SmAttribute::port_info) &&
+            model::management::conceals_key(port, shown))
+            abi::View<PortInfo>(answer.subspan<Smp::field<"data">::offset, PortInfo::size>()).set<"mkey">(0);
     } else if (mad_class == MadClass::performance) {
         state.performance.process(answer, [&state](unsigned) { return port_totals(state); });
         return true;

@@ -130,12 +130,6 @@ MadStatus set_port_info(const Call& call, Data in) {
     return MadStatus::ok;
 }
 
-MadStatus get_sl_to_vl(const Call&, Data out) {
-    for (std::size_t i = 0; i < 8; ++i) // 16 service levels, two a byte; lane = level modulo 8
-        out[i] = static_cast<std::byte>(((2 * i) & 7) << 4 | ((2 * i + 1) & 7));
-    return MadStatus::ok;
-}
-
 MadStatus get_nothing(const Call&, Data) { return MadStatus::ok; }
 MadStatus set_nothing(const Call&, Data) { return MadStatus::ok; } // the model has one lane
 
@@ -150,7 +144,7 @@ constexpr std::array attributes{
     Attribute{SmAttribute::guid_info, get_guid_info, nullptr},
     Attribute{SmAttribute::port_info, get_port_info, set_port_info},
     Attribute{SmAttribute::pkey_table, get_pkeys, set_pkeys},
-    Attribute{SmAttribute::sl_to_vl, get_sl_to_vl, set_nothing},
+    Attribute{SmAttribute::sl_to_vl, get_nothing, set_nothing}, // every service level goes by VL 0
     Attribute{SmAttribute::vl_arbitration, get_nothing, set_nothing},
     Attribute{SmAttribute::extended_port_info, get_nothing, set_nothing}, // no speeds of the vendor's own
 };

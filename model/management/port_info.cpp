@@ -31,7 +31,7 @@ void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortIn
         .set<"lmc">(port.lmc)
         .set<"neighbor_mtu">(port.neighbor_mtu)
         .set<"master_sm_sl">(port.sm_sl)
-        .set<"vl_cap">(vls_0_to_7)
+        .set<"vl_cap">(vl_0)
         .set<"init_type_reply">(port.init_type)
         .set<"mtu_cap">(mtu_4096)
         .set<"operational_vls">(port.operational_vls)
@@ -42,11 +42,23 @@ void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortIn
         .set<"link_speed_ext_enabled">(link_speeds_ext_to_edr);
 }
 
+bool admits(const ManagedPort& port, MadMethod method, std::uint64_t shown) {
+    return port.m_key == 0 || shown == port.m_key || (method == MadMethod::get && port.m_key_protect <= 1);
+}
+
+bool conceals_key(const ManagedPort& port, std::uint64_t shown) {
+    return port.m_key_protect == 1 && shown != port.m_key;
+}
+
 MadStatus take_over(ManagedPort& port, abi::ConstView<PortInfo> wanted, bool has_link) {
     const auto to = wanted.get<"port_state">();
     const auto now = code_of(port.state);
     const bool goes_down = to == code_of(PortState::down);
-    if (to > code_of(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096)
+    if (to > code_of(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096 || wanted.get<"operational_vls">() > vl_0)
+        return MadStatus::bad_value;
+    // Cables are plugged in for good: a port cannot be put to sleep or disabled (testbench/conformance/deviations.h).
+    const auto physical = static_cast<PortPhysicalState>(wanted.get<"physical_state">());
+    if (physical == PortPhysicalState::sleep || physical == PortPhysicalState::disabled)
         return MadStatus::bad_value;
     if (to != keep && !goes_down && (port.state == PortState::down || (to != now && to != now + 1)))
         return MadStatus::bad_value;

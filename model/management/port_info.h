@@ -14,7 +14,7 @@ struct ManagedPort {
     std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
     std::uint16_t lid = 0, sm_lid = 0, m_key_lease = 0;
     std::uint8_t lmc = 0, sm_sl = 0, m_key_protect = 0, subnet_timeout = 18, init_type = 0;
-    std::uint8_t neighbor_mtu = abi::wire::mtu_4096, operational_vls = abi::wire::vls_0_to_7;
+    std::uint8_t neighbor_mtu = abi::wire::mtu_4096, operational_vls = abi::wire::vl_0;
     abi::prm::PortState state = abi::prm::PortState::down;
 };
 
@@ -23,6 +23,12 @@ inline constexpr std::uint32_t extended_speeds = 1u << 14;
 
 /// The rows that every port has; capabilities beside `extended_speeds`, GUIDs and the number of the port are the caller's.
 void describe(const ManagedPort& port, abi::View<abi::wire::PortInfo> out, abi::View<abi::wire::PortInfoExtended> extended);
+
+/// Whether a manager that shows this M_Key may do so: whoever cannot show the right one may read up to level 1 of the protection
+/// (IBA 14.2.4.1).
+bool admits(const ManagedPort& port, abi::wire::MadMethod method, std::uint64_t shown);
+/// At level 1 PortInfo does not tell the key to whoever cannot show it.
+bool conceals_key(const ManagedPort& port, std::uint64_t shown);
 
 /// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay; states go up one by one,
 /// and a link that is set down comes up again at once.

@@ -70,11 +70,14 @@ bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress)
     if (method != MadMethod::get && method != MadMethod::set)
         return false;
     const abi::View<Smp> smp(mad);
-    if (const auto key = ports_[0].m_key; key != 0 && smp.get<"mkey">() != key)
-        return false; // IBA 14.2.4.3
+    const auto shown = smp.get<"mkey">();
+    if (!management::admits(ports_[0], method, shown))
+        return false;
     const Call call{header.get<"attr_mod">(), ingress};
     const auto status = management::carry_out(attributes(), header, mad.subspan<Smp::field<"data">::offset, 64>(),
                                               [&](Attribute::Action action, Data data) { return (this->*action)(call, data); });
+    if (header.get<"attr_id">() == static_cast<std::uint16_t>(SmAttribute::port_info) && management::conceals_key(ports_[0], shown))
+        abi::View<PortInfo>(mad.subspan<Smp::field<"data">::offset, PortInfo::size>()).set<"mkey">(0);
     header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(static_cast<std::uint16_t>(status));
     return true;
 }

@@ -29,6 +29,8 @@ inline constexpr std::array deviations{
               "general capabilities 2 advertise the wider range; they are not advertised", "create_mkey.page_size"},
     Deviation{"Special contexts", "a reserved L_Key that queue pairs with rlky may use",
               "resd_lkey reads 0; rlky has no effect", "drivers since Linux 4 use the protection domain's own key", ""},
+    Deviation{"PortInfo", "Set(PortPhysicalState) puts a port to sleep or disables it", "bad value (MAD status 7)",
+              "cables are plugged in for good", ""},
     Deviation{"Queue pair context", "raw Ethernet, dynamically connected and other services", "refused",
               "not built yet, not advertised", "create_qp.service"},
     Deviation{"Queue pair context", "receive queues with tag matching", "refused", "not built yet, not advertised",

@@ -121,9 +121,11 @@ const std::array ports{
                 Start::initialized, infiniband},
     Provocation{"mad_ifc.m_key",
                 [](Bench& b) {
-                    // Set(PortInfo) gives the port a key; a Get without it follows.
+                    // Set(PortInfo) gives the port a key; protects it from being read; a Get without it follows.
                     auto set = Bench::mad_input(abi::wire::MadMethod::set, abi::wire::SmAttribute::port_info);
-                    abi::View<abi::wire::PortInfo>(std::span(set.bytes).subspan(0x10 + 0x40, abi::wire::PortInfo::size)).set<"mkey">(0x1234u);
+                    abi::View<abi::wire::PortInfo>(std::span(set.bytes).subspan(0x10 + 0x40, abi::wire::PortInfo::size))
+                        .set<"mkey">(0x1234u)
+                        .set<"mkey_protect">(2u);
                     b.run<prm::MadIfcOut>(set);
                     return refused(b, Bench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info), 0x110);
                 },

@@ -145,7 +145,7 @@ TEST_CASE("bad keys are counted in PortInfo until a manager sets the counters to
         return std::array<unsigned, 3>{info.get<"mkey_violations">(), info.get<"pkey_violations">(), info.get<"qkey_violations">()};
     };
     auto set = same_port(bench);
-    port_info(set).set<"mkey">(m_key);
+    port_info(set).set<"mkey">(m_key).set<"mkey_protect">(2u);
     bench.process(set);
     CHECK(counts() == std::array{0u, 0u, 0u});
 

@@ -371,7 +371,7 @@ TEST_CASE("a bad M_Key is told to the subnet manager, and so is a bad Q_Key", "[
     CHECK(Bench::data<BadKeyNotice>(mad).get<"key">() == 0x11);
 
     auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
-    Bench::data<PortInfo>(set).set<"mkey">(0x1234).set<"lid">(7).set<"sm_lid">(10).set<"gid_prefix">(0xfe80000000000000);
+    Bench::data<PortInfo>(set).set<"mkey">(0x1234).set<"mkey_protect">(2).set<"lid">(7).set<"sm_lid">(10).set<"gid_prefix">(0xfe80000000000000);
     REQUIRE(bench.receive(set));
     bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_lid_routed), 0, 0, 7);
     mad = bench.answer();

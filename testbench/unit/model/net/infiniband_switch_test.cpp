@@ -2,6 +2,7 @@
 #include "testbench/unit/model/net/switch_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <string_view>
@@ -188,7 +189,7 @@ TEST_CASE("a subnet manager that knows extended speeds says so in the modifier, 
 TEST_CASE("management by LID reaches the switch, with the right key only", "[unit][switch][smp]") {
     Bench bench;
     auto m = Bench::mad(SmAttribute::port_info, 0, MadMethod::set);
-    Bench::data<PortInfo>(m).set<"lid">(5).set<"mkey">(0x77);
+    Bench::data<PortInfo>(m).set<"lid">(5).set<"mkey">(0x77).set<"mkey_protect">(2);
     bench.exchange<PortInfo>(m);
     m = Bench::mad(SmAttribute::node_info);
     Bench::header(m).set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::subnet_lid_routed));
@@ -199,6 +200,34 @@ TEST_CASE("management by LID reaches the switch, with the right key only", "[uni
     REQUIRE(bench.out[3].packets.size() == 1);
     CHECK(bench.out[3].packets[0].path.destination_lid == 10);
     CHECK(bench.out[3].packets[0].path.source_lid == 5);
+}
+
+TEST_CASE("how far a port is protected says who may read it, and its key", "[unit][switch][smp]") {
+    const auto level = GENERATE(0u, 1u, 2u, 3u);
+    Bench bench;
+    auto m = Bench::mad(SmAttribute::port_info, 0, MadMethod::set);
+    Bench::data<PortInfo>(m).set<"mkey">(0x77).set<"mkey_protect">(level);
+    bench.exchange<PortInfo>(m);
+
+    bench.send(2, Bench::management(Bench::mad(SmAttribute::port_info, 0))); // shows no key
+
+    REQUIRE(bench.out[2].packets.size() == (level <= 1 ? 1 : 0));
+    if (level <= 1) {
+        m = bench.answer(2);
+        CHECK(Bench::data<PortInfo>(m).get<"mkey">() == (level == 0 ? 0x77 : 0));
+    }
+    bench.send(3, Bench::management(Bench::mad(SmAttribute::port_info, 0, MadMethod::set)));
+    CHECK(bench.out[3].packets.empty()); // nobody changes it without the key
+}
+
+TEST_CASE("a port that cannot be disabled does not say that it was", "[unit][switch][smp]") {
+    Bench bench;
+    for (const std::uint32_t physical : {1u, 3u}) { // sleep, disabled
+        auto m = Bench::mad(SmAttribute::port_info, 3, MadMethod::set);
+        Bench::data<PortInfo>(m).set<"physical_state">(physical);
+        bench.exchange<PortInfo>(m);
+        CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_value));
+    }
 }
 
 TEST_CASE("a damaged frame goes no further; a whole one is read and forwarded", "[unit][switch]") {

@@ -276,6 +276,7 @@ TEST_CASE("a shared queue knows who takes from it, and one that goes asks nobody
 
     bench.b.hca.destroy_srq(other.number, bench.clock.now());
     CHECK(bench.b.core(bench.b_qp).srq == nullptr);
+}
 
 TEST_CASE("receives of a cyclic shared queue follow each other, behind a next segment that names nobody", "[unit][srq]") {
     HcaPair pair;
