@@ -24,7 +24,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
 }
 
 void Hca::reset() {
-    path_.loans.drain(); // memory is another's when the reset is done
+    path_.loans.drain(port::Giver::reset); // memory is another's when the reset is done
     queue_pairs_.for_each([this](QueuePair& qp) { responder_.forget(qp); });
     scheduler_.clear();
     timers_.clear();

@@ -64,6 +64,10 @@ public:
     void drain(std::span<const std::byte> memory) {
         for_each_dma([&](auto& dma) { dma.loans().drain(memory); });
     }
+    /// A mistake on purpose, for looking whether it is found: what this one gives back is not drained.
+    void plant_missing_drains(port::Giver giver) {
+        for_each_dma([&](auto& dma) { dma.loans().forgetful = giver; });
+    }
 
     const EndpointSpace& space() const { return space_; }
     const Msix& msix() const { return msix_; }

@@ -85,7 +85,8 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
     explore.add_flag("--late", options.is_late, "With --at or --every: at the time that the event has, where a device knows of it before");
     explore.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
     explore.add_option("--plant", options.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
-                        "(the remapping unit is not told that a mapping went)");
+                        "(the remapping unit is not told that a mapping went), umr_drain, command_drain, reset_drain "
+                        "(packets under way keep referring to memory that goes by a work request, a command, a reset)");
     explore.add_flag("--alike", options.has_alike_owner, "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
                       "its stale mapping only");
     add_overrides(explore, options.overrides);

@@ -15,7 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 4> operation_names{"write", "read", "send", "atomic"};
 constexpr std::array<std::string_view, 8> action_names{"none", "revoke", "move", "unmap", "flr", "release", "migrate", "death"};
 constexpr std::array<std::string_view, 2> victim_names{"requester", "responder"};
-constexpr std::array<std::string_view, 3> plant_names{"none", "stale_key", "missing_invalidation"};
+constexpr std::array<std::string_view, 6> plant_names{"none", "stale_key", "missing_invalidation", "umr_drain",
+                                                 "command_drain", "reset_drain"};
 
 } // namespace
 

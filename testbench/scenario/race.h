@@ -37,6 +37,10 @@ enum class Plant : std::uint8_t {
     none,
     stale_key,            ///< the revocation does not reach the card
     missing_invalidation, ///< the remapping unit is not told that a mapping went
+    // The card keeps lent payload under way although memory goes
+    umr_drain,     ///< by a work request that changes its key
+    command_drain, ///< by a command
+    reset_drain,   ///< by a reset of the card
 };
 
 /// The names of these, in their order.

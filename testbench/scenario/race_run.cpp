@@ -66,6 +66,11 @@ void Race::set_up() {
         keys_.push_back({region.lkey(), region.iova().value});
     if (setup_.plant == Plant::stale_key)
         must(owner_.context->device().umr())->plant_missing_revocations(1);
+    using model::port::Giver;
+    if (setup_.plant >= Plant::umr_drain)
+        owner_.machine.hca->endpoint.plant_missing_drains(setup_.plant == Plant::umr_drain       ? Giver::work_request
+                                                          : setup_.plant == Plant::command_drain ? Giver::command
+                                                                                                 : Giver::reset);
     auto options = harness::quick;
     // A cable that loses packets costs tries; else a peer that is gone is found soon.
     const auto& link = cluster_.platform.config().link;
@@ -273,6 +278,7 @@ void Race::probe() {
     const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(probe_bytes, size_));
     const auto at = setup_.point % 2 == 0 ? 0 : snapshot_.size() - length;
     const sw::mlx::Sge mine{keys_.front().address + at, length, keys_.front().key}, theirs = probe_memory_->sge(0, length);
+    probe_begin_ = cluster_.log.entries.size();
     harness::post(*probing_.a,
                   {.wr_id = probe_id,
                    .operation = is_target() == is_responder() ? SendOperation::write : SendOperation::read,

@@ -83,6 +83,7 @@ private:
     void check_atomic(const Transfer& transfer);
     void check_around();
     void check_probe();
+    bool is_write_lost() const;
 
     /// What the next owner puts there.
     unsigned next_content() const;
@@ -115,6 +116,7 @@ private:
     std::unique_ptr<harness::RegisteredMemory> probe_memory_;
     Bytes probe_before_; ///< its bytes
     std::optional<sw::mlx::Completion> probed_;
+    std::size_t probe_begin_ = 0; ///< events before it
 
     sc_core::sc_event go_, done_;
     std::optional<harness::FunctionReset> reset_, peer_reset_;

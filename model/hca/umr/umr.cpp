@@ -120,7 +120,7 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         at = *done;
         write_translations(*mkey, first, list_);
     }
-    path_.loans.drain(); // what the key led to may be another's when this is done
+    path_.loans.drain(port::Giver::work_request); // what the key led to may be another's when this is done
     const bool is_resized = wanted.mode == abi::prm::AccessMode::ksm && wanted.page_shift != mkey->attributes.page_shift;
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
     put(*mkey, std::move(wanted));
