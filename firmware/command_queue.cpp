@@ -169,7 +169,8 @@ DeliveryStatus CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time& a
 
     std::vector<std::byte> out(command.out_bytes(room));
     run_command(state_, command, in, out, room, at);
-    dma_.loans().drain(model::port::Giver::command); // what the command took from the device may be another's when it is answered
+    dma_.loans().drain(
+        model::port::Giver::command); // what the command took from the device may be another's when it is answered
 
     out.resize(std::max(room, inline_bytes));
     std::copy_n(out.begin(), inline_bytes, inline_output.begin());

@@ -27,7 +27,9 @@ objects::IdPool pool(std::uint32_t first, unsigned log_end) {
 
 std::uint32_t queue_pairs_of(unsigned log_max_qp) { return count_of(first_qpn, log_max_qp); }
 
-State::State(model::hca::Hca& core, traces::Events events) : hca(core), capabilities(core.config()), traps(core, port.infiniband.managed, core.config().is_managed), events_(events) {
+State::State(model::hca::Hca& core, traces::Events events)
+    : hca(core), capabilities(core.config()), traps(core, port.infiniband.managed, core.config().is_managed),
+      events_(events) {
     reset();
     reset_port();
 }

@@ -41,7 +41,8 @@ struct InfinibandPort {
     static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
     static constexpr std::uint32_t traps = 1u << 3, system_image_guid = 1u << 11, client_reregistration = 1u << 25;
 
-    std::uint32_t capability_mask = model::management::extended_speeds | traps | system_image_guid | client_reregistration;
+    std::uint32_t capability_mask =
+        model::management::extended_speeds | traps | system_image_guid | client_reregistration;
     model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active};
 };
 /// What has crossed the port, or what of it a driver has seen (QUERY_VPORT_COUNTER with clear).
@@ -144,7 +145,9 @@ public:
     std::uint64_t m_key_violations = 0;
     Violations forgiven; ///< those that PortInfo counts no more
     management::Traps traps;
-    Violations violations() const { return {m_key_violations, hca.counters().pkey_violations, hca.counters().qkey_violations}; }
+    Violations violations() const {
+        return {m_key_violations, hca.counters().pkey_violations, hca.counters().qkey_violations};
+    }
 
 private:
     void make_pools();

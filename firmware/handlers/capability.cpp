@@ -39,7 +39,8 @@ Reply query_adapter(State&, const Call&, In<prm::QueryAdapterIn>, Out<prm::Query
     return accepted;
 }
 
-Reply query_special_contexts(State& state, const Call&, In<prm::QuerySpecialContextsIn>, Out<prm::QuerySpecialContextsOut> out) {
+Reply query_special_contexts(State& state, const Call&, In<prm::QuerySpecialContextsIn>,
+                             Out<prm::QuerySpecialContextsOut> out) {
     // Each of the others belongs to a capability that is off (dump_fill_mkey, ...) and reads 0. So does the reserved
     // L_Key: no queue pair may use it (testbench/conformance/deviations.h).
     if (state.capabilities.general().get<"null_mkey">())

@@ -153,7 +153,8 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
             return list.error();
         const auto octowords = mkc.get<"translations_octword_size">();
         // A KSM, whose entries have one size, is found in without a search and bounded by the device's memory alone.
-        if (attributes.mode == AccessMode::klms && octowords > 1u << state.capabilities.general().get<"log_max_klm_list_size">())
+        if (attributes.mode == AccessMode::klms &&
+            octowords > 1u << state.capabilities.general().get<"log_max_klm_list_size">())
             return refuse("create_mkey.klm_list");
         room = tpt::room_of(attributes.mode, octowords);
         if (attributes.mode == AccessMode::mtt) {

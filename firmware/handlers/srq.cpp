@@ -99,18 +99,19 @@ Reply create_rmp(State& state, const Call& call, In<prm::CreateRmpIn> in, Out<pr
     const auto log_bytes = wq.get<"log_wq_sz">() + wq.get<"log_wq_stride">();
     Attributes attributes;
     std::ranges::copy(rmpc.bytes(), attributes.context.begin());
-    const auto number = create(state, call,
-                               {.log_size = wq.get<"log_wq_sz">(),
-                                .log_stride = wq.get<"log_wq_stride">(),
-                                .pd = wq.get<"pd">(),
-                                .lwm = wq.get<"lwm">(),
-                                .ring = {wq.get<"log_wq_pg_sz">(), wq.get<"page_offset">(), std::uint64_t{1} << log_bytes},
-                                .ring_umem = {wq.get<"wq_umem_valid">() != 0, wq.get<"wq_umem_id">(), wq.get<"wq_umem_offset">()},
-                                .record = {wq.get<"dbr_umem_valid">() != 0, wq.get<"dbr_umem_id">(), wq.get<"dbr_addr">()},
-                                .is_linked = type == prm::WqType::linked_list,
-                                .is_basic = rmpc.get<"basic_cyclic_rcv_wqe">() != 0,
-                                .is_signed = wq.get<"wq_signature">() != 0},
-                               std::move(attributes));
+    const auto number =
+        create(state, call,
+               {.log_size = wq.get<"log_wq_sz">(),
+                .log_stride = wq.get<"log_wq_stride">(),
+                .pd = wq.get<"pd">(),
+                .lwm = wq.get<"lwm">(),
+                .ring = {wq.get<"log_wq_pg_sz">(), wq.get<"page_offset">(), std::uint64_t{1} << log_bytes},
+                .ring_umem = {wq.get<"wq_umem_valid">() != 0, wq.get<"wq_umem_id">(), wq.get<"wq_umem_offset">()},
+                .record = {wq.get<"dbr_umem_valid">() != 0, wq.get<"dbr_umem_id">(), wq.get<"dbr_addr">()},
+                .is_linked = type == prm::WqType::linked_list,
+                .is_basic = rmpc.get<"basic_cyclic_rcv_wqe">() != 0,
+                .is_signed = wq.get<"wq_signature">() != 0},
+               std::move(attributes));
     if (!number)
         return number.error();
     out.set<"rmpn">(*number);
@@ -164,20 +165,20 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
     attributes.cqn = abi::Cqn{context.get<"cqn">()};
     attributes.user_index = context.get<"user_index">();
     std::ranges::copy(context.bytes(), attributes.context.begin());
-    const auto number =
-        create(state, call,
-               {.log_size = context.get<"log_xrc_srq_size">(),
-                .log_stride = log_stride,
-                .pd = context.get<"pd">(),
-                .lwm = context.get<"lwm">(),
-                .ring = {context.get<"log_page_size">(), context.get<"page_offset">(),
-                         std::uint64_t{1} << (context.get<"log_xrc_srq_size">() + log_stride)},
-                .ring_umem = {},
-                .record = {.offset = std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">() << 2},
-                .is_linked = context.get<"cont_srq">() == 0,
-                .is_basic = context.get<"basic_cyclic_rcv_wqe">() != 0,
-                .is_signed = context.get<"wq_signature">() != 0},
-               std::move(attributes));
+    const auto number = create(state, call,
+                               {.log_size = context.get<"log_xrc_srq_size">(),
+                                .log_stride = log_stride,
+                                .pd = context.get<"pd">(),
+                                .lwm = context.get<"lwm">(),
+                                .ring = {context.get<"log_page_size">(), context.get<"page_offset">(),
+                                         std::uint64_t{1} << (context.get<"log_xrc_srq_size">() + log_stride)},
+                                .ring_umem = {},
+                                .record = {.offset = std::uint64_t{context.get<"db_record_addr_h">()} << 32 |
+                                                     context.get<"db_record_addr_l">() << 2},
+                                .is_linked = context.get<"cont_srq">() == 0,
+                                .is_basic = context.get<"basic_cyclic_rcv_wqe">() != 0,
+                                .is_signed = context.get<"wq_signature">() != 0},
+                               std::move(attributes));
     if (!number)
         return number.error();
     ++xrcd->users;

@@ -21,7 +21,8 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
     } else if (is_subnet) {
         const auto& port = state.port.infiniband.managed;
         const auto shown = abi::ConstView<Smp>(request).get<"mkey">();
-        if (!keys.ignore_m_key && !model::management::admits(port, static_cast<MadMethod>(asked.get<"method">()), shown)) {
+        if (!keys.ignore_m_key &&
+            !model::management::admits(port, static_cast<MadMethod>(asked.get<"method">()), shown)) {
             ++state.m_key_violations;
             state.traps.bad_m_key(request, at);
             return false;
@@ -50,6 +51,8 @@ bool PortAgent::process(model::management::Datagram& mad, model::port::Time at) 
 
 bool PortAgent::hear(const model::management::Datagram& mad, model::port::Time) { return state_.traps.repress(mad); }
 
-void PortAgent::report(BadKey what, const model::port::Packet& packet, model::port::Time at) { state_.traps.bad_key(what, packet, at); }
+void PortAgent::report(BadKey what, const model::port::Packet& packet, model::port::Time at) {
+    state_.traps.bad_key(what, packet, at);
+}
 
 } // namespace firmware::management

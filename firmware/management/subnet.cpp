@@ -79,7 +79,9 @@ MadStatus set_pkeys(const Call& call, Data in) {
 }
 
 /// A counter of PortInfo stays at its end.
-constexpr std::uint16_t counted(std::uint64_t total, std::uint64_t forgiven) { return static_cast<std::uint16_t>(std::min<std::uint64_t>(total - forgiven, 0xffff)); }
+constexpr std::uint16_t counted(std::uint64_t total, std::uint64_t forgiven) {
+    return static_cast<std::uint16_t>(std::min<std::uint64_t>(total - forgiven, 0xffff));
+}
 
 MadStatus get_port_info(const Call& call, Data out) {
     if (model::management::port_of(call.modifier) > 1)

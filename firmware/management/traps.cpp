@@ -39,7 +39,8 @@ void Traps::bad_m_key(Mad request, model::port::Time at) {
     const abi::ConstView<MadHeader> header(request.first<MadHeader::size>());
     const abi::ConstView<Smp> asked(request);
     const bool is_on_route = static_cast<MadClass>(header.get<"mgmt_class">()) == MadClass::subnet_directed_route;
-    // The sender's LID is in the packet's header, which does not come with the datagram; of a directed route it stands in it.
+    // The sender's LID is in the packet's header, which does not come with the datagram; of a directed route it stands
+    // in it.
     abi::View<BadManagementKeyNotice>(std::span(trap->notice.bytes))
         .set<"dr_slid">(is_on_route ? asked.get<"dr_slid">() : std::uint16_t{0})
         .set<"method">(header.get<"method">())
@@ -94,7 +95,8 @@ bool Traps::repress(Mad mad) {
     const abi::ConstView<MadHeader> header(mad.first<MadHeader::size>());
     const auto method = static_cast<MadMethod>(header.get<"method">());
     const auto mad_class = static_cast<MadClass>(header.get<"mgmt_class">());
-    if (mad_class != MadClass::subnet_lid_routed || method != MadMethod::trap_repress || header.get<"attr_id">() != notice_attribute)
+    if (mad_class != MadClass::subnet_lid_routed || method != MadMethod::trap_repress ||
+        header.get<"attr_id">() != notice_attribute)
         return false;
     for (auto& trap : traps_)
         if (trap.sendings_left != 0 && trap.transaction == header.get<"tid">())

@@ -1,6 +1,6 @@
-// Traps (IBA 13.4.9, 14.2.5.1): what the port tells its subnet manager unasked, again and again until the manager represses
-// it. Receives what went wrong; sends datagrams from QP0 to the LID of the manager. Of each kind one is under way at a time,
-// with the first offence in it; what follows until the manager has answered is only counted.
+// Traps (IBA 13.4.9, 14.2.5.1): what the port tells its subnet manager unasked, again and again until the manager
+// represses it. Receives what went wrong; sends datagrams from QP0 to the LID of the manager. Of each kind one is under
+// way at a time, with the first offence in it; what follows until the manager has answered is only counted.
 #pragma once
 
 #include "abi/wire/mad.h"
@@ -20,7 +20,8 @@ public:
     using Mad = std::span<const std::byte, abi::wire::mad_bytes>;
 
     /// `port` and `hca` outlive the traps; `has_manager`: somebody manages the subnet.
-    Traps(model::hca::Hca& hca, const model::management::ManagedPort& port, bool has_manager) : hca_(hca), port_(port), has_manager_(has_manager) {}
+    Traps(model::hca::Hca& hca, const model::management::ManagedPort& port, bool has_manager)
+        : hca_(hca), port_(port), has_manager_(has_manager) {}
 
     /// Who wakes; nullptr: nobody, and nothing is sent twice.
     void set_clock(model::port::Clock* clock) { clock_ = clock; }
@@ -40,8 +41,8 @@ private:
     struct Trap {
         abi::Block<abi::wire::Notice> notice;
         std::uint64_t transaction = 0;
-        unsigned sendings_left = 0;               ///< 0: none is under way
-        model::port::Time due{};                  ///< the next one, also of the next trap of this kind
+        unsigned sendings_left = 0; ///< 0: none is under way
+        model::port::Time due{};    ///< the next one, also of the next trap of this kind
     };
     Trap* begin(std::uint16_t number, model::port::Time at);
     void send(Trap& trap, model::port::Time at);

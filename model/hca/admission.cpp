@@ -1,4 +1,5 @@
-// Which packets the port takes in: addresses, partitions, queue keys. What it turns away is counted and said, never answered.
+// Which packets the port takes in: addresses, partitions, queue keys. What it turns away is counted and said, never
+// answered.
 #include "model/hca/hca.h"
 
 namespace model::hca {
@@ -11,11 +12,16 @@ bool Hca::is_for_this_port(const port::Packet& packet, port::Time at) {
     if (is_here && identity_.has_network_address(packet)) [[likely]]
         return true;
     ++counters_.packets_misaddressed;
-    drop(packet, is_here ? "the GID of another port" : config_.is_ethernet ? "the MAC of another port" : "the LID of another port", at);
+    drop(packet,
+         is_here               ? "the GID of another port"
+         : config_.is_ethernet ? "the MAC of another port"
+                               : "the LID of another port",
+         at);
     return false;
 }
 
-/// IBA 10.9: subnet management knows no partitions, QP1 is in all of its port's, any other queue pair in the one at its index.
+/// IBA 10.9: subnet management knows no partitions, QP1 is in all of its port's, any other queue pair in the one at its
+/// index.
 bool Hca::is_in_partition(const QueuePair* qp, const port::Packet& packet, port::Time at) {
     if (packet.destination == management::subnet_management)
         return true;

@@ -14,12 +14,16 @@ using queue::QpState;
 using queue::QueuePair;
 
 Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
-    : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_), outlets_(ports.wire, ports.inside), timers_(ports.clock),
+    : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_),
+      outlets_(ports.wire, ports.inside), timers_(ports.clock),
       event_queues_(ports.dma, ports.interrupts, counters_, events_),
       cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      path_{config_, ports.dma, ports.dma.loans(), outlets_, timers_, scheduler_, mkeys_, protection_domains_, translator_, cqe_writer_, event_queues_, q_counters_, shared_receive_queues_,
-            groups_, identity_, counters_, events_},
-      failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_), responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
+      path_{config_,       ports.dma,   ports.dma.loans(),      outlets_,    timers_,
+            scheduler_,    mkeys_,      protection_domains_,    translator_, cqe_writer_,
+            event_queues_, q_counters_, shared_receive_queues_, groups_,     identity_,
+            counters_,     events_},
+      failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_),
+      responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
 }
 
@@ -230,7 +234,8 @@ bool Hca::send_management(const management::Datagram& mad, std::uint16_t lid, po
 
 void Hca::send_management(port::Wire& way, port::Packet& packet, port::Time at) {
     ++counters_.packets_sent;
-    events_.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
+    events_.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value,
+                                        abi::wire::code(packet.service, packet.operation), packet.payload.size()});
     way.send(path_.enter_pipe(at + path_.cost(config_.responder_latency)));
 }
 

@@ -101,7 +101,8 @@ public:
     /// brings_path: the attributes hold a new path. Otherwise packets keep their addresses, whatever became of the
     /// address tables since the path was set.
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at, bool brings_path = false);
-    /// A command names the queue pair: in the error state that is when receive WQEs, which no doorbell announces, are looked for.
+    /// A command names the queue pair: in the error state that is when receive WQEs, which no doorbell announces, are
+    /// looked for.
     void look_for_receives(queue::QueuePair& qp, port::Time at);
     /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when it
     /// does not wait any more, as after an error.

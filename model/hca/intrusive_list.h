@@ -1,5 +1,6 @@
-// Lists whose elements carry their links: an element is put in and taken out in a few stores, wherever it stands, and nothing is
-// allocated. An element that may stand in several lists at once derives from one Linked for each, told apart by a tag.
+// Lists whose elements carry their links: an element is put in and taken out in a few stores, wherever it stands, and
+// nothing is allocated. An element that may stand in several lists at once derives from one Linked for each, told apart
+// by a tag.
 #pragma once
 
 #include <cassert>

@@ -19,7 +19,8 @@ Capability capability(const IommuConfig& config) {
     cap.set<"psi">(config.page_selective);
     cap.set<"nfr">(config.fault_records - 1);
     cap.set<"mamv">(config.page_selective ? config.max_address_mask : 0);
-    // An invalidation takes effect between two requests; what requests before it have under way is drained (invalidation_queue).
+    // An invalidation takes effect between two requests; what requests before it have under way is drained
+    // (invalidation_queue).
     cap.set<"dwd">(true).set<"drd">(true);
     cap.set<"fs1gp">(config.scalable_mode && config.first_stage && config.pages_1g);
     cap.set<"fs5lp">(config.scalable_mode && config.first_stage && config.five_levels);

@@ -114,8 +114,8 @@ QueueError InvalidationQueue::execute(const ContextCacheDescriptor& descriptor) 
     return QueueError::reserved_field;
 }
 
-/// A wait behind this completes when the writes that were let through before are in memory. From major version 2 on the unit
-/// drains whether DW is set or not (VT-d "Capability Register", DWD); reads have been told by the listener.
+/// A wait behind this completes when the writes that were let through before are in memory. From major version 2 on the
+/// unit drains whether DW is set or not (VT-d "Capability Register", DWD); reads have been told by the listener.
 void InvalidationQueue::drain_writes() {
     if (listener_ != nullptr)
         writes_landed_ = std::max(writes_landed_, listener_->writes_landed());

@@ -12,8 +12,8 @@ using port::DmaStatus;
 
 IommuModule::IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
                          std::function<port::Time()> writes_landed, SendDown send_down)
-    : config_(config), memory_(memory), paths_gone_(std::move(paths_gone)), writes_landed_(std::move(writes_landed)), send_down_(std::move(send_down)),
-      iommu_(config_.core, memory_, this), walkers_(config.walkers) {
+    : config_(config), memory_(memory), paths_gone_(std::move(paths_gone)), writes_landed_(std::move(writes_landed)),
+      send_down_(std::move(send_down)), iommu_(config_.core, memory_, this), walkers_(config.walkers) {
     memory_.set_requester(abi::pcie::Bdf{0, 0, 0});
 }
 

@@ -24,7 +24,8 @@ constexpr bool is_canonical(std::uint64_t address, unsigned bits) {
 }
 
 /// Whether a page that was kept answers the request. One that lacks a right does not: software may have added it since,
-/// and need not say so (VT-d "Caching Mode", "Required Invalidations": only rights that are taken away are invalidated).
+/// and need not say so (VT-d "Caching Mode", "Required Invalidations": only rights that are taken away are
+/// invalidated).
 bool answers(const Page& page, const Request& request, bool is_supervisor, bool is_write_protected,
              bool takes_empty_reads) {
     if (request.access != Access::read && page.is_clean)
@@ -85,9 +86,9 @@ Translation Translator::translate(const Request& request, port::Time at) {
     auto* const cached = look_up(owner, request.address);
     const bool is_supervisor = request.pasid == no_pasid ? space.is_supervisor : request.is_privileged;
     const bool ignores_protection = space.stage == Stage::first_stage && !space.tables.is_write_protected;
-    const bool is_hit =
-        cached != nullptr && (cached->fault != FaultReason::none || answers(cached->page, request, is_supervisor,
-                                                                            !ignores_protection, config_.zero_length_read));
+    const bool is_hit = cached != nullptr &&
+                        (cached->fault != FaultReason::none ||
+                         answers(cached->page, request, is_supervisor, !ignores_protection, config_.zero_length_read));
     iotlb_.note(is_hit, request.packets);
     if (is_hit) [[likely]] {
         if (cached->fault != FaultReason::none) [[unlikely]]

@@ -54,7 +54,8 @@ MadStatus take_over(ManagedPort& port, abi::ConstView<PortInfo> wanted, bool has
     const auto to = wanted.get<"port_state">();
     const auto now = code_of(port.state);
     const bool goes_down = to == code_of(PortState::down);
-    if (to > code_of(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096 || wanted.get<"operational_vls">() > vl_0)
+    if (to > code_of(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096 ||
+        wanted.get<"operational_vls">() > vl_0)
         return MadStatus::bad_value;
     // Cables are plugged in for good: a port cannot be put to sleep or disabled (testbench/conformance/deviations.h).
     const auto physical = static_cast<PortPhysicalState>(wanted.get<"physical_state">());

@@ -24,8 +24,8 @@ inline constexpr std::uint32_t extended_speeds = 1u << 14;
 /// The rows that every port has; capabilities beside `extended_speeds`, GUIDs and the number of the port are the caller's.
 void describe(const ManagedPort& port, abi::View<abi::wire::PortInfo> out, abi::View<abi::wire::PortInfoExtended> extended);
 
-/// Whether a manager that shows this M_Key may do so: whoever cannot show the right one may read up to level 1 of the protection
-/// (IBA 14.2.4.1).
+/// Whether a manager that shows this M_Key may do so: whoever cannot show the right one may read up to level 1 of the
+/// protection (IBA 14.2.4.1).
 bool admits(const ManagedPort& port, abi::wire::MadMethod method, std::uint64_t shown);
 /// At level 1 PortInfo does not tell the key to whoever cannot show it.
 bool conceals_key(const ManagedPort& port, std::uint64_t shown);

@@ -76,7 +76,8 @@ bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress)
     const Call call{header.get<"attr_mod">(), ingress};
     const auto status = management::carry_out(attributes(), header, mad.subspan<Smp::field<"data">::offset, 64>(),
                                               [&](Attribute::Action action, Data data) { return (this->*action)(call, data); });
-    if (header.get<"attr_id">() == static_cast<std::uint16_t>(SmAttribute::port_info) && management::conceals_key(ports_[0], shown))
+    if (header.get<"attr_id">() == static_cast<std::uint16_t>(SmAttribute::port_info) &&
+        management::conceals_key(ports_[0], shown))
         abi::View<PortInfo>(mad.subspan<Smp::field<"data">::offset, PortInfo::size>()).set<"mkey">(0);
     header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(static_cast<std::uint16_t>(status));
     return true;

@@ -45,7 +45,8 @@ void PostedWrites::overlay(const std::byte* begin, std::span<std::byte> read) co
         const auto& held = slots_[due.slot];
         const auto* from = std::max<const std::byte*>(begin, held.to);
         const auto* to = std::min<const std::byte*>(end, held.to + held.bytes.size());
-        std::memcpy(read.data() + (from - begin), held.bytes.data() + (from - held.to), static_cast<std::size_t>(to - from));
+        std::memcpy(read.data() + (from - begin), held.bytes.data() + (from - held.to),
+                    static_cast<std::size_t>(to - from));
     }
 }
 

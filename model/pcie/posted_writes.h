@@ -16,8 +16,8 @@
 
 namespace model::pcie {
 
-/// The posted writes of one function to host memory, its interrupt messages included: none arrives before an earlier one.
-/// Links keep that order by themselves; a remapping unit that has to walk its tables for one write would not.
+/// The posted writes of one function to host memory, its interrupt messages included: none arrives before an earlier
+/// one. Links keep that order by themselves; a remapping unit that has to walk its tables for one write would not.
 struct WriteOrder {
     port::Time last{};      ///< when the latest one arrives
     std::uint32_t held = 0; ///< how many of them the processor does not see yet

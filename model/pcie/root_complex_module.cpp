@@ -43,10 +43,9 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
     if (config.iommu) {
         auto unit = *config.iommu;
         unit.read_latency = dram_read_latency_;
-        iommu_ =
-            std::make_unique<iommu::IommuModule>(
-                unit, table_fabric_, [this] { receive_invalidate(~0u, everything); }, [this] { return landed_at(); },
-                [this](tlm::Request& message, sc_core::sc_time& delay) { send_message(message, delay); });
+        iommu_ = std::make_unique<iommu::IommuModule>(
+            unit, table_fabric_, [this] { receive_invalidate(~0u, everything); }, [this] { return landed_at(); },
+            [this](tlm::Request& message, sc_core::sc_time& delay) { send_message(message, delay); });
     }
     SC_HAS_PROCESS(RootComplexModule);
     SC_METHOD(apply_due);

@@ -38,19 +38,19 @@ public:
     /// Reads `into.size()` bytes at `address`, starting no earlier than `at`. Any length and alignment.
     virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
                            Purpose purpose = Purpose::control) = 0;
-    /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the order
-    /// in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes at their `done` time; payload at once, or
-    /// at its `done` time when an earlier write does not show yet.
-    /// The status says what the function itself knows: an error is its own (bus mastering or PASIDs are off, its own TLB has no
-    /// such page), and what is behind it was not sent. Of a write that was sent nobody tells it anything (§2.2.9: posted
-    /// requests have no completion): what a port, a remapping unit or the target refuses is lost, and ends with `ok` here.
+    /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the
+    /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes at their `done` time; payload
+    /// at once, or at its `done` time when an earlier write does not show yet. The status says what the function itself
+    /// knows: an error is its own (bus mastering or PASIDs are off, its own TLB has no such page), and what is behind
+    /// it was not sent. Of a write that was sent nobody tells it anything (§2.2.9: posted requests have no completion):
+    /// what a port, a remapping unit or the target refuses is lost, and ends with `ok` here.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.
     virtual Loan lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose = Purpose::control) = 0;
 
-    /// Payload that refers to what lend() gave: the borrower enters it here, and whoever takes memory, or the way to it, from
-    /// this port drains the book before anybody else may have the memory.
+    /// Payload that refers to what lend() gave: the borrower enters it here, and whoever takes memory, or the way to
+    /// it, from this port drains the book before anybody else may have the memory.
     LoanBook& loans() { return loans_; }
 
 private:

@@ -1,7 +1,8 @@
-// Payload of a packet, and the book of who holds bytes that lie in another's memory. A memory port (port/dma.h) lends bytes
-// instead of copying them; the packet refers to them wherever it is by then: on a cable, in a switch, on the next cable. Each
-// payload that does is in the book of the port that lent, from its first piece until it is delivered, so that whoever gives
-// memory back asks one place to have all of them copied, and knows nothing of the ways that packets take.
+// Payload of a packet, and the book of who holds bytes that lie in another's memory. A memory port (port/dma.h) lends
+// bytes instead of copying them; the packet refers to them wherever it is by then: on a cable, in a switch, on the next
+// cable. Each payload that does is in the book of the port that lent, from its first piece until it is delivered, so
+// that whoever gives memory back asks one place to have all of them copied, and knows nothing of the ways that packets
+// take.
 #pragma once
 
 #include <array>
@@ -48,8 +49,9 @@ enum class Giver : std::uint8_t { anybody, work_request, command, reset };
 /// All that a memory port has lent.
 struct LoanBook {
     Loans requests; ///< to SENDs and WRITEs: software keeps the bytes as they are until the request is complete
-    Loans answers;  ///< to READ responses: nobody tells software that they are under way, and the device may write there
-    Giver forgetful = Giver::anybody; ///< a mistake on purpose: what this one gives back is not drained; anybody: no mistake
+    Loans answers; ///< to READ responses: nobody tells software that they are under way, and the device may write there
+    Giver forgetful =
+        Giver::anybody; ///< a mistake on purpose: what this one gives back is not drained; anybody: no mistake
 
     void drain(Giver giver = Giver::anybody) {
         if (giver != Giver::anybody && giver == forgetful) [[unlikely]]
@@ -69,8 +71,8 @@ public:
     static constexpr std::size_t max_pieces = 4;
 
     Payload() = default;
-    /// Lent bytes stay lent to the copy, which is in the book, too; own bytes are copied. The data path fills packets in place
-    /// and copies none.
+    /// Lent bytes stay lent to the copy, which is in the book, too; own bytes are copied. The data path fills packets
+    /// in place and copies none.
     Payload(const Payload& other) { *this = other; }
     Payload& operator=(const Payload& other) {
         if (this == &other)
@@ -153,7 +155,8 @@ private:
     bool touches(std::span<const std::byte> memory) const {
         constexpr std::less<const std::byte*> is_before; // the addresses may be those of different objects
         for (const auto& piece : pieces())
-            if (is_before(piece.data(), memory.data() + memory.size()) && is_before(memory.data(), piece.data() + piece.size()))
+            if (is_before(piece.data(), memory.data() + memory.size()) &&
+                is_before(memory.data(), piece.data() + piece.size()))
                 return true;
         return false;
     }
@@ -179,9 +182,9 @@ private:
     }
 
     std::array<std::span<const std::byte>, max_pieces> pieces_{};
-    std::vector<std::byte> owned_; ///< keeps its capacity when the packet's slot is used again
-    mutable Payload* next_ = nullptr;   ///< in the book: a copy enters behind the original
-    Payload** place_ = nullptr; ///< where the book refers to this one; nullptr: it is in none
+    std::vector<std::byte> owned_;    ///< keeps its capacity when the packet's slot is used again
+    mutable Payload* next_ = nullptr; ///< in the book: a copy enters behind the original
+    Payload** place_ = nullptr;       ///< where the book refers to this one; nullptr: it is in none
     std::uint32_t size_ = 0;
     std::uint8_t count_ = 0;
     bool is_owned_ = false;

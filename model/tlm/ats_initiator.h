@@ -1,6 +1,6 @@
-// A function's requests, translated by the function itself: looks in its TLB, asks the root complex for what is not there,
-// and sends translated requests. What it may not reach ends here with Unsupported Request and is not sent, which the function
-// knows of writes, too. PCIe 6.0 §10.2.
+// A function's requests, translated by the function itself: looks in its TLB, asks the root complex for what is not
+// there, and sends translated requests. What it may not reach ends here with Unsupported Request and is not sent, which
+// the function knows of writes, too. PCIe 6.0 §10.2.
 #pragma once
 
 #include "model/pcie/device_tlb.h"

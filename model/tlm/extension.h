@@ -53,7 +53,7 @@ public:
     abi::pcie::Bdf requester;
     abi::pcie::Bdf target; ///< of a configuration request (the payload's address is the register offset), of a message
     pcie::TlpSizes sizes;  ///< of the requester
-    pcie::WriteOrder* order = nullptr; ///< of the requester's writes
+    pcie::WriteOrder* order = nullptr;   ///< of the requester's writes
     const void* redirected_by = nullptr; ///< the switch that sent a peer request up; it will come down again
     bool is_answer_straight = false;     ///< its completion has taken the short way: no link that it passed by counts it
     TranslationCompletion translation;   ///< of a translation request, when it ended well

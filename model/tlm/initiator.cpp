@@ -286,7 +286,8 @@ void Initiator::tell_landing(std::uint64_t address, std::uint64_t length, bool i
     while (length != 0) {
         const auto* window = windows_.find(address, purpose);
         const auto part = piece_of(window, address, length);
-        const bool is_lost = std::ranges::any_of(lost_, [&](const pcie::Range& range) { return range.contains(address); });
+        const bool is_lost =
+            std::ranges::any_of(lost_, [&](const pcie::Range& range) { return range.contains(address); });
         if (!is_lost && (window == nullptr || window->gate == nullptr))
             watch_->landed({.requester = request_.extension.requester,
                             .address = address,
@@ -361,13 +362,13 @@ DmaResult Initiator::refuse(DmaStatus status, Time at) {
     return {status, at};
 }
 
-/// A part of a write that was sent and has not arrived. Its requester is not told, so that nothing of it shows there: neither
-/// in the result nor in the status register, whose aborts are those of completions (§7.5.1.1.4).
+/// A part of a write that was sent and has not arrived. Its requester is not told, so that nothing of it shows there:
+/// neither in the result nor in the status register, whose aborts are those of completions (§7.5.1.1.4).
 DmaResult Initiator::lose(std::uint64_t address, std::uint64_t length, DmaStatus status, Time at) {
     lost_.push_back({address, address + length});
     ++losses_;
-    loss_events_.emit(at, traces::WriteLost{request_.extension.requester.value, address, length,
-                                            static_cast<std::uint8_t>(status)});
+    loss_events_.emit(
+        at, traces::WriteLost{request_.extension.requester.value, address, length, static_cast<std::uint8_t>(status)});
     return {DmaStatus::ok, at};
 }
 

@@ -13,8 +13,8 @@ namespace model::tlm {
 
 class KernelClock final : public port::Clock {
 public:
-    /// `on_wake(now)` is called when a time asked for has come. To be made during elaboration, inside a module. Where it may
-    /// wait, it is called in a thread of its own; what comes due meanwhile is done afterwards.
+    /// `on_wake(now)` is called when a time asked for has come. To be made during elaboration, inside a module. Where
+    /// it may wait, it is called in a thread of its own; what comes due meanwhile is done afterwards.
     template <class F> explicit KernelClock(F&& on_wake, Calls calls = Calls::at_once) {
         sc_core::sc_spawn_options options;
         options.set_sensitivity(&wake_);

@@ -45,7 +45,8 @@ HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& conf
       uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), turn_(slot.calls), cable_(cable),
       inside_("inside", inside(cable.link().config()), device, slot.calls),
       clock_([this](model::port::Time now) { wake(now); }, slot.calls),
-      hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts(), &inside_.link().end(0)}, device),
+      hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts(), &inside_.link().end(0)},
+           device),
       firmware_(hca_, endpoint.dma(), clock_, device) {
     endpoint.set_events(bus);
     cable.link().attach(end, *this);

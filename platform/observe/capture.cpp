@@ -45,8 +45,8 @@ constexpr std::uint16_t option_if_name = 2, option_if_tsresol = 9, option_epb_fl
 constexpr std::byte nanoseconds{9};                // if_tsresol: a negative power of ten
 constexpr std::uint32_t inbound = 1, outbound = 2; // epb_flags, bits 1..0
 constexpr std::size_t write_threshold = 1 << 20;
-/// How far a port may be ahead of another one: what its transmitter may be booked ahead, and what a packet may leave later
-/// than booked (model/net/link: horizon and reach).
+/// How far a port may be ahead of another one: what its transmitter may be booked ahead, and what a packet may leave
+/// later than booked (model/net/link: horizon and reach).
 constexpr model::port::Time most_ahead = std::chrono::microseconds{12};
 /// Without simulated time nothing ever is so old: then the order they come in is the order of their time.
 constexpr std::size_t most_kept_bytes = 4 << 20;

@@ -1,8 +1,7 @@
 // Writes what taps see as a pcapng file (draft-ietf-opsawg-pcapng): one interface a cable, one enhanced packet block a
-// frame, nanosecond time stamps of simulated time, and the direction as an option. Looks into no frame. Frames are in the
-// order of their time: a port that works ahead of the others shows its frames early, so each is kept until none before it
-// can come.
-// Read back by testbench/witness/check_capture.py, tshark and Wireshark.
+// frame, nanosecond time stamps of simulated time, and the direction as an option. Looks into no frame. Frames are in
+// the order of their time: a port that works ahead of the others shows its frames early, so each is kept until none
+// before it can come. Read back by testbench/witness/check_capture.py, tshark and Wireshark.
 #pragma once
 
 #include "model/net/link.h"

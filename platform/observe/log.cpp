@@ -41,7 +41,8 @@ void append_text(fmt::memory_buffer& out, const traces::Stamp& stamp, const trac
 } // namespace
 
 Log::Format Log::format_of(const std::string& path) {
-    return path.ends_with(".json") || path.ends_with(".jsonl") || is_standard_output(path) ? Format::json : Format::text;
+    return path.ends_with(".json") || path.ends_with(".jsonl") || is_standard_output(path) ? Format::json
+                                                                                           : Format::text;
 }
 
 Log::~Log() { flush(); }

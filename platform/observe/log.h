@@ -22,7 +22,8 @@ public:
 
     /// JSON lines when the name ends in .json or .jsonl, text otherwise; standard output has JSON.
     static Format format_of(const std::string& path);
-    Log(Output output, Format format, const Sources& sources) : output_(std::move(output)), format_(format), sources_(sources) {}
+    Log(Output output, Format format, const Sources& sources)
+        : output_(std::move(output)), format_(format), sources_(sources) {}
     /// Writes to `file`, which stays the caller's.
     Log(std::FILE* file, Format format, const Sources& sources) : Log(Output::borrow(file), format, sources) {}
     ~Log() override;

@@ -22,7 +22,7 @@ std::unexpected<std::string> cannot_create(const std::string& path, int error) {
 /// A new file beside `place`, with the rights that a new file has, or those of the one it takes the place of.
 int create_beside(const std::string& place, std::string& temporary) {
     const fs::path path(place);
-    struct stat old {};
+    struct stat old{};
     const bool replaces = stat(place.c_str(), &old) == 0;
     if (replaces && access(place.c_str(), W_OK) != 0)
         return -1;
@@ -58,8 +58,7 @@ std::string place_of(const std::string& path) {
 bool is_standard_output(const std::string& path) {
     if (path == "-")
         return true;
-    struct stat there {
-    }, ours{};
+    struct stat there{}, ours{};
     return stat(path.c_str(), &there) == 0 && fstat(STDOUT_FILENO, &ours) == 0 && !S_ISCHR(there.st_mode) &&
            there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
 }
@@ -67,7 +66,7 @@ bool is_standard_output(const std::string& path) {
 std::expected<Output, std::string> Output::create(const std::string& path, Appears appears) {
     if (is_standard_output(path))
         return borrow(stdout, "standard output");
-    struct stat status {};
+    struct stat status{};
     const bool is_there = stat(path.c_str(), &status) == 0;
     if (appears == Appears::at_once || (is_there && !S_ISREG(status.st_mode))) {
         auto* file = std::fopen(path.c_str(), "wbe");

@@ -229,15 +229,18 @@ constexpr std::array table{
     key<AT(link.exact_bytes)>("link.exact_bytes", anything,
                               "every packet crosses as its frame, not only those somebody looks at"),
 
-    key<AT(fabric.has_switch)>("fabric.switch", anything, "an InfiniBand switch between the HCAs, which have port 1 and 2"),
-    key<AT(fabric.is_managed)>("fabric.managed", anything,
-                               "a subnet manager in a guest gives LIDs, routes and port states; false: the platform does"),
+    key<AT(fabric.has_switch)>("fabric.switch", anything,
+                               "an InfiniBand switch between the HCAs, which have port 1 and 2"),
+    key<AT(fabric.is_managed)>(
+        "fabric.managed", anything,
+        "a subnet manager in a guest gives LIDs, routes and port states; false: the platform does"),
     key<AT(fabric.switch_ports)>("fabric.switch_ports", range(2, 36), "ports of the switch"),
     key<AT(fabric.switch_latency)>("fabric.switch_latency_ns", latency, "from a packet's arrival to its departure"),
 
-    key<AT(observe.has_ownership)>("observe.ownership", anything,
-                                   "the detector of stale mappings: DMA to a page that has another owner than when it was "
-                                   "mapped is an event, with its history under --explain"),
+    key<AT(observe.has_ownership)>(
+        "observe.ownership", anything,
+        "the detector of stale mappings: DMA to a page that has another owner than when it was "
+        "mapped is an event, with its history under --explain"),
 };
 #undef AT
 

@@ -47,7 +47,8 @@ std::string_view nearest_key(std::string_view path);
 
 /// The table as text, a paragraph a key, for `hcasim keys`.
 std::string print_keys();
-/// The same as one JSON object with a member a key: kind, limits or choices, default, help. Sizes in bytes, times in ns.
+/// The same as one JSON object with a member a key: kind, limits or choices, default, help. Sizes in bytes, times in
+/// ns.
 std::string keys_as_json();
 /// What a key is called where its value is a plain number: with its unit, "host.A.memory_bytes".
 std::string name_in_json(const Key& key);

@@ -113,7 +113,8 @@ Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& s
 /// The fabric: one cable, or a switch and a cable to each machine.
 void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
     const auto add_cable = [&](const char* name) {
-        cables_.push_back(std::make_unique<model::net::LinkModule>(name, cable_config(config_), traces::Events{sink, sources.add(name)}, calls(served_[0] || served_[1])));
+        cables_.push_back(std::make_unique<model::net::LinkModule>(
+            name, cable_config(config_), traces::Events{sink, sources.add(name)}, calls(served_[0] || served_[1])));
     };
     add_cable("cable");
     if (!config_.fabric.has_switch)
@@ -134,8 +135,12 @@ void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
 }
 
 bool Platform::is_quiet() const {
-    return std::ranges::all_of(cables_, [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
-           std::ranges::all_of(machines_, [](const Machine& machine) { return machine.hca->is_quiet() && (!machine.guest || machine.guest->is_quiet()); });
+    return std::ranges::all_of(
+               cables_,
+               [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
+           std::ranges::all_of(machines_, [](const Machine& machine) {
+               return machine.hca->is_quiet() && (!machine.guest || machine.guest->is_quiet());
+           });
 }
 
 void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources) {
@@ -158,8 +163,10 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(config_);
     const auto device_source = static_cast<std::uint16_t>(sources.size());
     const auto device = events(".hca"), bus = events(".hca.pcie");
-    machine.hca = std::make_unique<card::HcaCard>((name + "_hca").c_str(), hca_config(config_, number),
-                                                  card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])}, switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
+    machine.hca = std::make_unique<card::HcaCard>(
+        (name + "_hca").c_str(), hca_config(config_, number),
+        card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])},
+        switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
     if (machine.ownership) {
         machine.watch = std::make_unique<observe::FunctionWatch>(
             *machine.ownership, name + ".hca", device_source, bus, machine.hca->hca().mkeys(),

@@ -14,8 +14,8 @@ namespace platform::topology {
 
 /// Reads `file`, then applies the overrides in their order, each "key=value" with the key as a path ("link.loss=0.01").
 ///
-/// The error is for a person, a line for each thing that is wrong: "p2p.toml:14: unknown key 'lane', did you mean 'lanes'?",
-/// or with "--set" in the place of the file. A payload that the file names is beside the file.
+/// The error is for a person, a line for each thing that is wrong: "p2p.toml:14: unknown key 'lane', did you mean
+/// 'lanes'?", or with "--set" in the place of the file. A payload that the file names is beside the file.
 std::expected<Config, std::string> read_config(const std::string& file, std::span<const std::string> overrides);
 
 /// As read_config, with the text given; `name` stands for the file in messages.

@@ -80,7 +80,9 @@ bool scaled(double amount, std::int64_t scale, std::int64_t& into) {
 
 /// What somebody may have meant who wrote "1 GB", "5 Mb" or "3 sec".
 std::string unit_hint(Kind kind, std::string_view unit) {
-    const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b)); };
+    const auto same = [](char a, char b) {
+        return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    };
     const auto hint = [](std::string_view meant) { return fmt::format(", did you mean '{}'?", meant); };
     for (const auto& known : units_of(kind)) {
         if (std::ranges::equal(unit, known.name, same))
@@ -114,7 +116,8 @@ std::expected<Value, std::string> parse_quantity(Kind kind, std::string_view tex
             std::string names;
             for (const auto& known : units_of(kind))
                 names += fmt::format("{}{}", names.empty() ? "" : " ", known.name);
-            return std::unexpected(fmt::format("has the unknown unit '{}'; the units are {}{}", unit, names, unit_hint(kind, unit)));
+            return std::unexpected(
+                fmt::format("has the unknown unit '{}'; the units are {}{}", unit, names, unit_hint(kind, unit)));
         }
     }
     std::int64_t whole = 0;

@@ -62,20 +62,27 @@ std::string_view attach_to(Bench& b, unsigned groups) {
 }
 
 const std::array ports{
-    Provocation{"attach_to_mcg.unknown", [](Bench& b) { return refused(b, Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(5u)); }},
+    Provocation{"attach_to_mcg.unknown",
+                [](Bench& b) { return refused(b, Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(5u)); }},
     Provocation{"attach_to_mcg.service", [](Bench& b) { return attach(b, prm::QpType::rc); }},
     Provocation{"attach_to_mcg.groups", [](Bench& b) { return attach_to(b, 1025); }},
     Provocation{"attach_to_mcg.members", [](Bench& b) { return attach(b, prm::QpType::ud, 249); }},
-    Provocation{"attach_to_mcg.group", [](Bench& b) { return attach(b, prm::QpType::ud); }, Start::initialized, infiniband},
-    Provocation{"detach_from_mcg.unknown", [](Bench& b) { return refused(b, Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(5u)); }},
+    Provocation{"attach_to_mcg.group", [](Bench& b) { return attach(b, prm::QpType::ud); }, Start::initialized,
+                infiniband},
+    Provocation{
+        "detach_from_mcg.unknown",
+        [](Bench& b) { return refused(b, Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(5u)); }},
     Provocation{"detach_from_mcg.no_member",
                 [](Bench& b) {
                     const auto qpn = b.make_qp(b.make_objects());
                     return refused(b, Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(qpn));
                 }},
-    Provocation{"modify_hca_vport_context.vport", [](Bench& b) { return vport_with(b, 0, 0, 2); }, Start::initialized, infiniband},
-    Provocation{"modify_hca_vport_context.field", [](Bench& b) { return vport_with(b, 1, 0); }, Start::initialized, infiniband},
-    Provocation{"modify_hca_vport_context.capability", [](Bench& b) { return vport_with(b, 0, 4); }, Start::initialized, infiniband},
+    Provocation{"modify_hca_vport_context.vport", [](Bench& b) { return vport_with(b, 0, 0, 2); }, Start::initialized,
+                infiniband},
+    Provocation{"modify_hca_vport_context.field", [](Bench& b) { return vport_with(b, 1, 0); }, Start::initialized,
+                infiniband},
+    Provocation{"modify_hca_vport_context.capability", [](Bench& b) { return vport_with(b, 0, 4); }, Start::initialized,
+                infiniband},
     Provocation{"query_hca_vport_context.vport",
                 [](Bench& b) {
                     return refused(

@@ -76,12 +76,15 @@ const std::array shared_queues{
                     return refused(b, Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).set<"rmpn">(rmpn));
                 }},
     Provocation{"create_rmp.type", [](Bench& b) { return rmp_wq_with<"wq_type">(b, 2); }},
-    Provocation{"create_rmp.state",
-                [](Bench& b) { return rmp_with(b, [](auto rmpc) { rmpc.template set<"state">(prm::RmpState::error); }); }},
-    Provocation{"destroy_rmp.unknown",
-                [](Bench& b) { return refused(b, Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).set<"rmpn">(unknown)); }},
-    Provocation{"query_rmp.unknown",
-                [](Bench& b) { return refused(b, Input<prm::QueryRmpIn>(Opcode::query_rmp).set<"rmpn">(unknown), 0x110); }},
+    Provocation{
+        "create_rmp.state",
+        [](Bench& b) { return rmp_with(b, [](auto rmpc) { rmpc.template set<"state">(prm::RmpState::error); }); }},
+    Provocation{
+        "destroy_rmp.unknown",
+        [](Bench& b) { return refused(b, Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).set<"rmpn">(unknown)); }},
+    Provocation{
+        "query_rmp.unknown",
+        [](Bench& b) { return refused(b, Input<prm::QueryRmpIn>(Opcode::query_rmp).set<"rmpn">(unknown), 0x110); }},
     Provocation{"modify_rmp.unknown", [](Bench& b) { return modify_rmp(b, unknown, prm::RmpState::ready); }},
     Provocation{"modify_rmp.state", [](Bench& b) { return modify_rmp(b, make_rmp(b), prm::RmpState::error); }},
     Provocation{"create_xrc_srq.xrcd", [](Bench& b) { return xrc_srq_with<"xrcd">(b, unknown); }},
@@ -94,8 +97,9 @@ const std::array shared_queues{
                 [](Bench& b) {
                     return refused(b, Input<prm::QueryXrcSrqIn>(Opcode::query_xrc_srq).set<"xrc_srqn">(unknown), 0x110);
                 }},
-    Provocation{"arm_xrc_srq.unknown",
-                [](Bench& b) { return refused(b, Input<prm::ArmXrcSrqIn>(Opcode::arm_xrc_srq).set<"xrc_srqn">(unknown)); }},
+    Provocation{
+        "arm_xrc_srq.unknown",
+        [](Bench& b) { return refused(b, Input<prm::ArmXrcSrqIn>(Opcode::arm_xrc_srq).set<"xrc_srqn">(unknown)); }},
     Provocation{"alloc_xrcd.none_left",
                 [](Bench& b) {
                     for (int i = 0; i < 3; ++i)
@@ -103,8 +107,9 @@ const std::array shared_queues{
                     return refused(b, Input<prm::AllocXrcdIn>(Opcode::alloc_xrcd));
                 },
                 Start::initialized, [](model::hca::HcaConfig& c) { c.log_max_xrcd = 2; }},
-    Provocation{"dealloc_xrcd.unknown",
-                [](Bench& b) { return refused(b, Input<prm::DeallocXrcdIn>(Opcode::dealloc_xrcd).set<"xrcd">(unknown)); }},
+    Provocation{
+        "dealloc_xrcd.unknown",
+        [](Bench& b) { return refused(b, Input<prm::DeallocXrcdIn>(Opcode::dealloc_xrcd).set<"xrcd">(unknown)); }},
     Provocation{"dealloc_xrcd.in_use",
                 [](Bench& b) {
                     const auto o = b.make_objects();

@@ -14,7 +14,9 @@ inline model::port::Gid gid_of_node(std::uint16_t number) {
     gid[15] = static_cast<std::byte>(number);
     return gid;
 }
-inline model::port::MacAddress mac_of_node(std::uint16_t number) { return {std::byte{2}, {}, {}, {}, {}, static_cast<std::byte>(number)}; }
+inline model::port::MacAddress mac_of_node(std::uint16_t number) {
+    return {std::byte{2}, {}, {}, {}, {}, static_cast<std::byte>(number)};
+}
 
 /// What a driver and a subnet manager would have told node `number`.
 inline void settle_in(model::hca::wire::Identity& identity, std::uint16_t number) {

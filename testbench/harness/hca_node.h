@@ -101,8 +101,10 @@ public:
     static constexpr unsigned log_eq = 8;
     static constexpr std::uint32_t guard = 64;
 
-    Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source, model::port::Wire* inside = nullptr)
-        : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}), peer(source == 1 ? 2 : 1) {
+    Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source,
+         model::port::Wire* inside = nullptr)
+        : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}),
+          peer(source == 1 ? 2 : 1) {
         settle_in(hca.identity(), source);
     }
 

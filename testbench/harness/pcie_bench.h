@@ -96,8 +96,8 @@ struct ScratchCard final : private traces::Sink {
     }
     /// What has become of a write with this result: what the function refused itself, or how it was lost.
     model::port::DmaStatus fate(const model::port::DmaResult& result) {
-        const auto fate = result.is_ok() && !lost.empty() ? static_cast<model::port::DmaStatus>(lost.front().status)
-                                                          : result.status;
+        const auto fate =
+            result.is_ok() && !lost.empty() ? static_cast<model::port::DmaStatus>(lost.front().status) : result.status;
         lost.clear();
         return fate;
     }

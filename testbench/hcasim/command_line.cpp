@@ -34,8 +34,9 @@ Sizes are bytes or "2 GiB", times are nanoseconds or "2 us". The first ones to k
   link.loss, .reorder, .corrupt  what happens to packets, with probabilities
 )";
 
-constexpr const char* about_status = "\nExit status: 0 verified, 1 ran and is not verified, 2 refused before it ran, 3 something could not be written,\n"
-                                     "130 interrupted (SIGINT), 143 terminated (SIGTERM): then the report is what there was until then.\n";
+constexpr const char* about_status =
+    "\nExit status: 0 verified, 1 ran and is not verified, 2 refused before it ran, 3 something could not be written,\n"
+    "130 interrupted (SIGINT), 143 terminated (SIGTERM): then the report is what there was until then.\n";
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
     command.add_option("--set", overrides, "Override a key of the configuration; may be repeated")
@@ -45,8 +46,11 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
 }
 
 CLI::Option* add_plan(CLI::App& command, PlanOptions& options, std::string& payload) {
-    command.add_option("config", options.config, "The platform and its workload, a TOML file")->required()->type_name("CONFIG.toml");
-    auto* given = command.add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
+    command.add_option("config", options.config, "The platform and its workload, a TOML file")
+        ->required()
+        ->type_name("CONFIG.toml");
+    auto* given =
+        command.add_option("--payload", payload, "The file to move; default: scenario.payload")->type_name("FILE");
     add_overrides(command, options.overrides);
     return given;
 }
@@ -54,9 +58,11 @@ CLI::Option* add_plan(CLI::App& command, PlanOptions& options, std::string& payl
 void add_observers(CLI::App& command, ObserverOptions& options) {
     command
         .add_option("--events", options.events,
-                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, or is - (standard output), else text")
+                    "Write every event as a line: JSON where FILE ends in .json or .jsonl, or is - (standard output), "
+                    "else text")
         ->type_name("FILE");
-    command.add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng, in the order of their time")->type_name("FILE");
+    command.add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng, in the order of their time")
+        ->type_name("FILE");
     // A flag, so that --explain does not take the next word, which may be the configuration.
     command.add_flag("--explain{-}", options.explain,
                      "Explain each refused command, violation, error completion and queue pair in error in a paragraph: object, "
@@ -64,31 +70,58 @@ void add_observers(CLI::App& command, ObserverOptions& options) {
 }
 
 void add_explore(CLI::App& explore, ExploreOptions& options) {
-    explore.footer("\nThe points are the events between a request and its completion. Each run is a process; after it every byte is "
-                    "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and the completion is "
-                    "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with --set observe.ownership=false).\n\n"
-                    "Latency and rate of the link, cable or switch, and remapping units are swept: each --set that names one of their keys\n"
-                    "(link.latency_ns, link.rate_gbps, fabric.switch, link.encapsulation, iommu.present) holds it. With --set host.acs=redirect\n"
-                    "the way between devices leads through the units, too; --set hca.device_tlb_entries=64 --set iommu.device_tlb=true gives\n"
-                    "the HCAs TLBs of their own. scenario.qps is the number of transfers by one key.\n\n"
-                    "Exit status: 0 no violation, 1 some, 2 refused, 4 none, but in some row and variant the action never met a transfer under way.\n");
+    explore.footer("\nThe points are the events between a request and its completion. Each run is a process; after it "
+                   "every byte is "
+                   "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and "
+                   "the completion is "
+                   "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with "
+                   "--set observe.ownership=false).\n\n"
+                   "Latency and rate of the link, cable or switch, and remapping units are swept: each --set that "
+                   "names one of their keys\n"
+                   "(link.latency_ns, link.rate_gbps, fabric.switch, link.encapsulation, iommu.present) holds it. With "
+                   "--set host.acs=redirect\n"
+                   "the way between devices leads through the units, too; --set hca.device_tlb_entries=64 --set "
+                   "iommu.device_tlb=true gives\n"
+                   "the HCAs TLBs of their own. scenario.qps is the number of transfers by one key.\n\n"
+                   "Exit status: 0 no violation, 1 some, 2 refused, 4 none, but in some row and variant the action "
+                   "never met a transfer under way.\n");
     explore.add_option("scenario", options.operations, "write, read, send, atomic or all")->required()->delimiter(',');
-    explore.add_option("--inject", options.actions, "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on demand), death (of the peer), two at once as in revoke+death, or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
-    explore.add_option("--victim", options.victims, "Whose memory: requester, responder or all (default)")->delimiter(',')->allow_extra_args(false)->take_all();
-    explore.add_option("--sweep", options.sweep, "all combinations (default), pairs (as few as have each two settings together), or none")
-        ->transform(CLI::Transformer(std::map<std::string, Sweep>{{"all", Sweep::all}, {"pairs", Sweep::pairs}, {"none", Sweep::none}}));
-    explore.add_option("--importers", options.importers, "Registrations of the same memory (default: one, in some variants two)")->check(CLI::Range(1u, 16u));
+    explore
+        .add_option("--inject", options.actions,
+                    "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on "
+                    "demand), death (of the peer), two at once as in revoke+death, or all (default)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->take_all();
+    explore.add_option("--victim", options.victims, "Whose memory: requester, responder or all (default)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->take_all();
+    explore
+        .add_option("--sweep", options.sweep,
+                    "all combinations (default), pairs (as few as have each two settings together), or none")
+        ->transform(CLI::Transformer(
+            std::map<std::string, Sweep>{{"all", Sweep::all}, {"pairs", Sweep::pairs}, {"none", Sweep::none}}));
+    explore
+        .add_option("--importers", options.importers,
+                    "Registrations of the same memory (default: one, in some variants two)")
+        ->check(CLI::Range(1u, 16u));
     explore.add_option("--bytes", options.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
     explore.add_option("--points", options.points, "Of each row and variant (default 12)")->check(CLI::PositiveNumber);
     explore.add_option("--every", options.every, "Each so-many-th point instead")->check(CLI::PositiveNumber);
     explore.add_option("--at", options.at, "Only this point");
-    explore.add_flag("--late", options.is_late, "With --at or --every: at the time that the event has, where a device knows of it before");
+    explore.add_flag("--late", options.is_late,
+                     "With --at or --every: at the time that the event has, where a device knows of it before");
     explore.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
-    explore.add_option("--plant", options.plant, "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
-                        "(the remapping unit is not told that a mapping went), umr_drain, command_drain, reset_drain "
-                        "(packets under way keep referring to memory that goes by a work request, a command, a reset)");
-    explore.add_flag("--alike", options.has_alike_owner, "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
-                      "its stale mapping only");
+    explore.add_option(
+        "--plant", options.plant,
+        "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
+        "(the remapping unit is not told that a mapping went), umr_drain, command_drain, reset_drain "
+        "(packets under way keep referring to memory that goes by a work request, a command, a reset)");
+    explore.add_flag(
+        "--alike", options.has_alike_owner,
+        "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
+        "its stale mapping only");
     add_overrides(explore, options.overrides);
 }
 
@@ -105,19 +138,24 @@ Command parse_command_line(int argc, const char* const* argv) {
     CLI::App app("hcasim: a functional simulator of an RDMA HCA and the PCIe neighbourhood it lives in", "hcasim");
     app.set_version_flag("--version", fmt::format("hcasim {} ({})", version(), revision()));
     app.require_subcommand(0, 1);
-    app.footer(list_of_scenarios() + "\n`hcasim COMMAND --help` lists the options of a command, `hcasim keys` every key of a configuration.\n");
+    app.footer(
+        list_of_scenarios() +
+        "\n`hcasim COMMAND --help` lists the options of a command, `hcasim keys` every key of a configuration.\n");
 
     RunOptions options;
     std::string payload;
     auto* run = app.add_subcommand("run", "Run the scenario of a configuration");
     run->footer(list_of_scenarios() + about_keys + about_status);
     const auto* run_payload = add_plan(*run, options.plan, payload);
-    run->add_option("--json", options.json, "Write the result as one JSON object; - is standard output, the report goes to standard error")
+    run->add_option("--json", options.json,
+                    "Write the result as one JSON object; - is standard output, the report goes to standard error")
         ->type_name("FILE");
     add_observers(*run, options.observe);
-    run->add_flag("--quiet,-q", options.is_quiet, "No report: the exit status, and a line on standard error where that is not 0");
+    run->add_flag("--quiet,-q", options.is_quiet,
+                  "No report: the exit status, and a line on standard error where that is not 0");
     bool prints_config = false;
-    run->add_flag("--print-config", prints_config, "Print the configuration with every key as a configuration, and run nothing");
+    run->add_flag("--print-config", prints_config,
+                  "Print the configuration with every key as a configuration, and run nothing");
 
     ServeOptions serving;
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
@@ -132,7 +170,8 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_observers(*serve, serving.observe);
 
     ExploreOptions exploring;
-    auto* explore = app.add_subcommand("explore", "Run a transfer again and again with something in its way, at points of it");
+    auto* explore =
+        app.add_subcommand("explore", "Run a transfer again and again with something in its way, at points of it");
     add_explore(*explore, exploring);
 
     CheckOptions checking;
@@ -159,7 +198,8 @@ Command parse_command_line(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
         const bool has_command = !app.get_subcommands().empty();
         return Leave{2, has_command ? fmt::format("hcasim: {} (see hcasim --help)\n", error.what())
-                                    : fmt::format("hcasim: {}; the commands are {} (see hcasim --help)\n", error.what(), names_of(commands))};
+                                    : fmt::format("hcasim: {}; the commands are {} (see hcasim --help)\n", error.what(),
+                                                  names_of(commands))};
     }
     if (keys->parsed())
         return Leave{0, lists_as_json ? platform::topology::keys_as_json() : platform::topology::print_keys()};

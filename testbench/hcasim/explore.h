@@ -1,7 +1,7 @@
-// `hcasim explore SCENARIO`: in each world of a sweep (explore_sweep.h) runs a race (scenario/race.h) without its actions
-// and counts the points, then with the actions at points of it, each time in a process of its own, as many at a time as
-// there are processors. Prints how often the actions came into a transfer under way, and for each violation the command
-// that shows it again.
+// `hcasim explore SCENARIO`: in each world of a sweep (explore_sweep.h) runs a race (scenario/race.h) without its
+// actions and counts the points, then with the actions at points of it, each time in a process of its own, as many at a
+// time as there are processors. Prints how often the actions came into a transfer under way, and for each violation the
+// command that shows it again.
 #pragma once
 
 #include "testbench/hcasim/explore_sweep.h"

@@ -6,7 +6,8 @@
 namespace hcasim {
 namespace {
 
-/// `count` events of [begin, end), evenly, the first of them `phase` of a step from the beginning. All when there are no more.
+/// `count` events of [begin, end), evenly, the first of them `phase` of a step from the beginning. All when there are
+/// no more.
 void spread(std::vector<Point>& points, std::uint64_t begin, std::uint64_t end, std::uint64_t count, double phase) {
     if (begin >= end)
         return;
@@ -20,9 +21,11 @@ void spread(std::vector<Point>& points, std::uint64_t begin, std::uint64_t end, 
 
 } // namespace
 
-std::vector<Point> points_of(const ExploreOptions& options, const scenario::race::Outcome& undisturbed, std::size_t row) {
+std::vector<Point> points_of(const ExploreOptions& options, const scenario::race::Outcome& undisturbed,
+                             std::size_t row) {
     if (options.at)
-        return *options.at < undisturbed.points ? std::vector<Point>{{*options.at, options.is_late}} : std::vector<Point>{};
+        return *options.at < undisturbed.points ? std::vector<Point>{{*options.at, options.is_late}}
+                                                : std::vector<Point>{};
     std::vector<Point> points;
     if (options.every != 0) {
         for (std::uint64_t event = 0; event < undisturbed.points; event += options.every)

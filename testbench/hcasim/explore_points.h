@@ -19,6 +19,7 @@ struct Point {
 
 /// `row` makes those of one row lie between those of another. Two of three are between the first time and the last that
 /// the transfer touches the memory, the others before: what an action does takes effect after it has begun.
-std::vector<Point> points_of(const ExploreOptions& options, const scenario::race::Outcome& undisturbed, std::size_t row);
+std::vector<Point> points_of(const ExploreOptions& options, const scenario::race::Outcome& undisturbed,
+                             std::size_t row);
 
 } // namespace hcasim

@@ -52,12 +52,9 @@ std::vector<std::string> ExploreReport::cells_of(const Tally& tally) {
     std::string completions;
     for (const auto& [status, count] : tally.completions)
         completions += fmt::format("{}{} {}", completions.empty() ? "" : ", ", count, status);
-    return {std::to_string(tally.points),
-            std::to_string(tally.runs),
-            share(tally.overlapped, tally.runs),
-            share(tally.overlapped_end, tally.runs),
-            std::to_string(tally.instants.size()),
-            completions,
+    return {std::to_string(tally.points),          std::to_string(tally.runs),
+            share(tally.overlapped, tally.runs),   share(tally.overlapped_end, tally.runs),
+            std::to_string(tally.instants.size()), completions,
             std::to_string(tally.violations)};
 }
 
@@ -124,11 +121,13 @@ int ExploreReport::print() const {
         by_variant[variant].add(cell.tally);
         all.add(cell.tally);
         if (cell.tally.overlapped == 0 && !options_.at)
-            nothing.push_back(fmt::format("{}{}{}: tested nothing: in none of {} runs the action met the transfer under way",
-                                          fmt::join(name(row), " "), variants_[variant].name.empty() ? "" : ", ",
-                                          variants_[variant].name, cell.tally.runs));
+            nothing.push_back(
+                fmt::format("{}{}{}: tested nothing: in none of {} runs the action met the transfer under way",
+                            fmt::join(name(row), " "), variants_[variant].name.empty() ? "" : ", ",
+                            variants_[variant].name, cell.tally.runs));
     }
-    const std::vector<std::string> heads{"points", "runs", "overlap", "at its end", "instants", "completions", "violations"};
+    const std::vector<std::string> heads{"points",   "runs",        "overlap",   "at its end",
+                                         "instants", "completions", "violations"};
     std::vector<std::vector<std::string>> table{{"scenario", "memory of", "inject"}};
     table.front().insert(table.front().end(), heads.begin(), heads.end());
     for (const auto& [row, tally] : rows) {

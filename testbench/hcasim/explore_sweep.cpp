@@ -24,7 +24,9 @@ using Axis = std::vector<Setting>;
 
 const std::array<Axis, 4>& axes() {
     static const std::array<Axis, 4> all{
-        Axis{{"500 ns", {"link.latency_ns=500"}}, {"2500 ns", {"link.latency_ns=2500"}}, {"30000 ns", {"link.latency_ns=30000"}}},
+        Axis{{"500 ns", {"link.latency_ns=500"}},
+             {"2500 ns", {"link.latency_ns=2500"}},
+             {"30000 ns", {"link.latency_ns=30000"}}},
         Axis{{"100 Gb/s", {"link.rate_gbps=100"}}, {"1 Gb/s", {"link.rate_gbps=1"}}},
         Axis{{"cable", {"fabric.switch=false", "link.encapsulation=roce_v2"}},
              {"switch", {"fabric.switch=true", "link.encapsulation=infiniband"}}},

@@ -1,5 +1,5 @@
-// The worlds that an exploration goes through: what a link, a fabric and a remapping unit change about when a transfer is
-// under way, and so about what something that gets in its way finds there. Each is a configuration of its own.
+// The worlds that an exploration goes through: what a link, a fabric and a remapping unit change about when a transfer
+// is under way, and so about what something that gets in its way finds there. Each is a configuration of its own.
 #pragma once
 
 #include "platform/topology/config.h"

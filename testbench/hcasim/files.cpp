@@ -22,7 +22,7 @@ struct Identity {
 };
 
 std::optional<Identity> identity_of(const NamedFile& file) {
-    struct stat status {};
+    struct stat status{};
     const bool is_output = file.use == NamedFile::Use::output;
     if (is_output && platform::observe::is_standard_output(file.path)) {
         if (fstat(STDOUT_FILENO, &status) == 0)

@@ -4,13 +4,13 @@ namespace hcasim {
 
 Interrupt::Interrupt(scenario::Stop& stop) : stop_(stop) {
     arrived_ = 0;
-    struct sigaction once {};
+    struct sigaction once{};
     once.sa_handler = note;
     once.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &once, &interrupt_);
     sigaction(SIGTERM, &once, &terminate_);
     // A reader that goes away is an output that cannot be written, and is told as such.
-    struct sigaction ignore {};
+    struct sigaction ignore{};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &pipe_);
 }

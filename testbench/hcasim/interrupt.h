@@ -32,8 +32,7 @@ private:
 
     scenario::Stop& stop_;
     int number_ = 0;
-    struct sigaction interrupt_ {
-    }, terminate_{}, pipe_{};
+    struct sigaction interrupt_{}, terminate_{}, pipe_{};
 };
 
 } // namespace hcasim

@@ -24,7 +24,7 @@ std::expected<Payload, std::string> Payload::open(const std::string& path) {
     const int file = ::open(path.empty() ? program_itself : path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return failure(name, std::strerror(errno));
-    struct stat status {};
+    struct stat status{};
     const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_file || status.st_size == 0) {
         close(file);

@@ -20,7 +20,8 @@ struct Look {
 std::string print_topology(const platform::topology::Config& config);
 
 /// The stages of the first WRITE with simulated times; says so when there was none.
-std::string print_life(const platform::observe::Life& life, const platform::observe::Sources& sources, const Look& look = {});
+std::string print_life(const platform::observe::Life& life, const platform::observe::Sources& sources,
+                       const Look& look = {});
 
 /// The steps of a scenario that has some: what became of each, and the ways of its bytes.
 std::string print_steps(const scenario::Result& result, const Look& look = {});

@@ -173,8 +173,9 @@ std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, con
 
     // A card is not told of a posted write that does not arrive: it vouches for bytes that are not there.
     if (is_target(step) && is_done && report.landed != options_.bytes && find_foreign(held, number, either).empty())
-        return fmt::format("the request ended with success, and {} of {} bytes are not there: {}", options_.bytes - report.landed,
-                           options_.bytes, options_.describe_losses ? options_.describe_losses() : "posted writes were lost");
+        return fmt::format("the request ended with success, and {} of {} bytes are not there: {}",
+                           options_.bytes - report.landed, options_.bytes,
+                           options_.describe_losses ? options_.describe_losses() : "posted writes were lost");
     const std::span<const Owner> allowed = !is_target(step) || is_done ? std::span<const Owner>(only_sender) : either;
     if (const auto foreign = find_foreign(held, number, allowed); !foreign.empty())
         return "in the buffer, " + foreign;

@@ -67,8 +67,9 @@ public:
     std::string describe() const {
         if (count_ == 0)
             return "and no write was lost";
-        return fmt::format("the bus has lost {} posted writes, the first of {} bytes at {:#x} ({})", count_, first_.length,
-                           first_.address, platform::observe::name_of(static_cast<model::port::DmaStatus>(first_.status)));
+        return fmt::format("the bus has lost {} posted writes, the first of {} bytes at {:#x} ({})", count_,
+                           first_.length, first_.address,
+                           platform::observe::name_of(static_cast<model::port::DmaStatus>(first_.status)));
     }
 
 private:

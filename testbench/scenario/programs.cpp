@@ -50,8 +50,10 @@ std::expected<void, std::string> Programs::run(Stop* stop) {
     if (running_ == 0)
         return {};
     if (stop != nullptr && stop->is_requested())
-        return std::unexpected(fmt::format("{} after {:.3f} us of simulated time", stop->why(), sc_core::sc_time_stamp().to_seconds() * 1e6));
-    return std::unexpected(std::string("the simulation ran out of events while a program still waits: this is a defect of hcasim"));
+        return std::unexpected(fmt::format("{} after {:.3f} us of simulated time", stop->why(),
+                                           sc_core::sc_time_stamp().to_seconds() * 1e6));
+    return std::unexpected(
+        std::string("the simulation ran out of events while a program still waits: this is a defect of hcasim"));
 }
 
 } // namespace scenario

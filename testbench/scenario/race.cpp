@@ -13,10 +13,11 @@ namespace {
 
 // In the order of their enumerations.
 constexpr std::array<std::string_view, 4> operation_names{"write", "read", "send", "atomic"};
-constexpr std::array<std::string_view, 8> action_names{"none", "revoke", "move", "unmap", "flr", "release", "migrate", "death"};
+constexpr std::array<std::string_view, 8> action_names{"none", "revoke",  "move",    "unmap",
+                                                       "flr",  "release", "migrate", "death"};
 constexpr std::array<std::string_view, 2> victim_names{"requester", "responder"};
-constexpr std::array<std::string_view, 6> plant_names{"none", "stale_key", "missing_invalidation", "umr_drain",
-                                                 "command_drain", "reset_drain"};
+constexpr std::array<std::string_view, 6> plant_names{"none",      "stale_key",     "missing_invalidation",
+                                                      "umr_drain", "command_drain", "reset_drain"};
 
 } // namespace
 
@@ -34,7 +35,9 @@ std::string name(const Actions& actions) {
 
 MemoryKind kind_of(const Actions& actions) {
     const auto has = [&](Action action) { return std::ranges::find(actions, action) != actions.end(); };
-    return has(Action::release) ? MemoryKind::host : has(Action::migrate) ? MemoryKind::on_demand : MemoryKind::revocable;
+    return has(Action::release)   ? MemoryKind::host
+           : has(Action::migrate) ? MemoryKind::on_demand
+                                  : MemoryKind::revocable;
 }
 
 bool can_be_at_once(const Actions& actions) {

@@ -74,9 +74,10 @@ struct Setup {
     unsigned importers = 1;       ///< registrations of the same memory; transfers use them in turn
 };
 
-/// How a transfer touches the victim's memory: by accesses of the victim's card, and by packets that carry what it held.
+/// How a transfer touches the victim's memory: by accesses of the victim's card, and by packets that carry what it
+/// held.
 struct Touches {
-    std::uint64_t count = 0;         ///< in all
+    std::uint64_t count = 0;           ///< in all
     std::uint64_t first = 0, last = 0; ///< events after the request was posted
 };
 
@@ -87,12 +88,12 @@ struct Outcome {
     bool is_reached = false;  ///< there was such a point, and the actions were done
     bool has_begun = false;   ///< the first packet had been sent by then
     std::uint64_t touched = 0, touched_at_end = 0; ///< times, before the actions began, and before the first returned
-    std::string completion;   ///< of the request; of several, the last that is no success; empty: none
+    std::string completion; ///< of the request; of several, the last that is no success; empty: none
     std::vector<std::string> violations;
 };
 
-/// Whether the actions came into a transfer under way: it had touched the memory and, undisturbed, would have touched it
-/// again. One that touches it but once is under way from its first packet on.
+/// Whether the actions came into a transfer under way: it had touched the memory and, undisturbed, would have touched
+/// it again. One that touches it but once is under way from its first packet on.
 bool has_overlapped(const Touches& undisturbed, const Outcome& outcome);
 /// Whether it was still so when the first action had returned.
 bool has_overlapped_end(const Touches& undisturbed, const Outcome& outcome);

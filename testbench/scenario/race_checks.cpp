@@ -126,9 +126,8 @@ void Race::check_atomic(const Transfer& transfer) {
 void Race::check_around() {
     const auto now = memory_->all();
     auto expected = around_;
-    memory_->each_byte([&](std::uint64_t, std::byte& byte) {
-        expected[static_cast<std::size_t>(&byte - now.data())] = byte;
-    });
+    memory_->each_byte(
+        [&](std::uint64_t, std::byte& byte) { expected[static_cast<std::size_t>(&byte - now.data())] = byte; });
     if (const auto [was, is] = std::ranges::mismatch(expected, now); was != expected.end())
         violate(fmt::format("byte {:#x} around the buffer was written", was - expected.begin()));
 }

@@ -1,6 +1,6 @@
 // The memory that a race is about, registered with the HCA, once or several times: part of a buffer of the GPU, by a
-// dma-buf, or of DMA memory behind a remapping unit. Gives every byte of it and of what lies around, and takes it away in
-// the ways that there are.
+// dma-buf, or of DMA memory behind a remapping unit. Gives every byte of it and of what lies around, and takes it away
+// in the ways that there are.
 #pragma once
 
 #include "testbench/harness/cluster.h"

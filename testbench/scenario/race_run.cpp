@@ -28,7 +28,8 @@ template <class E> const E* get(const traces::Event& event) { return std::get_if
 } // namespace
 
 Race::Race(Cluster& cluster, const Setup& setup, Outcome& outcome)
-    : cluster_(cluster), setup_(setup), outcome_(outcome), size_(setup.operation == Operation::atomic ? 8 : setup.bytes),
+    : cluster_(cluster), setup_(setup), outcome_(outcome),
+      size_(setup.operation == Operation::atomic ? 8 : setup.bytes),
       owner_(setup.victim == Victim::responder ? cluster.b : cluster.a),
       other_(setup.victim == Victim::responder ? cluster.a : cluster.b) {}
 
@@ -242,7 +243,8 @@ void Race::let_peer_die() {
 /// The requests' completions; a card that was reset owes none.
 void Race::await() {
     std::size_t missing = transfers_.size();
-    for (const auto deadline = owner_.hca_function->now() + 2s; missing != 0 && owner_.hca_function->now() < deadline;) {
+    for (const auto deadline = owner_.hca_function->now() + 2s;
+         missing != 0 && owner_.hca_function->now() < deadline;) {
         for (const auto& completion : cluster_.a.wait(*cluster_.a.send_cq, missing, 1ms)) {
             transfers_.at(completion.wr_id).completion = completion;
             --missing;
@@ -277,7 +279,8 @@ void Race::settle() {
 void Race::probe() {
     const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(probe_bytes, size_));
     const auto at = setup_.point % 2 == 0 ? 0 : snapshot_.size() - length;
-    const sw::mlx::Sge mine{keys_.front().address + at, length, keys_.front().key}, theirs = probe_memory_->sge(0, length);
+    const sw::mlx::Sge mine{keys_.front().address + at, length, keys_.front().key},
+        theirs = probe_memory_->sge(0, length);
     probe_begin_ = cluster_.log.entries.size();
     harness::post(*probing_.a,
                   {.wr_id = probe_id,
@@ -313,7 +316,8 @@ void Race::measure() {
     auto& touches = outcome_.touches;
     for (auto i = first_; i != last_; ++i) {
         const auto& [stamp, event] = entries[i];
-        if (get<traces::PacketSent>(event) != nullptr && i < begin_ && cluster_.sources.name(stamp.source) == cluster_.a.source())
+        if (get<traces::PacketSent>(event) != nullptr && i < begin_ &&
+            cluster_.sources.name(stamp.source) == cluster_.a.source())
             outcome_.has_begun = true;
         if (!is_touch(stamp, event))
             continue;

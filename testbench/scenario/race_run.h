@@ -35,8 +35,8 @@ private:
     };
     /// One message, and its part of the victim's memory.
     struct Transfer {
-        std::uint64_t begin = 0;   ///< of its bytes in the region
-        std::size_t importer = 0;  ///< whose registration it uses
+        std::uint64_t begin = 0;  ///< of its bytes in the region
+        std::size_t importer = 0; ///< whose registration it uses
         std::unique_ptr<harness::RegisteredMemory> peer{};
         harness::Connection connection{};
         std::optional<sw::mlx::Completion> completion{};
@@ -122,8 +122,8 @@ private:
     std::optional<harness::FunctionReset> reset_, peer_reset_;
     unsigned acting_ = 0, finished_ = 0;
     bool is_called_off_ = false;
-    /// In the log of events: the first of the run, the first after the actions' begin, the first after the end of one of
-    /// them, the first after the transfers.
+    /// In the log of events: the first of the run, the first after the actions' begin, the first after the end of one
+    /// of them, the first after the transfers.
     std::size_t first_ = 0, begin_ = 0, end_ = 0, last_ = 0;
     Bytes snapshot_; ///< of the region: each part when it was given back, or at the end
 };

@@ -13,8 +13,9 @@ namespace scenario {
 std::span<const Scenario> scenarios() {
     static const std::vector<Scenario> table{
         {"gpudirect", "a file from GPU to GPU by RDMA: WRITE there, READ back, SEND again", run_gpudirect, fits},
-        {"dmabuf", "VRAM as a dma-buf: registered pinned, revocable and on demand; revoked and migrated in the middle", run_dmabuf,
-         [](const platform::topology::Config& config, std::uint64_t) { return dmabuf_fits(config); }, false},
+        {"dmabuf", "VRAM as a dma-buf: registered pinned, revocable and on demand; revoked and migrated in the middle",
+         run_dmabuf, [](const platform::topology::Config& config, std::uint64_t) { return dmabuf_fits(config); },
+         false},
     };
     return table;
 }

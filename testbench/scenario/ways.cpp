@@ -44,14 +44,19 @@ std::string advise_on_peers(const Config& config) {
 /// What a cable does to packets, of which too many are sent again.
 std::string advise_on_cable(const Config& config) {
     std::string faults;
-    for (const auto& [name, probability] : {std::pair{"loss", config.link.loss}, {"corrupt", config.link.corrupt},
-                                            {"reorder", config.link.reorder}, {"duplicate", config.link.duplicate}})
+    for (const auto& [name, probability] : {std::pair{"loss", config.link.loss},
+                                            {"corrupt", config.link.corrupt},
+                                            {"reorder", config.link.reorder},
+                                            {"duplicate", config.link.duplicate}})
         if (probability > 0)
             faults += fmt::format("{}link.{} = {:g}", faults.empty() ? "" : ", ", name, probability);
     if (!faults.empty())
-        return fmt::format("the cable loses more than the requester sends again ({}). Choose less, or another link.seed", faults);
-    return "a request was sent again as often as the queue pair may, and nobody answered in time. Look for latencies and rates "
-           "(link.*, hca.*_ns) by which an answer takes longer than the requester waits; --explain says which queue pair gave "
+        return fmt::format(
+            "the cable loses more than the requester sends again ({}). Choose less, or another link.seed", faults);
+    return "a request was sent again as often as the queue pair may, and nobody answered in time. Look for latencies "
+           "and rates "
+           "(link.*, hca.*_ns) by which an answer takes longer than the requester waits; --explain says which queue "
+           "pair gave "
            "up, --pcap FILE shows the cable";
 }
 
@@ -63,8 +68,10 @@ std::string advise(const Config& config, const Result& result) {
     if (auto advice = advise_on_peers(config); !advice.empty())
         return advice;
     if (config.fabric.is_managed)
-        return "the ports wait for a subnet manager (fabric.managed = true), and `hcasim run` has none: no port has a LID or a "
-               "route. Choose fabric.managed=false, where the platform gives both; or boot drivers on it and let one of them run "
+        return "the ports wait for a subnet manager (fabric.managed = true), and `hcasim run` has none: no port has a "
+               "LID or a "
+               "route. Choose fabric.managed=false, where the platform gives both; or boot drivers on it and let one "
+               "of them run "
                "opensm: ./dev guest platform/configs/fabric.toml -- 'opensm -B; sleep 3; ibnetdiscover'";
     if (result.failure.find("retry counter exceeded") != result.failure.npos)
         return advise_on_cable(config);
@@ -72,7 +79,8 @@ std::string advise(const Config& config, const Result& result) {
         return "something else changes the file; move a copy of it";
     if (result.completions_error != 0)
         return "a completion says what was refused: --explain names the rule, its chapter and the likely cause";
-    return "run it again with --explain, and with --events FILE for all that happened; if every rule was kept, it is a defect of "
+    return "run it again with --explain, and with --events FILE for all that happened; if every rule was kept, it is a "
+           "defect of "
            "hcasim";
 }
 

@@ -229,7 +229,9 @@ TEST_CASE("the CQE has rdma-core's members", "[witness][cqe]") {
 TEST_CASE("rdma-core reads opcode, format, solicited and owner of a CQE as we write them", "[witness][cqe]") {
     for (unsigned value = 0; value < 256; ++value) {
         Block<Cqe64> block;
-        block.view().set<"opcode">(static_cast<CqeOpcode>(value >> 4)).set<"cqe_format">(static_cast<CqeFormat>(value >> 2 & 3));
+        block.view()
+            .set<"opcode">(static_cast<CqeOpcode>(value >> 4))
+            .set<"cqe_format">(static_cast<CqeFormat>(value >> 2 & 3));
         block.view().set<"se">(value >> 1 & 1).set<"owner">(value & 1);
         auto cqe = as<mlx5_cqe64>(block);
 

@@ -121,8 +121,8 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     return true;
 }
 
-/// Writes the next entry, of a 128-byte one the first half only when something stands there; `at` becomes the time at which
-/// it is there.
+/// Writes the next entry, of a 128-byte one the first half only when something stands there; `at` becomes the time at
+/// which it is there.
 bool CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time& at) {
     // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
     const auto end = ((cq.producer & (cq.size() - 1)) + 1) << cq.attributes.log_entry_bytes;
@@ -150,7 +150,9 @@ bool CqeWriter::resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint
         return false;
     CompletionEntry entry;
     const abi::View<abi::prm::Cqe64> cqe(entry.cqe());
-    cqe.set<"opcode">(CqeOpcode::resize_cq).set<"owner">(owner(cq)).set<"signature">(abi::prm::cqe_signature(entry.cqe()));
+    cqe.set<"opcode">(CqeOpcode::resize_cq)
+        .set<"owner">(owner(cq))
+        .set<"signature">(abi::prm::cqe_signature(entry.cqe()));
     if (!put(cq, entry, false, at))
         return false;
     cq.attributes.buffer = std::move(buffer);

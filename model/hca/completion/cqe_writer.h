@@ -1,6 +1,6 @@
-// Writes completions (PRM "CQE"): fields, timestamp, signature, owner bit; notices an overrun; and decides when the event
-// that software armed for is due. Receives what completed, perhaps with a small message's bytes; gives an entry in host
-// memory and perhaps an EQE.
+// Writes completions (PRM "CQE"): fields, timestamp, signature, owner bit; notices an overrun; and decides when the
+// event that software armed for is due. Receives what completed, perhaps with a small message's bytes; gives an entry
+// in host memory and perhaps an EQE.
 #pragma once
 
 #include "abi/prm/cqe.h"
@@ -36,7 +36,8 @@ struct Completion {
     std::uint32_t byte_count = 0;
     std::uint32_t immediate = 0;      ///< immediate data or invalidated key
     bool solicited = false;           ///< counts for a solicited arm
-    std::span<const std::byte> data{};  ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
+    std::span<const std::byte>
+        data{};                       ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
     bool is_datagram = false;         ///< the rest counts
     abi::Qpn source_qpn{};
     std::uint16_t source_lid = 0;
@@ -51,7 +52,8 @@ struct CompletionEntry {
     std::span<std::byte, abi::prm::Cqe64::size> cqe() { return std::span(bytes).last<abi::prm::Cqe64::size>(); }
 };
 
-/// The bytes of a completion for a ring position with this owner bit, signed. `timestamp` in ticks of the internal timer.
+/// The bytes of a completion for a ring position with this owner bit, signed. `timestamp` in ticks of the internal
+/// timer.
 void encode(const Completion& completion, std::uint64_t timestamp, bool owner, CompletionEntry& out);
 
 class CqeWriter {

@@ -59,7 +59,9 @@ public:
     /// From now on the queue hears of these types (Attributes::events).
     void subscribe(EventQueue& eq, std::uint64_t events);
     /// Those that subscribed to events of this type, by ascending number.
-    std::span<EventQueue* const> subscribers(abi::prm::EventType type) const { return subscribers_[static_cast<std::size_t>(type)]; }
+    std::span<EventQueue* const> subscribers(abi::prm::EventType type) const {
+        return subscribers_[static_cast<std::size_t>(type)];
+    }
 
     /// Writes an event to queue `eqn`; dropped when there is none. `fill(View<Eqe>)` sets the event's data.
     template <class Fill>

@@ -37,8 +37,8 @@ bool note_overflow(DataPath& path, const QueuePair& qp, const completion::Comple
 }
 } // namespace
 
-bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at,
-                            std::span<const std::byte> data) {
+bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor,
+                            port::Time at, std::span<const std::byte> data) {
     const bool is_error = syndrome != CqeSyndrome{};
     at = qp.requester.placed_until = std::max(qp.requester.placed_until, at);
     if (is_error) {
@@ -47,20 +47,20 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
         // Nobody has acknowledged it, so packets of it may still be under way, and its memory is software's again.
         path_.loans.requests.drain();
     }
-    const bool is_written = path_.cqe_writer.write(
-        *qp.send_cq,
-        {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,
-         .syndrome = syndrome,
-         .vendor_syndrome = vendor,
-         .qpn = qp.number,
-         .user_index = send_user_index(qp),
-         .send_opcode = static_cast<std::uint8_t>(message.opcode),
-         .wqe_counter = message.wqe_index,
-         // PRM "CQE": a requester's byte count is filled for READs and atomics only.
-         .byte_count = message.awaits_data ? message.length : 0,
-         .solicited = message.signalled_with_event,
-         .data = data},
-        at);
+    const bool is_written =
+        path_.cqe_writer.write(*qp.send_cq,
+                               {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,
+                                .syndrome = syndrome,
+                                .vendor_syndrome = vendor,
+                                .qpn = qp.number,
+                                .user_index = send_user_index(qp),
+                                .send_opcode = static_cast<std::uint8_t>(message.opcode),
+                                .wqe_counter = message.wqe_index,
+                                // PRM "CQE": a requester's byte count is filled for READs and atomics only.
+                                .byte_count = message.awaits_data ? message.length : 0,
+                                .solicited = message.signalled_with_event,
+                                .data = data},
+                               at);
     return note_overflow(path_, qp, *qp.send_cq, is_written);
 }
 

@@ -23,11 +23,12 @@ public:
     void enter_send_error(QueuePair& qp, port::Time at);
     /// Error states: send WQEs that were posted since are flushed too.
     void flush_sends(QueuePair& qp, port::Time at);
-    /// Error state: the same for receive WQEs. They come without a doorbell, so no device hears of them; all it can do is look at
-    /// the record. It does so whenever software does something about the queue pair or arms its receive queue's completions, and
-    /// by itself each time as much time has passed as since then: what is posted right away is found right away, nothing is
-    /// missed, and a queue pair that is left alone costs less and less. The instants are multiples of the intervals, so that
-    /// one of them serves every queue pair that has been in error for about as long.
+    /// Error state: the same for receive WQEs. They come without a doorbell, so no device hears of them; all it can do
+    /// is look at the record. It does so whenever software does something about the queue pair or arms its receive
+    /// queue's completions, and by itself each time as much time has passed as since then: what is posted right away is
+    /// found right away, nothing is missed, and a queue pair that is left alone costs less and less. The instants are
+    /// multiples of the intervals, so that one of them serves every queue pair that has been in error for about as
+    /// long.
     void flush_receives(QueuePair& qp, port::Time at);
     /// Software has done something about a queue pair in error, as before it posts there.
     void look_again(QueuePair& qp, port::Time at);
@@ -36,7 +37,8 @@ public:
     /// The queue pair leaves the error state, or goes.
     static void forget(QueuePair& qp);
 
-    /// Writes a send completion, successful or not; `data` is an answer that it carries. False when the CQ could not take it.
+    /// Writes a send completion, successful or not; `data` is an answer that it carries. False when the CQ could not
+    /// take it.
     bool complete_send(QueuePair& qp, const Outstanding& message, completion::CqeSyndrome syndrome, std::uint8_t vendor,
                        port::Time at, std::span<const std::byte> data = {});
     /// Writes an error completion for a receive WQE.

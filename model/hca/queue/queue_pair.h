@@ -119,7 +119,8 @@ struct Requester {
     bool waits_rnr = false;
     bool asked_again = false;       ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
-    port::Time placed_until{};      ///< when the answers so far are in memory; no completion is earlier, or than the last one
+    port::Time
+        placed_until{}; ///< when the answers so far are in memory; no completion is earlier, or than the last one
 };
 
 /// A request that was executed and whose answer may be asked for again (IBA 9.7.5.2, duplicates).
@@ -164,8 +165,8 @@ struct Responder {
     std::uint32_t write_remaining = 0;
     std::uint32_t received = 0;     ///< bytes so far
     // Requests may overlap, but are carried out in order (IBA 9.5)
-    port::Time issued{};            ///< when the last write to memory went out: none of a later request goes before it
-    port::Time executed{};          ///< when everything so far was carried out: no completion and no answer is earlier
+    port::Time issued{};   ///< when the last write to memory went out: none of a later request goes before it
+    port::Time executed{}; ///< when everything so far was carried out: no completion and no answer is earlier
     // Receive queue, counted in WQEs
     std::uint16_t rq_producer = 0;  ///< as the doorbell record last said
     std::uint16_t rq_consumer = 0;
@@ -180,7 +181,7 @@ struct Responder {
     Ring<Response> responses;
     std::array<Replay, 128> replay; ///< the last 2^log_reads_responder READs and atomics
     std::uint32_t replay_next = 0, replay_count = 0;
-    port::Time flush_interval{};    ///< error state: how long until the doorbell record is looked at again
+    port::Time flush_interval{}; ///< error state: how long until the doorbell record is looked at again
 
     /// When a write that could go out at `ready` does.
     port::Time issue(port::Time ready) { return issued = std::max(issued, ready); }
@@ -220,7 +221,7 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     completion::CompletionQueue* send_cq = nullptr;
     completion::CompletionQueue* receive_cq = nullptr;
     SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared; changed by take_from()
-    std::uint32_t groups = 0;       ///< multicast groups that it is a member of
+    std::uint32_t groups = 0;          ///< multicast groups that it is a member of
     std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes
     port::Path path;                ///< header addresses, made when the path is set
     port::Wire* wire = nullptr;     ///< and the outlet that leads there

@@ -54,7 +54,8 @@ bool SharedReceiveQueue::is_limit_reached(port::Dma& dma, port::Time at) {
     const auto is_undercut = [this] { return static_cast<std::uint16_t>(producer - consumed) < attributes.limit; };
     if (attributes.limit == 0 || !is_undercut())
         return false;
-    // A record that cannot be read fails the queue when a WQE is taken next; until then the last count is the best there is.
+    // A record that cannot be read fails the queue when a WQE is taken next; until then the last count is the best
+    // there is.
     if (read_producer(dma, at) && !is_undercut())
         return false;
     attributes.limit = 0;

@@ -48,8 +48,8 @@ struct SharedReceiveQueue {
     /// Takes the next WQE into `request`; `at` is raised to when it was there. `empty`: none is posted. `unreadable`: the
     /// record or the WQE cannot be read, or its list leaves the queue; from then on it stays unreadable.
     Take take(port::Dma& dma, ReceiveRequest& request, port::Time& at);
-    /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1). What counts is how many
-    /// software has posted by now: the record is read again before the answer is yes.
+    /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1). What counts is
+    /// how many software has posted by now: the record is read again before the answer is yes.
     bool is_limit_reached(port::Dma& dma, port::Time at);
 
     std::uint32_t number;

@@ -19,7 +19,8 @@ using queue::Outstanding;
 using queue::QueuePair;
 
 namespace {
-/// What `scatter` would find wrong with the keys of the first `length` bytes: nothing goes through them, but they count.
+/// What `scatter` would find wrong with the keys of the first `length` bytes: nothing goes through them, but they
+/// count.
 std::optional<LocalError> check_keys(DataPath& path, const QueuePair& qp, std::uint32_t length, port::Time at) {
     for (const auto& segment : qp.requester.response->data()) {
         const auto chunk = std::min(length, segment.length);
@@ -33,7 +34,8 @@ std::optional<LocalError> check_keys(DataPath& path, const QueuePair& qp, std::u
                                                     .qpn = qp.number.value},
                                                    at);
         if (!checked)
-            return LocalError{CqeSyndrome::local_prot_err, static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error()))};
+            return LocalError{CqeSyndrome::local_prot_err,
+                              static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error()))};
         length -= chunk;
     }
     return std::nullopt;
@@ -206,10 +208,12 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
         retire(qp, at);
 }
 
-/// Whether the oldest message's answer comes in its completion (PRM "QP context", cs_req): when there is one, and room in it.
+/// Whether the oldest message's answer comes in its completion (PRM "QP context", cs_req): when there is one, and room
+/// in it.
 bool Requester::is_answered_in_cqe(QueuePair& qp) const {
     const auto& front = qp.requester.messages.front();
-    return front.length != 0 && front.length <= qp.attributes.answer_in_cqe && front.signalled && front.length <= qp.send_cq->inline_bytes();
+    return front.length != 0 && front.length <= qp.attributes.answer_in_cqe && front.signalled &&
+           front.length <= qp.send_cq->inline_bytes();
 }
 
 /// The oldest message is answered by this one packet, and software puts its bytes where the WQE says.
@@ -234,7 +238,8 @@ void Requester::answer_in_cqe(QueuePair& qp, std::span<const std::span<const std
 
 /// Writes an answer's bytes where the WQE in `response` says. False when they are not there: the message has failed, or
 /// waits for a page and will be asked for again.
-bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time at) {
+bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
+                             port::Time at) {
     const auto written = scatter(path_, qp, *qp.requester.response, offset, pieces, at);
     if (written) [[likely]] {
         qp.requester.placed_until = std::max(qp.requester.placed_until, *written);
@@ -283,8 +288,8 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
     retire(qp, at);
 }
 
-/// Completes every message at the front that is done, and fails the first one that cannot be. `answer`: what the completion
-/// of the oldest one carries.
+/// Completes every message at the front that is done, and fails the first one that cannot be. `answer`: what the
+/// completion of the oldest one carries.
 void Requester::retire(QueuePair& qp, port::Time at, std::span<const std::byte> answer) {
     auto& r = qp.requester;
     while (!r.messages.is_empty()) {

@@ -56,7 +56,8 @@ private:
     void retire(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer = {});
     void complete_front(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer);
     void fail_front(queue::QueuePair& qp, const LocalError& error, port::Time at);
-    bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time at);
+    bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
+                      port::Time at);
     // paging.cpp
     bool wait_to_send(queue::QueuePair& qp, port::Time at);
     bool wait_to_place(queue::QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, port::Time at);

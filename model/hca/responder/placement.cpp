@@ -90,7 +90,8 @@ std::optional<PlacementError> Placement::place(QueuePair& qp, std::span<const st
                                       static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(targets.error())),
                                       NakCode::remote_operational_error};
             for (const auto& target : targets->all()) {
-                const auto result = path_.dma.write(target.address, bytes.first(target.length), qp.responder.issue(targets->ready), port::Purpose::payload);
+                const auto result = path_.dma.write(target.address, bytes.first(target.length),
+                                                    qp.responder.issue(targets->ready), port::Purpose::payload);
                 if (!result.is_ok())
                     return PlacementError{CqeSyndrome::local_access_err,
                                           static_cast<std::uint8_t>(vendor::bus + static_cast<unsigned>(result.status)),

@@ -29,9 +29,10 @@ std::optional<PlacementError> check_room(DataPath& path, const QueuePair& qp, st
                                                     .qpn = qp.number.value},
                                                    at);
         if (!checked)
-            return PlacementError{CqeSyndrome::local_prot_err,
-                                  static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error())),
-                                  NakCode::remote_operational_error};
+            return PlacementError{
+                CqeSyndrome::local_prot_err,
+                static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error())),
+                NakCode::remote_operational_error};
         length -= chunk;
     }
     return std::nullopt;
@@ -102,13 +103,14 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
     return Outcome::done;
 }
 
-/// Whether this SEND's completion carries its bytes (PRM "QP context", cs_res), so that software puts them where the WQE
-/// says: a message of one packet that the completion has room for.
+/// Whether this SEND's completion carries its bytes (PRM "QP context", cs_res), so that software puts them where the
+/// WQE says: a message of one packet that the completion has room for.
 bool Responder::is_received_in_cqe(const QueuePair& qp, const port::Packet& packet) const {
     const auto bytes = packet.payload.size();
     const auto& traits = packet.traits();
-    return bytes != 0 && bytes <= qp.attributes.receive_in_cqe && traits.kind == abi::wire::OperationTraits::Kind::send &&
-           traits.is_first && traits.is_last && bytes <= queue::receive_cq(qp).inline_bytes();
+    return bytes != 0 && bytes <= qp.attributes.receive_in_cqe &&
+           traits.kind == abi::wire::OperationTraits::Kind::send && traits.is_first && traits.is_last &&
+           bytes <= queue::receive_cq(qp).inline_bytes();
 }
 
 /// The message cannot be placed: the peer gets the NAK, software the receive completion, the queue pair is in error.

@@ -77,7 +77,8 @@ Responder::Outcome Responder::write(QueuePair& qp, port::Packet& packet, port::T
                 return wait_or_refuse(qp, {.type = abi::prm::PageFaultType::remote_write, .key = r.write_key, .address = begin - r.received, .length = r.received + r.write_remaining, .committed = r.received, .packet = static_cast<std::uint32_t>(length), .psn = packet.psn}, at);
             }
             for (const auto& target : targets->all()) {
-                const auto result = path_.dma.write(target.address, bytes.first(target.length), r.issue(targets->ready), port::Purpose::payload);
+                const auto result = path_.dma.write(target.address, bytes.first(target.length), r.issue(targets->ready),
+                                                    port::Purpose::payload);
                 if (!result.is_ok())
                     return refuse_and_fail(qp, NakCode::remote_operational_error, at);
                 at = std::max(at, result.done);

@@ -159,7 +159,9 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
                                                     .user_index = queue::receive_user_index(qp),
                                                     .wqe_counter = r.receive.index,
                                                     .byte_count = bytes,
-                                                    .immediate = traits.has_immediate ? packet.immediate : traits.has_invalidate ? packet.invalidate.value : 0,
+                                                    .immediate = traits.has_immediate    ? packet.immediate
+                                                                 : traits.has_invalidate ? packet.invalidate.value
+                                                                                         : 0,
                                                     .solicited = packet.solicited,
                                                     .data = data},
                                                    at);

@@ -12,9 +12,10 @@ namespace model::hca::tpt {
 class Cache {
 public:
     /// entries: rounded down to a power of two of sets; 0 entries: everything misses.
-    /// log_group: entries whose tags are equal from this bit on are chained, so that they leave together at the cost of as many
-    /// as are there; 64: none are.
-    Cache(std::uint32_t entries, std::uint32_t ways, unsigned log_group = 64) : ways_(entries < ways ? entries : ways), log_group_(log_group) {
+    /// log_group: entries whose tags are equal from this bit on are chained, so that they leave together at the cost of
+    /// as many as are there; 64: none are.
+    Cache(std::uint32_t entries, std::uint32_t ways, unsigned log_group = 64)
+        : ways_(entries < ways ? entries : ways), log_group_(log_group) {
         if (ways_ == 0)
             return;
         const auto sets = std::bit_floor(entries / ways_);
@@ -61,7 +62,8 @@ public:
         if (last_ == tag)
             last_ = no_tag;
     }
-    /// Drops those of a group for which `is_stale(tag)`. Returns how many entries were looked at: as many as the group has here.
+    /// Drops those of a group for which `is_stale(tag)`. Returns how many entries were looked at: as many as the group
+    /// has here.
     template <class Stale> std::size_t drop_group(std::uint64_t group, Stale&& is_stale) {
         std::size_t seen = 0;
         if (!is_chained() || group >= first_.size())
@@ -122,8 +124,8 @@ private:
     std::uint64_t last_ = no_tag;
     std::vector<std::uint64_t> tags_;
     std::vector<std::uint8_t> victims_;
-    std::vector<Links> links_;           ///< of each entry, to others of its group
-    std::vector<std::uint32_t> first_;   ///< entry of each group, or `end`
+    std::vector<Links> links_;         ///< of each entry, to others of its group
+    std::vector<std::uint32_t> first_; ///< entry of each group, or `end`
 };
 
 } // namespace model::hca::tpt

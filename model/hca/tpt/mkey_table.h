@@ -54,8 +54,8 @@ constexpr bool is_indirect(abi::prm::AccessMode mode) {
     return mode == abi::prm::AccessMode::klms || mode == abi::prm::AccessMode::ksm;
 }
 
-/// What an entry of an indirect key names where there is nothing yet: using it is a page fault (PRM "Memory key", null_mkey).
-/// No key of software's has its index.
+/// What an entry of an indirect key names where there is nothing yet: using it is a page fault (PRM "Memory key",
+/// null_mkey). No key of software's has its index.
 inline constexpr abi::Key null_key{0x200};
 
 /// An interleaved key: its ranges follow each other again and again, each a stride further (PRM "KLM", repeat block).

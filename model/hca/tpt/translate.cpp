@@ -77,9 +77,11 @@ std::string_view to_string(Violation violation) {
     return "unknown";
 }
 
-Translator::Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters, const traces::Events& events)
+Translator::Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters,
+                       const traces::Events& events)
     : table_(table), counters_(counters), events_(events), mkey_miss_(config.timed ? config.mkey_miss : port::Time{}),
-      mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), has_paging_(config.on_demand_paging), mkey_cache_(config.mkey_cache_entries, config.cache_ways),
+      mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), has_paging_(config.on_demand_paging),
+      mkey_cache_(config.mkey_cache_entries, config.cache_ways),
       mtt_cache_(config.mtt_cache_entries, config.cache_ways, line_number_bits) {}
 
 std::expected<const Mkey*, Violation> Translator::admit(const Request& request) const {
@@ -117,7 +119,8 @@ Violation Translator::absent(const Mkey& mkey, const Request& request, std::uint
 
 /// Brings the line of an entry into the cache; returns what that costs.
 port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
-    const bool hit = mtt_cache_.touch(std::uint64_t{request.key.index()} << line_number_bits | entry >> log_entries_per_line);
+    const bool hit =
+        mtt_cache_.touch(std::uint64_t{request.key.index()} << line_number_bits | entry >> log_entries_per_line);
     ++(hit ? counters_.mtt_hits : counters_.mtt_misses);
     return hit ? port::Time{} : mtt_miss_;
 }
@@ -184,7 +187,8 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
     if (depth == max_indirections)
         return Violation::page_not_present;
     const auto& a = mkey.attributes;
-    // Entries count from where the key begins, also those of a KSM, whose size its first address need not be a multiple of.
+    // Entries count from where the key begins, also those of a KSM, whose size its first address need not be a multiple
+    // of.
     auto offset = request.address - (a.length64 ? 0 : a.start);
     auto left = request.length;
     // Only what the result has room for is looked at: a list may have very many short or empty entries.
@@ -253,8 +257,9 @@ std::expected<Segments, Violation> Translator::translate(const Request& request,
         result = refuse(request, *violation, at);
         return result;
     }
-    // An atomic is one operation on 8 naturally aligned bytes (IBA 9.4.5). A list of ranges may divide them between two places,
-    // and no single access reaches both: the key does not give such an operation, as if its right were missing (IBA 10.6.3).
+    // An atomic is one operation on 8 naturally aligned bytes (IBA 9.4.5). A list of ranges may divide them between two
+    // places, and no single access reaches both: the key does not give such an operation, as if its right were missing
+    // (IBA 10.6.3).
     if (request.access == Access::remote_atomic && result->count != 1) [[unlikely]] {
         result = refuse(request, Violation::divided_atomic, at);
         return result;

@@ -33,7 +33,7 @@ enum class Violation : std::uint8_t {
     out_of_bounds,    ///< the range leaves the region
     page_not_present, ///< no translation entry, or one without the present bit for this access
     divided_atomic,   ///< the 8 bytes of an atomic lie in pieces that do not touch
-    page_fault,       ///< the same, where the access may wait until software has brought the page: nothing is refused yet
+    page_fault, ///< the same, where the access may wait until software has brought the page: nothing is refused yet
 };
 std::string_view to_string(Violation violation);
 
@@ -82,7 +82,8 @@ public:
     const Request& waiting() const { return waiting_; }
     /// It may not wait after all.
     void refuse_waiting(port::Time at) { refuse(waiting_, Violation::page_not_present, at); }
-    /// A key was destroyed: it and its entries leave the caches. Returns how many cached lines of entries were looked at.
+    /// A key was destroyed: it and its entries leave the caches. Returns how many cached lines of entries were looked
+    /// at.
     std::size_t forget(std::uint32_t index);
     /// A key's context and `count` of its entries from `first` on were changed.
     std::size_t forget(std::uint32_t index, std::uint64_t first, std::uint64_t count);

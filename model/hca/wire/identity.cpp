@@ -16,7 +16,9 @@ bool has_default_prefix(const port::Gid& gid) {
     constexpr std::uint64_t default_prefix = 0xfe80000000000000;
     return abi::load<std::uint64_t, std::endian::big>(gid.data()) == default_prefix;
 }
-bool is_same_guid(const port::Gid& a, const port::Gid& b) { return std::equal(a.begin() + prefix_bytes, a.end(), b.begin() + prefix_bytes); }
+bool is_same_guid(const port::Gid& a, const port::Gid& b) {
+    return std::equal(a.begin() + prefix_bytes, a.end(), b.begin() + prefix_bytes);
+}
 bool names(const port::Gid& in_packet, const port::Gid& gid) {
     return in_packet == gid || (has_default_prefix(in_packet) && is_same_guid(in_packet, gid));
 }
@@ -59,7 +61,9 @@ bool Identity::has_network_address(const port::Packet& packet) const {
     if (!is_ethernet)
         return !path.has_grh || is_own_gid(path.destination_gid);
     const bool is_ipv4 = path.encapsulation == port::Encapsulation::roce_v2_ipv4;
-    const auto is_here = [&](const GidEntry& entry) { return entry.is_valid && entry.is_ipv4 == is_ipv4 && entry.gid == path.destination_gid; };
+    const auto is_here = [&](const GidEntry& entry) {
+        return entry.is_valid && entry.is_ipv4 == is_ipv4 && entry.gid == path.destination_gid;
+    };
     if (is_here(gids[recent_])) [[likely]]
         return true;
     const auto found = std::ranges::find_if(gids, is_here);
@@ -75,10 +79,12 @@ bool Identity::is_own_gid(const port::Gid& gid) const {
 
 bool Identity::is_from_peer(const port::Path& own, const port::Path& packet) const {
     if (is_ethernet)
-        return packet.encapsulation == own.encapsulation && packet.source_gid == own.destination_gid && packet.destination_gid == own.source_gid;
+        return packet.encapsulation == own.encapsulation && packet.source_gid == own.destination_gid &&
+               packet.destination_gid == own.source_gid;
     if (packet.source_lid != own.destination_lid || packet.has_grh != own.has_grh)
         return false;
-    return !own.has_grh || (names(packet.source_gid, own.destination_gid) && names(packet.destination_gid, own.source_gid));
+    return !own.has_grh ||
+           (names(packet.source_gid, own.destination_gid) && names(packet.destination_gid, own.source_gid));
 }
 
 bool Identity::is_in_table(std::uint16_t pkey) const {

@@ -1,6 +1,6 @@
-// Who the port is: its MAC, LID, GID / RoCE address table and P_Keys; how a queue pair's address path becomes the header
-// addresses of its packets, and which packets are for this port (PRM "RoCE address table"; IBA 4.1, 7.3, 9.6.1, 10.9; RoCEv2
-// annex A17).
+// Who the port is: its MAC, LID, GID / RoCE address table and P_Keys; how a queue pair's address path becomes the
+// header addresses of its packets, and which packets are for this port (PRM "RoCE address table";
+// IBA 4.1, 7.3, 9.6.1, 10.9; RoCEv2 annex A17).
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -36,11 +36,13 @@ public:
     bool is_own(const queue::AddressPath& to) const;
     /// Header addresses for packets of queue pair `qpn` with this address path.
     port::Path path(const queue::AddressPath& to, abi::Qpn qpn) const;
-    /// Whether the addresses of a packet that came in are this port's: of the link (MAC or LID), and of the network (GID).
+    /// Whether the addresses of a packet that came in are this port's: of the link (MAC or LID), and of the network
+    /// (GID).
     bool has_link_address(const port::Packet& packet) const;
     bool has_network_address(const port::Packet& packet) const;
-    /// Whether a packet took the path of a connection from its other end, `own` being the addresses of the packets that go there
-    /// (IBA 9.6.1; annex A17). Not compared are MACs, as routers change them, and which of the port's LIDs the packet is for.
+    /// Whether a packet took the path of a connection from its other end, `own` being the addresses of the packets that
+    /// go there (IBA 9.6.1; annex A17). Not compared are MACs, as routers change them, and which of the port's LIDs the
+    /// packet is for.
     bool is_from_peer(const port::Path& own, const port::Path& packet) const;
 
     /// The P_Key at `index` of the table as it stands now; invalid_pkey when the index is beyond it.

@@ -22,8 +22,8 @@
 
 namespace platform::bridge::vfio_user {
 
-/// Memory of the client without a file: a message each way. Returns when the client has answered, or with `timeout` when it
-/// has not for too long; waits in the process that calls, while everything else goes on.
+/// Memory of the client without a file: a message each way. Returns when the client has answered, or with `timeout`
+/// when it has not for too long; waits in the process that calls, while everything else goes on.
 class MessageDma {
 public:
     virtual ~MessageDma() = default;

@@ -46,7 +46,8 @@ int GuestMemory::unmap(const DmaUnmapRequest& unmap) {
 }
 
 bool GuestMemory::is_broken() const {
-    return std::ranges::any_of(ranges_, [](const auto& range) { return range.second.file && range.second.file->is_broken(); });
+    return std::ranges::any_of(ranges_,
+                               [](const auto& range) { return range.second.file && range.second.file->is_broken(); });
 }
 
 const GuestMemory::Range* GuestMemory::find(std::uint64_t address) const {

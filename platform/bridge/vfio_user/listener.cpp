@@ -21,9 +21,10 @@ constexpr unsigned most_turned_away = 8;
 using boost::system::error_code;
 using protocol::Header;
 
-std::expected<std::unique_ptr<Listener>, std::string>
-Listener::create(boost::asio::io_context& io, std::string path, FunctionPort& function, std::function<void()> before,
-                 SocketLimits limits) {
+std::expected<std::unique_ptr<Listener>, std::string> Listener::create(boost::asio::io_context& io, std::string path,
+                                                                       FunctionPort& function,
+                                                                       std::function<void()> before,
+                                                                       SocketLimits limits) {
     const auto failure = [&](std::string_view why) { return std::unexpected(fmt::format("{}: {}", path, why)); };
     if (path.size() >= sizeof(sockaddr_un::sun_path))
         return failure(fmt::format("the name of a socket has at most {} bytes", sizeof(sockaddr_un::sun_path) - 1));
@@ -92,7 +93,9 @@ void Listener::turn_away(Connection::Socket socket) {
         boost::asio::steady_timer patience;
         std::shared_ptr<unsigned> count;
         Guest(Connection::Socket from, std::shared_ptr<unsigned> waiting)
-            : socket(std::move(from)), patience(socket.get_executor()), count(std::move(waiting)) { ++*count; }
+            : socket(std::move(from)), patience(socket.get_executor()), count(std::move(waiting)) {
+            ++*count;
+        }
         Guest(const Guest&) = delete;
         Guest& operator=(const Guest&) = delete;
         ~Guest() { --*count; }

@@ -1,5 +1,5 @@
-// The local socket of one function: creates it for its owner alone, takes one client at a time and turns others away with
-// an answer, and removes the socket in the end.
+// The local socket of one function: creates it for its owner alone, takes one client at a time and turns others away
+// with an answer, and removes the socket in the end.
 #pragma once
 
 #include "platform/bridge/vfio_user/socket.h"
@@ -10,7 +10,8 @@ namespace platform::bridge::vfio_user {
 
 class Listener {
 public:
-    /// Creates the socket at `path`; a socket that nobody listens at any more gives way. The error says path and reason.
+    /// Creates the socket at `path`; a socket that nobody listens at any more gives way. The error says path and
+    /// reason.
     static std::expected<std::unique_ptr<Listener>, std::string> create(boost::asio::io_context& io, std::string path,
                                                                         FunctionPort& function,
                                                                         std::function<void()> before,

@@ -15,8 +15,8 @@
 
 namespace platform::bridge::vfio_user {
 
-/// Bus errors in mappings of files. A signal has no argument of ours: what its handler needs is static. The list changes
-/// only outside of accesses to mappings, and in the one thread that makes them.
+/// Bus errors in mappings of files. A signal has no argument of ours: what its handler needs is static. The list
+/// changes only outside of accesses to mappings, and in the one thread that makes them.
 struct BusErrors {
     static inline FileMapping* first = nullptr;
     static inline struct sigaction before{};
@@ -114,9 +114,8 @@ FileMappings::FileMappings() {
     fault_file_ = BusErrors::event;
 }
 
-std::expected<std::shared_ptr<FileMapping>, int> FileMappings::open(const void* who, const Descriptor& file,
-                                                                    std::uint64_t offset, std::uint64_t size,
-                                                                    bool is_written) {
+std::expected<std::shared_ptr<FileMapping>, int>
+FileMappings::open(const void* who, const Descriptor& file, std::uint64_t offset, std::uint64_t size, bool is_written) {
     struct stat status{};
     const int flags = ::fcntl(file.number(), F_GETFL);
     if (flags < 0 || ::fstat(file.number(), &status) != 0)

@@ -1,7 +1,7 @@
-// Files of clients as memory of this process. Of a file the parts that are asked for are mapped, in windows that several
-// ranges share, up to a sum for each client. A page that cannot be had when it is touched (huge pages that have run out, a
-// full file system) is no end of the process: the whole mapping becomes anonymous zeroes, is known to be broken from then
-// on, and whoever waits at fault_file() sends its clients away.
+// Files of clients as memory of this process. Of a file the parts that are asked for are mapped, in windows that
+// several ranges share, up to a sum for each client. A page that cannot be had when it is touched (huge pages that have
+// run out, a full file system) is no end of the process: the whole mapping becomes anonymous zeroes, is known to be
+// broken from then on, and whoever waits at fault_file() sends its clients away.
 #pragma once
 
 #include "platform/bridge/vfio_user/descriptor.h"
@@ -54,9 +54,9 @@ public:
     static constexpr std::uint64_t max_bytes = std::uint64_t{4} << 40, max_count = 4096;
 
     FileMappings();
-    /// The mapping that holds `size` bytes at `offset`, for the client `who`. Nothing for a file that must not be mapped:
-    /// one that its owner could shorten under us, or one that is no memory file, whose pages may never come. The error is an
-    /// errno: for what is no memory at all, or was not opened for this.
+    /// The mapping that holds `size` bytes at `offset`, for the client `who`. Nothing for a file that must not be
+    /// mapped: one that its owner could shorten under us, or one that is no memory file, whose pages may never come.
+    /// The error is an errno: for what is no memory at all, or was not opened for this.
     std::expected<std::shared_ptr<FileMapping>, int> open(const void* who, const Descriptor& file, std::uint64_t offset,
                                                           std::uint64_t size, bool is_written);
     /// Lets go of what no range uses. Only when nothing that was lent of it is under way.

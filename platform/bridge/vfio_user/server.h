@@ -27,8 +27,8 @@ public:
         std::function<void(const FunctionPort&, std::string_view why)> disconnected = [](const auto&, auto) {};
     };
 
-    /// Creates `directory`/NAME.sock for each function of `guests`, for nobody but this user. The directory must be one in
-    /// which others cannot put sockets of their own. The error says path and reason; nothing is left then.
+    /// Creates `directory`/NAME.sock for each function of `guests`, for nobody but this user. The directory must be one
+    /// in which others cannot put sockets of their own. The error says path and reason; nothing is left then.
     static std::expected<std::unique_ptr<Server>, std::string> create(boost::asio::io_context& io,
                                                                       std::span<GuestModule* const> guests,
                                                                       const std::string& directory, Hooks hooks,

@@ -48,8 +48,8 @@ public:
             ;
         device_.work();
     }
-    /// The same in parts, for who has others to serve: messages are taken one by one until there is no whole one any more.
-    /// Then, and before the next bytes, the device works.
+    /// The same in parts, for who has others to serve: messages are taken one by one until there is no whole one any
+    /// more. Then, and before the next bytes, the device works.
     void append(std::span<const std::byte> bytes, std::vector<Descriptor> files);
     bool step();
     void work() { device_.work(); }

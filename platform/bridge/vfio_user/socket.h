@@ -1,7 +1,7 @@
 // Carries bytes and descriptors between a client and its Session. What a client does or leaves undone ends its own
-// connection and nothing else: it may be slow to read, late with its handshake and with the rest of a message, each up to a
-// bound. Memory that it is asked for and does not give in time is an access that fails, for the function that asked: the
-// connection stays, and nobody else has waited.
+// connection and nothing else: it may be slow to read, late with its handshake and with the rest of a message, each up
+// to a bound. Memory that it is asked for and does not give in time is an access that fails, for the function that
+// asked: the connection stays, and nobody else has waited.
 #pragma once
 
 #include "model/tlm/process.h"
@@ -24,12 +24,12 @@
 namespace platform::bridge::vfio_user {
 
 struct SocketLimits {
-    std::size_t unread_bytes = 4 << 20;             ///< answers that a client has not read
-    std::chrono::milliseconds handshake{10'000};    ///< until its VERSION
-    std::chrono::milliseconds message{10'000};      ///< from the first byte of a message to its last
-    /// From an access to memory without a file to the last of its answers: a completion timeout as a Root Port may have it
-    /// (PCIe 6.0 §7.5.3.16, range D: 4 s to 13 s). A guest's processor that is held by a debugger or a busy machine is no
-    /// reason for an error.
+    std::size_t unread_bytes = 4 << 20;          ///< answers that a client has not read
+    std::chrono::milliseconds handshake{10'000}; ///< until its VERSION
+    std::chrono::milliseconds message{10'000};   ///< from the first byte of a message to its last
+    /// From an access to memory without a file to the last of its answers: a completion timeout as a Root Port may have
+    /// it (PCIe 6.0 §7.5.3.16, range D: 4 s to 13 s). A guest's processor that is held by a debugger or a busy machine
+    /// is no reason for an error.
     std::chrono::milliseconds memory_reply{10'000};
     std::chrono::milliseconds turn{1}; ///< of its messages before others have their turn
 };

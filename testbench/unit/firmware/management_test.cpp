@@ -142,20 +142,23 @@ TEST_CASE("bad keys are counted in PortInfo until a manager sets the counters to
     const auto counts = [&] {
         const auto mad = bench.process(with_key(CommandBench::mad_input(MadMethod::get, SmAttribute::port_info)));
         const auto info = data<PortInfo>(mad);
-        return std::array<unsigned, 3>{info.get<"mkey_violations">(), info.get<"pkey_violations">(), info.get<"qkey_violations">()};
+        return std::array<unsigned, 3>{info.get<"mkey_violations">(), info.get<"pkey_violations">(),
+                                       info.get<"qkey_violations">()};
     };
     auto set = same_port(bench);
     port_info(set).set<"mkey">(m_key).set<"mkey_protect">(2u);
     bench.process(set);
     CHECK(counts() == std::array{0u, 0u, 0u});
 
-    CHECK_FALSE(bench.run<prm::MadIfcOut>(CommandBench::mad_input(MadMethod::get, SmAttribute::node_info)).is_ok()); // without the M_Key
+    CHECK_FALSE(bench.run<prm::MadIfcOut>(CommandBench::mad_input(MadMethod::get, SmAttribute::node_info))
+                    .is_ok()); // without the M_Key
     model::hca::queue::QueuePairAttributes attributes;
     attributes.type = model::hca::queue::QpType::ud;
     attributes.q_key = 5;
     attributes.send_cq = attributes.receive_cq = abi::Cqn{0x80};
     bench.hca.create_cq(attributes.receive_cq, {});
-    bench.hca.modify_qp(bench.hca.create_qp(abi::Qpn{0x40}, attributes), attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
+    bench.hca.modify_qp(bench.hca.create_qp(abi::Qpn{0x40}, attributes), attributes, model::hca::queue::QpState::rtr,
+                        bench.clock.now(), true);
     model::port::Packet packet;
     packet.path.encapsulation = model::port::Encapsulation::infiniband;
     packet.path.destination_lid = 7;
@@ -170,7 +173,10 @@ TEST_CASE("bad keys are counted in PortInfo until a manager sets the counters to
     CHECK(counts() == std::array{1u, 0xffffu, 1u});
 
     set = with_key(CommandBench::mad_input(MadMethod::set, SmAttribute::port_info));
-    port_info(set).set<"mkey">(m_key).set<"lid">(std::uint16_t{7}).set<"pkey_violations">(std::uint16_t{3}); // the others are 0
+    port_info(set)
+        .set<"mkey">(m_key)
+        .set<"lid">(std::uint16_t{7})
+        .set<"pkey_violations">(std::uint16_t{3}); // the others are 0
     bench.process(set);
     CHECK(counts() == std::array{0u, 0xffffu, 0u});
     port_info(set).set<"pkey_violations">(std::uint16_t{0});

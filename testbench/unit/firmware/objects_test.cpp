@@ -264,7 +264,8 @@ TEST_CASE("a destroyed number is not given out again while fresh ones are left",
     }
 }
 
-TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the queue is basic", "[unit][firmware][objects]") {
+TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the queue is basic",
+          "[unit][firmware][objects]") {
     struct Shape {
         bool is_cyclic, is_basic;
     };
@@ -277,9 +278,13 @@ TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the q
         rmpc.set<"basic_cyclic_rcv_wqe">(shape.is_basic);
         rmpc.sub<"wq">().set<"wq_type">(shape.is_cyclic ? prm::WqType::cyclic : prm::WqType::linked_list);
         auto xrc = CommandBench::xrc_srq_input(objects.pd, objects.cqn, bench.alloc_xrcd());
-        xrc.view().sub<"xrc_srq_context_entry">().set<"cont_srq">(shape.is_cyclic).set<"basic_cyclic_rcv_wqe">(shape.is_basic);
+        xrc.view()
+            .sub<"xrc_srq_context_entry">()
+            .set<"cont_srq">(shape.is_cyclic)
+            .set<"basic_cyclic_rcv_wqe">(shape.is_basic);
 
-        for (const auto number : {bench.run<prm::CreateRmpOut>(rmp).get<"rmpn">(), bench.run<prm::CreateXrcSrqOut>(xrc).get<"xrc_srqn">()}) {
+        for (const auto number : {bench.run<prm::CreateRmpOut>(rmp).get<"rmpn">(),
+                                  bench.run<prm::CreateXrcSrqOut>(xrc).get<"xrc_srqn">()}) {
             const auto* queue = bench.hca.shared_receive_queues().find(number);
             REQUIRE(queue != nullptr);
             CHECK(queue->attributes.is_linked == !shape.is_cyclic);
@@ -290,9 +295,11 @@ TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the q
     }
 }
 
-TEST_CASE("the key that leads nowhere is known, and a card of one port has no link aggregation", "[unit][firmware][objects]") {
+TEST_CASE("the key that leads nowhere is known, and a card of one port has no link aggregation",
+          "[unit][firmware][objects]") {
     Ready bench;
-    const auto special = bench.run<prm::QuerySpecialContextsOut>(Input<prm::QuerySpecialContextsIn>(Opcode::query_special_contexts));
+    const auto special =
+        bench.run<prm::QuerySpecialContextsOut>(Input<prm::QuerySpecialContextsIn>(Opcode::query_special_contexts));
     CHECK(special.get<"null_mkey">() == model::hca::tpt::null_key.value);
     const auto lag = bench.run<prm::QueryLagOut>(Input<prm::QueryLagIn>(Opcode::query_lag));
     REQUIRE(lag.is_ok());

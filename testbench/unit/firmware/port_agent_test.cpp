@@ -66,7 +66,8 @@ struct Bench : CommandBench {
     /// The subnet manager gives the port a LID.
     void settle_at(std::uint16_t lid) {
         auto set = request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
-        data<PortInfo>(set).set<"lid">(lid).set<"sm_lid">(10).set<"subnet_timeout">(10).set<"gid_prefix">(0xfe80000000000000);
+        data<PortInfo>(set).set<"lid">(lid).set<"sm_lid">(10).set<"subnet_timeout">(10).set<"gid_prefix">(
+            0xfe80000000000000);
         REQUIRE(receive(set));
     }
     std::string_view reason() const { return log.all<traces::PacketDropped>().back().reason; }
@@ -319,7 +320,8 @@ TEST_CASE("a bad P_Key is told to the subnet manager", "[unit][firmware][port_ag
     CHECK(details.get<"qp2">() == 1);
 }
 
-TEST_CASE("a trap is sent again, no sooner than the subnet allows, until the manager has heard it", "[unit][firmware][port_agent][trap]") {
+TEST_CASE("a trap is sent again, no sooner than the subnet allows, until the manager has heard it",
+          "[unit][firmware][port_agent][trap]") {
     TrapBench bench;
     bench.offend();
     REQUIRE(bench.sent() == 1);
@@ -371,7 +373,12 @@ TEST_CASE("a bad M_Key is told to the subnet manager, and so is a bad Q_Key", "[
     CHECK(Bench::data<BadKeyNotice>(mad).get<"key">() == 0x11);
 
     auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
-    Bench::data<PortInfo>(set).set<"mkey">(0x1234).set<"mkey_protect">(2).set<"lid">(7).set<"sm_lid">(10).set<"gid_prefix">(0xfe80000000000000);
+    Bench::data<PortInfo>(set)
+        .set<"mkey">(0x1234)
+        .set<"mkey_protect">(2)
+        .set<"lid">(7)
+        .set<"sm_lid">(10)
+        .set<"gid_prefix">(0xfe80000000000000);
     REQUIRE(bench.receive(set));
     bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_lid_routed), 0, 0, 7);
     mad = bench.answer();

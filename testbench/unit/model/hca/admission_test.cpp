@@ -19,8 +19,9 @@ using Attributes = model::hca::queue::QueuePairAttributes;
 
 namespace {
 
-constexpr std::string_view other_mac = "the MAC of another port", other_lid = "the LID of another port", other_gid = "the GID of another port",
-                           other_peer = "not from the peer of this connection", other_partition = "P_Key mismatch";
+constexpr std::string_view other_mac = "the MAC of another port", other_lid = "the LID of another port",
+                           other_gid = "the GID of another port", other_peer = "not from the peer of this connection",
+                           other_partition = "P_Key mismatch";
 constexpr std::uint32_t q_key = 0x1234;
 
 model::hca::HcaConfig config(bool is_ethernet) {
@@ -32,7 +33,8 @@ model::hca::HcaConfig config(bool is_ethernet) {
 
 struct Bench : OneHca {
     template <class Change = void (*)(Attributes&)>
-    explicit Bench(bool is_ethernet = true, Change&& change = [](Attributes&) {})
+    explicit Bench(
+        bool is_ethernet = true, Change&& change = [](Attributes&) {})
         : OneHca(
               [&](Attributes& attributes) {
                   attributes.q_key = q_key;
@@ -48,12 +50,13 @@ struct Bench : OneHca {
         const auto accepted = a.hca.counters().payload_received;
         if (core().service.is_datagram)
             a.post_receive(qp, {to.sge()});
-        receive(core().service.is_datagram ? Operation::send_only : Operation::write_only, psn, 16, [&](Packet& packet) {
-            packet.service = core().service.on_wire;
-            packet.reth = {.address = to.address, .rkey = to.key, .length = 16};
-            packet.deth = {.qkey = q_key, .source_qpn = peer_qpn};
-            change(packet);
-        });
+        receive(core().service.is_datagram ? Operation::send_only : Operation::write_only, psn, 16,
+                [&](Packet& packet) {
+                    packet.service = core().service.on_wire;
+                    packet.reth = {.address = to.address, .rkey = to.key, .length = 16};
+                    packet.deth = {.qkey = q_key, .source_qpn = peer_qpn};
+                    change(packet);
+                });
         const auto dropped = a.events.all<traces::PacketDropped>();
         CHECK((a.hca.counters().payload_received == accepted + 16) == (dropped.size() == before));
         psn += dropped.size() == before;
@@ -68,13 +71,15 @@ auto with_lid(std::uint16_t source, std::uint16_t destination) {
 
 } // namespace
 
-TEST_CASE("a RoCE port takes what has its MAC and an IP address of its table, from the peer of the connection", "[unit][admission]") {
+TEST_CASE("a RoCE port takes what has its MAC and an IP address of its table, from the peer of the connection",
+          "[unit][admission]") {
     Bench bench;
 
     CHECK(bench.arrive().empty());
     CHECK(bench.arrive([](Packet& packet) { packet.path.destination_mac = mac_of_node(3); }) == other_mac);
     CHECK(bench.arrive([](Packet& packet) { packet.path.destination_mac = {}; }) == other_mac);
-    CHECK(bench.arrive([](Packet& packet) { packet.path.destination_mac[0] |= std::byte{1}; }) == other_mac); // a group's
+    CHECK(bench.arrive([](Packet& packet) { packet.path.destination_mac[0] |= std::byte{1}; }) ==
+          other_mac); // a group's
     CHECK(bench.arrive([](Packet& packet) { packet.path.destination_gid = gid_of_node(3); }) == other_gid);
     CHECK(bench.arrive([](Packet& packet) { packet.path.destination_gid = {}; }) == other_gid);
     CHECK(bench.arrive([](Packet& packet) { packet.path.encapsulation = Encapsulation::roce_v2_ipv4; }) == other_gid);
@@ -82,7 +87,7 @@ TEST_CASE("a RoCE port takes what has its MAC and an IP address of its table, fr
     CHECK(bench.arrive([](Packet& packet) { packet.path.source_gid = gid_of_node(3); }) == other_peer);
     CHECK(bench.a.hca.counters().packets_misaddressed == 6);
     CHECK(bench.arrive([](Packet& packet) { packet.path.source_mac = mac_of_node(9); }).empty()); // the last router's
-    CHECK(bench.peer.seen.empty()); // nobody is told
+    CHECK(bench.peer.seen.empty());                                                               // nobody is told
 }
 
 TEST_CASE("answers, too, come from the peer of the connection only", "[unit][admission]") {
@@ -130,7 +135,7 @@ TEST_CASE("an InfiniBand port takes what has one of its LIDs, from the LID of th
     CHECK(bench.arrive(with_lid(peer, 3)) == other_lid);
     CHECK(bench.arrive(with_lid(peer, 0)) == other_lid);
     CHECK(bench.arrive(with_lid(peer, abi::wire::permissive_lid)) == other_lid); // for subnet management alone
-    CHECK(bench.arrive(with_lid(peer, 0xc001)) == other_lid);                    // a group's, and the queue pair is no group
+    CHECK(bench.arrive(with_lid(peer, 0xc001)) == other_lid); // a group's, and the queue pair is no group
     CHECK(bench.arrive(with_lid(3, own)) == other_peer);
     CHECK(bench.arrive([](Packet& packet) { packet.path.has_grh = true; }) == other_peer); // the path has none
 
@@ -145,7 +150,8 @@ TEST_CASE("an InfiniBand port takes what has one of its LIDs, from the LID of th
     CHECK(bench.arrive(with_lid(peer, 0)) == other_lid);
 }
 
-TEST_CASE("a global route names the GIDs of both ends, under the subnet's prefix or the default one", "[unit][admission]") {
+TEST_CASE("a global route names the GIDs of both ends, under the subnet's prefix or the default one",
+          "[unit][admission]") {
     Bench bench(false, [](Attributes& attributes) {
         attributes.path.grh = true;
         attributes.path.remote_gid = gid_of_node(2);
@@ -177,7 +183,8 @@ TEST_CASE("subnet management is reached at this end of the cable, and knows no p
     CHECK(bench.arrive(to_qp0(4)) == other_lid);
 }
 
-TEST_CASE("a connection is in the partition at its index of the table, as that stands when a packet comes", "[unit][admission]") {
+TEST_CASE("a connection is in the partition at its index of the table, as that stands when a packet comes",
+          "[unit][admission]") {
     Bench bench(true, [](Attributes& attributes) { attributes.path.pkey_index = 1; });
     auto& pkeys = bench.a.hca.identity().pkeys;
     const auto with = [](std::uint16_t pkey) { return [pkey](Packet& packet) { packet.pkey = pkey; }; };
@@ -205,7 +212,8 @@ TEST_CASE("packets carry the P_Key that the table has when they leave", "[unit][
     }
 }
 
-TEST_CASE("two ports whose tables have become disjoint say no more to each other until they fit again", "[unit][admission]") {
+TEST_CASE("two ports whose tables have become disjoint say no more to each other until they fit again",
+          "[unit][admission]") {
     HcaPair pair;
     pair.connect();
     const auto from = pair.a.make_region(64, 1), to = pair.b.make_region(64);

@@ -76,7 +76,10 @@ struct Port {
     std::vector<std::byte> datagram(const TestQp& qp, const Region& from, std::uint16_t lid, const model::port::Gid& gid, abi::Qpn to) {
         using namespace abi::prm;
         auto wqe = Node::encode({.opcode = WqeOpcode::send, .sges = {from.sge(0, 100)}, .datagram = Post::Address{to, q_key}}, qp.number, qp.sq_producer);
-        abi::View<WqeAv>(std::span(wqe).subspan(16)).set<"rlid">(lid).set<"grh">(gid != model::port::Gid{}).set<"rgid_rip">(gid);
+        abi::View<WqeAv>(std::span(wqe).subspan(16))
+            .set<"rlid">(lid)
+            .set<"grh">(gid != model::port::Gid{})
+            .set<"rgid_rip">(gid);
         return wqe;
     }
 

@@ -102,7 +102,8 @@ TEST_CASE("WRITEs in both directions at once pass the switch", "[unit][switch]")
     }
 }
 
-TEST_CASE("packets on the cable behind a switch keep their bytes when the HCA that sent them is reset", "[unit][switch][loan]") {
+TEST_CASE("packets on the cable behind a switch keep their bytes when the HCA that sent them is reset",
+          "[unit][switch][loan]") {
     Fabric fabric;
     constexpr std::uint32_t bytes = 1024; // four packets
     const auto from = fabric.a.make_region(bytes, 1), to = fabric.b.make_region(bytes);
@@ -125,7 +126,8 @@ TEST_CASE("READ answers behind a switch bring what was there before the WRITE th
     constexpr std::uint32_t bytes = 1024;
     const auto there = fabric.b.make_region(bytes, 1), here = fabric.a.make_region(bytes);
     const auto before = fabric.b.bytes(there);
-    fabric.a.post(fabric.qps[0], {.opcode = WqeOpcode::rdma_read, .sges = {here.sge()}, .remote = there.address, .rkey = there.key});
+    fabric.a.post(fabric.qps[0],
+                  {.opcode = WqeOpcode::rdma_read, .sges = {here.sge()}, .remote = there.address, .rkey = there.key});
     fabric.device.on_forwarded = [] {};
     fabric.a.ring(fabric.qps[0], {});
     fabric.left.pump({});

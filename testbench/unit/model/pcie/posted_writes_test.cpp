@@ -68,7 +68,8 @@ TEST_CASE("held writes of one time land in the order they were made", "[unit][pc
     CHECK(probe.at(3) == 50);
 }
 
-TEST_CASE("a device reads what is held, the newest last, and nobody else sees it sooner for that", "[unit][pcie][posted]") {
+TEST_CASE("a device reads what is held, the newest last, and nobody else sees it sooner for that",
+          "[unit][pcie][posted]") {
     Probe probe;
     probe.hold(4, 2, 9ns);
     probe.hold(4, 1, 8ns);

@@ -90,7 +90,8 @@ TEST_CASE("a payload assigned to itself or to a used slot is what it was", "[uni
     CHECK(content(payload) == bytes(4, 3));
 }
 
-TEST_CASE("draining a book makes the bytes of every payload in it its own, copies and copies of copies among them", "[unit][packet][loan]") {
+TEST_CASE("draining a book makes the bytes of every payload in it its own, copies and copies of copies among them",
+          "[unit][packet][loan]") {
     auto memory = bytes(20, 1);
     Loans loans;
     std::array<Payload, 3> lent;

@@ -94,7 +94,8 @@ TEST_CASE("an invalidation queue that stops is told with its error, or with the 
     CHECK(silent.contains("Likely cause: ATS is off in the device"));
 }
 
-TEST_CASE("a posted write that is lost is told with its requester, and why nobody else says so", "[unit][observe][explain]") {
+TEST_CASE("a posted write that is lost is told with its requester, and why nobody else says so",
+          "[unit][observe][explain]") {
     const auto text = text_of(traces::WriteLost{.requester = 0x0300, .address = 0x1000, .length = 64, .status = 1});
     CHECK(text.contains("a posted write of device 03:00.0 is lost ("));
     CHECK(text.contains("Decoded: 64 bytes at bus address 0x1000.\n"));

@@ -25,7 +25,8 @@ struct Folder {
     std::size_t files() const {
         return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
     }
-    std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("hcasim_output_test.{}", getpid());
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / fmt::format("hcasim_output_test.{}", getpid());
 };
 
 } // namespace
@@ -48,7 +49,9 @@ TEST_CASE("a file that is not finished leaves what was there, and nothing beside
     const Folder folder;
     std::ofstream(folder / "r.json") << "old";
 
-    { REQUIRE(Output::create(folder / "r.json").value().write("new")); }
+    {
+        REQUIRE(Output::create(folder / "r.json").value().write("new"));
+    }
 
     CHECK(folder.read("r.json") == "old");
     CHECK(folder.files() == 1);

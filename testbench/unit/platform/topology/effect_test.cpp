@@ -9,7 +9,8 @@ using namespace platform::topology;
 namespace {
 
 /// "where path" of each.
-std::vector<std::string> idle(std::string_view text, const std::vector<std::string>& overrides = {}, Work work = Work::of_scenario) {
+std::vector<std::string> idle(std::string_view text, const std::vector<std::string>& overrides = {},
+                              Work work = Work::of_scenario) {
     const auto config = parse_config(text, "p2p.toml", overrides);
     REQUIRE(config.has_value());
     std::vector<std::string> found;
@@ -32,7 +33,8 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("[link]\nseed = 2\n") == Found{"p2p.toml:2 link.seed"});
     CHECK(idle("[link]\nseed = 2\nloss = 0.1\n").empty());
     CHECK(idle("[link]\nseed = 2\n", {"link.seed=3"}) == Found{"--set link.seed"});
-    CHECK(idle("[fabric]\nswitch_ports = 4\nswitch_latency_ns = 1\n") == Found{"p2p.toml:2 fabric.switch_ports", "p2p.toml:3 fabric.switch_latency_ns"});
+    CHECK(idle("[fabric]\nswitch_ports = 4\nswitch_latency_ns = 1\n") ==
+          Found{"p2p.toml:2 fabric.switch_ports", "p2p.toml:3 fabric.switch_latency_ns"});
     CHECK(idle("[fabric]\nswitch = true\nswitch_ports = 4\n[link]\nencapsulation = \"infiniband\"\n").empty());
     CHECK(idle("", {"link.reorder_depth=2"}) == Found{"--set link.reorder_depth"});
     CHECK(idle("", {"iommu.walkers=2"}) == Found{"--set iommu.walkers"});
@@ -45,7 +47,8 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
 }
 
 TEST_CASE("without simulated time no latency changes anything", "[unit][topology]") {
-    CHECK(idle("timed = false\n[link]\nlatency_ns = 7\nrate_gbps = 1\n") == Found{"p2p.toml:3 link.latency_ns", "p2p.toml:4 link.rate_gbps"});
+    CHECK(idle("timed = false\n[link]\nlatency_ns = 7\nrate_gbps = 1\n") ==
+          Found{"p2p.toml:3 link.latency_ns", "p2p.toml:4 link.rate_gbps"});
     CHECK(idle("[link]\nlatency_ns = 7\n").empty());
 }
 

@@ -146,7 +146,8 @@ TEST_CASE("the listing for programs has numbers with their unit", "[unit][topolo
 
     for (const auto& key : keys())
         CHECK(text.find("\"" + std::string(key.path) + "\": {") != text.npos);
-    CHECK(text.find("\"kind\": \"time_ns\",\n    \"help\": \"propagation, one way\",\n    \"default\": 500,") != text.npos);
+    CHECK(text.find("\"kind\": \"time_ns\",\n    \"help\": \"propagation, one way\",\n    \"default\": 500,") !=
+          text.npos);
     CHECK(name_in_json(*find_key("host.A.memory")) == "host.A.memory_bytes");
     CHECK(name_in_json(*find_key("scenario.mtu")) == "scenario.mtu_bytes");
     CHECK(name_in_json(*find_key("link.latency_ns")) == "link.latency_ns");

@@ -78,7 +78,8 @@ TEST_CASE("a value of the wrong type or range is refused with what is allowed", 
 }
 
 TEST_CASE("all faults of a file are told, in its order, and then those of the command line", "[unit][topology]") {
-    CHECK(error_of("[scenario]\nzzz = 1\nmtu = 1\n[gpu]\nvram = \"1 GB\"\n[link]\nloss = 0.5\n", {"link.loss=2", "timed=yes"}) ==
+    CHECK(error_of("[scenario]\nzzz = 1\nmtu = 1\n[gpu]\nvram = \"1 GB\"\n[link]\nloss = 0.5\n",
+                   {"link.loss=2", "timed=yes"}) ==
           "p2p.toml:2: unknown key 'zzz'; `hcasim keys` lists all\n"
           "p2p.toml:3: 'mtu' = 1 is out of range, allowed is one of 256 512 1024 2048 4096\n"
           "p2p.toml:5: 'vram' has the unknown unit 'GB'; the units are B KiB MiB GiB TiB, did you mean 'GiB'?\n"
@@ -101,8 +102,10 @@ TEST_CASE("a payload is beside the file that names it, or where the command line
 
 TEST_CASE("entries that ways do not divide into a power of two of sets are refused", "[unit][topology]") {
     CHECK(error_of("[hca]\nmkey_cache_entries = 100\ncache_ways = 8\n") ==
-          "p2p.toml: 'hca.mkey_cache_entries' = 100 is no power of two of sets of 'hca.cache_ways' = 8; the next lower is 64");
-    CHECK(error_of("[hca]\nmtt_cache_entries = 96\n").find("'hca.mtt_cache_entries' = 96 is no power of two") != std::string::npos);
+          "p2p.toml: 'hca.mkey_cache_entries' = 100 is no power of two of sets of 'hca.cache_ways' = 8; the next lower "
+          "is 64");
+    CHECK(error_of("[hca]\nmtt_cache_entries = 96\n").find("'hca.mtt_cache_entries' = 96 is no power of two") !=
+          std::string::npos);
     CHECK(error_of("[hca]\ndevice_tlb_entries = 65\n").find("'hca.device_tlb_entries'") != std::string::npos);
     CHECK(error_of("[iommu]\niotlb_entries = 65\n").find("'iommu.iotlb_entries'") != std::string::npos);
     // Fewer than ways: all of them in one set.

@@ -31,7 +31,8 @@ TEST_CASE("times are nanoseconds or a number with a unit, and become picoseconds
 }
 
 TEST_CASE("a quantity that is none is refused with what was expected", "[unit][topology]") {
-    CHECK(convert(Kind::size, "2 GB"s).error() == "has the unknown unit 'GB'; the units are B KiB MiB GiB TiB, did you mean 'GiB'?");
+    CHECK(convert(Kind::size, "2 GB"s).error() ==
+          "has the unknown unit 'GB'; the units are B KiB MiB GiB TiB, did you mean 'GiB'?");
     CHECK(convert(Kind::size, "2 m"s).error().ends_with("did you mean 'MiB'?"));
     CHECK(convert(Kind::size, "2 kib"s).error().ends_with("did you mean 'KiB'?"));
     CHECK(convert(Kind::size, "2 ells"s).error().ends_with("TiB"));

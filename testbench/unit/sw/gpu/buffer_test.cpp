@@ -146,7 +146,8 @@ TEST_CASE("a move waits for those who still use the old place", "[unit][gpu][buf
     CHECK((*moving)->is_signaled());
 }
 
-TEST_CASE("an importer's mapping outlives a move, and the old place lives until the importer's fence ends", "[unit][gpu][buffer]") {
+TEST_CASE("an importer's mapping outlives a move, and the old place lives until the importer's fence ends",
+          "[unit][gpu][buffer]") {
     Machine m;
     const auto buffer = m.allocate(vram_block);
     m.fill(buffer, 1);

@@ -90,8 +90,8 @@ TEST_CASE("the help of run names its options and where the keys are listed, and 
     const auto [code, text] = leave({"run", "--help"});
 
     CHECK(code == 0);
-    for (const auto* part : {"--payload", "--set", "--json", "--events", "--pcap", "--explain", "--quiet", "--print-config", "hcasim keys",
-                             "link.loss", "130"})
+    for (const auto* part : {"--payload", "--set", "--json", "--events", "--pcap", "--explain", "--quiet",
+                             "--print-config", "hcasim keys", "link.loss", "130"})
         CHECK(text.find(part) != text.npos);
     CHECK(std::ranges::count(text, '\n') < 60);
     CHECK(leave({"--help"}).text.find("keys") != text.npos);
@@ -124,9 +124,11 @@ TEST_CASE("keys and the version are listed", "[unit][hcasim]") {
 }
 
 TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run is to be", "[unit][hcasim]") {
-    const auto outcome = parse({"explore", "write,read", "--inject", "revoke,flr", "--victim", "requester", "--bytes", "100",
-                                "--every", "3", "--at", "17", "--jobs", "5", "--plant", "stale_key", "--set", "link.seed=2",
-                                "--sweep", "pairs", "--importers", "2", "--points", "7", "--late"});
+    const auto outcome =
+        parse({"explore", "write,read", "--inject", "revoke,flr",  "--victim", "requester", "--bytes",
+               "100",     "--every",    "3",        "--at",        "17",       "--jobs",    "5",
+               "--plant", "stale_key",  "--set",    "link.seed=2", "--sweep",  "pairs",     "--importers",
+               "2",       "--points",   "7",        "--late"});
 
     REQUIRE(std::holds_alternative<ExploreOptions>(outcome));
     const auto& options = std::get<ExploreOptions>(outcome);

@@ -31,7 +31,8 @@ TEST_CASE("most points of a row lie between the first touch of the memory and th
     const auto points = points_of(options, transfer(200, {.count = 20, .first = 30, .last = 150}), 4);
 
     CHECK(points.size() == 12);
-    const auto inside = std::ranges::count_if(points, [](const Point& one) { return one.event >= 30 && one.event < 150; });
+    const auto inside =
+        std::ranges::count_if(points, [](const Point& one) { return one.event >= 30 && one.event < 150; });
     CHECK(inside == 8);
     CHECK(std::ranges::count_if(points, [](const Point& one) { return one.event < 30; }) == 4);
     CHECK(std::ranges::count(points, true, &Point::is_late) == 4);

@@ -42,7 +42,8 @@ TEST_CASE("a switch is between InfiniBand ports, and a cable between Ethernet po
 }
 
 TEST_CASE("what somebody sets is held while the rest is swept", "[unit][hcasim][explore]") {
-    const std::vector<std::string> latency{"link.latency_ns=2500"}, other{"link.latency_ns=77"}, ports{"link.encapsulation=roce_v2_ipv6"};
+    const std::vector<std::string> latency{"link.latency_ns=2500"}, other{"link.latency_ns=77"},
+        ports{"link.encapsulation=roce_v2_ipv6"};
 
     CHECK(variants(Sweep::all, latency).size() == 8);
     CHECK(count(variants(Sweep::all, other), "link.latency_ns=500") == 0);
@@ -66,7 +67,8 @@ TEST_CASE("pairs are few variants that have each two settings together", "[unit]
     CHECK(few.size() < all.size() / 2);
 }
 
-TEST_CASE("two transfers by one key and two importers take turns, unless somebody says how many", "[unit][hcasim][explore]") {
+TEST_CASE("two transfers by one key and two importers take turns, unless somebody says how many",
+          "[unit][hcasim][explore]") {
     const std::vector<std::string> said{"scenario.qps=3"};
     const auto all = variants(Sweep::all, {});
 

@@ -134,8 +134,9 @@ TEST_CASE("steps are told with what became of them and which way their bytes too
     CHECK(text.ends_with("  NOT VERIFIED: step 'pinned: WRITE': the request ended with nothing\n  What to do: choose host.acs=off\n"));
     CHECK(text.find("SHA-256") == text.npos);
     const auto json = print_json({.result = result, .counters = {}, .config = {}});
-    for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed_bytes\": 1234", "\"redirected_bytes\": 22222", "\"A_upstream_down_bytes\": 55555",
-                             "\"B_upstream_up_bytes\": 66666", "\"advice\": \"choose host.acs=off\"", "\"way\": \"HCA to GPU: redirected\""})
+    for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed_bytes\": 1234", "\"redirected_bytes\": 22222",
+                             "\"A_upstream_down_bytes\": 55555", "\"B_upstream_up_bytes\": 66666",
+                             "\"advice\": \"choose host.acs=off\"", "\"way\": \"HCA to GPU: redirected\""})
         CHECK(json.find(part) != json.npos);
 }
 
@@ -145,14 +146,33 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
 
     const auto text = print_json({.result = sample(), .counters = counters, .config = {}, .payload = "data/x"});
 
-    for (const auto* part :
-         {"\"scenario\": \"gpudirect\"", "\"verified\": true", "\"failure\": \"\"", "\"payload_bytes\": 3000000",
-          "\"sha256_source\": \"ab12\"", "\"sha256_target\": \"ab12\"", "\"completions_ok\": 9",
-          "\"completions_error\": 0", "\"p2p_payload_bytes\": 18000000", "\"host_dram_payload_bytes\": 0",
-          "\"wire_packets\": 2222", "\"retries\": 4", "\"sim_time_ns\": 720001", "\"wall_seconds\": 0.25",
-          "\"event_digest\": \"00112233aabbccdd\"", "\"name\": \"READ B -> A\"", "\"lost\": 7", "\"Retried\": 1",
-          "\"Retried: timeout\": 1", "\"link.loss\": 0", "\"link.latency_ns\": 500", "\"gpu.vram_bytes\": 2147483648", "\"link.encapsulation\": \"roce_v2\"",
-          "\"payload_path\": \"data/x\"", "\"rate_bytes_per_second\": 12500000000", "\"rate_bytes_per_second\": null", "\"hit_rate\": 0.9375"}) {
+    for (const auto* part : {"\"scenario\": \"gpudirect\"",
+                             "\"verified\": true",
+                             "\"failure\": \"\"",
+                             "\"payload_bytes\": 3000000",
+                             "\"sha256_source\": \"ab12\"",
+                             "\"sha256_target\": \"ab12\"",
+                             "\"completions_ok\": 9",
+                             "\"completions_error\": 0",
+                             "\"p2p_payload_bytes\": 18000000",
+                             "\"host_dram_payload_bytes\": 0",
+                             "\"wire_packets\": 2222",
+                             "\"retries\": 4",
+                             "\"sim_time_ns\": 720001",
+                             "\"wall_seconds\": 0.25",
+                             "\"event_digest\": \"00112233aabbccdd\"",
+                             "\"name\": \"READ B -> A\"",
+                             "\"lost\": 7",
+                             "\"Retried\": 1",
+                             "\"Retried: timeout\": 1",
+                             "\"link.loss\": 0",
+                             "\"link.latency_ns\": 500",
+                             "\"gpu.vram_bytes\": 2147483648",
+                             "\"link.encapsulation\": \"roce_v2\"",
+                             "\"payload_path\": \"data/x\"",
+                             "\"rate_bytes_per_second\": 12500000000",
+                             "\"rate_bytes_per_second\": null",
+                             "\"hit_rate\": 0.9375"}) {
         INFO(part);
         CHECK(text.find(part) != text.npos);
     }

@@ -62,9 +62,10 @@ constexpr std::array scenarios{scenario::Scenario{"gpudirect", "a stand-in", mov
 
 TEST_CASE("a run gives the workload its payload and writes what was asked for", "[unit][hcasim]") {
     const Folder folder;
-    const RunOptions options{.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "abc")},
-                             .json = folder.path / "r.json",
-                             .observe = {.events = folder.path / "e.jsonl", .pcap = folder.path / "w.pcapng", .explain = {}}};
+    const RunOptions options{
+        .plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "abc")},
+        .json = folder.path / "r.json",
+        .observe = {.events = folder.path / "e.jsonl", .pcap = folder.path / "w.pcapng", .explain = {}}};
 
     REQUIRE(run(options, scenarios) == 0);
 
@@ -90,7 +91,8 @@ TEST_CASE("the payload may be named by the configuration, and by nobody", "[unit
 TEST_CASE("what is not verified has status 1", "[unit][hcasim]") {
     const Folder folder;
 
-    CHECK(run({.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "xyz")}}, scenarios) == 1);
+    CHECK(run({.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", "xyz")}}, scenarios) ==
+          1);
 }
 
 TEST_CASE("what cannot run is refused with status 2", "[unit][hcasim]") {
@@ -124,7 +126,8 @@ TEST_CASE("no file is an input and an output at once, by whatever name, and none
     std::filesystem::create_hard_link(folder.path / "data", folder.path / "hardlink");
     std::filesystem::create_directory_symlink(".", folder.path / "same");
     const auto files = std::distance(std::filesystem::directory_iterator(folder.path), {});
-    const auto refuses = [&](std::string json, std::string events = {}, std::string pcap = {}, std::string explain = {}) {
+    const auto refuses = [&](std::string json, std::string events = {}, std::string pcap = {},
+                             std::string explain = {}) {
         return run({.plan = {.config = config, .payload = data},
                     .json = std::move(json),
                     .observe = {.events = std::move(events), .pcap = std::move(pcap), .explain = std::move(explain)}},
@@ -145,7 +148,9 @@ TEST_CASE("no file is an input and an output at once, by whatever name, and none
     CHECK(folder.read("data") == "abc");
     CHECK(folder.read("p2p.toml") == "timed = true\n");
     CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == files);
-    CHECK(run({.plan = {.config = config, .payload = data}, .json = "/dev/null", .observe = {.events = "/dev/null", .pcap = {}, .explain = {}}},
+    CHECK(run({.plan = {.config = config, .payload = data},
+               .json = "/dev/null",
+               .observe = {.events = "/dev/null", .pcap = {}, .explain = {}}},
               scenarios) == 0);
 }
 
@@ -153,7 +158,9 @@ TEST_CASE("a run that is refused leaves the last one's files", "[unit][hcasim]")
     const Folder folder;
     const auto old = folder.file("r.json", "the last one's");
 
-    CHECK(run({.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", std::string(200, 'a'))}, .json = old}, scenarios) == 2);
+    CHECK(run({.plan = {.config = folder.file("p2p.toml", ""), .payload = folder.file("data", std::string(200, 'a'))},
+               .json = old},
+              scenarios) == 2);
 
     CHECK(folder.read("r.json") == "the last one's");
 }
@@ -164,11 +171,13 @@ TEST_CASE("a payload that becomes shorter is an error of the run", "[unit][hcasi
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path);
 
-    const auto status = run({.plan = {.config = folder.file("p2p.toml", ""), .payload = data}, .json = folder.path / "r.json"}, scenarios);
+    const auto status = run(
+        {.plan = {.config = folder.file("p2p.toml", ""), .payload = data}, .json = folder.path / "r.json"}, scenarios);
     std::filesystem::current_path(before);
 
     CHECK(status == 1);
-    CHECK(folder.read("r.json").find("has become shorter while it was moved: it had 7 bytes, now 3") != std::string::npos);
+    CHECK(folder.read("r.json").find("has become shorter while it was moved: it had 7 bytes, now 3") !=
+          std::string::npos);
 }
 
 TEST_CASE("a signal ends the run with its files finished and a status of its own", "[unit][hcasim]") {
@@ -191,7 +200,8 @@ TEST_CASE("a signal ends the run with its files finished and a status of its own
 
 TEST_CASE("a check says whether a run would begin, and runs nothing", "[unit][hcasim]") {
     const Folder folder;
-    const auto config = folder.file("p2p.toml", ""), data = folder.file("data", "12345678"); // which would be interrupted
+    const auto config = folder.file("p2p.toml", ""),
+               data = folder.file("data", "12345678"); // which would be interrupted
 
     CHECK(check({.config = config, .payload = data}, scenarios) == 0);
     CHECK(check({.config = config, .payload = data, .overrides = {"link.loss=2"}}, scenarios) == 2);

@@ -17,7 +17,8 @@ Outcome acted(std::uint64_t touched, std::uint64_t touched_at_end, bool has_begu
 
 } // namespace
 
-TEST_CASE("an action meets a transfer between its first touch of the memory and its last", "[unit][scenario][explore]") {
+TEST_CASE("an action meets a transfer between its first touch of the memory and its last",
+          "[unit][scenario][explore]") {
     const Touches undisturbed{.count = 20, .first = 3, .last = 80};
 
     CHECK_FALSE(has_overlapped(undisturbed, acted(0, 0)));
@@ -27,7 +28,8 @@ TEST_CASE("an action meets a transfer between its first touch of the memory and 
     CHECK_FALSE(has_overlapped(undisturbed, Outcome{}));
 }
 
-TEST_CASE("a transfer that touches the memory once is under way from its first packet on", "[unit][scenario][explore]") {
+TEST_CASE("a transfer that touches the memory once is under way from its first packet on",
+          "[unit][scenario][explore]") {
     const Touches once{.count = 1, .first = 30, .last = 30};
 
     CHECK(has_overlapped(once, acted(0, 0)));

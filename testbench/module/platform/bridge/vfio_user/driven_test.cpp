@@ -151,7 +151,9 @@ struct Side {
         return {};
     }
     mlx::Peer peer() {
-        return {.path = {.is_ethernet = false, .remote_lid = context->query_port().value().lid}, .qpn = qp->number(), .psn = abi::Psn{0}};
+        return {.path = {.is_ethernet = false, .remote_lid = context->query_port().value().lid},
+                .qpn = qp->number(),
+                .psn = abi::Psn{0}};
     }
     /// `count` WRITEs of a MiB into the other side, in one go.
     Result<void> post(const Side& to, unsigned count) {

@@ -165,7 +165,8 @@ model::port::Payload lend(Served& s, std::uint64_t address) {
 
 } // namespace
 
-TEST_CASE("when an unmap is answered, packets under way refer to nothing of what went, and still to the rest", "[module][vfio_user][loan]") {
+TEST_CASE("when an unmap is answered, packets under way refer to nothing of what went, and still to the rest",
+          "[module][vfio_user][loan]") {
     Served s;
     REQUIRE(s.map(0, 0, 8 * page) == 0);
     REQUIRE(s.map(0, 0x10'0000, 8 * page, 16 * page) == 0);

@@ -51,7 +51,8 @@ TEST_CASE("memory without a file is reached by messages, and the client is serve
     const auto asked = client.receive();
     REQUIRE(is_asked(asked, Command::dma_read));
     CHECK(body_of<DmaAccess>(*asked).get<"address">() == 0x100);
-    CHECK(identity(client)[2] == std::byte{1}); // a processor of the guest reads a register before anybody serves the DMA
+    CHECK(identity(client)[2] ==
+          std::byte{1}); // a processor of the guest reads a register before anybody serves the DMA
     CHECK_FALSE(is_over);
     client.send(dma_reply(*asked, Bytes(16, std::byte{0x42})));
     const auto written = client.receive();
@@ -176,7 +177,8 @@ TEST_CASE("an access has one deadline, into however many answers its client cuts
     ClientSocket client(s.path("first"), s.serving());
     const auto hello = client.ask(version(0, 0, R"({"capabilities":{"max_data_xfer_size":1}})"));
     REQUIRE((hello && error_of(*hello) == 0));
-    for (const auto& message : {region_write(config_region, 4, Bytes{std::byte{6}, std::byte{0}}), dma_map(0, 1 << 30)}) {
+    for (const auto& message :
+         {region_write(config_region, 4, Bytes{std::byte{6}, std::byte{0}}), dma_map(0, 1 << 30)}) {
         const auto reply = client.ask(message);
         REQUIRE((reply && error_of(*reply) == 0));
     }

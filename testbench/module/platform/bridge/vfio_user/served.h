@@ -1,5 +1,5 @@
-// What the tests of the sockets share: both cards of a machine behind them, served from the test's own thread, and a client
-// that has shaken hands.
+// What the tests of the sockets share: both cards of a machine behind them, served from the test's own thread, and a
+// client that has shaken hands.
 #pragma once
 
 #include "platform/bridge/vfio_user/server.h"

@@ -264,7 +264,8 @@ TEST_CASE("sockets are their owner's alone, and so is the directory they lie in"
         std::array guests{&s.guest};
         const auto refused = bridge::Server::create(s.io, guests, open, {});
         REQUIRE_FALSE(refused.has_value());
-        CHECK(refused.error() == open + ": others may write there (mode 777) and could put their own sockets there; chmod go-w");
+        CHECK(refused.error() ==
+              open + ": others may write there (mode 777) and could put their own sockets there; chmod go-w");
         REQUIRE(::chmod(open.c_str(), 01777) == 0); // as /tmp: what is there is its owner's
         CHECK(bridge::Server::create(s.io, guests, open, {}).has_value());
         if (::geteuid() == 0) {

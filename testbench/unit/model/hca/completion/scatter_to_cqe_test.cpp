@@ -1,5 +1,5 @@
-// Scatter to CQE (PRM "QP context", cs_req and cs_res): a small message's bytes come in its completion, in the CQE64 itself
-// or in front of it, and nobody writes them to the buffer.
+// Scatter to CQE (PRM "QP context", cs_req and cs_res): a small message's bytes come in its completion, in the CQE64
+// itself or in front of it, and nobody writes them to the buffer.
 #include "testbench/harness/hca_pair.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -20,7 +20,8 @@ struct Found {
     std::uint32_t byte_count() const { return cqe.view().get<"byte_cnt">(); }
     /// Where a driver that goes by the format finds the message.
     std::vector<std::byte> data() const {
-        const auto bytes = format() == CqeFormat::inline_32 ? std::span(cqe.bytes).first(32) : std::span<const std::byte>(front);
+        const auto bytes =
+            format() == CqeFormat::inline_32 ? std::span(cqe.bytes).first(32) : std::span<const std::byte>(front);
         REQUIRE(byte_count() <= bytes.size());
         return {bytes.begin(), bytes.begin() + byte_count()};
     }
@@ -56,7 +57,9 @@ struct Bench : HcaPair {
     }
 };
 
-std::vector<std::byte> head(const std::vector<std::byte>& bytes, std::size_t count) { return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count)}; }
+std::vector<std::byte> head(const std::vector<std::byte>& bytes, std::size_t count) {
+    return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count)};
+}
 
 /// What is due for a message of `length`: the entry's size bounds what was asked for.
 CqeFormat due(std::uint32_t length, std::uint32_t asked, unsigned log_entry) {
@@ -78,7 +81,9 @@ TEST_CASE("a small SEND comes in its completion and the receive buffer is left a
         Bench bench(asked, log_entry, type);
         bench.b.post_receive(bench.b_qp, {bench.remote.sge(0, 5), bench.remote.sge(100, 3000)});
 
-        bench.send({.opcode = WqeOpcode::send_imm, .sges = length == 0 ? std::vector<Post::Sge>{} : std::vector{bench.local.sge(0, length)}, .immediate = 0xcafe});
+        bench.send({.opcode = WqeOpcode::send_imm,
+                    .sges = length == 0 ? std::vector<Post::Sge>{} : std::vector{bench.local.sge(0, length)},
+                    .immediate = 0xcafe});
 
         const auto found = Bench::take(bench.b, bench.b_cq);
         CHECK(found.cqe.view().get<"opcode">() == CqeOpcode::resp_send_imm);
@@ -87,7 +92,8 @@ TEST_CASE("a small SEND comes in its completion and the receive buffer is left a
         const auto format = due(length, asked, log_entry);
         CHECK(found.format() == format);
         if (format == CqeFormat::no_data) {
-            CHECK(bench.b.bytes(bench.remote, 0, std::min(5u, length)) == head(bench.local_before, std::min(5u, length)));
+            CHECK(bench.b.bytes(bench.remote, 0, std::min(5u, length)) ==
+                  head(bench.local_before, std::min(5u, length)));
         } else {
             CHECK(found.data() == head(bench.local_before, length));
             CHECK(bench.b.bytes(bench.remote) == bench.remote_before);
@@ -103,7 +109,10 @@ TEST_CASE("a small READ's answer comes in its completion", "[unit][cqe][scatter]
         INFO("asked " << +asked << ", entry 2^" << log_entry << ", length " << length);
         Bench bench(asked, log_entry);
 
-        bench.send({.opcode = WqeOpcode::rdma_read, .sges = length == 0 ? std::vector<Post::Sge>{} : std::vector{bench.local.sge(7, length)}, .remote = bench.remote.address, .rkey = bench.remote.key});
+        bench.send({.opcode = WqeOpcode::rdma_read,
+                    .sges = length == 0 ? std::vector<Post::Sge>{} : std::vector{bench.local.sge(7, length)},
+                    .remote = bench.remote.address,
+                    .rkey = bench.remote.key});
 
         const auto found = Bench::take(bench.a, bench.a_cq);
         CHECK(found.cqe.view().get<"opcode">() == CqeOpcode::req);
@@ -120,7 +129,8 @@ TEST_CASE("a small READ's answer comes in its completion", "[unit][cqe][scatter]
     }
 }
 
-TEST_CASE("an atomic's answer in a completion is big endian, also where memory has the host's order", "[unit][cqe][scatter][atomic]") {
+TEST_CASE("an atomic's answer in a completion is big endian, also where memory has the host's order",
+          "[unit][cqe][scatter][atomic]") {
     const bool host_order = GENERATE(false, true);
     const auto opcode = GENERATE(WqeOpcode::atomic_fa, WqeOpcode::atomic_cs);
     Bench bench(64, 7);
@@ -130,7 +140,11 @@ TEST_CASE("an atomic's answer in a completion is big endian, also where memory h
     if (host_order)
         std::ranges::reverse(before);
 
-    bench.send({.opcode = opcode, .sges = {bench.local.sge(0, 8)}, .remote = bench.remote.address, .rkey = bench.remote.key, .swap_or_add = 1});
+    bench.send({.opcode = opcode,
+                .sges = {bench.local.sge(0, 8)},
+                .remote = bench.remote.address,
+                .rkey = bench.remote.key,
+                .swap_or_add = 1});
 
     const auto found = Bench::take(bench.a, bench.a_cq);
     CHECK(found.format() == CqeFormat::inline_32);
@@ -142,29 +156,44 @@ TEST_CASE("an atomic's answer in a completion is big endian, also where memory h
 TEST_CASE("an answer without a completion goes to memory", "[unit][cqe][scatter]") {
     Bench bench(64, 7);
 
-    bench.a.post(bench.a_qp, {.opcode = WqeOpcode::rdma_read, .sges = {bench.local.sge(0, 16)}, .remote = bench.remote.address, .rkey = bench.remote.key, .signalled = false});
-    bench.send({.opcode = WqeOpcode::rdma_read, .sges = {bench.local.sge(64, 16)}, .remote = bench.remote.address + 64, .rkey = bench.remote.key});
+    bench.a.post(bench.a_qp, {.opcode = WqeOpcode::rdma_read,
+                              .sges = {bench.local.sge(0, 16)},
+                              .remote = bench.remote.address,
+                              .rkey = bench.remote.key,
+                              .signalled = false});
+    bench.send({.opcode = WqeOpcode::rdma_read,
+                .sges = {bench.local.sge(64, 16)},
+                .remote = bench.remote.address + 64,
+                .rkey = bench.remote.key});
 
     CHECK(bench.a.bytes(bench.local, 0, 16) == bench.b.bytes(bench.remote, 0, 16));
     const auto found = Bench::take(bench.a, bench.a_cq);
     CHECK(found.data() == bench.b.bytes(bench.remote, 64, 16));
-    CHECK(bench.a.bytes(bench.local, 64, 16) == std::vector(bench.local_before.begin() + 64, bench.local_before.begin() + 80));
+    CHECK(bench.a.bytes(bench.local, 64, 16) ==
+          std::vector(bench.local_before.begin() + 64, bench.local_before.begin() + 80));
     CHECK_FALSE(bench.a.poll(bench.a_cq));
 }
 
 TEST_CASE("only the message that is answered carries its bytes, not what completes behind it", "[unit][cqe][scatter]") {
     Bench bench(32, 6);
 
-    bench.a.post(bench.a_qp, {.opcode = WqeOpcode::rdma_read, .sges = {bench.local.sge(0, 16)}, .remote = bench.remote.address, .rkey = bench.remote.key});
+    bench.a.post(bench.a_qp, {.opcode = WqeOpcode::rdma_read,
+                              .sges = {bench.local.sge(0, 16)},
+                              .remote = bench.remote.address,
+                              .rkey = bench.remote.key});
     bench.a.post(bench.a_qp, {.opcode = WqeOpcode::nop});
-    bench.send({.opcode = WqeOpcode::rdma_write, .sges = {bench.local.sge(0, 16)}, .remote = bench.remote.address, .rkey = bench.remote.key});
+    bench.send({.opcode = WqeOpcode::rdma_write,
+                .sges = {bench.local.sge(0, 16)},
+                .remote = bench.remote.address,
+                .rkey = bench.remote.key});
 
     CHECK(Bench::take(bench.a, bench.a_cq).format() == CqeFormat::inline_32);
     CHECK(Bench::take(bench.a, bench.a_cq).format() == CqeFormat::no_data);
     CHECK(Bench::take(bench.a, bench.a_cq).format() == CqeFormat::no_data);
 }
 
-TEST_CASE("a SEND larger than its receive buffer is refused also where its completion has room", "[unit][cqe][scatter]") {
+TEST_CASE("a SEND larger than its receive buffer is refused also where its completion has room",
+          "[unit][cqe][scatter]") {
     Bench bench(64, 7);
     bench.b.post_receive(bench.b_qp, {bench.remote.sge(0, 10), bench.remote.sge(20, 10)});
 
@@ -184,7 +213,11 @@ TEST_CASE("a WRITE with immediate is no small message of its receive", "[unit][c
     Bench bench(64, 7);
     bench.b.post_receive(bench.b_qp, {bench.remote.sge(100, 64)});
 
-    bench.send({.opcode = WqeOpcode::rdma_write_imm, .sges = {bench.local.sge(0, 16)}, .remote = bench.remote.address, .rkey = bench.remote.key, .immediate = 3});
+    bench.send({.opcode = WqeOpcode::rdma_write_imm,
+                .sges = {bench.local.sge(0, 16)},
+                .remote = bench.remote.address,
+                .rkey = bench.remote.key,
+                .immediate = 3});
 
     const auto found = Bench::take(bench.b, bench.b_cq);
     CHECK(found.format() == CqeFormat::no_data);
@@ -215,14 +248,20 @@ TEST_CASE("keys count for a message in a completion, too", "[unit][cqe][scatter]
     Bench bench(64, 7);
     const auto unknown = abi::Key{0xabcd00};
     SECTION("of a READ") {
-        bench.send({.opcode = WqeOpcode::rdma_read, .sges = {bench.local.sge(0, 4), {bench.local.address, 4, unknown}}, .remote = bench.remote.address, .rkey = bench.remote.key});
+        bench.send({.opcode = WqeOpcode::rdma_read,
+                    .sges = {bench.local.sge(0, 4), {bench.local.address, 4, unknown}},
+                    .remote = bench.remote.address,
+                    .rkey = bench.remote.key});
 
         const auto done = bench.a.drain(bench.a_cq);
         REQUIRE(done.size() == 1);
         CHECK(done[0].syndrome == CqeSyndrome::local_prot_err);
     }
     SECTION("of an atomic") {
-        bench.send({.opcode = WqeOpcode::atomic_fa, .sges = {{bench.local.address, 8, unknown}}, .remote = bench.remote.address, .rkey = bench.remote.key});
+        bench.send({.opcode = WqeOpcode::atomic_fa,
+                    .sges = {{bench.local.address, 8, unknown}},
+                    .remote = bench.remote.address,
+                    .rkey = bench.remote.key});
 
         const auto done = bench.a.drain(bench.a_cq);
         REQUIRE(done.size() == 1);

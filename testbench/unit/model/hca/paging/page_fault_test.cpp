@@ -196,7 +196,8 @@ TEST_CASE("nobody waits for a page that nobody would bring", "[unit][paging]") {
     Bench bench(config);
     if (config.on_demand_paging)
         for (auto* node : {&bench.a, &bench.b})
-            node->hca.event_queues().subscribe(node->core_eq(), ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault)));
+            node->hca.event_queues().subscribe(node->core_eq(),
+                                               ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault)));
     const auto source = bench.absent(bench.a, length), target = bench.b.make_region(length);
     bench.send(transfer(WqeOpcode::rdma_write, source, target));
 
@@ -283,7 +284,8 @@ TEST_CASE("when the last queue that heard of page faults goes, those that wait f
 
     bench.a.hca.stop_paging(bench.clock.now());
     CHECK(bench.a.drain(bench.a_cq).empty()); // somebody hears still
-    bench.a.hca.event_queues().subscribe(bench.a.core_eq(), ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault)));
+    bench.a.hca.event_queues().subscribe(bench.a.core_eq(),
+                                         ~(1ull << static_cast<unsigned>(abi::prm::EventType::page_fault)));
     bench.a.hca.stop_paging(bench.clock.now());
     const auto done = bench.a.drain(bench.a_cq);
     REQUIRE(done.size() == 1);

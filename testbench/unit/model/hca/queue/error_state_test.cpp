@@ -80,7 +80,8 @@ TEST_CASE("what was posted without a doorbell is flushed with the next one", "[u
     CHECK(bench.peer.take().empty());
 }
 
-TEST_CASE("receives that are posted in the error state are flushed within twice the time for which it was left alone", "[unit][error]") {
+TEST_CASE("receives that are posted in the error state are flushed within twice the time for which it was left alone",
+          "[unit][error]") {
     Bench bench;
     bench.to(QpState::err);
     for (std::uint16_t i = 0; i < 60; ++i) {
@@ -98,7 +99,9 @@ TEST_CASE("receives that are posted in the error state are flushed within twice 
     }
 }
 
-TEST_CASE("receives that are posted behind a command for the queue pair, or before its completions are armed, are flushed at once", "[unit][error]") {
+TEST_CASE("receives that are posted behind a command for the queue pair, or before its completions are armed, are "
+          "flushed at once",
+          "[unit][error]") {
     Bench bench;
     bench.to(QpState::err);
     bench.run(100s); // nobody looks often any more
@@ -135,7 +138,7 @@ TEST_CASE("dead queue pairs are looked at less and less, together, and in the en
         bench.a.hca.wake(bench.clock.now());
     }
     INFO(wakes << " wakes, " << looks() << " looks");
-    CHECK(wakes <= 30 + 2 * 27);                          // one an interval, but for the first ones, which come apart
+    CHECK(wakes <= 30 + 2 * 27); // one an interval, but for the first ones, which come apart
     CHECK(looks() <= static_cast<std::ptrdiff_t>(queues * 27)); // log2 of 1000 s over 10 us
     CHECK(bench.clock.next() >= 1300s);
 }

@@ -148,8 +148,10 @@ TEST_CASE("an armed limit that is far away costs no reads of the record", "[unit
             bench->b.post_receive(bench->srq, i, {bench->to.sge()});
         for (int i = 0; i < 6; ++i)
             bench->send(bench->message(8));
-        reads[bench == &plain] = static_cast<std::uint64_t>(std::ranges::count_if(
-            bench->b.dma.log(), [&](const auto& access) { return access.kind == model::port::MemoryDma::Kind::read && access.address == bench->srq.record; }));
+        reads[bench == &plain] =
+            static_cast<std::uint64_t>(std::ranges::count_if(bench->b.dma.log(), [&](const auto& access) {
+                return access.kind == model::port::MemoryDma::Kind::read && access.address == bench->srq.record;
+            }));
     }
     CHECK(reads[1] == 1);
     CHECK(reads[0] == reads[1]);
@@ -278,7 +280,8 @@ TEST_CASE("a shared queue knows who takes from it, and one that goes asks nobody
     CHECK(bench.b.core(bench.b_qp).srq == nullptr);
 }
 
-TEST_CASE("receives of a cyclic shared queue follow each other, behind a next segment that names nobody", "[unit][srq]") {
+TEST_CASE("receives of a cyclic shared queue follow each other, behind a next segment that names nobody",
+          "[unit][srq]") {
     HcaPair pair;
     model::hca::queue::SharedReceiveQueueAttributes cyclic;
     cyclic.is_linked = false;
@@ -315,7 +318,10 @@ TEST_CASE("receives of a basic cyclic shared queue are pieces of memory and noth
     pair.connect();
     const auto from = pair.a.make_region(4096, 1), to = pair.b.make_region(4096);
     std::array<std::byte, 64> wqe{};
-    abi::View<abi::prm::WqeData>(std::span(wqe)).set<"byte_count">(100u).set<"lkey">(to.key.value).set<"addr">(to.address);
+    abi::View<abi::prm::WqeData>(std::span(wqe))
+        .set<"byte_count">(100u)
+        .set<"lkey">(to.key.value)
+        .set<"addr">(to.address);
     abi::View<abi::prm::WqeData>(std::span(wqe).subspan(16)).set<"lkey">(0x100u);
     pair.b.dma.poke(srq.buffer, wqe);
     pair.b.write_be32(srq.record, ++srq.producer);

@@ -308,7 +308,8 @@ TEST_CASE("no more than 2^23 - 1 sequence numbers are outstanding", "[unit][tran
     CHECK(bench.psns().empty());
 }
 
-TEST_CASE("when a request has failed, packets of it that are still under way keep what they carried", "[unit][transport][retry][loan]") {
+TEST_CASE("when a request has failed, packets of it that are still under way keep what they carried",
+          "[unit][transport][retry][loan]") {
     Bench bench;
     const auto sent = bench.a.bytes(bench.source, 0, 64);
     bench.a.post(bench.qp, {.sges = {bench.source.sge(0, 64)}, .remote = 0x1000, .rkey = abi::Key{1}});

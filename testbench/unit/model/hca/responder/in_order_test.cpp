@@ -1,5 +1,5 @@
-// Transaction ordering (IBA 9.5): requests of one queue pair overlap on their way to memory, and yet nothing of a later one
-// is placed, completed or acknowledged before what came ahead of it.
+// Transaction ordering (IBA 9.5): requests of one queue pair overlap on their way to memory, and yet nothing of a later
+// one is placed, completed or acknowledged before what came ahead of it.
 #include "testbench/harness/hca_pair.h"
 #include "testbench/harness/scripted_peer.h"
 
@@ -90,10 +90,10 @@ TEST_CASE("no answer of any kind leaves before the SEND ahead of it was carried 
         switch (what) {
         case 0: return bench.packet(Operation::read_request, 0);
         case 1: return bench.packet(Operation::fetch_add, 0);
-        case 2: ++bench.next; return bench.packet(Operation::write_only, 100);      // a gap: NAK
-        case 3: bench.next -= 1; return bench.packet(Operation::send_only, 1000);    // a duplicate: ACK
-        case 4: return bench.packet(Operation::send_only, 100);                      // no receive is posted: RNR NAK
-        case 5: return bench.packet(Operation::write_middle, 1024);                  // out of order: NAK, and the error state
+        case 2: ++bench.next; return bench.packet(Operation::write_only, 100);    // a gap: NAK
+        case 3: bench.next -= 1; return bench.packet(Operation::send_only, 1000); // a duplicate: ACK
+        case 4: return bench.packet(Operation::send_only, 100);                   // no receive is posted: RNR NAK
+        case 5: return bench.packet(Operation::write_middle, 1024); // out of order: NAK, and the error state
         default: return bench.packet(Operation::write_only, 0);
         }
     };
@@ -169,7 +169,8 @@ TEST_CASE("a message takes longer the longer it is", "[unit][transport][order]")
     }
 }
 
-TEST_CASE("receives of an unreliable service complete in the order in which they were taken", "[unit][uc][datagram][order]") {
+TEST_CASE("receives of an unreliable service complete in the order in which they were taken",
+          "[unit][uc][datagram][order]") {
     for (const auto type : {QpType::uc, QpType::ud}) {
         HcaPair pair(HcaPair::clean(), {});
         pair.remake([type](auto& attributes) { attributes.type = type; });

@@ -167,7 +167,8 @@ TEST_CASE("what the queue pair does not allow is an invalid request", "[unit][tr
     }
 }
 
-TEST_CASE("an atomic on bytes that a list of ranges divides changes nothing, its neighbours least of all", "[unit][transport][nak]") {
+TEST_CASE("an atomic on bytes that a list of ranges divides changes nothing, its neighbours least of all",
+          "[unit][transport][nak]") {
     Bench bench;
     model::hca::tpt::MkeyAttributes list;
     list.mode = abi::prm::AccessMode::klms;

@@ -60,9 +60,13 @@ TEST_CASE("a list joins ranges of other keys", "[unit][tpt][indirect]") {
     CHECK(bench.refusal(0x708, 0x29) == Violation::page_not_present);
 }
 
-TEST_CASE("an atomic whose bytes a list divides is refused, and one whose pieces touch is not", "[unit][tpt][indirect]") {
+TEST_CASE("an atomic whose bytes a list divides is refused, and one whose pieces touch is not",
+          "[unit][tpt][indirect]") {
     IndirectBench bench;
-    bench.list({{0x14, IndirectBench::first, 0x1100}, {0x0c, IndirectBench::first, 0x1200}, {0x04, IndirectBench::first, 0x1300}, {0x1c, IndirectBench::first, 0x1304}});
+    bench.list({{0x14, IndirectBench::first, 0x1100},
+                {0x0c, IndirectBench::first, 0x1200},
+                {0x04, IndirectBench::first, 0x1300},
+                {0x1c, IndirectBench::first, 0x1304}});
 
     CHECK_FALSE(bench.refusal(0x708, 8, Access::remote_atomic));
     CHECK(bench.refusal(0x710, 8, Access::remote_atomic) == Violation::divided_atomic);
@@ -93,7 +97,8 @@ TEST_CASE("a table of equal pieces needs no lengths", "[unit][tpt][indirect]") {
     CHECK(bench.refusal(0x3700, 1) == Violation::page_not_present);
 }
 
-TEST_CASE("a table of equal pieces counts from where its key begins, however large the pieces", "[unit][tpt][indirect]") {
+TEST_CASE("a table of equal pieces counts from where its key begins, however large the pieces",
+          "[unit][tpt][indirect]") {
     // As UCX shifts a buffer for its atomics: one piece of 2 GiB, and an address that is no multiple of that.
     IndirectBench bench;
     bench.list({{0, IndirectBench::first, 0x1100}}, AccessMode::ksm, 31);
@@ -102,7 +107,8 @@ TEST_CASE("a table of equal pieces counts from where its key begins, however lar
     CHECK(bench.read(0x7f8, 0x10) == Pieces{{0xa1f8, 0x10}});
 }
 
-TEST_CASE("a piece that is not there yet is a page fault to whoever may wait, and else a refusal", "[unit][tpt][indirect]") {
+TEST_CASE("a piece that is not there yet is a page fault to whoever may wait, and else a refusal",
+          "[unit][tpt][indirect]") {
     IndirectBench bench;
     bench.list({{0, IndirectBench::second, 0x9000}, {0, null_key, 0}}, AccessMode::ksm);
     auto request = bench.request(0x16f0, 0x20);

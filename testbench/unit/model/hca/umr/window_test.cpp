@@ -82,7 +82,8 @@ TEST_CASE("a SEND with invalidate frees the key it names and says which", "[unit
     CHECK(bench.write(bench.window, bench.region.address, 8).syndrome == CqeSyndrome::remote_access_err);
 }
 
-TEST_CASE("packets under way keep their bytes when a peer's SEND frees the key they were taken by", "[unit][umr][window][loan]") {
+TEST_CASE("packets under way keep their bytes when a peer's SEND frees the key they were taken by",
+          "[unit][umr][window][loan]") {
     WindowBench bench;
     REQUIRE(bench.change(Bench::bind(bench.window, bench.region.key, bench.region.address, 100)).is_ok());
     bench.key(bench.window).attributes.remote_invalidate = true;

@@ -116,7 +116,8 @@ TEST_CASE("what is no memory, or was not opened for it, is refused", "[unit][vfi
     for (const unsigned seals : {F_SEAL_SHRINK, 0}) {
         const auto file = memory_file(4 * page, seals);
         const auto path = "/proc/self/fd/" + std::to_string(file.number());
-        const Descriptor write_only(::open(path.c_str(), O_WRONLY | O_CLOEXEC)), read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        const Descriptor write_only(::open(path.c_str(), O_WRONLY | O_CLOEXEC)),
+            read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
         CHECK(guest.memory.map(range(0, page), write_only) == EACCES);
         CHECK(guest.memory.map({0, page, 0, false, true}, write_only) == EACCES);
         CHECK(guest.memory.map(range(0, page), read_only) == EACCES);
