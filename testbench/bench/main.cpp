@@ -45,6 +45,7 @@ constexpr std::array rooms{
     "umr",                    "umr (refused)",       "umr (invalidated)", "firmware (refused)",  "completion (error)",
     "iommu (fault)",          "iommu (queue)",       "pcie (blocked)",
     "paging",                 "paging (answer)", "ownership (stale)",
+    "pcie (write lost)",
 };
 static_assert(rooms.size() == bench::event_types);
 

@@ -49,7 +49,7 @@ TEST_CASE("packets cross a timed link at kernel times, and an idle link lets the
 
     CHECK(pair.b.arrivals == std::vector<port::Time>{1500ns, 2500ns, 3500ns});
     CHECK(pair.a.arrivals == std::vector<port::Time>{2000ns, 3000ns});
-    CHECK(tlm::kernel_now() == port::Time{3500ns});
+    CHECK(model::tlm::kernel_now() == port::Time{3500ns});
     CHECK_FALSE(sc_core::sc_pending_activity());
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("flushing an untimed link delivers inline and leaves no kernel event",
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
 
     pair.a.wire->next();
-    pair.a.wire->send(tlm::kernel_now());
+    pair.a.wire->send(model::tlm::kernel_now());
     pair.module.flush();
 
     CHECK(pair.b.arrivals.size() == 1);
