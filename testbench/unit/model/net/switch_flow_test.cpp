@@ -135,6 +135,7 @@ TEST_CASE("READ answers behind a switch bring what was there before the WRITE th
     REQUIRE(fabric.left.under_way(1) == 4);
 
     model::port::Packet write;
+    write.path = harness::reversed(fabric.b.core(fabric.qps[1]).path);
     write.operation = abi::wire::Operation::write_only;
     write.destination = fabric.qps[1].number;
     write.psn = abi::Psn{104};

@@ -30,7 +30,7 @@ template <class E> unsigned walk() {
 } // namespace
 
 TEST_CASE("every violation of a memory key is explained", "[unit][observe][explain]") {
-    CHECK(walk<model::hca::tpt::Violation>() == 9);
+    CHECK(walk<model::hca::tpt::Violation>() == 10);
 }
 
 TEST_CASE("every fault of a UMR is explained", "[unit][observe][explain]") { CHECK(walk<model::hca::umr::Fault>() == 13); }

@@ -167,7 +167,10 @@ TEST_CASE("doorbells before RTR are ignored; one in RTR counts once the queue pa
     auto attributes = core.attributes;
     attributes.remote_qpn = pair.b_qp.number;
     attributes.next_send_psn = attributes.next_receive_psn = abi::Psn{1};
-    const auto to = [&](QpState state) { pair.a.hca.modify_qp(core, attributes, state, pair.clock.now()); };
+    harness::lead_to(attributes.path, pair.a.peer);
+    const auto to = [&](QpState state) {
+        pair.a.hca.modify_qp(core, attributes, state, pair.clock.now(), state == QpState::rtr);
+    };
     pair.a.post(pair.a_qp, {.sges = {source.sge()}, .remote = target.address, .rkey = target.key});
 
     pair.ring();

@@ -151,8 +151,10 @@ TEST_CASE("the first packet in RTR says that communication is established, once"
     OneHca bench;
     auto other = bench.a.make_qp(bench.a.attributes(bench.cq));
     auto& core = bench.a.core(other);
+    auto attributes = core.attributes;
+    harness::lead_to(attributes.path, bench.a.peer);
     for (const auto state : {QpState::init, QpState::rtr})
-        bench.a.hca.modify_qp(core, core.attributes, state, bench.clock.now());
+        bench.a.hca.modify_qp(core, attributes, state, bench.clock.now(), state == QpState::rtr);
     bench.peer.target = other.number;
 
     for (std::uint32_t psn = 0; psn < 3; ++psn)

@@ -176,7 +176,8 @@ TEST_CASE("entries that carry rights grant reading with bit 0 and writing with b
             const bool reads = access == Access::local_read || access == Access::remote_read;
             const bool granted = (bits & (reads ? 1 : 2)) != 0;
             CHECK(bench.refusal(0x10, 8, access).has_value() != granted);
-            CHECK(bench.refusal(0xff8, 0x10, access).has_value() != granted);
+            if (access != Access::remote_atomic) // it has eight bytes, in one place
+                CHECK(bench.refusal(0xff8, 0x10, access).has_value() != granted);
             CHECK(bench.refusal(0x1000, 8, access) == std::nullopt);
         }
     }

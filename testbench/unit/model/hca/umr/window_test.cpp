@@ -97,6 +97,7 @@ TEST_CASE("packets under way keep their bytes when a peer's SEND frees the key t
     // The SEND arrives first: nothing else is delivered before software has heard of it.
     auto& hca = bench.b.hca;
     model::port::Packet send;
+    send.path = harness::reversed(bench.b.core(bench.b_qp).path);
     send.operation = abi::wire::Operation::send_only_with_invalidate;
     send.destination = bench.b_qp.number;
     send.psn = abi::Psn{100};
