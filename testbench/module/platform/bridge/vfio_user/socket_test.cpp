@@ -45,7 +45,11 @@ TEST_CASE("a card moves bytes of a client's memory and signals its eventfd", "[m
     CHECK(ram.bytes()[5] == std::byte{2});
     CHECK(event.take() == 1);
     REQUIRE(client.error(dma_unmap(0x10'0000, 64 << 10)) == 0);
-    CHECK_FALSE(s.first.endpoint.dma().write(abi::BusAddress{0x10'0004}, mark, {}).is_ok());
+    const std::array late{std::byte{3}, std::byte{4}}; // lost, which the card cannot know
+    CHECK(s.first.endpoint.dma().write(abi::BusAddress{0x10'0004}, late, {}).is_ok());
+    CHECK(ram.bytes()[5] == std::byte{2});
+    std::array<std::byte, 2> back{};
+    CHECK_FALSE(s.first.endpoint.dma().read(abi::BusAddress{0x10'0004}, back, {}).is_ok());
 }
 
 TEST_CASE("clients come in turn, and each finds the function as new", "[module][vfio_user]") {
