@@ -104,6 +104,15 @@ def explorer_finds_a_missing_invalidation():
         shows_again(finds(planted, r"stale mapping: [AB].hca .*remapping unit.* invalidated never"))
 
 
+def explorer_finds_a_missing_drain():
+    """Packets under way keep referring to memory that goes: by a work request, a command, a reset; behind a switch."""
+    for plant, action in (("umr_drain", "revoke"), ("command_drain", "unmap"), ("reset_drain", "flr")):
+        planted = ("write", "--victim", "requester", "--inject", action, "--points", "6", *pinned(latency=30000, rate=1, switch=True))
+        shows_again(finds((*planted, *WITHOUT_DETECTOR, "--plant", plant), "at the peer is 0x.*the next owner's"))
+        ran = explore(*planted, *WITHOUT_DETECTOR)
+        expect(ran.returncode == 0, f"without the mistake: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+
 def detector_finds_what_no_byte_shows():
     """The next owner has the very bytes there that a READ is to bring: each completion says success, each byte is right."""
     for world, more in ((SLOW, ("--inject", "revoke", "--plant", "stale_key")),

@@ -21,7 +21,8 @@ foreach(case outputs_are_no_inputs results_go_to_standard_output signals_end_a_r
 endforeach()
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
 foreach(case explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure explorer_finds_a_planted_mistake
-             explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation detector_finds_what_no_byte_shows
+             explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation
+             explorer_finds_a_missing_drain detector_finds_what_no_byte_shows
              explores_behind_remapping_units a_lossy_cable_is_no_violation explorer_refuses_mistakes)
     string(REPLACE "_" " " words ${case})
     add_test(NAME "scenario: explorer: ${words}"
