@@ -232,6 +232,10 @@ void Race::let_peer_die() {
     peer_reset_->begin();
     if (end_ == 0)
         end_ = cluster_.log.entries.size();
+    // Writes that had left the card land yet; software gives memory away behind them (PCIe 6.0 §6.6.2).
+    const auto landed = other_.machine.host->root_complex().memory_writes().landed_at();
+    while (model::port::Time{other_.hca_function->now()} < landed)
+        other_.hca_function->relax();
     for (auto& transfer : transfers_) {
         const auto bytes = transfer.peer->bytes();
         transfer.peer_snapshot.assign(bytes.begin(), bytes.end());
