@@ -50,7 +50,6 @@ public:
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose = port::Purpose::control) override {
-        lost_.clear();
         const auto result = store(address.value, from, at, purpose);
         if (is_observed_) [[unlikely]]
             tell_written(address.value, from.size(), result.status, at, purpose);
@@ -65,6 +64,7 @@ public:
     /// As write(), without an event: interrupt messages, which have one of their own.
     port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose) {
+        lost_.clear(); // of interrupt messages, too: a guest may send them to nowhere without end
         auto* window = windows_.find(address, purpose);
         if (window == nullptr || from.size() > window->left(address)) [[unlikely]]
             return store_slowly(address, from, at, purpose);

@@ -26,15 +26,13 @@ bool is_final(const Response& response) {
            response.syndrome != nak_syndrome(NakCode::psn_sequence_error);
 }
 
-} // namespace
-
-namespace {
 /// Whether the completion found its place; one that did not counts for its queue pair.
 bool note_overflow(DataPath& path, const QueuePair& qp, const completion::CompletionQueue& cq, bool is_written) {
     if (!is_written && cq.state == completion::State::overrun) [[unlikely]]
         ++path.count(qp).cq_overflow;
     return is_written;
 }
+
 } // namespace
 
 bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor,
