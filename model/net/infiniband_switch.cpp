@@ -64,14 +64,14 @@ void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time 
         ++ports_[egress].discarded;
         return drop(packet, "the port is not armed", at);
     }
-    send(egress, packet, at);
+    send(ingress, egress, packet, at);
 }
 
 void InfinibandSwitch::flood(unsigned ingress, port::Packet& packet, port::Time at) {
     const auto members = agent_.group(packet.path.destination_lid);
     for (unsigned egress = 1; egress < ports_.size(); ++egress)
         if (egress != ingress && members >> egress & 1 && is_port(egress) && agent_.carries_data(egress))
-            send(egress, packet, at);
+            send(ingress, egress, packet, at);
 }
 
 /// Subnet management of the switch itself, or on its way by the route it carries.
@@ -85,7 +85,7 @@ void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time
         return drop(packet, "no agent for this datagram", at);
     management::put(*mad, packet);
     management::reverse(packet);
-    send(ingress, packet, at);
+    send(ingress, ingress, packet, at);
 }
 
 void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, port::Time at) {
@@ -101,7 +101,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     if (!is_port(step.port))
         return drop(packet, "a route through no port", at);
     management::put(mad, packet);
-    send(step.port, packet, at);
+    send(ingress, step.port, packet, at);
 }
 
 /// General services of port 0: the performance agent alone.
@@ -114,7 +114,7 @@ void InfinibandSwitch::serve(unsigned ingress, port::Packet& packet, port::Time 
     performance_.process(*mad, [this](unsigned number) { return totals(number); });
     management::put(*mad, packet);
     management::reverse(packet);
-    send(ingress, packet, at);
+    send(ingress, ingress, packet, at);
 }
 
 management::PortTotals InfinibandSwitch::totals(unsigned number) const {
@@ -135,16 +135,19 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
             .discards = p.discarded};
 }
 
-void InfinibandSwitch::send(unsigned egress, port::Packet& packet, port::Time at) {
+void InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at) {
     auto& out = *ports_[egress].out;
     ports_[egress].multicast_sent += is_multicast(packet);
+    events_.emit(at, traces::PacketForwarded{ingress, egress, packet.path.destination_lid});
     out.next() = packet;
     out.send(at);
 }
 
 /// Any packet may go to any other port.
 bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
-    return std::ranges::all_of(ports_, [&](const Port& port) { return port.out == nullptr || port.number == ingress || port.out->can_send(now); });
+    return std::ranges::all_of(ports_, [&](const Port& port) {
+        return port.out == nullptr || port.number == ingress || port.out->can_send(now);
+    });
 }
 
 void InfinibandSwitch::drop(const port::Packet& packet, std::string_view why, port::Time at) {

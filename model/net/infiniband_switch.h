@@ -63,7 +63,7 @@ private:
     void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
     void serve(unsigned ingress, port::Packet& packet, port::Time at);
     management::PortTotals totals(unsigned number) const;
-    void send(unsigned egress, port::Packet& packet, port::Time at);
+    void send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
     bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, std::string_view why, port::Time at);
     bool is_port(unsigned number) const { return number != 0 && number < ports_.size() && ports_[number].out != nullptr; }

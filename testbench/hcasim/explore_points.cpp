@@ -42,6 +42,12 @@ std::vector<Point> points_of(const ExploreOptions& options, const scenario::race
     spread(points, 0, first, options.points - inside, phase);
     for (std::size_t i = row % 3; i < points.size(); i += 3)
         points[i].is_late = true;
+    const auto add_one_of = [&](const std::vector<std::uint64_t>& events, bool is_late) {
+        if (!events.empty())
+            points.push_back({events[static_cast<std::size_t>(phase * static_cast<double>(events.size()))], is_late});
+    };
+    add_one_of(touches.translations, true);
+    add_one_of(touches.forwards, false);
     return points;
 }
 

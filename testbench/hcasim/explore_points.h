@@ -18,7 +18,9 @@ struct Point {
 };
 
 /// `row` makes those of one row lie between those of another. Two of three are between the first time and the last that
-/// the transfer touches the memory, the others before: what an action does takes effect after it has begun.
+/// the transfer touches the memory, the others before: what an action does takes effect after it has begun. Two more
+/// are put where mistakes live: at the time of a translation, whose access is still to come, and while a switch has a
+/// packet.
 std::vector<Point> points_of(const ExploreOptions& options, const scenario::race::Outcome& undisturbed,
                              std::size_t row);
 

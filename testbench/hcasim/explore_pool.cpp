@@ -1,6 +1,7 @@
 #include "testbench/hcasim/explore_pool.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <poll.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -29,6 +31,8 @@ std::string print_outcome(const Outcome& outcome) {
                             outcome.points, outcome.touches.count, outcome.touches.first, outcome.touches.last,
                             outcome.at_ps, outcome.is_reached ? 1 : 0, outcome.has_begun ? 1 : 0, outcome.touched,
                             outcome.touched_at_end, outcome.completion);
+    text += fmt::format("behind {}\ntranslations {}\nforwards {}\n", outcome.behind,
+                        fmt::join(outcome.touches.translations, " "), fmt::join(outcome.touches.forwards, " "));
     for (auto violation : outcome.violations) {
         std::ranges::replace(violation, '\n', ' ');
         text += fmt::format("violation {}\n", violation);
@@ -58,6 +62,12 @@ std::optional<Outcome> parse_outcome(std::string_view text) {
             numbers >> outcome.touched >> outcome.touched_at_end;
         else if (word == "completion")
             outcome.completion = rest;
+        else if (word == "behind")
+            outcome.behind = rest;
+        else if (word == "translations")
+            outcome.touches.translations.assign(std::istream_iterator<std::uint64_t>(numbers), {});
+        else if (word == "forwards")
+            outcome.touches.forwards.assign(std::istream_iterator<std::uint64_t>(numbers), {});
         else if (word == "violation")
             outcome.violations.push_back(rest);
         else if (word == "end")

@@ -36,6 +36,12 @@ void ExploreReport::Tally::add(const Tally& other) {
     instants.insert(other.instants.begin(), other.instants.end());
     for (const auto& [status, count] : other.completions)
         completions[status] += count;
+    for (const auto& [event, met] : other.behind) {
+        auto& mine = behind[event];
+        mine.runs += met.runs;
+        mine.overlapped += met.overlapped;
+        mine.violations += met.violations;
+    }
 }
 
 ExploreReport::Row ExploreReport::row_of(const Setup& setup) {
@@ -99,7 +105,12 @@ void ExploreReport::take(const Task& task, const Outcome& outcome) {
     auto& cell = cells_[{row_of(task.setup), task.variant}];
     auto& tally = cell.tally;
     ++tally.runs;
-    tally.overlapped += race::has_overlapped(cell.undisturbed, outcome);
+    const bool is_under_way = race::has_overlapped(cell.undisturbed, outcome);
+    tally.overlapped += is_under_way;
+    auto& met = tally.behind[outcome.behind + (task.setup.is_late ? ", at its time" : "")];
+    ++met.runs;
+    met.overlapped += is_under_way;
+    met.violations += !outcome.violations.empty();
     tally.overlapped_end += race::has_overlapped_end(cell.undisturbed, outcome);
     tally.instants.insert(outcome.at_ps);
     ++tally.completions[outcome.completion.empty() ? "none" : outcome.completion];
@@ -145,6 +156,11 @@ int ExploreReport::print() const {
         }
         fmt::print("{}\n", print_table(table));
     }
+    table = {{"the action began at", "runs", "overlap", "violations"}};
+    for (const auto& [event, met] : all.behind)
+        table.push_back(
+            {event, std::to_string(met.runs), share(met.overlapped, met.runs), std::to_string(met.violations)});
+    fmt::print("{}\n", print_table(table));
     fmt::print("{} runs, {} violations; the action met the transfer under way in {} of them, and had an end before the "
                "transfer's in {}\n",
                all.runs, all.violations, share(all.overlapped, all.runs), share(all.overlapped_end, all.runs));

@@ -32,10 +32,14 @@ public:
     int print() const;
 
 private:
+    struct Met {
+        std::uint64_t runs = 0, overlapped = 0, violations = 0;
+    };
     struct Tally {
         std::uint64_t points = 0, runs = 0, overlapped = 0, overlapped_end = 0, violations = 0;
         std::set<std::uint64_t> instants; ///< at which the actions began
         std::map<std::string, std::uint64_t> completions;
+        std::map<std::string, Met> behind; ///< by the event at which the actions began
         void add(const Tally& other);
     };
     struct Cell {

@@ -79,12 +79,16 @@ struct Setup {
 struct Touches {
     std::uint64_t count = 0;           ///< in all
     std::uint64_t first = 0, last = 0; ///< events after the request was posted
+    /// Of them, those at which the victim's card has translated an address and its access is still to come to an end;
+    /// and events at which a switch sends on what it keeps. Events after the request was posted.
+    std::vector<std::uint64_t> translations{}, forwards{};
 };
 
 struct Outcome {
     std::uint64_t points = 0; ///< events between the request and its completion
     Touches touches;          ///< of what was seen of the transfer
     std::uint64_t at_ps = 0;  ///< simulated time at which the actions began
+    std::string behind;       ///< the event at whose point they began
     bool is_reached = false;  ///< there was such a point, and the actions were done
     bool has_begun = false;   ///< the first packet had been sent by then
     std::uint64_t touched = 0, touched_at_end = 0; ///< times, before the actions began, and before the first returned

@@ -318,15 +318,21 @@ bool Race::is_touch(const traces::Stamp& stamp, const traces::Event& event) cons
 void Race::measure() {
     const auto& entries = cluster_.log.entries;
     auto& touches = outcome_.touches;
+    if (outcome_.is_reached)
+        outcome_.behind = traces::name_of(entries.at(first_ + setup_.point).second);
     for (auto i = first_; i != last_; ++i) {
         const auto& [stamp, event] = entries[i];
         if (get<traces::PacketSent>(event) != nullptr && i < begin_ &&
             cluster_.sources.name(stamp.source) == cluster_.a.source())
             outcome_.has_begun = true;
+        if (get<traces::PacketForwarded>(event) != nullptr)
+            touches.forwards.push_back(i - first_);
         if (!is_touch(stamp, event))
             continue;
         touches.last = i - first_;
         touches.first = touches.count++ == 0 ? touches.last : touches.first;
+        if (get<traces::Translated>(event) != nullptr)
+            touches.translations.push_back(touches.last);
         outcome_.touched += i < begin_;
         outcome_.touched_at_end += i < end_;
     }

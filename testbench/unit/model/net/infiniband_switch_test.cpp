@@ -29,6 +29,18 @@ TEST_CASE("a packet goes where the table sends its LID", "[unit][switch]") {
     CHECK(bench.reasons() == std::vector<std::string_view>(3, "no route to the LID"));
 }
 
+TEST_CASE("a packet that goes on is told with its ports, one event each way out", "[unit][switch]") {
+    Bench bench(false);
+    bench.send(1, Bench::packet(11));
+    bench.send(1, Bench::packet(0xc005));
+    bench.send(1, Bench::packet(12)); // unknown
+
+    const auto told = bench.log.all<traces::PacketForwarded>();
+    REQUIRE(told.size() == 3);
+    CHECK((told[0].ingress == 1 && told[0].egress == 2 && told[0].destination_lid == 11));
+    CHECK((told[1].egress == 2 && told[2].egress == 3 && told[2].destination_lid == 0xc005));
+}
+
 TEST_CASE("what a switch sends on is still in its lender's book, at every port", "[unit][switch][loan]") {
     Bench bench(false);
     std::vector<std::byte> memory(64, std::byte{1});

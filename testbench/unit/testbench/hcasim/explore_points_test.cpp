@@ -60,6 +60,25 @@ TEST_CASE("a transfer that touches the memory once has points before", "[unit][h
     }
 }
 
+TEST_CASE("one point more is at the time of a translation, and one at a switch that sends on",
+          "[unit][hcasim][explore]") {
+    const auto outcome =
+        transfer(60, {.count = 10, .first = 10, .last = 50, .translations = {10, 30, 50}, .forwards = {12, 32}});
+    std::set<std::uint64_t> translations, forwards;
+
+    for (std::size_t row = 0; row < 24; ++row) {
+        const auto points = points_of(with_points(6), outcome, row);
+        REQUIRE(points.size() == 8);
+        CHECK(points[6].is_late);
+        CHECK_FALSE(points[7].is_late);
+        translations.insert(points[6].event);
+        forwards.insert(points[7].event);
+    }
+
+    CHECK(translations == std::set<std::uint64_t>{10, 30, 50});
+    CHECK(forwards == std::set<std::uint64_t>{12, 32});
+}
+
 TEST_CASE("each so-many-th point, or one alone, is what was asked for", "[unit][hcasim][explore]") {
     const auto outcome = transfer(10, {.count = 3, .first = 2, .last = 8});
 

@@ -8,7 +8,8 @@ using scenario::race::Outcome;
 TEST_CASE("what a run found comes back from its process", "[unit][hcasim][explore]") {
     Outcome outcome;
     outcome.points = 76;
-    outcome.touches = {.count = 20, .first = 3, .last = 71};
+    outcome.touches = {.count = 20, .first = 3, .last = 71, .translations = {3, 9}, .forwards = {5}};
+    outcome.behind = "PacketForwarded";
     outcome.at_ps = 1234567890123;
     outcome.is_reached = outcome.has_begun = true;
     outcome.touched = 5;
@@ -23,6 +24,9 @@ TEST_CASE("what a run found comes back from its process", "[unit][hcasim][explor
     CHECK(back->touches.count == 20);
     CHECK(back->touches.first == 3);
     CHECK(back->touches.last == 71);
+    CHECK(back->touches.translations == std::vector<std::uint64_t>{3, 9});
+    CHECK(back->touches.forwards == std::vector<std::uint64_t>{5});
+    CHECK(back->behind == "PacketForwarded");
     CHECK(back->at_ps == 1234567890123);
     CHECK(back->is_reached);
     CHECK(back->has_begun);
