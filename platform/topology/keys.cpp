@@ -339,16 +339,21 @@ std::string_view nearest_key(std::string_view path) {
     return best_distance <= std::max<std::size_t>(2, last_word(path).size() / 2) ? best : std::string_view{};
 }
 
+/// Appends the head of the key's section to `text` where it is another than `section`, which it is afterwards.
+static void begin_section(std::string& text, std::string_view& section, const Key& key) {
+    const auto dot = key.path.rfind('.');
+    const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);
+    if (of != section)
+        text += fmt::format("\n[{}]\n", of);
+    section = of;
+}
+
 std::string print_keys() {
     static const Config defaults;
     std::string text;
     std::string_view section;
     for (const auto& key : table) {
-        const auto dot = key.path.rfind('.');
-        const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);
-        if (of != section)
-            text += fmt::format("\n[{}]\n", of);
-        section = of;
+        begin_section(text, section, key);
         const auto limits = print_limits(key);
         const auto value = print(key.kind, key.get(defaults));
         text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
@@ -401,11 +406,7 @@ std::string print_toml(const Config& config) {
     std::string text;
     std::string_view section;
     for (const auto& key : table) {
-        const auto dot = key.path.rfind('.');
-        const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);
-        if (of != section)
-            text += fmt::format("\n[{}]\n", of);
-        section = of;
+        begin_section(text, section, key);
         const auto value = key.get(config);
         const bool is_quoted = key.kind == Kind::text || key.kind == Kind::size || key.kind == Kind::time;
         fmt::memory_buffer shown;
