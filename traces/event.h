@@ -380,8 +380,4 @@ using Event =
                  CompletionFailed, RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered,
                  StaleAccess, WriteLost, PacketForwarded>;
 
-inline std::string_view name_of(const Event& event) {
-    return std::visit([](const auto& one) { return one.name; }, event);
-}
-
 } // namespace traces

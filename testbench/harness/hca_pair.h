@@ -9,32 +9,12 @@ namespace harness {
 /// Node a and node b on one cable, with one pair of queue pairs.
 class HcaPair {
 public:
-    static model::hca::HcaConfig untimed() {
-        model::hca::HcaConfig config;
-        config.timed = false;
-        return config;
-    }
-    static model::net::LinkConfig clean() {
-        model::net::LinkConfig config;
-        config.timed = false;
-        return config;
-    }
-    explicit HcaPair(model::net::LinkConfig link_config = clean(), model::hca::HcaConfig config = untimed())
-        : link(link_config, clock, {}), a(config, clock, link.end(0), 1), b(config, clock, link.end(1), 2) {
-        link.attach(0, a.hca);
-        link.attach(1, b.hca);
-        for (auto* node : {&a, &b})
-            node->make_eq();
-        a_cq = a.make_cq();
-        b_cq = b.make_cq();
-        a_qp = a.make_qp(a.attributes(a_cq));
-        b_qp = b.make_qp(b.attributes(b_cq));
-    }
+    static model::hca::HcaConfig untimed();
+    static model::net::LinkConfig clean();
+    explicit HcaPair(model::net::LinkConfig link_config = clean(), model::hca::HcaConfig config = untimed());
+    ~HcaPair();
     /// Brings both queue pairs to RTS.
-    void connect(std::uint32_t psn = 100) {
-        a.connect(a_qp, b_qp.number, psn, psn + 5000, clock.now());
-        b.connect(b_qp, a_qp.number, psn + 5000, psn, clock.now());
-    }
+    void connect(std::uint32_t psn = 100);
     /// Both queue pairs with other attributes; `change(attributes)` is called for each. Before connect().
     template <class Change> void remake(Change&& change) {
         auto x = a.attributes(a_cq), y = b.attributes(b_cq);
@@ -55,17 +35,7 @@ public:
     /// Lets everything happen that needs no time.
     void settle() { link.pump(clock.now()); }
     /// Lets time pass until nothing is due any more, or `limit` is reached.
-    void run(Time limit = 10s) {
-        settle();
-        while (clock.next() <= limit) {
-            const auto now = std::max(clock.next(), clock.now());
-            clock.set(now);
-            link.wake(now);
-            a.hca.wake(now);
-            b.hca.wake(now);
-            settle();
-        }
-    }
+    void run(Time limit = 10s);
 
     TestClock clock;
     model::net::Link link;

@@ -23,6 +23,10 @@ constexpr std::uint64_t offset = 0x1dc8;  ///< of the region in the buffer
 constexpr std::uint32_t probe_bytes = 64; ///< at the region's first byte, or its last
 constexpr std::uint64_t probe_id = 1000000;
 
+std::string_view name_of(const traces::Event& event) {
+    return std::visit([](const auto& one) { return one.name; }, event);
+}
+
 template <class E> const E* get(const traces::Event& event) { return std::get_if<E>(&event); }
 
 } // namespace
@@ -319,7 +323,7 @@ void Race::measure() {
     const auto& entries = cluster_.log.entries;
     auto& touches = outcome_.touches;
     if (outcome_.is_reached)
-        outcome_.behind = traces::name_of(entries.at(first_ + setup_.point).second);
+        outcome_.behind = name_of(entries.at(first_ + setup_.point).second);
     for (auto i = first_; i != last_; ++i) {
         const auto& [stamp, event] = entries[i];
         if (get<traces::PacketSent>(event) != nullptr && i < begin_ &&

@@ -1,0 +1,48 @@
+#include "testbench/harness/hca_pair.h"
+
+namespace harness {
+
+model::hca::HcaConfig HcaPair::untimed() {
+    model::hca::HcaConfig config;
+    config.timed = false;
+    return config;
+}
+
+model::net::LinkConfig HcaPair::clean() {
+    model::net::LinkConfig config;
+    config.timed = false;
+    return config;
+}
+
+HcaPair::HcaPair(model::net::LinkConfig link_config, model::hca::HcaConfig config)
+    : link(link_config, clock, {}), a(config, clock, link.end(0), 1), b(config, clock, link.end(1), 2) {
+    link.attach(0, a.hca);
+    link.attach(1, b.hca);
+    for (auto* node : {&a, &b})
+        node->make_eq();
+    a_cq = a.make_cq();
+    b_cq = b.make_cq();
+    a_qp = a.make_qp(a.attributes(a_cq));
+    b_qp = b.make_qp(b.attributes(b_cq));
+}
+
+HcaPair::~HcaPair() = default;
+
+void HcaPair::connect(std::uint32_t psn) {
+    a.connect(a_qp, b_qp.number, psn, psn + 5000, clock.now());
+    b.connect(b_qp, a_qp.number, psn + 5000, psn, clock.now());
+}
+
+void HcaPair::run(Time limit) {
+    settle();
+    while (clock.next() <= limit) {
+        const auto now = std::max(clock.next(), clock.now());
+        clock.set(now);
+        link.wake(now);
+        a.hca.wake(now);
+        b.hca.wake(now);
+        settle();
+    }
+}
+
+} // namespace harness
