@@ -39,6 +39,13 @@ void add_wire(const std::string& name, const model::net::LinkCounters& c, Result
 
 } // namespace
 
+void add_between(const Totals& begin, const Totals& end, Totals& sum) {
+    for (const auto member :
+         {&Totals::packets, &Totals::retries, &Totals::timeouts, &Totals::rnr_waits, &Totals::naks, &Totals::duplicates,
+          &Totals::dropped, &Totals::completions_ok, &Totals::completions_error})
+        sum.*member += end.*member - begin.*member;
+}
+
 Totals totals(Platform& platform) {
     Totals sum;
     for (auto& machine : platform.machines()) {

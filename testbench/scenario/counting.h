@@ -11,6 +11,8 @@ struct Totals {
     std::uint64_t packets = 0, retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, dropped = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
 };
+/// Adds what was counted between two moments.
+void add_between(const Totals& begin, const Totals& end, Totals& sum);
 Totals totals(platform::topology::Platform& platform);
 
 /// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable. A

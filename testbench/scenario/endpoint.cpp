@@ -146,18 +146,19 @@ void Endpoint::let(std::chrono::nanoseconds time) {
         machine_.hca.relax();
 }
 
-std::pair<std::uint64_t, std::uint32_t> Endpoint::extent(std::uint64_t i) const {
+std::pair<std::uint64_t, std::uint32_t> Endpoint::extent(const Piece& piece, std::uint64_t i) const {
     const auto offset = i * options_.message_bytes;
-    return {offset, static_cast<std::uint32_t>(std::min(options_.message_bytes, options_.payload.size() - offset))};
+    return {offset, static_cast<std::uint32_t>(std::min(options_.message_bytes, piece.bytes - offset))};
 }
 
 /// Posts message `first` and every queue_pairs-th after it, `count` in all, on one queue pair with one doorbell.
-Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local, std::uint64_t first, std::uint32_t count) {
+Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local, const Piece& piece,
+                            std::uint64_t first, std::uint32_t count) {
     std::vector<sw::mlx::SendRequest> requests(count);
     std::vector<sw::mlx::Sge> sges(count);
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto number = first + std::uint64_t{i} * options_.queue_pairs;
-        const auto [offset, length] = extent(number);
+        const auto [offset, length] = extent(piece, number);
         sges[i] = {.address = local.region.iova().value + offset, .length = length, .lkey = local.region.lkey()};
         requests[i] = {.wr_id = number,
                        .next = i + 1 < count ? &requests[i + 1] : nullptr,
@@ -189,8 +190,9 @@ Result<void> Endpoint::wait_first() {
     return failure(ETIMEDOUT, machine_.name + ": no completion event for the first message");
 }
 
-Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVram& local, std::string_view step) {
-    const auto all = messages();
+Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVram& local, std::string_view step,
+                                     const Piece& piece) {
+    const auto all = messages(piece);
     const auto qps = options_.queue_pairs;
     std::vector<std::uint32_t> under_way(qps);
     std::vector<std::uint64_t> next(qps);
@@ -201,7 +203,7 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
         const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, most));
         if (count == 0)
             return {};
-        TRY(post(operation, local, next[i], count));
+        TRY(post(operation, local, piece, next[i], count));
         next[i] += std::uint64_t{count} * qps;
         under_way[i] += count;
         return {};
@@ -222,7 +224,7 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
                                                 completion.wr_id, name(completion.status), completion.vendor_syndrome));
             ++done;
             --under_way[completion.wr_id % qps];
-            bytes += extent(completion.wr_id).second;
+            bytes += extent(piece, completion.wr_id).second;
         }
         for (const auto& completion : std::span(completions).first(found)) {
             // Half a queue at a time: fewer doorbells, and the device never runs dry.
@@ -233,7 +235,7 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
         if (found != 0) {
             deadline = now() + patience;
             if (options_.progress)
-                options_.progress(step, bytes, options_.payload.size());
+                options_.progress(step, piece.offset + bytes, options_.payload.size());
         } else {
             if (now() > deadline)
                 return failure(ETIMEDOUT, fmt::format("{}: {} stopped after {} of {} messages", machine_.name, step, done, all));
@@ -243,13 +245,13 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
     return done;
 }
 
-Result<void> Endpoint::receive(const RegisteredVram& local, const std::function<void()>& ready) {
-    const auto all = messages();
+Result<void> Endpoint::receive(const RegisteredVram& local, const Piece& piece, const std::function<void()>& ready) {
+    const auto all = messages(piece);
     const auto qps = options_.queue_pairs;
     std::vector<std::uint64_t> next(qps);
     const auto post_one = [&](std::uint32_t i) -> Result<void> {
         const auto number = next[i];
-        const auto [offset, length] = extent(number);
+        const auto [offset, length] = extent(piece, number);
         const sw::mlx::Sge sge{.address = local.region.iova().value + offset, .length = length, .lkey = local.region.lkey()};
         next[i] += qps;
         return qps_[i]->post_receive({.wr_id = number, .sge = &sge, .sge_count = 1});
@@ -267,7 +269,7 @@ Result<void> Endpoint::receive(const RegisteredVram& local, const std::function<
         for (const auto& completion : std::span(completions).first(found)) {
             if (completion.status != sw::mlx::CompletionStatus::success)
                 return failure(EIO, fmt::format("{}: receive {}: {}", machine_.name, completion.wr_id, name(completion.status)));
-            if (completion.byte_count != extent(completion.wr_id).second)
+            if (completion.byte_count != extent(piece, completion.wr_id).second)
                 return failure(EIO, fmt::format("{}: receive {} got {} bytes", machine_.name, completion.wr_id, completion.byte_count));
             ++done;
             if (const auto i = static_cast<std::uint32_t>(completion.wr_id % qps); next[i] < all)
@@ -307,18 +309,18 @@ template <class F> void Endpoint::each_bar_piece(std::uint64_t bytes, F&& f) {
     }
 }
 
-Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& source) {
+Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& source, const Piece& piece) {
     PayloadSource::Outcome outcome;
-    const auto read = [&](std::span<std::byte> piece, std::uint64_t at) {
+    const auto read = [&](std::span<std::byte> part, std::uint64_t at) {
         if (outcome)
-            outcome = source.read(at, piece);
+            outcome = source.read(piece.offset + at, part);
     };
     if (machine_.vram)
-        each_own_piece(vram, source.size(), read);
+        each_own_piece(vram, piece.bytes, read);
     else
-        each_bar_piece(source.size(), [&](std::span<std::byte> piece, std::uint64_t at) {
-            read(piece, at);
-            (void)gpu_->upload(vram.buffer, at, piece);
+        each_bar_piece(piece.bytes, [&](std::span<std::byte> part, std::uint64_t at) {
+            read(part, at);
+            (void)gpu_->upload(vram.buffer, at, part);
         });
     return outcome ? Result<void>{} : failure(EIO, outcome.error());
 }
@@ -331,16 +333,14 @@ void Endpoint::clear(const RegisteredVram& vram) {
         each_bar_piece(bytes, [&](std::span<std::byte> zeroes, std::uint64_t at) { (void)gpu_->upload(vram.buffer, at, zeroes); });
 }
 
-std::string Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes) {
-    Sha256 digest;
+void Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes, Sha256& into) {
     if (machine_.vram)
-        each_own_piece(vram, bytes, [&](std::span<const std::byte> piece, std::uint64_t) { digest.add(piece); });
+        each_own_piece(vram, bytes, [&](std::span<const std::byte> piece, std::uint64_t) { into.add(piece); });
     else
         each_bar_piece(bytes, [&](std::span<std::byte> piece, std::uint64_t at) {
             (void)gpu_->download(vram.buffer, at, piece);
-            digest.add(piece);
+            into.add(piece);
         });
-    return digest.finish();
 }
 
 Result<void> Endpoint::close() {

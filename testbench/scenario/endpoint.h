@@ -5,6 +5,7 @@
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
 #include "testbench/scenario/gpudirect.h"
+#include "testbench/scenario/sha256.h"
 
 #include <algorithm>
 #include <memory>
@@ -49,11 +50,12 @@ public:
     sw::Result<void> reset();
     const Hello& remote() const { return remote_; }
 
-    /// Moves all of the payload's length between `local` and the peer's VRAM (or its receives), messages spread over the
-    /// queue pairs. The first message is waited for by interrupt, the rest are polled.
-    sw::Result<std::uint64_t> move(sw::mlx::SendOperation operation, const RegisteredVram& local, std::string_view step);
-    /// Receives all of the payload's length into `local`; `ready` is called once the first receives are posted.
-    sw::Result<void> receive(const RegisteredVram& local, const std::function<void()>& ready);
+    /// Moves a piece between `local` and the peer's VRAM (or its receives), messages spread over the queue pairs. The
+    /// first message is waited for by interrupt, the rest are polled.
+    sw::Result<std::uint64_t> move(sw::mlx::SendOperation operation, const RegisteredVram& local, std::string_view step,
+                                   const Piece& piece);
+    /// Receives a piece into `local`; `ready` is called once the first receives are posted.
+    sw::Result<void> receive(const RegisteredVram& local, const Piece& piece, const std::function<void()>& ready);
 
     /// Posts one signalled request on the first queue pair and sleeps until its completion is there; none: it did not come in time.
     sw::Result<std::optional<sw::mlx::Completion>> carry_out(const sw::mlx::SendRequest& request,
@@ -62,9 +64,9 @@ public:
     void let(std::chrono::nanoseconds time);
 
     // What lies in VRAM, by the GPU's own view of it or else through its BAR.
-    sw::Result<void> fill(const RegisteredVram& vram, const PayloadSource& source);
+    sw::Result<void> fill(const RegisteredVram& vram, const PayloadSource& source, const Piece& piece);
     void clear(const RegisteredVram& vram);
-    std::string hash(const RegisteredVram& vram, std::uint64_t bytes);
+    void hash(const RegisteredVram& vram, std::uint64_t bytes, Sha256& into);
     sw::Result<void> close();
     std::chrono::nanoseconds now() { return machine_.hca.now(); }
 
@@ -80,10 +82,13 @@ private:
     sw::Result<void> connect(Hello hello);
     sw::Result<void> wait_first();
     sw::Result<void> rest();
-    std::uint64_t messages() const { return (options_.payload.size() + options_.message_bytes - 1) / options_.message_bytes; }
-    /// Offset and length of message `i`.
-    std::pair<std::uint64_t, std::uint32_t> extent(std::uint64_t i) const;
-    sw::Result<void> post(sw::mlx::SendOperation operation, const RegisteredVram& local, std::uint64_t first, std::uint32_t count);
+    std::uint64_t messages(const Piece& piece) const {
+        return (piece.bytes + options_.message_bytes - 1) / options_.message_bytes;
+    }
+    /// Offset and length of message `i` of a piece, within it.
+    std::pair<std::uint64_t, std::uint32_t> extent(const Piece& piece, std::uint64_t i) const;
+    sw::Result<void> post(sw::mlx::SendOperation operation, const RegisteredVram& local, const Piece& piece,
+                          std::uint64_t first, std::uint32_t count);
     template <class F> void each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f);
     template <class F> void each_bar_piece(std::uint64_t bytes, F&& f);
 

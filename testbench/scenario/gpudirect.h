@@ -11,7 +11,9 @@
 #include "testbench/scenario/out_of_band.h"
 #include "testbench/scenario/payload_source.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,16 +38,34 @@ struct Machine {
     std::function<std::shared_ptr<void>(sw::mlx::Device& device)> serve_pages{};
 };
 
+/// A part of the payload that is in VRAM at a time.
+struct Piece {
+    std::uint64_t offset = 0, bytes = 0;
+};
+
 struct GpuDirectOptions {
     PayloadSource payload;
     std::uint64_t message_bytes = 1 << 20;
     std::uint32_t mtu_bytes = 4096;
     std::uint32_t queue_depth = 64; ///< messages under way, a queue pair
     std::uint32_t queue_pairs = 1;
+    /// A longer payload goes piece by piece through the three steps, so that no more than three pieces of it are in
+    /// memory.
+    std::uint64_t most_piece_bytes = default_piece_bytes;
+    static constexpr std::uint64_t default_piece_bytes = 64 << 20;
+
+    /// Whole messages, and one at least.
+    std::uint64_t piece_bytes() const {
+        return std::max<std::uint64_t>(most_piece_bytes / message_bytes, 1) * message_bytes;
+    }
+    std::uint64_t largest_piece_bytes() const { return std::min(piece_bytes(), payload.size()); }
+    Piece piece_at(std::uint64_t offset) const { return {offset, std::min(piece_bytes(), payload.size() - offset)}; }
+    bool is_last(const Piece& piece) const { return piece.offset + piece.bytes == payload.size(); }
+
     sw::gpu::VramLayout vram_layout{};
     /// Called now and then: the step ("WRITE", "READ", "SEND"), bytes done, bytes of the step.
     std::function<void(std::string_view step, std::uint64_t done, std::uint64_t all)> progress{};
-    /// Called on the initiator when step `number` begins and when it is over, well or not.
+    /// Called on the initiator when a piece of step `number` begins and when it is over, well or not.
     std::function<void(std::size_t number, bool is_over)> boundary{};
 };
 
@@ -53,7 +73,8 @@ struct GpuDirectOptions {
 struct StepReport {
     std::string_view name{};
     std::uint64_t messages = 0, bytes = 0;
-    std::chrono::nanoseconds begin{}, end{}; ///< driver's clock
+    std::chrono::nanoseconds begin{};        ///< of its last piece, driver's clock
+    std::chrono::nanoseconds took{};         ///< of all pieces that are over
     std::string sha256{};                    ///< of the target, where it lies; empty: the step failed
     bool is_verified = false;
 };

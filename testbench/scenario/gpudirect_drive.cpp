@@ -25,7 +25,7 @@ Transfer transfer(const StepReport& step) {
     row.bytes = step.bytes;
     row.messages = step.messages;
     row.completions_ok = step.messages;
-    row.wall_seconds = seconds(step.end - step.begin);
+    row.wall_seconds = seconds(step.took);
     return row;
 }
 

@@ -3,6 +3,7 @@
 #include "firmware/state.h"
 #include "platform/topology/value.h"
 #include "testbench/scenario/endpoint.h"
+#include "testbench/scenario/gpudirect.h"
 
 #include <fmt/format.h>
 
@@ -27,10 +28,16 @@ Fit payload_fits(const Config& config, std::uint64_t payload) {
     if (payload == 0)
         return refuse("the payload is empty: there is nothing to move");
     // The initiator holds the source and what it reads back.
-    if (payload > config.gpu.vram_bytes / 2)
-        return refuse("the payload, {} bytes, does not fit twice into gpu.vram = {}; choose a smaller --payload or a larger gpu.vram",
-                      payload, size(config.gpu.vram_bytes));
     const auto message = config.scenario.message_bytes;
+    const GpuDirectOptions options{.payload = {payload, nullptr}, .message_bytes = message};
+    if (const auto piece = options.largest_piece_bytes(); piece > config.gpu.vram_bytes / 2)
+        return piece == payload ? refuse("the payload, {} bytes, does not fit twice into gpu.vram = {}; choose a "
+                                         "smaller --payload or a larger gpu.vram",
+                                         payload, size(config.gpu.vram_bytes))
+                                : refuse("a piece of the payload, {} bytes, does not fit twice into gpu.vram = {}; "
+                                         "choose a larger gpu.vram, or a "
+                                         "smaller --payload or scenario.message",
+                                         piece, size(config.gpu.vram_bytes));
     if (const auto messages = (payload + message - 1) / message; messages > max_messages)
         return refuse("the payload, {} bytes, makes {} messages of scenario.message = {}, more than {}; choose a smaller --payload or "
                       "a scenario.message of {} bytes or more",

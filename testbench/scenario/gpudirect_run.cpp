@@ -49,31 +49,47 @@ sw::Result<void> take_part(platform::topology::Machine& machine, unsigned number
     return number == 0 ? initiate(host, options, report) : respond(host, options);
 }
 
-/// Counters at the boundaries of the steps.
-struct StepCount {
-    Totals begin, end;
-    std::chrono::steady_clock::time_point wall_begin, wall_end;
-    bool is_over = false;
-};
+/// What one step has counted, over its pieces.
+class StepCount {
+public:
+    void begin(Platform& platform) {
+        begin_ = totals(platform);
+        wall_begin_ = std::chrono::steady_clock::now();
+        is_open_ = true;
+    }
+    void end(Platform& platform) {
+        add_between(begin_, totals(platform), sum_);
+        wall_ += std::chrono::steady_clock::now() - wall_begin_;
+        is_open_ = false;
+    }
+    /// Begun and not over: the run was stopped in the middle of it.
+    bool is_open() const { return is_open_; }
 
-Transfer transfer(const StepReport& step, const StepCount& count) {
-    Transfer row;
-    row.name = direction_of(step.name);
-    row.verified = step.is_verified;
-    row.sha256_target = step.sha256;
-    row.bytes = step.bytes;
-    row.messages = step.messages;
-    row.packets = count.end.packets - count.begin.packets;
-    row.completions_ok = count.end.completions_ok - count.begin.completions_ok;
-    row.completions_error = count.end.completions_error - count.begin.completions_error;
-    row.retries = count.end.retries - count.begin.retries;
-    row.timeouts = count.end.timeouts - count.begin.timeouts;
-    row.rnr_waits = count.end.rnr_waits - count.begin.rnr_waits;
-    row.naks = count.end.naks - count.begin.naks;
-    row.sim_time_ps = (step.end - step.begin).count() * 1000;
-    row.wall_seconds = std::chrono::duration<double>(count.wall_end - count.wall_begin).count();
-    return row;
-}
+    Transfer row(const StepReport& step) const {
+        Transfer row;
+        row.name = direction_of(step.name);
+        row.verified = step.is_verified;
+        row.sha256_target = step.sha256;
+        row.bytes = step.bytes;
+        row.messages = step.messages;
+        row.packets = sum_.packets;
+        row.completions_ok = sum_.completions_ok;
+        row.completions_error = sum_.completions_error;
+        row.retries = sum_.retries;
+        row.timeouts = sum_.timeouts;
+        row.rnr_waits = sum_.rnr_waits;
+        row.naks = sum_.naks;
+        row.sim_time_ps = step.took.count() * 1000;
+        row.wall_seconds = std::chrono::duration<double>(wall_).count();
+        return row;
+    }
+
+private:
+    Totals begin_, sum_;
+    std::chrono::steady_clock::time_point wall_begin_;
+    std::chrono::steady_clock::duration wall_{};
+    bool is_open_ = false;
+};
 
 } // namespace
 
@@ -96,10 +112,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     auto options = options_of(config, context.payload);
     options.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) { context.tell(step, done, all); };
     options.boundary = [&](std::size_t number, bool is_over) {
-        auto& count = counts[number];
-        count.is_over = is_over;
-        (is_over ? count.end : count.begin) = totals(platform);
-        (is_over ? count.wall_end : count.wall_begin) = std::chrono::steady_clock::now();
+        is_over ? counts[number].end(platform) : counts[number].begin(platform);
     };
 
     Result result;
@@ -128,11 +141,11 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
         auto& step = report.steps[i];
         if (step.name.empty())
             continue;
-        if (!counts[i].is_over) { // the run was stopped in the middle of it
-            options.boundary(i, true);
-            step.end = std::chrono::nanoseconds(model::tlm::kernel_now().count() / 1000);
+        if (counts[i].is_open()) {
+            counts[i].end(platform);
+            step.took += std::chrono::nanoseconds(model::tlm::kernel_now().count() / 1000) - step.begin;
         }
-        result.transfers.push_back(transfer(step, counts[i]));
+        result.transfers.push_back(counts[i].row(step));
         if (result.failure.empty() && !step.is_verified)
             result.failure = fmt::format("the bytes that came by {} differ from the source", step.name);
     }

@@ -1,8 +1,10 @@
 """program_manners_test.py HCASIM SOURCE CASE: how the program behaves towards whoever starts it: files, signals, help, JSON."""
 
+import hashlib
 import json
 import os
 import pty
+import random
 import re
 import signal
 import subprocess
@@ -236,6 +238,42 @@ def captures_are_in_the_order_of_time():
         times = [tuple(map(int, line.split("."))) for line in shown.stdout.split()]
         expect(times == sorted(times), f"{sets}: {sum(a > b for a, b in zip(times, times[1:]))} of {len(times)} frames are before the one before")
         expect(len(times) == got["wire_packets"], f"{sets}: {len(times)} frames of {got['wire_packets']} packets")
+
+
+# --- what it costs ----------------------------------------------------------------------------------------------------
+
+def peak_of(data):
+    """Runs, and returns the JSON and the most memory that was resident, in MiB."""
+    out = SCRATCH / "result.json"
+    # Where addresses are checked, what is freed is kept for a while; that is not the program's.
+    checked = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
+    child = subprocess.Popen([PROGRAM, "run", CONFIG, "--payload", data, "--json", out, "-q"],
+                             env={**os.environ, "ASAN_OPTIONS": checked})
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    expect(child.returncode == VERIFIED, f"status {child.returncode}")
+    return json.loads(out.read_text()), used.ru_maxrss / 1024
+
+
+def a_large_payload_is_streamed():
+    """Three times as much costs no more memory, and bytes, counts and digests are those of the whole."""
+    data = SCRATCH / "large"
+    peaks = []
+    for mebibytes in (64, 192):
+        block, digest = random.Random(mebibytes).randbytes(1 << 20), hashlib.sha256()
+        with data.open("wb") as file:
+            for i in range(mebibytes):
+                part = i.to_bytes(8, "little") + block[8:]
+                file.write(part)
+                digest.update(part)
+        got, peak = peak_of(data)
+        expect(got["sha256_source"] == got["sha256_target"] == digest.hexdigest(), "the digest is not that of the file")
+        for transfer in got["transfers"]:
+            expect(transfer["bytes"] == mebibytes << 20 and transfer["messages"] == mebibytes, transfer)
+            expect(transfer["verified"] is True, transfer)
+            expect(transfer["sha256_target"] == digest.hexdigest(), transfer)
+        peaks.append(peak)
+    expect(peaks[1] < peaks[0] + 16 and peaks[1] < 400, f"128 MiB more cost memory: {peaks} MiB")
 
 
 main(globals())

@@ -1,5 +1,7 @@
 #include "testbench/scenario/gpudirect_fit.h"
 
+#include "testbench/scenario/gpudirect.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 using platform::topology::Config;
@@ -23,6 +25,35 @@ TEST_CASE("a payload fits twice into VRAM, and is not empty", "[unit][scenario]"
     CHECK(refusal(config, (1 << 19) + 1) ==
           "the payload, 524289 bytes, does not fit twice into gpu.vram = 1 MiB; choose a smaller --payload or a larger gpu.vram");
     CHECK(refusal(config, 0).find("empty") != std::string::npos);
+}
+
+TEST_CASE("of a payload that is moved in pieces, a piece fits twice into VRAM", "[unit][scenario]") {
+    Config config;
+    config.gpu.vram_bytes = 128ULL << 20;
+    CHECK(refusal(config, 1ULL << 43).find("messages") != std::string::npos); // and not the memory
+    CHECK(refusal(config, 1ULL << 30).empty());
+
+    config.gpu.vram_bytes = 64ULL << 20;
+
+    CHECK(refusal(config, 1ULL << 30)
+              .starts_with("a piece of the payload, 67108864 bytes, does not fit twice into gpu.vram = 64 MiB"));
+}
+
+TEST_CASE("pieces are whole messages, the last one shorter, and a message larger than a piece is one",
+          "[unit][scenario]") {
+    scenario::GpuDirectOptions options{.payload = {1000, nullptr}, .message_bytes = 30, .most_piece_bytes = 100};
+    CHECK(options.piece_bytes() == 90);
+    CHECK(options.largest_piece_bytes() == 90);
+    CHECK(options.piece_at(90).bytes == 90);
+    CHECK_FALSE(options.is_last(options.piece_at(900)));
+    CHECK(options.piece_at(990).bytes == 10);
+    CHECK(options.is_last(options.piece_at(990)));
+
+    options.message_bytes = 400;
+    CHECK(options.piece_bytes() == 400);
+    options.payload = {20, nullptr};
+    CHECK(options.largest_piece_bytes() == 20);
+    CHECK(options.is_last(options.piece_at(0)));
 }
 
 TEST_CASE("a payload of more messages than one waits for is refused with the message size that would do", "[unit][scenario]") {
