@@ -63,3 +63,6 @@ endfunction()
 guest_check("a message of the kernel that nobody knows is found" kernel_log.py --self-test)
 guest_check("a test of pyverbs that fails, or is skipped without our saying so, is found" pyverbs_table.py --self-test)
 guest_check("a part of a guest is made once, whole or not at all" image_test.py)
+guest_check("two guests have a network between them whichever comes up first" network_test.py)
+set_tests_properties("guest: two guests have a network between them whichever comes up first" PROPERTIES
+    FIXTURES_REQUIRED guest_image SKIP_RETURN_CODE 77)

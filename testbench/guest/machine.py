@@ -37,6 +37,14 @@ class Setup:
     iommu: bool = False                  # the devices are behind an Intel IOMMU, and the kernel uses it
 
 
+def network_arguments(path, listens, number):
+    """Ethernet of the guest with that number; of two, one listens on the socket and the other calls."""
+    # Without asking again, one that calls before the other listens would never have a network, and not say so.
+    end = "server=on" if listens else "server=off,reconnect-ms=100"
+    return ["-netdev", f"stream,id=net,{end},addr.type=unix,addr.path={path}",
+            "-device", f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:{number:02x}"]
+
+
 class Machine:
     """A running guest. `on_output(bytes)` gets its session, `on_control(words)` the lines that are not ours to know."""
 
@@ -103,9 +111,7 @@ class Machine:
             if path is not None:
                 command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,multidevs=remap{mode}"]
         if setup.network is not None:
-            path, listens, number = setup.network
-            command += ["-netdev", f"stream,id=net,server={'on' if listens else 'off'},addr.type=unix,addr.path={path}",
-                        "-device", f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:{number:02x}"]
+            command += network_arguments(*setup.network)
         for number, (_, path) in enumerate(setup.functions, 1):
             device = {"driver": "vfio-user-pci", "bus": f"slot{number}", "rombar": 0, "x-msg-timeout": 30000,
                       "socket": {"type": "unix", "path": str(path)}}
