@@ -31,7 +31,8 @@ template <std::size_t N> struct Name {
     constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-/// Byte order of the integers of a layout. PRM and wire structures are big endian; PCIe, NVMe and VT-d are little endian.
+/// Byte order of the integers of a layout. PRM and wire structures are big endian; PCIe, NVMe and VT-d are little
+/// endian.
 using Endian = std::endian;
 
 /// Loads an unsigned integer of `sizeof(T)` bytes from `p`; usable in constant expressions.

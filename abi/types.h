@@ -29,7 +29,8 @@ using BusAddress = Number<struct BusAddressTag, std::uint64_t>;
 constexpr BusAddress operator+(BusAddress a, std::uint64_t n) { return BusAddress{a.value + n}; }
 constexpr Iova operator+(Iova a, std::uint64_t n) { return Iova{a.value + n}; }
 
-/// A memory key: index of the context in the upper 24 bits, variant chosen by software in the lower 8 (PRM "Memory key").
+/// A memory key: index of the context in the upper 24 bits, variant chosen by software in the lower 8 (PRM "Memory
+/// key").
 struct Key {
     std::uint32_t value{};
     constexpr Key() = default;

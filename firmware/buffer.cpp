@@ -24,7 +24,8 @@ std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& r
     return model::hca::queue::PagedBuffer(std::move(pages), shift, first_byte);
 }
 
-std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem, std::uint64_t bytes) {
+std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
+                                                             std::uint64_t bytes) {
     const auto* memory = scope.umem(umem.id);
     if (memory == nullptr)
         return std::unexpected(refuse("umem.unknown"));
@@ -39,8 +40,8 @@ std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope,
     return model::hca::queue::PagedBuffer(std::move(pages), whole.page_shift(), first_byte % page);
 }
 
-std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring, const InUmem& umem,
-                                                                 std::span<const std::byte> list) {
+std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring,
+                                                                 const InUmem& umem, std::span<const std::byte> list) {
     return umem.is_valid ? part_of(scope, umem, ring.bytes) : decode_buffer(ring, list);
 }
 

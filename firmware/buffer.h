@@ -1,6 +1,6 @@
-// Rings and doorbell records in host memory as CREATE commands describe them (PRM "CQ", "EQ", "Work queue": log_page_size,
-// page_offset, pas; "UMEM"): takes the page list behind a command, or the user memory that it names, and gives a buffer that
-// surely holds the ring, or says what is wrong with it.
+// Rings and doorbell records in host memory as CREATE commands describe them (PRM "CQ", "EQ", "Work queue":
+// log_page_size, page_offset, pas; "UMEM"): takes the page list behind a command, or the user memory that it names, and
+// gives a buffer that surely holds the ring, or says what is wrong with it.
 #pragma once
 
 #include "firmware/call.h"
@@ -33,10 +33,11 @@ struct InUmem {
 };
 
 /// The ring in the user memory that `umem` names, whose pages then count instead of the ring's; otherwise in `list`.
-std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring, const InUmem& umem,
-                                                                 std::span<const std::byte> list);
+std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring,
+                                                                 const InUmem& umem, std::span<const std::byte> list);
 /// `bytes` of the user memory at `umem`, with the pages that hold them.
-std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem, std::uint64_t bytes);
+std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
+                                                             std::uint64_t bytes);
 
 inline constexpr std::uint64_t doorbell_record_bytes = 8;
 /// Where a doorbell record is. Its alignment is the caller's to check; one that crosses a page is misaligned.

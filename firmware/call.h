@@ -1,5 +1,6 @@
-// One command being executed: what it brings beside its input and output structures, and which objects it may name. To a
-// user context the objects of others do not exist (PRM "User context"): a number of theirs is refused as an unknown one.
+// One command being executed: what it brings beside its input and output structures, and which objects it may name. To
+// a user context the objects of others do not exist (PRM "User context"): a number of theirs is refused as an unknown
+// one.
 #pragma once
 
 #include "firmware/objects/owners.h"
@@ -30,8 +31,12 @@ public:
     model::hca::completion::CompletionQueue* cq(std::uint32_t number) const {
         return seen(Kind::cq, number, state_->hca.completion_queues().find(number));
     }
-    model::hca::tpt::Mkey* mkey(std::uint32_t index) const { return seen(Kind::mkey, index, state_->hca.mkeys().find(index)); }
-    model::hca::queue::QueuePair* qp(std::uint32_t number) const { return seen(Kind::qp, number, state_->hca.queue_pairs().find(number)); }
+    model::hca::tpt::Mkey* mkey(std::uint32_t index) const {
+        return seen(Kind::mkey, index, state_->hca.mkeys().find(index));
+    }
+    model::hca::queue::QueuePair* qp(std::uint32_t number) const {
+        return seen(Kind::qp, number, state_->hca.queue_pairs().find(number));
+    }
     model::hca::queue::SharedReceiveQueue* srq(std::uint32_t number) const {
         return seen(Kind::srq, number, state_->hca.shared_receive_queues().find(number));
     }

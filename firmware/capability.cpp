@@ -130,7 +130,12 @@ Capabilities::Capabilities(const model::hca::HcaConfig& config) {
     if (config.on_demand_paging) {
         const auto scheme = maximum_.odp.view().sub<"transport_page_fault_scheme_cap">();
         for (auto connected : {scheme.sub<"rc_odp_caps">(), scheme.sub<"xrc_odp_caps">()})
-            connected.set<"send">(1).set<"receive">(1).set<"write">(1).set<"read">(1).set<"atomic">(1).set<"srq_receive">(1);
+            connected.set<"send">(1)
+                .set<"receive">(1)
+                .set<"write">(1)
+                .set<"read">(1)
+                .set<"atomic">(1)
+                .set<"srq_receive">(1);
         scheme.sub<"ud_odp_caps">().set<"send">(1);
     }
     current_ = maximum_;

@@ -22,8 +22,9 @@ constexpr std::uint8_t before_init = enabled | booted, after_boot = booted | ini
                        while_enabled = enabled | booted | initialized;
 
 /// Longest lists. A ring has at most 1 GiB, a memory key 2^21 translation entries, a page command 2^16 pages.
-constexpr std::size_t no_list = 0, short_list = 4096, klm_list = std::size_t{16} << 16, ring_list = std::size_t{8} << 18,
-                      mkey_list = std::size_t{8} << 21, page_list = std::size_t{8} << 16;
+constexpr std::size_t no_list = 0, short_list = 4096, klm_list = std::size_t{16} << 16,
+                      ring_list = std::size_t{8} << 18, mkey_list = std::size_t{8} << 21,
+                      page_list = std::size_t{8} << 16;
 /// A driver may pad structures.
 constexpr std::size_t padding = 1024;
 
@@ -35,7 +36,9 @@ struct Extent {
 template <class In, class Out> using Handler = Reply (*)(State&, const Call&, abi::ConstView<In>, abi::View<Out>);
 template <class In, class Out> constexpr std::size_t in_size(Handler<In, Out>) { return In::size; }
 template <class In, class Out> constexpr std::size_t out_size(Handler<In, Out>) { return Out::size; }
-template <class In, class Out> constexpr const abi::LayoutInfo* input_of(Handler<In, Out>) { return &abi::layout_info<In>; }
+template <class In, class Out> constexpr const abi::LayoutInfo* input_of(Handler<In, Out>) {
+    return &abi::layout_info<In>;
+}
 template <class In, class Out>
 Reply call(Handler<In, Out> handler, State& state, const Call& how, std::span<const std::byte> in,
            std::span<std::byte> out) {
@@ -163,7 +166,8 @@ void say_input(const State& state, Opcode opcode, std::span<const std::byte> in,
     }
 }
 
-void say(State& state, Opcode opcode, std::uint16_t op_mod, Reply refusal, std::span<const std::byte> in, model::port::Time at) {
+void say(State& state, Opcode opcode, std::uint16_t op_mod, Reply refusal, std::span<const std::byte> in,
+         model::port::Time at) {
     if (refusal && state.events().is_on())
         say_input(state, opcode, in, at);
     state.events().emit(at, traces::CommandExecuted{
@@ -208,7 +212,8 @@ Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, s
         return refuse("command.input_too_long");
     if (out_length < command->out_least)
         return refuse("command.output_too_short");
-    if (const auto uid = header.get<"uid">(); uid != 0 && uid != prm::shared_uid) { // both of these are the kernel's own
+    if (const auto uid = header.get<"uid">();
+        uid != 0 && uid != prm::shared_uid) { // both of these are the kernel's own
         if (state.user_contexts.find(uid) == nullptr)
             return refuse("command.uid");
         if (command->is_kernels)
@@ -240,8 +245,7 @@ void run_command(State& state, const Command& command, std::span<const std::byte
 void refuse_command(State& state, abi::ConstView<prm::CommandIn> header, Reply refusal, std::span<std::byte> out,
                     model::port::Time at) {
     answer(refusal, out);
-    say(state, header.get<"opcode">(), static_cast<std::uint16_t>(header.get<"op_mod">()), refusal,
-        header.bytes(), at);
+    say(state, header.get<"opcode">(), static_cast<std::uint16_t>(header.get<"op_mod">()), refusal, header.bytes(), at);
 }
 
 } // namespace firmware

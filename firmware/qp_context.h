@@ -16,7 +16,8 @@ void decode_context(abi::ConstView<abi::prm::Qpc> qpc, model::hca::queue::QueueP
 Reply check_creation(const State& state, const Scope& scope, abi::ConstView<abi::prm::Qpc> qpc);
 /// Fields that a transition into `to` must have right; `qpc` has the new values already. `takes_path`: the command
 /// brought the primary path; one that was good before stays in force even when its table entry is gone since.
-Reply check_transition(State& state, const Scope& scope, abi::ConstView<abi::prm::Qpc> qpc, abi::prm::QpState to, bool takes_path);
+Reply check_transition(State& state, const Scope& scope, abi::ConstView<abi::prm::Qpc> qpc, abi::prm::QpState to,
+                       bool takes_path);
 
 /// Bytes of the two work queues; the send queue starts on a WQEBB behind the receive queue.
 std::uint64_t buffer_bytes(abi::ConstView<abi::prm::Qpc> qpc);

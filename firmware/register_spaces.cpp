@@ -18,8 +18,9 @@ constexpr std::uint32_t segment_end = InitialSegment::field<"real_time_l">::offs
 struct Silicon {
     std::uint16_t device_id, number;
 };
-constexpr std::array silicons{Silicon{0x1013, 0x209}, Silicon{0x1015, 0x20b}, Silicon{0x1017, 0x20d}, Silicon{0x1019, 0x20d},
-                              Silicon{0x101b, 0x20f}, Silicon{0x101d, 0x212}, Silicon{0x101f, 0x216}, Silicon{0x1021, 0x218}};
+constexpr std::array silicons{Silicon{0x1013, 0x209}, Silicon{0x1015, 0x20b}, Silicon{0x1017, 0x20d},
+                              Silicon{0x1019, 0x20d}, Silicon{0x101b, 0x20f}, Silicon{0x101d, 0x212},
+                              Silicon{0x101f, 0x216}, Silicon{0x1021, 0x218}};
 
 /// Words that rows of the segment name: a sweep leaves out what is reserved.
 constexpr auto is_named = [] {

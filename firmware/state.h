@@ -33,11 +33,11 @@ namespace firmware {
 /// Where the driver stands. `enabled` becomes `booted` when the boot pages are there.
 enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initialized = 8 };
 
-/// An InfiniBand port as its subnet manager sees it (IBA 14.2.5.6). Without one the platform has chosen: the port starts
-/// active, with the LID of the configuration.
+/// An InfiniBand port as its subnet manager sees it (IBA 14.2.5.6). Without one the platform has chosen: the port
+/// starts active, with the LID of the configuration.
 struct InfinibandPort {
-    /// Bits of the capability mask (IBA 14.2.5.6): what software on the host offers and says for itself (a subnet manager,
-    /// SNMP tunnelling, communication, device and vendor management), and what the port can.
+    /// Bits of the capability mask (IBA 14.2.5.6): what software on the host offers and says for itself (a subnet
+    /// manager, SNMP tunnelling, communication, device and vendor management), and what the port can.
     static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
     static constexpr std::uint32_t traps = 1u << 3, system_image_guid = 1u << 11, client_reregistration = 1u << 25;
 
@@ -79,8 +79,8 @@ struct XrcDomain {
 };
 /// A program that speaks to the device directly. What belongs to it stands in State::owners.
 struct UserContext {};
-/// Memory that a user context handed over (PRM "UMEM"). What the entries say of reading and writing is not kept: queues and
-/// keys on top have rights of their own.
+/// Memory that a user context handed over (PRM "UMEM"). What the entries say of reading and writing is not kept: queues
+/// and keys on top have rights of their own.
 struct UserMemory {
     model::hca::queue::PagedBuffer pages;
     std::uint32_t users = 0; ///< queues, their doorbell records
@@ -107,8 +107,8 @@ public:
     std::uint16_t issi = 0;
     void enable() { is_enabled_ = true; }
     void initialize();
-    /// TEARDOWN_HCA: every object is gone, the pages stay; and so does what a subnet manager made of the port, which is a node of
-    /// the subnet without a driver too.
+    /// TEARDOWN_HCA: every object is gone, the pages stay; and so does what a subnet manager made of the port, which is
+    /// a node of the subnet without a driver too.
     void tear_down();
     /// The port as a subnet manager finds it first.
     void reset_port();

@@ -1,5 +1,5 @@
-// How events come out of a room: a component's door, and the sinks behind it. Logs, counters, recorders, diagnostics and test
-// matchers are sinks of the same typed events.
+// How events come out of a room: a component's door, and the sinks behind it. Logs, counters, recorders, diagnostics
+// and test matchers are sinks of the same typed events.
 #pragma once
 
 #include "traces/event.h"

@@ -1,6 +1,6 @@
-// Access control services of a port: what it does with requests of the devices below. Little endian; offsets are from the
-// start of the structure. No egress control vector.
-// Witness: testbench/witness/pci_regs_test.cpp (linux/pci_regs.h). PCIe 6.0 §7.7.11, §6.12.
+// Access control services of a port: what it does with requests of the devices below. Little endian; offsets are from
+// the start of the structure. No egress control vector. Witness: testbench/witness/pci_regs_test.cpp
+// (linux/pci_regs.h). PCIe 6.0 §7.7.11, §6.12.
 #pragma once
 
 #include "abi/pcie/capability.h"

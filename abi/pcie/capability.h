@@ -7,7 +7,12 @@
 
 namespace abi::pcie {
 
-enum class CapabilityId : std::uint8_t { power_management = 0x01, vendor_specific = 0x09, pci_express = 0x10, msix = 0x11 };
+enum class CapabilityId : std::uint8_t {
+    power_management = 0x01,
+    vendor_specific = 0x09,
+    pci_express = 0x10,
+    msix = 0x11
+};
 enum class ExtendedCapabilityId : std::uint16_t {
     access_control = 0x0d,
     address_translation = 0x0f,

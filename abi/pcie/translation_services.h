@@ -1,6 +1,6 @@
-// What a function says of translating addresses itself: address translation services with its TLB, page requests, PASIDs.
-// Little endian; offsets are from the start of the structure.
-// Witness: testbench/witness/pci_regs_test.cpp (linux/pci_regs.h). PCIe 6.0 §10.5.1, §10.5.2, §7.8.9.
+// What a function says of translating addresses itself: address translation services with its TLB, page requests,
+// PASIDs. Little endian; offsets are from the start of the structure. Witness: testbench/witness/pci_regs_test.cpp
+// (linux/pci_regs.h). PCIe 6.0 §10.5.1, §10.5.2, §7.8.9.
 #pragma once
 
 #include "abi/pcie/capability.h"

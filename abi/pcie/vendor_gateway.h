@@ -1,8 +1,8 @@
-// The vendor-specific capability of ConnectX functions: a gateway in configuration space to register spaces of the device,
-// for a driver that has lost its BAR and for tools. Offsets are from the start of the structure. Little endian.
-// Witness: of the header testbench/witness/pci_regs_test.cpp (linux/pci_regs.h); of the rest the stock driver, which dumps a
-// space through it in testbench/guest/cases/health.sh (drivers/net/ethernet/mellanox/mlx5/core/lib/pci_vsc.c), as no header has
-// it. PCIe 6.0 §7.9.4.
+// The vendor-specific capability of ConnectX functions: a gateway in configuration space to register spaces of the
+// device, for a driver that has lost its BAR and for tools. Offsets are from the start of the structure. Little endian.
+// Witness: of the header testbench/witness/pci_regs_test.cpp (linux/pci_regs.h); of the rest the stock driver, which
+// dumps a space through it in testbench/guest/cases/health.sh (drivers/net/ethernet/mellanox/mlx5/core/lib/pci_vsc.c),
+// as no header has it. PCIe 6.0 §7.9.4.
 #pragma once
 
 #include "abi/layout.h"

@@ -90,7 +90,7 @@ using ErrCqe = Layout<"err_cqe", 64,
     Bits<"owner",           0x3c,  0>>;
 // clang-format on
 
-inline constexpr std::size_t cqe_op_own_offset = 0x3f;    ///< the byte that hands an entry over, written last
+inline constexpr std::size_t cqe_op_own_offset = 0x3f; ///< the byte that hands an entry over, written last
 inline constexpr std::size_t cqe_signature_offset = 0x3e;
 inline constexpr std::size_t cqe_inline_32 = 32, cqe_inline_64 = 64; ///< bytes that each CqeFormat has room for
 

@@ -111,8 +111,8 @@ using DestroyMkeyOut = Layout<"destroy_mkey_out", 0x10,
     U32 <"syndrome", 0x04>>;
 // clang-format on
 
-inline constexpr std::uint32_t mkey_any_qpn = 0xffffff;  ///< `qpn` of a key that every queue pair may use
-inline constexpr std::uint32_t invalid_lkey = 0x100;     ///< ends a scatter list early
+inline constexpr std::uint32_t mkey_any_qpn = 0xffffff; ///< `qpn` of a key that every queue pair may use
+inline constexpr std::uint32_t invalid_lkey = 0x100;    ///< ends a scatter list early
 inline constexpr std::size_t octoword_bytes = 16;
 
 /// The access mode, whose five bits stand in two places.

@@ -1,6 +1,6 @@
 // The operation codes of the command interface (PRM "Command interface"): every code that is defined, whether or not
-// this device implements it, so that a refused command can be named. Which ones are implemented is the firmware's table.
-// Witness: testbench/witness/prm_layouts.py (linux/mlx5/mlx5_ifc.h, MLX5_CMD_OP_*).
+// this device implements it, so that a refused command can be named. Which ones are implemented is the firmware's
+// table. Witness: testbench/witness/prm_layouts.py (linux/mlx5/mlx5_ifc.h, MLX5_CMD_OP_*).
 #pragma once
 
 #include "abi/named_enum.h"

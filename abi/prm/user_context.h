@@ -1,5 +1,5 @@
-// User contexts and user memory (PRM "User context", "UMEM"): what a program that speaks to the device directly (DEVX) is
-// known by, and the memory it hands over by number, since it may not name bus addresses. The translation entries of
+// User contexts and user memory (PRM "User context", "UMEM"): what a program that speaks to the device directly (DEVX)
+// is known by, and the memory it hands over by number, since it may not name bus addresses. The translation entries of
 // CREATE_UMEM follow at `CreateUmemIn::size`.
 // Witness: testbench/witness/prm_layouts.py (mlx5_ifc.h).
 #pragma once

@@ -1,6 +1,6 @@
 // Work queue entries (PRM "WQE format"): the segments a send WQE is made of, in units of 16 bytes, and the segments of
-// receive WQEs. Which segments follow which depends on the transport and the opcode; the reader in model/hca/queue knows.
-// Witness: testbench/witness/mlx5dv_test.cpp (struct mlx5_wqe_*), prm_layouts.py (linux/mlx5/qp.h).
+// receive WQEs. Which segments follow which depends on the transport and the opcode; the reader in model/hca/queue
+// knows. Witness: testbench/witness/mlx5dv_test.cpp (struct mlx5_wqe_*), prm_layouts.py (linux/mlx5/qp.h).
 #pragma once
 
 #include "abi/layout.h"

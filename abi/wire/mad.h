@@ -1,7 +1,7 @@
-// Management datagrams (IBA 13.4.3, 14.2.1, 14.2.5, 16.1.3): the header all classes share, subnet management packets and
-// the attributes that an HCA answers.
-// Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h, rdma/ib_pma.h); of SwitchInfo and the extended speeds
-// opensm and infiniband-diags in testbench/guest/cases/fabric.sh, as no header of Linux has them.
+// Management datagrams (IBA 13.4.3, 14.2.1, 14.2.5, 16.1.3): the header all classes share, subnet management packets
+// and the attributes that an HCA answers. Witness: testbench/witness/prm_layouts.py (rdma/ib_smi.h, rdma/ib_mad.h,
+// rdma/ib_pma.h); of SwitchInfo and the extended speeds opensm and infiniband-diags in testbench/guest/cases/fabric.sh,
+// as no header of Linux has them.
 #pragma once
 
 #include "abi/layout.h"
@@ -13,12 +13,23 @@ inline constexpr std::size_t mad_bytes = 256;
 inline constexpr std::uint8_t mad_base_version = 1;
 
 /// `mgmt_class`.
-enum class MadClass : std::uint8_t { subnet_lid_routed = 0x01, subnet_administration = 0x03, performance = 0x04, subnet_directed_route = 0x81 };
+enum class MadClass : std::uint8_t {
+    subnet_lid_routed = 0x01,
+    subnet_administration = 0x03,
+    performance = 0x04,
+    subnet_directed_route = 0x81
+};
 /// `method` without the response bit.
 enum class MadMethod : std::uint8_t { get = 0x01, set = 0x02, send = 0x03, trap = 0x05, trap_repress = 0x07 };
 inline constexpr std::uint8_t mad_response = 0x80;
 /// `status`, bits 4..2: why a request was not carried out (IBA 13.4.7).
-enum class MadStatus : std::uint16_t { ok = 0, bad_version = 1 << 2, bad_method = 2 << 2, bad_attribute = 3 << 2, bad_value = 7 << 2 };
+enum class MadStatus : std::uint16_t {
+    ok = 0,
+    bad_version = 1 << 2,
+    bad_method = 2 << 2,
+    bad_attribute = 3 << 2,
+    bad_value = 7 << 2
+};
 inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a directed-route packet on its way back
 
 // Codes of PortInfo (IBA 14.2.5.6). Widths and speeds are bits, of which "active" has one.
@@ -37,7 +48,11 @@ inline constexpr std::uint8_t security_notice = 2;
 inline constexpr std::uint32_t channel_adapter_producer = 1;
 
 /// Attributes of the performance agent (IBA 16.1.2).
-enum class PmAttribute : std::uint16_t { class_port_info = 0x0001, port_counters = 0x0012, port_counters_extended = 0x001d };
+enum class PmAttribute : std::uint16_t {
+    class_port_info = 0x0001,
+    port_counters = 0x0012,
+    port_counters_extended = 0x001d
+};
 
 // clang-format off
 #define ABI_WIRE_SM_ATTRIBUTES(X) \

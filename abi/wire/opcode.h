@@ -66,26 +66,41 @@ inline constexpr auto operations = [] {
     at(send_first) = {.name = "SEND First", .kind = K::send, .is_first = true, .has_payload = true};
     at(send_middle) = {.name = "SEND Middle", .kind = K::send, .has_payload = true};
     at(send_last) = {.name = "SEND Last", .kind = K::send, .is_last = true, .has_payload = true};
-    at(send_last_with_immediate) = {.name = "SEND Last with Immediate", .kind = K::send, .is_last = true, .has_payload = true, .has_immediate = true};
+    at(send_last_with_immediate) = {.name = "SEND Last with Immediate", .kind = K::send, .is_last = true,
+                                    .has_payload = true, .has_immediate = true};
     at(send_only) = {.name = "SEND Only", .kind = K::send, .is_first = true, .is_last = true, .has_payload = true};
-    at(send_only_with_immediate) = {.name = "SEND Only with Immediate", .kind = K::send, .is_first = true, .is_last = true, .has_payload = true, .has_immediate = true};
-    at(write_first) = {.name = "RDMA WRITE First", .kind = K::write, .is_first = true, .has_payload = true, .has_reth = true};
+    at(send_only_with_immediate) = {.name = "SEND Only with Immediate", .kind = K::send, .is_first = true,
+                                    .is_last = true, .has_payload = true, .has_immediate = true};
+    at(write_first) = {.name = "RDMA WRITE First", .kind = K::write, .is_first = true, .has_payload = true,
+                       .has_reth = true};
     at(write_middle) = {.name = "RDMA WRITE Middle", .kind = K::write, .has_payload = true};
     at(write_last) = {.name = "RDMA WRITE Last", .kind = K::write, .is_last = true, .has_payload = true};
-    at(write_last_with_immediate) = {.name = "RDMA WRITE Last with Immediate", .kind = K::write, .is_last = true, .has_payload = true, .has_immediate = true};
-    at(write_only) = {.name = "RDMA WRITE Only", .kind = K::write, .is_first = true, .is_last = true, .has_payload = true, .has_reth = true};
-    at(write_only_with_immediate) = {.name = "RDMA WRITE Only with Immediate", .kind = K::write, .is_first = true, .is_last = true, .has_payload = true, .has_reth = true, .has_immediate = true};
-    at(read_request) = {.name = "RDMA READ Request", .kind = K::read_request, .is_first = true, .is_last = true, .has_reth = true};
-    at(read_response_first) = {.name = "RDMA READ Response First", .kind = K::read_response, .is_first = true, .has_payload = true, .has_aeth = true};
+    at(write_last_with_immediate) = {.name = "RDMA WRITE Last with Immediate", .kind = K::write, .is_last = true,
+                                     .has_payload = true, .has_immediate = true};
+    at(write_only) = {.name = "RDMA WRITE Only", .kind = K::write, .is_first = true, .is_last = true,
+                      .has_payload = true, .has_reth = true};
+    at(write_only_with_immediate) = {.name = "RDMA WRITE Only with Immediate", .kind = K::write, .is_first = true,
+                                     .is_last = true, .has_payload = true, .has_reth = true, .has_immediate = true};
+    at(read_request) = {.name = "RDMA READ Request", .kind = K::read_request, .is_first = true, .is_last = true,
+                        .has_reth = true};
+    at(read_response_first) = {.name = "RDMA READ Response First", .kind = K::read_response, .is_first = true,
+                               .has_payload = true, .has_aeth = true};
     at(read_response_middle) = {.name = "RDMA READ Response Middle", .kind = K::read_response, .has_payload = true};
-    at(read_response_last) = {.name = "RDMA READ Response Last", .kind = K::read_response, .is_last = true, .has_payload = true, .has_aeth = true};
-    at(read_response_only) = {.name = "RDMA READ Response Only", .kind = K::read_response, .is_first = true, .is_last = true, .has_payload = true, .has_aeth = true};
-    at(acknowledge) = {.name = "Acknowledge", .kind = K::acknowledge, .is_first = true, .is_last = true, .has_aeth = true};
-    at(atomic_acknowledge) = {.name = "ATOMIC Acknowledge", .kind = K::acknowledge, .is_first = true, .is_last = true, .has_aeth = true, .has_atomic_ack = true};
-    at(compare_swap) = {.name = "CompareSwap", .kind = K::atomic, .is_first = true, .is_last = true, .has_atomic = true};
+    at(read_response_last) = {.name = "RDMA READ Response Last", .kind = K::read_response, .is_last = true,
+                              .has_payload = true, .has_aeth = true};
+    at(read_response_only) = {.name = "RDMA READ Response Only", .kind = K::read_response, .is_first = true,
+                              .is_last = true, .has_payload = true, .has_aeth = true};
+    at(acknowledge) = {.name = "Acknowledge", .kind = K::acknowledge, .is_first = true, .is_last = true,
+                       .has_aeth = true};
+    at(atomic_acknowledge) = {.name = "ATOMIC Acknowledge", .kind = K::acknowledge, .is_first = true,
+                              .is_last = true, .has_aeth = true, .has_atomic_ack = true};
+    at(compare_swap) = {.name = "CompareSwap", .kind = K::atomic, .is_first = true, .is_last = true,
+                        .has_atomic = true};
     at(fetch_add) = {.name = "FetchAdd", .kind = K::atomic, .is_first = true, .is_last = true, .has_atomic = true};
-    at(send_last_with_invalidate) = {.name = "SEND Last with Invalidate", .kind = K::send, .is_last = true, .has_payload = true, .has_invalidate = true};
-    at(send_only_with_invalidate) = {.name = "SEND Only with Invalidate", .kind = K::send, .is_first = true, .is_last = true, .has_payload = true, .has_invalidate = true};
+    at(send_last_with_invalidate) = {.name = "SEND Last with Invalidate", .kind = K::send, .is_last = true,
+                                     .has_payload = true, .has_invalidate = true};
+    at(send_only_with_invalidate) = {.name = "SEND Only with Invalidate", .kind = K::send, .is_first = true,
+                                     .is_last = true, .has_payload = true, .has_invalidate = true};
     // clang-format on
     return t;
 }();

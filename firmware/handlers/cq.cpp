@@ -115,7 +115,8 @@ Reply query_cq(State&, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCq
 namespace {
 /// MODIFY_CQ, op_mod 1: another ring, and the old one ends.
 Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::hca::completion::CompletionQueue& cq) {
-    constexpr auto all = static_cast<std::uint32_t>(prm::CqResize::log_size) | static_cast<std::uint32_t>(prm::CqResize::page_offset) |
+    constexpr auto all = static_cast<std::uint32_t>(prm::CqResize::log_size) |
+                         static_cast<std::uint32_t>(prm::CqResize::page_offset) |
                          static_cast<std::uint32_t>(prm::CqResize::page_size);
     const auto wanted = in.sub<"cq_context">();
     if (in.get<"cq_umem_valid">())

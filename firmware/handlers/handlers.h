@@ -102,7 +102,8 @@ Reply dealloc_q_counter(State&, const Call&, In<prm::DeallocQCounterIn>, Out<prm
 Reply query_q_counter(State&, const Call&, In<prm::QueryQCounterIn>, Out<prm::QueryQCounterOut>);
 // vport.cpp
 Reply query_hca_vport_context(State&, const Call&, In<prm::QueryHcaVportContextIn>, Out<prm::QueryHcaVportContextOut>);
-Reply modify_hca_vport_context(State&, const Call&, In<prm::ModifyHcaVportContextIn>, Out<prm::ModifyHcaVportContextOut>);
+Reply modify_hca_vport_context(State&, const Call&, In<prm::ModifyHcaVportContextIn>,
+                               Out<prm::ModifyHcaVportContextOut>);
 Reply query_hca_vport_gid(State&, const Call&, In<prm::QueryHcaVportGidIn>, Out<prm::QueryHcaVportGidOut>);
 Reply query_hca_vport_pkey(State&, const Call&, In<prm::QueryHcaVportPkeyIn>, Out<prm::QueryHcaVportPkeyOut>);
 Reply query_nic_vport_context(State&, const Call&, In<prm::QueryNicVportContextIn>, Out<prm::QueryNicVportContextOut>);

@@ -14,8 +14,11 @@ Reply mad_ifc(State& state, const Call& call, In<prm::MadIfcIn> in, Out<prm::Mad
         return refuse("mad_ifc.port");
     constexpr auto at = prm::MadIfcIn::field<"mad">::offset;
     const auto request = in.bytes().subspan<at, abi::wire::mad_bytes>();
-    const auto answer = out.bytes().subspan<prm::MadIfcOut::field<"response_mad_packet">::offset, abi::wire::mad_bytes>();
-    return management::process(state, request, answer, {.ignore_m_key = (call.op_mod & ignore_m_key) != 0}, call.at) ? accepted : refuse("mad_ifc.m_key");
+    const auto answer =
+        out.bytes().subspan<prm::MadIfcOut::field<"response_mad_packet">::offset, abi::wire::mad_bytes>();
+    return management::process(state, request, answer, {.ignore_m_key = (call.op_mod & ignore_m_key) != 0}, call.at)
+               ? accepted
+               : refuse("mad_ifc.m_key");
 }
 
 } // namespace firmware::handlers

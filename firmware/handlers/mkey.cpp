@@ -33,7 +33,8 @@ constexpr std::uint64_t account(AccessMode mode, std::uint64_t room) {
 }
 
 /// The list behind the command, as far as the command says that it goes.
-std::expected<std::span<const std::byte>, Reply> translation_list(In<prm::CreateMkeyIn> in, std::span<const std::byte> list) {
+std::expected<std::span<const std::byte>, Reply> translation_list(In<prm::CreateMkeyIn> in,
+                                                                  std::span<const std::byte> list) {
     const auto octowords = in.get<"translations_octword_actual_size">();
     if (list.size() / prm::octoword_bytes < octowords)
         return std::unexpected(refuse("create_mkey.list_too_short"));
@@ -61,7 +62,8 @@ std::uint64_t page_count(const tpt::MkeyAttributes& key) {
 }
 
 /// The translation entries of a key whose byte 0 is in user memory. The pages of the two need not have the same size.
-std::expected<std::vector<std::uint64_t>, Reply> pages_in(const Scope& scope, const InUmem& umem, const tpt::MkeyAttributes& key) {
+std::expected<std::vector<std::uint64_t>, Reply> pages_in(const Scope& scope, const InUmem& umem,
+                                                          const tpt::MkeyAttributes& key) {
     if (page_count(key) > State::max_page_entries)
         return std::unexpected(refuse("resources.page_entries"));
     const auto memory = part_of(scope, umem, key.length);
@@ -85,7 +87,8 @@ std::expected<std::vector<std::uint64_t>, Reply> pages_in(const Scope& scope, co
 }
 
 /// The translation entries of an MTT key: as many as its range needs.
-std::expected<std::vector<std::uint64_t>, Reply> pages(const tpt::MkeyAttributes& key, std::span<const std::byte> list) {
+std::expected<std::vector<std::uint64_t>, Reply> pages(const tpt::MkeyAttributes& key,
+                                                       std::span<const std::byte> list) {
     if (key.is_free && list.empty())
         return std::vector<std::uint64_t>{}; // filled when a UMR enables the key
     const auto page_mask = (std::uint64_t{1} << key.page_shift) - 1;
@@ -102,13 +105,14 @@ std::expected<std::vector<std::uint64_t>, Reply> pages(const tpt::MkeyAttributes
     }
     return entries;
 }
-/// The ranges of a key that refers to others, as far as the output has room: two in the structure, the rest behind it. Of an
-/// interleaved one, whose list begins with a block of another kind, only the ranges.
+/// The ranges of a key that refers to others, as far as the output has room: two in the structure, the rest behind it.
+/// Of an interleaved one, whose list begins with a block of another kind, only the ranges.
 void write_list(const tpt::Mkey& mkey, Out<prm::QueryMkeyOut> out, std::span<std::byte> tail) {
     const auto first = out.bytes().subspan(prm::QueryMkeyOut::field<"bsf0_klm0_pas_mtt0_1">::offset);
     for (std::size_t i = 0; i < mkey.ranges.size(); ++i) {
         const auto at = i * prm::Klm::size;
-        const auto room = at < first.size() ? first.subspan(at) : tail.subspan(std::min(tail.size(), at - first.size()));
+        const auto room =
+            at < first.size() ? first.subspan(at) : tail.subspan(std::min(tail.size(), at - first.size()));
         if (room.size() < prm::Klm::size)
             return;
         const auto& range = mkey.ranges[i];

@@ -1,5 +1,5 @@
-// PRM "Vport counters" and the counters of the port behind ACCESS_REG (PPCNT): what mlx5_ib answers performance management and
-// /sys/class/infiniband/*/ports/*/counters from.
+// PRM "Vport counters" and the counters of the port behind ACCESS_REG (PPCNT): what mlx5_ib answers performance
+// management and /sys/class/infiniband/*/ports/*/counters from.
 #include "firmware/handlers/port_counters.h"
 
 #include "firmware/handlers/handlers.h"
@@ -15,12 +15,15 @@ template <class L, abi::Name F> void put(abi::View<L> out, std::uint64_t value) 
     using Field = typename L::template field<F>;
     out.template set<F>(static_cast<typename Field::type>(std::min(value, ~std::uint64_t{0} >> (64 - Field::width))));
 }
-template <abi::Name High, abi::Name Low> void put_wide(abi::View<prm::IbExtendedPortCounters> out, std::uint64_t value) {
-    out.template set<High>(static_cast<std::uint32_t>(value >> 32)).template set<Low>(static_cast<std::uint32_t>(value));
+template <abi::Name High, abi::Name Low>
+void put_wide(abi::View<prm::IbExtendedPortCounters> out, std::uint64_t value) {
+    out.template set<High>(static_cast<std::uint32_t>(value >> 32))
+        .template set<Low>(static_cast<std::uint32_t>(value));
 }
 } // namespace
 
-Reply query_vport_counter(State& state, const Call&, In<prm::QueryVportCounterIn> in, Out<prm::QueryVportCounterOut> out) {
+Reply query_vport_counter(State& state, const Call&, In<prm::QueryVportCounterIn> in,
+                          Out<prm::QueryVportCounterOut> out) {
     if (in.get<"other_vport">() || in.get<"vport_number">() != 0 || in.get<"port_num">() > 1)
         return refuse("query_vport_counter.vport");
     const auto total = management::port_traffic(state);

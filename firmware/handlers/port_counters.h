@@ -1,4 +1,5 @@
-// The register PPCNT, a row of ACCESS_REG's table that has a room of its own beside the command that reads the same counters.
+// The register PPCNT, a row of ACCESS_REG's table that has a room of its own beside the command that reads the same
+// counters.
 #pragma once
 
 #include "firmware/refusal.h"

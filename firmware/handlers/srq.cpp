@@ -18,12 +18,13 @@ constexpr unsigned log_least_stride_with_next = 5;
 struct Wanted {
     std::uint32_t log_size, log_stride, pd, lwm;
     Ring ring;
-    InUmem ring_umem, record; ///< `record.offset` is the bus address where it is in no user memory
+    InUmem ring_umem, record;            ///< `record.offset` is the bus address where it is in no user memory
     bool is_linked, is_basic, is_signed; ///< basic: the WQEs of the ring are pieces of memory and nothing else
 };
 
 /// Makes the queue, once what is special to its kind has been checked. Its number, or why not.
-std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const Wanted& wanted, Attributes attributes) {
+std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const Wanted& wanted,
+                                           Attributes attributes) {
     const auto cap = state.capabilities.general();
     if (wanted.is_signed)
         return std::unexpected(refuse("create_srq.wq_signature"));

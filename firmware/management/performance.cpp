@@ -1,5 +1,5 @@
-// What the port has counted, for its performance agent (IBA 16.1.3.5) and for the commands that read the same. What the model
-// cannot lose is zero.
+// What the port has counted, for its performance agent (IBA 16.1.3.5) and for the commands that read the same. What the
+// model cannot lose is zero.
 #include "firmware/management/agent.h"
 
 #include "abi/wire/infiniband.h"
@@ -11,7 +11,9 @@ Traffic port_traffic(const State& state) {
     const auto sent = state.hca.sent();
     // From the LRH up to the ICRC: the VCRC does not count; Ethernet has none.
     const std::uint64_t behind = state.config().is_ethernet ? 0 : abi::wire::vcrc_bytes;
-    const auto of = [behind](std::uint64_t packets, std::uint64_t bytes) { return Traffic::Count{packets, bytes - packets * behind}; };
+    const auto of = [behind](std::uint64_t packets, std::uint64_t bytes) {
+        return Traffic::Count{packets, bytes - packets * behind};
+    };
     Traffic traffic{.multicast_sent = of(count.multicast_sent, count.multicast_bytes_sent),
                     .multicast_received = of(count.multicast_received, count.multicast_bytes_received),
                     .damaged = {.packets = count.packets_damaged}};

@@ -1,4 +1,5 @@
-// IBA 14.2.5: the attributes of an HCA port. Get answers from the port's state, Set takes over what a subnet manager decides.
+// IBA 14.2.5: the attributes of an HCA port. Get answers from the port's state, Set takes over what a subnet manager
+// decides.
 #include "firmware/management/agent.h"
 #include "model/management/attributes.h"
 
@@ -16,8 +17,9 @@ constexpr std::size_t guids_per_block = 8, pkeys_per_block = 32;
 constexpr std::uint32_t mellanox = 0x0002c9;
 
 void tell(State& state, prm::PortChange change, model::port::Time at) {
-    state.hca.event_queues().broadcast(prm::EventType::port_change, static_cast<std::uint8_t>(change), 1, at,
-                                       [](abi::View<prm::Eqe> eqe) { prm::event_data<prm::PortChangeEventData>(eqe).set<"port_num">(1); });
+    state.hca.event_queues().broadcast(
+        prm::EventType::port_change, static_cast<std::uint8_t>(change), 1, at,
+        [](abi::View<prm::Eqe> eqe) { prm::event_data<prm::PortChangeEventData>(eqe).set<"port_num">(1); });
 }
 
 struct Call {
@@ -52,7 +54,8 @@ MadStatus get_guid_info(const Call& call, Data out) {
     if (call.modifier != 0)
         return MadStatus::bad_value;
     for (std::size_t i = 0; i < guids_per_block; ++i)
-        std::ranges::copy(std::span(call.state.hca.identity().gids[i].gid).last<8>(), out.begin() + static_cast<std::ptrdiff_t>(8 * i));
+        std::ranges::copy(std::span(call.state.hca.identity().gids[i].gid).last<8>(),
+                          out.begin() + static_cast<std::ptrdiff_t>(8 * i));
     return MadStatus::ok;
 }
 
@@ -62,7 +65,8 @@ MadStatus get_pkeys(const Call& call, Data out) {
         return MadStatus::bad_value;
     const auto& pkeys = call.state.hca.identity().pkeys;
     for (std::size_t i = 0; i < pkeys_per_block; ++i)
-        abi::store<std::uint16_t, std::endian::big>(out.data() + 2 * i, first + i < pkeys.size() ? pkeys[first + i] : std::uint16_t{0});
+        abi::store<std::uint16_t, std::endian::big>(out.data() + 2 * i,
+                                                    first + i < pkeys.size() ? pkeys[first + i] : std::uint16_t{0});
     return MadStatus::ok;
 }
 
@@ -89,7 +93,9 @@ MadStatus get_port_info(const Call& call, Data out) {
     const auto& port = call.state.port.infiniband;
     const abi::View<PortInfo> info(out.first<PortInfo::size>());
     model::management::describe(port.managed, info, abi::View<PortInfoExtended>(out));
-    info.set<"cap_mask">(port.capability_mask).set<"local_port_num">(1).set<"guid_cap">(static_cast<std::uint8_t>(guids_per_block));
+    info.set<"cap_mask">(port.capability_mask)
+        .set<"local_port_num">(1)
+        .set<"guid_cap">(static_cast<std::uint8_t>(guids_per_block));
     const auto now = call.state.violations();
     const auto& forgiven = call.state.forgiven;
     info.set<"mkey_violations">(counted(now.m_key, forgiven.m_key))

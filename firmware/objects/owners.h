@@ -1,5 +1,6 @@
-// Whom objects belong to, and which user memory they stand on (PRM "User context", "UMEM"): one record for each object that
-// a user context can have, by kind and number. Numbers are dense, so look-up is an index. Knows nothing of the objects.
+// Whom objects belong to, and which user memory they stand on (PRM "User context", "UMEM"): one record for each object
+// that a user context can have, by kind and number. Numbers are dense, so look-up is an index. Knows nothing of the
+// objects.
 #pragma once
 
 #include "abi/prm/user_context.h"
@@ -42,7 +43,8 @@ public:
         --count_of(of(kind)[number].uid);
         return std::exchange(of(kind)[number], {});
     }
-    /// Whether a command of this user context may name the object. The kernel, which also makes the shared ones, may name all.
+    /// Whether a command of this user context may name the object. The kernel, which also makes the shared ones, may
+    /// name all.
     bool may_name(std::uint16_t uid, Kind kind, std::uint32_t number) const {
         if (uid == 0 || uid == abi::prm::shared_uid)
             return true;

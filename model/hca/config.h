@@ -1,4 +1,5 @@
-// Sizes and latencies of one HCA. The capability pages are derived from this, so nothing is advertised that is not built.
+// Sizes and latencies of one HCA. The capability pages are derived from this, so nothing is advertised that is not
+// built.
 #pragma once
 
 #include "model/port/time.h"
@@ -10,35 +11,35 @@ namespace model::hca {
 struct HcaConfig {
     // Identity
     std::uint64_t node_guid = 0x0002c90300000001;
-    std::uint16_t device_id = 0x101b;           ///< ConnectX-6
-    std::uint16_t lid = 1;                      ///< InfiniBand port
-    bool is_managed = false;                    ///< InfiniBand port: a subnet manager gives the LID and makes it active
-    bool is_ethernet = true;                    ///< port type; the wire is RoCEv2 on Ethernet, LRH/VCRC on InfiniBand
+    std::uint16_t device_id = 0x101b; ///< ConnectX-6
+    std::uint16_t lid = 1;            ///< InfiniBand port
+    bool is_managed = false;          ///< InfiniBand port: a subnet manager gives the LID and makes it active
+    bool is_ethernet = true;          ///< port type; the wire is RoCEv2 on Ethernet, LRH/VCRC on InfiniBand
 
     // Limits, log2 unless said otherwise
     std::uint8_t log_max_qp = 17;
-    std::uint8_t log_max_qp_size = 15;          ///< WQEBBs, or receive WQEs
+    std::uint8_t log_max_qp_size = 15; ///< WQEBBs, or receive WQEs
     std::uint8_t log_max_cq = 16;
-    std::uint8_t log_max_cq_size = 22;          ///< entries
+    std::uint8_t log_max_cq_size = 22; ///< entries
     std::uint8_t log_max_eq = 6;
     std::uint8_t log_max_eq_size = 16;
     std::uint8_t log_max_mkey = 20;
     std::uint8_t log_max_pd = 16;
     std::uint8_t log_max_transport_domain = 10;
     std::uint8_t log_max_srq = 16;
-    std::uint8_t log_max_srq_size = 15;         ///< WQEs
+    std::uint8_t log_max_srq_size = 15; ///< WQEs
     std::uint8_t log_max_xrcd = 10;
     std::uint8_t log_max_message = 30;
-    std::uint8_t log_max_read_requester = 4;    ///< outstanding READs and atomics a queue pair may send
-    std::uint8_t log_max_read_responder = 4;    ///< and may answer
-    std::uint16_t max_wqe_size_sq = 1024;       ///< bytes
-    std::uint16_t max_wqe_size_rq = 512;        ///< bytes
-    std::uint16_t max_q_counters = 32;          ///< count
-    std::uint16_t uar_pages = 1024;             ///< count, those of the initialization segment included
-    std::uint16_t first_uar = 16;               ///< pages below it hold the initialization segment and MSI-X
-    std::uint16_t msix_vectors = 32;            ///< count
-    bool blue_flame = false;                    ///< told to software; bursts are understood either way
-    bool on_demand_paging = true;               ///< accesses to absent pages of a key wait for software (pg)
+    std::uint8_t log_max_read_requester = 4; ///< outstanding READs and atomics a queue pair may send
+    std::uint8_t log_max_read_responder = 4; ///< and may answer
+    std::uint16_t max_wqe_size_sq = 1024;    ///< bytes
+    std::uint16_t max_wqe_size_rq = 512;     ///< bytes
+    std::uint16_t max_q_counters = 32;       ///< count
+    std::uint16_t uar_pages = 1024;          ///< count, those of the initialization segment included
+    std::uint16_t first_uar = 16;            ///< pages below it hold the initialization segment and MSI-X
+    std::uint16_t msix_vectors = 32;         ///< count
+    bool blue_flame = false;                 ///< told to software; bursts are understood either way
+    bool on_demand_paging = true;            ///< accesses to absent pages of a key wait for software (pg)
     std::uint32_t boot_pages = 16, init_pages = 64, pages_per_1024_objects = 16; ///< 4 KiB pages asked of the driver
 
     // Translation caches: entries, 0 = none (every look-up misses)
@@ -49,17 +50,17 @@ struct HcaConfig {
     // Timing; all zero cost when `timed` is false
     bool timed = true;
     port::Time doorbell_latency = std::chrono::nanoseconds{50};
-    port::Time wqe_latency = std::chrono::nanoseconds{40};          ///< decode and schedule, a message
-    port::Time packet_latency = std::chrono::nanoseconds{5};        ///< pipeline occupancy, a packet, each direction
+    port::Time wqe_latency = std::chrono::nanoseconds{40};   ///< decode and schedule, a message
+    port::Time packet_latency = std::chrono::nanoseconds{5}; ///< pipeline occupancy, a packet, each direction
     port::Time responder_latency = std::chrono::nanoseconds{60};
     port::Time cqe_latency = std::chrono::nanoseconds{30};
     port::Time mkey_miss = std::chrono::nanoseconds{250};
     port::Time mtt_miss = std::chrono::nanoseconds{250};
     port::Time command_latency = std::chrono::microseconds{2};
-    std::uint32_t internal_timer_khz = 1'000'000;                   ///< device_frequency_khz
+    std::uint32_t internal_timer_khz = 1'000'000; ///< device_frequency_khz
 
     // Scheduling
-    std::uint32_t packets_per_turn = 16;        ///< a queue pair sends at most so many before the next one has its turn
+    std::uint32_t packets_per_turn = 16; ///< a queue pair sends at most so many before the next one has its turn
 };
 
 } // namespace model::hca

@@ -53,7 +53,7 @@ void Hca::reset() {
     uar_.reset();
 }
 
-// --- entries -----------------------------------------------------------------------------------------------------------
+// --- entries --------------------------------------------------------------------------------------------------------
 
 void Hca::write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at) {
     uar_.write(page, offset, bytes, at + path_.cost(config_.doorbell_latency));
@@ -126,9 +126,9 @@ bool Hca::accept(port::Packet& packet, port::Time at) {
 }
 
 namespace {
-/// Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same. Questions of the
-/// performance class never reach software: Linux's mlx5_ib would answer them with an empty header (mad.c, process_pma_cmd fills in
-/// the counters alone), so a ConnectX must keep them to itself.
+/// Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same.
+/// Questions of the performance class never reach software: Linux's mlx5_ib would answer them with an empty header
+/// (mad.c, process_pma_cmd fills in the counters alone), so a ConnectX must keep them to itself.
 bool is_for_agent(const QueuePair* qp, const port::Packet& packet) {
     if (qp == nullptr || !qp->can_receive())
         return true;
@@ -145,7 +145,9 @@ void Hca::receive(port::Packet& packet, port::Time at) {
     ++counters_.packets_received;
     counters_.bytes_received += wire::frame_length(packet);
     if (events_.is_on()) [[unlikely]]
-        events_.emit(at, traces::PacketReceived{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), packet.payload.size()});
+        events_.emit(at,
+                     traces::PacketReceived{packet.destination.value, packet.psn.value,
+                                            abi::wire::code(packet.service, packet.operation), packet.payload.size()});
     auto* qp = destination(packet.destination);
     if (qp == nullptr && packet.destination == multicast::multicast_qpn)
         return receive_multicast(packet, at);
@@ -193,7 +195,8 @@ void Hca::receive_multicast(port::Packet& packet, port::Time at) {
             datagram_.receive(*qp, packet, at);
 }
 
-/// Answered on the spot by the agents of the device. Management waits for nothing: what finds no room is lost (IBA 7.6.4).
+/// Answered on the spot by the agents of the device. Management waits for nothing: what finds no room is lost
+/// (IBA 7.6.4).
 void Hca::manage(port::Packet& packet, port::Time at) {
     const auto lost = [&](std::string_view why) {
         ++counters_.management_dropped;
@@ -283,15 +286,18 @@ void Hca::run(port::Time now) {
         if (outlets_.can_send(now)) {
             scheduler_.add(qp);
         } else {
-            const auto rest = [](std::uint32_t may, std::uint64_t did) { return static_cast<std::uint32_t>(may - std::min<std::uint64_t>(did, may)); };
-            scheduler_.interrupt(qp, {.answers = has_answers ? rest(turn.answers, answered - start) : 0,
-                                      .requests = has_requests ? rest(turn.requests, counters_.packets_sent - answered) : 0});
+            const auto rest = [](std::uint32_t may, std::uint64_t did) {
+                return static_cast<std::uint32_t>(may - std::min<std::uint64_t>(did, may));
+            };
+            scheduler_.interrupt(
+                qp, {.answers = has_answers ? rest(turn.answers, answered - start) : 0,
+                     .requests = has_requests ? rest(turn.requests, counters_.packets_sent - answered) : 0});
         }
     }
     is_running_ = false;
 }
 
-// --- objects -----------------------------------------------------------------------------------------------------------
+// --- objects --------------------------------------------------------------------------------------------------------
 
 completion::CompletionQueue& Hca::create_cq(abi::Cqn cqn, completion::Attributes attributes) {
     if (auto* eq = event_queues_.table().find(attributes.eqn.value))
@@ -389,7 +395,8 @@ void Hca::forget_state(QueuePair& qp) {
     qp.timer.deadline = port::never;
 }
 
-void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at, bool brings_path) {
+void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, QpState to, port::Time at,
+                    bool brings_path) {
     const auto from = qp.state;
     qp.attributes = attributes;
     if (brings_path) {
@@ -401,7 +408,8 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
         return failure_.enter_error(qp, at);
     }
     if (from != to)
-        events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to)});
+        events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(from),
+                                                   static_cast<std::uint8_t>(to)});
     qp.state = to;
     if (to == QpState::rst)
         return forget_state(qp);

@@ -1,5 +1,5 @@
-// The HCA's core: its objects, and the rooms of the data path around them. Doorbells, packets and time come in here; the
-// firmware (the command interface) creates and changes objects here. Plain C++: the shell is hca_module.
+// The HCA's core: its objects, and the rooms of the data path around them. Doorbells, packets and time come in here;
+// the firmware (the command interface) creates and changes objects here. Plain C++: the shell is hca_module.
 #pragma once
 
 #include "model/hca/completion/completion_queue.h"
@@ -43,7 +43,8 @@ struct Ports {
     port::Clock& clock;
     port::Wire& wire;
     port::Interrupts& interrupts;
-    port::Wire* inside = nullptr; ///< both ends are this port: what it sends to itself; without one that goes by the cable
+    port::Wire* inside =
+        nullptr; ///< both ends are this port: what it sends to itself; without one that goes by the cable
 };
 
 class Hca final : public port::Receiver {
@@ -93,25 +94,31 @@ public:
     queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes);
     /// No queue pair may be attached to it.
     void destroy_srq(std::uint32_t number, port::Time at);
-    /// Both CQs named in the attributes must exist (the send CQ only if has_sq), and the shared receive queue if there is one.
+    /// Both CQs named in the attributes must exist (the send CQ only if has_sq), and the shared receive queue if there
+    /// is one.
     queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes);
     void destroy_qp(abi::Qpn qpn);
     /// Puts new attributes and a new state in force: what a state transition command does. Into rst everything is
     /// forgotten; into rtr the receiving side starts; into rts the sending side; into err both queues are flushed.
     /// brings_path: the attributes hold a new path. Otherwise packets keep their addresses, whatever became of the
     /// address tables since the path was set.
-    void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at, bool brings_path = false);
+    void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at,
+                   bool brings_path = false);
     /// A command names the queue pair: in the error state that is when receive WQEs, which no doorbell announces, are
     /// looked for.
     void look_for_receives(queue::QueuePair& qp, port::Time at);
-    /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when it
-    /// does not wait any more, as after an error.
+    /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when
+    /// it does not wait any more, as after an error.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
-    /// An event queue has gone. When nobody hears of page faults any more, nobody will answer those that wait: they fail.
+    /// An event queue has gone. When nobody hears of page faults any more, nobody will answer those that wait: they
+    /// fail.
     void stop_paging(port::Time at);
     /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian
     /// (atomic capability, atomic_req_8B_endianness_mode).
-    void set_atomic_host_order(bool host_order) { responder_.set_host_order(host_order); requester_.set_host_order(host_order); }
+    void set_atomic_host_order(bool host_order) {
+        responder_.set_host_order(host_order);
+        requester_.set_host_order(host_order);
+    }
 
     /// Forgets every object: TEARDOWN_HCA, function-level reset.
     void reset();

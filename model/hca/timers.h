@@ -28,7 +28,8 @@ public:
         rise(qp.timer.slot);
         clock_.wake_at(at);
     }
-    /// Calls `due(qp)` for every queue pair whose deadline is not after `now`, earliest first. Its deadline is gone then.
+    /// Calls `due(qp)` for every queue pair whose deadline is not after `now`, earliest first. Its deadline is gone
+    /// then.
     template <class Due> void expire(port::Time now, Due&& due) {
         while (!heap_.empty() && heap_.front()->timer.entry <= now) {
             auto& qp = *heap_.front();

@@ -94,7 +94,8 @@ bool FaultLog::take_record(const Request& request, Type type, FaultReason reason
 void FaultLog::queue_error(QueueError error, port::Time at) {
     error_record_.set<"iqei">(static_cast<std::uint64_t>(error));
     if (events_.is_on())
-        events_.emit(at, traces::InvalidationStopped{.device = 0, .error = static_cast<std::uint8_t>(error), .reason = name(error)});
+        events_.emit(at, traces::InvalidationStopped{
+                             .device = 0, .error = static_cast<std::uint8_t>(error), .reason = name(error)});
     set<"iqe">(at);
 }
 

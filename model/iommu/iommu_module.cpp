@@ -49,7 +49,8 @@ pcie::Gate::Passage IommuModule::pass(const Gate::Request& request, port::Time a
     return {result.status, result.address, result.ready};
 }
 
-DmaStatus IommuModule::translate(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
+DmaStatus IommuModule::translate(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
+                                 sc_core::sc_time& delay) {
     const auto now = tlm::kernel_now();
     const std::uint64_t address = payload.get_address(), length = payload.get_data_length();
     const bool is_write = payload.is_write();

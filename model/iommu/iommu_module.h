@@ -30,9 +30,9 @@ public:
     IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
                 std::function<port::Time()> writes_landed, SendDown send_down);
 
-    /// Every request that comes up a root port: in the middle of a direct path, too, so that each is counted, timed, and
-    /// answered from the caches as they are. Packets behind the first of a request are hits. Does not change what it
-    /// translates while it is off.
+    /// Every request that comes up a root port: in the middle of a direct path, too, so that each is counted, timed,
+    /// and answered from the caches as they are. Packets behind the first of a request are hits. Does not change what
+    /// it translates while it is off.
     Passage pass(const Gate::Request& request, port::Time at) override;
     /// As pass(): replaces the payload's address by the translated one; ok, or how the request ends. A request does not
     /// cross a page (PCIe 6.0 §2.2.7: nor 4 KiB).

@@ -1,5 +1,5 @@
-// The management of an end port (IBA 13.5, 14.2.2): packets for QP0 and QP1 that no software takes are answered by the agents of
-// the device, for which its firmware speaks.
+// The management of an end port (IBA 13.5, 14.2.2): packets for QP0 and QP1 that no software takes are answered by the
+// agents of the device, for which its firmware speaks.
 #pragma once
 
 #include "model/management/datagram.h"

@@ -1,5 +1,5 @@
-// Management datagrams as packets (IBA 13.4, 13.5): takes one out of a packet and makes the packet its answer. Knows nothing of
-// what they say.
+// Management datagrams as packets (IBA 13.4, 13.5): takes one out of a packet and makes the packet its answer. Knows
+// nothing of what they say.
 #pragma once
 
 #include "abi/wire/mad.h"

@@ -7,12 +7,14 @@ namespace model::management {
 using namespace abi::wire;
 
 namespace {
-constexpr std::uint16_t all_port_select = 1 << 8, extended_width = 1 << 9; ///< ClassPortInfo:CapabilityMask (IBA 16.1.3.1)
-constexpr std::size_t data_offset = 0x40;                                  ///< of a performance datagram (IBA 16.1.1)
+constexpr std::uint16_t all_port_select = 1 << 8,
+                        extended_width = 1 << 9; ///< ClassPortInfo:CapabilityMask (IBA 16.1.3.1)
+constexpr std::size_t data_offset = 0x40;        ///< of a performance datagram (IBA 16.1.1)
 constexpr std::array every_counter{
-    &PortTotals::data_sent,      &PortTotals::data_received,    &PortTotals::packets_sent,   &PortTotals::packets_received,
-    &PortTotals::unicast_sent,   &PortTotals::unicast_received, &PortTotals::multicast_sent, &PortTotals::multicast_received,
-    &PortTotals::receive_errors, &PortTotals::relay_errors,     &PortTotals::discards,       &PortTotals::management_dropped};
+    &PortTotals::data_sent,        &PortTotals::data_received,      &PortTotals::packets_sent,
+    &PortTotals::packets_received, &PortTotals::unicast_sent,       &PortTotals::unicast_received,
+    &PortTotals::multicast_sent,   &PortTotals::multicast_received, &PortTotals::receive_errors,
+    &PortTotals::relay_errors,     &PortTotals::discards,           &PortTotals::management_dropped};
 } // namespace
 
 PortTotals& PortTotals::operator+=(const PortTotals& other) {
@@ -28,15 +30,17 @@ struct PerformanceAgent::Counter {
     void (*show)(std::span<std::byte>, std::uint64_t);
     std::uint64_t (*read)(std::span<const std::byte>);
 
-    template <class L, abi::Name F> static constexpr Counter of(std::uint64_t PortTotals::* total, std::uint16_t select) {
-        return {total, select,
-                [](std::span<std::byte> data, std::uint64_t value) {
-                    using Field = typename L::template field<F>;
-                    // A counter stays at its end (IBA 16.1.3.5).
-                    constexpr auto most = ~std::uint64_t{0} >> (64 - Field::width);
-                    abi::View<L>(data).template set<F>(static_cast<typename Field::type>(std::min(value, most)));
-                },
-                [](std::span<const std::byte> data) -> std::uint64_t { return abi::ConstView<L>(data).template get<F>(); }};
+    template <class L, abi::Name F>
+    static constexpr Counter of(std::uint64_t PortTotals::* total, std::uint16_t select) {
+        return {
+            total, select,
+            [](std::span<std::byte> data, std::uint64_t value) {
+                using Field = typename L::template field<F>;
+                // A counter stays at its end (IBA 16.1.3.5).
+                constexpr auto most = ~std::uint64_t{0} >> (64 - Field::width);
+                abi::View<L>(data).template set<F>(static_cast<typename Field::type>(std::min(value, most)));
+            },
+            [](std::span<const std::byte> data) -> std::uint64_t { return abi::ConstView<L>(data).template get<F>(); }};
     }
 };
 
@@ -113,10 +117,12 @@ void PerformanceAgent::process(std::span<std::byte, mad_bytes> mad, const Totals
             .set<"class_version">(1)
             .set<"capability_mask">(all_port_select | extended_width);
     }
-    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(static_cast<std::uint16_t>(status));
+    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response)
+        .set<"status">(static_cast<std::uint16_t>(status));
 }
 
-MadStatus PerformanceAgent::count(const Attribute& attribute, std::span<std::byte> data, bool is_set, const Totals& totals) {
+MadStatus PerformanceAgent::count(const Attribute& attribute, std::span<std::byte> data, bool is_set,
+                                  const Totals& totals) {
     // Both attributes begin with the port and the choice of counters.
     const abi::ConstView<PortCounters> asked(data);
     const unsigned port = asked.get<"port_select">();

@@ -36,7 +36,8 @@ void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortIn
         .set<"mtu_cap">(mtu_4096)
         .set<"operational_vls">(port.operational_vls)
         .set<"subnet_timeout">(port.subnet_timeout);
-    // A port that says 10 Gbit/s here and something there runs at what it says there (IBA 14.2.5.6, LinkSpeedExtActive).
+    // A port that says 10 Gbit/s here and something there runs at what it says there (IBA 14.2.5.6,
+    // LinkSpeedExtActive).
     extended.set<"link_speed_ext_active">(link_speed_ext_edr)
         .set<"link_speed_ext_supported">(link_speeds_ext_to_edr)
         .set<"link_speed_ext_enabled">(link_speeds_ext_to_edr);

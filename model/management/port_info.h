@@ -1,5 +1,5 @@
-// What the agents of channel adapters and switches say alike of a port (IBA 14.2.5.6 "PortInfo"), and what they take over alike
-// when a subnet manager sets it. All links of the model are 4x EDR.
+// What the agents of channel adapters and switches say alike of a port (IBA 14.2.5.6 "PortInfo"), and what they take
+// over alike when a subnet manager sets it. All links of the model are 4x EDR.
 #pragma once
 
 #include "abi/prm/vport.h"
@@ -21,8 +21,10 @@ struct ManagedPort {
 /// Bits of PortInfo:CapabilityMask that every port of the model has.
 inline constexpr std::uint32_t extended_speeds = 1u << 14;
 
-/// The rows that every port has; capabilities beside `extended_speeds`, GUIDs and the number of the port are the caller's.
-void describe(const ManagedPort& port, abi::View<abi::wire::PortInfo> out, abi::View<abi::wire::PortInfoExtended> extended);
+/// The rows that every port has; capabilities beside `extended_speeds`, GUIDs and the number of the port are the
+/// caller's.
+void describe(const ManagedPort& port, abi::View<abi::wire::PortInfo> out,
+              abi::View<abi::wire::PortInfoExtended> extended);
 
 /// Whether a manager that shows this M_Key may do so: whoever cannot show the right one may read up to level 1 of the
 /// protection (IBA 14.2.4.1).
@@ -30,9 +32,9 @@ bool admits(const ManagedPort& port, abi::wire::MadMethod method, std::uint64_t 
 /// At level 1 PortInfo does not tell the key to whoever cannot show it.
 bool conceals_key(const ManagedPort& port, std::uint64_t shown);
 
-/// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay; states go up one by one,
-/// and a link that is set down comes up again at once.
-/// has_link: false is port 0 of a switch, whose state nobody sets.
+/// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay; states go up
+/// one by one, and a link that is set down comes up again at once. has_link: false is port 0 of a switch, whose state
+/// nobody sets.
 abi::wire::MadStatus take_over(ManagedPort& port, abi::ConstView<abi::wire::PortInfo> wanted, bool has_link);
 
 } // namespace model::management

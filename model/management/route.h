@@ -1,5 +1,6 @@
-// Directed routes (IBA 14.2.2): subnet management packets that carry their own way, for a subnet whose tables are not filled.
-// A node takes a packet, looks here where it goes on, and has the positions in it moved. Knows datagrams, no packets.
+// Directed routes (IBA 14.2.2): subnet management packets that carry their own way, for a subnet whose tables are not
+// filled. A node takes a packet, looks here where it goes on, and has the positions in it moved. Knows datagrams, no
+// packets.
 #pragma once
 
 #include "abi/wire/mad.h"
@@ -21,8 +22,8 @@ struct Step {
     std::string_view why{}; ///< drop
 };
 
-/// What a node does with a packet that came in at `ingress`. Moves the packet's position and notes the way back: outward along
-/// the initial path, which leaves the return path behind it; back along that one.
+/// What a node does with a packet that came in at `ingress`. Moves the packet's position and notes the way back:
+/// outward along the initial path, which leaves the return path behind it; back along that one.
 Step follow_route(Mad mad, unsigned ingress, bool is_switch);
 /// The answer of the last node goes back the way the packet came.
 void turn_back(Mad mad);

@@ -22,7 +22,8 @@ bool is_multicast(const port::Packet& packet) {
 } // namespace
 
 InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events events)
-    : config_(config), events_(events), agent_(config.agent), performance_(0, config.agent.ports), ports_(config.agent.ports + 1) {
+    : config_(config), events_(events), agent_(config.agent), performance_(0, config.agent.ports),
+      ports_(config.agent.ports + 1) {
     for (unsigned number = 0; number < ports_.size(); ++number) {
         ports_[number].owner = this;
         ports_[number].number = number;

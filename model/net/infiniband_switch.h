@@ -1,7 +1,7 @@
 // An InfiniBand switch (IBA chapter 18): forwards packets by destination LID, multicast to every port of the group, and
-// subnet management by the route that the packet itself carries (IBA 14.2.2). Stores and forwards, with a fixed latency. Keeps
-// no queues of its own: an output port's cable does, and while one is full, cables without timing hold their packets back.
-// There are no credits and one data lane.
+// subnet management by the route that the packet itself carries (IBA 14.2.2). Stores and forwards, with a fixed
+// latency. Keeps no queues of its own: an output port's cable does, and while one is full, cables without timing hold
+// their packets back. There are no credits and one data lane.
 #pragma once
 
 #include "model/management/performance.h"
@@ -66,7 +66,9 @@ private:
     void send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
     bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, std::string_view why, port::Time at);
-    bool is_port(unsigned number) const { return number != 0 && number < ports_.size() && ports_[number].out != nullptr; }
+    bool is_port(unsigned number) const {
+        return number != 0 && number < ports_.size() && ports_[number].out != nullptr;
+    }
 
     SwitchConfig config_;
     traces::Events events_;

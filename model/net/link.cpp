@@ -104,7 +104,8 @@ public:
 
     bool has_room(port::Time now) const {
         const auto& c = link_.config_;
-        return count() < limit_ && (!c.timed || (booked_until_ < now + c.horizon && busy_until_ < now + c.horizon + c.reach));
+        return count() < limit_ &&
+               (!c.timed || (booked_until_ < now + c.horizon && busy_until_ < now + c.horizon + c.reach));
     }
     /// When has_room() may turn true, as far as time alone decides.
     port::Time room_at() const {

@@ -1,5 +1,5 @@
-// SystemC shell of a cable: gives the core its clock, and the devices at its ends one call to say "my turn is over". Owns
-// no sockets: ports are plain interfaces, since both ends live in the kernel's one thread.
+// SystemC shell of a cable: gives the core its clock, and the devices at its ends one call to say "my turn is over".
+// Owns no sockets: ports are plain interfaces, since both ends live in the kernel's one thread.
 #pragma once
 
 #include "model/net/link.h"

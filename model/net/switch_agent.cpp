@@ -74,12 +74,14 @@ bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress)
     if (!management::admits(ports_[0], method, shown))
         return false;
     const Call call{header.get<"attr_mod">(), ingress};
-    const auto status = management::carry_out(attributes(), header, mad.subspan<Smp::field<"data">::offset, 64>(),
-                                              [&](Attribute::Action action, Data data) { return (this->*action)(call, data); });
+    const auto status =
+        management::carry_out(attributes(), header, mad.subspan<Smp::field<"data">::offset, 64>(),
+                              [&](Attribute::Action action, Data data) { return (this->*action)(call, data); });
     if (header.get<"attr_id">() == static_cast<std::uint16_t>(SmAttribute::port_info) &&
         management::conceals_key(ports_[0], shown))
         abi::View<PortInfo>(mad.subspan<Smp::field<"data">::offset, PortInfo::size>()).set<"mkey">(0);
-    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response).set<"status">(static_cast<std::uint16_t>(status));
+    header.set<"method">(static_cast<std::uint8_t>(MadMethod::get) | mad_response)
+        .set<"status">(static_cast<std::uint16_t>(status));
     return true;
 }
 
@@ -151,7 +153,8 @@ MadStatus SwitchAgent::get_linear(const Call& call, Data data) {
     const auto first = std::size_t{call.modifier} * lids_per_block;
     if (first >= linear_.size())
         return MadStatus::bad_value;
-    std::ranges::transform(std::span(linear_).subspan(first, lids_per_block), data.begin(), [](std::uint8_t port) { return std::byte{port}; });
+    std::ranges::transform(std::span(linear_).subspan(first, lids_per_block), data.begin(),
+                           [](std::uint8_t port) { return std::byte{port}; });
     return MadStatus::ok;
 }
 
@@ -159,7 +162,8 @@ MadStatus SwitchAgent::set_linear(const Call& call, Data data) {
     const auto first = std::size_t{call.modifier} * lids_per_block;
     if (first >= linear_.size())
         return MadStatus::bad_value;
-    std::ranges::transform(data, linear_.begin() + static_cast<std::ptrdiff_t>(first), [](std::byte port) { return std::to_integer<std::uint8_t>(port); });
+    std::ranges::transform(data, linear_.begin() + static_cast<std::ptrdiff_t>(first),
+                           [](std::byte port) { return std::to_integer<std::uint8_t>(port); });
     return MadStatus::ok;
 }
 
@@ -178,7 +182,8 @@ MadStatus SwitchAgent::get_multicast(const Call& call, Data data) {
     if (!block.is_valid())
         return MadStatus::bad_value;
     for (std::size_t i = 0; i < groups_per_block; ++i)
-        abi::store<std::uint16_t, std::endian::big>(data.data() + 2 * i, static_cast<std::uint16_t>(multicast_[block.first + i] >> block.shift));
+        abi::store<std::uint16_t, std::endian::big>(
+            data.data() + 2 * i, static_cast<std::uint16_t>(multicast_[block.first + i] >> block.shift));
     return MadStatus::ok;
 }
 
@@ -188,7 +193,8 @@ MadStatus SwitchAgent::set_multicast(const Call& call, Data data) {
         return MadStatus::bad_value;
     for (std::size_t i = 0; i < groups_per_block; ++i) {
         auto& mask = multicast_[block.first + i];
-        mask = (mask & ~(std::uint64_t{0xffff} << block.shift)) | std::uint64_t{abi::load<std::uint16_t, std::endian::big>(data.data() + 2 * i)} << block.shift;
+        mask = (mask & ~(std::uint64_t{0xffff} << block.shift)) |
+               std::uint64_t{abi::load<std::uint16_t, std::endian::big>(data.data() + 2 * i)} << block.shift;
     }
     return MadStatus::ok;
 }
@@ -200,6 +206,8 @@ MadStatus SwitchAgent::get_pkeys(const Call& call, Data data) {
 }
 
 MadStatus SwitchAgent::get_nothing(const Call&, Data) { return MadStatus::ok; }
-MadStatus SwitchAgent::keep_nothing(const Call&, Data) { return MadStatus::ok; } // one lane, no enforcement of partitions
+MadStatus SwitchAgent::keep_nothing(const Call&, Data) {
+    return MadStatus::ok;
+} // one lane, no enforcement of partitions
 
 } // namespace model::net

@@ -1,6 +1,6 @@
-// The management agent of an InfiniBand switch (IBA 14.2.5): what a subnet manager reads of it and sets in it. Holds the
-// forwarding tables and the state of each port; the switch around it forwards by them. Knows datagrams of 256 bytes, no
-// packets and no routes.
+// The management agent of an InfiniBand switch (IBA 14.2.5): what a subnet manager reads of it and sets in it. Holds
+// the forwarding tables and the state of each port; the switch around it forwards by them. Knows datagrams of 256
+// bytes, no packets and no routes.
 #pragma once
 
 #include "abi/prm/vport.h"

@@ -19,9 +19,10 @@ struct Acs {
     bool source_validation = false;    ///< requesters are behind the port
     bool translation_blocking = false; ///< only untranslated requests
     bool request_redirect = false;     ///< requests to peers go up
-    bool completion_redirect = false;  ///< read completions to peers go up, unless relaxed ordering allows the short way
-    bool upstream_forwarding = false;  ///< what was redirected below and is meant for the same port goes up, or down again
-    bool direct_translated = false;    ///< translated requests to peers are not redirected
+    bool completion_redirect = false; ///< read completions to peers go up, unless relaxed ordering allows the short way
+    bool upstream_forwarding =
+        false;                      ///< what was redirected below and is meant for the same port goes up, or down again
+    bool direct_translated = false; ///< translated requests to peers are not redirected
     bool operator==(const Acs&) const = default;
 };
 

@@ -15,7 +15,8 @@
 
 namespace model::pcie {
 
-/// Where the capabilities lie; the chain is power management, PCI Express, MSI-X and vendor specific where there is one.
+/// Where the capabilities lie; the chain is power management, PCI Express, MSI-X and vendor specific where there is
+/// one.
 inline constexpr std::uint8_t power_management_offset = 0x40, pci_express_offset = 0x60, msix_offset = 0x9c,
                               gateway_offset = 0xc0;
 

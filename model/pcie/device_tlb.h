@@ -33,7 +33,8 @@ public:
     /// An entry that allows the access, with the page's address and not that of `address`; nothing is counted.
     std::optional<Entry> find(std::uint32_t pasid, std::uint64_t address, bool is_write);
     void insert(std::uint32_t pasid, std::uint64_t address, const Entry& entry);
-    /// Pages that touch [begin, begin + bytes); everything where bytes is 0. `pasid` may be none: of requests without one.
+    /// Pages that touch [begin, begin + bytes); everything where bytes is 0. `pasid` may be none: of requests without
+    /// one.
     void invalidate(std::uint32_t pasid, bool is_global, std::uint64_t begin, std::uint64_t bytes);
     void clear() { entries_.clear(); }
 

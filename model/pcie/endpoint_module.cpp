@@ -226,18 +226,18 @@ void EndpointModule::receive_message(::tlm::tlm_generic_payload& payload, const 
 
 DmaResult EndpointModule::request_page(const PageRequest& request, Time at) {
     const auto& meaning = space_.meaning();
-    const bool is_allowed = page_groups_.contains(request.group) || page_groups_.size() < meaning.page_request_allocation;
+    const bool is_allowed =
+        page_groups_.contains(request.group) || page_groups_.size() < meaning.page_request_allocation;
     if (!meaning.page_request_enable || !meaning.ats_enable || !is_allowed ||
         (request.pasid != no_pasid && !meaning.pasid_enable))
         return {DmaStatus::unsupported_request, at};
     page_groups_.insert(request.group);
-    auto& initiator = request.pasid == no_pasid ? initiator_ : (dma(request.pasid), channels_[request.pasid]->untranslated);
-    return initiator.send_message(tlm::RequestKind::page_request, request.address,
-                                  {.group = request.group,
-                                   .is_last = request.is_last,
-                                   .is_read = request.is_read,
-                                   .is_write = request.is_write},
-                                  at);
+    auto& initiator =
+        request.pasid == no_pasid ? initiator_ : (dma(request.pasid), channels_[request.pasid]->untranslated);
+    return initiator.send_message(
+        tlm::RequestKind::page_request, request.address,
+        {.group = request.group, .is_last = request.is_last, .is_read = request.is_read, .is_write = request.is_write},
+        at);
 }
 
 // --- configuration ---
@@ -259,9 +259,12 @@ void EndpointModule::configure(::tlm::tlm_generic_payload& payload, tlm::Extensi
         std::copy_n(value.begin(), data.size(), data.begin());
         return;
     }
-    for_each_initiator([&](auto& initiator) { initiator.set_requester(request.target); }); // functions capture their number from configuration writes (§2.2.6.2)
+    for_each_initiator([&](auto& initiator) {
+        initiator.set_requester(request.target);
+    }); // functions capture their number from configuration writes (§2.2.6.2)
     std::ranges::copy(data, value.begin());
-    write_register(offset, static_cast<unsigned>(data.size()), abi::load<std::uint32_t, abi::Endian::little>(value.data()),
+    write_register(offset, static_cast<unsigned>(data.size()),
+                   abi::load<std::uint32_t, abi::Endian::little>(value.data()),
                    tlm::kernel_now() + tlm::from_sc(delay));
 }
 

@@ -38,8 +38,8 @@ public:
     }
     /// Requests with a PASID; Unsupported Request while software has not enabled them.
     port::Dma& dma(std::uint32_t pasid);
-    /// Asks for a page, as one of a group of requests that is answered as a whole, with Function::page_answered. Refused
-    /// (Unsupported Request, and not sent) while page requests are disabled or more than software allows.
+    /// Asks for a page, as one of a group of requests that is answered as a whole, with Function::page_answered.
+    /// Refused (Unsupported Request, and not sent) while page requests are disabled or more than software allows.
     struct PageRequest {
         std::uint64_t address = 0;
         std::uint32_t pasid = no_pasid;

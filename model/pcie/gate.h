@@ -1,5 +1,5 @@
-// What stands in the middle of a direct path and judges each request on it: a remapping unit. The path leads to the gate and
-// from it to whatever address the gate gives; what the gate has kept, it answers from there, stale or not.
+// What stands in the middle of a direct path and judges each request on it: a remapping unit. The path leads to the
+// gate and from it to whatever address the gate gives; what the gate has kept, it answers from there, stale or not.
 #pragma once
 
 #include "abi/pcie/config_space.h"

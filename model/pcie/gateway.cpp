@@ -23,7 +23,8 @@ std::uint32_t Gateway::read(std::uint16_t offset, unsigned bytes) {
     return word >> 8 * (offset % 4) & bytes_mask(bytes);
 }
 
-void Gateway::write(std::uint16_t offset, unsigned bytes, std::uint32_t value, port::RegisterSpaces* spaces, port::Time at) {
+void Gateway::write(std::uint16_t offset, unsigned bytes, std::uint32_t value, port::RegisterSpaces* spaces,
+                    port::Time at) {
     const auto shift = 8 * (offset % 4);
     const auto mask = bytes_mask(bytes) << shift;
     const std::size_t dword = offset / 4 * 4;
@@ -56,7 +57,9 @@ void Gateway::take(std::uint32_t number) {
 void Gateway::choose(port::RegisterSpaces* spaces) {
     const auto view = registers_.view();
     const auto size = spaces != nullptr ? spaces->size(view.get<"space">()) : 0;
-    view.set<"status">(size != 0 ? abi::pcie::gateway_space_supported : 0).set<"size_valid">(size != 0).set<"syndrome_code">(0);
+    view.set<"status">(size != 0 ? abi::pcie::gateway_space_supported : 0)
+        .set<"size_valid">(size != 0)
+        .set<"syndrome_code">(0);
     view.set<"address">(size).set<"syndrome">(false).set<"flag">(false);
 }
 
@@ -75,7 +78,8 @@ void Gateway::access(port::RegisterSpaces* spaces, port::Time at) {
         }
     }
     // A failed access ends as well: who waits for the flag would wait forever.
-    view.set<"flag">(!is_write).set<"syndrome">(!is_done).set<"syndrome_code">(is_done ? 0 : abi::pcie::gateway_out_of_range);
+    view.set<"flag">(!is_write).set<"syndrome">(!is_done).set<"syndrome_code">(
+        is_done ? 0 : abi::pcie::gateway_out_of_range);
     view.set<"size_valid">(false); // the address register holds addresses again
     if (!is_done || is_write)
         return;

@@ -1,6 +1,6 @@
-// The registers of the vendor-specific capability: chooses a register space of the device, reads and writes words of it, and
-// keeps the semaphore by which programs take turns. Does not ask who holds that semaphore. What the spaces are is the
-// device's business (port::RegisterSpaces).
+// The registers of the vendor-specific capability: chooses a register space of the device, reads and writes words of
+// it, and keeps the semaphore by which programs take turns. Does not ask who holds that semaphore. What the spaces are
+// is the device's business (port::RegisterSpaces).
 #pragma once
 
 #include "abi/pcie/vendor_gateway.h"

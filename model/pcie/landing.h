@@ -1,5 +1,5 @@
-// Where the memory requests of a function end, told to who watches: for each, the address as the function has it and the
-// address that it led to, by whatever path. Nobody has to watch.
+// Where the memory requests of a function end, told to who watches: for each, the address as the function has it and
+// the address that it led to, by whatever path. Nobody has to watch.
 #pragma once
 
 #include "abi/pcie/config_space.h"

@@ -33,7 +33,8 @@ public:
         MemoryMap map;
         ConfigSpace::Identity port_identity;
         std::vector<LinkConfig> links; ///< one for each root port
-        bool peer_forwarding = true;   ///< requests of devices to devices: between root ports, and down the same one again
+        bool peer_forwarding =
+            true; ///< requests of devices to devices: between root ports, and down the same one again
         bool has_iommu = false;
     };
     explicit RootComplex(const Config& config);

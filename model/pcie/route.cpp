@@ -54,8 +54,9 @@ port::Time Route::approach(std::uint64_t address, std::uint64_t length, bool is_
     if (!is_timed_)
         return at;
     const auto header = header_ + framing_bytes;
-    return charge_forward(is_write ? pcie::write_packets(address, length, sizes_) * header + dword_bytes(address, length)
-                                   : pcie::read_requests(address, length, sizes_) * header,
+    return charge_forward(is_write
+                              ? pcie::write_packets(address, length, sizes_) * header + dword_bytes(address, length)
+                              : pcie::read_requests(address, length, sizes_) * header,
                           at);
 }
 

@@ -1,5 +1,5 @@
-// Memory as a device reaches it: bus addresses, through its PCIe link. A core never sees TLM, routing or the IOMMU; it gets
-// the bytes, or the completion status of the specification, and the time at which the transaction was done.
+// Memory as a device reaches it: bus addresses, through its PCIe link. A core never sees TLM, routing or the IOMMU; it
+// gets the bytes, or the completion status of the specification, and the time at which the transaction was done.
 #pragma once
 
 #include "abi/types.h"

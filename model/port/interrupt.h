@@ -1,4 +1,5 @@
-// Interrupts as a core raises them: a vector number. Masking, pending bits and the message belong to MSI-X of the function.
+// Interrupts as a core raises them: a vector number. Masking, pending bits and the message belong to MSI-X of the
+// function.
 #pragma once
 
 #include "model/port/time.h"

@@ -1,7 +1,8 @@
 // A packet between two ports: the headers as values, the payload as references into the sender's memory.
 //
 // Its exact bytes exist only where somebody looks (a capture, an external link, a corruption script): hca/wire/builder
-// makes them from this, hca/wire/parser makes this from them, and `image` holds them while they are what is on the wire.
+// makes them from this, hca/wire/parser makes this from them, and `image` holds them while they are what is on the
+// wire.
 #pragma once
 
 #include "abi/types.h"
@@ -23,9 +24,9 @@ enum class Encapsulation : std::uint8_t { roce_v2_ipv4, roce_v2_ipv6, infiniband
 /// Addresses of a packet, L2 to L4. Only the members of its encapsulation count.
 struct Path {
     Encapsulation encapsulation = Encapsulation::roce_v2_ipv4;
-    bool has_grh = false;            ///< InfiniBand: a global route header is present
-    std::uint8_t service_level = 0;  ///< InfiniBand SL; RoCE: VLAN priority, unused without a VLAN
-    std::uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN
+    bool has_grh = false;           ///< InfiniBand: a global route header is present
+    std::uint8_t service_level = 0; ///< InfiniBand SL; RoCE: VLAN priority, unused without a VLAN
+    std::uint8_t traffic_class = 0; ///< DSCP << 2 | ECN
     std::uint8_t hop_limit = 64;
     std::uint16_t source_lid = 0, destination_lid = 0;
     std::uint16_t udp_source_port = 0;
@@ -71,7 +72,7 @@ struct Packet {
     std::uint32_t immediate = 0;       ///< ImmDt, as the application's 32 bits in network order read big endian
     abi::Key invalidate;               ///< IETH
     Deth deth;
-    std::uint32_t xrc_srq = 0;         ///< XRCETH
+    std::uint32_t xrc_srq = 0; ///< XRCETH
     Payload payload;
     std::vector<std::byte> image; ///< exact frame (from the Ethernet header or LRH to ICRC/VCRC), or empty
 

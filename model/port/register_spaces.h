@@ -1,5 +1,5 @@
-// What a gateway in configuration space may ask of its device: 32-bit registers in numbered spaces. Everything that comes in
-// may be nonsense.
+// What a gateway in configuration space may ask of its device: 32-bit registers in numbered spaces. Everything that
+// comes in may be nonsense.
 #pragma once
 
 #include "abi/pcie/vendor_gateway.h"

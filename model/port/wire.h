@@ -19,7 +19,8 @@ public:
     virtual bool can_send(Time now) = 0;
     /// A cleared packet to fill. Valid until send().
     virtual Packet& next() = 0;
-    /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is out.
+    /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is
+    /// out.
     virtual Time send(Time at) = 0;
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
@@ -33,8 +34,8 @@ public:
     virtual void receive(Packet& packet, Time at) = 0;
     /// No more packets for now: the moment to send coalesced acknowledgements.
     virtual void received_all(Time at) = 0;
-    /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver sees to it that the cable
-    /// is pumped again.
+    /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver sees to it that the
+    /// cable is pumped again.
     virtual bool can_receive(Time) { return true; }
     /// The port takes packets again (see Wire::can_send).
     virtual void ready(Time at) = 0;

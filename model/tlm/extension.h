@@ -13,8 +13,8 @@
 
 namespace model::tlm {
 
-/// The last three are messages (PCIe 6.0 §10.3, §10.4): an invalidation of a device's TLB with its completion, a request
-/// of a device for a page, and what software answers.
+/// The last three are messages (PCIe 6.0 §10.3, §10.4): an invalidation of a device's TLB with its completion, a
+/// request of a device for a page, and what software answers.
 enum class RequestKind : std::uint8_t {
     memory,
     config_type0,
@@ -55,13 +55,14 @@ public:
     pcie::TlpSizes sizes;  ///< of the requester
     pcie::WriteOrder* order = nullptr;   ///< of the requester's writes
     const void* redirected_by = nullptr; ///< the switch that sent a peer request up; it will come down again
-    bool is_answer_straight = false;     ///< its completion has taken the short way: no link that it passed by counts it
-    TranslationCompletion translation;   ///< of a translation request, when it ended well
+    bool is_answer_straight = false;   ///< its completion has taken the short way: no link that it passed by counts it
+    TranslationCompletion translation; ///< of a translation request, when it ended well
     AtsMessage message;
     pcie::HopList hops;  ///< get_direct_mem_ptr: links crossed so far
     pcie::Target answer; ///< get_direct_mem_ptr: who stands at the end
     /// A gate on the way: found by get_direct_mem_ptr, which ends at it. With `passed`, the address that it gave, a
-    /// request goes through it unasked, and get_direct_mem_ptr tells in `beyond` which addresses behind it go the same way.
+    /// request goes through it unasked, and get_direct_mem_ptr tells in `beyond` which addresses behind it go the same
+    /// way.
     pcie::Gate* gate = nullptr;
     std::optional<std::uint64_t> passed;
     pcie::Range beyond;

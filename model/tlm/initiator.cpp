@@ -146,8 +146,8 @@ Window* Initiator::resolve(std::uint64_t address, Purpose purpose, ::tlm::tlm_co
     if (is_memory)
         request.answer.memory = reinterpret_cast<std::byte*>(dmi.get_dmi_ptr());
     const pcie::Range range{dmi.get_start_address(), dmi.get_end_address() + 1};
-    auto window = std::make_unique<Window>(range, request.answer, request.hops, request.sizes,
-                                           header_of(range.begin, request));
+    auto window =
+        std::make_unique<Window>(range, request.answer, request.hops, request.sizes, header_of(range.begin, request));
     window->gate = request.gate;
     return &windows_.insert(std::move(window));
 }
@@ -170,7 +170,8 @@ Initiator::Beyond Initiator::pass(Window& window, std::uint64_t address, std::si
                                             .packets = packets},
                                            arrival);
     if (!passage.is_ok())
-        return {{passage.status, passage.address, window.route.refuse(address, length, is_write, passage.ready, purpose)}};
+        return {
+            {passage.status, passage.address, window.route.refuse(address, length, is_write, passage.ready, purpose)}};
     if (watch_ != nullptr) [[unlikely]]
         watch_->landed({.requester = extension.requester,
                         .address = address,
@@ -182,7 +183,8 @@ Initiator::Beyond Initiator::pass(Window& window, std::uint64_t address, std::si
                        at);
     auto* beyond = beyond_.find(passage.address, purpose);
     if (beyond == nullptr)
-        beyond = resolve_beyond(address, passage.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
+        beyond =
+            resolve_beyond(address, passage.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
     return {passage, beyond};
 }
 

@@ -19,8 +19,8 @@ class InProcessTransport final : public sw::transport::Transport, private sw::tr
 public:
     /// `bdf` as the host's enumeration gives it. Construct it when the simulation runs.
     InProcessTransport(host::Host& host, abi::pcie::Bdf bdf);
-    /// The host's remapping unit, which is no function: its registers are BAR 0, and it has neither configuration space nor
-    /// MSI-X.
+    /// The host's remapping unit, which is no function: its registers are BAR 0, and it has neither configuration space
+    /// nor MSI-X.
     explicit InProcessTransport(host::Host& host);
     ~InProcessTransport() override;
     InProcessTransport(const InProcessTransport&) = delete;

@@ -28,11 +28,14 @@ model::pcie::FunctionConfig HcaCard::function_config(const model::hca::HcaConfig
     function.identity.vendor_id = mellanox;
     function.identity.device_id = config.device_id;
     function.identity.class_code = config.is_ethernet ? class_ethernet : class_infiniband;
-    function.bars[0] = {.size = std::bit_ceil(std::uint64_t{config.uar_pages} * abi::prm::uar_page_bytes), .is_64bit = true, .is_prefetchable = true};
+    function.bars[0] = {.size = std::bit_ceil(std::uint64_t{config.uar_pages} * abi::prm::uar_page_bytes),
+                        .is_64bit = true,
+                        .is_prefetchable = true};
     function.msix_vectors = config.msix_vectors;
     // The pending bits lie behind the table, however long that is.
     const auto table = config.msix_vectors * msix_entry_bytes;
-    function.msix_pending_offset = function.msix_table_offset + (table + msix_alignment - 1) / msix_alignment * msix_alignment;
+    function.msix_pending_offset =
+        function.msix_table_offset + (table + msix_alignment - 1) / msix_alignment * msix_alignment;
     function.has_gateway = true;
     function.link = slot.link;
     function.ats = slot.ats;
@@ -55,7 +58,8 @@ HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& conf
                                                                              : inside_receiver_);
 }
 
-model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) {
+model::port::DmaResult HcaCard::bar_read(unsigned, std::uint64_t offset, std::span<std::byte> into,
+                                         model::port::Time at) {
     // UAR pages are write-only (PRM "User access region"). A read does not wait for its turn: it changes nothing that a
     // chain of calls relies on, and whoever reads may be the one who has what the device waits for.
     std::ranges::fill(into, std::byte{});
@@ -73,7 +77,8 @@ void HcaCard::bar_write(unsigned, std::uint64_t offset, std::span<const std::byt
         if (offset < uar_begin_)
             firmware_.write(offset, part, at);
         else
-            hca_.write_uar(static_cast<std::uint32_t>(offset / abi::prm::uar_page_bytes), offset % abi::prm::uar_page_bytes, part, at);
+            hca_.write_uar(static_cast<std::uint32_t>(offset / abi::prm::uar_page_bytes),
+                           offset % abi::prm::uar_page_bytes, part, at);
         offset += part.size();
         from = from.subspan(part.size());
     }

@@ -1,5 +1,5 @@
-// The card: where the HCA's silicon meets its firmware image, behind one PCIe endpoint and one end of a cable. BAR 0 holds
-// the initialization segment, MSI-X (kept by the endpoint) and the UAR pages.
+// The card: where the HCA's silicon meets its firmware image, behind one PCIe endpoint and one end of a cable. BAR 0
+// holds the initialization segment, MSI-X (kept by the endpoint) and the UAR pages.
 #pragma once
 
 #include "firmware/device.h"
@@ -42,7 +42,8 @@ public:
     model::pcie::EndpointModule endpoint;
 
 private:
-    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, model::port::Time at) override;
+    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
+                                    model::port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
     model::port::RegisterSpaces* spaces() override { return &firmware_.spaces(); }

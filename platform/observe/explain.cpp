@@ -28,7 +28,8 @@ bool is_error(const traces::DmaWritten& e) { return e.status != 0; }
 bool is_error(const traces::CompletionWritten& e) { return e.syndrome != 0; }
 
 std::string describe_key(std::uint32_t key, std::uint64_t address, std::uint64_t length) {
-    return fmt::format("key {:#x} (index {:#x}, variant {:#x}), address {:#x}, {} bytes", key, key >> 8, key & 0xff, address, length);
+    return fmt::format("key {:#x} (index {:#x}, variant {:#x}), address {:#x}, {} bytes", key, key >> 8, key & 0xff,
+                       address, length);
 }
 
 void add(std::string& list, std::string_view item) {
@@ -65,7 +66,8 @@ Explain::Device& Explain::device(std::uint16_t source) {
 }
 
 Explain::Incident* Explain::find(std::uint16_t source, std::uint32_t qpn) {
-    const auto found = std::ranges::find_if(incidents_, [&](const Incident& i) { return i.stamp.source == source && i.qpn == qpn; });
+    const auto found =
+        std::ranges::find_if(incidents_, [&](const Incident& i) { return i.stamp.source == source && i.qpn == qpn; });
     return found == incidents_.end() ? nullptr : &*found;
 }
 
@@ -118,7 +120,8 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
     incident.failed = event;
     const auto vendor = decode_vendor(is_responder, event.vendor);
     if (vendor.is_translation && !incident.refused) {
-        const auto found = std::ranges::find(device.refusals, vendor.what, [](const Refusal& r) { return r.event.violation; });
+        const auto found =
+            std::ranges::find(device.refusals, vendor.what, [](const Refusal& r) { return r.event.violation; });
         if (found != device.refusals.end()) {
             incident.refused = found->event;
             device.refusals.erase(found);
@@ -138,17 +141,21 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::Completion
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::CompletionOverrun& event) {
-    constexpr Explanation overrun{"a completion queue has a free entry for each completion, and its ring can be written by DMA",
-                                  "IBA 11.6.3; PRM \"Completion queues\"",
-                                  "more work requests can complete than the completion queue has entries, or its consumer index is not written to the doorbell record after polling"};
+    constexpr Explanation overrun{
+        "a completion queue has a free entry for each completion, and its ring can be written by DMA",
+        "IBA 11.6.3; PRM \"Completion queues\"",
+        "more work requests can complete than the completion queue has entries, or its consumer index is not written "
+        "to the doorbell record after polling"};
     const auto dma = take_dma(device);
     out_.print(stamp, {fmt::format("completion queue {:#x} is in error (CQ error event): {}", event.cqn,
-                              dma.empty() ? "overrun" : "its ring cannot be written"),
-                  dma, overrun});
+                                   dma.empty() ? "overrun" : "its ring cannot be written"),
+                       dma, overrun});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::QueueStateChanged& event) {
-    const auto is_failed = [](std::uint8_t state) { return static_cast<QpState>(state) == QpState::err || static_cast<QpState>(state) == QpState::sqer; };
+    const auto is_failed = [](std::uint8_t state) {
+        return static_cast<QpState>(state) == QpState::err || static_cast<QpState>(state) == QpState::sqer;
+    };
     if (is_failed(event.from))
         if (const auto later = in_error_.find({stamp.source, event.qpn}); later != in_error_.end()) {
             out_.print_flushed(stamp.source, event.qpn, later->second);
@@ -175,13 +182,16 @@ void Explain::take(const traces::Stamp&, Device& device, const traces::EventWrit
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DoorbellIgnored& event) {
     if (event.reason == "the event of this arm sequence number is out")
         return; // an arm that is written twice does no harm (PRM "CQ doorbell", cmd_sn)
-    out_.print(stamp, {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar, event.reason), take_dma(device),
-                  or_none(explain_doorbell(event.reason))});
+    out_.print(stamp,
+               {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar, event.reason),
+                take_dma(device), or_none(explain_doorbell(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::PacketDropped& event) {
     go_on(stamp, device);
-    out_.print(stamp, {fmt::format("packet to QP {:#x} dropped: {}", event.destination_qpn, event.reason), {}, or_none(explain_drop(event.reason))});
+    out_.print(stamp, {fmt::format("packet to QP {:#x} dropped: {}", event.destination_qpn, event.reason),
+                       {},
+                       or_none(explain_drop(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DmaRead& event) {
@@ -191,12 +201,13 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Dma
     fail_dma(stamp, device, "write", event.address, event.length, event.status);
 }
 
-void Explain::fail_dma(const traces::Stamp& stamp, Device& device, std::string_view what, std::uint64_t address, std::uint64_t length,
-                       std::uint8_t status) {
+void Explain::fail_dma(const traces::Stamp& stamp, Device& device, std::string_view what, std::uint64_t address,
+                       std::uint64_t length, std::uint8_t status) {
     print_dma(device);
     device.dma_status = static_cast<model::port::DmaStatus>(status);
     device.dma_stamp = stamp;
-    device.dma = fmt::format("DMA {} of {} bytes at bus address {:#x}: {}", what, length, address, name_of(device.dma_status));
+    device.dma =
+        fmt::format("DMA {} of {} bytes at bus address {:#x}: {}", what, length, address, name_of(device.dma_status));
 }
 
 void Explain::take(const traces::Stamp&, Device& device, const traces::CommandInput& event) {
@@ -212,21 +223,24 @@ void Explain::take(const traces::Stamp&, Device& device, const traces::CommandIn
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::CommandExecuted& event) {
     // A queue pair that the driver itself brings into the error state is no failure.
     std::erase_if(incidents_, [&](const Incident& i) {
-        return event.status == 0 && event.opcode == static_cast<std::uint16_t>(abi::prm::Opcode::qp_2err) && i.stamp.source == stamp.source &&
-               i.state && !i.failed && !i.naked && !i.key_change;
+        return event.status == 0 && event.opcode == static_cast<std::uint16_t>(abi::prm::Opcode::qp_2err) &&
+               i.stamp.source == stamp.source && i.state && !i.failed && !i.naked && !i.key_change;
     });
     auto input = std::span<const std::byte>(device.input).first(device.input_bytes);
     if (event.status != 0) {
         const auto* refusal = firmware::find_refusal(event.syndrome);
         const auto* command = firmware::find_command(static_cast<abi::prm::Opcode>(event.opcode));
-        Paragraph paragraph{fmt::format("command {} (opcode {:#x}, op_mod {:#x}) refused: status {:#x} ({}), syndrome {:#x}",
-                                        event.command.empty() ? "without a name" : event.command, event.opcode, event.op_mod, event.status,
-                                        name(static_cast<abi::prm::Status>(event.status)), event.syndrome),
-                            {}, refusal ? explain(*refusal) : or_none(explain_delivery(event.why))};
+        Paragraph paragraph{
+            fmt::format("command {} (opcode {:#x}, op_mod {:#x}) refused: status {:#x} ({}), syndrome {:#x}",
+                        event.command.empty() ? "without a name" : event.command, event.opcode, event.op_mod,
+                        event.status, name(static_cast<abi::prm::Status>(event.status)), event.syndrome),
+            {},
+            refusal ? explain(*refusal) : or_none(explain_delivery(event.why))};
         if (command != nullptr && command->input->size <= device.input.size() && !input.empty())
             abi::print(paragraph.decoded, *command->input, device.input, abi::PrintForm::line, abi::PrintZeros::no);
         else if (!input.empty())
-            abi::print(paragraph.decoded, abi::layout_info<abi::prm::CommandIn>, device.input, abi::PrintForm::line, abi::PrintZeros::no);
+            abi::print(paragraph.decoded, abi::layout_info<abi::prm::CommandIn>, device.input, abi::PrintForm::line,
+                       abi::PrintZeros::no);
         if (refusal == nullptr)
             add(paragraph.decoded, take_dma(device));
         if (paragraph.text.rule.empty())
@@ -251,7 +265,8 @@ void Explain::go_on(const traces::Stamp& stamp, Device& device) {
         refusal.is_fresh = false;
     if (incidents_.empty())
         return;
-    const auto last = std::ranges::find(incidents_.rbegin(), incidents_.rend(), stamp.source, [](const Incident& i) { return i.stamp.source; });
+    const auto last = std::ranges::find(incidents_.rbegin(), incidents_.rend(), stamp.source,
+                                        [](const Incident& i) { return i.stamp.source; });
     close(static_cast<std::size_t>(incidents_.rend() - last));
 }
 
@@ -295,13 +310,14 @@ std::string Explain::take_dma(Device& device) { return std::exchange(device.dma,
 
 void Explain::print_dma(Device& device) {
     if (const auto dma = take_dma(device); !dma.empty())
-        out_.print(device.dma_stamp, {fmt::format("the bus refuses a DMA access ({})", name_of(device.dma_status)), dma, or_none(explain(device.dma_status))});
+        out_.print(device.dma_stamp, {fmt::format("the bus refuses a DMA access ({})", name_of(device.dma_status)), dma,
+                                      or_none(explain(device.dma_status))});
 }
 
 void Explain::print(const Refusal& refusal) {
     const auto& e = refusal.event;
-    out_.print(refusal.stamp, {fmt::format("key {:#x} refused: {}", e.key, e.violation), describe_key(e.key, e.address, e.length),
-                          or_none(explain_violation(e.violation))});
+    out_.print(refusal.stamp, {fmt::format("key {:#x} refused: {}", e.key, e.violation),
+                               describe_key(e.key, e.address, e.length), or_none(explain_violation(e.violation))});
 }
 
 void Explain::print(const Incident& incident) {
@@ -315,12 +331,16 @@ void Explain::print(const Incident& incident) {
         const bool is_responder = failed->opcode == static_cast<std::uint8_t>(abi::prm::CqeOpcode::resp_err);
         const auto vendor = decode_vendor(is_responder, failed->vendor);
         const auto operation = name(static_cast<abi::prm::WqeOpcode>(failed->send_opcode));
-        paragraph.object += is_responder ? fmt::format(", receive WQE {:#x}", failed->wqe_counter)
-                                         : fmt::format(", send WQE {:#x} ({})", failed->wqe_counter,
-                                                       operation.empty() ? fmt::format("opcode {:#x}", failed->send_opcode) : std::string(operation));
+        paragraph.object += is_responder
+                                ? fmt::format(", receive WQE {:#x}", failed->wqe_counter)
+                                : fmt::format(", send WQE {:#x} ({})", failed->wqe_counter,
+                                              operation.empty() ? fmt::format("opcode {:#x}", failed->send_opcode)
+                                                                : std::string(operation));
         paragraph.object += fmt::format(": {} ({})", verbs_name(syndrome), name(syndrome));
-        add(paragraph.decoded, fmt::format("error CQE in CQ {:#x}, syndrome {:#x}, vendor syndrome {:#x}{}", failed->cqn, failed->syndrome, failed->vendor,
-                                           vendor.room.empty() ? std::string{} : fmt::format(" ({}: {})", vendor.room, vendor.what)));
+        add(paragraph.decoded,
+            fmt::format("error CQE in CQ {:#x}, syndrome {:#x}, vendor syndrome {:#x}{}", failed->cqn, failed->syndrome,
+                        failed->vendor,
+                        vendor.room.empty() ? std::string{} : fmt::format(" ({}: {})", vendor.room, vendor.what)));
         pick(vendor.row);
         pick(explain(syndrome));
     } else if (incident.naked) {
@@ -331,7 +351,8 @@ void Explain::print(const Incident& incident) {
         paragraph.object += " goes to the error state";
     }
     if (const auto& refused = incident.refused) {
-        add(paragraph.decoded, fmt::format("{}: {}", describe_key(refused->key, refused->address, refused->length), refused->violation));
+        add(paragraph.decoded,
+            fmt::format("{}: {}", describe_key(refused->key, refused->address, refused->length), refused->violation));
         pick(explain_violation(refused->violation));
     }
     if (const auto& change = incident.key_change) {
@@ -347,7 +368,8 @@ void Explain::print(const Incident& incident) {
     if (!incident.retried.empty() && incident.failed)
         add(paragraph.decoded, fmt::format("the requester had gone back before, reason \"{}\"", incident.retried));
     if (incident.asynchronous) {
-        add(paragraph.decoded, fmt::format("asynchronous event: {}", name(static_cast<EventType>(*incident.asynchronous))));
+        add(paragraph.decoded,
+            fmt::format("asynchronous event: {}", name(static_cast<EventType>(*incident.asynchronous))));
         pick(explain(static_cast<EventType>(*incident.asynchronous)));
     }
     if (const auto& state = incident.state) {

@@ -1,7 +1,8 @@
 // Says what went wrong in the terms of somebody who writes a driver: a paragraph for each refused command, error
 // completion, NAK, queue pair in error, refused key, ignored doorbell, dropped packet, failed DMA, remapping fault,
-// request that a port blocks and access by a stale mapping, with the object, the decoded input, the rule, its chapter and the likely cause (platform/observe/explanations). Reads events only. What
-// belongs together is one paragraph; what repeats is counted.
+// request that a port blocks and access by a stale mapping, with the object, the decoded input, the rule, its chapter
+// and the likely cause (platform/observe/explanations). Reads events only. What belongs together is one paragraph; what
+// repeats is counted.
 #pragma once
 
 #include "platform/observe/event.h"
@@ -40,7 +41,7 @@ private:
         traces::Refused event;
         bool is_fresh = true; ///< nothing else was begun since
     };
-    struct Incident { ///< one failure of a queue pair, as far as it is known
+    struct Incident {          ///< one failure of a queue pair, as far as it is known
         traces::Stamp stamp{}; ///< of its first event
         std::uint32_t qpn = 0;
         std::optional<traces::Refused> refused;
@@ -96,8 +97,8 @@ private:
     void go_on(const traces::Stamp& stamp, Device& device);
     Incident* find(std::uint16_t source, std::uint32_t qpn);
     Incident& open(const traces::Stamp& stamp, const Device& device, std::uint32_t qpn);
-    void fail_dma(const traces::Stamp& stamp, Device& device, std::string_view what, std::uint64_t address, std::uint64_t length,
-                  std::uint8_t status);
+    void fail_dma(const traces::Stamp& stamp, Device& device, std::string_view what, std::uint64_t address,
+                  std::uint64_t length, std::uint8_t status);
     void close(std::size_t count);
     void print(const Incident& incident);
     void print(const Refusal& refusal);
@@ -106,7 +107,7 @@ private:
     const Sources& sources_;
     Paragraphs out_;
     std::map<std::string, Device, std::less<>> devices_;
-    std::vector<Device*> by_source_; ///< into devices_
+    std::vector<Device*> by_source_;                                            ///< into devices_
     std::vector<Incident> incidents_;                                           ///< open ones, the oldest first
     std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> in_error_; ///< flushed later, by queue pair
 };

@@ -28,17 +28,21 @@ std::string name_device(std::uint16_t value) {
 } // namespace
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::RemappingFault& event) {
-    const auto pasid = event.pasid != model::iommu::no_pasid ? fmt::format(", PASID {:#x}", event.pasid) : std::string{};
+    const auto pasid =
+        event.pasid != model::iommu::no_pasid ? fmt::format(", PASID {:#x}", event.pasid) : std::string{};
     out_.print(stamp,
-               {fmt::format("remapping fault of device {}: {:#04x} ({})", name_device(event.requester), event.fault, event.reason),
-                fmt::format("{} at {:#x}{}, {}; {}", pick(accesses, event.access), event.address, pasid, pick(types, event.type),
+               {fmt::format("remapping fault of device {}: {:#04x} ({})", name_device(event.requester), event.fault,
+                            event.reason),
+                fmt::format("{} at {:#x}{}, {}; {}", pick(accesses, event.access), event.address, pasid,
+                            pick(types, event.type),
                             event.is_recorded ? "there is a fault record of it"
                                               : "there is no fault record of it: FPD is set, or the records are full"),
                 or_none(explain(static_cast<abi::iommu::FaultReason>(event.fault)))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::InvalidationStopped& event) {
-    const auto* row = event.error != 0 ? explain(static_cast<abi::iommu::QueueError>(event.error)) : explain_blocked(event.reason);
+    const auto* row =
+        event.error != 0 ? explain(static_cast<abi::iommu::QueueError>(event.error)) : explain_blocked(event.reason);
     out_.print(stamp, {fmt::format("the invalidation queue stops: {}", event.reason),
                        event.error != 0 ? fmt::format("invalidation queue error {}", event.error)
                                         : fmt::format("invalidation time-out, device {}", name_device(event.device)),
@@ -46,20 +50,24 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::Invalidati
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::RequestBlocked& event) {
-    out_.print(stamp, {fmt::format("port {} blocks a request of device {}: {}", name_device(event.port), name_device(event.requester),
-                                   event.reason),
-                       fmt::format("address {:#x}, {}", event.address, pick(types, event.type)), or_none(explain_blocked(event.reason))});
+    out_.print(stamp, {fmt::format("port {} blocks a request of device {}: {}", name_device(event.port),
+                                   name_device(event.requester), event.reason),
+                       fmt::format("address {:#x}, {}", event.address, pick(types, event.type)),
+                       or_none(explain_blocked(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::StaleAccess& event) {
-    out_.print(stamp, {fmt::format("device {} uses a stale mapping: its {} led to another's page", name_device(event.requester), event.mapping),
+    out_.print(stamp, {fmt::format("device {} uses a stale mapping: its {} led to another's page",
+                                   name_device(event.requester), event.mapping),
                        describe_stale(event), or_none(explain_stale(event.mapping))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::WriteLost& event) {
     const auto status = static_cast<model::port::DmaStatus>(event.status);
-    out_.print(stamp, {fmt::format("a posted write of device {} is lost ({})", name_device(event.requester), name_of(status)),
-                       fmt::format("{} bytes at bus address {:#x}", event.length, event.address), or_none(explain_loss(status))});
+    out_.print(stamp,
+               {fmt::format("a posted write of device {} is lost ({})", name_device(event.requester), name_of(status)),
+                fmt::format("{} bytes at bus address {:#x}", event.length, event.address),
+                or_none(explain_loss(status))});
 }
 
 } // namespace platform::observe

@@ -15,7 +15,8 @@ template <class Key> struct Row {
     Explanation text;
 };
 
-template <class Key, std::size_t n> const Explanation* find(const std::array<Row<Key>, n>& rows, std::type_identity_t<Key> key) {
+template <class Key, std::size_t n>
+const Explanation* find(const std::array<Row<Key>, n>& rows, std::type_identity_t<Key> key) {
     const auto row = std::ranges::find(rows, key, &Row<Key>::key);
     return row == rows.end() ? nullptr : &row->text;
 }

@@ -1,6 +1,6 @@
-// What is known of each mistake in the terms of somebody who writes a driver: the rule, the chapter it stands in, and what
-// most likely went wrong. Receives a code or a reason as the rooms give it; gives static text. Knows no events: those are
-// platform/observe/explain.
+// What is known of each mistake in the terms of somebody who writes a driver: the rule, the chapter it stands in, and
+// what most likely went wrong. Receives a code or a reason as the rooms give it; gives static text. Knows no events:
+// those are platform/observe/explain.
 #pragma once
 
 #include "abi/iommu/fault.h"
@@ -34,7 +34,7 @@ const Explanation* explain(model::port::DmaStatus status);
 const Explanation* explain_loss(model::port::DmaStatus status);
 const Explanation* explain(abi::prm::CqeSyndrome syndrome);
 const Explanation* explain(abi::prm::DeliveryStatus status);
-const Explanation* explain(abi::wire::NakCode code); ///< as the side that sends it sees it
+const Explanation* explain(abi::wire::NakCode code);  ///< as the side that sends it sees it
 const Explanation* explain(abi::prm::EventType type); ///< asynchronous events of a queue pair
 const Explanation* explain(abi::iommu::FaultReason reason);
 const Explanation* explain(abi::iommu::QueueError error);

@@ -1,5 +1,5 @@
-// Prints paragraphs about mistakes, and counts those that repeat instead of printing them for ever. Knows text only; what the
-// events mean is platform/observe/explain.
+// Prints paragraphs about mistakes, and counts those that repeat instead of printing them for ever. Knows text only;
+// what the events mean is platform/observe/explain.
 #pragma once
 
 #include "platform/observe/event.h"

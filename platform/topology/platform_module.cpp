@@ -107,7 +107,8 @@ Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& s
         build(machines_[number], number, sink, sources);
     for (auto& machine : machines_)
         if (machine.host)
-            machine.host->set_events({sink, sources.add(machine.name + ".switch")}, {sink, sources.add(machine.name + ".root")});
+            machine.host->set_events({sink, sources.add(machine.name + ".switch")},
+                                     {sink, sources.add(machine.name + ".root")});
 }
 
 /// The fabric: one cable, or a switch and a cable to each machine.
@@ -120,9 +121,11 @@ void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
     if (!config_.fabric.has_switch)
         return;
     add_cable("cable_b");
-    const model::net::SwitchConfig config{
-        .agent = {.ports = config_.fabric.switch_ports, .guid = config_.hca.node_guid + switch_guid_offset, .is_managed = config_.fabric.is_managed},
-        .latency = config_.timed ? config_.fabric.switch_latency : model::port::Time{}};
+    const model::net::SwitchConfig config{.agent = {.ports = config_.fabric.switch_ports,
+                                                    .guid = config_.hca.node_guid + switch_guid_offset,
+                                                    .is_managed = config_.fabric.is_managed},
+                                          .latency =
+                                              config_.timed ? config_.fabric.switch_latency : model::port::Time{}};
     switch_ = std::make_unique<model::net::SwitchModule>("switch", config, traces::Events{sink, sources.add("switch")});
     auto& agent = switch_->core().agent();
     for (unsigned number = 0; number < cables_.size(); ++number) {

@@ -19,7 +19,8 @@ public:
     /// The lowest free range of `size` bytes that equals `congruent` modulo `alignment` (a power of two): a region can
     /// use pages as large as its iova and its bus address agree in.
     Result<abi::Iova> allocate(std::uint64_t size, std::uint64_t alignment, std::uint64_t congruent = 0);
-    /// Takes the part of [begin, end) that lies in this space, of which nothing is handed out: released by its first address.
+    /// Takes the part of [begin, end) that lies in this space, of which nothing is handed out: released by its first
+    /// address.
     void reserve(std::uint64_t begin, std::uint64_t end);
     void release(abi::Iova start);
     std::size_t used_ranges() const { return used_.size(); }

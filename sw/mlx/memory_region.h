@@ -1,8 +1,8 @@
 // A memory region: memory the device may reach by key, from host memory or from a dma-buf (PRM "Memory key",
 // CREATE_MKEY; ibv_reg_mr, ibv_reg_dmabuf_mr). Chooses the page size, hands the page list over, and takes the key away
 // again. A region of a dma-buf is either pinned for its life, or revocable: when the exporter takes its memory back, a
-// UMR sets the key free before the exporter hears that it is done. Or it is there on demand: when the exporter moves it, a
-// UMR takes its pages away, and the next access brings them (sw/mlx/pager). Copies nothing.
+// UMR sets the key free before the exporter hears that it is done. Or it is there on demand: when the exporter moves
+// it, a UMR takes its pages away, and the next access brings them (sw/mlx/pager). Copies nothing.
 #pragma once
 
 #include "abi/types.h"
@@ -46,8 +46,8 @@ public:
     static Result<MemoryRegion> from_host(Device& device, abi::Pd pd, const transport::DmaMemory& memory,
                                           std::uint64_t offset, std::uint64_t length,
                                           const RegionOptions& options = {});
-    /// Part of a program's pageable memory, which outlives the region: no page is held, the device waits for those it needs
-    /// (DeviceOptions::page_faults; else EOPNOTSUPP). EINVAL for a part that is empty or leaves the memory.
+    /// Part of a program's pageable memory, which outlives the region: no page is held, the device waits for those it
+    /// needs (DeviceOptions::page_faults; else EOPNOTSUPP). EINVAL for a part that is empty or leaves the memory.
     static Result<MemoryRegion> from_pageable(Device& device, abi::Pd pd, memory::PageableMemory& memory,
                                               std::uint64_t offset, std::uint64_t length,
                                               const RegionOptions& options = {});
@@ -101,7 +101,8 @@ private:
         std::span<const std::uint64_t> pages;
         bool pages_have_rights = false; ///< in bits 0 and 1; UMRs may write all of them
     };
-    static Result<MemoryRegion> create_key(Device& device, abi::Pd pd, const Shape& shape, const RegionOptions& options);
+    static Result<MemoryRegion> create_key(Device& device, abi::Pd pd, const Shape& shape,
+                                           const RegionOptions& options);
     /// Rights that the device and IBA 10.6.3.1 allow; else EINVAL or EOPNOTSUPP.
     static Result<void> check_access(const Capabilities& capabilities, Access access);
     static Result<MemoryRegion> create(Device& device, abi::Pd pd, const memory::Umem& umem, abi::Iova iova,

@@ -163,10 +163,10 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
     region->owns_iova_ = place->is_own;
     paged->key = region->key_;
     paged->has_key = true;
-    device.pager()->insert(region->key_, [paged](std::uint64_t address, std::uint64_t bytes) {
-        return paged->bring(address, bytes);
-    });
-    paged->ticket = memory.listen([paged](std::uint64_t first, std::uint64_t count) { return paged->take_away(first, count); });
+    device.pager()->insert(
+        region->key_, [paged](std::uint64_t address, std::uint64_t bytes) { return paged->bring(address, bytes); });
+    paged->ticket =
+        memory.listen([paged](std::uint64_t first, std::uint64_t count) { return paged->take_away(first, count); });
     region->paged_ = std::move(paged);
     return region;
 }

@@ -162,8 +162,8 @@ Result<UmrQueue::List*> UmrQueue::take_list() {
 
 Result<void> UmrQueue::write_pages(abi::Key key, std::uint64_t first, std::span<const std::uint64_t> entries) {
     if (first % entries_per_unit != 0 || entries.size() % entries_per_unit != 0)
-        return failure(EINVAL, fmt::format("UMR of key {:#x}: translations {} to {} are not whole units of {}", key.value,
-                                           first, first + entries.size(), entries_per_unit));
+        return failure(EINVAL, fmt::format("UMR of key {:#x}: translations {} to {} are not whole units of {}",
+                                           key.value, first, first + entries.size(), entries_per_unit));
     if (auto made = make_memory_key(); !made)
         return made;
     const auto list = take_list();

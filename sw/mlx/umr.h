@@ -41,8 +41,8 @@ public:
     /// New rights and protection domain for a key that is not free.
     Result<void> change_access(abi::Key key, abi::Pd pd, Access access);
 
-    /// Translation entries of the key from number `first` on: bus addresses with rights in bits 0 and 1, or 0 for pages that
-    /// are not there. `first` and their count are multiples of entries_per_unit.
+    /// Translation entries of the key from number `first` on: bus addresses with rights in bits 0 and 1, or 0 for pages
+    /// that are not there. `first` and their count are multiples of entries_per_unit.
     Result<void> write_pages(abi::Key key, std::uint64_t first, std::span<const std::uint64_t> entries);
     /// The same with all of them 0.
     Result<void> clear_pages(abi::Key key, std::uint64_t first, std::uint64_t count);

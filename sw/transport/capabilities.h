@@ -1,4 +1,5 @@
-// The lists of capabilities in a function's configuration space, walked through a transport (PCIe 6.0 §7.5.1.1.11, §7.6.3).
+// The lists of capabilities in a function's configuration space, walked through a transport (PCIe 6.0 §7.5.1.1.11,
+// §7.6.3).
 #pragma once
 
 #include "abi/pcie/capability.h"

@@ -1,5 +1,5 @@
-// ./dev bench: how fast the whole platform moves WRITEs from VRAM to VRAM, with the timing model off and on, beside memcpy
-// in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h.
+// ./dev bench: how fast the whole platform moves WRITEs from VRAM to VRAM, with the timing model off and on, beside
+// memcpy in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h.
 #include "testbench/bench/isolate.h"
 #include "testbench/bench/remapping.h"
 #include "testbench/bench/write_load.h"
@@ -22,15 +22,21 @@ struct Case {
     const char* key; ///< of the JSON; "_timed" is appended with the timing model on
     const char* text;
     bench::Load load;
-    bool is_ratio;   ///< the JSON has the ratio to memcpy instead of messages a second
+    bool is_ratio; ///< the JSON has the ratio to memcpy instead of messages a second
 };
 
 const std::array cases{
     Case{"write_8b_qd64_per_s", "8 B, depth 64", {.message_bytes = 8, .depth = 64}, false},
     Case{"write_8b_qd1_per_s", "8 B, depth 1", {.message_bytes = 8, .depth = 1}, false},
-    Case{"write_8b_qd64_64qp_per_s", "8 B, depth 64, 64 queue pairs", {.message_bytes = 8, .depth = 64, .queue_pairs = 64}, false},
+    Case{"write_8b_qd64_64qp_per_s",
+         "8 B, depth 64, 64 queue pairs",
+         {.message_bytes = 8, .depth = 64, .queue_pairs = 64},
+         false},
     Case{"write_64k_over_memcpy", "64 KiB, depth 16", {.message_bytes = 64 << 10, .depth = 16}, true},
-    Case{"write_64k_64qp_over_memcpy", "64 KiB, depth 4, 64 queue pairs", {.message_bytes = 64 << 10, .depth = 4, .queue_pairs = 64}, true},
+    Case{"write_64k_64qp_over_memcpy",
+         "64 KiB, depth 4, 64 queue pairs",
+         {.message_bytes = 64 << 10, .depth = 4, .queue_pairs = 64},
+         true},
     Case{"write_1m_over_memcpy", "1 MiB, depth 4", {.message_bytes = 1 << 20, .depth = 4}, true},
 };
 
@@ -83,7 +89,8 @@ void print_rooms(const char* title, const bench::RoomCosts& costs) {
     for (std::size_t i = 0; i < rooms.size(); ++i)
         if (costs.events[i] > 0.01)
             fmt::print("  {:<24} {:>8.1f}  ({:.2f})\n", rooms[i], costs.nanoseconds[i], costs.events[i]);
-    fmt::print("  {:<24} {:>8.1f}  (each reading of the clock, {:.1f} ns, is taken off)\n", "sum", costs.total_ns, costs.probe_ns);
+    fmt::print("  {:<24} {:>8.1f}  (each reading of the clock, {:.1f} ns, is taken off)\n", "sum", costs.total_ns,
+               costs.probe_ns);
 }
 
 } // namespace
@@ -101,9 +108,11 @@ int sc_main(int argc, char** argv) {
     for (const char* suffix : {"", "_timed"})
         for (const auto& one : cases)
             keys.push_back(one.key + std::string(suffix));
-    app.add_option("--only", only, "measure this case only, by its JSON key, and no room costs; may be repeated")->check(CLI::IsMember(keys));
+    app.add_option("--only", only, "measure this case only, by its JSON key, and no room costs; may be repeated")
+        ->check(CLI::IsMember(keys));
     unsigned accesses = 100'000;
-    auto* iommu = app.add_subcommand("iommu", "random accesses to host memory through the remapping unit, beside published figures");
+    auto* iommu = app.add_subcommand(
+        "iommu", "random accesses to host memory through the remapping unit, beside published figures");
     iommu->add_option("--accesses", accesses, "accesses of each measurement")->check(CLI::Range(1000, 10'000'000));
     CLI11_PARSE(app, argc, argv);
     if (iommu->parsed()) {
@@ -113,8 +122,8 @@ int sc_main(int argc, char** argv) {
     }
 
     std::vector<std::pair<std::string, double>> figures;
-    fmt::print("{:<32} {:<7} {:>12} {:>12} {:>12} {:>8} {:>12} {:>9} {:>6}\n", "WRITE", "timing", "messages/s", "bytes", "memcpy", "ratio",
-               "simulated", "packets", "ACKs");
+    fmt::print("{:<32} {:<7} {:>12} {:>12} {:>12} {:>8} {:>12} {:>9} {:>6}\n", "WRITE", "timing", "messages/s", "bytes",
+               "memcpy", "ratio", "simulated", "packets", "ACKs");
     for (const bool timed : {false, true}) {
         for (const auto& one : cases) {
             const auto key = std::string(one.key) + (timed ? "_timed" : "");
@@ -129,9 +138,11 @@ int sc_main(int argc, char** argv) {
                 fmt::print(stderr, "bench: '{}' failed\n", one.text);
                 return 1;
             }
-            fmt::print("{:<32} {:<7} {:>12.0f} {:>12} {:>12} {:>8.3f} {:>12} {:>9.2f} {:>6.2f}\n", one.text, timed ? "on" : "off",
-                       measured->messages_per_s, rate(measured->bytes_per_s), rate(measured->memcpy_bytes_per_s), measured->over_memcpy,
-                       timed ? rate(measured->sim_bytes_per_s) : "-", measured->packets_per_message, measured->acks_per_message);
+            fmt::print("{:<32} {:<7} {:>12.0f} {:>12} {:>12} {:>8.3f} {:>12} {:>9.2f} {:>6.2f}\n", one.text,
+                       timed ? "on" : "off", measured->messages_per_s, rate(measured->bytes_per_s),
+                       rate(measured->memcpy_bytes_per_s), measured->over_memcpy,
+                       timed ? rate(measured->sim_bytes_per_s) : "-", measured->packets_per_message,
+                       measured->acks_per_message);
             std::fflush(stdout);
             figures.emplace_back(key, one.is_ratio ? measured->over_memcpy : measured->messages_per_s);
         }
@@ -148,7 +159,8 @@ int sc_main(int argc, char** argv) {
         std::ofstream file(json);
         file << "{\n";
         for (std::size_t i = 0; i < figures.size(); ++i)
-            file << fmt::format("  \"{}\": {:.6g}{}\n", figures[i].first, figures[i].second, i + 1 < figures.size() ? "," : "");
+            file << fmt::format("  \"{}\": {:.6g}{}\n", figures[i].first, figures[i].second,
+                                i + 1 < figures.size() ? "," : "");
         file << "}\n";
         if (!file.flush()) {
             fmt::print(stderr, "bench: {} cannot be written\n", json);

@@ -28,8 +28,8 @@ constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::array windows{64 * KiB, 256 * KiB, 512 * KiB, 1 * MiB, 4 * MiB, 16 * MiB};
 constexpr std::uint64_t small_window = 256 * KiB, large_window = 16 * MiB; ///< of the published table
 
-/// A device does so many accesses at a time, and begins one no sooner after the other than that. Both are what the device
-/// of the publication shows with the unit off; what the unit adds is the model's.
+/// A device does so many accesses at a time, and begins one no sooner after the other than that. Both are what the
+/// device of the publication shows with the unit off; what the unit adds is the model's.
 struct Row {
     std::uint32_t bytes;
     bool is_write;
@@ -161,20 +161,22 @@ RemappingReport measure_remapping(unsigned accesses) {
     for (const auto& row : rows)
         for (const auto mode : modes) {
             const auto& published = row.published[static_cast<std::size_t>(mode)];
-            report.text += fmt::format("  {:3} B {:<5} {:<12}  {}         {}\n", row.bytes, row.is_write ? "write" : "read",
-                                       mode_names[static_cast<std::size_t>(mode)],
+            report.text += fmt::format("  {:3} B {:<5} {:<12}  {}         {}\n", row.bytes,
+                                       row.is_write ? "write" : "read", mode_names[static_cast<std::size_t>(mode)],
                                        judge(measure(row, mode, small_window), published[0]),
                                        judge(measure(row, mode, large_window), published[1]));
         }
     report.text += "\n64 B read by window         ";
     for (const auto window : windows)
-        report.text += fmt::format("{:>9}", window < MiB ? fmt::format("{} KiB", window / KiB) : fmt::format("{} MiB", window / MiB));
+        report.text += fmt::format("{:>9}", window < MiB ? fmt::format("{} KiB", window / KiB)
+                                                         : fmt::format("{} MiB", window / MiB));
     for (const auto mode : {Mode::large_pages, Mode::small_pages}) {
         report.text += fmt::format("\n  {:<26}", mode_names[static_cast<std::size_t>(mode)]);
         for (const auto window : windows)
             report.text += fmt::format("{:9.1f}", measure(rows[0], mode, window));
     }
-    report.text += report.is_near ? "\n\nevery published figure is met within 10 %\n" : "\n\nfigures with ! are more than 10 % away\n";
+    report.text += report.is_near ? "\n\nevery published figure is met within 10 %\n"
+                                  : "\n\nfigures with ! are more than 10 % away\n";
     return report;
 }
 

@@ -1,5 +1,6 @@
-// What a message costs in each room: a sink of the rooms' events that reads the processor's time-stamp counter at each of
-// them and books the time since the one before on the room that speaks. The clock's own cost is measured and taken off.
+// What a message costs in each room: a sink of the rooms' events that reads the processor's time-stamp counter at each
+// of them and books the time since the one before on the room that speaks. The clock's own cost is measured and taken
+// off.
 #pragma once
 
 #include "traces/events.h"

@@ -44,12 +44,16 @@ void must(sw::Result<void> result) {
 
 struct Side {
     Side(platform::topology::Machine& machine, const Load& load, std::uint32_t ipv4)
-        : hca(*machine.host, machine.hca_bdf()), gpu_bus(*machine.host, machine.gpu_bdf()), context(must(sw::mlx::Context::open(hca))),
-          gpu(must(sw::gpu::Gpu::open(gpu_bus))), pd(must(context->alloc_pd())),
-          cq(must(context->create_cq({.entries = std::max(64u, load.depth * load.queue_pairs)}))), vram(must(gpu.allocate(span_bytes))),
-          region(must(context->reg_vram_mr(pd, must(gpu.export_buffer(vram)), 0, span_bytes, {.access = sw::mlx::all_access}))) {
+        : hca(*machine.host, machine.hca_bdf()), gpu_bus(*machine.host, machine.gpu_bdf()),
+          context(must(sw::mlx::Context::open(hca))), gpu(must(sw::gpu::Gpu::open(gpu_bus))),
+          pd(must(context->alloc_pd())),
+          cq(must(context->create_cq({.entries = std::max(64u, load.depth * load.queue_pairs)}))),
+          vram(must(gpu.allocate(span_bytes))),
+          region(must(context->reg_vram_mr(pd, must(gpu.export_buffer(vram)), 0, span_bytes,
+                                           {.access = sw::mlx::all_access}))) {
         for (std::uint32_t i = 0; i < load.queue_pairs; ++i)
-            qps.push_back(must(context->create_qp({.pd = pd, .send_cq = cq.get(), .receive_cq = cq.get(), .max_send = load.depth, .max_receive = 1})));
+            qps.push_back(must(context->create_qp(
+                {.pd = pd, .send_cq = cq.get(), .receive_cq = cq.get(), .max_send = load.depth, .max_receive = 1})));
         const auto mac = must(context->query_port()).mac;
         const auto gid = sw::mlx::gid_of_ipv4(ipv4);
         must(context->set_roce_address(0, {.gid = gid, .mac = mac}));
@@ -59,7 +63,8 @@ struct Side {
     }
     void connect(const Side& peer) {
         for (std::size_t i = 0; i < qps.size(); ++i)
-            must(context->connect(*qps[i], {.path = peer.path, .qpn = peer.qps[i]->number(), .psn = abi::Psn{1}}, abi::Psn{1}));
+            must(context->connect(*qps[i], {.path = peer.path, .qpn = peer.qps[i]->number(), .psn = abi::Psn{1}},
+                                  abi::Psn{1}));
     }
 
     InProcessTransport hca, gpu_bus;
@@ -77,7 +82,8 @@ struct Side {
 /// Posts and polls rounds of depth messages on each queue pair.
 class Loop {
 public:
-    Loop(Side& from, const Side& to, const Load& load) : from_(from), load_(load), requests_(load.depth), sges_(load.depth) {
+    Loop(Side& from, const Side& to, const Load& load)
+        : from_(from), load_(load), requests_(load.depth), sges_(load.depth) {
         for (std::uint32_t i = 0; i < load.depth; ++i) {
             sges_[i] = {.address = 0, .length = load.message_bytes, .lkey = from.region.lkey()};
             requests_[i] = {.wr_id = i,
@@ -210,7 +216,8 @@ Measured measure(const Load& load) {
         measured.sim_bytes_per_s = median(simulated) * load.message_bytes;
         measured.turns_per_message = static_cast<double>(after.turns - before.turns) / messages;
         measured.packets_per_message = static_cast<double>(after.packets_sent - before.packets_sent) / messages;
-        measured.acks_per_message = static_cast<double>(platform.b().hca->hca().counters().acks_sent - acks_before) / messages;
+        measured.acks_per_message =
+            static_cast<double>(platform.b().hca->hca().counters().acks_sent - acks_before) / messages;
     });
     return measured;
 }

@@ -1,5 +1,5 @@
-// The measured load: RDMA WRITEs from the VRAM of one host to the VRAM of the other, through the whole platform, posted and
-// polled by the driver stack. One thread drives both hosts.
+// The measured load: RDMA WRITEs from the VRAM of one host to the VRAM of the other, through the whole platform, posted
+// and polled by the driver stack. One thread drives both hosts.
 #pragma once
 
 #include "testbench/bench/room_cost.h"
@@ -10,11 +10,11 @@ namespace bench {
 
 struct Load {
     std::uint32_t message_bytes = 8;
-    std::uint32_t depth = 64;       ///< messages a queue pair has under way; posted as one list
+    std::uint32_t depth = 64; ///< messages a queue pair has under way; posted as one list
     std::uint32_t queue_pairs = 1;
     bool timed = false;
-    double seconds = 0.5;           ///< wall time of one sample
-    unsigned samples = 5;           ///< the median counts
+    double seconds = 0.5; ///< wall time of one sample
+    unsigned samples = 5; ///< the median counts
 };
 
 /// What a load reached. Rates are per second of wall time.

@@ -94,7 +94,8 @@ void tour(CommandBench& b, bool is_ethernet) {
         ok(b.run<prm::QueryHcaVportContextOut>(Input<prm::QueryHcaVportContextIn>(Opcode::query_hca_vport_context)));
         ok(b.run<prm::ModifyHcaVportContextOut>(Input<prm::ModifyHcaVportContextIn>(Opcode::modify_hca_vport_context)));
         ok(b.run<prm::QueryHcaVportGidOut>(Input<prm::QueryHcaVportGidIn>(Opcode::query_hca_vport_gid), 32));
-        ok(b.run<prm::MadIfcOut>(CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info)));
+        ok(b.run<prm::MadIfcOut>(
+            CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info)));
         ok(b.run<prm::QueryHcaVportPkeyOut>(Input<prm::QueryHcaVportPkeyIn>(Opcode::query_hca_vport_pkey), 20));
     }
     ok(b.run<prm::QueryVportCounterOut>(Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter)));
@@ -110,19 +111,26 @@ void tour(CommandBench& b, bool is_ethernet) {
     ok(key);
     auto resume = Input<prm::PageFaultResumeIn>(Opcode::page_fault_resume);
     const auto waiting = b.make_qp(o);
-    resume.view().sub<"page_fault_info">().sub<"trans_page_fault_info">().set<"page_fault_type">(prm::PageFaultType::receive).set<"wq_number">(waiting).set<"fault_token">(waiting);
+    resume.view()
+        .sub<"page_fault_info">()
+        .sub<"trans_page_fault_info">()
+        .set<"page_fault_type">(prm::PageFaultType::receive)
+        .set<"wq_number">(waiting)
+        .set<"fault_token">(waiting);
     ok(b.run<prm::PageFaultResumeOut>(resume));
     ok(b.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(waiting)));
     const auto uid = b.create_uctx();
     const auto umem = b.run<prm::CreateUmemOut>(CommandBench::umem_input(uid, 0x60000000));
     ok(umem);
-    ok(b.run<prm::DestroyUmemOut>(Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(uid).set<"umem_id">(umem.get<"umem_id">())));
+    ok(b.run<prm::DestroyUmemOut>(
+        Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(uid).set<"umem_id">(umem.get<"umem_id">())));
     ok(b.run<prm::DestroyUctxOut>(Input<prm::DestroyUctxIn>(Opcode::destroy_uctx).set<"uid">(uid)));
     const auto xrcd = b.alloc_xrcd();
     const auto rmpn = b.run<prm::CreateRmpOut>(CommandBench::rmp_input(o.pd)).get<"rmpn">();
     const auto srqn = b.run<prm::CreateXrcSrqOut>(CommandBench::xrc_srq_input(o.pd, o.cqn, xrcd)).get<"xrc_srqn">();
     ok(b.run<prm::QueryRmpOut>(Input<prm::QueryRmpIn>(Opcode::query_rmp).set<"rmpn">(rmpn)));
-    ok(b.run<prm::ModifyRmpOut>(Input<prm::ModifyRmpIn>(Opcode::modify_rmp).set<"rmpn">(rmpn).set<"rmp_state">(prm::RmpState::ready)));
+    ok(b.run<prm::ModifyRmpOut>(
+        Input<prm::ModifyRmpIn>(Opcode::modify_rmp).set<"rmpn">(rmpn).set<"rmp_state">(prm::RmpState::ready)));
     ok(b.run<prm::QueryXrcSrqOut>(Input<prm::QueryXrcSrqIn>(Opcode::query_xrc_srq).set<"xrc_srqn">(srqn)));
     ok(b.run<prm::ArmXrcSrqOut>(Input<prm::ArmXrcSrqIn>(Opcode::arm_xrc_srq).set<"xrc_srqn">(srqn)));
     ok(b.run<prm::DestroyRmpOut>(Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).set<"rmpn">(rmpn)));
@@ -132,8 +140,10 @@ void tour(CommandBench& b, bool is_ethernet) {
     datagrams.view().sub<"qpc">().set<"st">(prm::QpType::ud);
     constexpr std::array<std::byte, 16> group{std::byte{0xff}};
     const auto member = b.run<prm::CreateQpOut>(datagrams).get<"qpn">();
-    ok(b.run<prm::AttachToMcgOut>(Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(member).set<"multicast_gid">(group)));
-    ok(b.run<prm::DetachFromMcgOut>(Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(member).set<"multicast_gid">(group)));
+    ok(b.run<prm::AttachToMcgOut>(
+        Input<prm::AttachToMcgIn>(Opcode::attach_to_mcg).set<"qpn">(member).set<"multicast_gid">(group)));
+    ok(b.run<prm::DetachFromMcgOut>(
+        Input<prm::DetachFromMcgIn>(Opcode::detach_from_mcg).set<"qpn">(member).set<"multicast_gid">(group)));
     ok(b.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(member)));
     const auto qpn = b.make_qp(o);
     for (const auto opcode :

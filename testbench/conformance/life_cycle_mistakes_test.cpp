@@ -118,9 +118,10 @@ const std::array life_cycle{
                                    0x1010);
                 },
                 Start::booted},
-    Provocation{"query_hca_cap.type",
-                [](Bench& b) { return refused(b, Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 0x3f << 1), 0x1010); },
-                Start::booted},
+    Provocation{
+        "query_hca_cap.type",
+        [](Bench& b) { return refused(b, Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 0x3f << 1), 0x1010); },
+        Start::booted},
     Provocation{
         "set_hca_cap.function",
         [](Bench& b) { return refused(b, Input<prm::SetHcaCapIn>(Opcode::set_hca_cap).set<"function_id">(1u)); },

@@ -134,7 +134,8 @@ const std::array ports{
                         .set<"mkey">(0x1234u)
                         .set<"mkey_protect">(2u);
                     b.run<prm::MadIfcOut>(set);
-                    return refused(b, Bench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info), 0x110);
+                    return refused(b, Bench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::node_info),
+                                   0x110);
                 },
                 Start::initialized, infiniband},
     Provocation{"query_nic_vport_context.vport",
@@ -157,7 +158,8 @@ const std::array ports{
                 }},
     Provocation{"query_vport_counter.vport",
                 [](Bench& b) {
-                    return refused(b, Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter).set<"vport_number">(1u),
+                    return refused(b,
+                                   Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter).set<"vport_number">(1u),
                                    prm::QueryVportCounterOut::size);
                 }},
     Provocation{"query_vport_state.vport",

@@ -130,11 +130,15 @@ const std::array queues{
     Provocation{"modify_cq.size", [](Bench& b) { return resize_with<"log_cq_size">(b, 23); }},
     Provocation{"modify_cq.outstanding",
                 [](Bench& b) {
-                    return resize(b, 4, [](Bench& bench, std::uint32_t cqn) { bench.hca.completion_queues().find(cqn)->producer = 16; });
+                    return resize(b, 4, [](Bench& bench, std::uint32_t cqn) {
+                        bench.hca.completion_queues().find(cqn)->producer = 16;
+                    });
                 }},
     Provocation{"modify_cq.state",
                 [](Bench& b) {
-                    return resize(b, 7, [](Bench& bench, std::uint32_t cqn) { bench.hca.completion_queues().find(cqn)->producer = 64; });
+                    return resize(b, 7, [](Bench& bench, std::uint32_t cqn) {
+                        bench.hca.completion_queues().find(cqn)->producer = 64;
+                    });
                 }},
     Provocation{"modify_cq.field_select", [](Bench& b) { return modify_cq(b, 0, 1 << 4); }},
 };

@@ -91,7 +91,8 @@ const std::array shared_queues{
     Provocation{"create_xrc_srq.cq", [](Bench& b) { return xrc_srq_with<"cqn">(b, unknown); }},
     Provocation{"destroy_xrc_srq.unknown", // a pool is none
                 [](Bench& b) {
-                    return refused(b, Input<prm::DestroyXrcSrqIn>(Opcode::destroy_xrc_srq).set<"xrc_srqn">(make_rmp(b)));
+                    return refused(b,
+                                   Input<prm::DestroyXrcSrqIn>(Opcode::destroy_xrc_srq).set<"xrc_srqn">(make_rmp(b)));
                 }},
     Provocation{"query_xrc_srq.unknown",
                 [](Bench& b) {

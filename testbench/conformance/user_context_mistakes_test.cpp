@@ -81,8 +81,9 @@ const std::array user_contexts{
                     b.create_umem(uid, memory);
                     return refused(b, Bench::umem_input(uid, memory));
                 }},
-    Provocation{"destroy_umem.unknown",
-                [](Bench& b) { return refused(b, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).set<"umem_id">(9u)); }},
+    Provocation{
+        "destroy_umem.unknown",
+        [](Bench& b) { return refused(b, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).set<"umem_id">(9u)); }},
     Provocation{"destroy_umem.in_use",
                 [](Bench& b) {
                     cq_in(b, 0);

@@ -1,6 +1,6 @@
 // A hostile driver: bytes are taken as a script of command queue entries, mailboxes, doorbells and register accesses,
-// against a device in one of its phases. Nothing may crash, hang or allocate without bound, and after a reset the device
-// must come up as if nothing had happened.
+// against a device in one of its phases. Nothing may crash, hang or allocate without bound, and after a reset the
+// device must come up as if nothing had happened.
 #include "testbench/harness/command_bench.h"
 
 #include <algorithm>
@@ -18,7 +18,9 @@ public:
     explicit Script(std::span<const std::byte> bytes) : bytes_(bytes) {}
     bool is_over() const { return bytes_.empty(); }
     std::uint8_t byte() { return bytes_.empty() ? 0 : std::to_integer<std::uint8_t>(take(1)[0]); }
-    std::uint32_t dword() { return std::uint32_t{byte()} << 24 | std::uint32_t{byte()} << 16 | std::uint32_t{byte()} << 8 | byte(); }
+    std::uint32_t dword() {
+        return std::uint32_t{byte()} << 24 | std::uint32_t{byte()} << 16 | std::uint32_t{byte()} << 8 | byte();
+    }
     std::span<const std::byte> take(std::size_t count) {
         const auto part = bytes_.first(std::min(count, bytes_.size()));
         bytes_ = bytes_.subspan(part.size());
@@ -56,7 +58,8 @@ void known_command(CommandBench& bench, Script& script) {
     for (unsigned patches = script.byte() % 16; patches != 0; --patches) {
         const auto at = 4 + (std::size_t{script.byte()} << 2 | (script.byte() & 3)) % (in.bytes.size() - 4);
         const auto bytes = script.take(1 + script.byte() % 8);
-        std::copy_n(bytes.begin(), std::min(bytes.size(), in.bytes.size() - at), in.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+        std::copy_n(bytes.begin(), std::min(bytes.size(), in.bytes.size() - at),
+                    in.bytes.begin() + static_cast<std::ptrdiff_t>(at));
     }
     const auto slot = script.byte() % 32u;
     bench.fill(in.bytes, command.out_size + script.byte() * std::size_t{16}, slot);
@@ -84,7 +87,8 @@ void step(CommandBench& bench, Script& script) {
         return;
     }
     case 4: // bytes of a mailbox
-        bench.memory.poke(CommandBench::in_box(slot, script.byte() % 8) + script.dword() % 576, script.take(script.byte()));
+        bench.memory.poke(CommandBench::in_box(slot, script.byte() % 8) + script.dword() % 576,
+                          script.take(script.byte()));
         return;
     case 5: bench.ring(script.dword()); return;
     case 6: { // registers

@@ -78,7 +78,8 @@ void step(Tape& tape) {
     case 1: {
         const auto bdf = target(tape);
         const auto any = static_cast<std::uint16_t>(tape.take<std::uint16_t>() % 4100);
-        const auto offset = any < 4096 ? any : static_cast<std::uint16_t>(model::pcie::gateway_offset + 4 * any % VendorGateway::size);
+        const auto offset =
+            any < 4096 ? any : static_cast<std::uint16_t>(model::pcie::gateway_offset + 4 * any % VendorGateway::size);
         const auto bytes = 1u << tape.take<std::uint8_t>() % 4;
         root.config_write(bdf, offset, bytes, tape.take<std::uint32_t>(), {});
         return;
@@ -89,8 +90,10 @@ void step(Tape& tape) {
         const auto bytes = tape.take<std::uint8_t>() % 6;
         const auto once = root.config_read(bdf, offset, bytes, {});
         const auto twice = root.config_read(bdf, offset, bytes, {});
-        const bool is_counter = offset / 4 == (model::pcie::gateway_offset + VendorGateway::field<"counter">::offset) / 4;
-        require((is_counter || once.value == twice.value) && once.status == twice.status, "a configuration read changed something");
+        const bool is_counter =
+            offset / 4 == (model::pcie::gateway_offset + VendorGateway::field<"counter">::offset) / 4;
+        require((is_counter || once.value == twice.value) && once.status == twice.status,
+                "a configuration read changed something");
         return;
     }
     case 3: {

@@ -64,7 +64,8 @@ struct Wire final : bridge::MessageSink, bridge::MessageDma {
 
     void send(std::vector<std::byte> message, int) override {
         const auto header = client::header_of(message);
-        require(header.get<"size">() == message.size() && message.size() <= bridge::max_message, "a wrong size was sent");
+        require(header.get<"size">() == message.size() && message.size() <= bridge::max_message,
+                "a wrong size was sent");
         require(!header.get<"is_error">() || (message.size() == client::Header::size && header.get<"error">() != 0),
                 "an error is not a header with a number");
         if (header.get<"type">() == client::MessageType::command)
@@ -117,8 +118,9 @@ void step(Wire& wire, Tape& tape) {
                                                     tape.take<std::uint8_t>() * 4096ull, tape.take<std::uint8_t>() % 4),
                                     std::move(handed));
     }
-    case 2: return wire.session.receive(client::dma_unmap(tape.take<std::uint8_t>() * 4096ull,
-                                                          (tape.take<std::uint8_t>() % 16 + 1) * 4096ull));
+    case 2:
+        return wire.session.receive(
+            client::dma_unmap(tape.take<std::uint8_t>() * 4096ull, (tape.take<std::uint8_t>() % 16 + 1) * 4096ull));
     case 3: { // the card at work
         std::array<std::byte, 64> data{};
         const abi::BusAddress at{tape.take<std::uint32_t>() % (2u << 20)};

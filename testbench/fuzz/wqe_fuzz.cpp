@@ -1,6 +1,6 @@
-// Two HCAs on a cable whose software posts anything: bytes in the work queues, counters in the doorbell records, depths of
-// the queues. Nothing may crash or hang; the device reads and writes only what its keys and queues allow; what it took
-// from a send queue completes in order or is flushed; and after a reset the pair does a clean WRITE.
+// Two HCAs on a cable whose software posts anything: bytes in the work queues, counters in the doorbell records, depths
+// of the queues. Nothing may crash or hang; the device reads and writes only what its keys and queues allow; what it
+// took from a send queue completes in order or is flushed; and after a reset the pair does a clean WRITE.
 #include "testbench/fuzz/tape.h"
 #include "testbench/harness/hca_pair.h"
 
@@ -36,7 +36,8 @@ struct Taken {
 /// One side: its memory and its queues, and what is known about them.
 struct Side {
     Side(Node& owner, TestCq& completions, TestQp& queues) : node(owner), cq(completions), qp(queues) {
-        constexpr model::hca::tpt::Rights local{true, true, false, false, false}, read_only{true, false, true, false, false};
+        constexpr model::hca::tpt::Rights local{true, true, false, false, false},
+            read_only{true, false, true, false, false};
         regions = {node.make_region(9000, 1), node.make_region(3000, 2, local), node.make_region(2000, 3, read_only)};
     }
 
@@ -60,7 +61,8 @@ model::hca::HcaConfig small() {
 class Bench {
 public:
     explicit Bench(Tape& tape)
-        : tape_(tape), pair_(HcaPair::clean(), small()), sides_{Side(pair_.a, pair_.a_cq, pair_.a_qp), Side(pair_.b, pair_.b_cq, pair_.b_qp)} {
+        : tape_(tape), pair_(HcaPair::clean(), small()),
+          sides_{Side(pair_.a, pair_.a_cq, pair_.a_qp), Side(pair_.b, pair_.b_cq, pair_.b_qp)} {
         make_queues();
     }
     void step() {
@@ -86,9 +88,11 @@ public:
         auto& [a, b] = sides_;
         const auto source = a.node.make_region(3000, 9), target = b.node.make_region(3000);
         pair_.send({.sges = {source.sge()}, .remote = target.address, .rkey = target.key});
-        require(b.node.bytes(target) == a.node.bytes(source) && b.node.has_guards(target), "a WRITE after a reset does not arrive");
+        require(b.node.bytes(target) == a.node.bytes(source) && b.node.has_guards(target),
+                "a WRITE after a reset does not arrive");
         const auto done = a.node.drain(a.cq);
-        require(done.size() == 1 && done[0].is_ok() && b.node.drain(b.cq).empty(), "a WRITE after a reset does not complete once");
+        require(done.size() == 1 && done[0].is_ok() && b.node.drain(b.cq).empty(),
+                "a WRITE after a reset does not complete once");
     }
 
 private:
@@ -99,7 +103,8 @@ private:
             bits /= values;
             return static_cast<std::uint8_t>(value);
         };
-        const auto log_message_max = static_cast<std::uint8_t>(12 + take(4)), mtu = static_cast<std::uint8_t>(1 + take(5));
+        const auto log_message_max = static_cast<std::uint8_t>(12 + take(4)),
+                   mtu = static_cast<std::uint8_t>(1 + take(5));
         for (auto& side : sides_) {
             const bool overrun_ignore = take(4) == 3;
             side.cq = side.node.make_cq({.log_size = take(8), .log_entry = 6u + take(2)}, overrun_ignore);
@@ -163,12 +168,15 @@ private:
     /// A WQE that is nearly right: number and index match, keys and addresses may.
     void post_wqe(Side& side) {
         using namespace abi::prm;
-        constexpr std::array opcodes{WqeOpcode::nop, WqeOpcode::send, WqeOpcode::send_imm, WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read, WqeOpcode::atomic_cs, WqeOpcode::atomic_fa};
+        constexpr std::array opcodes{WqeOpcode::nop,        WqeOpcode::send,           WqeOpcode::send_imm,
+                                     WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read,
+                                     WqeOpcode::atomic_cs,  WqeOpcode::atomic_fa};
         touch(side);
         std::array<std::byte, 1024> bytes{};
         const auto opcode = opcodes[tape_.take<std::uint8_t>() % opcodes.size()];
         const auto size = tape_.take<std::uint8_t>() % 64u, flags = std::uint32_t{tape_.take<std::uint8_t>()};
-        const bool has_remote = opcode >= WqeOpcode::rdma_write && opcode != WqeOpcode::send && opcode != WqeOpcode::send_imm;
+        const bool has_remote =
+            opcode >= WqeOpcode::rdma_write && opcode != WqeOpcode::send && opcode != WqeOpcode::send_imm;
         const bool has_atomic = opcode == WqeOpcode::atomic_cs || opcode == WqeOpcode::atomic_fa;
         const std::span wqe(bytes);
         std::size_t at = 16;
@@ -176,7 +184,9 @@ private:
             const auto& region = sides_[&side == &sides_[0]].regions[flags & 3 ? 0 : 2];
             const auto place = tape_.take<std::uint16_t>();
             const auto offset = place & 0x8000 ? region.length - place % 64 : place % (region.length + 8);
-            abi::View<WqeRaddr>(wqe.subspan(at)).set<"raddr">(region.address + (has_atomic ? (offset & ~7u) : offset)).set<"rkey">(region.key.value);
+            abi::View<WqeRaddr>(wqe.subspan(at))
+                .set<"raddr">(region.address + (has_atomic ? (offset & ~7u) : offset))
+                .set<"rkey">(region.key.value);
             at += 16;
         }
         if (has_atomic) {
@@ -192,7 +202,10 @@ private:
             } else {
                 const auto segment = wqe.subspan(at, 16);
                 const auto length = tape_.take<std::uint16_t>();
-                abi::View<WqeData>(segment).set<"byte_count">(has_atomic ? 8 : length).set<"addr">(tape_.take<std::uint16_t>()).set<"lkey">(choice);
+                abi::View<WqeData>(segment)
+                    .set<"byte_count">(has_atomic ? 8 : length)
+                    .set<"addr">(tape_.take<std::uint16_t>())
+                    .set<"lkey">(choice);
                 repair_segment(segment, side, choice);
                 at += 16;
             }
@@ -217,7 +230,10 @@ private:
             const auto choice = tape_.take<std::uint8_t>();
             const auto segment = wqe.subspan(i * 16, 16);
             const auto shape = tape_.take<std::uint32_t>();
-            abi::View<abi::prm::WqeData>(segment).set<"byte_count">(shape & 0xffff).set<"addr">(shape >> 16).set<"lkey">(choice);
+            abi::View<abi::prm::WqeData>(segment)
+                .set<"byte_count">(shape & 0xffff)
+                .set<"addr">(shape >> 16)
+                .set<"lkey">(choice);
             repair_segment(segment, side, choice);
         }
         if (count < wqe.size() / 16)
@@ -272,7 +288,8 @@ private:
             check_events(side);
             check_completions(side);
             const auto& r = side.node.core(side.qp).requester;
-            require(r.completed == r.producer && r.fetched == r.producer && r.messages.is_empty(), "work is neither done nor flushed");
+            require(r.completed == r.producer && r.fetched == r.producer && r.messages.is_empty(),
+                    "work is neither done nor flushed");
             require(r.reads_outstanding == 0, "a READ is outstanding in an idle queue");
             side.node.events.entries.clear();
         }
@@ -287,12 +304,15 @@ private:
             const bool is_write = access.kind == MemoryDma::Kind::write;
             bool is_allowed = false;
             if (access.purpose == Purpose::payload)
-                is_allowed = is_in(all.address, all.length) || is_in(local.address, local.length) || (!is_write && is_in(read_only.address, read_only.length));
+                is_allowed = is_in(all.address, all.length) || is_in(local.address, local.length) ||
+                             (!is_write && is_in(read_only.address, read_only.length));
             else if (is_write)
-                is_allowed = is_in(side.cq.buffer, 1ull << (side.cq.log_size + side.cq.log_entry)) || is_in(node.eq_buffer, 64ull << Node::log_eq);
+                is_allowed = is_in(side.cq.buffer, 1ull << (side.cq.log_size + side.cq.log_entry)) ||
+                             is_in(node.eq_buffer, 64ull << Node::log_eq);
             else
-                is_allowed = is_in(side.qp.record, 8) || is_in(side.cq.record, 8) ||
-                             is_in(side.qp.buffer, node.sq_address(side.qp, 0) - side.qp.buffer + (64ull << side.qp.log_sq));
+                is_allowed =
+                    is_in(side.qp.record, 8) || is_in(side.cq.record, 8) ||
+                    is_in(side.qp.buffer, node.sq_address(side.qp, 0) - side.qp.buffer + (64ull << side.qp.log_sq));
             require(is_allowed, is_write ? "a write outside of keys and queues" : "a read outside of keys and queues");
         }
         node.dma.clear_log();
@@ -302,16 +322,20 @@ private:
         for (const auto& [type, number] : side.node.drain_events()) {
             if (type != EventType::cq_error)
                 continue;
-            require(!is_overrun && !side.saw_overrun && number == side.cq.number.value, "a CQ error is reported twice, or of another CQ");
+            require(!is_overrun && !side.saw_overrun && number == side.cq.number.value,
+                    "a CQ error is reported twice, or of another CQ");
             is_overrun = true;
         }
         side.saw_overrun = side.saw_overrun || is_overrun;
         side.node.ring_eq(side.node.eq_consumer, true, pair_.clock.now());
         using model::hca::completion::State;
-        require(side.node.core(side.cq).state == (side.saw_overrun ? State::overrun : State::ready), "a CQ is in error without an event");
-        require(!is_overrun || side.node.core(side.qp).state == QpState::err, "an overrun CQ leaves its queue pair working");
+        require(side.node.core(side.cq).state == (side.saw_overrun ? State::overrun : State::ready),
+                "a CQ is in error without an event");
+        require(!is_overrun || side.node.core(side.qp).state == QpState::err,
+                "an overrun CQ leaves its queue pair working");
     }
-    /// Send completions come in order, none is missing where one was asked for, and what is behind a failure is flushed.
+    /// Send completions come in order, none is missing where one was asked for, and what is behind a failure is
+    /// flushed.
     void check_completions(Side& side) {
         auto& node = side.node;
         const bool is_lossy = side.saw_overrun || node.core(side.cq).attributes.overrun_ignore;
@@ -327,7 +351,8 @@ private:
             using enum abi::prm::CqeOpcode;
             if (done.opcode != req && done.opcode != req_err)
                 continue;
-            require(!side.saw_error || done.syndrome == abi::prm::CqeSyndrome::wr_flush_err, "a send behind a failed one is not flushed");
+            require(!side.saw_error || done.syndrome == abi::prm::CqeSyndrome::wr_flush_err,
+                    "a send behind a failed one is not flushed");
             for (; !side.taken.empty() && side.taken.front().index != done.index; side.taken.pop_front())
                 require(!side.taken.front().is_signalled && !side.saw_error, "a completion is missing");
             require(!side.taken.empty(), "a completion of nothing that was posted");
@@ -337,7 +362,8 @@ private:
         for (const auto& left : side.taken)
             require(!left.is_signalled && !side.saw_error, "a posted send has no completion");
         side.taken.clear();
-        require(!side.saw_error || node.core(side.qp).state == QpState::err, "a failed send leaves its queue pair working");
+        require(!side.saw_error || node.core(side.qp).state == QpState::err,
+                "a failed send leaves its queue pair working");
     }
 
     Tape& tape_;

@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::byte guard_byte{0xa5};
 constexpr std::size_t body_stack_bytes = 1 << 20;
-constexpr std::uint32_t first_ipv4 = 0x0a000001;            // 10.0.0.1 and .2
-constexpr std::uint64_t ipv6_prefix = 0x20010db800000000;   // 2001:db8::1 and ::2
+constexpr std::uint32_t first_ipv4 = 0x0a000001;          // 10.0.0.1 and .2
+constexpr std::uint64_t ipv6_prefix = 0x20010db800000000; // 2001:db8::1 and ::2
 
 sc_core::sc_time to_time(std::chrono::nanoseconds time) { return model::tlm::to_sc(time); }
 
 } // namespace
 
-// --- memory ------------------------------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------------------------------
 
 RegisteredMemory::~RegisteredMemory() {
     if (region_)
@@ -45,7 +45,8 @@ void RegisteredMemory::set_guards() {
 
 bool RegisteredMemory::has_guards() const {
     const auto is_untouched = [](std::byte b) { return b == guard_byte; };
-    return std::ranges::all_of(around().first(guard), is_untouched) && std::ranges::all_of(around().last(guard), is_untouched);
+    return std::ranges::all_of(around().first(guard), is_untouched) &&
+           std::ranges::all_of(around().last(guard), is_untouched);
 }
 
 void RegisteredMemory::fill(unsigned seed) {
@@ -56,7 +57,7 @@ void RegisteredMemory::fill(unsigned seed) {
     }
 }
 
-// --- one host ----------------------------------------------------------------------------------------------------------
+// --- one host -------------------------------------------------------------------------------------------------------
 
 void Side::find(std::string what) { cluster_.findings_.push_back(fmt::format("{}: {}", name(), what)); }
 
@@ -80,7 +81,8 @@ void Side::open(sw::mlx::DeviceOptions options) {
     path.is_ethernet = port.is_ethernet;
     if (port.is_ethernet) {
         const bool is_ipv6 = cluster_.platform.config().link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
-        path.remote_gid = is_ipv6 ? sw::mlx::gid_of(ipv6_prefix, number_ + 1) : sw::mlx::gid_of_ipv4(first_ipv4 + number_);
+        path.remote_gid =
+            is_ipv6 ? sw::mlx::gid_of(ipv6_prefix, number_ + 1) : sw::mlx::gid_of_ipv4(first_ipv4 + number_);
         path.remote_mac = port.mac;
         must(context->set_roce_address(0, {.gid = path.remote_gid, .mac = port.mac}));
     } else {
@@ -92,11 +94,11 @@ void Side::close() {
     std::array<Completion, 1> extra;
     for (auto* cq : {&send_cq, &receive_cq}) {
         while ((*cq)->poll(extra) != 0)
-            find(fmt::format("a completion nobody asked for: QP {:#x} work request {}, {}", extra[0].qpn.value, extra[0].wr_id,
-                             sw::mlx::name(extra[0].status)));
+            find(fmt::format("a completion nobody asked for: QP {:#x} work request {}, {}", extra[0].qpn.value,
+                             extra[0].wr_id, sw::mlx::name(extra[0].status)));
         if ((*cq)->unknown_completions() != 0 || (*cq)->bad_signatures() != 0)
-            find(fmt::format("{} completions for no queue pair, {} with a wrong signature", (*cq)->unknown_completions(),
-                             (*cq)->bad_signatures()));
+            find(fmt::format("{} completions for no queue pair, {} with a wrong signature",
+                             (*cq)->unknown_completions(), (*cq)->bad_signatures()));
         if (const auto gone = (*cq)->destroy(); !gone)
             find(gone.error().what);
         cq->reset();
@@ -150,8 +152,9 @@ void Side::leak() {
 /// What the firmware still has, shortly before the driver leaves.
 void Side::check_objects() {
     const auto& state = firmware().state();
-    const std::array counts{std::pair{"queue pairs", state.qp_ids.in_use()}, std::pair{"completion queues", state.cq_ids.in_use()},
-                            std::pair{"memory keys", state.mkey_ids.in_use()}, std::pair{"protection domains", state.pd_ids.in_use()}};
+    const std::array counts{
+        std::pair{"queue pairs", state.qp_ids.in_use()}, std::pair{"completion queues", state.cq_ids.in_use()},
+        std::pair{"memory keys", state.mkey_ids.in_use()}, std::pair{"protection domains", state.pd_ids.in_use()}};
     for (const auto& [what, count] : counts)
         if (count != 0)
             find(fmt::format("{} {} left in the device", count, what));
@@ -163,9 +166,9 @@ void Side::check_objects() {
 
 /// Every command since the side was opened: accepted, and what was made was taken away, up to pages and event queues.
 void Side::check_commands(std::size_t first_event) {
-    constexpr std::array pairs{std::pair{"ENABLE_HCA", "DISABLE_HCA"}, std::pair{"INIT_HCA", "TEARDOWN_HCA"},
-                               std::pair{"CREATE_EQ", "DESTROY_EQ"},   std::pair{"ALLOC_UAR", "DEALLOC_UAR"},
-                               std::pair{"CREATE_CQ", "DESTROY_CQ"},   std::pair{"CREATE_QP", "DESTROY_QP"},
+    constexpr std::array pairs{std::pair{"ENABLE_HCA", "DISABLE_HCA"},   std::pair{"INIT_HCA", "TEARDOWN_HCA"},
+                               std::pair{"CREATE_EQ", "DESTROY_EQ"},     std::pair{"ALLOC_UAR", "DEALLOC_UAR"},
+                               std::pair{"CREATE_CQ", "DESTROY_CQ"},     std::pair{"CREATE_QP", "DESTROY_QP"},
                                std::pair{"CREATE_MKEY", "DESTROY_MKEY"}, std::pair{"ALLOC_PD", "DEALLOC_PD"}};
     std::map<std::string_view, std::size_t> done;
     for (const auto& [stamp, event] : std::span(cluster_.log.entries).subspan(first_event)) {
@@ -184,7 +187,8 @@ void Side::check_commands(std::size_t first_event) {
         find(fmt::format("the device keeps {} pages", state.pages.given()));
 }
 
-std::unique_ptr<RegisteredMemory> Side::dram(std::uint64_t length, const sw::mlx::RegionOptions& options, abi::Pd owner) {
+std::unique_ptr<RegisteredMemory> Side::dram(std::uint64_t length, const sw::mlx::RegionOptions& options,
+                                             abi::Pd owner) {
     constexpr auto offset = RegisteredMemory::offset_in_buffer;
     std::unique_ptr<RegisteredMemory> memory(new RegisteredMemory(*this, length));
     memory->dram_ = must(context->allocate(length + 2 * offset));
@@ -201,7 +205,8 @@ std::unique_ptr<RegisteredMemory> Side::vram(std::uint64_t length, sw::mlx::Acce
     memory->bytes_ = machine.gpu->vram.bytes().subspan(memory->vram_->ranges().front().offset + offset, length);
     std::ranges::fill(memory->bytes_, std::byte{});
     memory->set_guards();
-    memory->region_ = must(context->reg_vram_mr(pd, must(gpu->export_buffer(*memory->vram_)), offset, length, {.access = access}));
+    memory->region_ =
+        must(context->reg_vram_mr(pd, must(gpu->export_buffer(*memory->vram_)), offset, length, {.access = access}));
     return memory;
 }
 
@@ -244,10 +249,11 @@ sw::mlx::AsyncEvent Side::event() {
 }
 
 bool Side::is_quiet() {
-    return wait(*send_cq, 1, std::chrono::nanoseconds{0}).empty() && wait(*receive_cq, 1, std::chrono::nanoseconds{0}).empty();
+    return wait(*send_cq, 1, std::chrono::nanoseconds{0}).empty() &&
+           wait(*receive_cq, 1, std::chrono::nanoseconds{0}).empty();
 }
 
-// --- both --------------------------------------------------------------------------------------------------------------
+// --- both -----------------------------------------------------------------------------------------------------------
 
 platform::topology::Config Cluster::untimed() {
     platform::topology::Config config;
@@ -263,7 +269,8 @@ platform::topology::Config with_detector(platform::topology::Config config, bool
 } // namespace
 
 Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings)
-    : platform(with_detector(config, detects_stale_mappings), &log, sources), a(platform.a(), 0, *this), b(platform.b(), 1, *this) {}
+    : platform(with_detector(config, detects_stale_mappings), &log, sources), a(platform.a(), 0, *this),
+      b(platform.b(), 1, *this) {}
 
 [[gnu::noinline]] void forget_left_frames() {
 #ifdef __SANITIZE_ADDRESS__
@@ -306,7 +313,8 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
     if (!is_over) { // the body's stack is lost, and with it what must go before these
         for (auto* side : {&a, &b})
             side->leak();
-        throw std::runtime_error(fmt::format("the test's body still waits after {} s of simulated time", limit.count()));
+        throw std::runtime_error(
+            fmt::format("the test's body still waits after {} s of simulated time", limit.count()));
     }
     if (findings_.empty())
         return;
@@ -314,15 +322,19 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
     throw std::runtime_error(fmt::format("{}", fmt::join(findings_, "\n")));
 }
 
-Connection Cluster::connect(const sw::mlx::ConnectOptions& options, sw::mlx::QpOptions first, sw::mlx::QpOptions second) {
+Connection Cluster::connect(const sw::mlx::ConnectOptions& options, sw::mlx::QpOptions first,
+                            sw::mlx::QpOptions second) {
     Connection connection{a.make_qp(first), b.make_qp(second)};
     connect(connection, options, options);
     return connection;
 }
 
-void Cluster::connect(Connection& connection, const sw::mlx::ConnectOptions& a_options, const sw::mlx::ConnectOptions& b_options) {
-    must(a.context->connect(*connection.a, {.path = b.path, .qpn = connection.b->number(), .psn = first_psn_b}, first_psn_a, a_options));
-    must(b.context->connect(*connection.b, {.path = a.path, .qpn = connection.a->number(), .psn = first_psn_a}, first_psn_b, b_options));
+void Cluster::connect(Connection& connection, const sw::mlx::ConnectOptions& a_options,
+                      const sw::mlx::ConnectOptions& b_options) {
+    must(a.context->connect(*connection.a, {.path = b.path, .qpn = connection.b->number(), .psn = first_psn_b},
+                            first_psn_a, a_options));
+    must(b.context->connect(*connection.b, {.path = a.path, .qpn = connection.a->number(), .psn = first_psn_a},
+                            first_psn_b, b_options));
 }
 
 void Cluster::let(std::chrono::nanoseconds time) { sc_core::wait(to_time(time)); }

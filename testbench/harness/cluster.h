@@ -1,6 +1,6 @@
-// Two hosts on one cable with a driver stack on each, for scenario tests: builds a platform, brings both sides up, runs the
-// test's body as a thread of the simulation, takes everything down again and looks whether anything was left behind.
-// SystemC elaborates once in a process, so a test case has one cluster, and neither sections nor generators.
+// Two hosts on one cable with a driver stack on each, for scenario tests: builds a platform, brings both sides up, runs
+// the test's body as a thread of the simulation, takes everything down again and looks whether anything was left
+// behind. SystemC elaborates once in a process, so a test case has one cluster, and neither sections nor generators.
 #pragma once
 
 #include "platform/observe/event.h"
@@ -51,7 +51,9 @@ public:
     ~RegisteredMemory();
 
     std::span<std::byte> bytes() const { return bytes_; }
-    std::span<std::byte> bytes(std::uint64_t offset, std::uint64_t length) const { return bytes_.subspan(offset, length); }
+    std::span<std::byte> bytes(std::uint64_t offset, std::uint64_t length) const {
+        return bytes_.subspan(offset, length);
+    }
     std::uint64_t address(std::uint64_t offset = 0) const { return region_->iova().value + offset; }
     std::uint32_t lkey() const { return region_->lkey(); }
     std::uint32_t rkey() const { return region_->rkey(); }
@@ -147,7 +149,8 @@ inline void post(sw::mlx::QueuePair& qp, sw::mlx::SendRequest request, std::vect
     must(qp.post_send(request));
 }
 inline void post_receive(sw::mlx::QueuePair& qp, std::uint64_t wr_id, std::vector<sw::mlx::Sge> elements) {
-    must(qp.post_receive({.wr_id = wr_id, .sge = elements.data(), .sge_count = static_cast<std::uint32_t>(elements.size())}));
+    must(qp.post_receive(
+        {.wr_id = wr_id, .sge = elements.data(), .sge_count = static_cast<std::uint32_t>(elements.size())}));
 }
 
 /// A queue pair of each side.
@@ -177,7 +180,8 @@ public:
     Connection connect(const sw::mlx::ConnectOptions& options = quick, sw::mlx::QpOptions first = {},
                        sw::mlx::QpOptions second = {});
     /// Connects what connect() would; each side with options of its own.
-    void connect(Connection& connection, const sw::mlx::ConnectOptions& a_options, const sw::mlx::ConnectOptions& b_options);
+    void connect(Connection& connection, const sw::mlx::ConnectOptions& a_options,
+                 const sw::mlx::ConnectOptions& b_options);
 
     /// Events of one kind from one component ("B.hca", "cable") so far.
     template <class E> std::vector<E> events(std::string_view source) const {

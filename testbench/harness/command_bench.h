@@ -295,7 +295,8 @@ public:
         return in;
     }
     std::uint16_t create_uctx() {
-        return static_cast<std::uint16_t>(run<prm::CreateUctxOut>(Input<prm::CreateUctxIn>(prm::Opcode::create_uctx)).template get<"uid">());
+        return static_cast<std::uint16_t>(
+            run<prm::CreateUctxOut>(Input<prm::CreateUctxIn>(prm::Opcode::create_uctx)).template get<"uid">());
     }
     /// User memory of `pages` pages of 4 KiB, one behind the other from `address` on, readable and writable.
     static Input<prm::CreateUmemIn> umem_input(std::uint16_t uid, std::uint64_t address, std::uint64_t pages = 1) {

@@ -1,4 +1,5 @@
-// A command as a driver writes it, and what comes back: the bytes of its input and output structures with what follows them.
+// A command as a driver writes it, and what comes back: the bytes of its input and output structures with what follows
+// them.
 #pragma once
 
 #include "abi/layout.h"

@@ -1,5 +1,6 @@
 // A machine with simple cards, for module tests of the PCIe neighbourhood: a card's BAR 0 is registers that keep what
-// is written, BAR 2 (64 bits, prefetchable) is plain memory, and the vendor-specific capability leads to the registers again.
+// is written, BAR 2 (64 bits, prefetchable) is plain memory, and the vendor-specific capability leads to the registers
+// again.
 #pragma once
 
 #include "model/pcie/endpoint_module.h"

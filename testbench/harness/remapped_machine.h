@@ -1,5 +1,5 @@
-// A machine with a remapping unit in its root complex, and the software that fills the unit's tables in host memory: for
-// module tests of what devices reach through it.
+// A machine with a remapping unit in its root complex, and the software that fills the unit's tables in host memory:
+// for module tests of what devices reach through it.
 #pragma once
 
 #include "testbench/harness/iommu_bench.h"
@@ -24,7 +24,8 @@ struct RemappedMachine {
     std::uint64_t leaf = 0; ///< the entry of `iova`
 
     static platform::host::HostConfig with_unit(platform::host::HostConfig config,
-                                                model::iommu::IommuModuleConfig unit = {.core = {}, .miss_latency = miss}) {
+                                                model::iommu::IommuModuleConfig unit = {.core = {},
+                                                                                        .miss_latency = miss}) {
         config.iommu = unit;
         return config;
     }
@@ -73,7 +74,9 @@ struct RemappedMachine {
     }
 
     std::uint64_t base() { return machine.host.root_complex().core().map().iommu.begin; }
-    void write(Register r, std::uint64_t value, unsigned bytes = 4) { write(static_cast<std::uint32_t>(r), value, bytes); }
+    void write(Register r, std::uint64_t value, unsigned bytes = 4) {
+        write(static_cast<std::uint32_t>(r), value, bytes);
+    }
     void write(std::uint32_t offset, std::uint64_t value, unsigned bytes = 4) {
         std::array<std::byte, 8> raw;
         abi::store<std::uint64_t, abi::Endian::little>(raw.data(), value);
@@ -104,7 +107,8 @@ struct RemappedMachine {
     }
     /// Whether the queue has come to its end.
     bool is_done() {
-        submit(abi::iommu::WaitDescriptor{}.set<"type">(5).set<"sw">(true).set<"stdata">(++cookie_).set<"staddr">(words));
+        submit(
+            abi::iommu::WaitDescriptor{}.set<"type">(5).set<"sw">(true).set<"stdata">(++cookie_).set<"staddr">(words));
         std::uint32_t word = 0;
         std::memcpy(&word, machine.host.memory().at(words), sizeof word);
         return word == cookie_;

@@ -1,4 +1,5 @@
-// What a core under test sees of the outside: time that only the test moves, interrupts and events that are kept for matching.
+// What a core under test sees of the outside: time that only the test moves, interrupts and events that are kept for
+// matching.
 #pragma once
 
 #include "model/port/clock.h"

@@ -64,9 +64,10 @@ void add_observers(CLI::App& command, ObserverOptions& options) {
     command.add_option("--pcap", options.pcap, "Write the frames of the cable as pcapng, in the order of their time")
         ->type_name("FILE");
     // A flag, so that --explain does not take the next word, which may be the configuration.
-    command.add_flag("--explain{-}", options.explain,
-                     "Explain each refused command, violation, error completion and queue pair in error in a paragraph: object, "
-                     "decoded input, rule, chapter, likely cause; on standard error, or with --explain=FILE into FILE");
+    command.add_flag(
+        "--explain{-}", options.explain,
+        "Explain each refused command, violation, error completion and queue pair in error in a paragraph: object, "
+        "decoded input, rule, chapter, likely cause; on standard error, or with --explain=FILE into FILE");
 }
 
 void add_explore(CLI::App& explore, ExploreOptions& options) {
@@ -159,8 +160,9 @@ Command parse_command_line(int argc, const char* const* argv) {
 
     ServeOptions serving;
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
-    serve->footer("\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
-                  "printed.\nRuns until it is interrupted; on SIGUSR1 it prints what each HCA holds for its driver.\n");
+    serve->footer(
+        "\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
+        "printed.\nRuns until it is interrupted; on SIGUSR1 it prints what each HCA holds for its driver.\n");
     serve->add_option("config", serving.config, "The platform, a TOML file")->required()->type_name("PLATFORM.toml");
     serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")
         ->required()

@@ -34,25 +34,31 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
         rows.push_back({t.name, print_count(t.bytes), print_count(t.messages), print_count(t.packets),
                         print_count(t.completions_ok), print_count(t.completions_error), print_count(t.retries),
                         print_time(t.sim_time_ps), print_rate(t.bytes, t.sim_time_ps),
-                        fmt::format("{:.3f} s", t.wall_seconds), t.verified ? "equal" : t.sha256_target.empty() ? "not reached" : "DIFFERENT"});
+                        fmt::format("{:.3f} s", t.wall_seconds),
+                        t.verified                ? "equal"
+                        : t.sha256_target.empty() ? "not reached"
+                                                  : "DIFFERENT"});
 }
 
 } // namespace
 
 std::string print_steps(const scenario::Result& result, const Look& look) {
-    std::vector<std::vector<std::string>> rows{{"step", "A's request ended with", "B heard", "bytes", "landed", "simulated", ""}};
+    std::vector<std::vector<std::string>> rows{
+        {"step", "A's request ended with", "B heard", "bytes", "landed", "simulated", ""}};
     for (const auto& s : result.steps)
-        rows.push_back({s.name, s.ended_with, s.owner_heard.empty() ? "-" : s.owner_heard, print_count(s.bytes), print_count(s.landed),
-                        print_time(s.sim_time_ps), s.verified ? "verified" : "NOT VERIFIED"});
+        rows.push_back({s.name, s.ended_with, s.owner_heard.empty() ? "-" : s.owner_heard, print_count(s.bytes),
+                        print_count(s.landed), print_time(s.sim_time_ps), s.verified ? "verified" : "NOT VERIFIED"});
     auto text = result.way.empty() ? "" : fmt::format("  {}\n\n", result.way);
     text += print_table(rows, look.width);
-    rows = {{"payload by way", "direct", "redirected", "host memory", "A.upstream up", "down", "B.upstream up", "down"}};
+    rows = {
+        {"payload by way", "direct", "redirected", "host memory", "A.upstream up", "down", "B.upstream up", "down"}};
     for (const auto& s : result.steps)
         rows.push_back({s.name, print_count(s.direct_bytes), print_count(s.redirected_bytes), print_count(s.host_bytes),
                         print_count(s.upstream[0].up), print_count(s.upstream[0].down), print_count(s.upstream[1].up),
                         print_count(s.upstream[1].down)});
     text += "\n" + print_table(rows, look.width);
-    return text + "  direct, redirected, host memory: payload that the cards moved, with what was sent again; upstream: all data on the\n"
+    return text + "  direct, redirected, host memory: payload that the cards moved, with what was sent again; "
+                  "upstream: all data on the\n"
                   "  link between switch and root complex, with what an exporter copies\n";
 }
 
@@ -133,23 +139,23 @@ std::string print_result(const scenario::Result& result, const Look& look) {
         rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
-    text +=
-        "\n" + print_table({
-                   {"payload", print_count(result.payload_bytes) + " bytes"},
-                   {"through the switches, peer to peer", print_count(result.p2p_payload_bytes) + " bytes"},
-                   {"through the root complexes, peer to peer", print_count(result.redirected_payload_bytes) + " bytes"},
-                   {"through host DRAM", print_count(result.host_dram_payload_bytes) + " bytes"},
-                   {"packets on the wire", print_count(result.wire_packets)},
-                   {"completions, good and bad",
-                    print_count(result.completions_ok) + " + " + print_count(result.completions_error)},
-                   {"retries, of these time-outs", print_count(result.retries) + ", " + print_count(result.timeouts)},
-                   {"NAKs, RNR pauses", print_count(result.naks) + ", " + print_count(result.rnr_waits)},
-                   {"packets dropped, seen twice",
-                    print_count(result.packets_dropped) + ", " + print_count(result.duplicates)},
-                   {"simulated time", print_time(result.sim_time_ps)},
-                   {"wall time", fmt::format("{:.3f} s", result.wall_seconds)},
-                   {"digest of all events", result.event_digest},
-               });
+    text += "\n" +
+            print_table({
+                {"payload", print_count(result.payload_bytes) + " bytes"},
+                {"through the switches, peer to peer", print_count(result.p2p_payload_bytes) + " bytes"},
+                {"through the root complexes, peer to peer", print_count(result.redirected_payload_bytes) + " bytes"},
+                {"through host DRAM", print_count(result.host_dram_payload_bytes) + " bytes"},
+                {"packets on the wire", print_count(result.wire_packets)},
+                {"completions, good and bad",
+                 print_count(result.completions_ok) + " + " + print_count(result.completions_error)},
+                {"retries, of these time-outs", print_count(result.retries) + ", " + print_count(result.timeouts)},
+                {"NAKs, RNR pauses", print_count(result.naks) + ", " + print_count(result.rnr_waits)},
+                {"packets dropped, seen twice",
+                 print_count(result.packets_dropped) + ", " + print_count(result.duplicates)},
+                {"simulated time", print_time(result.sim_time_ps)},
+                {"wall time", fmt::format("{:.3f} s", result.wall_seconds)},
+                {"digest of all events", result.event_digest},
+            });
     if (result.steps.empty())
         text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}", result.sha256_source, result.sha256_target);
     constexpr std::string_view red = "\033[1;31m", green = "\033[1;32m", plain = "\033[0m";

@@ -1,5 +1,5 @@
-// The platform as a server: cards in this process, drivers elsewhere. Makes the observers, the platform and its sockets,
-// says how to attach, runs until somebody ends it.
+// The platform as a server: cards in this process, drivers elsewhere. Makes the observers, the platform and its
+// sockets, says how to attach, runs until somebody ends it.
 #pragma once
 
 #include "testbench/hcasim/command_line.h"

@@ -62,9 +62,9 @@ struct Answer {
     bool has_completion = false;
     CompletionStatus status{};
     std::chrono::nanoseconds took{};
-    std::uint64_t arrived = 0;                 ///< bytes of a READ
-    std::array<char, 64> sha256{};             ///< of what a READ has filled, or a WRITE was sent from
-    std::array<char, 200> finding{};           ///< ends with 0
+    std::uint64_t arrived = 0;       ///< bytes of a READ
+    std::array<char, 64> sha256{};   ///< of what a READ has filled, or a WRITE was sent from
+    std::array<char, 200> finding{}; ///< ends with 0
 };
 
 /// What the specification has for a request on memory that the responder's owner takes away (IBA 9.7.5.2.4: NAK, remote
@@ -103,7 +103,8 @@ private:
     void get_in_the_way(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report);
     void hear_of_the_end(DmaBufStepReport& report);
     void judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepReport& report);
-    std::string judge_memory(const DmaBufStep& step, std::size_t number, const Answer& answer, DmaBufStepReport& report);
+    std::string judge_memory(const DmaBufStep& step, std::size_t number, const Answer& answer,
+                             DmaBufStepReport& report);
 
     Endpoint& endpoint_;
     const DmaBufOptions& options_;
@@ -123,7 +124,8 @@ void Lender::get_in_the_way(const DmaBufStep& step, std::size_t number, DmaBufSt
         find(report, "the transfer had no middle to be interrupted in");
     const bool is_revoked = step.meanwhile == Meanwhile::revoke;
     if (const auto done = is_revoked ? part_->revoke() : part_->evict(); !done)
-        return find(report, fmt::format("the {} failed: {}", is_revoked ? "revocation" : "migration", done.error().what));
+        return find(report,
+                    fmt::format("the {} failed: {}", is_revoked ? "revocation" : "migration", done.error().what));
     snapshot_ = part_->left();
     part_->put(number, Owner::next);
     is_somebody_elses_ = true;
@@ -163,7 +165,8 @@ void Lender::judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepR
 }
 
 /// What is wrong with it; empty: nothing.
-std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, const Answer& answer, DmaBufStepReport& report) {
+std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, const Answer& answer,
+                                 DmaBufStepReport& report) {
     const bool is_done = answer.has_completion && answer.status == CompletionStatus::success;
     const bool is_moved = step.meanwhile == Meanwhile::move;
     const auto held = is_moved ? part_->held() : snapshot_; // by the part's owner, at the end
@@ -184,7 +187,8 @@ std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, con
             return "after the exporter had its memory back, in what is somebody else's now, " + foreign;
         const auto before = is_target(step) ? count(snapshot_, number, Owner::sender) : is_moved ? 1 : answer.arrived;
         if (before == options_.bytes || before == 0)
-            return fmt::format("{} of {} bytes had landed when the exporter came: that was not the middle", before, options_.bytes);
+            return fmt::format("{} of {} bytes had landed when the exporter came: that was not the middle", before,
+                               options_.bytes);
     }
     if (const auto at = part_->find_change())
         return fmt::format("beside the buffer, a byte of VRAM at {:#x} was written", *at);
@@ -222,7 +226,8 @@ Result<void> Lender::transfer(const DmaBufStep& step, std::size_t number, DmaBuf
     if (!wrong.empty())
         report.finding += (report.finding.empty() ? "" : "; and ") + wrong;
     else if (!report.finding.empty())
-        report.finding += fmt::format("; {} of {} bytes landed, and none in a wrong place", report.landed, options_.bytes);
+        report.finding +=
+            fmt::format("; {} of {} bytes landed, and none in a wrong place", report.landed, options_.bytes);
     return {};
 }
 

@@ -1,5 +1,5 @@
-// A GPU's memory as a dma-buf, registered for RDMA in each way there is: host B exports a part of a buffer in its VRAM and
-// registers it, host A writes to it and reads from it, and the exporter gets in the way. Two programs, one a host,
+// A GPU's memory as a dma-buf, registered for RDMA in each way there is: host B exports a part of a buffer in its VRAM
+// and registers it, host A writes to it and reads from it, and the exporter gets in the way. Two programs, one a host,
 // written against the driver stack alone. Every byte is accounted for, step by step: of the part, of what lies around
 // it, of A's memory.
 #pragma once
@@ -37,7 +37,7 @@ struct DmaBufStep {
 std::span<const DmaBufStep> dmabuf_steps();
 
 struct DmaBufOptions {
-    GpuDirectOptions endpoint; ///< how queue pairs are made; its payload is not used
+    GpuDirectOptions endpoint;     ///< how queue pairs are made; its payload is not used
     std::uint64_t bytes = 1 << 20; ///< of each transfer
     /// Called by B while a transfer is under way: returns in the middle of it. False: there was none.
     std::function<bool()> wait_for_middle{};
@@ -48,12 +48,12 @@ struct DmaBufOptions {
 };
 
 struct DmaBufStepReport {
-    std::string ended_with{};     ///< what A's program was told: "success"; of a registration that was refused: its error
-    std::string owner_heard{};    ///< by B's driver: "work queue access error", "2 page faults"; empty: nothing
-    std::uint64_t landed = 0;     ///< bytes that had arrived: at the end, or when the memory had been taken back
+    std::string ended_with{};  ///< what A's program was told: "success"; of a registration that was refused: its error
+    std::string owner_heard{}; ///< by B's driver: "work queue access error", "2 page faults"; empty: nothing
+    std::uint64_t landed = 0;  ///< bytes that had arrived: at the end, or when the memory had been taken back
     std::string sha256_sent{}, sha256_arrived{}; ///< of all bytes of the target, at the same moment
-    std::string finding{};        ///< what is not as it must be, first of all; empty: verified
-    std::chrono::nanoseconds took{};         ///< A's request, by its driver's clock
+    std::string finding{};                       ///< what is not as it must be, first of all; empty: verified
+    std::chrono::nanoseconds took{};             ///< A's request, by its driver's clock
 };
 
 /// The reports of the steps that were begun, in order; the last one may have a finding.

@@ -101,7 +101,8 @@ Bytes ExportedPart::held() const {
 Bytes ExportedPart::left() const {
     Bytes found(bytes_);
     for_each_piece([&](std::uint64_t position, std::uint64_t at, std::uint64_t bytes) {
-        std::ranges::copy(endpoint_->machine().vram(at).first(bytes), found.begin() + static_cast<std::ptrdiff_t>(position));
+        std::ranges::copy(endpoint_->machine().vram(at).first(bytes),
+                          found.begin() + static_cast<std::ptrdiff_t>(position));
     });
     return found;
 }

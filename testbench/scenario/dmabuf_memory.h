@@ -1,6 +1,6 @@
-// The memory of the dma-buf scenario: a part of a buffer in VRAM, exported and registered, and contents of which each byte
-// says whose it is. Looks at VRAM by the GPU's own view: a processor's access would take time, in which a transfer goes
-// on.
+// The memory of the dma-buf scenario: a part of a buffer in VRAM, exported and registered, and contents of which each
+// byte says whose it is. Looks at VRAM by the GPU's own view: a processor's access would take time, in which a transfer
+// goes on.
 #pragma once
 
 #include "sw/gpu/gpu.h"
@@ -78,7 +78,7 @@ private:
     Endpoint* endpoint_;
     std::uint64_t bytes_;
     std::optional<sw::gpu::VramBuffer> buffer_;
-    std::vector<sw::gpu::VramRange> places_; ///< of the buffer, when it was made
+    std::vector<sw::gpu::VramRange> places_;      ///< of the buffer, when it was made
     std::optional<sw::mlx::MemoryRegion> region_; // goes before the buffer
     std::vector<Surroundings> surroundings_;
 };

@@ -30,7 +30,8 @@ using platform::topology::Platform;
 
 namespace {
 
-/// Waits, within the simulation, for the middle of a transfer: so many packets that the memory's HCA has taken in or sent.
+/// Waits, within the simulation, for the middle of a transfer: so many packets that the memory's HCA has taken in or
+/// sent.
 class Middle final : public traces::Sink {
 public:
     void on(const traces::Stamp& stamp, const traces::Event& event) override {
@@ -92,7 +93,8 @@ Ways ways(Platform& platform) {
         sum.redirected += card.volume(TargetKind::redirected_peer).payload();
         sum.host += card.volume(TargetKind::host_memory).payload();
         const auto* link = machine.host->upstream_link();
-        sum.upstream[i] = {link->traffic(Direction::upstream).payload_bytes, link->traffic(Direction::downstream).payload_bytes};
+        sum.upstream[i] = {link->traffic(Direction::upstream).payload_bytes,
+                           link->traffic(Direction::downstream).payload_bytes};
     }
     return sum;
 }
@@ -154,7 +156,9 @@ DmaBufOptions Show::options() {
     options.endpoint.mtu_bytes = config.mtu_bytes;
     options.endpoint.queue_depth = config.queue_depth;
     options.endpoint.vram_layout = ExportedPart::layout;
-    options.wait_for_middle = [this, packets = config.message_bytes / config.mtu_bytes / 2] { return middle_.wait(packets); };
+    options.wait_for_middle = [this, packets = config.message_bytes / config.mtu_bytes / 2] {
+        return middle_.wait(packets);
+    };
     options.describe_losses = [this] { return losses_.describe(); };
     options.boundary = [this](std::size_t number, bool is_over) {
         (is_over ? counts_[number].end : counts_[number].begin) = ways(platform_);
@@ -177,17 +181,19 @@ sw::Result<void> Show::take_part(unsigned number) {
         if (!hca || !gpu)
             return std::unexpected(!hca ? hca.error() : gpu.error());
         const bool is_ipv6 = context_.config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
-        const Machine program{.name = machine.name,
-                              .gid = address_of(number, is_ipv6),
-                              .hca = **hca,
-                              .gpu = **gpu,
-                              .peer = queues_.end(number),
-                              .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); },
-                              .serve_pages = [](sw::mlx::Device& device) { return std::make_shared<harness::PageService>(device); }};
+        const Machine program{
+            .name = machine.name,
+            .gid = address_of(number, is_ipv6),
+            .hca = **hca,
+            .gpu = **gpu,
+            .peer = queues_.end(number),
+            .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); },
+            .serve_pages = [](sw::mlx::Device& device) { return std::make_shared<harness::PageService>(device); }};
         if (number == 1) {
             // Both hosts are made alike.
             for (unsigned bar = 0; bar < abi::pcie::type0_bars; ++bar)
-                if (const auto address = (*gpu)->bar_address(bar); address != 0 && (*gpu)->bar_size(bar) >= context_.config.gpu.vram_bytes)
+                if (const auto address = (*gpu)->bar_address(bar);
+                    address != 0 && (*gpu)->bar_size(bar) >= context_.config.gpu.vram_bytes)
                     result_.way = "HCA to GPU: " + describe(host.route(machine.hca_bdf(), address), context_.config);
             outcome = lend_memory(program, options(), report_);
         } else {
@@ -212,7 +218,8 @@ Result Show::run() {
         });
     const auto ended = programs.run(context_.stop);
     for (std::size_t i = 0; i < report_.size(); ++i) {
-        const auto& step = result_.steps.emplace_back(row(dmabuf_steps()[i], report_[i], context_.config.scenario.message_bytes));
+        const auto& step =
+            result_.steps.emplace_back(row(dmabuf_steps()[i], report_[i], context_.config.scenario.message_bytes));
         add_ways(counts_[i].begin, counts_[i].end, result_.steps.back());
         result_.payload_bytes += step.landed;
         if (!report_[i].finding.empty())
@@ -245,7 +252,8 @@ std::expected<Result, std::string> run_dmabuf(const Context& context) {
     try {
         platform.emplace(context.config, &sinks, context.sources);
     } catch (const std::system_error& error) { // of the machine we run on
-        return std::unexpected(fmt::format("the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
+        return std::unexpected(fmt::format(
+            "the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
     }
     for (std::uint16_t source = 0; source < context.sources.size(); ++source)
         if (context.sources.name(source) == platform->b().name + ".hca")

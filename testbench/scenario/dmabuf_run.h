@@ -1,5 +1,5 @@
-// The dmabuf scenario on a platform of its own: elaborates it, runs the two programs as threads of the simulated hosts, and
-// counts, step by step, which way the payload took.
+// The dmabuf scenario on a platform of its own: elaborates it, runs the two programs as threads of the simulated hosts,
+// and counts, step by step, which way the payload took.
 #pragma once
 
 #include "testbench/scenario/registry.h"

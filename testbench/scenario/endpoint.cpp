@@ -92,7 +92,8 @@ Result<RegisteredVram> Endpoint::make_vram(std::uint64_t bytes) {
 }
 
 Result<void> Endpoint::connect(const RegisteredVram& vram) {
-    return connect(Hello{.address = vram.region.iova().value, .length = vram.region.length(), .rkey = vram.region.rkey()});
+    return connect(
+        Hello{.address = vram.region.iova().value, .length = vram.region.length(), .rkey = vram.region.rkey()});
 }
 
 Result<void> Endpoint::connect(Hello hello) {
@@ -110,11 +111,13 @@ Result<void> Endpoint::connect(Hello hello) {
     if (list.size() != numbers.size() * sizeof(std::uint32_t))
         return failure(EPROTO, machine_.name + ": the peer sent no list of queue pairs");
     std::memcpy(numbers.data(), list.data(), list.size());
-    const sw::mlx::ConnectOptions options{.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(options_.mtu_bytes) - 7)};
+    const sw::mlx::ConnectOptions options{.path_mtu =
+                                              static_cast<abi::prm::Mtu>(std::countr_zero(options_.mtu_bytes) - 7)};
     for (std::uint32_t i = 0; i < options_.queue_pairs; ++i)
-        TRY(context_->connect(*qps_[i],
-                              {.path = remote_.path, .qpn = abi::Qpn{numbers[i]}, .psn = abi::Psn{first_psn}, .reads = remote_.reads},
-                              abi::Psn{first_psn}, options));
+        TRY(context_->connect(
+            *qps_[i],
+            {.path = remote_.path, .qpn = abi::Qpn{numbers[i]}, .psn = abi::Psn{first_psn}, .reads = remote_.reads},
+            abi::Psn{first_psn}, options));
     // Both sides are ready to receive before either sends.
     machine_.peer.send_value('C');
     char go = 0;
@@ -238,7 +241,8 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
                 options_.progress(step, piece.offset + bytes, options_.payload.size());
         } else {
             if (now() > deadline)
-                return failure(ETIMEDOUT, fmt::format("{}: {} stopped after {} of {} messages", machine_.name, step, done, all));
+                return failure(ETIMEDOUT,
+                               fmt::format("{}: {} stopped after {} of {} messages", machine_.name, step, done, all));
             TRY(rest());
         }
     }
@@ -252,7 +256,8 @@ Result<void> Endpoint::receive(const RegisteredVram& local, const Piece& piece, 
     const auto post_one = [&](std::uint32_t i) -> Result<void> {
         const auto number = next[i];
         const auto [offset, length] = extent(piece, number);
-        const sw::mlx::Sge sge{.address = local.region.iova().value + offset, .length = length, .lkey = local.region.lkey()};
+        const sw::mlx::Sge sge{
+            .address = local.region.iova().value + offset, .length = length, .lkey = local.region.lkey()};
         next[i] += qps;
         return qps_[i]->post_receive({.wr_id = number, .sge = &sge, .sge_count = 1});
     };
@@ -268,9 +273,11 @@ Result<void> Endpoint::receive(const RegisteredVram& local, const Piece& piece, 
         const auto found = receive_cq_->poll(completions);
         for (const auto& completion : std::span(completions).first(found)) {
             if (completion.status != sw::mlx::CompletionStatus::success)
-                return failure(EIO, fmt::format("{}: receive {}: {}", machine_.name, completion.wr_id, name(completion.status)));
+                return failure(
+                    EIO, fmt::format("{}: receive {}: {}", machine_.name, completion.wr_id, name(completion.status)));
             if (completion.byte_count != extent(piece, completion.wr_id).second)
-                return failure(EIO, fmt::format("{}: receive {} got {} bytes", machine_.name, completion.wr_id, completion.byte_count));
+                return failure(EIO, fmt::format("{}: receive {} got {} bytes", machine_.name, completion.wr_id,
+                                                completion.byte_count));
             ++done;
             if (const auto i = static_cast<std::uint32_t>(completion.wr_id % qps); next[i] < all)
                 TRY(post_one(i));
@@ -328,9 +335,11 @@ Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& sou
 void Endpoint::clear(const RegisteredVram& vram) {
     const auto bytes = vram.buffer.size();
     if (machine_.vram)
-        each_own_piece(vram, bytes, [](std::span<std::byte> piece, std::uint64_t) { std::ranges::fill(piece, std::byte{}); });
+        each_own_piece(vram, bytes,
+                       [](std::span<std::byte> piece, std::uint64_t) { std::ranges::fill(piece, std::byte{}); });
     else
-        each_bar_piece(bytes, [&](std::span<std::byte> zeroes, std::uint64_t at) { (void)gpu_->upload(vram.buffer, at, zeroes); });
+        each_bar_piece(
+            bytes, [&](std::span<std::byte> zeroes, std::uint64_t at) { (void)gpu_->upload(vram.buffer, at, zeroes); });
 }
 
 void Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes, Sha256& into) {

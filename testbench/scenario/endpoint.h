@@ -26,8 +26,8 @@ struct Hello {
     sw::mlx::AddressPath path{};
     std::uint64_t address = 0, length = 0; ///< of its VRAM
     std::uint32_t rkey = 0;
-    std::uint8_t reads = 1;                ///< that a queue pair answers at once
-    std::uint32_t queue_pairs = 0;         ///< that many numbers follow in a message of their own
+    std::uint8_t reads = 1;        ///< that a queue pair answers at once
+    std::uint32_t queue_pairs = 0; ///< that many numbers follow in a message of their own
 };
 
 class Endpoint {
@@ -57,7 +57,8 @@ public:
     /// Receives a piece into `local`; `ready` is called once the first receives are posted.
     sw::Result<void> receive(const RegisteredVram& local, const Piece& piece, const std::function<void()>& ready);
 
-    /// Posts one signalled request on the first queue pair and sleeps until its completion is there; none: it did not come in time.
+    /// Posts one signalled request on the first queue pair and sleeps until its completion is there; none: it did not
+    /// come in time.
     sw::Result<std::optional<sw::mlx::Completion>> carry_out(const sw::mlx::SendRequest& request,
                                                              std::chrono::nanoseconds timeout);
     /// Lets the devices go on for so long.

@@ -1,6 +1,6 @@
-// Every error syndrome a completion can have that is not a responder's NAK (those are in refusal_test), provoked through the
-// driver (PRM "Completion queue entry", syndrome; IBA 11.6.2). Memory window bind and remote aborted errors belong to memory
-// windows and reliable datagrams, which this device does not have.
+// Every error syndrome a completion can have that is not a responder's NAK (those are in refusal_test), provoked
+// through the driver (PRM "Completion queue entry", syndrome; IBA 11.6.2). Memory window bind and remote aborted errors
+// belong to memory windows and reliable datagrams, which this device does not have.
 #include "testbench/harness/cluster.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,9 +22,15 @@ constexpr std::uint64_t nowhere = 0x0000'7f00'0000'0000;
 
 QpState state_of(sw::mlx::QueuePair& qp) { return must(qp.query()).view().get<"state">(); }
 SendRequest request(SendOperation operation, const RegisteredMemory& remote, std::uint64_t wr_id = 1) {
-    return {.wr_id = wr_id, .operation = operation, .flags = send_flag::signaled, .rkey = remote.rkey(), .remote_address = remote.address()};
+    return {.wr_id = wr_id,
+            .operation = operation,
+            .flags = send_flag::signaled,
+            .rkey = remote.rkey(),
+            .remote_address = remote.address()};
 }
-SendRequest send(std::uint64_t wr_id = 1) { return {.wr_id = wr_id, .operation = SendOperation::send, .flags = send_flag::signaled}; }
+SendRequest send(std::uint64_t wr_id = 1) {
+    return {.wr_id = wr_id, .operation = SendOperation::send, .flags = send_flag::signaled};
+}
 
 /// The one completion of work request 1, its syndrome as the PRM numbers it, and A in error.
 void check_failed(Side& side, sw::mlx::QueuePair& qp, CompletionStatus status, unsigned syndrome) {
@@ -80,10 +86,12 @@ TEST_CASE("memory that the bus refuses to read is a local QP operation error", "
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
         const auto to = b.dram(100);
-        auto everywhere = must(sw::mlx::MemoryRegion::physical(a.context->device(), a.pd, sw::mlx::Access::local_write));
+        auto everywhere =
+            must(sw::mlx::MemoryRegion::physical(a.context->device(), a.pd, sw::mlx::Access::local_write));
         const auto connection = cluster.connect();
 
-        post(*connection.a, request(SendOperation::write, *to), {{.address = nowhere, .length = 100, .lkey = everywhere.lkey()}});
+        post(*connection.a, request(SendOperation::write, *to),
+             {{.address = nowhere, .length = 100, .lkey = everywhere.lkey()}});
 
         check_failed(a, *connection.a, CompletionStatus::local_qp_operation_error, 0x02);
         CHECK(is_zero(*to));
@@ -234,7 +242,8 @@ TEST_CASE("a receive that leads nowhere on the bus is lost, and complete on both
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
         const auto from = a.dram(100);
-        auto everywhere = must(sw::mlx::MemoryRegion::physical(b.context->device(), b.pd, sw::mlx::Access::local_write));
+        auto everywhere =
+            must(sw::mlx::MemoryRegion::physical(b.context->device(), b.pd, sw::mlx::Access::local_write));
         const auto connection = cluster.connect();
         post_receive(*connection.b, 2, {{.address = nowhere, .length = 100, .lkey = everywhere.lkey()}});
 

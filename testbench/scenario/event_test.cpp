@@ -1,4 +1,5 @@
-// Events: completion events and their arming through MSI-X to the driver, asynchronous events, overrun completion queues.
+// Events: completion events and their arming through MSI-X to the driver, asynchronous events, overrun completion
+// queues.
 #include "testbench/harness/cluster.h"
 
 #include "abi/pcie/capability.h"
@@ -22,14 +23,16 @@ constexpr unsigned completion_vector = 1; ///< the driver's: vector 0 has comman
 
 /// Completion events that A's or B's device has written so far.
 std::size_t completion_events(Cluster& cluster, std::string_view source) {
-    return static_cast<std::size_t>(std::ranges::count_if(cluster.events<traces::EventWritten>(source), [](const auto& event) {
-        return event.type == static_cast<unsigned>(EventType::completion);
-    }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(cluster.events<traces::EventWritten>(source), [](const auto& event) {
+            return event.type == static_cast<unsigned>(EventType::completion);
+        }));
 }
 /// Interrupts of the completion vector.
 std::size_t interrupts(Cluster& cluster, std::string_view source) {
-    return static_cast<std::size_t>(std::ranges::count_if(cluster.events<traces::InterruptRaised>(source),
-                                                          [](const auto& raised) { return raised.vector == completion_vector; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(cluster.events<traces::InterruptRaised>(source),
+                              [](const auto& raised) { return raised.vector == completion_vector; }));
 }
 
 /// B has receives for `count` SENDs of A without bytes.
@@ -176,8 +179,12 @@ TEST_CASE("an interrupt raised while MSI-X is masked comes when the mask goes", 
         struct Config final : platform::host::ConfigAccess {
             Side& side;
             explicit Config(Side& of) : side(of) {}
-            std::uint32_t read(abi::pcie::Bdf, std::uint16_t offset, unsigned bytes) override { return side.hca_function->config_read(offset, bytes); }
-            void write(abi::pcie::Bdf, std::uint16_t offset, unsigned bytes, std::uint32_t value) override { side.hca_function->config_write(offset, bytes, value); }
+            std::uint32_t read(abi::pcie::Bdf, std::uint16_t offset, unsigned bytes) override {
+                return side.hca_function->config_read(offset, bytes);
+            }
+            void write(abi::pcie::Bdf, std::uint16_t offset, unsigned bytes, std::uint32_t value) override {
+                side.hca_function->config_write(offset, bytes, value);
+            }
         } config(b);
         const auto control = static_cast<std::uint16_t>(
             platform::host::find_capability(config, b.machine.hca_bdf(), abi::pcie::CapabilityId::msix) + 2);
@@ -204,7 +211,12 @@ TEST_CASE("a queue pair's error reaches the driver as an event with its number",
         const auto innocent = cluster.connect(), connection = cluster.connect();
         CHECK_FALSE(b.context->get_async_event(10us));
 
-        post(*connection.a, {.operation = SendOperation::write, .flags = send_flag::signaled, .rkey = to->rkey() ^ 1, .remote_address = to->address()}, {from->sge()});
+        post(*connection.a,
+             {.operation = SendOperation::write,
+              .flags = send_flag::signaled,
+              .rkey = to->rkey() ^ 1,
+              .remote_address = to->address()},
+             {from->sge()});
 
         CHECK(a.sent().status == CompletionStatus::remote_access_error);
         const auto event = b.event();

@@ -1,6 +1,6 @@
-// GPUDirect RDMA between two hosts: the payload goes from VRAM to VRAM by WRITE, back by READ, and once more by SEND, and is
-// checked by SHA-256 where it arrived. Two programs, one a host, written against the driver stack alone: they run over any
-// transport. Bytes get into VRAM and are hashed there by whoever owns the GPU, not by the HCA.
+// GPUDirect RDMA between two hosts: the payload goes from VRAM to VRAM by WRITE, back by READ, and once more by SEND,
+// and is checked by SHA-256 where it arrived. Two programs, one a host, written against the driver stack alone: they
+// run over any transport. Bytes get into VRAM and are hashed there by whoever owns the GPU, not by the HCA.
 #pragma once
 
 #include "sw/base/result.h"
@@ -33,8 +33,8 @@ struct Machine {
     OutOfBand& peer;
     /// The VRAM's bytes from an offset on: the GPU's own view of its memory. Without it the GPU's BAR is used.
     std::function<std::span<std::byte>(std::uint64_t offset)> vram{};
-    /// Starts a thread that brings pages for the HCA's driver (sw/mlx/pager), which lives as long as what is returned. Without
-    /// it no memory is registered on demand.
+    /// Starts a thread that brings pages for the HCA's driver (sw/mlx/pager), which lives as long as what is returned.
+    /// Without it no memory is registered on demand.
     std::function<std::shared_ptr<void>(sw::mlx::Device& device)> serve_pages{};
 };
 
@@ -73,9 +73,9 @@ struct GpuDirectOptions {
 struct StepReport {
     std::string_view name{};
     std::uint64_t messages = 0, bytes = 0;
-    std::chrono::nanoseconds begin{};        ///< of its last piece, driver's clock
-    std::chrono::nanoseconds took{};         ///< of all pieces that are over
-    std::string sha256{};                    ///< of the target, where it lies; empty: the step failed
+    std::chrono::nanoseconds begin{}; ///< of its last piece, driver's clock
+    std::chrono::nanoseconds took{};  ///< of all pieces that are over
+    std::string sha256{};             ///< of the target, where it lies; empty: the step failed
     bool is_verified = false;
 };
 

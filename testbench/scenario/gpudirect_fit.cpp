@@ -22,7 +22,9 @@ template <class... Args> Fit refuse(fmt::format_string<Args...> format, Args&&..
     return std::unexpected(fmt::format(format, std::forward<Args>(args)...));
 }
 
-std::string size(std::uint64_t bytes) { return platform::topology::print(Kind::size, static_cast<std::int64_t>(bytes)); }
+std::string size(std::uint64_t bytes) {
+    return platform::topology::print(Kind::size, static_cast<std::int64_t>(bytes));
+}
 
 Fit payload_fits(const Config& config, std::uint64_t payload) {
     if (payload == 0)
@@ -39,7 +41,8 @@ Fit payload_fits(const Config& config, std::uint64_t payload) {
                                          "smaller --payload or scenario.message",
                                          piece, size(config.gpu.vram_bytes));
     if (const auto messages = (payload + message - 1) / message; messages > max_messages)
-        return refuse("the payload, {} bytes, makes {} messages of scenario.message = {}, more than {}; choose a smaller --payload or "
+        return refuse("the payload, {} bytes, makes {} messages of scenario.message = {}, more than {}; choose a "
+                      "smaller --payload or "
                       "a scenario.message of {} bytes or more",
                       payload, messages, size(message), max_messages, (payload + max_messages - 1) / max_messages);
     return {};
@@ -48,17 +51,21 @@ Fit payload_fits(const Config& config, std::uint64_t payload) {
 Fit numbers_fit(const Config& config) {
     const auto& scenario = config.scenario;
     if (const auto most = firmware::queue_pairs_of(config.hca.log_max_qp); scenario.queue_pairs > most)
-        return refuse("scenario.qps = {} is more than the {} queue pairs of hca.log_max_qp = {}; choose fewer or a larger hca.log_max_qp",
+        return refuse("scenario.qps = {} is more than the {} queue pairs of hca.log_max_qp = {}; choose fewer or a "
+                      "larger hca.log_max_qp",
                       scenario.queue_pairs, most, config.hca.log_max_qp);
     if (config.hca.msix_vectors < 2)
-        return refuse("hca.msix_vectors = {} leaves none for completions, the driver of this scenario uses one for them and one for "
-                      "the rest; choose 2 or more", config.hca.msix_vectors);
+        return refuse("hca.msix_vectors = {} leaves none for completions, the driver of this scenario uses one for "
+                      "them and one for "
+                      "the rest; choose 2 or more",
+                      config.hca.msix_vectors);
     const auto completions = Endpoint::completion_entries(scenario.queue_depth, scenario.queue_pairs);
     if (completions > std::uint64_t{1} << config.hca.log_max_cq_size)
-        return refuse("scenario.queue_depth = {} on scenario.qps = {} needs a completion queue of {} entries, hca.log_max_cq_size = {} allows {}; "
+        return refuse("scenario.queue_depth = {} on scenario.qps = {} needs a completion queue of {} entries, "
+                      "hca.log_max_cq_size = {} allows {}; "
                       "choose less or a hca.log_max_cq_size of {}",
-                      scenario.queue_depth, scenario.queue_pairs, completions, config.hca.log_max_cq_size, 1ULL << config.hca.log_max_cq_size,
-                      std::bit_width(completions - 1));
+                      scenario.queue_depth, scenario.queue_pairs, completions, config.hca.log_max_cq_size,
+                      1ULL << config.hca.log_max_cq_size, std::bit_width(completions - 1));
     return {};
 }
 
@@ -69,11 +76,14 @@ Fit memory_fits(const Config& config) {
     const auto& scenario = config.scenario;
     const auto ring = std::bit_ceil(std::uint64_t{scenario.queue_depth}) * (send_bytes + receive_bytes);
     const auto completions = std::bit_ceil(Endpoint::completion_entries(scenario.queue_depth, scenario.queue_pairs));
-    const auto needed = scenario.queue_pairs * ((ring + page - 1) / page * page + record_bytes) + 2 * completions * completion_bytes + rest;
+    const auto needed = scenario.queue_pairs * ((ring + page - 1) / page * page + record_bytes) +
+                        2 * completions * completion_bytes + rest;
     for (unsigned i = 0; i < config.hosts.size(); ++i)
         if (const auto memory = config.hosts[i].memory_bytes; needed > memory)
-            return refuse("scenario.queue_depth = {} on scenario.qps = {} needs {} MiB of DRAM, host.{}.memory is {}; choose less or more memory",
-                          scenario.queue_depth, scenario.queue_pairs, needed >> 20, static_cast<char>('A' + i), size(memory));
+            return refuse("scenario.queue_depth = {} on scenario.qps = {} needs {} MiB of DRAM, host.{}.memory is {}; "
+                          "choose less or more memory",
+                          scenario.queue_depth, scenario.queue_pairs, needed >> 20, static_cast<char>('A' + i),
+                          size(memory));
     return {};
 }
 

@@ -102,7 +102,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     try {
         built.emplace(config, context.events, context.sources);
     } catch (const std::system_error& error) { // of the machine we run on
-        return std::unexpected(fmt::format("the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
+        return std::unexpected(fmt::format(
+            "the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
     }
     auto& platform = *built;
     if (context.capture != nullptr)
@@ -110,7 +111,9 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
 
     std::array<StepCount, 3> counts;
     auto options = options_of(config, context.payload);
-    options.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) { context.tell(step, done, all); };
+    options.progress = [&](std::string_view step, std::uint64_t done, std::uint64_t all) {
+        context.tell(step, done, all);
+    };
     options.boundary = [&](std::size_t number, bool is_over) {
         is_over ? counts[number].end(platform) : counts[number].begin(platform);
     };
@@ -151,7 +154,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     }
     count(platform, result);
     if (result.failure.empty() && result.host_dram_payload_bytes != 0)
-        result.failure = fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
+        result.failure =
+            fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
     result.verified = result.failure.empty();
     if (!result.verified)
         result.advice = advise(config, result);

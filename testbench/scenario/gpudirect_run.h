@@ -1,5 +1,5 @@
-// The gpudirect workload on a platform of its own: elaborates it, runs the two programs as threads of the simulated hosts,
-// and reads the counters afterwards.
+// The gpudirect workload on a platform of its own: elaborates it, runs the two programs as threads of the simulated
+// hosts, and reads the counters afterwards.
 #pragma once
 
 #include "testbench/scenario/registry.h"

@@ -1,5 +1,5 @@
-// Coming and going: bring-up and teardown, objects in use, keys taken away under traffic, function-level reset and a lost bus
-// master bit with messages under way.
+// Coming and going: bring-up and teardown, objects in use, keys taken away under traffic, function-level reset and a
+// lost bus master bit with messages under way.
 #include "testbench/harness/cluster.h"
 #include "testbench/harness/function_reset.h"
 
@@ -21,11 +21,21 @@ namespace {
 platform::topology::Config timed() { return {}; }
 
 void write(sw::mlx::QueuePair& qp, const RegisteredMemory& from, const RegisteredMemory& to, std::uint64_t wr_id = 1) {
-    post(qp, {.wr_id = wr_id, .operation = SendOperation::write, .flags = send_flag::signaled, .rkey = to.rkey(), .remote_address = to.address()},
+    post(qp,
+         {.wr_id = wr_id,
+          .operation = SendOperation::write,
+          .flags = send_flag::signaled,
+          .rkey = to.rkey(),
+          .remote_address = to.address()},
          {from.sge()});
 }
 void read(sw::mlx::QueuePair& qp, const RegisteredMemory& into, const RegisteredMemory& of, std::uint64_t wr_id = 1) {
-    post(qp, {.wr_id = wr_id, .operation = SendOperation::read, .flags = send_flag::signaled, .rkey = of.rkey(), .remote_address = of.address()},
+    post(qp,
+         {.wr_id = wr_id,
+          .operation = SendOperation::read,
+          .flags = send_flag::signaled,
+          .rkey = of.rkey(),
+          .remote_address = of.address()},
          {into.sge()});
 }
 
@@ -73,7 +83,8 @@ TEST_CASE("a device works with polled commands and with signed ones", "[scenario
     });
 }
 
-TEST_CASE("a device without event queues of its own for completions uses the asynchronous one", "[scenario][lifecycle]") {
+TEST_CASE("a device without event queues of its own for completions uses the asynchronous one",
+          "[scenario][lifecycle]") {
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
         a.close();
@@ -149,7 +160,8 @@ TEST_CASE("a region taken away under a READ stops it with an error", "[scenario]
         must(of->deregister());
 
         const auto done = a.sent();
-        CHECK((done.status == CompletionStatus::remote_operation_error || done.status == CompletionStatus::remote_access_error));
+        CHECK((done.status == CompletionStatus::remote_operation_error ||
+               done.status == CompletionStatus::remote_access_error));
         CHECK(b.event().number == qb->number().value);
         CHECK_FALSE(std::ranges::equal(into->bytes(), of->bytes()));
     });
@@ -170,7 +182,8 @@ TEST_CASE("a region taken away under its own WRITE is a local protection error",
     });
 }
 
-TEST_CASE("a queue pair destroyed under traffic leaves its peer a retry error and nothing else", "[scenario][lifecycle]") {
+TEST_CASE("a queue pair destroyed under traffic leaves its peer a retry error and nothing else",
+          "[scenario][lifecycle]") {
     Cluster cluster(timed());
     cluster.run([&](Side& a, Side& b) {
         constexpr std::uint32_t length = 8 << 20;
@@ -188,7 +201,8 @@ TEST_CASE("a queue pair destroyed under traffic leaves its peer a retry error an
     });
 }
 
-TEST_CASE("after a function-level reset under traffic the driver starts anew and the peer gives up", "[scenario][lifecycle]") {
+TEST_CASE("after a function-level reset under traffic the driver starts anew and the peer gives up",
+          "[scenario][lifecycle]") {
     Cluster cluster(timed());
     cluster.run([&](Side& a, Side& b) {
         constexpr std::uint32_t length = 8 << 20;

@@ -1,4 +1,5 @@
-// Many queue pairs at once: each moves bytes of its own both ways, and nobody's bytes, completions or receives are another's.
+// Many queue pairs at once: each moves bytes of its own both ways, and nobody's bytes, completions or receives are
+// another's.
 #include "testbench/harness/cluster.h"
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -31,10 +32,21 @@ void move_on_all(Cluster& cluster, Side& a, Side& b, std::uint32_t count) {
 
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto at = std::uint64_t{i} * length;
-        post(*connections[i].a, {.wr_id = 2 * i, .operation = SendOperation::write, .flags = send_flag::signaled, .rkey = target->rkey(), .remote_address = target->address(at)},
+        post(*connections[i].a,
+             {.wr_id = 2 * i,
+              .operation = SendOperation::write,
+              .flags = send_flag::signaled,
+              .rkey = target->rkey(),
+              .remote_address = target->address(at)},
              {written->sge(at, length)});
-        post(*connections[i].a, {.wr_id = 2 * i + 1, .operation = SendOperation::send, .flags = send_flag::signaled}, {sent->sge(at, length)});
-        post(*connections[i].b, {.wr_id = i, .operation = SendOperation::read, .flags = send_flag::signaled, .rkey = written->rkey(), .remote_address = written->address(at)},
+        post(*connections[i].a, {.wr_id = 2 * i + 1, .operation = SendOperation::send, .flags = send_flag::signaled},
+             {sent->sge(at, length)});
+        post(*connections[i].b,
+             {.wr_id = i,
+              .operation = SendOperation::read,
+              .flags = send_flag::signaled,
+              .rkey = written->rkey(),
+              .remote_address = written->address(at)},
              {fetched->sge(at, length)});
     }
 
@@ -63,7 +75,8 @@ void move_on_all(Cluster& cluster, Side& a, Side& b, std::uint32_t count) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE_SIG("queue pairs work at once, each with its own bytes", "[scenario][many]", ((std::uint32_t count), count), 2, 64, 1000) {
+TEMPLATE_TEST_CASE_SIG("queue pairs work at once, each with its own bytes", "[scenario][many]",
+                       ((std::uint32_t count), count), 2, 64, 1000) {
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) { move_on_all(cluster, a, b, count); });
 }
@@ -89,7 +102,12 @@ TEST_CASE("a long message does not keep a short one on another queue pair waitin
         from->fill(1);
         auto slow = cluster.connect(), fast = cluster.connect();
         const auto write = [&](sw::mlx::QueuePair& qp, std::uint64_t wr_id, std::uint32_t length) {
-            post(qp, {.wr_id = wr_id, .operation = SendOperation::write, .flags = send_flag::signaled, .rkey = to->rkey(), .remote_address = to->address()},
+            post(qp,
+                 {.wr_id = wr_id,
+                  .operation = SendOperation::write,
+                  .flags = send_flag::signaled,
+                  .rkey = to->rkey(),
+                  .remote_address = to->address()},
                  {from->sge(0, length)});
         };
 

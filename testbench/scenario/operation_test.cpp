@@ -1,4 +1,5 @@
-// Every operation of the RC transport between two hosts, from post to completion, with the bytes looked at on both sides.
+// Every operation of the RC transport between two hosts, from post to completion, with the bytes looked at on both
+// sides.
 #include "testbench/harness/cluster.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -28,7 +29,11 @@ SendRequest request(SendOperation operation, std::uint64_t wr_id, std::uint32_t 
 }
 SendRequest request(SendOperation operation, std::uint64_t wr_id, const RegisteredMemory& remote,
                     std::uint32_t flags = send_flag::signaled) {
-    return {.wr_id = wr_id, .operation = operation, .flags = flags, .rkey = remote.rkey(), .remote_address = remote.address()};
+    return {.wr_id = wr_id,
+            .operation = operation,
+            .flags = flags,
+            .rkey = remote.rkey(),
+            .remote_address = remote.address()};
 }
 
 void check_sent(Side& side, std::uint64_t wr_id, CompletionOperation operation, std::uint32_t bytes = 0) {
@@ -255,12 +260,15 @@ TEST_CASE("a message gathered from three places is scattered to three others", "
         const auto [qa, qb] = cluster.connect(quick, {.max_send_sge = 3}, {.max_receive_sge = 4});
         post_receive(*qb, 1, {vram_b->sge(10, 1), dram_b->sge(500, 1700), vram_b->sge(1000, 2000), dram_b->sge(0, 0)});
 
-        post(*qa, request(SendOperation::send, 2), {vram_a->sge(0, 1001), dram_a->sge(777, 1023), vram_a->sge(2000, 900)});
+        post(*qa, request(SendOperation::send, 2),
+             {vram_a->sge(0, 1001), dram_a->sge(777, 1023), vram_a->sge(2000, 900)});
 
         check_sent(a, 2, CompletionOperation::send);
         CHECK(b.received().byte_count == 1001 + 1023 + 900);
         std::vector<std::byte> sent, arrived;
-        const auto append = [](std::vector<std::byte>& to, std::span<const std::byte> piece) { to.insert(to.end(), piece.begin(), piece.end()); };
+        const auto append = [](std::vector<std::byte>& to, std::span<const std::byte> piece) {
+            to.insert(to.end(), piece.begin(), piece.end());
+        };
         append(sent, vram_a->bytes(0, 1001));
         append(sent, dram_a->bytes(777, 1023));
         append(sent, vram_a->bytes(2000, 900));

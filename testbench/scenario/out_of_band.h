@@ -1,5 +1,5 @@
-// What two programs tell each other beside RDMA, as perftest does over TCP: who they are, and when a step is done. Messages
-// arrive whole and in order.
+// What two programs tell each other beside RDMA, as perftest does over TCP: who they are, and when a step is done.
+// Messages arrive whole and in order.
 #pragma once
 
 #include <cstddef>

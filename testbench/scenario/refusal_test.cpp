@@ -1,5 +1,5 @@
-// What a responder refuses: each NAK code of the RC transport, with the requester's completion, the responder's event and
-// completion, and the memory that must stay as it was (IBA 9.7.5.2, 9.9.2, 9.9.3).
+// What a responder refuses: each NAK code of the RC transport, with the requester's completion, the responder's event
+// and completion, and the memory that must stay as it was (IBA 9.7.5.2, 9.9.2, 9.9.3).
 #include "testbench/harness/cluster.h"
 
 #include "abi/wire/infiniband.h"
@@ -20,13 +20,18 @@ namespace send_flag = sw::mlx::send_flag;
 namespace {
 
 // IBA 9.7.5.1, figure 57 and table 46, not taken from the model's header.
-constexpr unsigned nak_sequence = 0x60, nak_invalid_request = 0x61, nak_remote_access = 0x62, nak_remote_operational = 0x63;
+constexpr unsigned nak_sequence = 0x60, nak_invalid_request = 0x61, nak_remote_access = 0x62,
+                   nak_remote_operational = 0x63;
 
 bool is_zero(const RegisteredMemory& memory) {
     return std::ranges::all_of(memory.bytes(), [](std::byte one) { return one == std::byte{}; });
 }
 SendRequest request(SendOperation operation, const RegisteredMemory& remote) {
-    return {.wr_id = 1, .operation = operation, .flags = send_flag::signaled, .rkey = remote.rkey(), .remote_address = remote.address()};
+    return {.wr_id = 1,
+            .operation = operation,
+            .flags = send_flag::signaled,
+            .rkey = remote.rkey(),
+            .remote_address = remote.address()};
 }
 QpState state_of(sw::mlx::QueuePair& qp) { return must(qp.query()).view().get<"state">(); }
 
@@ -57,8 +62,9 @@ void check_refused(Cluster& cluster, const Connection& connection, unsigned synd
 }
 
 /// What an rkey violation looks like: NAK, completion, event, and no byte of B's memory.
-void check_remote_access(const std::function<void(SendRequest&, Side& b, RegisteredMemory& target)>& spoil, std::string_view violation,
-                         SendOperation operation = SendOperation::write, Access access = sw::mlx::all_access) {
+void check_remote_access(const std::function<void(SendRequest&, Side& b, RegisteredMemory& target)>& spoil,
+                         std::string_view violation, SendOperation operation = SendOperation::write,
+                         Access access = sw::mlx::all_access) {
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
         constexpr std::uint32_t length = 3000;
@@ -70,7 +76,8 @@ void check_remote_access(const std::function<void(SendRequest&, Side& b, Registe
 
         post(*connection.a, bad, {operation == SendOperation::fetch_add ? from->sge(0, 8) : from->sge()});
 
-        check_refused(cluster, connection, nak_remote_access, CompletionStatus::remote_access_error, EventType::wq_access_error);
+        check_refused(cluster, connection, nak_remote_access, CompletionStatus::remote_access_error,
+                      EventType::wq_access_error);
         const auto refused = cluster.events<traces::Refused>("B.hca");
         REQUIRE(refused.size() == 1);
         CHECK(refused[0].violation == violation);
@@ -115,7 +122,8 @@ TEST_CASE("a WRITE to a queue pair without the right is an invalid request", "[s
 
         post(*connection.a, request(SendOperation::write, *to), {from->sge()});
 
-        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request, EventType::wq_invalid_request);
+        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request,
+                      EventType::wq_invalid_request);
         CHECK(is_zero(*to));
     });
 }
@@ -132,7 +140,8 @@ TEST_CASE("a READ from a queue pair without the right is an invalid request", "[
 
         post(*connection.a, request(SendOperation::read, *of), {into->sge()});
 
-        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request, EventType::wq_invalid_request);
+        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request,
+                      EventType::wq_invalid_request);
         CHECK(is_zero(*into));
     });
 }
@@ -148,7 +157,8 @@ TEST_CASE("an atomic beside a multiple of 8 is an invalid request", "[scenario][
 
         post(*connection.a, add, {before->sge()});
 
-        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request, EventType::wq_invalid_request);
+        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request,
+                      EventType::wq_invalid_request);
         CHECK(is_zero(*target));
     });
 }
@@ -166,7 +176,8 @@ TEST_CASE("packets longer than the responder's MTU are an invalid request", "[sc
 
         post(*connection.a, request(SendOperation::write, *to), {from->sge()});
 
-        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request, EventType::wq_invalid_request);
+        check_refused(cluster, connection, nak_invalid_request, CompletionStatus::remote_invalid_request,
+                      EventType::wq_invalid_request);
         CHECK(is_zero(*to));
     });
 }
@@ -179,7 +190,8 @@ TEST_CASE("a SEND longer than the receive is an invalid request and a local leng
         const auto connection = cluster.connect();
         post_receive(*connection.b, 44, {to->sge()});
 
-        post(*connection.a, {.wr_id = 1, .operation = SendOperation::send, .flags = send_flag::signaled}, {from->sge()});
+        post(*connection.a, {.wr_id = 1, .operation = SendOperation::send, .flags = send_flag::signaled},
+             {from->sge()});
 
         const auto received = b.received();
         CHECK(received.wr_id == 44);
@@ -197,15 +209,18 @@ TEST_CASE("a key of another variant is a remote access error", "[scenario][nak]"
 }
 
 TEST_CASE("a key that was taken away is a remote access error", "[scenario][nak]") {
-    check_remote_access([](SendRequest&, Side&, RegisteredMemory& target) { must(target.deregister()); }, "no such key");
+    check_remote_access([](SendRequest&, Side&, RegisteredMemory& target) { must(target.deregister()); },
+                        "no such key");
 }
 
 TEST_CASE("a WRITE without the region's right is a remote access error", "[scenario][nak]") {
-    check_remote_access([](SendRequest&, Side&, RegisteredMemory&) {}, "no right", SendOperation::write, Access::local_write | Access::remote_read);
+    check_remote_access([](SendRequest&, Side&, RegisteredMemory&) {}, "no right", SendOperation::write,
+                        Access::local_write | Access::remote_read);
 }
 
 TEST_CASE("a READ without the region's right is a remote access error", "[scenario][nak]") {
-    check_remote_access([](SendRequest&, Side&, RegisteredMemory&) {}, "no right", SendOperation::read, Access::local_write | Access::remote_write);
+    check_remote_access([](SendRequest&, Side&, RegisteredMemory&) {}, "no right", SendOperation::read,
+                        Access::local_write | Access::remote_write);
 }
 
 TEST_CASE("an atomic without the region's right is a remote access error", "[scenario][nak]") {
@@ -213,12 +228,14 @@ TEST_CASE("an atomic without the region's right is a remote access error", "[sce
                         Access::local_write | Access::remote_write | Access::remote_read);
 }
 
-TEST_CASE("a WRITE one byte beyond the region is a remote access error before its first byte moves", "[scenario][nak]") {
+TEST_CASE("a WRITE one byte beyond the region is a remote access error before its first byte moves",
+          "[scenario][nak]") {
     check_remote_access([](SendRequest& bad, Side&, RegisteredMemory&) { bad.remote_address += 1; }, "out of bounds");
 }
 
 TEST_CASE("a READ one byte before the region is a remote access error", "[scenario][nak]") {
-    check_remote_access([](SendRequest& bad, Side&, RegisteredMemory&) { bad.remote_address -= 1; }, "out of bounds", SendOperation::read);
+    check_remote_access([](SendRequest& bad, Side&, RegisteredMemory&) { bad.remote_address -= 1; }, "out of bounds",
+                        SendOperation::read);
 }
 
 TEST_CASE("a key of another protection domain is a remote access error", "[scenario][nak]") {
@@ -231,7 +248,8 @@ TEST_CASE("a key of another protection domain is a remote access error", "[scena
 
             post(*connection.a, request(SendOperation::write, *target), {from->sge()});
 
-            check_refused(cluster, connection, nak_remote_access, CompletionStatus::remote_access_error, EventType::wq_access_error);
+            check_refused(cluster, connection, nak_remote_access, CompletionStatus::remote_access_error,
+                          EventType::wq_access_error);
             CHECK(cluster.events<traces::Refused>("B.hca").at(0).violation == "wrong protection domain");
         }
         must(b.context->dealloc_pd(other));
@@ -248,12 +266,14 @@ TEST_CASE("a receive whose key is bad is a remote operational error", "[scenario
         bad.lkey ^= 0xff00;
         post_receive(*connection.b, 45, {bad});
 
-        post(*connection.a, {.wr_id = 1, .operation = SendOperation::send, .flags = send_flag::signaled}, {from->sge()});
+        post(*connection.a, {.wr_id = 1, .operation = SendOperation::send, .flags = send_flag::signaled},
+             {from->sge()});
 
         const auto received = b.received();
         CHECK(received.wr_id == 45);
         CHECK(received.status == CompletionStatus::local_protection_error);
-        check_refused(cluster, connection, nak_remote_operational, CompletionStatus::remote_operation_error, std::nullopt);
+        check_refused(cluster, connection, nak_remote_operational, CompletionStatus::remote_operation_error,
+                      std::nullopt);
         CHECK(is_zero(*to));
     });
 }

@@ -10,8 +10,8 @@ namespace scenario {
 
 /// One pass of the payload: by WRITE, by READ, by SEND.
 struct Transfer {
-    std::string name{};    ///< "WRITE A -> B"
-    bool verified = false; ///< the target's bytes have the source's SHA-256
+    std::string name{};          ///< "WRITE A -> B"
+    bool verified = false;       ///< the target's bytes have the source's SHA-256
     std::string sha256_target{}; ///< empty when the pass did not come to its end
     std::uint64_t bytes = 0, messages = 0, packets = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
@@ -44,15 +44,15 @@ struct Wire {
 /// One step of a scenario that has several: what became of it, and which way its bytes took.
 struct Step {
     std::string name{};
-    std::string ended_with{};   ///< what the requester was told
-    std::string owner_heard{};  ///< the memory's side, of the queue pair's end; empty: nothing
+    std::string ended_with{};  ///< what the requester was told
+    std::string owner_heard{}; ///< the memory's side, of the queue pair's end; empty: nothing
     bool verified = false;
-    std::uint64_t bytes = 0, landed = 0;              ///< asked for; arrived, or arrived before the memory was taken back
+    std::uint64_t bytes = 0, landed = 0; ///< asked for; arrived, or arrived before the memory was taken back
     std::string sha256_source{}, sha256_target{};
-    std::uint64_t direct_bytes = 0;                   ///< payload between devices, through switches only
-    std::uint64_t redirected_bytes = 0;               ///< by way of a root complex
-    std::uint64_t host_bytes = 0;                     ///< from and to host memory
-    struct Upstream { ///< all data on the link between switch and root complex, of host A and B
+    std::uint64_t direct_bytes = 0;     ///< payload between devices, through switches only
+    std::uint64_t redirected_bytes = 0; ///< by way of a root complex
+    std::uint64_t host_bytes = 0;       ///< from and to host memory
+    struct Upstream {                   ///< all data on the link between switch and root complex, of host A and B
         std::uint64_t up = 0, down = 0;
     };
     std::array<Upstream, 2> upstream{};
@@ -69,9 +69,9 @@ struct Result {
     std::uint64_t payload_bytes = 0;
     std::string sha256_source{}, sha256_target{};
     std::uint64_t completions_ok = 0, completions_error = 0;
-    std::uint64_t p2p_payload_bytes = 0;       ///< payload that went between devices through the switch
+    std::uint64_t p2p_payload_bytes = 0;        ///< payload that went between devices through the switch
     std::uint64_t redirected_payload_bytes = 0; ///< payload that went between devices by way of the root complex
-    std::uint64_t host_dram_payload_bytes = 0; ///< payload that touched host memory
+    std::uint64_t host_dram_payload_bytes = 0;  ///< payload that touched host memory
     std::uint64_t wire_packets = 0;
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, packets_dropped = 0;
     std::int64_t sim_time_ps = 0;

@@ -1,5 +1,6 @@
-// The states of a queue pair: every transition command from every state, and what the driver makes of them. What is legal is
-// written down here once more, from IBA 10.3.1 (figure 125) and the stock driver's table, not taken from the firmware's.
+// The states of a queue pair: every transition command from every state, and what the driver makes of them. What is
+// legal is written down here once more, from IBA 10.3.1 (figure 125) and the stock driver's table, not taken from the
+// firmware's.
 #include "testbench/harness/cluster.h"
 
 #include "abi/prm/opcodes.h"
@@ -35,18 +36,16 @@ constexpr auto no = illegal;
 constexpr auto RST = QpState::rst, INIT = QpState::init, RTR = QpState::rtr, RTS = QpState::rts, ERR = QpState::err;
 constexpr std::array rows{
     //                            RST   INIT  RTR  RTS  ERR
-    Row{Opcode::rst2init_qp,   {{INIT, no,   no,  no,  no}}},
-    Row{Opcode::init2init_qp,  {{no,   INIT, no,  no,  no}}},
-    Row{Opcode::init2rtr_qp,   {{no,   RTR,  no,  no,  no}}},
-    Row{Opcode::rtr2rts_qp,    {{no,   no,   RTS, no,  no}}},
-    Row{Opcode::rts2rts_qp,    {{no,   no,   no,  RTS, no}}},
-    Row{Opcode::sqerr2rts_qp,  {{no,   no,   no,  no,  no}}},
-    Row{Opcode::sqd2rts_qp,    {{no,   no,   no,  no,  no}}},
-    Row{Opcode::qp_2err,       {{ERR,  ERR,  ERR, ERR, ERR}}},
-    Row{Opcode::qp_2rst,       {{RST,  RST,  RST, RST, RST}}},
+    Row{Opcode::rst2init_qp, {{INIT, no, no, no, no}}}, Row{Opcode::init2init_qp, {{no, INIT, no, no, no}}},
+    Row{Opcode::init2rtr_qp, {{no, RTR, no, no, no}}},  Row{Opcode::rtr2rts_qp, {{no, no, RTS, no, no}}},
+    Row{Opcode::rts2rts_qp, {{no, no, no, RTS, no}}},   Row{Opcode::sqerr2rts_qp, {{no, no, no, no, no}}},
+    Row{Opcode::sqd2rts_qp, {{no, no, no, no, no}}},    Row{Opcode::qp_2err, {{ERR, ERR, ERR, ERR, ERR}}},
+    Row{Opcode::qp_2rst, {{RST, RST, RST, RST, RST}}},
 };
 
-QpAttributes to_init() { return {.access = sw::mlx::all_access, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}}; }
+QpAttributes to_init() {
+    return {.access = sw::mlx::all_access, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}};
+}
 QpAttributes to_rtr(const Side& peer, abi::Qpn remote) {
     return {.path = peer.path,
             .path_mtu = abi::prm::Mtu::bytes_1024,
@@ -163,7 +162,12 @@ TEST_CASE("a connection survives every transition that is refused", "[scenario][
         for (const auto opcode : {Opcode::rst2init_qp, Opcode::init2init_qp, Opcode::init2rtr_qp, Opcode::rtr2rts_qp,
                                   Opcode::sqerr2rts_qp, Opcode::sqd2rts_qp})
             CHECK_FALSE(qa->modify_raw(opcode, good_context(a, b, *qa)));
-        post(*qa, {.operation = SendOperation::write, .flags = send_flag::signaled, .rkey = to->rkey(), .remote_address = to->address()}, {from->sge()});
+        post(*qa,
+             {.operation = SendOperation::write,
+              .flags = send_flag::signaled,
+              .rkey = to->rkey(),
+              .remote_address = to->address()},
+             {from->sge()});
 
         CHECK(a.sent().status == CompletionStatus::success);
         CHECK(std::ranges::equal(from->bytes(), to->bytes()));
@@ -186,9 +190,12 @@ TEST_CASE("a transition takes no value that the device does not have", "[scenari
             CHECK(cluster.events<traces::CommandExecuted>("A.hca").back().why == why);
             CHECK(state_of(*qp) == QpState::init);
         };
-        refused([](auto qpc) { qpc.template set<"mtu">(abi::prm::Mtu{0}); }, "mtu is not a code from 1 (256) to 5 (4096)");
-        refused([](auto qpc) { qpc.template set<"mtu">(abi::prm::Mtu{6}); }, "mtu is not a code from 1 (256) to 5 (4096)");
-        refused([](auto qpc) { qpc.template set<"log_msg_max">(31); }, "log_msg_max is beyond the capability log_max_msg");
+        refused([](auto qpc) { qpc.template set<"mtu">(abi::prm::Mtu{0}); },
+                "mtu is not a code from 1 (256) to 5 (4096)");
+        refused([](auto qpc) { qpc.template set<"mtu">(abi::prm::Mtu{6}); },
+                "mtu is not a code from 1 (256) to 5 (4096)");
+        refused([](auto qpc) { qpc.template set<"log_msg_max">(31); },
+                "log_msg_max is beyond the capability log_max_msg");
         refused([](auto qpc) { qpc.template set<"log_rra_max">(7); }, "log_rra_max is beyond log_max_ra_res_qp");
     });
 }
@@ -211,7 +218,8 @@ TEST_CASE("receives may be posted from INIT on and sends from RTS on", "[scenari
     });
 }
 
-TEST_CASE("a packet for a queue pair in RTR is received and told as communication established", "[scenario][transition]") {
+TEST_CASE("a packet for a queue pair in RTR is received and told as communication established",
+          "[scenario][transition]") {
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
         const auto from = a.dram(64), to = b.dram(64);

@@ -39,11 +39,22 @@ void move_three_ways(Cluster& cluster, Side& a, Side& b, const sw::mlx::ConnectO
     const auto [qa, qb] = cluster.connect(options);
     post_receive(*qb, 1, {four->sge()});
 
-    post(*qa, {.wr_id = 1, .operation = SendOperation::write, .flags = send_flag::signaled, .rkey = two->rkey(), .remote_address = two->address()},
+    post(*qa,
+         {.wr_id = 1,
+          .operation = SendOperation::write,
+          .flags = send_flag::signaled,
+          .rkey = two->rkey(),
+          .remote_address = two->address()},
          {one->sge()});
-    post(*qa, {.wr_id = 2, .operation = SendOperation::read, .flags = send_flag::signaled | send_flag::fence, .rkey = two->rkey(), .remote_address = two->address()},
+    post(*qa,
+         {.wr_id = 2,
+          .operation = SendOperation::read,
+          .flags = send_flag::signaled | send_flag::fence,
+          .rkey = two->rkey(),
+          .remote_address = two->address()},
          {three->sge()});
-    post(*qa, {.wr_id = 3, .operation = SendOperation::send, .flags = send_flag::signaled | send_flag::fence}, {three->sge()});
+    post(*qa, {.wr_id = 3, .operation = SendOperation::send, .flags = send_flag::signaled | send_flag::fence},
+         {three->sge()});
 
     for (const std::uint64_t wr_id : {1, 2, 3}) {
         const auto done = a.sent();
@@ -128,7 +139,8 @@ TEST_CASE("packets that cross as their exact bytes carry the same transfers", "[
     cluster.run([&](Side& a, Side& b) { move_three_ways(cluster, a, b, quick, length); });
 }
 
-TEMPLATE_TEST_CASE_SIG("a message is cut at the path MTU", "[scenario][wire]", ((std::uint32_t mtu), mtu), 256, 512, 1024, 2048, 4096) {
+TEMPLATE_TEST_CASE_SIG("a message is cut at the path MTU", "[scenario][wire]", ((std::uint32_t mtu), mtu), 256, 512,
+                       1024, 2048, 4096) {
     Cluster cluster;
     cluster.run([&](Side& a, Side& b) {
         constexpr std::uint32_t bytes = 3 * 4096 + 1;

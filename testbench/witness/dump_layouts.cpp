@@ -80,16 +80,22 @@ int main() {
     layouts<AllocUarIn, AllocUarOut, DeallocUarIn, DeallocUarOut, AllocPdIn, AllocPdOut, DeallocPdIn, DeallocPdOut,
             AllocTransportDomainIn, AllocTransportDomainOut, DeallocTransportDomainIn, DeallocTransportDomainOut,
             AllocXrcdIn, AllocXrcdOut, DeallocXrcdIn, DeallocXrcdOut>(out);
-    layouts<Uctx, CreateUctxIn, CreateUctxOut, DestroyUctxIn, DestroyUctxOut, Umem, CreateUmemIn, CreateUmemOut, DestroyUmemIn,
+    layouts<Uctx, CreateUctxIn, CreateUctxOut, DestroyUctxIn, DestroyUctxOut, Umem, CreateUmemIn, CreateUmemOut,
+            DestroyUmemIn,
             DestroyUmemOut>(out);
-    layouts<Mkc, Mtt, Klm, RepeatBlock, RepeatEntry, CreateMkeyIn, CreateMkeyOut, QueryMkeyIn, QueryMkeyOut, DestroyMkeyIn,
+    layouts<Mkc, Mtt, Klm, RepeatBlock, RepeatEntry, CreateMkeyIn, CreateMkeyOut, QueryMkeyIn, QueryMkeyOut,
+            DestroyMkeyIn,
             DestroyMkeyOut>(out);
     layouts<Eqc, CreateEqIn, CreateEqOut, DestroyEqIn, DestroyEqOut, QueryEqIn, QueryEqOut>(out);
-    layouts<Wq, Rmpc, CreateRmpIn, CreateRmpOut, DestroyRmpIn, DestroyRmpOut, QueryRmpIn, QueryRmpOut, RmpBitmask, ModifyRmpIn, ModifyRmpOut>(out);
-    layouts<XrcSrqc, CreateXrcSrqIn, CreateXrcSrqOut, DestroyXrcSrqIn, DestroyXrcSrqOut, QueryXrcSrqIn, QueryXrcSrqOut, ArmXrcSrqIn, ArmXrcSrqOut>(out);
+    layouts<Wq, Rmpc, CreateRmpIn, CreateRmpOut, DestroyRmpIn, DestroyRmpOut, QueryRmpIn, QueryRmpOut, RmpBitmask,
+            ModifyRmpIn, ModifyRmpOut>(out);
+    layouts<XrcSrqc, CreateXrcSrqIn, CreateXrcSrqOut, DestroyXrcSrqIn, DestroyXrcSrqOut, QueryXrcSrqIn,
+            QueryXrcSrqOut, ArmXrcSrqIn, ArmXrcSrqOut>(out);
 
-    layouts<abi::wire::MadHeader, abi::wire::Smp, abi::wire::NodeInfo, abi::wire::PortInfo, abi::wire::ClassPortInfo, abi::wire::PortCounters,
-            abi::wire::PortCountersExtended, abi::wire::Notice, abi::wire::BadManagementKeyNotice, abi::wire::BadKeyNotice>(out);
+    layouts<abi::wire::MadHeader, abi::wire::Smp, abi::wire::NodeInfo, abi::wire::PortInfo, abi::wire::ClassPortInfo,
+            abi::wire::PortCounters,
+            abi::wire::PortCountersExtended, abi::wire::Notice, abi::wire::BadManagementKeyNotice,
+            abi::wire::BadKeyNotice>(out);
     layouts<Cqc, CreateCqIn, CreateCqOut, DestroyCqIn, DestroyCqOut, QueryCqIn, QueryCqOut, ModifyCqIn,
             ModifyCqOut>(out);
     layouts<Ads, Qpc, CreateQpIn, CreateQpOut, DestroyQpIn, DestroyQpOut, Rst2initQpIn, Rst2initQpOut, Init2initQpIn,
@@ -105,7 +111,8 @@ int main() {
     layouts<AttachToMcgIn, AttachToMcgOut, DetachFromMcgIn, DetachFromMcgOut>(out);
     layouts<AllocQCounterIn, AllocQCounterOut, DeallocQCounterIn, DeallocQCounterOut, QueryQCounterIn,
             QueryQCounterOut>(out);
-    layouts<AccessRegIn, AccessRegOut, PtysReg, PmtuReg, PvlcReg, PaosReg, PpcntReg, IbPortCounters, IbExtendedPortCounters, PcapReg, RegisterHostEndianness>(out);
+    layouts<AccessRegIn, AccessRegOut, PtysReg, PmtuReg, PvlcReg, PaosReg, PpcntReg, IbPortCounters,
+            IbExtendedPortCounters, PcapReg, RegisterHostEndianness>(out);
     layouts<CqDoorbell, EqDoorbell, SendDoorbell, QpDoorbellRecord, CqDoorbellRecord>(out);
     layouts<WqeCtrl, WqeRaddr, WqeAtomic, WqeData, WqeInline, WqeEth, WqeAv, WqeUmrCtrl, WqeXrc, WqeSrqNext>(out);
     layouts<Cqe64, ErrCqe>(out);

@@ -70,8 +70,8 @@ template <class L, Name F, class C, class M> bool is_part(M C::* member, std::ui
 TEST_CASE("the ctrl segment is what mlx5dv_set_ctrl_seg writes", "[witness][wqe]") {
     mlx5_wqe_ctrl_seg seg{};
     mlx5dv_set_ctrl_seg(&seg, 0x1234, MLX5_OPCODE_RDMA_WRITE_IMM, 0x56, 0x789abc,
-                        MLX5_WQE_CTRL_CQ_UPDATE | MLX5_WQE_CTRL_SOLICITED | MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE, 0x2d, 0xef,
-                        htobe32(0xcafe1234));
+                        MLX5_WQE_CTRL_CQ_UPDATE | MLX5_WQE_CTRL_SOLICITED | MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE, 0x2d,
+                        0xef, htobe32(0xcafe1234));
 
     const auto block = block_of<WqeCtrl>(seg);
     const auto ctrl = block.view();

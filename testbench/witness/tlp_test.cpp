@@ -1,6 +1,6 @@
-// abi/pcie/tlp.h against what others have written down: the worked example of a memory write in "Down to the TLP: How PCI
-// express devices talk" (xillybus.com), and the headers that Linux builds and takes apart for root ports without ECAM
-// (drivers/pci/controller/pcie-altera.c).
+// abi/pcie/tlp.h against what others have written down: the worked example of a memory write in "Down to the TLP: How
+// PCI express devices talk" (xillybus.com), and the headers that Linux builds and takes apart for root ports without
+// ECAM (drivers/pci/controller/pcie-altera.c).
 #include "abi/pcie/tlp.h"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,5 @@
-// abi/vfio_user against linux/vfio.h, which we did not write: the protocol shares structures, flags and numbers with the
-// kernel's VFIO.
+// abi/vfio_user against linux/vfio.h, which we did not write: the protocol shares structures, flags and numbers with
+// the kernel's VFIO.
 #include "abi/vfio_user/message.h"
 
 #include <catch2/catch_test_macros.hpp>

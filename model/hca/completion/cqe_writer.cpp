@@ -61,11 +61,12 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, Completion
     cqe.set<"signature">(abi::prm::cqe_signature(out.cqe()));
 }
 
-CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues, Counters& counters,
-                     const traces::Events& events)
+CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues,
+                     Counters& counters, const traces::Events& events)
     : dma_(dma), moderation_(clock), event_queues_(event_queues), counters_(counters), events_(events),
       latency_(config.timed ? config.cqe_latency : port::Time{}),
-      picoseconds_per_tick_(std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
+      picoseconds_per_tick_(
+          std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
 
 bool CqeWriter::has_room(CompletionQueue& cq, port::Time& at) {
     const auto used = [&cq] { return (static_cast<std::uint32_t>(cq.producer) - cq.consumer_seen) & index_mask; };
@@ -89,12 +90,14 @@ void CqeWriter::fail(CompletionQueue& cq, State state, port::Time at) {
 }
 
 void CqeWriter::say(const CompletionQueue& cq, const Completion& completion, port::Time at) const {
-    const auto opcode = static_cast<std::uint8_t>(completion.opcode), syndrome = static_cast<std::uint8_t>(completion.syndrome);
-    events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value, opcode, syndrome, completion.wqe_counter,
-                                               completion.byte_count});
+    const auto opcode = static_cast<std::uint8_t>(completion.opcode),
+               syndrome = static_cast<std::uint8_t>(completion.syndrome);
+    events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value, opcode, syndrome,
+                                               completion.wqe_counter, completion.byte_count});
     if (completion.syndrome != CqeSyndrome{} && completion.syndrome != CqeSyndrome::wr_flush_err)
         events_.emit(at, traces::CompletionFailed{cq.number.value, completion.qpn.value, opcode, syndrome,
-                                                  completion.vendor_syndrome, completion.send_opcode, completion.wqe_counter});
+                                                  completion.vendor_syndrome, completion.send_opcode,
+                                                  completion.wqe_counter});
 }
 
 bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::Time at) {

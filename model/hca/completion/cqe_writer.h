@@ -27,22 +27,22 @@ using abi::prm::CqeSyndrome;
 /// What a CQE says. For an error CQE `syndrome` is set and `byte_count` and `immediate` do not count.
 struct Completion {
     CqeOpcode opcode{};
-    CqeSyndrome syndrome{};           ///< 0: no error
+    CqeSyndrome syndrome{}; ///< 0: no error
     std::uint8_t vendor_syndrome = 0;
     abi::Qpn qpn{};
-    std::uint32_t user_index = 0;     ///< srqn_uidx (CQE version 1)
-    std::uint8_t send_opcode = 0;     ///< requester: opcode of the WQE
+    std::uint32_t user_index = 0; ///< srqn_uidx (CQE version 1)
+    std::uint8_t send_opcode = 0; ///< requester: opcode of the WQE
     std::uint16_t wqe_counter = 0;
     std::uint32_t byte_count = 0;
-    std::uint32_t immediate = 0;      ///< immediate data or invalidated key
-    bool solicited = false;           ///< counts for a solicited arm
+    std::uint32_t immediate = 0; ///< immediate data or invalidated key
+    bool solicited = false;      ///< counts for a solicited arm
     std::span<const std::byte>
-        data{};                       ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
-    bool is_datagram = false;         ///< the rest counts
+        data{};               ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
+    bool is_datagram = false; ///< the rest counts
     abi::Qpn source_qpn{};
     std::uint16_t source_lid = 0;
-    std::uint8_t service_level = 0;   ///< RoCE: type of the network header in bits 1..0
-    bool has_grh = false;             ///< the buffer starts with a global route header
+    std::uint8_t service_level = 0; ///< RoCE: type of the network header in bits 1..0
+    bool has_grh = false;           ///< the buffer starts with a global route header
 };
 
 /// The entry of a completion: in front of the CQE64 there is room for data, which only a 128-byte entry has.
@@ -58,18 +58,18 @@ void encode(const Completion& completion, std::uint64_t timestamp, bool owner, C
 
 class CqeWriter {
 public:
-    CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues, Counters& counters,
-              const traces::Events& events);
+    CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues,
+              Counters& counters, const traces::Events& events);
 
     /// Writes one completion. False when the CQ cannot take it (overrun or unreachable): the CQ is then in error, its
     /// asynchronous event is out, and the queue pair has to go to the error state.
     bool write(CompletionQueue& cq, const Completion& completion, port::Time at);
-    /// Software arms (CQ doorbell): the next completion beyond its consumer index writes an event. False when the request
-    /// is stale: it was carried out before.
+    /// Software arms (CQ doorbell): the next completion beyond its consumer index writes an event. False when the
+    /// request is stale: it was carried out before.
     bool arm(CompletionQueue& cq, const ArmRequest& request, port::Time at);
 
-    /// Software gives the queue another ring (PRM "Resizing a CQ"): the old one ends with a CQE that says so, and the next
-    /// completion is the one behind it in the new ring. False when the old ring has no room for that CQE.
+    /// Software gives the queue another ring (PRM "Resizing a CQ"): the old one ends with a CQE that says so, and the
+    /// next completion is the one behind it in the new ring. False when the old ring has no room for that CQE.
     bool resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
     /// Entries that software has not consumed yet, as its doorbell record says; nothing when that cannot be read.
     std::optional<std::uint32_t> outstanding(CompletionQueue& cq, port::Time& at);

@@ -1,5 +1,6 @@
-// Event moderation of completion queues (PRM "CQ moderation", cq_period and cq_max_count): an event that is due waits until
-// enough completions are there, or long enough after the first. Keeps who waits; hca/completion/cqe_writer sends the event.
+// Event moderation of completion queues (PRM "CQ moderation", cq_period and cq_max_count): an event that is due waits
+// until enough completions are there, or long enough after the first. Keeps who waits; hca/completion/cqe_writer sends
+// the event.
 #pragma once
 
 #include "model/hca/completion/completion_queue.h"

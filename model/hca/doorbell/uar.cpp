@@ -20,7 +20,9 @@ constexpr std::uint32_t bf_half = 1u << (abi::prm::log_bf_reg_size - 1);
 bool is_pair_register(std::uint32_t offset) {
     return offset == cq_register || (offset >= first_bfreg && offset < end_of_page && offset % bf_half == 0);
 }
-std::size_t register_number(std::uint32_t offset) { return offset == cq_register ? 0 : 1 + (offset - first_bfreg) / bf_half; }
+std::size_t register_number(std::uint32_t offset) {
+    return offset == cq_register ? 0 : 1 + (offset - first_bfreg) / bf_half;
+}
 
 } // namespace
 

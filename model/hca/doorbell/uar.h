@@ -1,8 +1,8 @@
-// The UAR pages (PRM "User access region"): decodes stores into doorbells. Receives page, offset and bytes; tells the send
-// queues, completion queues and event queues. Does not read doorbell records: that is doorbell_record.
+// The UAR pages (PRM "User access region"): decodes stores into doorbells. Receives page, offset and bytes; tells the
+// send queues, completion queues and event queues. Does not read doorbell records: that is doorbell_record.
 //
-// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. A burst is taken for its
-// first 8 bytes: the same WQE stands in the send queue, and is read from there.
+// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. A burst is taken for
+// its first 8 bytes: the same WQE stands in the send queue, and is read from there.
 #pragma once
 
 #include "abi/types.h"

@@ -36,8 +36,8 @@ void EventQueues::clear() {
     table_.clear();
 }
 
-bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type, std::uint8_t subtype,
-                        std::uint32_t number, port::Time at) {
+bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type,
+                        std::uint8_t subtype, std::uint32_t number, port::Time at) {
     constexpr std::uint32_t index_mask = 0xffffff;
     if (!eq.attributes.overrun_ignore && ((eq.producer - eq.consumer) & index_mask) >= eq.size()) {
         // PRM "EQ": software sizes the ring so that this cannot happen; the queue stops rather than overwrite events.
@@ -70,7 +70,9 @@ void EventQueues::raise(EventQueue& eq, port::Time at) {
 void EventQueues::ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at) {
     auto* eq = table_.find(eqn.value);
     if (eq == nullptr || eq->attributes.uar_page != uar) {
-        events_.emit(at, traces::DoorbellIgnored{eqn.value, uar, eq == nullptr ? "no such event queue" : "wrong UAR page for this event queue"});
+        events_.emit(
+            at, traces::DoorbellIgnored{eqn.value, uar,
+                                        eq == nullptr ? "no such event queue" : "wrong UAR page for this event queue"});
         return;
     }
     eq->consumer = consumer;

@@ -22,11 +22,11 @@ namespace model::hca::event {
 /// What CREATE_EQ says.
 struct Attributes {
     queue::PagedBuffer buffer;
-    std::uint8_t log_size = 0;           ///< entries of 64 bytes
-    std::uint16_t vector = 0;            ///< MSI-X
+    std::uint8_t log_size = 0; ///< entries of 64 bytes
+    std::uint16_t vector = 0;  ///< MSI-X
     bool overrun_ignore = false;
     std::uint32_t uar_page = 0;
-    std::uint64_t events = 0;            ///< bit n: event type n is delivered here
+    std::uint64_t events = 0;                             ///< bit n: event type n is delivered here
     std::array<std::byte, abi::prm::Eqc::size> context{}; ///< as software wrote it, for QUERY_EQ
 };
 
@@ -65,7 +65,8 @@ public:
 
     /// Writes an event to queue `eqn`; dropped when there is none. `fill(View<Eqe>)` sets the event's data.
     template <class Fill>
-    void write(abi::Eqn eqn, abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at, Fill&& fill) {
+    void write(abi::Eqn eqn, abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at,
+               Fill&& fill) {
         if (auto* eq = table_.find(eqn.value)) {
             abi::Block<abi::prm::Eqe> entry;
             fill(entry.view());

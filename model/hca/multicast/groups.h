@@ -1,5 +1,5 @@
-// Multicast groups (IBA 10.5; PRM "ATTACH_TO_MCG"): which datagram queue pairs of this port receive what is sent to a group's
-// GID. Looked up once a multicast packet; membership of switches and of the fabric is not known here.
+// Multicast groups (IBA 10.5; PRM "ATTACH_TO_MCG"): which datagram queue pairs of this port receive what is sent to a
+// group's GID. Looked up once a multicast packet; membership of switches and of the fabric is not known here.
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -17,7 +17,8 @@ class Groups {
 public:
     std::span<queue::QueuePair* const> members(const port::Gid& group) const {
         const auto found = groups_.find(group);
-        return found != groups_.end() ? std::span<queue::QueuePair* const>(found->second) : std::span<queue::QueuePair* const>();
+        return found != groups_.end() ? std::span<queue::QueuePair* const>(found->second)
+                                      : std::span<queue::QueuePair* const>();
     }
     /// Groups that have members.
     std::size_t count() const { return groups_.size(); }

@@ -48,7 +48,8 @@ public:
 private:
     enum class Outcome : std::uint8_t { begins, waits, refused };
     Outcome look(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what);
-    template <class Fill> bool tell(const queue::QueuePair& qp, abi::prm::PageFaultSubtype subtype, Fill&& fill, port::Time at);
+    template <class Fill>
+    bool tell(const queue::QueuePair& qp, abi::prm::PageFaultSubtype subtype, Fill&& fill, port::Time at);
     bool begin(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what, bool is_told, port::Time at);
 
     DataPath& path_;

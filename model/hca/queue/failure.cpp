@@ -62,7 +62,8 @@ bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndro
     return note_overflow(path_, qp, *qp.send_cq, is_written);
 }
 
-bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor, port::Time at) {
+bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor,
+                           port::Time at) {
     auto& count = path_.count(qp);
     at = qp.responder.execute(at);
     ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
@@ -109,7 +110,8 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
     auto& r = qp.responder;
     if (qp.attributes.receive != ReceiveKind::ordinary || qp.receive_cq == nullptr)
         return;
-    if (const auto producer = doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at))
+    if (const auto producer =
+            doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at))
         r.rq_producer = static_cast<std::uint16_t>(*producer);
     // A record beyond the ring's size is nonsense; at most one ring's worth is flushed for it.
     const auto posted = static_cast<std::uint16_t>(r.rq_producer - r.rq_consumer);
@@ -149,7 +151,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (qp.state == QpState::err)
         return;
     path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
-                                           static_cast<std::uint8_t>(QpState::err)});
+                                                    static_cast<std::uint8_t>(QpState::err)});
     qp.state = QpState::err;
     auto& responder = qp.responder;
     responder.message = Responder::Message::none;
@@ -174,7 +176,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
 
 void Failure::enter_send_error(QueuePair& qp, port::Time at) {
     path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
-                                           static_cast<std::uint8_t>(QpState::sqer)});
+                                                    static_cast<std::uint8_t>(QpState::sqer)});
     qp.state = QpState::sqer;
     qp.paging = {}; // of unreliable queue pairs only the sending side waits
     flush_sends(qp, at);

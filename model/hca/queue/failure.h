@@ -1,5 +1,5 @@
-// The way into the error state (IBA 10.3.1.6; PRM "QP state, ERR"): completes every posted work request with "flushed", in
-// order, and reports asynchronous events. Receives a queue pair and why; everything that fails goes through here.
+// The way into the error state (IBA 10.3.1.6; PRM "QP state, ERR"): completes every posted work request with "flushed",
+// in order, and reports asynchronous events. Receives a queue pair and why; everything that fails goes through here.
 #pragma once
 
 #include "model/hca/data_path.h"
@@ -42,7 +42,8 @@ public:
     bool complete_send(QueuePair& qp, const Outstanding& message, completion::CqeSyndrome syndrome, std::uint8_t vendor,
                        port::Time at, std::span<const std::byte> data = {});
     /// Writes an error completion for a receive WQE.
-    bool fail_receive(QueuePair& qp, std::uint16_t index, completion::CqeSyndrome syndrome, std::uint8_t vendor, port::Time at);
+    bool fail_receive(QueuePair& qp, std::uint16_t index, completion::CqeSyndrome syndrome, std::uint8_t vendor,
+                      port::Time at);
 
 private:
     void tell(const QueuePair& qp, abi::prm::EventType event, port::Time at);
@@ -50,8 +51,8 @@ private:
     DataPath& path_;
 };
 
-/// The value of srqn_uidx in a requester's CQE (CQE version 1): the user index; for a queue pair without one the number of
-/// its shared receive queue, or 0.
+/// The value of srqn_uidx in a requester's CQE (CQE version 1): the user index; for a queue pair without one the number
+/// of its shared receive queue, or 0.
 inline std::uint32_t send_user_index(const QueuePair& qp) {
     if (qp.attributes.user_index != 0xffffff)
         return qp.attributes.user_index;

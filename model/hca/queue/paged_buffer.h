@@ -18,7 +18,8 @@ namespace model::hca::queue {
 class PagedBuffer {
 public:
     PagedBuffer() = default;
-    /// pages: bus addresses; page_shift: log2 of the page size in bytes; first_byte: offset of byte 0 in the first page.
+    /// pages: bus addresses; page_shift: log2 of the page size in bytes; first_byte: offset of byte 0 in the first
+    /// page.
     PagedBuffer(std::vector<abi::BusAddress> pages, unsigned page_shift, std::uint64_t first_byte)
         : pages_(std::move(pages)), page_shift_(page_shift), first_byte_(first_byte) {}
 
@@ -43,7 +44,8 @@ public:
     }
 
     port::DmaResult read(port::Dma& dma, std::uint64_t offset, std::span<std::byte> into, port::Time at) const {
-        return each_piece(offset, into, [&](abi::BusAddress a, std::span<std::byte> piece) { return dma.read(a, piece, at); });
+        return each_piece(offset, into,
+                          [&](abi::BusAddress a, std::span<std::byte> piece) { return dma.read(a, piece, at); });
     }
     port::DmaResult write(port::Dma& dma, std::uint64_t offset, std::span<const std::byte> from, port::Time at) const {
         return each_piece(offset, from,

@@ -27,10 +27,11 @@ public:
         return std::span(bytes_).subspan(at, (std::size_t{count_} << log_entry) - at);
     }
     /// Reads entries from `index` on: as many as are posted, fit, and lie before the end of the ring of `ring_entries`.
-    port::DmaResult read(port::Dma& dma, const PagedBuffer& buffer, std::uint64_t ring_offset, std::uint16_t index, std::uint16_t posted,
-                         std::uint32_t ring_entries, unsigned log_entry, port::Time at) {
+    port::DmaResult read(port::Dma& dma, const PagedBuffer& buffer, std::uint64_t ring_offset, std::uint16_t index,
+                         std::uint16_t posted, std::uint32_t ring_entries, unsigned log_entry, port::Time at) {
         const auto slot = index & (ring_entries - 1);
-        const auto count = std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(capacity >> log_entry)});
+        const auto count =
+            std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(capacity >> log_entry)});
         const auto result = buffer.read(dma, ring_offset + (std::uint64_t{slot} << log_entry),
                                         std::span(bytes_).first(std::size_t{count} << log_entry), at);
         first_ = index;

@@ -35,37 +35,37 @@ enum class ReceiveKind : std::uint8_t { ordinary, shared, none };
 struct QueuePairAttributes {
     QpType type = QpType::rc;
     abi::Pd pd{};
-    std::uint8_t mtu = 1;                  ///< code 1..5: 256..4096
+    std::uint8_t mtu = 1; ///< code 1..5: 256..4096
     std::uint8_t log_message_max = 30;
-    std::uint8_t log_rq_size = 0;          ///< receive WQEs
-    std::uint8_t log_rq_stride = 4;        ///< bytes of a receive WQE, log2
-    std::uint8_t log_sq_size = 0;          ///< WQEBBs
+    std::uint8_t log_rq_size = 0;   ///< receive WQEs
+    std::uint8_t log_rq_stride = 4; ///< bytes of a receive WQE, log2
+    std::uint8_t log_sq_size = 0;   ///< WQEBBs
     bool has_sq = true;
     ReceiveKind receive = ReceiveKind::ordinary;
     std::uint32_t counter_set = 0;
     std::uint32_t uar_page = 0;
-    std::uint32_t user_index = 0xffffff;   ///< CQE version 1
+    std::uint32_t user_index = 0xffffff; ///< CQE version 1
     abi::Qpn remote_qpn{};
-    std::uint32_t q_key = 0;               ///< datagrams
-    bool fast_registration = false;        ///< its UMRs may change any kind of key (fre)
-    std::uint32_t xrcd = 0;                ///< XRC: the domain whose shared receive queues may be named
+    std::uint32_t q_key = 0;        ///< datagrams
+    bool fast_registration = false; ///< its UMRs may change any kind of key (fre)
+    std::uint32_t xrcd = 0;         ///< XRC: the domain whose shared receive queues may be named
     AddressPath path;
-    std::uint8_t log_ack_request = 0;      ///< an ACK is requested at least every 2^n packets
-    std::uint8_t log_reads_requester = 0;  ///< log_sra_max
-    std::uint8_t log_reads_responder = 0;  ///< log_rra_max
+    std::uint8_t log_ack_request = 0;     ///< an ACK is requested at least every 2^n packets
+    std::uint8_t log_reads_requester = 0; ///< log_sra_max
+    std::uint8_t log_reads_responder = 0; ///< log_rra_max
     std::uint8_t retry_count = 0;
-    std::uint8_t rnr_retry = 0;            ///< 7: for ever
+    std::uint8_t rnr_retry = 0; ///< 7: for ever
     abi::Psn next_send_psn{};
     abi::Psn next_receive_psn{};
     bool remote_read = false, remote_write = false, remote_atomic = false;
     std::uint8_t atomic_mode = 0;
     std::uint8_t min_rnr_nak = 0;
     abi::Cqn send_cq, receive_cq;
-    std::uint32_t srqn = 0;                ///< when `receive` is shared
-    abi::BusAddress doorbell_record{};       ///< dword 0 receive counter, dword 1 send counter
-    std::uint8_t answer_in_cqe = 0;        ///< READs and atomics up to so many bytes come in their completion (cs_req)
-    std::uint8_t receive_in_cqe = 0;       ///< and so do SENDs that arrive (cs_res); connected services only
-    PagedBuffer buffer;                    ///< receive queue first, send queue behind it
+    std::uint32_t srqn = 0;            ///< when `receive` is shared
+    abi::BusAddress doorbell_record{}; ///< dword 0 receive counter, dword 1 send counter
+    std::uint8_t answer_in_cqe = 0;    ///< READs and atomics up to so many bytes come in their completion (cs_req)
+    std::uint8_t receive_in_cqe = 0;   ///< and so do SENDs that arrive (cs_res); connected services only
+    PagedBuffer buffer;                ///< receive queue first, send queue behind it
     std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
 
     std::uint32_t mtu_bytes() const { return 128u << mtu; }
@@ -78,13 +78,13 @@ struct Outstanding {
     abi::prm::WqeOpcode opcode{};
     bool signalled = false;
     bool signalled_with_event = false;
-    bool awaits_data = false;       ///< READ or atomic: completed by its response, not by an ACK
-    std::uint8_t error = 0;         ///< CQE syndrome found while sending; reported when the message is the oldest
+    bool awaits_data = false; ///< READ or atomic: completed by its response, not by an ACK
+    std::uint8_t error = 0;   ///< CQE syndrome found while sending; reported when the message is the oldest
     std::uint8_t vendor_error = 0;
     std::uint32_t length = 0;
-    abi::Psn first{};                 ///< sequence number of its first packet
-    std::uint32_t packets = 1;      ///< sequence numbers it uses
-    std::uint32_t answered = 0;     ///< READ: response packets taken in
+    abi::Psn first{};           ///< sequence number of its first packet
+    std::uint32_t packets = 1;  ///< sequence numbers it uses
+    std::uint32_t answered = 0; ///< READ: response packets taken in
     abi::Psn last() const { return first + (packets - 1); }
     abi::Psn next() const { return first + packets; }
 };
@@ -92,19 +92,19 @@ struct Outstanding {
 /// The sending side (IBA 9.7.3 to 9.7.7, requester).
 struct Requester {
     // Send queue, counted in WQEBBs modulo 2^16
-    std::uint16_t producer = 0;     ///< as the doorbell record said at the last doorbell
-    std::uint16_t fetched = 0;      ///< next WQE to read
-    port::Time doorbell_at{};       ///< when the last doorbell and its record were there
-    std::uint16_t completed = 0;    ///< oldest WQE whose completion is owed
+    std::uint16_t producer = 0;  ///< as the doorbell record said at the last doorbell
+    std::uint16_t fetched = 0;   ///< next WQE to read
+    port::Time doorbell_at{};    ///< when the last doorbell and its record were there
+    std::uint16_t completed = 0; ///< oldest WQE whose completion is owed
     Ring<Outstanding> messages;
-    Prefetch prefetch;              ///< of the send queue, in WQEBBs
+    Prefetch prefetch; ///< of the send queue, in WQEBBs
     // Where sending stands: message number and byte offset in it
-    std::uint32_t message = 0;      ///< number in `messages`; end() means "read the next WQE"
+    std::uint32_t message = 0; ///< number in `messages`; end() means "read the next WQE"
     std::uint32_t offset = 0;
-    std::uint32_t loaded = 0;       ///< message number that `request` holds, when `has_request`
+    std::uint32_t loaded = 0; ///< message number that `request` holds, when `has_request`
     bool has_request = false;
-    port::Time request_ready{};     ///< when `request` was there and decoded
-    std::uint8_t segment = 0;       ///< scatter/gather position of `offset`
+    port::Time request_ready{}; ///< when `request` was there and decoded
+    std::uint8_t segment = 0;   ///< scatter/gather position of `offset`
     std::uint32_t segment_offset = 0;
     std::unique_ptr<WorkRequest> request = std::make_unique<WorkRequest>();
     // The message whose READ response is arriving
@@ -112,12 +112,12 @@ struct Requester {
     bool has_response = false;
     std::unique_ptr<WorkRequest> response;
 
-    abi::Psn next_psn{};              ///< of the next new packet
-    abi::Psn oldest_psn{};            ///< not yet acknowledged
+    abi::Psn next_psn{};   ///< of the next new packet
+    abi::Psn oldest_psn{}; ///< not yet acknowledged
     std::uint32_t reads_outstanding = 0;
-    std::uint32_t since_request = 0;///< packets since the last one that asked for an ACK
+    std::uint32_t since_request = 0; ///< packets since the last one that asked for an ACK
     bool waits_rnr = false;
-    bool asked_again = false;       ///< a missing answer was asked for; later answers under way say nothing new
+    bool asked_again = false; ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
     port::Time
         placed_until{}; ///< when the answers so far are in memory; no completion is earlier, or than the last one
@@ -128,53 +128,53 @@ struct Replay {
     abi::Psn first{};
     std::uint32_t packets = 1;
     bool is_atomic = false;
-    std::uint64_t original = 0;     ///< atomics: the value returned
-    std::uint64_t address = 0;      ///< READ
+    std::uint64_t original = 0; ///< atomics: the value returned
+    std::uint64_t address = 0;  ///< READ
     abi::Key rkey{};
     std::uint32_t length = 0;
-    abi::Pd pd{};                   ///< READ: that the key belongs to
+    abi::Pd pd{}; ///< READ: that the key belongs to
 };
 
 /// An answer that has to go out, in order.
 struct Response {
     enum class Kind : std::uint8_t { acknowledge, negative, read, atomic } kind{};
     std::uint8_t syndrome = 0;
-    abi::Psn psn{};                   ///< of the acknowledge; of the next READ response packet
+    abi::Psn psn{}; ///< of the acknowledge; of the next READ response packet
     std::uint32_t msn = 0;
     std::uint64_t original = 0;
-    std::uint64_t address = 0;      ///< READ: of the next response packet
+    std::uint64_t address = 0; ///< READ: of the next response packet
     abi::Key rkey{};
-    std::uint32_t remaining = 0;    ///< READ: bytes still to send
-    abi::Pd pd{};                   ///< READ: that the key belongs to
-    bool is_first = true;           ///< READ: no response packet sent yet
-    bool is_repeat = false;         ///< READ, atomic: asked for again
-    bool waits_for_page = false;    ///< READ: of the next response packet
+    std::uint32_t remaining = 0; ///< READ: bytes still to send
+    abi::Pd pd{};                ///< READ: that the key belongs to
+    bool is_first = true;        ///< READ: no response packet sent yet
+    bool is_repeat = false;      ///< READ, atomic: asked for again
+    bool waits_for_page = false; ///< READ: of the next response packet
     port::Time earliest{};
 };
 
 /// The receiving side (IBA 9.7.3 to 9.7.5, responder).
 struct Responder {
     abi::Psn expected{};
-    std::uint32_t msn = 0;          ///< messages completed, 24 bits
-    bool nak_is_out = false;        ///< a sequence or RNR NAK was sent for `expected`
+    std::uint32_t msn = 0;   ///< messages completed, 24 bits
+    bool nak_is_out = false; ///< a sequence or RNR NAK was sent for `expected`
     // The message being received
     enum class Message : std::uint8_t { none, send, write } message = Message::none;
-    abi::Pd remote_pd{};            ///< that keys of the peer's requests belong to
+    abi::Pd remote_pd{}; ///< that keys of the peer's requests belong to
     std::uint64_t write_address = 0;
     abi::Key write_key{};
     std::uint32_t write_remaining = 0;
-    std::uint32_t received = 0;     ///< bytes so far
+    std::uint32_t received = 0; ///< bytes so far
     // Requests may overlap, but are carried out in order (IBA 9.5)
     port::Time issued{};   ///< when the last write to memory went out: none of a later request goes before it
     port::Time executed{}; ///< when everything so far was carried out: no completion and no answer is earlier
     // Receive queue, counted in WQEs
-    std::uint16_t rq_producer = 0;  ///< as the doorbell record last said
+    std::uint16_t rq_producer = 0; ///< as the doorbell record last said
     std::uint16_t rq_consumer = 0;
-    Prefetch prefetch;              ///< of the receive queue
-    bool has_receive = false;       ///< `receive` holds the WQE being filled
+    Prefetch prefetch;        ///< of the receive queue
+    bool has_receive = false; ///< `receive` holds the WQE being filled
     ReceiveRequest receive;
     // Answers
-    bool ack_pending = false;       ///< an ACK for expected-1 is owed and not in `responses`
+    bool ack_pending = false; ///< an ACK for expected-1 is owed and not in `responses`
     port::Time ack_earliest{};
     bool saw_packet = false;
     bool in_ack_list = false;
@@ -194,8 +194,8 @@ struct Paging {
     std::uint8_t waiting = 0; ///< bit n: type n
     std::uint8_t refused = 0; ///< bit n: software has said that the pages of packet `refused_psn` will never be there
     abi::Psn refused_psn{};
-    /// By type, what software was told of: of the sending side the message's number in Requester::messages, of the receiving
-    /// side the packet's sequence number.
+    /// By type, what software was told of: of the sending side the message's number in Requester::messages, of the
+    /// receiving side the packet's sequence number.
     std::array<std::uint32_t, 7> told{};
     std::uint32_t shared_queue = 0; ///< that the event of a shared receive queue's WQE named
     bool stops_sending() const { return (waiting & 0b1010) != 0; } ///< types of the sending side have bit 0 set
@@ -212,19 +212,20 @@ struct Timer {
 struct Ready; ///< in the scheduler's list
 
 struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<QueuePair, completion::Dead> {
-    QueuePair(abi::Qpn qpn, QueuePairAttributes a) : number(qpn), service(service_of(a.type)), attributes(std::move(a)) {}
+    QueuePair(abi::Qpn qpn, QueuePairAttributes a)
+        : number(qpn), service(service_of(a.type)), attributes(std::move(a)) {}
 
     abi::Qpn number{};
-    Service service;                ///< of its type
+    Service service; ///< of its type
     QpState state = QpState::rst;
-    Timer timer;                    ///< ACK time-out, end of the RNR pause, or next look in the error state
+    Timer timer; ///< ACK time-out, end of the RNR pause, or next look in the error state
     completion::CompletionQueue* send_cq = nullptr;
     completion::CompletionQueue* receive_cq = nullptr;
     SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared; changed by take_from()
     std::uint32_t groups = 0;          ///< multicast groups that it is a member of
-    std::uint64_t sq_offset = 0;    ///< of the send queue in the buffer, bytes
-    port::Path path;                ///< header addresses, made when the path is set
-    port::Wire* wire = nullptr;     ///< and the outlet that leads there
+    std::uint64_t sq_offset = 0;       ///< of the send queue in the buffer, bytes
+    port::Path path;                   ///< header addresses, made when the path is set
+    port::Wire* wire = nullptr;        ///< and the outlet that leads there
     Paging paging;
     QueuePairAttributes attributes;
     Requester requester;
@@ -233,7 +234,9 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     std::uint32_t sq_size() const { return 1u << attributes.log_sq_size; }
     std::uint32_t rq_size() const { return 1u << attributes.log_rq_size; }
     bool can_send() const { return state == QpState::rts || state == QpState::sqd; }
-    bool can_receive() const { return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqer; }
+    bool can_receive() const {
+        return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqer;
+    }
 };
 
 /// Receive WQEs come from this shared queue from now on; nullptr: from none.

@@ -1,6 +1,6 @@
-// Which queue pair sends next: round robin over those with work, a bounded number of packets a turn, so that a queue pair
-// with a long message delays the others by one turn only. Answers (READ responses, ACKs) and requests have equal shares of
-// a turn. A turn that ends because the port is full goes on when the port has room.
+// Which queue pair sends next: round robin over those with work, a bounded number of packets a turn, so that a queue
+// pair with a long message delays the others by one turn only. Answers (READ responses, ACKs) and requests have equal
+// shares of a turn. A turn that ends because the port is full goes on when the port has room.
 #pragma once
 
 #include "model/hca/intrusive_list.h"

@@ -14,7 +14,8 @@ struct Service {
     bool is_reliable = false; ///< packets are acknowledged and sent again
     bool is_local = false;    ///< has no peer: only changes memory keys (PRM "REG_UMR queue pair")
     bool is_datagram = false; ///< each WQE names its destination, each message is one packet
-    bool waits_to_send = false, waits_to_receive = false; ///< for pages that are not there (odp_per_transport_service_cap)
+    bool waits_to_send = false,
+         waits_to_receive = false;     ///< for pages that are not there (odp_per_transport_service_cap)
     std::optional<abi::Qpn> special{}; ///< QP0 and QP1: the number that peers know it by (IBA 3.9.4)
 };
 
@@ -26,8 +27,12 @@ constexpr Service service_of(abi::prm::QpType type) {
     case QpType::qp0: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::Qpn{0}};
     case QpType::qp1: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::Qpn{1}};
     case QpType::reg_umr: return {.is_local = true};
-    case QpType::xrc: return {.on_wire = abi::wire::Service::xrc, .is_reliable = true, .waits_to_send = true, .waits_to_receive = true};
-    default: return {.on_wire = abi::wire::Service::rc, .is_reliable = true, .waits_to_send = true, .waits_to_receive = true};
+    case QpType::xrc:
+        return {
+            .on_wire = abi::wire::Service::xrc, .is_reliable = true, .waits_to_send = true, .waits_to_receive = true};
+    default:
+        return {
+            .on_wire = abi::wire::Service::rc, .is_reliable = true, .waits_to_send = true, .waits_to_receive = true};
     }
 }
 

@@ -1,5 +1,6 @@
 // A shared receive queue: receive WQEs that any of its queue pairs may take (IBA 10.2.9; PRM "RMP", "XRC SRQ context").
-// Gives the next WQE and notices when few are left; says nothing to anybody: the responder writes completions and events.
+// Gives the next WQE and notices when few are left; says nothing to anybody: the responder writes completions and
+// events.
 #pragma once
 
 #include "abi/prm/rmp.h"
@@ -24,8 +25,8 @@ struct QueuePair;
 struct Taker; ///< in the list of a shared receive queue's takers
 
 struct SharedReceiveQueueAttributes {
-    bool is_linked = true;             ///< WQEs name their successor; otherwise a ring
-    bool has_next_segment = true;      ///< each WQE begins with one, also where nobody follows it
+    bool is_linked = true;        ///< WQEs name their successor; otherwise a ring
+    bool has_next_segment = true; ///< each WQE begins with one, also where nobody follows it
     abi::Pd pd{};
     std::uint8_t log_size = 0;         ///< WQEs
     std::uint8_t log_stride = 4;       ///< bytes of a WQE, at least 32 when linked
@@ -35,7 +36,7 @@ struct SharedReceiveQueueAttributes {
     // Of an XRC domain
     bool is_xrc = false;
     std::uint32_t xrcd = 0;
-    abi::Cqn cqn{};                    ///< completions of the whole queue go there
+    abi::Cqn cqn{}; ///< completions of the whole queue go there
     std::uint32_t user_index = 0xffffff;
     std::array<std::byte, abi::prm::Rmpc::size> context{}; ///< as software wrote it, for QUERY_RMP and QUERY_XRC_SRQ
 };
@@ -45,21 +46,21 @@ struct SharedReceiveQueue {
 
     SharedReceiveQueue(std::uint32_t n, SharedReceiveQueueAttributes a) : number(n), attributes(std::move(a)) {}
 
-    /// Takes the next WQE into `request`; `at` is raised to when it was there. `empty`: none is posted. `unreadable`: the
-    /// record or the WQE cannot be read, or its list leaves the queue; from then on it stays unreadable.
+    /// Takes the next WQE into `request`; `at` is raised to when it was there. `empty`: none is posted. `unreadable`:
+    /// the record or the WQE cannot be read, or its list leaves the queue; from then on it stays unreadable.
     Take take(port::Dma& dma, ReceiveRequest& request, port::Time& at);
     /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1). What counts is
     /// how many software has posted by now: the record is read again before the answer is yes.
     bool is_limit_reached(port::Dma& dma, port::Time at);
 
     std::uint32_t number;
-    std::uint32_t users = 0;           ///< queue pairs
-    List<QueuePair, Taker> takers;     ///< those and, of the XRC service, others whose last request named it
+    std::uint32_t users = 0;                   ///< queue pairs
+    List<QueuePair, Taker> takers;             ///< those and, of the XRC service, others whose last request named it
     completion::CompletionQueue* cq = nullptr; ///< XRC: of the whole queue
     SharedReceiveQueueAttributes attributes;
-    std::uint16_t producer = 0;        ///< as the doorbell record last said
-    std::uint16_t consumed = 0;        ///< WQEs taken, modulo 2^16
-    std::uint16_t next = 0;            ///< index of the next one
+    std::uint16_t producer = 0; ///< as the doorbell record last said
+    std::uint16_t consumed = 0; ///< WQEs taken, modulo 2^16
+    std::uint16_t next = 0;     ///< index of the next one
     bool is_in_error = false;
 
     std::uint32_t size() const { return 1u << attributes.log_size; }

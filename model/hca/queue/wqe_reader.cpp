@@ -34,13 +34,14 @@ constexpr Shape shape(WqeOpcode opcode) {
     case WqeOpcode::rdma_write_imm: return {.is_supported = true, .has_remote = true, .has_data = true};
     case WqeOpcode::rdma_read: return {.is_supported = true, .has_remote = true, .has_data = true, .is_answered = true};
     case WqeOpcode::atomic_cs:
-    case WqeOpcode::atomic_fa: return {.is_supported = true, .has_remote = true, .has_atomic = true, .has_data = true, .is_answered = true};
+    case WqeOpcode::atomic_fa:
+        return {.is_supported = true, .has_remote = true, .has_atomic = true, .has_data = true, .is_answered = true};
     default: return {};
     }
 }
 
-/// Which operations a service has (IBA 9.2, table "BTH OpCode"): no READ and atomics without acknowledges, nothing but SEND
-/// in datagrams, no invalidation there and without acknowledges. A local queue pair sends nothing.
+/// Which operations a service has (IBA 9.2, table "BTH OpCode"): no READ and atomics without acknowledges, nothing but
+/// SEND in datagrams, no invalidation there and without acknowledges. A local queue pair sends nothing.
 constexpr bool carries(const Service& service, WqeOpcode opcode, const Shape& what) {
     if (service.is_local)
         return what.changes_key || opcode == WqeOpcode::nop;
@@ -207,13 +208,15 @@ port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::s
 
 } // namespace
 
-port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out, port::Time at) {
+port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
+                    port::Time at) {
     // The control segment says how long the WQE is, and it stands in the first basic block.
     auto got = fetch(dma, qp, index, std::span(out.raw).first<wqebb>(), at);
     if (got.is_ok()) {
         const auto blocks = ((std::to_integer<std::uint32_t>(out.raw[7]) & 0x3f) * unit + wqebb - 1) / wqebb;
         if (blocks > 1) {
-            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1), std::span(out.raw).subspan(wqebb, std::size_t{blocks - 1} * wqebb), at);
+            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1),
+                                    std::span(out.raw).subspan(wqebb, std::size_t{blocks - 1} * wqebb), at);
             got = {rest.status, std::max(got.done, rest.done)};
         }
     }

@@ -16,6 +16,7 @@ void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, st
 
 /// Reads the WQE at `index` (WQEBBs) and decodes it; the next ones to fetch are read ahead with it, in one DMA read.
 /// Returns when its last byte was there.
-port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out, port::Time at);
+port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
+                    port::Time at);
 
 } // namespace model::hca::queue

@@ -51,7 +51,8 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
         return;
     const auto& traits = packet.traits();
     if (traits.has_aeth && path_.events.is_on())
-        path_.events.emit(at, traces::Acknowledged{qp.number.value, packet.psn.value, packet.aeth.syndrome, packet.aeth.msn});
+        path_.events.emit(
+            at, traces::Acknowledged{qp.number.value, packet.psn.value, packet.aeth.syndrome, packet.aeth.msn});
     if (traits.kind == OperationTraits::Kind::read_response)
         return read_response(qp, packet, at);
     if (packet.operation == Operation::atomic_acknowledge)
@@ -104,9 +105,7 @@ void Requester::negative(QueuePair& qp, const port::Packet& packet, port::Time a
     auto& count = path_.count(qp);
     const auto vendor_code = static_cast<std::uint8_t>(vendor::nak + abi::wire::value_of(syndrome));
     switch (code) {
-    case abi::wire::NakCode::psn_sequence_error:
-        ++count.packet_seq_err;
-        return retry(qp, packet.psn, "sequence", at);
+    case abi::wire::NakCode::psn_sequence_error: ++count.packet_seq_err; return retry(qp, packet.psn, "sequence", at);
     case abi::wire::NakCode::invalid_request:
         ++count.req_remote_invalid_request;
         return fail_front(qp, {CqeSyndrome::remote_inval_req_err, vendor_code}, at);
@@ -116,9 +115,7 @@ void Requester::negative(QueuePair& qp, const port::Packet& packet, port::Time a
     case abi::wire::NakCode::remote_operational_error:
         ++count.req_remote_operation_errors;
         return fail_front(qp, {CqeSyndrome::remote_op_err, vendor_code}, at);
-    default:
-        ++count.req_bad_response;
-        return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor_code}, at);
+    default: ++count.req_bad_response; return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor_code}, at);
     }
 }
 
@@ -146,7 +143,8 @@ bool Requester::answers_front(QueuePair& qp, Psn psn, port::Time at) {
     return false;
 }
 
-/// An implied NAK: the oldest answer is missing. Asked for once; what else is under way behind the gap says nothing new.
+/// An implied NAK: the oldest answer is missing. Asked for once; what else is under way behind the gap says nothing
+/// new.
 void Requester::ask_again(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     if (r.asked_again)
@@ -167,7 +165,8 @@ bool Requester::load_response(QueuePair& qp, port::Time& at) {
     const auto& front = r.messages.front();
     at = queue::read_wqe(path_.dma, qp, front.wqe_index, path_.config.max_wqe_size_sq, *r.response, at);
     if (r.response->fault != queue::WqeFault::none || r.response->length != front.length) {
-        const LocalError error{CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(r.response->fault))};
+        const LocalError error{CqeSyndrome::local_qp_op_err,
+                               static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(r.response->fault))};
         count_local(qp, error);
         fail_front(qp, error, at);
         return false;
@@ -186,8 +185,8 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
     const auto& traits = packet.traits();
     const auto length = r.messages.front().length;
     const bool is_last = r.messages.front().answered + 1 == r.messages.front().packets;
-    if (r.messages.front().opcode != abi::prm::WqeOpcode::rdma_read || packet.payload.size() != packet_length(length, offset, mtu) ||
-        traits.is_last != is_last) {
+    if (r.messages.front().opcode != abi::prm::WqeOpcode::rdma_read ||
+        packet.payload.size() != packet_length(length, offset, mtu) || traits.is_last != is_last) {
         ++path_.count(qp).req_bad_response;
         return fail_front(qp, {CqeSyndrome::bad_resp_err, vendor::response}, at);
     }
@@ -320,7 +319,8 @@ void Requester::complete_front(QueuePair& qp, port::Time at, std::span<const std
     r.completed = static_cast<std::uint16_t>(r.completed + message.wqebbs);
     r.reads_outstanding -= message.awaits_data;
     if (r.fetched != r.producer)
-        path_.scheduler.add(qp); // a fence, the limit of outstanding READs or the window may have held the next one back
+        path_.scheduler.add(
+            qp); // a fence, the limit of outstanding READs or the window may have held the next one back
     ++path_.counters.messages_completed;
     if (message.signalled && !failure_.complete_send(qp, message, CqeSyndrome{}, 0, at, answer))
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);

@@ -1,5 +1,5 @@
-// Why a work request fails on its own side: the CQE syndrome that verbs know, and the vendor syndrome that says which of our
-// rules was broken (PRM "Error CQE").
+// Why a work request fails on its own side: the CQE syndrome that verbs know, and the vendor syndrome that says which
+// of our rules was broken (PRM "Error CQE").
 #pragma once
 
 #include "abi/prm/cqe.h"
@@ -19,10 +19,10 @@ inline constexpr std::uint8_t wqe = 0x10;         ///< + queue::WqeFault
 inline constexpr std::uint8_t translation = 0x20; ///< + tpt::Violation: local key
 inline constexpr std::uint8_t bus = 0x30;         ///< + port::DmaStatus: the bus refused the data
 inline constexpr std::uint8_t length = 0x40;
-inline constexpr std::uint8_t nak = 0x50;         ///< + NAK code
-inline constexpr std::uint8_t response = 0x60;    ///< a response that does not fit the request
+inline constexpr std::uint8_t nak = 0x50;      ///< + NAK code
+inline constexpr std::uint8_t response = 0x60; ///< a response that does not fit the request
 inline constexpr std::uint8_t retry = 0x70;
-inline constexpr std::uint8_t umr = 0x80;         ///< + umr::Fault
+inline constexpr std::uint8_t umr = 0x80; ///< + umr::Fault
 } // namespace vendor
 
 } // namespace model::hca::requester

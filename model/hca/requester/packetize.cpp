@@ -22,7 +22,8 @@ constexpr std::array table{
     Operations{WqeOpcode::send, send_first, send_middle, send_last, send_only},
     Operations{WqeOpcode::send_inval, send_first, send_middle, send_last_with_invalidate, send_only_with_invalidate},
     Operations{WqeOpcode::rdma_read, read_request, read_request, read_request, read_request},
-    Operations{WqeOpcode::rdma_write_imm, write_first, write_middle, write_last_with_immediate, write_only_with_immediate},
+    Operations{WqeOpcode::rdma_write_imm, write_first, write_middle, write_last_with_immediate,
+               write_only_with_immediate},
     Operations{WqeOpcode::send_imm, send_first, send_middle, send_last_with_immediate, send_only_with_immediate},
     Operations{WqeOpcode::atomic_cs, compare_swap, compare_swap, compare_swap, compare_swap},
     Operations{WqeOpcode::atomic_fa, fetch_add, fetch_add, fetch_add, fetch_add},
@@ -33,15 +34,16 @@ const Operations& operations(WqeOpcode opcode) {
 }
 
 LocalError translation_error(tpt::Violation violation) {
-    return {CqeSyndrome::local_prot_err, static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(violation))};
+    return {CqeSyndrome::local_prot_err,
+            static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(violation))};
 }
 LocalError bus_error(port::DmaStatus status) {
     return {CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::bus + static_cast<unsigned>(status))};
 }
 
 /// Adds `length` bytes of the request at the requester's position to the payload.
-std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& qp, std::uint32_t length, port::Packet& packet,
-                                             port::Time at) {
+std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& qp, std::uint32_t length,
+                                             port::Packet& packet, port::Time at) {
     auto& r = qp.requester;
     auto done = at;
     while (length != 0) {
@@ -67,7 +69,8 @@ std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& q
                 if (loan.data != nullptr)
                     packet.payload.lend({loan.data, piece.length}, path.loans.requests);
                 else if (result.is_ok())
-                    result = path.dma.read(piece.address, packet.payload.extend(piece.length), pieces->ready, port::Purpose::payload);
+                    result = path.dma.read(piece.address, packet.payload.extend(piece.length), pieces->ready,
+                                           port::Purpose::payload);
                 if (!result.is_ok())
                     return std::unexpected(bus_error(result.status));
                 done = std::max(done, result.done);
@@ -94,7 +97,9 @@ void address(const DataPath& path, const queue::QueuePair& qp, const queue::Data
 
 } // namespace
 
-bool is_page_fault(const LocalError& error) { return error.vendor == translation_error(tpt::Violation::page_fault).vendor; }
+bool is_page_fault(const LocalError& error) {
+    return error.vendor == translation_error(tpt::Violation::page_fault).vendor;
+}
 LocalError absent_page() { return translation_error(tpt::Violation::page_not_present); }
 
 void seek(queue::Requester& r, std::uint32_t offset) {
@@ -124,9 +129,14 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
         packet.ack_request = true;
         if (message.opcode == WqeOpcode::rdma_read)
             // A READ that goes on after a lost response asks for the rest only (IBA 9.7.5.1.4).
-            packet.reth = {.address = request.remote_address + r.offset, .rkey = request.rkey, .length = message.length - r.offset};
+            packet.reth = {.address = request.remote_address + r.offset,
+                           .rkey = request.rkey,
+                           .length = message.length - r.offset};
         else
-            packet.atomic = {.address = request.remote_address, .rkey = request.rkey, .swap_or_add = request.swap_or_add, .compare = request.compare};
+            packet.atomic = {.address = request.remote_address,
+                             .rkey = request.rkey,
+                             .swap_or_add = request.swap_or_add,
+                             .compare = request.compare};
         return at;
     }
     const auto length = packet_length(message.length, r.offset, mtu);
@@ -146,9 +156,9 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
     return gather(path, qp, length, packet, at);
 }
 
-std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp, const queue::WorkRequest& request,
-                                              std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
-                                              port::Time at) {
+std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp,
+                                              const queue::WorkRequest& request, std::uint32_t offset,
+                                              std::span<const std::span<const std::byte>> pieces, port::Time at) {
     auto segment = request.data().begin();
     while (segment != request.data().end() && offset >= segment->length)
         offset -= segment++->length;
@@ -169,7 +179,8 @@ std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::Queue
             if (!targets)
                 return std::unexpected(translation_error(targets.error()));
             for (const auto& target : targets->all()) {
-                const auto result = path.dma.write(target.address, bytes.first(target.length), targets->ready, port::Purpose::payload);
+                const auto result =
+                    path.dma.write(target.address, bytes.first(target.length), targets->ready, port::Purpose::payload);
                 if (!result.is_ok())
                     return std::unexpected(bus_error(result.status));
                 done = std::max(done, result.done);

@@ -1,6 +1,6 @@
-// Cuts a work request into packets (IBA 9.7.3, 11.2): which operation code each packet carries, and where its payload lies.
-// Receives a loaded work request and a position; fills one packet. Translates keys through the TPT, moves no bytes itself:
-// the payload is lent from the application's memory wherever that is plain memory.
+// Cuts a work request into packets (IBA 9.7.3, 11.2): which operation code each packet carries, and where its payload
+// lies. Receives a loaded work request and a position; fills one packet. Translates keys through the TPT, moves no
+// bytes itself: the payload is lent from the application's memory wherever that is plain memory.
 #pragma once
 
 #include "model/hca/data_path.h"
@@ -33,8 +33,8 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
                                                 port::Packet& packet, port::Time at);
 
 /// Writes `bytes` of an answer into the request's local segments from byte `offset` on; returns when they are written.
-std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp, const queue::WorkRequest& request,
-                                              std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
-                                              port::Time at);
+std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp,
+                                              const queue::WorkRequest& request, std::uint32_t offset,
+                                              std::span<const std::span<const std::byte>> pieces, port::Time at);
 
 } // namespace model::hca::requester

@@ -35,7 +35,7 @@ bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t
                                                            .wqe_index = r.messages.front().wqe_index,
                                                            .committed = offset,
                                                            .packet = bytes,
-                         .what = r.messages.begin()},
+                                                           .what = r.messages.begin()},
                                           at);
     if (!waits)
         return false;
@@ -43,8 +43,8 @@ bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t
     return true;
 }
 
-/// The answer counts for the message that software was told of, if that is still here: another one may have been through
-/// meanwhile, since pages can be there before software says so. The queue goes on in any case.
+/// The answer counts for the message that software was told of, if that is still here: another one may have been
+/// through meanwhile, since pages can be there before software says so. The queue goes on in any case.
 void Requester::resume(QueuePair& qp, PageFaultType type, bool is_error, port::Time at) {
     auto& r = qp.requester;
     if (!qp.can_send())

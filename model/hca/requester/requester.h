@@ -1,6 +1,6 @@
 // The requester of the RC transport (IBA 9.7.3 to 9.7.7): sends a queue pair's messages, takes in acknowledgements and
-// responses, completes work requests in order. Receives turns from the scheduler and packets from the port; gives packets
-// and completions. What goes wrong on the way is in retry.
+// responses, completes work requests in order. Receives turns from the scheduler and packets from the port; gives
+// packets and completions. What goes wrong on the way is in retry.
 #pragma once
 
 #include "model/hca/data_path.h"

@@ -16,8 +16,8 @@ using queue::WqeFault;
 
 namespace {
 
-/// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration or by the context (PRM "QP context", log_msg_max).
-/// A datagram is one packet.
+/// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration or by the context (PRM "QP context",
+/// log_msg_max). A datagram is one packet.
 bool is_too_long(const queue::WorkRequest& request, const QueuePair& qp, const HcaConfig& config) {
     if (qp.service.is_datagram)
         return request.length > qp.attributes.mtu_bytes();
@@ -76,10 +76,12 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
         }
         if (!r.has_request || r.loaded != r.message) {
             const auto index = is_new ? r.fetched : r.messages[r.message].wqe_index;
-            at = queue::read_wqe(path_.dma, qp, index, path_.config.max_wqe_size_sq, *r.request, at) + path_.cost(path_.config.wqe_latency);
+            at = queue::read_wqe(path_.dma, qp, index, path_.config.max_wqe_size_sq, *r.request, at) +
+                 path_.cost(path_.config.wqe_latency);
             ++path_.counters.wqes_fetched;
-            path_.events.emit(at, traces::WqeFetched{qp.number.value, index, static_cast<std::uint8_t>(r.request->opcode),
-                                            r.request->segments_16, r.request->length});
+            path_.events.emit(at,
+                              traces::WqeFetched{qp.number.value, index, static_cast<std::uint8_t>(r.request->opcode),
+                                                 r.request->segments_16, r.request->length});
             r.has_request = true;
             r.loaded = r.message;
             r.request_ready = at;
@@ -89,7 +91,8 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
         if (!is_new) {
             // Software must leave a WQE alone until it is complete; one that changed meanwhile cannot be sent again.
             const auto& message = r.messages[r.message];
-            if (r.request->fault != WqeFault::none || r.request->opcode != message.opcode || r.request->length != message.length) {
+            if (r.request->fault != WqeFault::none || r.request->opcode != message.opcode ||
+                r.request->length != message.length) {
                 stop(qp, error_of(r.request->fault), at);
                 return Load::waits;
             }
@@ -121,7 +124,8 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
                         .awaits_data = is_data,
                         .length = request.length,
                         .first = r.next_psn,
-                        .packets = stays_here(request.opcode) ? 0 : packet_count(request.length, qp.attributes.mtu_bytes())};
+                        .packets =
+                            stays_here(request.opcode) ? 0 : packet_count(request.length, qp.attributes.mtu_bytes())};
     if (request.opcode == WqeOpcode::atomic_cs || request.opcode == WqeOpcode::atomic_fa)
         message.packets = 1;
     // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.
@@ -139,7 +143,8 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
     if (fault != WqeFault::none || is_too_long(request, qp, path_.config) || is_short_atomic) {
         message.packets = 0;
         r.messages.push(message);
-        stop(qp, fault != WqeFault::none ? error_of(fault) : LocalError{CqeSyndrome::local_length_err, vendor::length}, at);
+        stop(qp, fault != WqeFault::none ? error_of(fault) : LocalError{CqeSyndrome::local_length_err, vendor::length},
+             at);
         return Load::waits;
     }
     r.next_psn += message.packets;
@@ -156,8 +161,8 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
     return Load::ready;
 }
 
-/// PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue; strong ordering waits for
-/// all that is before it. Independent of that, only so many READs may be under way.
+/// PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue; strong ordering waits
+/// for all that is before it. Independent of that, only so many READs may be under way.
 bool Requester::waits_for_earlier(const QueuePair& qp, bool is_data) const {
     using abi::prm::FenceMode;
     const auto& r = qp.requester;
@@ -193,7 +198,7 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     path_.counters.payload_sent += payload;
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(*ready, traces::PacketSent{packet.destination.value, packet.psn.value,
-                                            abi::wire::code(packet.service, packet.operation), payload});
+                                                     abi::wire::code(packet.service, packet.operation), payload});
     if (!qp.service.is_reliable) [[unlikely]] {
         packet.payload.own(); // it is complete when it has left: software may write there before it arrives
         if (qp.service.is_datagram && packet.destination == multicast::multicast_qpn) {

@@ -30,7 +30,12 @@ void Responder::owe_ack(QueuePair& qp, port::Time at) {
         last.earliest = at;
         return;
     }
-    respond(qp, {.kind = Response::Kind::acknowledge, .syndrome = abi::wire::ack_syndrome(), .psn = r.expected + abi::Psn::mask, .msn = r.msn}, at);
+    respond(qp,
+            {.kind = Response::Kind::acknowledge,
+             .syndrome = abi::wire::ack_syndrome(),
+             .psn = r.expected + abi::Psn::mask,
+             .msn = r.msn},
+            at);
 }
 
 /// Queues an answer. It implies an ACK for what came before, so a held-back one is dropped.
@@ -88,14 +93,15 @@ void Responder::fail_read(QueuePair& qp, NakCode code, port::Time at) {
     fail(qp, code, at);
 }
 
-/// As many READs and atomics wait for their answer as the peer may have outstanding. What was asked for again may be a late
-/// copy of something long answered, so new requests are not counted against it; but it has the same limit itself.
+/// As many READs and atomics wait for their answer as the peer may have outstanding. What was asked for again may be a
+/// late copy of something long answered, so new requests are not counted against it; but it has the same limit itself.
 bool Responder::is_read_limit_reached(const QueuePair& qp, bool counts_repeats) const {
     const auto& responses = qp.responder.responses;
     std::uint32_t pending = 0;
     for (auto n = responses.begin(); n != responses.end(); ++n) {
         const auto kind = responses[n].kind;
-        pending += (kind == Response::Kind::read || kind == Response::Kind::atomic) && (counts_repeats || !responses[n].is_repeat);
+        pending += (kind == Response::Kind::read || kind == Response::Kind::atomic) &&
+                   (counts_repeats || !responses[n].is_repeat);
     }
     return pending >= 1u << qp.attributes.log_reads_responder;
 }
@@ -107,7 +113,10 @@ void Responder::received_all(port::Time at) {
         if (!r.ack_pending)
             continue;
         r.ack_pending = false;
-        const Response ack{.kind = Response::Kind::acknowledge, .syndrome = abi::wire::ack_syndrome(), .psn = r.expected + abi::Psn::mask, .msn = r.msn};
+        const Response ack{.kind = Response::Kind::acknowledge,
+                           .syndrome = abi::wire::ack_syndrome(),
+                           .psn = r.expected + abi::Psn::mask,
+                           .msn = r.msn};
         if (r.responses.is_empty() && qp->wire->can_send(at))
             send_simple(*qp, ack, std::max(r.ack_earliest, at));
         else
@@ -150,12 +159,13 @@ void Responder::send_simple(QueuePair& qp, const Response& response, port::Time 
     ++path_.counters.packets_sent;
     path_.counters.acks_sent += response.kind != Response::Kind::negative;
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), 0});
+        path_.events.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value,
+                                                 abi::wire::code(packet.service, packet.operation), 0});
     qp.wire->send(path_.enter_pipe(at));
 }
 
-/// The next packet of a READ response. Memory that has gone meanwhile ends it with a NAK; for a page that may come back the
-/// response waits.
+/// The next packet of a READ response. Memory that has gone meanwhile ends it with a NAK; for a page that may come back
+/// the response waits.
 Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Time at) {
     auto& packet = qp.wire->next();
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
@@ -164,7 +174,14 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
     auto ready = at;
     std::uint32_t have = 0;
     while (have != length) {
-        const auto sources = path_.translator.translate({.key = response.rkey, .address = response.address + have, .length = length - have, .access = tpt::Access::remote_read, .pd = response.pd, .qpn = qp.number.value, .may_wait = qp.can_receive()}, at);
+        const auto sources = path_.translator.translate({.key = response.rkey,
+                                                         .address = response.address + have,
+                                                         .length = length - have,
+                                                         .access = tpt::Access::remote_read,
+                                                         .pd = response.pd,
+                                                         .qpn = qp.number.value,
+                                                         .may_wait = qp.can_receive()},
+                                                        at);
         if (!sources) {
             if (sources.error() == tpt::Violation::page_fault && wait_to_respond(qp, response, length, at))
                 return Sent::nothing;
@@ -177,7 +194,8 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
             if (loan.data != nullptr)
                 packet.payload.lend({loan.data, source.length}, path_.loans.answers);
             else if (result.is_ok())
-                result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready, port::Purpose::payload);
+                result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready,
+                                        port::Purpose::payload);
             if (!result.is_ok()) {
                 fail_read(qp, NakCode::remote_operational_error, at);
                 return Sent::part;
@@ -197,7 +215,8 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
     ++path_.counters.packets_sent;
     path_.counters.payload_sent += length;
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(ready, traces::PacketSent{packet.destination.value, packet.psn.value, abi::wire::code(packet.service, packet.operation), length});
+        path_.events.emit(ready, traces::PacketSent{packet.destination.value, packet.psn.value,
+                                                    abi::wire::code(packet.service, packet.operation), length});
     qp.wire->send(ready);
     response.is_first = false;
     response.psn += 1;

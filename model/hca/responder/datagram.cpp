@@ -18,9 +18,7 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
         return drop(packet, "no datagram of this path's MTU", at);
     switch (placement_.take(qp, at)) {
     case Placement::Take::done: break;
-    case Placement::Take::empty:
-        ++path_.count(qp).out_of_buffer;
-        return drop(packet, "no receive work request", at);
+    case Placement::Take::empty: ++path_.count(qp).out_of_buffer; return drop(packet, "no receive work request", at);
     case Placement::Take::unreadable:
         if (qp.srq != nullptr)
             return failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
@@ -36,7 +34,8 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
         return fail(qp, *error, at);
     path_.counters.payload_received += packet.payload.size();
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+        path_.events.emit(
+            at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
     complete(qp, packet, qp.responder.execute(at));
 }
 

@@ -23,7 +23,8 @@ Take Placement::take_own(QueuePair& qp, port::Time& at) {
     auto& r = qp.responder;
     if (r.rq_consumer == r.rq_producer && qp.attributes.receive == queue::ReceiveKind::ordinary) {
         // There is no doorbell for receive queues: software only moves the record.
-        if (const auto producer = doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
+        if (const auto producer =
+                doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
             const auto posted = static_cast<std::uint16_t>(*producer - r.rq_consumer);
             if (posted <= qp.rq_size())
                 r.rq_producer = static_cast<std::uint16_t>(*producer);
@@ -69,7 +70,8 @@ Take Placement::take_shared(QueuePair& qp, port::Time& at) {
 }
 
 /// Writes the payload where the receive WQE says.
-std::optional<PlacementError> Placement::place(QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time& at) {
+std::optional<PlacementError> Placement::place(QueuePair& qp, std::span<const std::span<const std::byte>> pieces,
+                                               port::Time& at) {
     auto& receive = qp.responder.receive;
     for (auto bytes : pieces) {
         while (!bytes.empty()) {
@@ -86,9 +88,10 @@ std::optional<PlacementError> Placement::place(QueuePair& qp, std::span<const st
                                                              .may_wait = qp.service.waits_to_receive},
                                                             at);
             if (!targets)
-                return PlacementError{CqeSyndrome::local_prot_err,
-                                      static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(targets.error())),
-                                      NakCode::remote_operational_error};
+                return PlacementError{
+                    CqeSyndrome::local_prot_err,
+                    static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(targets.error())),
+                    NakCode::remote_operational_error};
             for (const auto& target : targets->all()) {
                 const auto result = path_.dma.write(target.address, bytes.first(target.length),
                                                     qp.responder.issue(targets->ready), port::Purpose::payload);

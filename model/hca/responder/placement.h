@@ -1,5 +1,5 @@
-// Where a message that arrives is put (IBA 9.7.5.2.9; PRM "Receive WQE"): takes the next receive WQE, from the queue pair's
-// own queue or a shared one, and writes bytes through its keys. Decides nothing about answers and completions.
+// Where a message that arrives is put (IBA 9.7.5.2.9; PRM "Receive WQE"): takes the next receive WQE, from the queue
+// pair's own queue or a shared one, and writes bytes through its keys. Decides nothing about answers and completions.
 #pragma once
 
 #include "abi/wire/infiniband.h"
@@ -25,7 +25,9 @@ struct PlacementError {
     std::uint8_t vendor = 0;
     abi::wire::NakCode nak{};
     /// A page of the receive buffer is not there, and the queue pair may wait for it (hca/paging).
-    bool is_page_fault() const { return vendor == vendor::translation + static_cast<unsigned>(tpt::Violation::page_fault); }
+    bool is_page_fault() const {
+        return vendor == vendor::translation + static_cast<unsigned>(tpt::Violation::page_fault);
+    }
 };
 
 class Placement {
@@ -34,11 +36,12 @@ public:
 
     explicit Placement(DataPath& path) : path_(path) {}
 
-    /// Makes the next WQE the queue pair's `responder.receive`. When it is unreadable but was taken (`qp.srq == nullptr`),
-    /// `receive.index` names it. Events of a shared queue are raised here.
+    /// Makes the next WQE the queue pair's `responder.receive`. When it is unreadable but was taken (`qp.srq ==
+    /// nullptr`), `receive.index` names it. Events of a shared queue are raised here.
     Take take(queue::QueuePair& qp, port::Time& at);
     /// Writes the pieces where the current WQE says, behind what was written before.
-    std::optional<PlacementError> place(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time& at);
+    std::optional<PlacementError> place(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces,
+                                        port::Time& at);
 
 private:
     Take take_own(queue::QueuePair& qp, port::Time& at);

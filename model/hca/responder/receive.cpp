@@ -47,9 +47,7 @@ Responder::Outcome Responder::take_receive(QueuePair& qp, port::Time& at) {
         return Outcome::done;
     }
     switch (placement_.take(qp, at)) {
-    case Take::done:
-        r.has_receive = true;
-        return Outcome::done;
+    case Take::done: r.has_receive = true; return Outcome::done;
     case Take::empty:
         ++path_.count(qp).out_of_buffer;
         r.nak_is_out = true; // what follows is dropped without an answer until this packet comes again (IBA 9.7.5.2.8)
@@ -94,7 +92,8 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
                 r.message = Message::none;
             if (wait_to_place(qp, packet.payload.size(), at))
                 return Outcome::refused;
-            error->vendor = static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(tpt::Violation::page_not_present));
+            error->vendor = static_cast<std::uint8_t>(vendor::translation +
+                                                      static_cast<unsigned>(tpt::Violation::page_not_present));
         }
         fail_receive(qp, *error, at);
         return Outcome::refused;

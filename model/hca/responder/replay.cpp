@@ -1,5 +1,5 @@
-// Duplicates (IBA 9.7.5.1.4 and 9.7.5.2): SENDs and WRITEs are acknowledged again, READs executed again, atomics answered
-// from memory of the result, never executed twice.
+// Duplicates (IBA 9.7.5.1.4 and 9.7.5.2): SENDs and WRITEs are acknowledged again, READs executed again, atomics
+// answered from memory of the result, never executed twice.
 #include "model/hca/requester/packetize.h"
 #include "model/hca/responder/responder.h"
 
@@ -34,7 +34,8 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
     auto& r = qp.responder;
     ++path_.counters.duplicates;
     ++path_.count(qp).duplicate_request;
-    path_.events.emit(at, traces::Duplicate{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    path_.events.emit(
+        at, traces::Duplicate{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
     const auto kind = packet.traits().kind;
     if (kind == Kind::send || kind == Kind::write) {
         if (packet.ack_request)
@@ -45,12 +46,14 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
     if (replay == nullptr || replay->is_atomic != (kind == Kind::atomic))
         return; // too old: the requester cannot be waiting for it
     // What is asked for again must be the rest of what was asked for before.
-    const auto skipped = std::uint64_t{static_cast<std::uint32_t>(packet.psn - replay->first)} * qp.attributes.mtu_bytes();
+    const auto skipped =
+        std::uint64_t{static_cast<std::uint32_t>(packet.psn - replay->first)} * qp.attributes.mtu_bytes();
     const auto& reth = packet.reth;
-    if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped || reth.length != replay->length - skipped))
+    if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped ||
+                                       reth.length != replay->length - skipped))
         return;
-    // The requester went back: it will ask again for everything behind this packet, too. But it may as well be the network that
-    // repeats itself: ACKs that were owed stay owed.
+    // The requester went back: it will ask again for everything behind this packet, too. But it may as well be the
+    // network that repeats itself: ACKs that were owed stay owed.
     bool owes_ack = r.ack_pending;
     for (; !r.responses.is_empty() && !r.responses.back().psn.is_before(packet.psn); r.responses.pop_back()) {
         owes_ack |= r.responses.back().kind == queue::Response::Kind::acknowledge;
@@ -59,13 +62,39 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
     if (is_read_limit_reached(qp, true))
         return; // no requester asks for so much at once; it will ask again
     if (kind == Kind::atomic) {
-        respond(qp, {.kind = queue::Response::Kind::atomic, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .original = replay->original, .is_repeat = true}, at);
-    } else if (const auto first = std::min(reth.length, qp.attributes.mtu_bytes()); lacks_page(qp, reth.rkey, reth.address, first, replay->pd) &&
-               page_faults_.raise(qp, paging::RemoteFault{.type = abi::prm::PageFaultType::remote_read, .key = reth.rkey, .address = reth.address, .length = reth.length, .packet = first, .psn = packet.psn}, at)) {
-        // The peer lost patience with a response that waits for a page: told when to ask again, it waits without counting.
+        respond(qp,
+                {.kind = queue::Response::Kind::atomic,
+                 .syndrome = abi::wire::ack_syndrome(),
+                 .psn = packet.psn,
+                 .msn = r.msn,
+                 .original = replay->original,
+                 .is_repeat = true},
+                at);
+    } else if (const auto first = std::min(reth.length, qp.attributes.mtu_bytes());
+               lacks_page(qp, reth.rkey, reth.address, first, replay->pd) &&
+               page_faults_.raise(qp,
+                                  paging::RemoteFault{.type = abi::prm::PageFaultType::remote_read,
+                                                      .key = reth.rkey,
+                                                      .address = reth.address,
+                                                      .length = reth.length,
+                                                      .packet = first,
+                                                      .psn = packet.psn},
+                                  at)) {
+        // The peer lost patience with a response that waits for a page: told when to ask again, it waits without
+        // counting.
         refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), packet.psn, r.msn, at);
     } else if (may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay->pd, at)) {
-        respond(qp, {.kind = queue::Response::Kind::read, .syndrome = abi::wire::ack_syndrome(), .psn = packet.psn, .msn = r.msn, .address = reth.address, .rkey = reth.rkey, .remaining = reth.length, .pd = replay->pd, .is_repeat = true}, at);
+        respond(qp,
+                {.kind = queue::Response::Kind::read,
+                 .syndrome = abi::wire::ack_syndrome(),
+                 .psn = packet.psn,
+                 .msn = r.msn,
+                 .address = reth.address,
+                 .rkey = reth.rkey,
+                 .remaining = reth.length,
+                 .pd = replay->pd,
+                 .is_repeat = true},
+                at);
     } else {
         refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, r.msn, at);
         return fail(qp, abi::wire::NakCode::remote_access_error, at);

@@ -31,9 +31,10 @@ void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
         r.saw_packet = true;
         // PRM "Communication established": traffic came before software knew the connection is up.
         if (qp.state == queue::QpState::rtr)
-            path_.event_queues.broadcast(abi::prm::EventType::communication_established, 0, qp.number.value, at, [&](auto eqe) {
-                abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(qp.number.value);
-            });
+            path_.event_queues.broadcast(
+                abi::prm::EventType::communication_established, 0, qp.number.value, at, [&](auto eqe) {
+                    abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(qp.number.value);
+                });
     }
     if (!qp.service.is_reliable) [[unlikely]]
         return receive_unreliable(qp, packet, at);
@@ -71,8 +72,8 @@ bool Responder::is_in_order(const QueuePair& qp, const port::Packet& packet) con
     return length <= mtu && (traits.is_first || length != 0);
 }
 
-/// XRC: a request names the shared receive queue whose protection domain, WQEs and completion queue count for it (IBA annex
-/// A14). False when there is none of this number in the queue pair's XRC domain.
+/// XRC: a request names the shared receive queue whose protection domain, WQEs and completion queue count for it (IBA
+/// annex A14). False when there is none of this number in the queue pair's XRC domain.
 bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
     if (qp.service.on_wire != abi::wire::Service::xrc) [[likely]]
         return true;
@@ -116,7 +117,8 @@ void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
 
 void Responder::say_accepted(const QueuePair& qp, const port::Packet& packet, port::Time at) const {
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+        path_.events.emit(
+            at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
 }
 
 /// A SEND or WRITE packet was carried out: on to the next sequence number, and the answer it asks for.

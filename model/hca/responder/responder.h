@@ -1,7 +1,7 @@
-// The responder of the RC transport (IBA 9.7.3 to 9.7.5): takes request packets in order, refuses what breaks a rule with the
-// right NAK, answers again what it has seen before. Receives packets from the port and turns from the scheduler; gives
-// writes to memory, receive completions and answers. The parts: responder (order), receive (SEND), remote_memory (WRITE,
-// READ, atomics), answer (ACKs and responses), replay (duplicates).
+// The responder of the RC transport (IBA 9.7.3 to 9.7.5): takes request packets in order, refuses what breaks a rule
+// with the right NAK, answers again what it has seen before. Receives packets from the port and turns from the
+// scheduler; gives writes to memory, receive completions and answers. The parts: responder (order), receive (SEND),
+// remote_memory (WRITE, READ, atomics), answer (ACKs and responses), replay (duplicates).
 #pragma once
 
 #include "abi/wire/infiniband.h"
@@ -55,7 +55,8 @@ private:
     Outcome begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     Outcome read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     Outcome atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access, abi::Pd pd, port::Time at);
+    bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access,
+                    abi::Pd pd, port::Time at);
     bool lacks_page(const queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint32_t length, abi::Pd pd);
     // paging.cpp
     Outcome wait_or_refuse(queue::QueuePair& qp, const paging::RemoteFault& fault, port::Time at);

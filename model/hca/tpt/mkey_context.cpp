@@ -9,9 +9,9 @@
 namespace model::hca::tpt {
 
 using abi::prm::Klm;
+using abi::prm::MkeyMask;
 using abi::prm::RepeatBlock;
 using abi::prm::RepeatEntry;
-using abi::prm::MkeyMask;
 using Context = abi::ConstView<abi::prm::Mkc>;
 using Target = abi::View<abi::prm::Mkc>;
 
@@ -96,7 +96,10 @@ Interleaving interleaving_of(const Mkey& mkey, std::span<const std::byte> list) 
 KeyRange decode_range(const Mkey& mkey, std::span<const std::byte> bytes) {
     if (mkey.interleaving.repetition != 0) {
         const abi::ConstView<RepeatEntry> entry{bytes};
-        return {.key = abi::Key{entry.get<"mkey">()}, .stride = entry.get<"stride">(), .address = entry.get<"address">(), .length = entry.get<"bcount">()};
+        return {.key = abi::Key{entry.get<"mkey">()},
+                .stride = entry.get<"stride">(),
+                .address = entry.get<"address">(),
+                .length = entry.get<"bcount">()};
     }
     const abi::ConstView<Klm> entry{bytes};
     return {.key = abi::Key{entry.get<"mkey">()}, .address = entry.get<"address">(), .length = entry.get<"bcount">()};
@@ -113,7 +116,8 @@ void write_ranges(Mkey& mkey, std::uint64_t first, std::span<const std::byte> li
         mkey.interleaving = interleaving_of(mkey, list);
     for (std::size_t i = 0; i < count; ++i)
         ranges[first + i] = decode_range(mkey, list.subspan(i * Klm::size, Klm::size));
-    if (is_new && mkey.interleaving.repetition != 0) { // the block itself covers nothing, nor do entries beyond its count
+    if (is_new &&
+        mkey.interleaving.repetition != 0) { // the block itself covers nothing, nor do entries beyond its count
         const auto entries = abi::ConstView<RepeatBlock>{list.first(RepeatBlock::size)}.get<"num_entries">();
         ranges[0] = {};
         for (std::size_t i = 1 + entries; i < ranges.size(); ++i)

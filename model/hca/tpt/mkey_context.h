@@ -1,5 +1,6 @@
-// The memory key context (PRM "Memory key context"): from its bytes to what translation needs, and the changes that a UMR
-// work request makes to it, field by field. Knows no table and no queue pair; who may change what is decided in hca/umr.
+// The memory key context (PRM "Memory key context"): from its bytes to what translation needs, and the changes that a
+// UMR work request makes to it, field by field. Knows no table and no queue pair; who may change what is decided in
+// hca/umr.
 #pragma once
 
 #include "abi/prm/mkey.h"

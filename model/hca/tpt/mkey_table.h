@@ -16,18 +16,19 @@ namespace model::hca::tpt {
 
 /// Rights of a memory key, one bit each.
 struct Rights {
-    bool local_read : 1 = false, local_write : 1 = false, remote_read : 1 = false, remote_write : 1 = false, atomic : 1 = false;
+    bool local_read : 1 = false, local_write : 1 = false, remote_read : 1 = false, remote_write : 1 = false,
+                      atomic : 1 = false;
 };
 
 /// A memory key context, decoded (hca/tpt/mkey_context).
 struct MkeyAttributes {
     std::uint64_t start = 0, length = 0;
     abi::Pd pd;
-    std::uint32_t qpn = 0xffffff;      ///< the only queue pair that may use it; 0xffffff: any
+    std::uint32_t qpn = 0xffffff; ///< the only queue pair that may use it; 0xffffff: any
     std::uint8_t variant = 0;
-    bool is_free = false;              ///< not usable until a UMR enables it
-    bool takes_umr = false;            ///< a UMR work request may change the key (umr_en)
-    bool remote_invalidate = false;    ///< a peer's SEND with invalidate may free it (en_rinval)
+    bool is_free = false;           ///< not usable until a UMR enables it
+    bool takes_umr = false;         ///< a UMR work request may change the key (umr_en)
+    bool remote_invalidate = false; ///< a peer's SEND with invalidate may free it (en_rinval)
     abi::prm::AccessMode mode = abi::prm::AccessMode::mtt;
     Rights rights;
     bool length64 = false;             ///< the whole address space, `start` and `length` do not count

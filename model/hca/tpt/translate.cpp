@@ -113,8 +113,9 @@ std::expected<const Mkey*, Violation> Translator::admit(const Request& request) 
 
 /// An entry that does not allow the access. Software may fill it any time if the key has room for it.
 Violation Translator::absent(const Mkey& mkey, const Request& request, std::uint64_t entry) const {
-    return has_paging_ && request.may_wait && entry < std::max<std::uint64_t>(mkey.mtt.size(), mkey.room) ? Violation::page_fault
-                                                                                                         : Violation::page_not_present;
+    return has_paging_ && request.may_wait && entry < std::max<std::uint64_t>(mkey.mtt.size(), mkey.room)
+               ? Violation::page_fault
+               : Violation::page_not_present;
 }
 
 /// Brings the line of an entry into the cache; returns what that costs.
@@ -156,7 +157,8 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     return {};
 }
 
-std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out) {
+std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset,
+                                                Segments& out) {
     const auto& a = mkey.attributes;
     const auto page = std::uint64_t{1} << a.page_shift;
     const auto needed = needed_rights(request.access);
@@ -183,7 +185,8 @@ std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request&
 }
 
 /// The ranges of other keys, one after the other; each is admitted and walked as if it were asked for by itself.
-std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request& request, Segments& out, unsigned depth) {
+std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request& request, Segments& out,
+                                                 unsigned depth) {
     if (depth == max_indirections)
         return Violation::page_not_present;
     const auto& a = mkey.attributes;
@@ -265,7 +268,8 @@ std::expected<Segments, Violation> Translator::translate(const Request& request,
         return result;
     }
     if (events_.is_on()) [[unlikely]]
-        events_.emit(result->ready, traces::Translated{request.key.value, request.address, request.length, result->count});
+        events_.emit(result->ready,
+                     traces::Translated{request.key.value, request.address, request.length, result->count});
     return result;
 }
 

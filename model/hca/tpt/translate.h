@@ -1,5 +1,5 @@
-// Translation and protection: from a memory key and a virtual range to bus addresses, or to the first rule that is broken.
-// Receives key, range, access and protection domain; gives segments. Reads the table; moves no data.
+// Translation and protection: from a memory key and a virtual range to bus addresses, or to the first rule that is
+// broken. Receives key, range, access and protection domain; gives segments. Reads the table; moves no data.
 #pragma once
 
 #include "abi/types.h"
@@ -63,7 +63,7 @@ struct Request {
     Access access{};
     abi::Pd pd;
     std::uint32_t qpn = 0xffffff;
-    bool may_wait = false;     ///< for a page that is not there (hca/paging)
+    bool may_wait = false; ///< for a page that is not there (hca/paging)
 };
 
 class Translator {
@@ -75,10 +75,11 @@ public:
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
     /// Checks without translating: the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);
-    /// Whether a page of the range is not there and may be waited for. Touches no cache, counts nothing; of an indirect key
-    /// it knows nothing and says false.
+    /// Whether a page of the range is not there and may be waited for. Touches no cache, counts nothing; of an indirect
+    /// key it knows nothing and says false.
     bool lacks_page(const Request& request);
-    /// The request whose answer was page_fault, the last one; a range behind an indirect key as that key's user named it.
+    /// The request whose answer was page_fault, the last one; a range behind an indirect key as that key's user named
+    /// it.
     const Request& waiting() const { return waiting_; }
     /// It may not wait after all.
     void refuse_waiting(port::Time at) { refuse(waiting_, Violation::page_not_present, at); }

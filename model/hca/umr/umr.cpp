@@ -25,7 +25,8 @@ namespace {
 using Control = abi::ConstView<WqeUmrCtrl>;
 
 std::unexpected<LocalError> refusal(Fault fault) {
-    return std::unexpected(LocalError{CqeSyndrome::mw_bind_err, static_cast<std::uint8_t>(vendor::umr + static_cast<unsigned>(fault))});
+    return std::unexpected(
+        LocalError{CqeSyndrome::mw_bind_err, static_cast<std::uint8_t>(vendor::umr + static_cast<unsigned>(fault))});
 }
 std::uint64_t translation_offset(Control control) {
     if (!control.get<"xlt_offset_en">())
@@ -47,7 +48,8 @@ std::optional<Fault> check_key(const tpt::Mkey& mkey, const QueuePair& qp, Contr
     if (control.get<"check_qpn">() && key.qpn != abi::prm::mkey_any_qpn && key.qpn != qp.number.value)
         return Fault::wrong_queue_pair;
     const bool is_privileged = qp.attributes.fast_registration || qp.service.is_local;
-    if (!is_privileged && (!tpt::is_indirect(key.mode) || control.get<"mkey_mask">() & static_cast<std::uint64_t>(MkeyMask::pd)))
+    if (!is_privileged &&
+        (!tpt::is_indirect(key.mode) || control.get<"mkey_mask">() & static_cast<std::uint64_t>(MkeyMask::pd)))
         return Fault::not_privileged;
     return std::nullopt;
 }
@@ -101,7 +103,8 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
 
     abi::Block<Mkc> context;
     context.bytes = mkey->attributes.context;
-    if (!tpt::copy_fields(control.get<"mkey_mask">(), abi::ConstView<Mkc>{raw.subspan(WqeCtrl::size + WqeUmrCtrl::size)}, context.view()))
+    if (!tpt::copy_fields(control.get<"mkey_mask">(),
+                          abi::ConstView<Mkc>{raw.subspan(WqeCtrl::size + WqeUmrCtrl::size)}, context.view()))
         return refuse(Fault::bad_mask);
     auto wanted = tpt::decode(context.view());
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
@@ -121,7 +124,8 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         write_translations(*mkey, first, list_);
     }
     path_.loans.drain(port::Giver::work_request); // what the key led to may be another's when this is done
-    const bool is_resized = wanted.mode == abi::prm::AccessMode::ksm && wanted.page_shift != mkey->attributes.page_shift;
+    const bool is_resized =
+        wanted.mode == abi::prm::AccessMode::ksm && wanted.page_shift != mkey->attributes.page_shift;
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
     put(*mkey, std::move(wanted));
     if (is_resized)
@@ -130,12 +134,14 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         path_.mkeys.note_mapped(*mkey, first, count);
     const auto lines_per_entry = tpt::is_indirect(mkey->attributes.mode) ? 2u : 1u;
     path_.translator.forget(mkey->index, first * lines_per_entry, count * lines_per_entry);
-    path_.events.emit(at, traces::KeyChanged{qp.number.value, key.value, control.get<"mkey_mask">(), static_cast<std::uint32_t>(octowords)});
+    path_.events.emit(at, traces::KeyChanged{qp.number.value, key.value, control.get<"mkey_mask">(),
+                                             static_cast<std::uint32_t>(octowords)});
     return at;
 }
 
 /// Brings the request's translations into `list_`.
-std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const WorkRequest& request, std::size_t bytes, port::Time at) {
+std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const WorkRequest& request,
+                                                      std::size_t bytes, port::Time at) {
     constexpr auto head = WqeCtrl::size + WqeUmrCtrl::size + Mkc::size;
     const auto raw = std::span<const std::byte>(request.raw);
     list_.resize(bytes);
@@ -161,11 +167,16 @@ std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const
                                                         .qpn = qp.number.value},
                                                        at);
         if (!pieces)
-            return std::unexpected(LocalError{CqeSyndrome::local_prot_err, static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(pieces.error()))});
+            return std::unexpected(
+                LocalError{CqeSyndrome::local_prot_err,
+                           static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(pieces.error()))});
         for (const auto& piece : pieces->all()) {
-            const auto result = path_.dma.read(piece.address, std::span(list_).subspan(have, piece.length), pieces->ready, port::Purpose::control);
+            const auto result = path_.dma.read(piece.address, std::span(list_).subspan(have, piece.length),
+                                               pieces->ready, port::Purpose::control);
             if (!result.is_ok())
-                return std::unexpected(LocalError{CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::bus + static_cast<unsigned>(result.status))});
+                return std::unexpected(
+                    LocalError{CqeSyndrome::local_qp_op_err,
+                               static_cast<std::uint8_t>(vendor::bus + static_cast<unsigned>(result.status))});
             done = std::max(done, result.done);
             have += piece.length;
         }

@@ -112,10 +112,12 @@ port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
     path.traffic_class = static_cast<std::uint8_t>(to.dscp << 2 | to.ecn);
     path.source_mac = source.mac;
     path.destination_mac = to.remote_mac;
-    // RoCEv2 annex A17.9.2: the source port carries entropy for the path; without one from software, one per queue pair.
+    // RoCEv2 annex A17.9.2: the source port carries entropy for the path; without one from software, one per queue
+    // pair.
     constexpr std::uint16_t first_port = 0xc000;
-    path.udp_source_port = to.udp_source_port != 0 ? to.udp_source_port
-                                                   : static_cast<std::uint16_t>(first_port | (qpn.value ^ qpn.value >> 8) % 0x3fff);
+    path.udp_source_port = to.udp_source_port != 0
+                               ? to.udp_source_port
+                               : static_cast<std::uint16_t>(first_port | (qpn.value ^ qpn.value >> 8) % 0x3fff);
     return path;
 }
 

@@ -30,8 +30,8 @@ public:
 
     /// EEXIST where the range touches another one; errno values of the file.
     int map(const DmaMapRequest& map, const Descriptor& file);
-    /// All ranges inside of it go, as in the kernel's VFIO: a hypervisor with an IOMMU of its own unmaps whatever may be
-    /// there. EINVAL, and nothing goes, where a range lies across an edge.
+    /// All ranges inside of it go, as in the kernel's VFIO: a hypervisor with an IOMMU of its own unmaps whatever may
+    /// be there. EINVAL, and nothing goes, where a range lies across an edge.
     int unmap(const DmaUnmapRequest& unmap);
     void unmap_all() { ranges_.clear(); }
     /// Calls `visit(range)` for what an unmap request means.

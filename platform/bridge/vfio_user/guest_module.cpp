@@ -45,8 +45,8 @@ const GuestMemory::Range* GuestModule::find_memory(unsigned port, std::uint64_t 
     const auto* range = functions_[port]->memory().find(address);
     if (range == nullptr || range->memory != nullptr)
         return range;
-    // A hypervisor announces BARs that can be mapped, at their addresses and as a whole, as memory without a file. Behind
-    // an IOMMU the addresses are others, and the client is asked as for all memory without a file.
+    // A hypervisor announces BARs that can be mapped, at their addresses and as a whole, as memory without a file.
+    // Behind an IOMMU the addresses are others, and the client is asked as for all memory without a file.
     for (unsigned i = 0; i < functions_.size(); ++i) {
         const auto& space = functions_[i]->endpoint().space();
         const auto hit = i != port ? space.decode(range->bus.begin) : std::nullopt;
@@ -121,7 +121,8 @@ bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payl
         // A path is for both directions; what may only be read goes the long way and is judged there.
         if (!range->is_readable || !range->is_writable)
             return false;
-        request.answer = {.kind = TargetKind::host_memory, .memory = range->memory, .read_latency = config_.memory_latency};
+        request.answer = {
+            .kind = TargetKind::host_memory, .memory = range->memory, .read_latency = config_.memory_latency};
         if (range->memory == nullptr)
             request.answer.completer = this, request.answer.cookie = port, request.answer.offset = range->bus.begin;
         const bool is_memory = model::tlm::grant(dmi, request, range->bus);

@@ -32,7 +32,8 @@ Decoded decode_version(Bytes body) {
     if (!text.empty() && text.back() != std::byte{0})
         return refuse(EINVAL); // the text is ended by a zero
     const auto end = std::ranges::find(text, std::byte{0});
-    return VersionRequest{in->get<"major">(), in->get<"minor">(),
+    return VersionRequest{in->get<"major">(),
+                          in->get<"minor">(),
                           {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(end - text.begin())}};
 }
 
@@ -73,9 +74,16 @@ Decoded decode_irq_set(Bytes body, std::size_t descriptors) {
                trigger = in->get<"action_trigger">();
     if (none + boolean + eventfd != 1 || mask + unmask + trigger != 1)
         return refuse(EINVAL);
-    IrqSetRequest set{none ? Data::none : boolean ? Data::boolean : Data::eventfd,
-                      mask ? Action::mask : unmask ? Action::unmask : Action::trigger,
-                      in->get<"index">(), in->get<"start">(), in->get<"count">(), body.subspan(protocol::IrqSet::size)};
+    IrqSetRequest set{none      ? Data::none
+                      : boolean ? Data::boolean
+                                : Data::eventfd,
+                      mask     ? Action::mask
+                      : unmask ? Action::unmask
+                               : Action::trigger,
+                      in->get<"index">(),
+                      in->get<"start">(),
+                      in->get<"count">(),
+                      body.subspan(protocol::IrqSet::size)};
     if (set.index >= protocol::irq_type_count || set.start > std::numeric_limits<std::uint32_t>::max() - set.count)
         return refuse(EINVAL);
     if (set.data == Data::boolean ? set.chosen.size() != set.count : !set.chosen.empty())
@@ -193,7 +201,9 @@ std::vector<std::byte> make_message(protocol::MessageType type, std::uint16_t id
 
 std::vector<std::byte> make_error(std::uint16_t id, protocol::Command command, int error) {
     auto message = make_message(protocol::MessageType::reply, id, command, 0);
-    abi::View<protocol::Header>(std::span(message)).set<"is_error">(true).set<"error">(static_cast<std::uint32_t>(error));
+    abi::View<protocol::Header>(std::span(message))
+        .set<"is_error">(true)
+        .set<"error">(static_cast<std::uint32_t>(error));
     return message;
 }
 

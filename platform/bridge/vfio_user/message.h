@@ -65,16 +65,14 @@ struct RegionWriteMultiRequest {
 };
 struct ResetRequest {};
 
-using Request =
-    std::variant<VersionRequest, DmaMapRequest, DmaUnmapRequest, DeviceInfoRequest, RegionInfoRequest,
-                 RegionIoFdsRequest, IrqInfoRequest, IrqSetRequest, RegionReadRequest, RegionWriteRequest,
-                 RegionWriteMultiRequest, ResetRequest>;
+using Request = std::variant<VersionRequest, DmaMapRequest, DmaUnmapRequest, DeviceInfoRequest, RegionInfoRequest,
+                             RegionIoFdsRequest, IrqInfoRequest, IrqSetRequest, RegionReadRequest, RegionWriteRequest,
+                             RegionWriteMultiRequest, ResetRequest>;
 
-/// `body` is the message without its header, `descriptors` how many came with it. Views of the result point into `body`.
-/// The error is an errno: EINVAL where the message does not hold together, E2BIG where it asks for too much at once,
-/// ENOTSUP for what the protocol knows and this server has not, ENOSYS for an unknown command.
-std::expected<Request, int> decode(protocol::Command command, std::span<const std::byte> body,
-                                   std::size_t descriptors);
+/// `body` is the message without its header, `descriptors` how many came with it. Views of the result point into
+/// `body`. The error is an errno: EINVAL where the message does not hold together, E2BIG where it asks for too much at
+/// once, ENOTSUP for what the protocol knows and this server has not, ENOSYS for an unknown command.
+std::expected<Request, int> decode(protocol::Command command, std::span<const std::byte> body, std::size_t descriptors);
 
 /// A message with `body` bytes of zeroes behind its header.
 std::vector<std::byte> make_message(protocol::MessageType type, std::uint16_t id, protocol::Command command,

@@ -49,7 +49,9 @@ std::expected<std::unique_ptr<Server>, std::string> Server::create(boost::asio::
             if (!listener)
                 return std::unexpected(listener.error());
             (*listener)->on_connect = [&function, hooks] { hooks.connected(function); };
-            (*listener)->on_disconnect = [&function, hooks](std::string_view why) { hooks.disconnected(function, why); };
+            (*listener)->on_disconnect = [&function, hooks](std::string_view why) {
+                hooks.disconnected(function, why);
+            };
             server->listeners_.push_back(std::move(*listener));
         }
     if (!guests.empty())
@@ -83,7 +85,8 @@ void Server::close() {
 }
 
 std::string print_qemu_memory(std::string_view size) {
-    return fmt::format("-m {0} -object memory-backend-memfd,id=mem,size={0},share=on -machine q35,memory-backend=mem", size);
+    return fmt::format("-m {0} -object memory-backend-memfd,id=mem,size={0},share=on -machine q35,memory-backend=mem",
+                       size);
 }
 
 std::string print_qemu_device(std::string_view socket, unsigned number) {

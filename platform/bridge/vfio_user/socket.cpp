@@ -155,7 +155,8 @@ void Connection::send(std::vector<std::byte> message, int file) {
         wait_to_write();
 }
 
-/// Sends what the socket takes. A header goes out in one piece: the socket takes all of a message this short or nothing.
+/// Sends what the socket takes. A header goes out in one piece: the socket takes all of a message this short or
+/// nothing.
 void Connection::flush() {
     while (!unsent_.empty()) {
         const auto count = send_some();

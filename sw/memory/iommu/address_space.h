@@ -44,8 +44,8 @@ public:
     /// largest page that fits.
     Result<abi::Iova> map(std::uint64_t physical, std::uint64_t bytes, std::uint64_t alignment = page_bytes,
                           Rights rights = {});
-    /// One area that leads to pieces of memory, in their order: at `iova`, or at a place of our choice. Whole pages; errors
-    /// as map_at(). Returns where.
+    /// One area that leads to pieces of memory, in their order: at `iova`, or at a place of our choice. Whole pages;
+    /// errors as map_at(). Returns where.
     Result<std::uint64_t> map_list(std::span<const BusRange> pieces, std::optional<std::uint64_t> iova = {},
                                    Rights rights = {});
     /// Takes all areas in [iova, +bytes) away; returns when nothing leads there any more. ENOENT, and nothing happens,

@@ -1,5 +1,5 @@
-// The TLB that a function has of its own, as software sees it: the ATS capability (PCIe 6.0 §10.5.1). What the unit must
-// know of it is in Unit::attach; the function's drivers need not know.
+// The TLB that a function has of its own, as software sees it: the ATS capability (PCIe 6.0 §10.5.1). What the unit
+// must know of it is in Unit::attach; the function's drivers need not know.
 #pragma once
 
 #include "sw/base/result.h"

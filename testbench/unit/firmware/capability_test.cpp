@@ -42,7 +42,8 @@ TEST_CASE("a capability page goes as far as the driver gives room", "[unit][firm
     const auto out = bench.run<prm::CommandOut>(Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 1), 16 + 0x800);
 
     REQUIRE(out.is_ok());
-    CHECK(abi::ConstView<prm::CmdHcaCap>(std::span(out.bytes).subspan(16)).get<"log_max_qp">() == bench.hca.config().log_max_qp);
+    CHECK(abi::ConstView<prm::CmdHcaCap>(std::span(out.bytes).subspan(16)).get<"log_max_qp">() ==
+          bench.hca.config().log_max_qp);
 }
 
 TEST_CASE("the general page says what the configuration says", "[unit][firmware][capability]") {
@@ -79,12 +80,12 @@ TEST_CASE("the transport services are advertised, and nothing that is not built"
     CHECK(cap.get<"atomic">() == 1);
     for (const auto off :
          {cap.get<"dct">(), cap.get<"uctx_cap">(), cap.get<"umem_uid_0">(), cap.get<"eth_net_offloads">(),
-          cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(),
-          cap.get<"cqe_compression">()})
+          cap.get<"nic_flow_table">(), cap.get<"eswitch_manager">(), cap.get<"cqe_compression">()})
         CHECK(off == 0);
 }
 
-TEST_CASE("what each service may leave to a page fault is told, or that nothing may wait", "[unit][firmware][capability]") {
+TEST_CASE("what each service may leave to a page fault is told, or that nothing may wait",
+          "[unit][firmware][capability]") {
     for (const bool has_paging : {true, false}) {
         auto config = untimed();
         config.on_demand_paging = has_paging;
@@ -117,7 +118,8 @@ TEST_CASE("the kind of port decides between RoCE and InfiniBand capabilities", "
         CHECK(page<prm::CmdHcaCap>(out).get<"port_type">() == (is_ethernet ? 1 : 0));
         CHECK(page<prm::CmdHcaCap>(out).get<"roce">() == (is_ethernet ? 1 : 0));
         CHECK(page<prm::CmdHcaCap>(out).get<"ib_virt">() == (is_ethernet ? 0 : 1));
-        CHECK((page<prm::RoceCap>(query(bench, CapabilityType::roce, CapabilityMode::current)).get<"roce_version">() != 0) == is_ethernet);
+        CHECK((page<prm::RoceCap>(query(bench, CapabilityType::roce, CapabilityMode::current)).get<"roce_version">() !=
+               0) == is_ethernet);
     }
 }
 

@@ -32,9 +32,15 @@ struct Bench : CommandBench {
     }
     std::vector<std::byte> get(SmAttribute attribute) { return process(mad_input(MadMethod::get, attribute)); }
 };
-std::uint16_t status(std::span<const std::byte> mad) { return abi::ConstView<MadHeader>(mad.first(MadHeader::size)).get<"status">(); }
-template <class L> abi::ConstView<L> data(std::span<const std::byte> mad) { return abi::ConstView<L>(mad.subspan(0x40, L::size)); }
-abi::View<PortInfo> port_info(Input<prm::MadIfcIn>& in) { return abi::View<PortInfo>(std::span(in.bytes).subspan(0x50, PortInfo::size)); }
+std::uint16_t status(std::span<const std::byte> mad) {
+    return abi::ConstView<MadHeader>(mad.first(MadHeader::size)).get<"status">();
+}
+template <class L> abi::ConstView<L> data(std::span<const std::byte> mad) {
+    return abi::ConstView<L>(mad.subspan(0x40, L::size));
+}
+abi::View<PortInfo> port_info(Input<prm::MadIfcIn>& in) {
+    return abi::View<PortInfo>(std::span(in.bytes).subspan(0x50, PortInfo::size));
+}
 /// A Set(PortInfo) that changes nothing of what the port has.
 Input<prm::MadIfcIn> same_port(Bench& bench) {
     auto in = CommandBench::mad_input(MadMethod::set, SmAttribute::port_info);
@@ -62,7 +68,8 @@ TEST_CASE("PortInfo and the vport context say the same", "[unit][firmware][mad]"
     Bench bench;
     const auto mad = bench.get(SmAttribute::port_info);
     const auto info = data<PortInfo>(mad);
-    const auto context = bench.run<prm::QueryHcaVportContextOut>(Input<prm::QueryHcaVportContextIn>(prm::Opcode::query_hca_vport_context));
+    const auto context = bench.run<prm::QueryHcaVportContextOut>(
+        Input<prm::QueryHcaVportContextIn>(prm::Opcode::query_hca_vport_context));
     const auto vport = context.view().sub<"hca_vport_context">();
     CHECK(info.get<"lid">() == 7);
     CHECK(vport.get<"lid">() == 7);
@@ -106,8 +113,10 @@ TEST_CASE("a port goes up one state at a time", "[unit][firmware][mad]") {
 TEST_CASE("what an agent does not know gets the status of the specification", "[unit][firmware][mad]") {
     Bench bench;
     CHECK(status(bench.get(static_cast<SmAttribute>(0x7777))) == static_cast<std::uint16_t>(MadStatus::bad_attribute));
-    CHECK(status(bench.process(CommandBench::mad_input(MadMethod::trap, SmAttribute::node_info))) == static_cast<std::uint16_t>(MadStatus::bad_method));
-    CHECK(status(bench.process(CommandBench::mad_input(MadMethod::set, SmAttribute::node_info))) == static_cast<std::uint16_t>(MadStatus::bad_attribute));
+    CHECK(status(bench.process(CommandBench::mad_input(MadMethod::trap, SmAttribute::node_info))) ==
+          static_cast<std::uint16_t>(MadStatus::bad_method));
+    CHECK(status(bench.process(CommandBench::mad_input(MadMethod::set, SmAttribute::node_info))) ==
+          static_cast<std::uint16_t>(MadStatus::bad_attribute));
     auto other = CommandBench::mad_input(MadMethod::get, SmAttribute::node_info);
     other.bytes[0x10] = std::byte{9};
     CHECK(status(bench.process(other)) == static_cast<std::uint16_t>(MadStatus::bad_version));
@@ -125,7 +134,8 @@ TEST_CASE("P_Keys that a subnet manager sets are in the port's table", "[unit][f
 TEST_CASE("the performance agent counts what the port moved", "[unit][firmware][mad]") {
     Bench bench;
     auto in = CommandBench::mad_input(MadMethod::get, static_cast<SmAttribute>(0x001d));
-    abi::View<MadHeader>(std::span(in.bytes).subspan(0x10, 24)).set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::performance));
+    abi::View<MadHeader>(std::span(in.bytes).subspan(0x10, 24))
+        .set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::performance));
     in.bytes[0x10 + 0x41] = std::byte{1}; // port
     CHECK(status(bench.process(in)) == 0);
     in.bytes[0x10 + 0x41] = std::byte{2};

@@ -180,7 +180,8 @@ TEST_CASE("a key that refers to others says to which, as far as there is room fo
     const auto query = Input<prm::QueryMkeyIn>(Opcode::query_mkey).set<"mkey_index">(index);
     constexpr auto list = prm::QueryMkeyOut::field<"bsf0_klm0_pas_mtt0_1">::offset;
     const auto entry = [&](const auto& out, std::size_t i) {
-        return abi::ConstView<prm::Klm>(std::span<const std::byte>(out.bytes).subspan(list + i * prm::Klm::size, prm::Klm::size));
+        return abi::ConstView<prm::Klm>(
+            std::span<const std::byte>(out.bytes).subspan(list + i * prm::Klm::size, prm::Klm::size));
     };
     const auto whole = bench.run<prm::QueryMkeyOut>(query, prm::QueryMkeyOut::size + prm::Klm::size);
     REQUIRE(whole.is_ok());
@@ -226,8 +227,7 @@ TEST_CASE("a physical key covers a range, or everything with length64", "[unit][
 TEST_CASE("a free key comes without pages and stays unusable", "[unit][firmware][objects]") {
     Ready bench;
     auto in = CommandBench::mkey_input(bench.alloc_pd(), 0, 1 << 20, 0);
-    in.view().sub<"memory_key_mkey_entry">().set<"free">(1).set<"umr_en">(1).set<"translations_octword_size">(
-        256);
+    in.view().sub<"memory_key_mkey_entry">().set<"free">(1).set<"umr_en">(1).set<"translations_octword_size">(256);
     const auto out = bench.run<prm::CreateMkeyOut>(in);
     REQUIRE(out.is_ok());
 

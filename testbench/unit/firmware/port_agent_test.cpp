@@ -26,9 +26,14 @@ struct Bench : CommandBench {
         config.is_managed = true;
         return config;
     }
-    static abi::View<MadHeader> header(Datagram& mad) { return abi::View<MadHeader>(std::span(mad).first<MadHeader::size>()); }
-    template <class L> static abi::View<L> data(Datagram& mad) { return abi::View<L>(std::span(mad).subspan(0x40, L::size)); }
-    static Datagram request(SmAttribute attribute, MadClass mad_class = MadClass::subnet_directed_route, MadMethod method = MadMethod::get) {
+    static abi::View<MadHeader> header(Datagram& mad) {
+        return abi::View<MadHeader>(std::span(mad).first<MadHeader::size>());
+    }
+    template <class L> static abi::View<L> data(Datagram& mad) {
+        return abi::View<L>(std::span(mad).subspan(0x40, L::size));
+    }
+    static Datagram request(SmAttribute attribute, MadClass mad_class = MadClass::subnet_directed_route,
+                            MadMethod method = MadMethod::get) {
         Datagram mad{};
         header(mad)
             .set<"base_version">(1)
@@ -91,11 +96,16 @@ TEST_CASE("a card without a driver answers a directed route, back the way it cam
     CHECK(bench.wire.last().path.destination_lid == permissive_lid);
 }
 
-TEST_CASE("a subnet manager gives a card without a driver its LID and makes it active", "[unit][firmware][port_agent]") {
+TEST_CASE("a subnet manager gives a card without a driver its LID and makes it active",
+          "[unit][firmware][port_agent]") {
     Bench bench;
     auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
     for (const auto state : {prm::PortState::armed, prm::PortState::active}) {
-        Bench::data<PortInfo>(set).set<"lid">(7).set<"sm_lid">(1).set<"gid_prefix">(0xfe80000000000000).set<"port_state">(static_cast<std::uint32_t>(state));
+        Bench::data<PortInfo>(set)
+            .set<"lid">(7)
+            .set<"sm_lid">(1)
+            .set<"gid_prefix">(0xfe80000000000000)
+            .set<"port_state">(static_cast<std::uint32_t>(state));
         REQUIRE(bench.receive(set));
     }
 
@@ -109,7 +119,8 @@ TEST_CASE("a subnet manager gives a card without a driver its LID and makes it a
     CHECK(bench.hca.identity().lid == 7);
 }
 
-TEST_CASE("what a subnet manager made of the port outlives the driver, and ends with a reset of the card", "[unit][firmware][port_agent]") {
+TEST_CASE("what a subnet manager made of the port outlives the driver, and ends with a reset of the card",
+          "[unit][firmware][port_agent]") {
     Bench bench;
     REQUIRE(bench.initialize());
     auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
@@ -122,7 +133,8 @@ TEST_CASE("what a subnet manager made of the port outlives the driver, and ends 
     const auto port = [&] {
         REQUIRE(bench.receive(Bench::request(SmAttribute::port_info)));
         auto mad = bench.answer();
-        return std::pair<unsigned, unsigned>(Bench::data<PortInfo>(mad).get<"lid">(), Bench::data<PortInfo>(mad).get<"port_state">());
+        return std::pair<unsigned, unsigned>(Bench::data<PortInfo>(mad).get<"lid">(),
+                                             Bench::data<PortInfo>(mad).get<"port_state">());
     };
 
     REQUIRE(bench.run<prm::TeardownHcaOut>(Input<prm::TeardownHcaIn>(prm::Opcode::teardown_hca)).is_ok());
@@ -159,9 +171,10 @@ TEST_CASE("what wants no answer or leads nowhere gets none", "[unit][firmware][p
     Bench::header(mad).set<"method">(0x81);
     CHECK_FALSE(bench.receive(mad));
     CHECK(bench.reason() == "no agent for this datagram");
-    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_directed_route, MadMethod::trap)));
+    CHECK_FALSE(
+        bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_directed_route, MadMethod::trap)));
     CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::performance))); // at QP0
-    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info), 1, 0x80010000));          // at QP1
+    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info), 1, 0x80010000));         // at QP1
     for (unsigned hop_ptr = 0; hop_ptr < 256; ++hop_ptr)
         for (const auto direction : {std::uint16_t{0}, smp_direction}) {
             mad = Bench::request(SmAttribute::node_info);
@@ -203,7 +216,8 @@ TEST_CASE("a driver's QP0 comes first once it can receive", "[unit][firmware][po
     CHECK(bench.reason() == "no receive work request");
 }
 
-TEST_CASE("questions of the performance class are the card's even while a driver has QP1, answers are the driver's", "[unit][firmware][port_agent]") {
+TEST_CASE("questions of the performance class are the card's even while a driver has QP1, answers are the driver's",
+          "[unit][firmware][port_agent]") {
     Bench bench;
     REQUIRE(bench.initialize());
     auto attributes = model::hca::queue::QueuePairAttributes{};
@@ -221,7 +235,8 @@ TEST_CASE("questions of the performance class are the card's even while a driver
     Bench::header(ask).set<"method">(0x81);
     CHECK_FALSE(bench.receive(ask, 1, 0x80010000, 7));
     CHECK(bench.reason() == "no receive work request");
-    CHECK_FALSE(bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_administration), 1, 0x80010000, 7));
+    CHECK_FALSE(
+        bench.receive(Bench::request(SmAttribute::node_info, MadClass::subnet_administration), 1, 0x80010000, 7));
     CHECK(bench.reason() == "no receive work request");
 }
 

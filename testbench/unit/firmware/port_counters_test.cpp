@@ -33,7 +33,8 @@ struct Bench : CommandBench {
         hca.receive(packet, clock.now());
     }
     Output<prm::QueryVportCounterOut> vport(bool clear = false) {
-        const auto out = run<prm::QueryVportCounterOut>(Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter).set<"clear">(clear));
+        const auto out = run<prm::QueryVportCounterOut>(
+            Input<prm::QueryVportCounterIn>(Opcode::query_vport_counter).set<"clear">(clear));
         REQUIRE(out.is_ok());
         return out;
     }
@@ -70,7 +71,8 @@ TEST_CASE("the vport counts packets and octets, multicast apart", "[unit][firmwa
     CHECK(out.view().sub<"received_errors">().get<"packets">() == 0);
 }
 
-TEST_CASE("counters of the vport that are cleared begin anew, and those of the port go on", "[unit][firmware][counters]") {
+TEST_CASE("counters of the vport that are cleared begin anew, and those of the port go on",
+          "[unit][firmware][counters]") {
     Bench bench;
     bench.receive(nobody);
     CHECK(bench.vport(true).view().sub<"received_ib_unicast">().get<"packets">() == 1);
@@ -109,11 +111,13 @@ TEST_CASE("the extended group tells bytes, the management agent words of the sam
     const auto group = bench.ppcnt<prm::IbExtendedPortCounters>(0x21);
     CHECK(group.view().get<"port_rcv_data_low">() == 52);
     CHECK(group.view().get<"port_unicast_rcv_pkts_low">() == 1);
-    auto in = CommandBench::mad_input(abi::wire::MadMethod::get, static_cast<abi::wire::SmAttribute>(abi::wire::PmAttribute::port_counters_extended));
+    auto in = CommandBench::mad_input(
+        abi::wire::MadMethod::get, static_cast<abi::wire::SmAttribute>(abi::wire::PmAttribute::port_counters_extended));
     in.bytes[0x11] = static_cast<std::byte>(abi::wire::MadClass::performance);
     in.bytes[0x10 + 0x41] = std::byte{1}; // port
     const auto out = bench.run<prm::MadIfcOut>(in);
-    const abi::ConstView<abi::wire::PortCountersExtended> data(std::span(out.bytes).subspan(0x10 + 0x40, abi::wire::PortCountersExtended::size));
+    const abi::ConstView<abi::wire::PortCountersExtended> data(
+        std::span(out.bytes).subspan(0x10 + 0x40, abi::wire::PortCountersExtended::size));
     CHECK(data.get<"port_rcv_data">() == 13);
     CHECK(data.get<"port_unicast_rcv_packets">() == 1);
 }
@@ -121,11 +125,13 @@ TEST_CASE("the extended group tells bytes, the management agent words of the sam
 TEST_CASE("PortInfo tells EDR, as PTYS does", "[unit][firmware][mad]") {
     Bench bench;
 
-    const auto out = bench.run<prm::MadIfcOut>(CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::port_info));
+    const auto out = bench.run<prm::MadIfcOut>(
+        CommandBench::mad_input(abi::wire::MadMethod::get, abi::wire::SmAttribute::port_info));
 
     const auto data = std::span(out.bytes).subspan(0x10 + 0x40, 64);
-    CHECK(std::to_integer<unsigned>(data[62]) == 0x23); // active EDR; supported FDR and EDR (Linux mlx5_ib reads it there)
+    CHECK(std::to_integer<unsigned>(data[62]) ==
+          0x23); // active EDR; supported FDR and EDR (Linux mlx5_ib reads it there)
     CHECK(std::to_integer<unsigned>(data[63]) == 3);
     CHECK((std::to_integer<unsigned>(data[22]) & 0x40) != 0); // CapabilityMask bit 14: extended speeds
-    CHECK(std::to_integer<unsigned>(data[35]) >> 4 == 4);      // and 10 Gbit/s for who knows no others
+    CHECK(std::to_integer<unsigned>(data[35]) >> 4 == 4);     // and 10 Gbit/s for who knows no others
 }

@@ -72,7 +72,8 @@ TEST_CASE("a refused CREATE_CQ is one paragraph with the fields of its context",
     const auto text = explained(bench);
     CHECK(text.substr(text.find("A.hca")) ==
           "A.hca: command CREATE_CQ (opcode 0x400, op_mod 0x0) refused: status 0x5 (bad resource), syndrome 0x909.\n"
-          "  Decoded: opcode=0x400 (CREATE_CQ) cq_context={log_cq_size=0x6 uar_page=" + fmt::format("{:#x}", uar) +
+          "  Decoded: opcode=0x400 (CREATE_CQ) cq_context={log_cq_size=0x6 uar_page=" +
+              fmt::format("{:#x}", uar) +
               " c_eqn_or_apu_element=0x77 dbr_addr=0x20000000}.\n"
               "  Rule: c_eqn names no event queue [PRM \"Completion queues\"].\n"
               "  Likely cause: create the event queue first; c_eqn takes its eq_number.\n");
@@ -88,5 +89,6 @@ TEST_CASE("a command that is refused by its length alone says its header", "[uni
     const auto pieces = bench.log.all<traces::CommandInput>();
     REQUIRE(pieces.size() == 1);
     CHECK(pieces[0].first == 0x0400'0000'0000'0000);
-    CHECK(explained(bench).contains("Rule: the input is shorter than the command's structure [PRM \"Command interface\"]."));
+    CHECK(explained(bench).contains(
+        "Rule: the input is shorter than the command's structure [PRM \"Command interface\"]."));
 }

@@ -23,7 +23,8 @@ TEST_CASE("the CR space shows the initialization segment and the number of the s
     CHECK(read(bench, Space::cr, 0xf0014) == 0x20f);             // ConnectX-6
 }
 
-TEST_CASE("addresses without a register, between registers and of unknown spaces read nothing", "[unit][firmware][spaces]") {
+TEST_CASE("addresses without a register, between registers and of unknown spaces read nothing",
+          "[unit][firmware][spaces]") {
     CommandBench bench;
 
     for (const std::uint32_t bad : {0x2u, 0x1048u, 0xf0010u, 0xf0018u, 0xfffffffcu})

@@ -1,5 +1,5 @@
-// User contexts and user memory (PRM "User context", "UMEM"): what a program that speaks to the device directly may name,
-// and where its rings are.
+// User contexts and user memory (PRM "User context", "UMEM"): what a program that speaks to the device directly may
+// name, and where its rings are.
 #include "testbench/harness/command_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -51,7 +51,8 @@ TEST_CASE("to a user context the objects of another one, and the kernel's, do no
     REQUIRE(bench.initialize());
     Program owner(bench);
     const auto qpn = owner.make_qp();
-    const auto key = bench.run<prm::CreateMkeyOut>(CommandBench::mkey_input(owner.pd, 0x1000, 0x1000, 1).by(owner.uid)).get<"mkey_index">();
+    const auto key = bench.run<prm::CreateMkeyOut>(CommandBench::mkey_input(owner.pd, 0x1000, 0x1000, 1).by(owner.uid))
+                         .get<"mkey_index">();
     const auto rmpn = bench.run<prm::CreateRmpOut>(CommandBench::rmp_input(owner.pd).by(owner.uid)).get<"rmpn">();
     const auto umem = bench.create_umem(owner.uid, memory);
     const auto kernels = bench.make_objects();
@@ -63,13 +64,19 @@ TEST_CASE("to a user context the objects of another one, and the kernel's, do no
     CHECK(refusal(bench, Input<prm::Qp2rstIn>(Opcode::qp_2err).by(uid).set<"qpn">(qpn)) == "leave_qp.unknown");
     CHECK(refusal(bench, Input<prm::Rst2initQpIn>(Opcode::rst2init_qp).by(uid).set<"qpn">(qpn)) == "modify_qp.unknown");
     CHECK(refusal(bench, Input<prm::QueryCqIn>(Opcode::query_cq).by(uid).set<"cqn">(owner.cqn)) == "query_cq.unknown");
-    CHECK(refusal(bench, Input<prm::ModifyCqIn>(Opcode::modify_cq).by(uid).set<"cqn">(owner.cqn)) == "modify_cq.unknown");
-    CHECK(refusal(bench, Input<prm::QueryMkeyIn>(Opcode::query_mkey).by(uid).set<"mkey_index">(key)) == "query_mkey.unknown");
-    CHECK(refusal(bench, Input<prm::DestroyMkeyIn>(Opcode::destroy_mkey).by(uid).set<"mkey_index">(key)) == "destroy_mkey.unknown");
+    CHECK(refusal(bench, Input<prm::ModifyCqIn>(Opcode::modify_cq).by(uid).set<"cqn">(owner.cqn)) ==
+          "modify_cq.unknown");
+    CHECK(refusal(bench, Input<prm::QueryMkeyIn>(Opcode::query_mkey).by(uid).set<"mkey_index">(key)) ==
+          "query_mkey.unknown");
+    CHECK(refusal(bench, Input<prm::DestroyMkeyIn>(Opcode::destroy_mkey).by(uid).set<"mkey_index">(key)) ==
+          "destroy_mkey.unknown");
     CHECK(refusal(bench, Input<prm::QueryRmpIn>(Opcode::query_rmp).by(uid).set<"rmpn">(rmpn)) == "query_rmp.unknown");
-    CHECK(refusal(bench, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(uid).set<"umem_id">(umem)) == "destroy_umem.unknown");
-    CHECK(refusal(bench, Input<prm::DeallocPdIn>(Opcode::dealloc_pd).by(uid).set<"pd">(owner.pd)) == "dealloc_pd.unknown");
-    CHECK(refusal(bench, Input<prm::DeallocUarIn>(Opcode::dealloc_uar).by(uid).set<"uar">(owner.uar)) == "dealloc_uar.unknown");
+    CHECK(refusal(bench, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(uid).set<"umem_id">(umem)) ==
+          "destroy_umem.unknown");
+    CHECK(refusal(bench, Input<prm::DeallocPdIn>(Opcode::dealloc_pd).by(uid).set<"pd">(owner.pd)) ==
+          "dealloc_pd.unknown");
+    CHECK(refusal(bench, Input<prm::DeallocUarIn>(Opcode::dealloc_uar).by(uid).set<"uar">(owner.uar)) ==
+          "dealloc_uar.unknown");
     // In commands that make something of them
     CHECK(refusal(bench, CommandBench::qp_input(owner.pd, other.uar, other.cqn).by(uid)) == "create_qp.pd");
     CHECK(refusal(bench, CommandBench::qp_input(other.pd, owner.uar, other.cqn).by(uid)) == "create_qp.uar");
@@ -88,8 +95,11 @@ TEST_CASE("a shared counter set counts for the queue pairs of every user context
     REQUIRE(bench.set_gid());
     Program program(bench);
     const auto qpn = program.make_qp();
-    const auto shared = bench.run<prm::AllocQCounterOut>(Input<prm::AllocQCounterIn>(Opcode::alloc_q_counter).by(prm::shared_uid)).get<"counter_set_id">();
-    const auto kernels = bench.run<prm::AllocQCounterOut>(Input<prm::AllocQCounterIn>(Opcode::alloc_q_counter)).get<"counter_set_id">();
+    const auto shared =
+        bench.run<prm::AllocQCounterOut>(Input<prm::AllocQCounterIn>(Opcode::alloc_q_counter).by(prm::shared_uid))
+            .get<"counter_set_id">();
+    const auto kernels =
+        bench.run<prm::AllocQCounterOut>(Input<prm::AllocQCounterIn>(Opcode::alloc_q_counter)).get<"counter_set_id">();
     auto in = CommandBench::transition_input(Opcode::rst2init_qp, qpn);
     in.by(program.uid);
 
@@ -154,7 +164,8 @@ TEST_CASE("a queue pair keeps its doorbell record in user memory through every t
     REQUIRE(bench.initialize());
     REQUIRE(bench.set_gid());
     Program program(bench);
-    const auto ring = bench.create_umem(program.uid, memory, 2), record = bench.create_umem(program.uid, memory + 0x20000);
+    const auto ring = bench.create_umem(program.uid, memory, 2),
+               record = bench.create_umem(program.uid, memory + 0x20000);
     auto in = program.qp_input();
     in.set<"wq_umem_valid">(1).set<"wq_umem_id">(ring);
     in.view().sub<"qpc">().set<"dbr_umem_valid">(1).set<"dbr_umem_id">(record).set<"dbr_addr">(0x40u);
@@ -167,7 +178,8 @@ TEST_CASE("a queue pair keeps its doorbell record in user memory through every t
     CHECK(attributes.doorbell_record.value == memory + 0x20040);
     CHECK(attributes.buffer.address(0x1000).value == memory + 0x1000);
     // What software wrote comes back as it was.
-    const auto queried = bench.run<prm::QueryQpOut>(Input<prm::QueryQpIn>(Opcode::query_qp).by(program.uid).set<"qpn">(qpn));
+    const auto queried =
+        bench.run<prm::QueryQpOut>(Input<prm::QueryQpIn>(Opcode::query_qp).by(program.uid).set<"qpn">(qpn));
     CHECK(queried.view().sub<"qpc">().get<"dbr_addr">() == 0x40);
     CHECK(queried.view().sub<"qpc">().get<"dbr_umem_id">() == record);
 }
@@ -178,8 +190,15 @@ TEST_CASE("a shared receive queue lies in user memory", "[unit][firmware][uctx]"
     Program program(bench);
     const auto umem = bench.create_umem(program.uid, memory);
     auto in = CommandBench::rmp_input(program.pd).by(program.uid);
-    in.view().sub<"ctx">().sub<"wq">().set<"wq_umem_valid">(1).set<"wq_umem_id">(umem).set<"wq_umem_offset">(0x200u)
-        .set<"dbr_umem_valid">(1).set<"dbr_umem_id">(umem).set<"dbr_addr">(0x800u);
+    in.view()
+        .sub<"ctx">()
+        .sub<"wq">()
+        .set<"wq_umem_valid">(1)
+        .set<"wq_umem_id">(umem)
+        .set<"wq_umem_offset">(0x200u)
+        .set<"dbr_umem_valid">(1)
+        .set<"dbr_umem_id">(umem)
+        .set<"dbr_addr">(0x800u);
 
     const auto created = bench.run<prm::CreateRmpOut>(in);
 
@@ -187,9 +206,13 @@ TEST_CASE("a shared receive queue lies in user memory", "[unit][firmware][uctx]"
     const auto& attributes = bench.hca.shared_receive_queues().find(created.get<"rmpn">())->attributes;
     CHECK(attributes.buffer.address(0).value == memory + 0x200);
     CHECK(attributes.doorbell_record.value == memory + 0x800);
-    CHECK(refusal(bench, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(program.uid).set<"umem_id">(umem)) == "destroy_umem.in_use");
-    CHECK(refusal(bench, Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).by(program.uid).set<"rmpn">(created.get<"rmpn">())) == "accepted");
-    CHECK(refusal(bench, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(program.uid).set<"umem_id">(umem)) == "accepted");
+    CHECK(refusal(bench, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(program.uid).set<"umem_id">(umem)) ==
+          "destroy_umem.in_use");
+    CHECK(refusal(bench,
+                  Input<prm::DestroyRmpIn>(Opcode::destroy_rmp).by(program.uid).set<"rmpn">(created.get<"rmpn">())) ==
+          "accepted");
+    CHECK(refusal(bench, Input<prm::DestroyUmemIn>(Opcode::destroy_umem).by(program.uid).set<"umem_id">(umem)) ==
+          "accepted");
 }
 
 TEST_CASE("a memory key over user memory translates to its pages", "[unit][firmware][uctx]") {

@@ -18,10 +18,8 @@ using model::port::Purpose;
 
 namespace {
 
-constexpr Acs redirect{.source_validation = true,
-                       .request_redirect = true,
-                       .completion_redirect = true,
-                       .upstream_forwarding = true};
+constexpr Acs redirect{
+    .source_validation = true, .request_redirect = true, .completion_redirect = true, .upstream_forwarding = true};
 
 struct Blocked final : traces::Sink {
     std::vector<traces::RequestBlocked> seen;
@@ -44,7 +42,9 @@ struct Peers {
         machine.enable_master(1), machine.enable_master(2);
         std::ranges::generate(bytes, [n = 0]() mutable { return static_cast<std::byte>(++n); });
     }
-    std::uint64_t target(std::uint64_t offset = 0x100) const { return machine.bar(2, ScratchFunction::memory_bar) + offset; }
+    std::uint64_t target(std::uint64_t offset = 0x100) const {
+        return machine.bar(2, ScratchFunction::memory_bar) + offset;
+    }
     /// The status says what became of it, also where the card does not hear of it.
     model::port::DmaResult write(std::uint64_t address) {
         const auto result = machine.first.endpoint.dma().write(BusAddress{address}, bytes, {}, Purpose::payload);
@@ -70,11 +70,17 @@ struct Peers {
         std::uint64_t up, down;
         bool operator==(const Counts&) const = default;
     };
-    Counts upstream() { return {tlps(*machine.host.upstream_link(), Direction::upstream),
-                                tlps(*machine.host.upstream_link(), Direction::downstream)}; }
-    Counts slot(unsigned number) { return {tlps(*machine.host.slot_link(number), Direction::upstream),
-                                           tlps(*machine.host.slot_link(number), Direction::downstream)}; }
-    static std::uint64_t tlps(const model::pcie::Link& link, Direction direction) { return link.traffic(direction).tlps; }
+    Counts upstream() {
+        return {tlps(*machine.host.upstream_link(), Direction::upstream),
+                tlps(*machine.host.upstream_link(), Direction::downstream)};
+    }
+    Counts slot(unsigned number) {
+        return {tlps(*machine.host.slot_link(number), Direction::upstream),
+                tlps(*machine.host.slot_link(number), Direction::downstream)};
+    }
+    static std::uint64_t tlps(const model::pcie::Link& link, Direction direction) {
+        return link.traffic(direction).tlps;
+    }
     /// Of the port of a card.
     void control(std::uint16_t device, std::uint32_t bits) {
         machine.host.root_complex().config_write(machine.found(device).parent, 0x106, 2, bits, {});
@@ -255,7 +261,8 @@ TEST_CASE("source validation refuses a requester whose bus is not behind the por
     CHECK(p.upstream() - up == Peers::Counts{0, 0});
 }
 
-TEST_CASE("the capability is what Linux looks for, and only what a port has can be switched on", "[module][pcie][acs]") {
+TEST_CASE("the capability is what Linux looks for, and only what a port has can be switched on",
+          "[module][pcie][acs]") {
     Peers p({});
     auto& root = p.machine.host.root_complex();
     const auto port = p.machine.found(1).parent;

@@ -35,7 +35,8 @@ struct Heard final : model::pcie::LandingWatch {
 
 } // namespace
 
-TEST_CASE("a watch hears of writes, reads and loans on direct paths, at their own addresses", "[module][pcie][landing]") {
+TEST_CASE("a watch hears of writes, reads and loans on direct paths, at their own addresses",
+          "[module][pcie][landing]") {
     Remapped r;
     Heard heard;
     r.machine.first.endpoint.set_watch(&heard);
@@ -136,7 +137,8 @@ TEST_CASE("before an invalidation is complete, what cards were lent is theirs", 
     REQUIRE(r.is_done());
 }
 
-TEST_CASE("before a card completes an invalidation of its TLB, what it was lent is its own", "[module][pcie][landing][ats]") {
+TEST_CASE("before a card completes an invalidation of its TLB, what it was lent is its own",
+          "[module][pcie][landing][ats]") {
     Remapped r(false, Remapped::with_unit({}, {.core = {.device_tlb = true}}), {.entries = 16});
     r.attach(1, IommuBench::context(1, r.tables).set<"tt">(TranslationType::with_device_tlb));
     r.attach(2, IommuBench::context(1, r.tables));

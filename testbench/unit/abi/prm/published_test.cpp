@@ -71,9 +71,16 @@ TEST_CASE("the published WQE is reproduced from its fields", "[unit][wqe][golden
     std::array<std::byte, 48> bytes{};
     const std::span<std::byte> wqe(bytes);
 
-    View<WqeCtrl>{wqe}.set<"opcode">(WqeOpcode::send).set<"qpn">(0x1150).set<"ds">(3).set<"ce">(CompletionEvent::always);
+    View<WqeCtrl>{wqe}
+        .set<"opcode">(WqeOpcode::send)
+        .set<"qpn">(0x1150)
+        .set<"ds">(3)
+        .set<"ce">(CompletionEvent::always);
     View<WqeEth>{wqe.subspan(16)}.set<"l3_csum">(1).set<"l4_csum">(1);
-    View<WqeData>{wqe.subspan(32)}.set<"byte_count">(554).set<"lkey">(Key{0x8a, 0x0b}.value).set<"addr">(0x7fc59a5b2000);
+    View<WqeData>{wqe.subspan(32)}
+        .set<"byte_count">(554)
+        .set<"lkey">(Key{0x8a, 0x0b}.value)
+        .set<"addr">(0x7fc59a5b2000);
 
     CHECK(std::ranges::equal(bytes, published));
 }

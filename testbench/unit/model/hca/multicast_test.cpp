@@ -1,4 +1,5 @@
-// Multicast (IBA 10.5): every member at every port has a copy, the sender's port included. Also what a port sends to itself.
+// Multicast (IBA 10.5): every member at every port has a copy, the sender's port included. Also what a port sends to
+// itself.
 #include "testbench/harness/hca_pair.h"
 
 #include "abi/wire/infiniband.h"
@@ -73,9 +74,12 @@ struct Port {
             cable.pump(clock.now());
         }
     }
-    std::vector<std::byte> datagram(const TestQp& qp, const Region& from, std::uint16_t lid, const model::port::Gid& gid, abi::Qpn to) {
+    std::vector<std::byte> datagram(const TestQp& qp, const Region& from, std::uint16_t lid,
+                                    const model::port::Gid& gid, abi::Qpn to) {
         using namespace abi::prm;
-        auto wqe = Node::encode({.opcode = WqeOpcode::send, .sges = {from.sge(0, 100)}, .datagram = Post::Address{to, q_key}}, qp.number, qp.sq_producer);
+        auto wqe =
+            Node::encode({.opcode = WqeOpcode::send, .sges = {from.sge(0, 100)}, .datagram = Post::Address{to, q_key}},
+                         qp.number, qp.sq_producer);
         abi::View<WqeAv>(std::span(wqe).subspan(16))
             .set<"rlid">(lid)
             .set<"grh">(gid != model::port::Gid{})
@@ -94,7 +98,8 @@ struct Port {
 
 TEST_CASE("a multicast datagram reaches the members at the sender's port, and the cable", "[unit][multicast]") {
     Port port;
-    auto sender = port.make(QpType::ud), first = port.make(QpType::ud), second = port.make(QpType::ud), other = port.make(QpType::ud);
+    auto sender = port.make(QpType::ud), first = port.make(QpType::ud), second = port.make(QpType::ud),
+         other = port.make(QpType::ud);
     for (auto* qp : {&sender, &first, &second, &other})
         port.node.connect(*qp, {}, 0, 0, port.clock.now());
     const auto from = port.node.make_region(128, 5);
@@ -186,9 +191,11 @@ TEST_CASE("a connection to the port's own LID never reaches the cable", "[unit][
         auto left = port.make(QpType::rc), right = port.make(QpType::rc);
         port.node.connect(left, right.number, 10, 20, port.clock.now());
         port.node.connect(right, left.number, 20, 10, port.clock.now());
-        const auto from = port.node.make_region(6000, 7), to = port.node.make_region(6000), back = port.node.make_region(6000);
+        const auto from = port.node.make_region(6000, 7), to = port.node.make_region(6000),
+                   back = port.node.make_region(6000);
         port.node.post(left, {.sges = {from.sge()}, .remote = to.address, .rkey = to.key});
-        port.node.post(left, {.opcode = WqeOpcode::rdma_read, .sges = {back.sge()}, .remote = to.address, .rkey = to.key});
+        port.node.post(left,
+                       {.opcode = WqeOpcode::rdma_read, .sges = {back.sge()}, .remote = to.address, .rkey = to.key});
         port.node.ring(left, port.clock.now());
         port.run();
 
@@ -201,7 +208,8 @@ TEST_CASE("a connection to the port's own LID never reaches the cable", "[unit][
     }
 }
 
-TEST_CASE("a datagram to the port's own LID never reaches the cable, one to this end of the cable does", "[unit][loopback]") {
+TEST_CASE("a datagram to the port's own LID never reaches the cable, one to this end of the cable does",
+          "[unit][loopback]") {
     Port port;
     auto sender = port.make(QpType::ud), receiver = port.make(QpType::ud);
     for (auto* qp : {&sender, &receiver})

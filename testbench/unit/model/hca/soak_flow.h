@@ -1,5 +1,5 @@
-// The reference beside the soak of the core: one direction of a connection as bytes in arrays, and what each operation does
-// to them when all before it are done. Knows work requests; knows nothing of packets, keys, queues or time.
+// The reference beside the soak of the core: one direction of a connection as bytes in arrays, and what each operation
+// does to them when all before it are done. Knows work requests; knows nothing of packets, keys, queues or time.
 #pragma once
 
 #include "testbench/harness/hca_node.h"
@@ -34,8 +34,11 @@ inline constexpr std::uint32_t zone = 24 * 1024, largest_send = 3000;
 
 /// A region and the bytes it ought to have.
 struct Memory {
-    Memory(Node& owner, std::uint32_t length, unsigned seed) : node(owner), region(owner.make_region(length, seed)), expected(owner.bytes(region)) {}
-    std::span<std::byte> at(const Post::Sge& sge) { return std::span(expected).subspan(sge.address - region.address, sge.length); }
+    Memory(Node& owner, std::uint32_t length, unsigned seed)
+        : node(owner), region(owner.make_region(length, seed)), expected(owner.bytes(region)) {}
+    std::span<std::byte> at(const Post::Sge& sge) {
+        return std::span(expected).subspan(sge.address - region.address, sge.length);
+    }
 
     Node& node;
     Region region;
@@ -66,14 +69,15 @@ struct Receive {
 /// One direction of a connection: who sends, and the memory that only this direction touches.
 struct Flow {
     Flow(Node& sender, Node& receiver, TestQp& sending, TestQp& receiving)
-        : from(sender), to(receiver), from_qp(sending), to_qp(receiving), source(from, zone, 1), landing(from, zone, 2), target(to, zone, 3), inbox(to, zone, 4) {}
+        : from(sender), to(receiver), from_qp(sending), to_qp(receiving), source(from, zone, 1), landing(from, zone, 2),
+          target(to, zone, 3), inbox(to, zone, 4) {}
 
     Node &from, &to;
     TestQp &from_qp, &to_qp;
     Memory source, landing, target, inbox;
-    std::deque<Work> posted;        ///< without a completion so far
-    std::deque<Receive> unposted;   ///< receives that software is late with
-    std::deque<Receive> receives;   ///< posted, without a completion so far
+    std::deque<Work> posted;                                    ///< without a completion so far
+    std::deque<Receive> unposted;                               ///< receives that software is late with
+    std::deque<Receive> receives;                               ///< posted, without a completion so far
     std::vector<std::pair<std::uint32_t, std::uint32_t>> reads; ///< remote ranges of READs since the last fence
     std::size_t flushed = 0, flushed_receives = 0; ///< of `posted` and `receives`, in a connection that breaks
 
@@ -90,7 +94,8 @@ struct Flow {
     /// What an operation does to memory, if all before it are done.
     std::vector<Change> effects(const Work& work) {
         Bytes data = work.wr.inline_data;
-        const bool is_answered = work.wr.opcode == WqeOpcode::rdma_read || work.wr.opcode == WqeOpcode::atomic_cs || work.wr.opcode == WqeOpcode::atomic_fa;
+        const bool is_answered = work.wr.opcode == WqeOpcode::rdma_read || work.wr.opcode == WqeOpcode::atomic_cs ||
+                                 work.wr.opcode == WqeOpcode::atomic_fa;
         const auto remote = static_cast<std::uint32_t>(work.wr.remote - target.region.address);
         if (!is_answered)
             for (const auto& sge : work.wr.sges) {
@@ -127,12 +132,15 @@ struct Flow {
     }
 
 private:
-    static void scatter(std::vector<Change>& all, Memory& memory, const std::vector<Post::Sge>& sges, const Bytes& data) {
+    static void scatter(std::vector<Change>& all, Memory& memory, const std::vector<Post::Sge>& sges,
+                        const Bytes& data) {
         std::size_t at = 0;
         for (const auto& sge : sges) {
             const auto length = std::min<std::size_t>(sge.length, data.size() - at);
             const auto begin = data.begin() + static_cast<std::ptrdiff_t>(at);
-            all.push_back({&memory, static_cast<std::uint32_t>(sge.address - memory.region.address), {begin, begin + static_cast<std::ptrdiff_t>(length)}});
+            all.push_back({&memory,
+                           static_cast<std::uint32_t>(sge.address - memory.region.address),
+                           {begin, begin + static_cast<std::ptrdiff_t>(length)}});
             at += length;
         }
     }

@@ -1,6 +1,6 @@
-// Random work on several connections over a bad cable, with queue pairs reset, broken and destroyed in the middle. Beside
-// it runs the simplest model there is: bytes in arrays, every operation at once and in order. Completions have to come in
-// order, and memory has to be the same byte for byte. `--rng-seed N` repeats a run.
+// Random work on several connections over a bad cable, with queue pairs reset, broken and destroyed in the middle.
+// Beside it runs the simplest model there is: bytes in arrays, every operation at once and in order. Completions have
+// to come in order, and memory has to be the same byte for byte. `--rng-seed N` repeats a run.
 #include "testbench/harness/hca_pair.h"
 #include "testbench/unit/model/hca/soak_flow.h"
 
@@ -113,11 +113,13 @@ private:
         pair_.a.connect(connection.a, connection.b.number, forth, back, pair_.clock.now());
         pair_.b.connect(connection.b, connection.a.number, back, forth, pair_.clock.now());
     }
-    /// Both ends go to the error state, are reset or destroyed, whatever is under way; then the connection is made again.
+    /// Both ends go to the error state, are reset or destroyed, whatever is under way; then the connection is made
+    /// again.
     void break_connection(Connection& connection) {
         ++broken;
         enum class How : std::uint8_t { error, reset, destroy };
-        const auto how = std::array{How{static_cast<std::uint8_t>(random_.below(3))}, How{static_cast<std::uint8_t>(random_.below(3))}};
+        const auto how = std::array{How{static_cast<std::uint8_t>(random_.below(3))},
+                                    How{static_cast<std::uint8_t>(random_.below(3))}};
         const std::array ends{std::pair{&pair_.a, &connection.a}, std::pair{&pair_.b, &connection.b}};
         for (std::size_t i = 0; i < 2; ++i) {
             auto& [node, qp] = ends[i];
@@ -137,7 +139,8 @@ private:
             if (how[i] != How::error)
                 continue;
             // Each of them, signalled or not; unless the last ones were done before, without a word.
-            const bool is_silent = std::ranges::none_of(sent.posted, [](const Work& work) { return work.wr.signalled; });
+            const bool is_silent =
+                std::ranges::none_of(sent.posted, [](const Work& work) { return work.wr.signalled; });
             CHECK((sent.flushed == sent.posted.size() || (sent.flushed == 0 && is_silent)));
             CHECK(received.flushed_receives == received.receives.size());
         }
@@ -190,9 +193,13 @@ private:
         return sges;
     }
     void post(Flow& flow, bool is_signalled) {
-        constexpr std::array opcodes{WqeOpcode::rdma_write, WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::send, WqeOpcode::send_imm,
-                                     WqeOpcode::rdma_read, WqeOpcode::rdma_read, WqeOpcode::atomic_cs, WqeOpcode::atomic_fa, WqeOpcode::nop};
-        Work work{.wr = {.opcode = opcodes[random_.below(opcodes.size())], .immediate = static_cast<std::uint32_t>(random_.number()), .signalled = is_signalled}};
+        constexpr std::array opcodes{WqeOpcode::rdma_write, WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm,
+                                     WqeOpcode::send,       WqeOpcode::send_imm,   WqeOpcode::rdma_read,
+                                     WqeOpcode::rdma_read,  WqeOpcode::atomic_cs,  WqeOpcode::atomic_fa,
+                                     WqeOpcode::nop};
+        Work work{.wr = {.opcode = opcodes[random_.below(opcodes.size())],
+                         .immediate = static_cast<std::uint32_t>(random_.number()),
+                         .signalled = is_signalled}};
         auto& wr = work.wr;
         const bool is_atomic = wr.opcode == WqeOpcode::atomic_cs || wr.opcode == WqeOpcode::atomic_fa;
         const bool is_send = wr.opcode == WqeOpcode::send || wr.opcode == WqeOpcode::send_imm;
@@ -209,18 +216,24 @@ private:
         }
         wr.rkey = flow.target.region.key;
         const auto offset = random_.below(zone - work.length + 1);
-        wr.remote = is_atomic ? (flow.target.region.address + offset) & ~std::uint64_t{7} : flow.target.region.address + offset;
+        wr.remote =
+            is_atomic ? (flow.target.region.address + offset) & ~std::uint64_t{7} : flow.target.region.address + offset;
         wr.swap_or_add = random_.number();
         if (wr.opcode == WqeOpcode::atomic_cs && random_.chance(50))
-            wr.compare = abi::load<std::uint64_t, abi::Endian::big>(flow.target.at({wr.remote, 8}).data()); // may succeed
+            wr.compare =
+                abi::load<std::uint64_t, abi::Endian::big>(flow.target.at({wr.remote, 8}).data()); // may succeed
         fence(flow, work);
         if (takes_receive) {
             if (is_send)
-                work.receive = pick_sges(flow.inbox, random_.between(std::max(work.length, 1u), largest_send + 500), random_.between(1, 4));
+                work.receive = pick_sges(flow.inbox, random_.between(std::max(work.length, 1u), largest_send + 500),
+                                         random_.between(1, 4));
             else if (random_.chance(50))
                 work.receive = pick_sges(flow.inbox, 10, 1);
-            const auto opcode = !is_send ? CqeOpcode::resp_wr_imm : wr.opcode == WqeOpcode::send ? CqeOpcode::resp_send : CqeOpcode::resp_send_imm;
-            flow.unposted.push_back({work.receive, opcode, work.length, wr.opcode == WqeOpcode::send ? 0 : wr.immediate});
+            const auto opcode = !is_send                       ? CqeOpcode::resp_wr_imm
+                                : wr.opcode == WqeOpcode::send ? CqeOpcode::resp_send
+                                                               : CqeOpcode::resp_send_imm;
+            flow.unposted.push_back(
+                {work.receive, opcode, work.length, wr.opcode == WqeOpcode::send ? 0 : wr.immediate});
             if (random_.chance(60))
                 post_receives(flow);
         }
@@ -235,7 +248,8 @@ private:
             flow.reads.emplace_back(begin, end);
             return;
         }
-        const bool is_needed = std::ranges::any_of(flow.reads, [&](const auto& read) { return read.first < end && begin < read.second; });
+        const bool is_needed =
+            std::ranges::any_of(flow.reads, [&](const auto& read) { return read.first < end && begin < read.second; });
         if (!is_needed && !random_.chance(10))
             return;
         work.wr.fence = FenceMode::fence;
@@ -255,7 +269,8 @@ private:
             for (const auto& done : node->drain(node == &pair_.a ? pair_.a_cq : pair_.b_cq)) {
                 const bool is_send = done.opcode == CqeOpcode::req || done.opcode == CqeOpcode::req_err;
                 const auto flow = std::ranges::find_if(flows_, [&](const Flow* f) {
-                    return is_send ? &f->from == node && f->from_qp.number.value == done.qpn : &f->to == node && f->to_qp.number.value == done.qpn;
+                    return is_send ? &f->from == node && f->from_qp.number.value == done.qpn
+                                   : &f->to == node && f->to_qp.number.value == done.qpn;
                 });
                 REQUIRE(flow != flows_.end());
                 is_send ? sent(**flow, done) : received(**flow, done);
@@ -280,7 +295,9 @@ private:
             const bool is_it = front.index == done.index;
             REQUIRE(is_it == front.wr.signalled); // in order, and none is missing
             if (is_it) {
-                const bool has_count = front.wr.opcode == WqeOpcode::rdma_read || front.wr.opcode == WqeOpcode::atomic_cs || front.wr.opcode == WqeOpcode::atomic_fa;
+                const bool has_count = front.wr.opcode == WqeOpcode::rdma_read ||
+                                       front.wr.opcode == WqeOpcode::atomic_cs ||
+                                       front.wr.opcode == WqeOpcode::atomic_fa;
                 CHECK(done.send_opcode == static_cast<unsigned>(front.wr.opcode));
                 CHECK(done.bytes == (has_count ? front.length : 0));
             }
@@ -379,6 +396,12 @@ void soak(bool is_timed, unsigned rounds) {
 
 } // namespace
 
-TEST_CASE("random work on several connections is done in order and to the byte, over a bad cable without time", "[unit][soak]") { soak(false, 150); }
+TEST_CASE("random work on several connections is done in order and to the byte, over a bad cable without time",
+          "[unit][soak]") {
+    soak(false, 150);
+}
 
-TEST_CASE("random work on several connections is done in order and to the byte, over a bad cable with latency and rate", "[unit][soak]") { soak(true, 150); }
+TEST_CASE("random work on several connections is done in order and to the byte, over a bad cable with latency and rate",
+          "[unit][soak]") {
+    soak(true, 150);
+}

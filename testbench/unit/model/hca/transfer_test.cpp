@@ -33,7 +33,10 @@ TEST_CASE("a READ brings the responder's bytes, in as many packets as the MTU ne
     pair.b.fill(remote, 9000, 2);
     const auto lkey = pair.a.make_mr(local, 9000), rkey = pair.b.make_mr(remote, 9000);
 
-    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::rdma_read, .sges = {{local, 4000, lkey}, {local + 4000, 5000, lkey}}, .remote = remote, .rkey = rkey});
+    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::rdma_read,
+                            .sges = {{local, 4000, lkey}, {local + 4000, 5000, lkey}},
+                            .remote = remote,
+                            .rkey = rkey});
     pair.ring();
 
     CHECK(pair.a.dma.peek(local, 9000) == pair.b.dma.peek(remote, 9000));
@@ -73,8 +76,15 @@ TEST_CASE("atomics act once and return the value found", "[unit][transport]") {
     abi::store<std::uint64_t, abi::Endian::big>(bytes.data(), 40);
     pair.b.dma.poke(remote, bytes);
 
-    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::atomic_fa, .sges = {{local, 8, lkey}}, .remote = remote, .rkey = rkey, .swap_or_add = 2});
-    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::atomic_cs, .sges = {{local + 8, 8, lkey}}, .remote = remote, .rkey = rkey, .swap_or_add = 7, .compare = 42});
+    pair.a.post(
+        pair.a_qp,
+        {.opcode = WqeOpcode::atomic_fa, .sges = {{local, 8, lkey}}, .remote = remote, .rkey = rkey, .swap_or_add = 2});
+    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::atomic_cs,
+                            .sges = {{local + 8, 8, lkey}},
+                            .remote = remote,
+                            .rkey = rkey,
+                            .swap_or_add = 7,
+                            .compare = 42});
     pair.ring();
 
     pair.a.dma.peek(local, bytes);
@@ -116,10 +126,15 @@ TEST_CASE("everything arrives over a cable that loses, repeats, reorders and cor
     constexpr std::size_t size = 200'000;
     const auto source = pair.a.allocate(size), target = pair.b.allocate(size), back = pair.a.allocate(size);
     pair.a.fill(source, size, 5);
-    const auto lkey = pair.a.make_mr(source, size), rkey = pair.b.make_mr(target, size), bkey = pair.a.make_mr(back, size);
+    const auto lkey = pair.a.make_mr(source, size), rkey = pair.b.make_mr(target, size),
+               bkey = pair.a.make_mr(back, size);
 
     pair.a.post(pair.a_qp, {.sges = {{source, size, lkey}}, .remote = target, .rkey = rkey});
-    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::rdma_read, .sges = {{back, size, bkey}}, .remote = target, .rkey = rkey, .fence = abi::prm::FenceMode::fence});
+    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::rdma_read,
+                            .sges = {{back, size, bkey}},
+                            .remote = target,
+                            .rkey = rkey,
+                            .fence = abi::prm::FenceMode::fence});
     pair.ring();
     pair.run(100s);
 

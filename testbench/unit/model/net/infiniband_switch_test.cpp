@@ -1,4 +1,5 @@
-// The switch between its ports: routes by LID, multicast, management along the route it carries, and what it throws away.
+// The switch between its ports: routes by LID, multicast, management along the route it carries, and what it throws
+// away.
 #include "testbench/unit/model/net/switch_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -131,9 +132,13 @@ TEST_CASE("a route that leads nowhere ends, whatever it claims", "[unit][switch]
                 Bench bench;
                 auto m = Bench::mad(SmAttribute::node_info);
                 std::fill(m.begin() + 0x80, m.end(), static_cast<std::byte>(hop_ptr + hop_cnt));
-                Bench::header(m).set<"hop_ptr">(static_cast<std::uint8_t>(hop_ptr)).set<"hop_cnt">(static_cast<std::uint8_t>(hop_cnt)).set<"status">(direction);
+                Bench::header(m)
+                    .set<"hop_ptr">(static_cast<std::uint8_t>(hop_ptr))
+                    .set<"hop_cnt">(static_cast<std::uint8_t>(hop_cnt))
+                    .set<"status">(direction);
                 bench.send(1, Bench::management(m));
-                const auto sent = bench.out[1].packets.size() + bench.out[2].packets.size() + bench.out[3].packets.size();
+                const auto sent =
+                    bench.out[1].packets.size() + bench.out[2].packets.size() + bench.out[3].packets.size();
                 CHECK(sent + bench.device.dropped() == 1);
             }
 }
@@ -186,7 +191,8 @@ TEST_CASE("ports come up step by step, and one without a cable not at all", "[un
     CHECK(set(5, PortState::init) != 0);
 }
 
-TEST_CASE("a subnet manager that knows extended speeds says so in the modifier, and hears of EDR", "[unit][switch][smp]") {
+TEST_CASE("a subnet manager that knows extended speeds says so in the modifier, and hears of EDR",
+          "[unit][switch][smp]") {
     Bench bench;
     auto m = Bench::mad(SmAttribute::port_info, 0x8000'0001, MadMethod::set);
     Bench::data<PortInfo>(m).set<"port_state">(static_cast<std::uint32_t>(PortState::armed));

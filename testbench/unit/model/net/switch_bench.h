@@ -39,7 +39,8 @@ struct Kept final : model::port::Wire {
 };
 
 struct SwitchBench {
-    explicit SwitchBench(bool is_managed = true) : device({.agent = {.ports = 4, .guid = 0x1234, .is_managed = is_managed}, .latency = {}}, {&log, 1}) {
+    explicit SwitchBench(bool is_managed = true)
+        : device({.agent = {.ports = 4, .guid = 0x1234, .is_managed = is_managed}, .latency = {}}, {&log, 1}) {
         for (unsigned number = 1; number <= 3; ++number) // nothing is plugged into port 4
             device.connect(number, out[number]);
         if (!is_managed) {
@@ -62,7 +63,9 @@ struct SwitchBench {
         return p;
     }
     using Mad = std::array<std::byte, mad_bytes>;
-    static abi::View<MadHeader> header(Mad& mad) { return abi::View<MadHeader>(std::span<std::byte, mad_bytes>(mad).first<MadHeader::size>()); }
+    static abi::View<MadHeader> header(Mad& mad) {
+        return abi::View<MadHeader>(std::span<std::byte, mad_bytes>(mad).first<MadHeader::size>());
+    }
     static Mad mad(SmAttribute attribute, std::uint32_t modifier = 0, MadMethod method = MadMethod::get) {
         Mad m{};
         header(m)

@@ -67,7 +67,8 @@ TEST_CASE("a READ of many thousand packets loses none of them at the switch", "[
     Fabric fabric;
     constexpr std::uint32_t bytes = 4 << 20; // 16384 packets
     const auto there = fabric.b.make_region(bytes, 3), here = fabric.a.make_region(bytes);
-    fabric.a.post(fabric.qps[0], {.opcode = WqeOpcode::rdma_read, .sges = {here.sge()}, .remote = there.address, .rkey = there.key});
+    fabric.a.post(fabric.qps[0],
+                  {.opcode = WqeOpcode::rdma_read, .sges = {here.sge()}, .remote = there.address, .rkey = there.key});
     fabric.a.ring(fabric.qps[0], {});
     fabric.settle();
 
@@ -92,7 +93,8 @@ TEST_CASE("WRITEs in both directions at once pass the switch", "[unit][switch]")
         to[i] = fabric.nodes[i]->make_region(bytes);
     }
     for (unsigned i = 0; i < 2; ++i)
-        fabric.nodes[i]->post(fabric.qps[i], {.sges = {from[i].sge()}, .remote = to[1 - i].address, .rkey = to[1 - i].key});
+        fabric.nodes[i]->post(fabric.qps[i],
+                              {.sges = {from[i].sge()}, .remote = to[1 - i].address, .rkey = to[1 - i].key});
     for (unsigned i = 0; i < 2; ++i)
         fabric.nodes[i]->ring(fabric.qps[i], {});
     fabric.settle();

@@ -18,9 +18,13 @@ struct Counting : SwitchBench {
         exchange<PortInfo>(m);
         start = device.dropped();
     }
-    static Mad counters(PmAttribute attribute, unsigned port, MadMethod method = MadMethod::get, std::uint16_t select = 0) {
+    static Mad counters(PmAttribute attribute, unsigned port, MadMethod method = MadMethod::get,
+                        std::uint16_t select = 0) {
         auto m = mad(static_cast<SmAttribute>(attribute), 0, method);
-        header(m).set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::performance)).set<"hop_ptr">(0).set<"hop_cnt">(0);
+        header(m)
+            .set<"mgmt_class">(static_cast<std::uint8_t>(MadClass::performance))
+            .set<"hop_ptr">(0)
+            .set<"hop_cnt">(0);
         data<PortCounters>(m).set<"port_select">(static_cast<std::uint8_t>(port)).set<"counter_select">(select);
         return m;
     }
@@ -58,7 +62,8 @@ TEST_CASE("the performance agent of a switch counts what each port has carried",
     CHECK(bench.device.dropped() == bench.start);
 }
 
-TEST_CASE("an answer of the performance agent goes from QP1 to the queue pair that asked", "[unit][switch][performance]") {
+TEST_CASE("an answer of the performance agent goes from QP1 to the queue pair that asked",
+          "[unit][switch][performance]") {
     Counting bench;
     auto packet = Counting::service(Counting::counters(PmAttribute::class_port_info, 0));
     packet.deth.source_qpn = abi::Qpn{0x77};
@@ -78,7 +83,8 @@ TEST_CASE("an answer of the performance agent goes from QP1 to the queue pair th
     CHECK(Bench::data<ClassPortInfo>(m).get<"capability_mask">() == 0x300);
 }
 
-TEST_CASE("what a switch could not relay, send or read is counted where it came in or should have left", "[unit][switch][performance]") {
+TEST_CASE("what a switch could not relay, send or read is counted where it came in or should have left",
+          "[unit][switch][performance]") {
     Counting bench;
     bench.send(2, Bench::packet(99)); // no route
     auto damaged = Bench::packet(11);
@@ -98,7 +104,8 @@ TEST_CASE("counters are set back as selected, the wide ones apart from the other
     for (int i = 0; i < 3; ++i)
         bench.send(1, Bench::packet(11));
 
-    auto m = bench.ask(Counting::counters(PmAttribute::port_counters, 2, MadMethod::set, 1 << 14)); // PortXmitPkts alone
+    auto m =
+        bench.ask(Counting::counters(PmAttribute::port_counters, 2, MadMethod::set, 1 << 14)); // PortXmitPkts alone
     CHECK(Bench::data<PortCounters>(m).get<"port_xmit_packets">() == 0);
     CHECK(Bench::data<PortCounters>(m).get<"port_xmit_data">() == 30);
     bench.send(1, Bench::packet(11));

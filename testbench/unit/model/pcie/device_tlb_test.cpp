@@ -45,7 +45,9 @@ TEST_CASE("an invalidation drops what it touches, of its PASID or of all", "[uni
             tlb.insert(pasid, page + 0x20'0000, entry(0x4000'0000, 21));
         }
     };
-    const auto has = [&](std::uint32_t pasid, std::uint64_t offset) { return tlb.find(pasid, page + offset, false).has_value(); };
+    const auto has = [&](std::uint32_t pasid, std::uint64_t offset) {
+        return tlb.find(pasid, page + offset, false).has_value();
+    };
 
     fill();
     tlb.invalidate(1, false, page + 0x1000, 0x1000);

@@ -75,7 +75,8 @@ TEST_CASE("a read ends with flag 1 and the word, a write with flag 0", "[unit][p
     CHECK(bench.words.words == std::array<std::uint32_t, 4>{10, 11, 0x1234, 13});
 }
 
-TEST_CASE("an address outside the space ends with the syndrome and its code, until the next access", "[unit][pcie][gateway]") {
+TEST_CASE("an address outside the space ends with the syndrome and its code, until the next access",
+          "[unit][pcie][gateway]") {
     Bench bench;
     bench.choose(Space::cr);
 

@@ -162,7 +162,7 @@ TEST_CASE("access control of a port decides about requests to peers", "[unit][pc
     CHECK(tree.core.route_from_port(0, peer, translated).to == To::upstream);
     CHECK_FALSE(tree.core.route_from_port(0, 0x1000, here).is_redirected);
     CHECK(tree.core.route_from_port(1, high, {.requester = Bdf{4, 0, 0}}).to == To::port); // each port has its own
-    control(0x44); // and direct translated
+    control(0x44);                                                                         // and direct translated
     CHECK(tree.core.route_from_port(0, peer, here).to == To::upstream);
     CHECK(tree.core.route_from_port(0, peer, translated).to == To::port);
 
@@ -190,7 +190,8 @@ TEST_CASE("access control of a port decides about requests to peers", "[unit][pc
 
 TEST_CASE("a root port sends a request back down with upstream forwarding only", "[unit][pcie][switch][acs]") {
     for (const bool is_forwarding : {true, false}) {
-        RootComplex root({.map = {}, .port_identity = {}, .links = std::vector<LinkConfig>(1), .peer_forwarding = is_forwarding});
+        RootComplex root(
+            {.map = {}, .port_identity = {}, .links = std::vector<LinkConfig>(1), .peer_forwarding = is_forwarding});
         program(root.port(0), 1, 1, {0x8000'0000, 0x8010'0000}, {high, high + mebibyte});
 
         CHECK(root.route_from_port(0, high).blocked == blocked::own_port);

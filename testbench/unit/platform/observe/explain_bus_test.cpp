@@ -38,7 +38,8 @@ template <class E> std::string text_of(const E& event) {
 
 } // namespace
 
-TEST_CASE("an access by a stale mapping is told with both owners and the mapping's history", "[unit][observe][explain]") {
+TEST_CASE("an access by a stale mapping is told with both owners and the mapping's history",
+          "[unit][observe][explain]") {
     const auto text = text_of(traces::StaleAccess{.requester = 0x0300,
                                                   .key = 0x8001,
                                                   .address = 0x1'0000'0040,
@@ -54,8 +55,9 @@ TEST_CASE("an access by a stale mapping is told with both owners and the mapping
                                                   .changed_ps = 3'000'000});
 
     CHECK(text.contains("device 03:00.0 uses a stale mapping: its remapping unit led to another's page.\n"));
-    CHECK(text.contains("writes 64 bytes at 0x100000040 by key 0x8001, which led to page 0x100000; that is of Y since 3.000 us; "
-                        "mapped at 1.000 us (remapping unit), when it was of X; unmapped at 2.000 us, invalidated never"));
+    CHECK(text.contains(
+        "writes 64 bytes at 0x100000040 by key 0x8001, which led to page 0x100000; that is of Y since 3.000 us; "
+        "mapped at 1.000 us (remapping unit), when it was of X; unmapped at 2.000 us, invalidated never"));
     CHECK(text.contains("the IOTLB (or the device-TLB) was not invalidated"));
 }
 
@@ -78,18 +80,24 @@ TEST_CASE("a remapping fault is told with device, address, condition and likely 
                                                      .is_recorded = true,
                                                      .reason = "LGN.2: a paging entry does not allow writes"});
 
-    CHECK(text.contains("A.root: remapping fault of device 03:00.0: 0x05 (LGN.2: a paging entry does not allow writes).\n"));
+    CHECK(text.contains(
+        "A.root: remapping fault of device 03:00.0: 0x05 (LGN.2: a paging entry does not allow writes).\n"));
     CHECK(text.contains("  Decoded: write at 0x1234567000, PASID 0x7, untranslated; there is a fault record of it.\n"));
-    CHECK(text.contains("  Rule: every paging entry on the way allows writes [VT-d \"Address Translation Faults\"].\n"));
+    CHECK(
+        text.contains("  Rule: every paging entry on the way allows writes [VT-d \"Address Translation Faults\"].\n"));
     CHECK(text.contains("  Likely cause: nothing is mapped at the address"));
 }
 
-TEST_CASE("an invalidation queue that stops is told with its error, or with the silent device", "[unit][observe][explain]") {
-    const auto error = text_of(traces::InvalidationStopped{.device = 0, .error = 3, .reason = "there is no such descriptor type"});
-    CHECK(error.contains("the invalidation queue stops: there is no such descriptor type.\n  Decoded: invalidation queue error 3.\n"));
+TEST_CASE("an invalidation queue that stops is told with its error, or with the silent device",
+          "[unit][observe][explain]") {
+    const auto error =
+        text_of(traces::InvalidationStopped{.device = 0, .error = 3, .reason = "there is no such descriptor type"});
+    CHECK(error.contains(
+        "the invalidation queue stops: there is no such descriptor type.\n  Decoded: invalidation queue error 3.\n"));
     CHECK(error.contains("Likely cause: the tail was moved before the descriptor was written"));
 
-    const auto silent = text_of(traces::InvalidationStopped{.device = 0x0518, .error = 0, .reason = model::iommu::device_is_silent});
+    const auto silent =
+        text_of(traces::InvalidationStopped{.device = 0x0518, .error = 0, .reason = model::iommu::device_is_silent});
     CHECK(silent.contains("Decoded: invalidation time-out, device 05:03.0.\n"));
     CHECK(silent.contains("Likely cause: ATS is off in the device"));
 }
@@ -109,10 +117,14 @@ TEST_CASE("a posted write that is lost is told with its requester, and why nobod
 }
 
 TEST_CASE("a request that a port blocks is told with the port and the rule", "[unit][observe][explain]") {
-    const auto text = text_of(traces::RequestBlocked{
-        .requester = 0x0300, .port = 0x0008, .address = 0x100'0000'0000, .type = 2, .reason = model::pcie::blocked::host});
+    const auto text = text_of(traces::RequestBlocked{.requester = 0x0300,
+                                                     .port = 0x0008,
+                                                     .address = 0x100'0000'0000,
+                                                     .type = 2,
+                                                     .reason = model::pcie::blocked::host});
 
-    CHECK(text.contains("port 00:01.0 blocks a request of device 03:00.0: the host forwards no requests between devices.\n"));
+    CHECK(text.contains(
+        "port 00:01.0 blocks a request of device 03:00.0: the host forwards no requests between devices.\n"));
     CHECK(text.contains("Decoded: address 0x10000000000, translated.\n"));
     CHECK(text.contains("host.peer_forwarding"));
 }

@@ -33,7 +33,9 @@ TEST_CASE("every violation of a memory key is explained", "[unit][observe][expla
     CHECK(walk<model::hca::tpt::Violation>() == 10);
 }
 
-TEST_CASE("every fault of a UMR is explained", "[unit][observe][explain]") { CHECK(walk<model::hca::umr::Fault>() == 13); }
+TEST_CASE("every fault of a UMR is explained", "[unit][observe][explain]") {
+    CHECK(walk<model::hca::umr::Fault>() == 13);
+}
 
 TEST_CASE("every syndrome of an error CQE is explained and has its name in verbs", "[unit][observe][explain]") {
     std::set<std::string_view> names;
@@ -104,7 +106,8 @@ TEST_CASE("every reason for which the parser drops a packet is explained", "[uni
     CHECK(explain_drop("no reason of ours") == nullptr);
 }
 
-TEST_CASE("a requester's vendor syndrome names the rule of the room that found the mistake", "[unit][observe][explain]") {
+TEST_CASE("a requester's vendor syndrome names the rule of the room that found the mistake",
+          "[unit][observe][explain]") {
     namespace vendor = model::hca::requester::vendor;
     const auto decoded = [](unsigned code) { return decode_vendor(false, static_cast<std::uint8_t>(code)); };
 

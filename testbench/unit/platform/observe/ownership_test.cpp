@@ -53,7 +53,8 @@ struct Bench final : private traces::Sink {
 
 } // namespace
 
-TEST_CASE("DMA to a page is nothing while the page is the owner's for whom it was mapped", "[unit][observe][ownership]") {
+TEST_CASE("DMA to a page is nothing while the page is the owner's for whom it was mapped",
+          "[unit][observe][ownership]") {
     Bench bench;
     bench.ownership.own(first, 2 * page, "X");
     const auto key = bench.create(1, {first, first + page}, first);
@@ -123,8 +124,9 @@ TEST_CASE("memory that was given back is nobody's: DMA there is found, by whatev
     Bench bench;
     bench.ownership.own(first, page, "a completion queue");
     bench.ownership.disown(first, page);
-    bench.watch.landed({.requester = abi::pcie::Bdf{hca}, .address = first, .physical = first, .length = 64, .is_write = true},
-                       bench.now);
+    bench.watch.landed(
+        {.requester = abi::pcie::Bdf{hca}, .address = first, .physical = first, .length = 64, .is_write = true},
+        bench.now);
 
     REQUIRE(bench.findings().size() == 1);
     CHECK(bench.findings()[0].access.mapping == stale::unknown);
@@ -224,7 +226,11 @@ TEST_CASE("a key over another key is as stale as the one behind it, and only whe
 
     const auto use = [&](std::uint64_t address, std::uint64_t bus) {
         bench.watch.on({0, source}, traces::Translated{3 << 8, address, 64, 1});
-        bench.watch.landed({.requester = abi::pcie::Bdf{hca}, .address = bus, .physical = bus, .length = 64, .purpose = Purpose::payload},
+        bench.watch.landed({.requester = abi::pcie::Bdf{hca},
+                            .address = bus,
+                            .physical = bus,
+                            .length = 64,
+                            .purpose = Purpose::payload},
                            bench.now);
     };
     use(page + 8, second + 8);

@@ -54,7 +54,8 @@ TEST_CASE("of several BARs the VRAM is the largest that is memory, prefetchable 
     Machine machine;
     auto& transport = machine.transport;
     transport.config_write(bar_register(0), 4, prefetchable_64);
-    transport.config_write(bar_register(1), 4, prefetchable_64); // an address above 4 GiB whose upper half looks like a BAR
+    transport.config_write(bar_register(1), 4,
+                           prefetchable_64); // an address above 4 GiB whose upper half looks like a BAR
     transport.bars[0].resize(vram_block);
     transport.bars[1].resize(9 * vram_block);
     transport.config_write(bar_register(4), 4, prefetchable_32);

@@ -41,7 +41,8 @@ TEST_CASE("run takes a configuration, a payload, overrides and the files to writ
 }
 
 TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
-    const auto outcome = parse({"serve", "pair.toml", "--socket-dir", "/run/pair", "--set", "timed=false", "--commands"});
+    const auto outcome =
+        parse({"serve", "pair.toml", "--socket-dir", "/run/pair", "--set", "timed=false", "--commands"});
 
     REQUIRE(std::holds_alternative<ServeOptions>(outcome));
     const auto& options = std::get<ServeOptions>(outcome);
@@ -52,7 +53,8 @@ TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
     CHECK(leave({"serve", "pair.toml"}).code == 2);
 }
 
-TEST_CASE("explain goes to standard error, or to the file it is given, and does not swallow the word after it", "[unit][hcasim]") {
+TEST_CASE("explain goes to standard error, or to the file it is given, and does not swallow the word after it",
+          "[unit][hcasim]") {
     const auto run = parse({"run", "--explain", "p2p.toml"});
     const auto serve = parse({"serve", "--explain=why.txt", "pair.toml", "--socket-dir", "/run/pair"});
 

@@ -100,8 +100,8 @@ TEST_CASE("the tables hold the result's numbers and its verdict", "[unit][hcasim
     const auto text = print_result(result);
 
     for (const auto* part :
-         {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "not reached", "A.gpu", "34,567", "A.hca MKey", "93.8 %", "6,200,000",
-          "18,000,000 bytes", "720.00 us", "00112233aabbccdd", "\n  verified\n"})
+         {"WRITE A -> B  3,000,000", "12.50 GB/s", "DIFFERENT", "not reached", "A.gpu", "34,567", "A.hca MKey",
+          "93.8 %", "6,200,000", "18,000,000 bytes", "720.00 us", "00112233aabbccdd", "\n  verified\n"})
         CHECK(text.find(part) != text.npos);
     result.verified = false;
     result.failure = "A: WRITE message 0: transport retry counter exceeded";
@@ -128,10 +128,14 @@ TEST_CASE("steps are told with what became of them and which way their bytes too
 
     const auto text = print_result(result);
 
-    CHECK(text.starts_with("  HCA to GPU: redirected\n\n  step           A's request ended with  B heard      bytes  landed  simulated\n"
-                           "  pinned: WRITE                 nothing        -  1,048,576   1,234   96.46 us  NOT VERIFIED\n\n"));
-    CHECK(text.find("  pinned: WRITE   11,111      22,222       33,333         44,444  55,555         66,666  77,777\n") != text.npos);
-    CHECK(text.ends_with("  NOT VERIFIED: step 'pinned: WRITE': the request ended with nothing\n  What to do: choose host.acs=off\n"));
+    CHECK(text.starts_with(
+        "  HCA to GPU: redirected\n\n  step           A's request ended with  B heard      bytes  landed  simulated\n"
+        "  pinned: WRITE                 nothing        -  1,048,576   1,234   96.46 us  NOT VERIFIED\n\n"));
+    CHECK(text.find(
+              "  pinned: WRITE   11,111      22,222       33,333         44,444  55,555         66,666  77,777\n") !=
+          text.npos);
+    CHECK(text.ends_with(
+        "  NOT VERIFIED: step 'pinned: WRITE': the request ended with nothing\n  What to do: choose host.acs=off\n"));
     CHECK(text.find("SHA-256") == text.npos);
     const auto json = print_json({.result = result, .counters = {}, .config = {}});
     for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed_bytes\": 1234", "\"redirected_bytes\": 22222",

@@ -22,8 +22,8 @@ TEST_CASE("a payload fits twice into VRAM, and is not empty", "[unit][scenario]"
     config.gpu.vram_bytes = 1 << 20;
 
     CHECK(refusal(config, 1 << 19).empty());
-    CHECK(refusal(config, (1 << 19) + 1) ==
-          "the payload, 524289 bytes, does not fit twice into gpu.vram = 1 MiB; choose a smaller --payload or a larger gpu.vram");
+    CHECK(refusal(config, (1 << 19) + 1) == "the payload, 524289 bytes, does not fit twice into gpu.vram = 1 MiB; "
+                                            "choose a smaller --payload or a larger gpu.vram");
     CHECK(refusal(config, 0).find("empty") != std::string::npos);
 }
 
@@ -56,7 +56,8 @@ TEST_CASE("pieces are whole messages, the last one shorter, and a message larger
     CHECK(options.is_last(options.piece_at(0)));
 }
 
-TEST_CASE("a payload of more messages than one waits for is refused with the message size that would do", "[unit][scenario]") {
+TEST_CASE("a payload of more messages than one waits for is refused with the message size that would do",
+          "[unit][scenario]") {
     Config config;
     config.scenario.message_bytes = 1;
 
@@ -66,7 +67,8 @@ TEST_CASE("a payload of more messages than one waits for is refused with the mes
     CHECK(refusal(config, 10'000'000).empty());
 }
 
-TEST_CASE("queue pairs are those whose numbers the firmware gives, not all that have so many bits", "[unit][scenario]") {
+TEST_CASE("queue pairs are those whose numbers the firmware gives, not all that have so many bits",
+          "[unit][scenario]") {
     Config config;
     config.hca.log_max_qp = 4;
     config.scenario.queue_pairs = 8;
@@ -74,7 +76,8 @@ TEST_CASE("queue pairs are those whose numbers the firmware gives, not all that 
 
     config.scenario.queue_pairs = 9;
 
-    CHECK(refusal(config) == "scenario.qps = 9 is more than the 8 queue pairs of hca.log_max_qp = 4; choose fewer or a larger hca.log_max_qp");
+    CHECK(refusal(config) == "scenario.qps = 9 is more than the 8 queue pairs of hca.log_max_qp = 4; choose fewer or a "
+                             "larger hca.log_max_qp");
 }
 
 TEST_CASE("a completion queue takes what all queue pairs have under way", "[unit][scenario]") {

@@ -23,7 +23,8 @@ struct Served : GuestMachine {
         enable(0);
         enable(1);
     }
-    int map(unsigned number, std::uint64_t address, std::uint64_t size, std::uint64_t offset = 0, bool is_writable = true) {
+    int map(unsigned number, std::uint64_t address, std::uint64_t size, std::uint64_t offset = 0,
+            bool is_writable = true) {
         return port(number).map({address, size, offset, true, is_writable}, ram.descriptor());
     }
     model::port::Dma& dma(ScratchCard& card) { return card.endpoint.dma(); }
@@ -251,8 +252,11 @@ TEST_CASE("a peer's BAR that the client announces as memory without a file is re
     REQUIRE(s.port(0).map({GuestMachine::memory_bar(1), bar_bytes, 0, true, true}, {}) == 0);
 
     for (unsigned pass = 0; pass < 2; ++pass) { // by a request, and by the path that it found
-        REQUIRE(s.dma(s.first).write(BusAddress{GuestMachine::memory_bar(1) + 0x40}, pattern(3 + static_cast<int>(pass)), {}).is_ok());
-        CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(0x40, 8), pattern(3 + static_cast<int>(pass))));
+        REQUIRE(s.dma(s.first)
+                    .write(BusAddress{GuestMachine::memory_bar(1) + 0x40}, pattern(3 + static_cast<int>(pass)), {})
+                    .is_ok());
+        CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(0x40, 8),
+                                 pattern(3 + static_cast<int>(pass))));
     }
     CHECK(asked.count == 0);
 

@@ -66,7 +66,8 @@ TEST_CASE("event, arm, poll: a completion that was reported is not reported agai
     CHECK(bench.events() == 1);
 }
 
-TEST_CASE("a solicited arm sleeps through ordinary completions and wakes for solicited ones and errors", "[unit][arm]") {
+TEST_CASE("a solicited arm sleeps through ordinary completions and wakes for solicited ones and errors",
+          "[unit][arm]") {
     for (const bool is_error : {false, true}) {
         Bench bench;
         bench.arm(0, true);
@@ -222,7 +223,8 @@ TEST_CASE("arms work across the wrap of the index at 2^24", "[unit][arm]") {
 }
 
 TEST_CASE("an arm works however long the CQ was only polled", "[unit][arm]") {
-    for (const std::uint64_t polled : {0x7fffffull, 0x800001ull, 0xffffffull, 0x1000000ull, 0x80000001ull, 0x100000000ull}) {
+    for (const std::uint64_t polled :
+         {0x7fffffull, 0x800001ull, 0xffffffull, 0x1000000ull, 0x80000001ull, 0x100000000ull}) {
         Bench bench;
         bench.arm(0);
         bench.write(0);
@@ -267,7 +269,7 @@ TEST_CASE("a CQ in error raises no completion events", "[unit][arm]") {
     Bench bench(0);
     bench.write(0);
     bench.arm(1);
-    bench.write(1); // overrun
+    bench.write(1);               // overrun
     REQUIRE(bench.events() == 1); // the error
 
     bench.write_error();

@@ -27,8 +27,10 @@ struct Bench {
     static constexpr std::uint16_t vector = 9;
     static constexpr unsigned log_eq = 6;
 
-    explicit Bench(unsigned log_size = 2, unsigned log_entry = 6, bool overrun_ignore = false, const HcaConfig& c = untimed())
-        : config(c), writer(config, dma, clock, event_queues, counters, trace), cq(cqn, attributes(log_size, log_entry, overrun_ignore)) {
+    explicit Bench(unsigned log_size = 2, unsigned log_entry = 6, bool overrun_ignore = false,
+                   const HcaConfig& c = untimed())
+        : config(c), writer(config, dma, clock, event_queues, counters, trace),
+          cq(cqn, attributes(log_size, log_entry, overrun_ignore)) {
         for (std::uint64_t i = 1; i <= 1ull << log_size; ++i) // the driver's mark: invalid, not software's
             dma.poke(ring + (i << log_entry) - 1, std::array{std::byte{0xf1}});
         event::Attributes a;
@@ -53,11 +55,16 @@ struct Bench {
     }
 
     bool write(const Completion& completion, Time at = {}) { return writer.write(cq, completion, at); }
-    bool write(std::uint16_t index) { return write(Completion{.opcode = CqeOpcode::req, .qpn = abi::Qpn{0x1150}, .wqe_counter = index}); }
+    bool write(std::uint16_t index) {
+        return write(Completion{.opcode = CqeOpcode::req, .qpn = abi::Qpn{0x1150}, .wqe_counter = index});
+    }
     bool write_solicited() { return write(Completion{.opcode = CqeOpcode::resp_send, .solicited = true}); }
-    bool write_error() { return write(Completion{.opcode = CqeOpcode::req_err, .syndrome = CqeSyndrome::wr_flush_err}); }
+    bool write_error() {
+        return write(Completion{.opcode = CqeOpcode::req_err, .syndrome = CqeSyndrome::wr_flush_err});
+    }
     bool arm(std::uint32_t consumer, bool solicited_only = false, std::uint8_t sequence = 0) {
-        return writer.arm(cq, {.consumer = consumer & 0xffffff, .solicited_only = solicited_only, .sequence = sequence}, {});
+        return writer.arm(cq, {.consumer = consumer & 0xffffff, .solicited_only = solicited_only, .sequence = sequence},
+                          {});
     }
     /// Software has taken entries up to `consumer`.
     void consume(std::uint32_t consumer) {

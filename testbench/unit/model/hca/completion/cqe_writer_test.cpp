@@ -23,7 +23,14 @@ std::uint8_t xor_of(std::span<const std::byte> bytes) {
 TEST_CASE("a completion says what completed, where the PRM has it", "[unit][cqe]") {
     Bench bench;
 
-    REQUIRE(bench.write({.opcode = CqeOpcode::resp_send_imm, .qpn = abi::Qpn{0x123456}, .user_index = 0xabcdef, .send_opcode = 0x0b, .wqe_counter = 0x8765, .byte_count = 0x89abcdef, .immediate = 0xdeadbeef, .solicited = true}));
+    REQUIRE(bench.write({.opcode = CqeOpcode::resp_send_imm,
+                         .qpn = abi::Qpn{0x123456},
+                         .user_index = 0xabcdef,
+                         .send_opcode = 0x0b,
+                         .wqe_counter = 0x8765,
+                         .byte_count = 0x89abcdef,
+                         .immediate = 0xdeadbeef,
+                         .solicited = true}));
 
     const auto cqe = bench.entry(0);
     const auto v = cqe.view();
@@ -44,7 +51,14 @@ TEST_CASE("a completion says what completed, where the PRM has it", "[unit][cqe]
 TEST_CASE("an error completion has syndromes instead of a byte count and a time", "[unit][cqe]") {
     Bench bench;
 
-    REQUIRE(bench.write({.opcode = CqeOpcode::resp_err, .syndrome = CqeSyndrome::local_prot_err, .vendor_syndrome = 0x93, .qpn = abi::Qpn{0x77}, .wqe_counter = 5, .byte_count = 1000, .immediate = 7}, 1ms));
+    REQUIRE(bench.write({.opcode = CqeOpcode::resp_err,
+                         .syndrome = CqeSyndrome::local_prot_err,
+                         .vendor_syndrome = 0x93,
+                         .qpn = abi::Qpn{0x77},
+                         .wqe_counter = 5,
+                         .byte_count = 1000,
+                         .immediate = 7},
+                        1ms));
 
     const auto cqe = bench.entry(0);
     const abi::ConstView<abi::prm::ErrCqe> error{cqe.bytes};
@@ -125,7 +139,9 @@ TEST_CASE("a completion becomes visible with its owner: one write of 64 bytes", 
     bench.write(0);
 
     REQUIRE(bench.dma.log().size() == 1);
-    CHECK(bench.dma.log()[0] == model::port::MemoryDma::Access{model::port::MemoryDma::Kind::write, Bench::ring, 64, model::port::Purpose::control, model::port::DmaStatus::ok});
+    CHECK(bench.dma.log()[0] == model::port::MemoryDma::Access{model::port::MemoryDma::Kind::write, Bench::ring, 64,
+                                                               model::port::Purpose::control,
+                                                               model::port::DmaStatus::ok});
 }
 
 TEST_CASE("the timestamp counts ticks of the internal timer when the entry is written", "[unit][cqe]") {
@@ -173,7 +189,8 @@ TEST_CASE("a full CQ is in error with one event, keeps what it has, and takes no
 TEST_CASE("the record is read only when the ring looks full, and what it says counts", "[unit][cqe]") {
     Bench bench(2);
     const auto reads = [&bench] {
-        return std::ranges::count(bench.dma.log(), model::port::MemoryDma::Kind::read, &model::port::MemoryDma::Access::kind);
+        return std::ranges::count(bench.dma.log(), model::port::MemoryDma::Kind::read,
+                                  &model::port::MemoryDma::Access::kind);
     };
     for (std::uint16_t i = 0; i < 4; ++i)
         REQUIRE(bench.write(i));
@@ -222,7 +239,8 @@ TEST_CASE("a ring that memory does not take puts the CQ into error: access viola
     REQUIRE(events.size() == 1);
     auto eqe = events[0];
     CHECK(eqe.view().get<"event_type">() == EventType::cq_error);
-    CHECK(abi::prm::event_data<abi::prm::CqErrorEventData>(eqe.view()).get<"syndrome">() == CqErrorSyndrome::access_violation);
+    CHECK(abi::prm::event_data<abi::prm::CqErrorEventData>(eqe.view()).get<"syndrome">() ==
+          CqErrorSyndrome::access_violation);
     CHECK_FALSE(bench.write(2));
     CHECK(bench.events() == 0);
 }

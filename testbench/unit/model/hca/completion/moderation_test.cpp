@@ -58,7 +58,8 @@ TEST_CASE("a queue that goes owes no event", "[unit][completion][moderation]") {
 }
 
 TEST_CASE("without a period or a count nothing waits", "[unit][completion][moderation]") {
-    for (const ModerationLimits limits : {ModerationLimits{.period = {}, .max_count = 9}, ModerationLimits{.period = 10us, .max_count = 0}}) {
+    for (const ModerationLimits limits :
+         {ModerationLimits{.period = {}, .max_count = 9}, ModerationLimits{.period = 10us, .max_count = 0}}) {
         Moderated bench;
         bench.cq.attributes.moderation = limits;
         bench.arm(0);
@@ -67,7 +68,8 @@ TEST_CASE("without a period or a count nothing waits", "[unit][completion][moder
     }
 }
 
-TEST_CASE("a resized queue ends its old ring with a CQE and goes on behind it in the new one", "[unit][completion][resize]") {
+TEST_CASE("a resized queue ends its old ring with a CQE and goes on behind it in the new one",
+          "[unit][completion][resize]") {
     constexpr std::uint64_t new_ring = 0x80000;
     Bench bench(2);
     for (std::uint16_t i = 0; i < 3; ++i)

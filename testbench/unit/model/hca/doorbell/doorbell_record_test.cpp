@@ -90,7 +90,10 @@ TEST_CASE("the counter wraps at 2^16 without a gap", "[unit][doorbell]") {
     std::size_t completed = 0;
     for (std::uint32_t round = 0; round < 0x10000 / 32 + 4; ++round) {
         for (std::uint32_t n = 0; n < 32; ++n)
-            bench.a.post(bench.a_qp, {.sges = {bench.source.sge(n * 16, 16)}, .remote = bench.target.address + n * 16, .rkey = bench.target.key, .signalled = n == 31});
+            bench.a.post(bench.a_qp, {.sges = {bench.source.sge(n * 16, 16)},
+                                      .remote = bench.target.address + n * 16,
+                                      .rkey = bench.target.key,
+                                      .signalled = n == 31});
         bench.ring();
         completed += bench.a.drain(bench.a_cq).size();
     }
@@ -126,7 +129,8 @@ TEST_CASE("a counter exactly a ring ahead is legal", "[unit][doorbell]") {
     CHECK(bench.a.drain(bench.a_cq).size() == 64);
 }
 
-TEST_CASE("a counter that moves back puts the queue pair into error, and flushes what was posted once", "[unit][doorbell]") {
+TEST_CASE("a counter that moves back puts the queue pair into error, and flushes what was posted once",
+          "[unit][doorbell]") {
     HcaPair pair; // b does not answer: what a posts stays outstanding
     const auto source = pair.a.make_region(64, 1);
     pair.a.connect(pair.a_qp, pair.b_qp.number, 1, 1, pair.clock.now());

@@ -17,7 +17,8 @@ struct Bench {
     static constexpr abi::Eqn eqn{5};
     static constexpr std::uint32_t uar = 20;
 
-    explicit Bench(unsigned log_size = 2, bool overrun_ignore = false) : eq(make(eqn, log_size, overrun_ignore, ring)) {}
+    explicit Bench(unsigned log_size = 2, bool overrun_ignore = false)
+        : eq(make(eqn, log_size, overrun_ignore, ring)) {}
 
     event::EventQueue& make(abi::Eqn number, unsigned log_size, bool overrun_ignore, std::uint64_t at) {
         for (std::uint64_t i = 0; i < 1ull << log_size; ++i) // as the driver hands it over
@@ -95,7 +96,8 @@ TEST_CASE("an event costs its subscribers, in the order of their numbers, and no
 TEST_CASE("an event has its type, subtype, data and software's owner bit", "[unit][eq]") {
     Bench bench;
 
-    bench.queues.write(Bench::eqn, EventType::port_change, 4, 1, {}, [](abi::View<abi::prm::Eqe> eqe) { eqe.bytes()[0x28] = std::byte{0x10}; });
+    bench.queues.write(Bench::eqn, EventType::port_change, 4, 1, {},
+                       [](abi::View<abi::prm::Eqe> eqe) { eqe.bytes()[0x28] = std::byte{0x10}; });
 
     const auto eqe = bench.entry(0);
     CHECK(eqe.view().get<"event_type">() == EventType::port_change);

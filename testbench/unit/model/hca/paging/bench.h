@@ -93,9 +93,10 @@ struct Bench : HcaPair {
         node.hca.resume(*node.hca.queue_pairs().find(fault.token), fault.type, is_error, clock.now());
         settle();
     }
-    /// Software brings all pages of a region and says so: a's one message ends well, with the same bytes at both ends and
-    /// nothing beside them.
-    void bring_and_finish(Node& node, const Region& absent_one, const Fault& fault, const Region& local, const Region& remote) {
+    /// Software brings all pages of a region and says so: a's one message ends well, with the same bytes at both ends
+    /// and nothing beside them.
+    void bring_and_finish(Node& node, const Region& absent_one, const Fault& fault, const Region& local,
+                          const Region& remote) {
         set_pages(node, absent_one, 3);
         resume(node, fault);
         run(clock.now() + 1s);

@@ -1,4 +1,5 @@
-// The error state: what was posted, and what is posted later, is flushed in order; nothing more is sent; reset starts afresh.
+// The error state: what was posted, and what is posted later, is flushed in order; nothing more is sent; reset starts
+// afresh.
 #include "testbench/harness/hca_pair.h"
 #include "testbench/harness/scripted_peer.h"
 
@@ -50,8 +51,14 @@ TEST_CASE("to the error state everything posted is flushed, sent or not, signall
     quiet.signalled = false;
     bench.send(bench.write());
     bench.send(quiet);
-    bench.a.post(bench.qp, {.remote = 1, .rkey = abi::Key{1}, .inline_data = std::vector(100, std::byte{1})}); // three basic blocks
-    bench.a.post(bench.qp, {.opcode = WqeOpcode::rdma_read, .sges = {bench.local.sge(0, 10)}, .remote = 1, .rkey = abi::Key{1}, .signalled = false});
+    bench.a.post(
+        bench.qp,
+        {.remote = 1, .rkey = abi::Key{1}, .inline_data = std::vector(100, std::byte{1})}); // three basic blocks
+    bench.a.post(bench.qp, {.opcode = WqeOpcode::rdma_read,
+                            .sges = {bench.local.sge(0, 10)},
+                            .remote = 1,
+                            .rkey = abi::Key{1},
+                            .signalled = false});
     bench.a.ring(bench.qp, bench.clock.now());
     bench.settle();
 
@@ -265,8 +272,12 @@ TEST_CASE("an error of the sending side ends the answers of the receiving side",
     Bench bench;
     bench.send(bench.write());
     bench.peer.take();
-    bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) { packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 4000}; });
-    bench.hand_over(Operation::acknowledge, 100, 0, [](auto& packet) { packet.aeth.syndrome = abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error); });
+    bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
+        packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 4000};
+    });
+    bench.hand_over(Operation::acknowledge, 100, 0, [](auto& packet) {
+        packet.aeth.syndrome = abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error);
+    });
     bench.settle();
 
     CHECK(bench.core().state == QpState::err);
@@ -276,7 +287,9 @@ TEST_CASE("an error of the sending side ends the answers of the receiving side",
 TEST_CASE("answers owed before a refused request are sent, then the NAK, then nothing", "[unit][error]") {
     Bench bench;
     const auto read = [&](std::uint32_t psn, abi::Key key, std::uint32_t length) {
-        bench.hand_over(Operation::read_request, psn, 0, [&](auto& packet) { packet.reth = {.address = bench.local.address, .rkey = key, .length = length}; });
+        bench.hand_over(Operation::read_request, psn, 0, [&](auto& packet) {
+            packet.reth = {.address = bench.local.address, .rkey = key, .length = length};
+        });
     };
     read(OneHca::peer_psn, bench.local.key, 2000);
     read(OneHca::peer_psn + 2, abi::Key{0x7f0000, 0}, 8);
@@ -293,8 +306,12 @@ TEST_CASE("answers owed before a refused request are sent, then the NAK, then no
 
 TEST_CASE("a READ that runs out of memory on the way ends with a NAK for the packet that is missing", "[unit][error]") {
     Bench bench;
-    bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) { packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192}; });
-    bench.hand_over(Operation::read_request, OneHca::peer_psn + 8, 0, [&](auto& packet) { packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8}; });
+    bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
+        packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192};
+    });
+    bench.hand_over(Operation::read_request, OneHca::peer_psn + 8, 0, [&](auto& packet) {
+        packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8};
+    });
     bench.a.hca.mkeys().find(bench.local.key.index())->mtt.resize(1); // the first page holds 568 bytes of it
     bench.settle();
     const auto seen = bench.peer.take();
@@ -335,7 +352,9 @@ TEST_CASE("a queue pair may be destroyed in any state, also with work under way 
         Bench bench;
         bench.send(bench.write());
         bench.answer(100, abi::wire::rnr_syndrome(5));
-        bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) { packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192}; });
+        bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
+            packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192};
+        });
         if (state != QpState::rts)
             bench.to(state);
         bench.a.hca.destroy_qp(bench.qp.number);

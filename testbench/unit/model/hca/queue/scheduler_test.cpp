@@ -1,4 +1,5 @@
-// Turns: whatever the port takes at a time, queue pairs with work send the same number of packets, give or take one turn.
+// Turns: whatever the port takes at a time, queue pairs with work send the same number of packets, give or take one
+// turn.
 #include "testbench/harness/hca_node.h"
 
 #include <catch2/catch_get_random_seed.hpp>

@@ -199,7 +199,8 @@ TEST_CASE("an XRC message goes to the queue it names, with that queue's keys and
     CHECK(bench.a.drain(bench.a_cq).size() == 1);
 }
 
-TEST_CASE("the sending side of an XRC connection completes with an index of its own, whatever shared queue it names", "[unit][srq][xrc]") {
+TEST_CASE("the sending side of an XRC connection completes with an index of its own, whatever shared queue it names",
+          "[unit][srq][xrc]") {
     XrcBench bench;
     auto attributes = bench.a.attributes(bench.a_cq);
     attributes.type = QpType::xrc;
@@ -221,11 +222,19 @@ TEST_CASE("the sending side of an XRC connection completes with an index of its 
 
 TEST_CASE("XRC READ and WRITE use the protection domain of the queue they name", "[unit][srq][xrc]") {
     XrcBench bench;
-    bench.send({.opcode = WqeOpcode::rdma_write, .sges = {bench.from.sge(0, 3000)}, .remote = bench.to.address, .rkey = bench.to.key, .xrc_srq = bench.srq.number});
+    bench.send({.opcode = WqeOpcode::rdma_write,
+                .sges = {bench.from.sge(0, 3000)},
+                .remote = bench.to.address,
+                .rkey = bench.to.key,
+                .xrc_srq = bench.srq.number});
     CHECK(bench.b.bytes(bench.to, 0, 3000) == bench.a.bytes(bench.from, 0, 3000));
 
     const auto back = bench.a.make_region(3000);
-    bench.send({.opcode = WqeOpcode::rdma_read, .sges = {back.sge()}, .remote = bench.to.address, .rkey = bench.to.key, .xrc_srq = bench.srq.number});
+    bench.send({.opcode = WqeOpcode::rdma_read,
+                .sges = {back.sge()},
+                .remote = bench.to.address,
+                .rkey = bench.to.key,
+                .xrc_srq = bench.srq.number});
     CHECK(bench.a.bytes(back) == bench.a.bytes(bench.from, 0, 3000));
     for (const auto& done : bench.a.drain(bench.a_cq))
         CHECK(done.is_ok());

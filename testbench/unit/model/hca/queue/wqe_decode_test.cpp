@@ -31,13 +31,20 @@ WorkRequest decoded(std::span<const std::byte> bytes, std::uint32_t wqe_bytes = 
 std::vector<std::byte> encoded(const Post& wr) { return Node::encode(wr, qpn, ring_index); }
 void set_ds(std::vector<std::byte>& wqe, unsigned ds) { wqe[7] = static_cast<std::byte>(ds); }
 constexpr Post::Sge sge{0x1122334455667788, 100, abi::Key{0x8a0b}};
-const std::vector<WqeOpcode> supported{WqeOpcode::umr,        WqeOpcode::send_inval, WqeOpcode::nop,        WqeOpcode::send,      WqeOpcode::send_imm,  WqeOpcode::rdma_write,
-                                       WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read, WqeOpcode::atomic_cs, WqeOpcode::atomic_fa};
+const std::vector<WqeOpcode> supported{
+    WqeOpcode::umr,        WqeOpcode::send_inval,     WqeOpcode::nop,       WqeOpcode::send,      WqeOpcode::send_imm,
+    WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read, WqeOpcode::atomic_cs, WqeOpcode::atomic_fa};
 
 } // namespace
 
 TEST_CASE("every field of a WRITE with immediate is decoded", "[unit][wqe]") {
-    const auto wr = decoded(encoded({.opcode = WqeOpcode::rdma_write_imm, .sges = {sge, {0x99, 28, abi::Key{7}}}, .remote = 0xfedcba9876543210, .rkey = abi::Key{0xdd5d}, .immediate = 0xcafef00d, .solicited = true, .fence = FenceMode::strong_ordering}));
+    const auto wr = decoded(encoded({.opcode = WqeOpcode::rdma_write_imm,
+                                     .sges = {sge, {0x99, 28, abi::Key{7}}},
+                                     .remote = 0xfedcba9876543210,
+                                     .rkey = abi::Key{0xdd5d},
+                                     .immediate = 0xcafef00d,
+                                     .solicited = true,
+                                     .fence = FenceMode::strong_ordering}));
 
     CHECK(wr.fault == WqeFault::none);
     CHECK(wr.index == ring_index);
@@ -60,7 +67,12 @@ TEST_CASE("every field of a WRITE with immediate is decoded", "[unit][wqe]") {
 }
 
 TEST_CASE("the operands of an atomic are decoded", "[unit][wqe]") {
-    const auto wr = decoded(encoded({.opcode = WqeOpcode::atomic_cs, .sges = {{0x10, 8, abi::Key{3}}}, .remote = 0x20, .rkey = abi::Key{4}, .swap_or_add = 0x1111222233334444, .compare = 0x5555666677778888}));
+    const auto wr = decoded(encoded({.opcode = WqeOpcode::atomic_cs,
+                                     .sges = {{0x10, 8, abi::Key{3}}},
+                                     .remote = 0x20,
+                                     .rkey = abi::Key{4},
+                                     .swap_or_add = 0x1111222233334444,
+                                     .compare = 0x5555666677778888}));
 
     CHECK(wr.fault == WqeFault::none);
     CHECK(wr.swap_or_add == 0x1111222233334444);
@@ -83,7 +95,8 @@ TEST_CASE("a request of the previous decode leaves nothing behind", "[unit][wqe]
 }
 
 TEST_CASE("a message without data segments is empty", "[unit][wqe]") {
-    for (const auto opcode : {WqeOpcode::send, WqeOpcode::send_imm, WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read, WqeOpcode::nop}) {
+    for (const auto opcode : {WqeOpcode::send, WqeOpcode::send_imm, WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm,
+                              WqeOpcode::rdma_read, WqeOpcode::nop}) {
         const auto wr = decoded(encoded({.opcode = opcode}));
         INFO(name(opcode));
         CHECK(wr.fault == WqeFault::none);
@@ -94,7 +107,8 @@ TEST_CASE("a message without data segments is empty", "[unit][wqe]") {
 
 TEST_CASE("a byte count of 0 means 2^31, and sums do not wrap", "[unit][wqe]") {
     CHECK(decoded(encoded({.sges = {{0, 0, abi::Key{1}}}})).length == 0x80000000u);
-    CHECK(decoded(encoded({.sges = {{0, 0, abi::Key{1}}, {0, 0, abi::Key{1}}, {0, 5, abi::Key{1}}}})).length == 0xffffffffu);
+    CHECK(decoded(encoded({.sges = {{0, 0, abi::Key{1}}, {0, 0, abi::Key{1}}, {0, 5, abi::Key{1}}}})).length ==
+          0xffffffffu);
 }
 
 TEST_CASE("inline data of every length is found in the WQE", "[unit][wqe]") {
@@ -116,7 +130,8 @@ TEST_CASE("inline data of every length is found in the WQE", "[unit][wqe]") {
 }
 
 TEST_CASE("inline data and pointers may be mixed, in either order", "[unit][wqe]") {
-    const auto inline_first = decoded(encoded({.opcode = WqeOpcode::send, .sges = {sge}, .inline_data = std::vector(13, std::byte{1})}));
+    const auto inline_first =
+        decoded(encoded({.opcode = WqeOpcode::send, .sges = {sge}, .inline_data = std::vector(13, std::byte{1})}));
     CHECK(inline_first.length == 113);
     REQUIRE(inline_first.data().size() == 2);
     CHECK(inline_first.data()[1].key == sge.key);
@@ -157,7 +172,8 @@ TEST_CASE("as many segments as a WQE can name are decoded", "[unit][wqe]") {
 }
 
 TEST_CASE("a WQE of another queue pair or another index is refused", "[unit][wqe]") {
-    CHECK(decoded(Node::encode({.opcode = WqeOpcode::nop}, abi::Qpn{qpn.value + 1}, ring_index)).fault == WqeFault::wrong_queue_pair);
+    CHECK(decoded(Node::encode({.opcode = WqeOpcode::nop}, abi::Qpn{qpn.value + 1}, ring_index)).fault ==
+          WqeFault::wrong_queue_pair);
     CHECK(decoded(Node::encode({.opcode = WqeOpcode::nop}, qpn, ring_index - 1)).fault == WqeFault::wrong_index);
     CHECK(decoded(Node::encode({.opcode = WqeOpcode::nop}, abi::Qpn{1}, 0)).fault == WqeFault::wrong_queue_pair);
 }
@@ -174,7 +190,8 @@ TEST_CASE("a size of 0, or beyond the advertised limit, is refused", "[unit][wqe
 }
 
 TEST_CASE("a size that does not hold the operation's segments is refused", "[unit][wqe]") {
-    for (const auto opcode : {WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read, WqeOpcode::atomic_cs, WqeOpcode::atomic_fa}) {
+    for (const auto opcode : {WqeOpcode::rdma_write, WqeOpcode::rdma_write_imm, WqeOpcode::rdma_read,
+                              WqeOpcode::atomic_cs, WqeOpcode::atomic_fa}) {
         const unsigned needed = opcode == WqeOpcode::atomic_cs || opcode == WqeOpcode::atomic_fa ? 3 : 2;
         auto wqe = encoded({.opcode = opcode, .sges = {{0, 8, abi::Key{1}}}});
         for (unsigned ds = 1; ds < needed; ++ds) {
@@ -191,7 +208,8 @@ TEST_CASE("operations of other queue types are refused", "[unit][wqe]") {
         auto wqe = encoded({.opcode = WqeOpcode::atomic_cs, .sges = {{0, 8, abi::Key{1}}}});
         wqe[3] = static_cast<std::byte>(code);
         INFO("opcode " << code);
-        CHECK((decoded(wqe).fault == WqeFault::bad_opcode) == (std::ranges::find(supported, opcode) == supported.end()));
+        CHECK((decoded(wqe).fault == WqeFault::bad_opcode) ==
+              (std::ranges::find(supported, opcode) == supported.end()));
     }
 }
 
@@ -207,7 +225,8 @@ TEST_CASE("inline data that leaves the WQE is refused", "[unit][wqe]") {
 TEST_CASE("a READ or an atomic cannot return its data into the WQE", "[unit][wqe]") {
     for (const auto opcode : {WqeOpcode::rdma_read, WqeOpcode::atomic_cs, WqeOpcode::atomic_fa}) {
         INFO(name(opcode));
-        CHECK(decoded(encoded({.opcode = opcode, .inline_data = std::vector(8, std::byte{1})})).fault == WqeFault::bad_segment);
+        CHECK(decoded(encoded({.opcode = opcode, .inline_data = std::vector(8, std::byte{1})})).fault ==
+              WqeFault::bad_segment);
     }
 }
 
@@ -220,7 +239,11 @@ TEST_CASE("any bytes decode to a request within its bounds or to a fault", "[uni
             abi::store<std::uint64_t, abi::Endian::little>(bytes.data() + i, random() & random());
         // Half of them get far enough to matter.
         if (round % 2 == 0)
-            abi::View<abi::prm::WqeCtrl>(std::span(bytes)).set<"wqe_index">(ring_index).set<"qpn">(qpn.value).set<"opcode">(supported[random() % supported.size()]).set<"ds">(static_cast<std::uint32_t>(random() % 64));
+            abi::View<abi::prm::WqeCtrl>(std::span(bytes))
+                .set<"wqe_index">(ring_index)
+                .set<"qpn">(qpn.value)
+                .set<"opcode">(supported[random() % supported.size()])
+                .set<"ds">(static_cast<std::uint32_t>(random() % 64));
 
         const auto wr = decoded(bytes, round % 3 == 0 ? 512 : 1024);
 

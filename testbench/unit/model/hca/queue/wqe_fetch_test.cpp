@@ -1,4 +1,5 @@
-// WQEs in their ring: wrap-around, buffers of several pages, memory that does not answer, and what such a WQE does to its queue.
+// WQEs in their ring: wrap-around, buffers of several pages, memory that does not answer, and what such a WQE does to
+// its queue.
 #include "model/hca/queue/wqe_reader.h"
 #include "testbench/harness/hca_pair.h"
 
@@ -134,19 +135,25 @@ TEST_CASE("a queue in scattered pages is read across their edges", "[unit][wqe]"
 
 TEST_CASE("a WQE that memory does not give completes in error", "[unit][wqe]") {
     Bench bench;
-    const auto index = bench.a.post(bench.a_qp, {.remote = bench.target.address, .rkey = bench.target.key, .inline_data = pattern(8)});
-    bench.a.dma.fail(bench.a.sq_address(bench.a_qp, index), bench.a.sq_address(bench.a_qp, index) + 1, model::port::DmaStatus::unsupported_request);
+    const auto index =
+        bench.a.post(bench.a_qp, {.remote = bench.target.address, .rkey = bench.target.key, .inline_data = pattern(8)});
+    bench.a.dma.fail(bench.a.sq_address(bench.a_qp, index), bench.a.sq_address(bench.a_qp, index) + 1,
+                     model::port::DmaStatus::unsupported_request);
 
     bench.ring();
 
     check_fault(bench, WqeFault::bus_error, CqeSyndrome::local_qp_op_err);
 }
 
-TEST_CASE("a second basic block that memory does not give counts too, and the completion names no operation", "[unit][wqe]") {
+TEST_CASE("a second basic block that memory does not give counts too, and the completion names no operation",
+          "[unit][wqe]") {
     Bench bench;
-    bench.send({.remote = bench.target.address, .rkey = bench.target.key, .signalled = false, .inline_data = pattern(8)});
-    const auto index = bench.a.post(bench.a_qp, {.remote = bench.target.address, .rkey = bench.target.key, .inline_data = pattern(80)});
-    bench.a.dma.fail(bench.a.sq_address(bench.a_qp, index) + 64, bench.a.sq_address(bench.a_qp, index) + 128, model::port::DmaStatus::completer_abort);
+    bench.send(
+        {.remote = bench.target.address, .rkey = bench.target.key, .signalled = false, .inline_data = pattern(8)});
+    const auto index = bench.a.post(
+        bench.a_qp, {.remote = bench.target.address, .rkey = bench.target.key, .inline_data = pattern(80)});
+    bench.a.dma.fail(bench.a.sq_address(bench.a_qp, index) + 64, bench.a.sq_address(bench.a_qp, index) + 128,
+                     model::port::DmaStatus::completer_abort);
 
     bench.ring();
 
@@ -205,7 +212,9 @@ TEST_CASE("NOPs complete in their turn, signalled or not", "[unit][wqe]") {
     Bench bench;
     const auto source = bench.a.make_region(16, 1);
     for (int i = 0; i < 6; ++i)
-        bench.a.post(bench.a_qp, i % 3 == 1 ? Post{.sges = {source.sge()}, .remote = bench.target.address, .rkey = bench.target.key} : Post{.opcode = WqeOpcode::nop, .signalled = i >= 3});
+        bench.a.post(bench.a_qp,
+                     i % 3 == 1 ? Post{.sges = {source.sge()}, .remote = bench.target.address, .rkey = bench.target.key}
+                                : Post{.opcode = WqeOpcode::nop, .signalled = i >= 3});
 
     bench.ring();
 

@@ -122,7 +122,12 @@ TEST_CASE("log_ack_req_freq asks for ACKs on the way", "[unit][transport][ack]")
 
 TEST_CASE("the packets of a message carry what the operation says", "[unit][transport]") {
     Bench bench;
-    bench.send({.opcode = WqeOpcode::rdma_write_imm, .sges = {bench.source.sge(0, 2500)}, .remote = 0x123456789a, .rkey = abi::Key{0x55aa}, .immediate = 0xcafe, .solicited = true});
+    bench.send({.opcode = WqeOpcode::rdma_write_imm,
+                .sges = {bench.source.sge(0, 2500)},
+                .remote = 0x123456789a,
+                .rkey = abi::Key{0x55aa},
+                .immediate = 0xcafe,
+                .solicited = true});
     const auto writes = bench.peer.take();
     REQUIRE(writes.size() == 3);
     CHECK(writes[0].operation() == Operation::write_first);
@@ -142,8 +147,14 @@ TEST_CASE("the packets of a message carry what the operation says", "[unit][tran
     }
     CHECK(payload == bench.a.bytes(bench.source, 0, 2500));
 
-    bench.send({.opcode = WqeOpcode::rdma_read, .sges = {bench.source.sge(0, 5000)}, .remote = 0x77, .rkey = abi::Key{9}});
-    bench.send({.opcode = WqeOpcode::atomic_cs, .sges = {bench.source.sge(0, 8)}, .remote = 0x88, .rkey = abi::Key{10}, .swap_or_add = 3, .compare = 4});
+    bench.send(
+        {.opcode = WqeOpcode::rdma_read, .sges = {bench.source.sge(0, 5000)}, .remote = 0x77, .rkey = abi::Key{9}});
+    bench.send({.opcode = WqeOpcode::atomic_cs,
+                .sges = {bench.source.sge(0, 8)},
+                .remote = 0x88,
+                .rkey = abi::Key{10},
+                .swap_or_add = 3,
+                .compare = 4});
     const auto reads = bench.peer.take();
     REQUIRE(reads.size() == 2);
     CHECK(reads[0].operation() == Operation::read_request);
@@ -170,7 +181,8 @@ TEST_CASE("READ responses acknowledge the messages before them", "[unit][transpo
     CHECK(done[1].send_opcode == static_cast<std::uint8_t>(WqeOpcode::rdma_read));
 }
 
-TEST_CASE("an acknowledge carries the packet it answers, the messages done, and no credits", "[unit][transport][ack][responder]") {
+TEST_CASE("an acknowledge carries the packet it answers, the messages done, and no credits",
+          "[unit][transport][ack][responder]") {
     Bench bench;
     const auto target = bench.a.make_region(64);
     const auto write = [&](std::uint32_t psn, bool ack_request) {

@@ -20,12 +20,17 @@ struct Bench : OneHca {
     Region local = a.make_region(8192, 1);
     std::vector<std::byte> before = a.bytes(local);
 
-    void read(std::uint32_t length) { send({.opcode = WqeOpcode::rdma_read, .sges = {local.sge(0, length)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
-    void atomic() { send({.opcode = WqeOpcode::atomic_fa, .sges = {local.sge(0, 8)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
+    void read(std::uint32_t length) {
+        send({.opcode = WqeOpcode::rdma_read, .sges = {local.sge(0, length)}, .remote = 0x1000, .rkey = abi::Key{1}});
+    }
+    void atomic() {
+        send({.opcode = WqeOpcode::atomic_fa, .sges = {local.sge(0, 8)}, .remote = 0x1000, .rkey = abi::Key{1}});
+    }
     void write(std::uint32_t length) { send({.sges = {local.sge(0, length)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
 
     /// The oldest message failed with `syndrome`, the others were flushed, and no memory behind `length` changed.
-    void check_failed(CqeSyndrome syndrome, std::uint8_t vendor_code, std::uint32_t length = 0, std::size_t flushed = 0) {
+    void check_failed(CqeSyndrome syndrome, std::uint8_t vendor_code, std::uint32_t length = 0,
+                      std::size_t flushed = 0) {
         const auto done = a.drain(cq);
         REQUIRE(done.size() == 1 + flushed);
         CHECK(done[0].opcode == CqeOpcode::req_err);
@@ -52,9 +57,14 @@ TEST_CASE("a READ response of the wrong length is a bad response", "[unit][trans
         Operation operation;
         std::size_t payload;
     };
-    for (const auto& [operation, payload] : {Wrong{Operation::read_response_first, 1023}, {Operation::read_response_first, 1025}, {Operation::read_response_first, 0},
-                                             {Operation::read_response_first, 2048}, {Operation::read_response_only, 1024}, {Operation::read_response_only, 1500},
-                                             {Operation::read_response_last, 1024}, {Operation::read_response_middle, 476}}) {
+    for (const auto& [operation, payload] : {Wrong{Operation::read_response_first, 1023},
+                                             {Operation::read_response_first, 1025},
+                                             {Operation::read_response_first, 0},
+                                             {Operation::read_response_first, 2048},
+                                             {Operation::read_response_only, 1024},
+                                             {Operation::read_response_only, 1500},
+                                             {Operation::read_response_last, 1024},
+                                             {Operation::read_response_middle, 476}}) {
         Bench bench;
         bench.read(1500);
         bench.write(1);
@@ -72,8 +82,11 @@ TEST_CASE("a READ's last response of the wrong length or kind is a bad response"
         Operation operation;
         std::size_t payload;
     };
-    for (const auto& [operation, payload] : {Wrong{Operation::read_response_last, 475}, {Operation::read_response_last, 477}, {Operation::read_response_last, 1024},
-                                             {Operation::read_response_middle, 476}, {Operation::read_response_middle, 1024}}) {
+    for (const auto& [operation, payload] : {Wrong{Operation::read_response_last, 475},
+                                             {Operation::read_response_last, 477},
+                                             {Operation::read_response_last, 1024},
+                                             {Operation::read_response_middle, 476},
+                                             {Operation::read_response_middle, 1024}}) {
         Bench bench;
         bench.read(1500);
         bench.receive(Operation::read_response_first, 100, 1024);
@@ -104,7 +117,8 @@ TEST_CASE("data for a message that asked for none is dropped", "[unit][transport
     Bench bench;
     bench.write(3000);
 
-    for (const auto operation : {Operation::read_response_only, Operation::read_response_first, Operation::read_response_middle, Operation::read_response_last})
+    for (const auto operation : {Operation::read_response_only, Operation::read_response_first,
+                                 Operation::read_response_middle, Operation::read_response_last})
         for (const std::uint32_t psn : {100u, 101u, 102u})
             bench.receive(operation, psn, 1024);
     bench.receive(Operation::atomic_acknowledge, 100);
@@ -137,7 +151,9 @@ TEST_CASE("a READ response that comes twice is taken once", "[unit][transport][b
     const auto respond = [&](Operation operation, std::uint32_t psn, std::size_t length) {
         bench.receive(operation, psn, length);
         const auto first = bench.a.bytes(bench.local);
-        bench.receive(operation, psn, length, [](auto& packet) { packet.payload.clear(), packet.payload.append_copy(std::vector(1024, std::byte{0xff})); });
+        bench.receive(operation, psn, length, [](auto& packet) {
+            packet.payload.clear(), packet.payload.append_copy(std::vector(1024, std::byte{0xff}));
+        });
         CHECK(bench.a.bytes(bench.local) == first);
     };
     respond(Operation::read_response_first, 100, 1024);
@@ -172,9 +188,10 @@ TEST_CASE("each NAK code fails the message it names, after those before it compl
         std::uint32_t model::hca::QCounters::* counter;
     };
     using Q = model::hca::QCounters;
-    for (const auto& row : {Row{NakCode::invalid_request, CqeSyndrome::remote_inval_req_err, &Q::req_remote_invalid_request},
-                            {NakCode::remote_access_error, CqeSyndrome::remote_access_err, &Q::req_remote_access_errors},
-                            {NakCode::remote_operational_error, CqeSyndrome::remote_op_err, &Q::req_remote_operation_errors}}) {
+    for (const auto& row :
+         {Row{NakCode::invalid_request, CqeSyndrome::remote_inval_req_err, &Q::req_remote_invalid_request},
+          {NakCode::remote_access_error, CqeSyndrome::remote_access_err, &Q::req_remote_access_errors},
+          {NakCode::remote_operational_error, CqeSyndrome::remote_op_err, &Q::req_remote_operation_errors}}) {
         Bench bench;
         const auto target = bench.a.make_region(64);
         bench.a.post_receive(bench.qp, {target.sge()});
@@ -201,7 +218,8 @@ TEST_CASE("each NAK code fails the message it names, after those before it compl
     }
 }
 
-TEST_CASE("a packet with another P_Key, service, destination or a reserved operation is dropped before it is looked at", "[unit][transport][bad]") {
+TEST_CASE("a packet with another P_Key, service, destination or a reserved operation is dropped before it is looked at",
+          "[unit][transport][bad]") {
     Bench bench;
     bench.read(10);
     const auto respond = [&](auto&& change) { bench.receive(Operation::read_response_only, 100, 10, change); };

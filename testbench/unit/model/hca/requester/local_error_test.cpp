@@ -1,5 +1,5 @@
-// What goes wrong on the requester's own side: keys, bounds, memory, lengths. Each is told in the completion, after everything
-// before it, and the queue is flushed behind it.
+// What goes wrong on the requester's own side: keys, bounds, memory, lengths. Each is told in the completion, after
+// everything before it, and the queue is flushed behind it.
 #include "testbench/harness/hca_pair.h"
 #include "testbench/harness/scripted_peer.h"
 
@@ -23,7 +23,9 @@ struct Bench : HcaPair {
     std::vector<std::byte> local_before = a.bytes(local), remote_before = b.bytes(remote);
 
     Post write(const Post::Sge& sge) const { return {.sges = {sge}, .remote = remote.address, .rkey = remote.key}; }
-    Post read(const Post::Sge& sge) const { return {.opcode = WqeOpcode::rdma_read, .sges = {sge}, .remote = remote.address, .rkey = remote.key}; }
+    Post read(const Post::Sge& sge) const {
+        return {.opcode = WqeOpcode::rdma_read, .sges = {sge}, .remote = remote.address, .rkey = remote.key};
+    }
 
     /// Posts a good WRITE, the faulty request and two more behind it.
     void provoke(const Post& faulty) {
@@ -111,7 +113,8 @@ TEST_CASE("every violation of a local key is a local protection error", "[unit][
         REQUIRE(done.size() == 5);
         CHECK(done[1].syndrome == CqeSyndrome::local_prot_err);
         CHECK(done[1].vendor == vendor::translation + static_cast<unsigned>(Violation::out_of_bounds));
-        CHECK(bench.b.bytes(bench.remote, 7168, 832) == std::vector(bench.remote_before.begin() + 7168, bench.remote_before.begin() + 8000));
+        CHECK(bench.b.bytes(bench.remote, 7168, 832) ==
+              std::vector(bench.remote_before.begin() + 7168, bench.remote_before.begin() + 8000));
     }
     SECTION("one byte before") {
         bench.provoke(bench.write({bench.local.address - 1, 2, sge.key}));
@@ -131,7 +134,9 @@ TEST_CASE("every violation of a local key is a local protection error", "[unit][
         CHECK(bench.a.q_counters().req_local_protection == 1);
     }
     SECTION("a second segment that is wrong") {
-        bench.provoke({.sges = {sge, {0x1234, 10, abi::Key{0x7f0000, 0}}}, .remote = bench.remote.address, .rkey = bench.remote.key});
+        bench.provoke({.sges = {sge, {0x1234, 10, abi::Key{0x7f0000, 0}}},
+                       .remote = bench.remote.address,
+                       .rkey = bench.remote.key});
         bench.check_protection(Violation::no_such_key);
     }
 }
@@ -198,13 +203,15 @@ TEST_CASE("an unsignalled request that fails completes all the same", "[unit][tr
     bench.check_protection(Violation::no_such_key);
 }
 
-TEST_CASE("a WQE that changes before it is sent again fails instead of sending something else", "[unit][transport][local]") {
+TEST_CASE("a WQE that changes before it is sent again fails instead of sending something else",
+          "[unit][transport][local]") {
     OneHca bench;
     const auto source = bench.a.make_region(100, 1);
     bench.send({.sges = {source.sge(0, 50)}, .remote = 1, .rkey = abi::Key{1}});
     bench.send({.sges = {source.sge(0, 50)}, .remote = 1, .rkey = abi::Key{1}}); // so that the first is read again
     bench.peer.take();
-    const auto changed = Node::encode({.sges = {source.sge(0, 60)}, .remote = 1, .rkey = abi::Key{1}}, bench.qp.number, 0);
+    const auto changed =
+        Node::encode({.sges = {source.sge(0, 60)}, .remote = 1, .rkey = abi::Key{1}}, bench.qp.number, 0);
     bench.a.dma.poke(bench.a.sq_address(bench.qp, 0), changed);
 
     bench.answer(100, abi::wire::nak_syndrome(abi::wire::NakCode::psn_sequence_error));

@@ -20,7 +20,9 @@ struct Bench : HcaPair {
     Region local = a.make_region(max_length, 3), remote = b.make_region(max_length, 5);
     std::vector<std::byte> local_before = a.bytes(local), remote_before = b.bytes(remote);
 
-    std::vector<Post::Sge> sge(std::uint32_t length) const { return length == 0 ? std::vector<Post::Sge>{} : std::vector{local.sge(0, length)}; }
+    std::vector<Post::Sge> sge(std::uint32_t length) const {
+        return length == 0 ? std::vector<Post::Sge>{} : std::vector{local.sge(0, length)};
+    }
     /// `length` bytes went from one side to the other, and nothing else changed.
     void check_moved(std::uint32_t length, bool to_remote) {
         auto expected = to_remote ? remote_before : local_before;
@@ -58,7 +60,9 @@ struct Bench : HcaPair {
     }
 };
 
-std::vector<std::uint32_t> lengths(std::uint32_t mtu) { return {0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 3 * mtu - 1, 3 * mtu, 3 * mtu + 1}; }
+std::vector<std::uint32_t> lengths(std::uint32_t mtu) {
+    return {0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 3 * mtu - 1, 3 * mtu, 3 * mtu + 1};
+}
 std::uint32_t packets(std::uint32_t length, std::uint32_t mtu) { return length == 0 ? 1 : (length + mtu - 1) / mtu; }
 
 } // namespace
@@ -77,14 +81,16 @@ TEST_CASE("a SEND of any length at any MTU fills the receiver's buffer", "[unit]
 
             bench.check_moved(length, true);
             bench.check_requester(opcode, 0);
-            bench.check_responder(has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send, length, has_immediate ? 0x12345678 : 0);
+            bench.check_responder(has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send, length,
+                                  has_immediate ? 0x12345678 : 0);
             CHECK(bench.link.counters(0).packets == packets(length, mtu));
             CHECK(bench.link.counters(1).packets == 1);
             bench.check_quiet();
         }
 }
 
-TEST_CASE("a WRITE of any length at any MTU fills the named memory, and completes at the receiver with immediate only", "[unit][transport][write]") {
+TEST_CASE("a WRITE of any length at any MTU fills the named memory, and completes at the receiver with immediate only",
+          "[unit][transport][write]") {
     const auto mtu_code = GENERATE(as<std::uint8_t>{}, 1, 2, 3, 4, 5);
     const auto mtu = 128u << mtu_code;
     for (const auto length : lengths(mtu))
@@ -95,11 +101,16 @@ TEST_CASE("a WRITE of any length at any MTU fills the named memory, and complete
             if (has_immediate)
                 bench.b.post_receive(bench.b_qp, {});
 
-            bench.send({.opcode = opcode, .sges = bench.sge(length), .remote = bench.remote.address, .rkey = bench.remote.key, .immediate = 0x9abcdef0});
+            bench.send({.opcode = opcode,
+                        .sges = bench.sge(length),
+                        .remote = bench.remote.address,
+                        .rkey = bench.remote.key,
+                        .immediate = 0x9abcdef0});
 
             bench.check_moved(length, true);
             bench.check_requester(opcode, 0);
-            bench.check_responder(has_immediate ? std::optional(CqeOpcode::resp_wr_imm) : std::nullopt, length, has_immediate ? 0x9abcdef0 : 0);
+            bench.check_responder(has_immediate ? std::optional(CqeOpcode::resp_wr_imm) : std::nullopt, length,
+                                  has_immediate ? 0x9abcdef0 : 0);
             CHECK(bench.link.counters(0).packets == packets(length, mtu));
             CHECK(bench.link.counters(1).packets == 1);
             bench.check_quiet();
@@ -113,7 +124,10 @@ TEST_CASE("a READ of any length at any MTU brings the named memory", "[unit][tra
         INFO("MTU " << mtu << ", length " << length);
         Bench bench(mtu_code);
 
-        bench.send({.opcode = WqeOpcode::rdma_read, .sges = bench.sge(length), .remote = bench.remote.address, .rkey = bench.remote.key});
+        bench.send({.opcode = WqeOpcode::rdma_read,
+                    .sges = bench.sge(length),
+                    .remote = bench.remote.address,
+                    .rkey = bench.remote.key});
 
         bench.check_moved(length, false);
         bench.check_requester(WqeOpcode::rdma_read, length);
@@ -130,14 +144,23 @@ TEST_CASE("compare-and-swap writes when equal, and returns what it found either 
     bench.b.write_be64(bench.remote.address + 8, 0x1111222233334444);
     const auto compare = equal ? 0x1111222233334444u : 0x1111222233334445u;
 
-    bench.send({.opcode = WqeOpcode::atomic_cs, .sges = {bench.local.sge(16, 8)}, .remote = bench.remote.address + 8, .rkey = bench.remote.key, .swap_or_add = 0xaaaabbbbccccdddd, .compare = compare});
+    bench.send({.opcode = WqeOpcode::atomic_cs,
+                .sges = {bench.local.sge(16, 8)},
+                .remote = bench.remote.address + 8,
+                .rkey = bench.remote.key,
+                .swap_or_add = 0xaaaabbbbccccdddd,
+                .compare = compare});
 
     CHECK(bench.b.read_be64(bench.remote.address + 8) == (equal ? 0xaaaabbbbccccdddd : 0x1111222233334444));
     CHECK(bench.a.read_be64(bench.local.address + 16) == 0x1111222233334444);
-    CHECK(bench.a.bytes(bench.local, 0, 16) == std::vector(bench.local_before.begin(), bench.local_before.begin() + 16));
-    CHECK(bench.a.bytes(bench.local, 24, 16) == std::vector(bench.local_before.begin() + 24, bench.local_before.begin() + 40));
-    CHECK(bench.b.bytes(bench.remote, 0, 8) == std::vector(bench.remote_before.begin(), bench.remote_before.begin() + 8));
-    CHECK(bench.b.bytes(bench.remote, 16, 8) == std::vector(bench.remote_before.begin() + 16, bench.remote_before.begin() + 24));
+    CHECK(bench.a.bytes(bench.local, 0, 16) ==
+          std::vector(bench.local_before.begin(), bench.local_before.begin() + 16));
+    CHECK(bench.a.bytes(bench.local, 24, 16) ==
+          std::vector(bench.local_before.begin() + 24, bench.local_before.begin() + 40));
+    CHECK(bench.b.bytes(bench.remote, 0, 8) ==
+          std::vector(bench.remote_before.begin(), bench.remote_before.begin() + 8));
+    CHECK(bench.b.bytes(bench.remote, 16, 8) ==
+          std::vector(bench.remote_before.begin() + 16, bench.remote_before.begin() + 24));
     bench.check_requester(WqeOpcode::atomic_cs, 8);
     bench.check_responder(std::nullopt);
     bench.check_quiet();
@@ -148,7 +171,11 @@ TEST_CASE("fetch-and-add adds modulo 2^64 and returns the sum before", "[unit][t
     bench.b.write_be64(bench.remote.address, ~0ull - 1);
 
     for (const std::uint64_t add : {1ull, 2ull, 0ull})
-        bench.a.post(bench.a_qp, {.opcode = WqeOpcode::atomic_fa, .sges = {bench.local.sge(static_cast<std::uint32_t>(add) * 8, 8)}, .remote = bench.remote.address, .rkey = bench.remote.key, .swap_or_add = add});
+        bench.a.post(bench.a_qp, {.opcode = WqeOpcode::atomic_fa,
+                                  .sges = {bench.local.sge(static_cast<std::uint32_t>(add) * 8, 8)},
+                                  .remote = bench.remote.address,
+                                  .rkey = bench.remote.key,
+                                  .swap_or_add = add});
     bench.ring();
 
     CHECK(bench.a.read_be64(bench.local.address + 8) == ~0ull - 1);
@@ -167,7 +194,11 @@ TEST_CASE("atomics act on host-order values when software chose so", "[unit][tra
     abi::store<std::uint64_t, abi::Endian::little>(bytes.data(), 41);
     bench.b.dma.poke(bench.remote.address, bytes);
 
-    bench.send({.opcode = WqeOpcode::atomic_fa, .sges = {bench.local.sge(0, 8)}, .remote = bench.remote.address, .rkey = bench.remote.key, .swap_or_add = 1});
+    bench.send({.opcode = WqeOpcode::atomic_fa,
+                .sges = {bench.local.sge(0, 8)},
+                .remote = bench.remote.address,
+                .rkey = bench.remote.key,
+                .swap_or_add = 1});
 
     bench.b.dma.peek(bench.remote.address, bytes);
     CHECK(abi::load<std::uint64_t, abi::Endian::little>(bytes.data()) == 42);
@@ -179,7 +210,10 @@ TEST_CASE("an atomic's answer may be scattered", "[unit][transport][atomic]") {
     Bench bench;
     bench.b.write_be64(bench.remote.address, 0x0102030405060708);
 
-    bench.send({.opcode = WqeOpcode::atomic_fa, .sges = {bench.local.sge(0, 3), bench.local.sge(100, 5)}, .remote = bench.remote.address, .rkey = bench.remote.key});
+    bench.send({.opcode = WqeOpcode::atomic_fa,
+                .sges = {bench.local.sge(0, 3), bench.local.sge(100, 5)},
+                .remote = bench.remote.address,
+                .rkey = bench.remote.key});
 
     const auto found = bench.b.bytes(bench.remote, 0, 8);
     CHECK(bench.a.bytes(bench.local, 0, 3) == std::vector(found.begin(), found.begin() + 3));
@@ -212,7 +246,8 @@ TEST_CASE("a SEND is scattered over a receive WQE's segments, of any sizes", "[u
 
         auto expected = bench.remote_before;
         std::uint32_t at = 0;
-        for (const auto& [offset, size] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{{8000, 1}, {0, 99}, {200, 2900}, {4000, 2000}})
+        for (const auto& [offset, size] :
+             std::vector<std::pair<std::uint32_t, std::uint32_t>>{{8000, 1}, {0, 99}, {200, 2900}, {4000, 2000}})
             for (std::uint32_t i = 0; i < size && at < length; ++i)
                 expected[offset + i] = bench.local_before[at++];
         CHECK(bench.b.bytes(r) == expected);

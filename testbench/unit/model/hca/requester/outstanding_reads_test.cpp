@@ -18,9 +18,15 @@ struct Bench : OneHca {
     using OneHca::OneHca;
     Region local = a.make_region(8192, 1);
 
-    void read() { send({.opcode = WqeOpcode::rdma_read, .sges = {local.sge(0, 10)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
-    void atomic() { send({.opcode = WqeOpcode::atomic_fa, .sges = {local.sge(0, 8)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
-    void write(FenceMode fence = FenceMode::none) { send({.sges = {local.sge(0, 10)}, .remote = 0x1000, .rkey = abi::Key{1}, .fence = fence}); }
+    void read() {
+        send({.opcode = WqeOpcode::rdma_read, .sges = {local.sge(0, 10)}, .remote = 0x1000, .rkey = abi::Key{1}});
+    }
+    void atomic() {
+        send({.opcode = WqeOpcode::atomic_fa, .sges = {local.sge(0, 8)}, .remote = 0x1000, .rkey = abi::Key{1}});
+    }
+    void write(FenceMode fence = FenceMode::none) {
+        send({.sges = {local.sge(0, 10)}, .remote = 0x1000, .rkey = abi::Key{1}, .fence = fence});
+    }
     std::vector<Operation> operations() {
         std::vector<Operation> all;
         for (const auto& packet : peer.take())
@@ -77,8 +83,10 @@ TEST_CASE("a message behind a READ that has to wait waits too", "[unit][transpor
     CHECK(bench.operations() == Operations{Operation::read_request, Operation::write_only});
 }
 
-TEST_CASE("a WRITE behind a READ goes at once without a fence, and after the answer with any", "[unit][transport][fence]") {
-    for (const auto fence : {FenceMode::none, FenceMode::initiator_small, FenceMode::fence, FenceMode::strong_ordering, FenceMode::small_and_fence}) {
+TEST_CASE("a WRITE behind a READ goes at once without a fence, and after the answer with any",
+          "[unit][transport][fence]") {
+    for (const auto fence : {FenceMode::none, FenceMode::initiator_small, FenceMode::fence, FenceMode::strong_ordering,
+                             FenceMode::small_and_fence}) {
         Bench bench;
         bench.read();
         bench.atomic();
@@ -107,10 +115,13 @@ TEST_CASE("a fence does not wait for WRITEs", "[unit][transport][fence]") {
 TEST_CASE("a fence orders a READ before the WRITE that changes what it reads", "[unit][transport][fence]") {
     HcaPair pair;
     pair.connect();
-    const auto local = pair.a.make_region(5000, 1), copy = pair.a.make_region(5000), remote = pair.b.make_region(5000, 2);
+    const auto local = pair.a.make_region(5000, 1), copy = pair.a.make_region(5000),
+               remote = pair.b.make_region(5000, 2);
     const auto before = pair.b.bytes(remote);
-    pair.a.post(pair.a_qp, {.opcode = WqeOpcode::rdma_read, .sges = {copy.sge()}, .remote = remote.address, .rkey = remote.key});
-    pair.a.post(pair.a_qp, {.sges = {local.sge()}, .remote = remote.address, .rkey = remote.key, .fence = FenceMode::fence});
+    pair.a.post(pair.a_qp,
+                {.opcode = WqeOpcode::rdma_read, .sges = {copy.sge()}, .remote = remote.address, .rkey = remote.key});
+    pair.a.post(pair.a_qp,
+                {.sges = {local.sge()}, .remote = remote.address, .rkey = remote.key, .fence = FenceMode::fence});
 
     pair.ring();
 
@@ -125,12 +136,16 @@ TEST_CASE("answers complete in order, also READs among WRITEs", "[unit][transpor
     const auto local = pair.a.make_region(0x8000, 1), remote = pair.b.make_region(0x8000, 2);
     std::vector<std::uint16_t> expected;
     for (std::uint32_t i = 0; i < 40; ++i) {
-        const auto opcode = std::array{WqeOpcode::rdma_write, WqeOpcode::rdma_read, WqeOpcode::nop, WqeOpcode::atomic_fa}[i % 4];
-        expected.push_back(pair.a.post(pair.a_qp, {.opcode = opcode,
-                                                   .sges = opcode == WqeOpcode::nop ? std::vector<Post::Sge>{} : std::vector{local.sge(i * 512, opcode == WqeOpcode::atomic_fa ? 8 : 300 + i * 5)},
-                                                   .remote = remote.address + i * 512,
-                                                   .rkey = remote.key,
-                                                   .swap_or_add = 1}));
+        const auto opcode =
+            std::array{WqeOpcode::rdma_write, WqeOpcode::rdma_read, WqeOpcode::nop, WqeOpcode::atomic_fa}[i % 4];
+        expected.push_back(pair.a.post(
+            pair.a_qp, {.opcode = opcode,
+                        .sges = opcode == WqeOpcode::nop
+                                    ? std::vector<Post::Sge>{}
+                                    : std::vector{local.sge(i * 512, opcode == WqeOpcode::atomic_fa ? 8 : 300 + i * 5)},
+                        .remote = remote.address + i * 512,
+                        .rkey = remote.key,
+                        .swap_or_add = 1}));
     }
 
     pair.ring();
@@ -146,7 +161,8 @@ TEST_CASE("answers complete in order, also READs among WRITEs", "[unit][transpor
             CHECK(pair.a.bytes(local, i * 512, 300 + i * 5) == pair.b.bytes(remote, i * 512, 300 + i * 5));
 }
 
-TEST_CASE("more READs and atomics at once than the responder's context allows are an invalid request", "[unit][transport][read][responder]") {
+TEST_CASE("more READs and atomics at once than the responder's context allows are an invalid request",
+          "[unit][transport][read][responder]") {
     Bench bench([](auto& attributes) { attributes.log_reads_responder = 1; });
     const auto target = bench.a.make_region(64, 1);
     const auto request = [&](std::uint32_t psn) {

@@ -22,7 +22,9 @@ struct Bench : OneHca {
     Region source = a.make_region(8192, 1);
 
     void write(std::uint32_t length) { send({.sges = {source.sge(0, length)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
-    void read(std::uint32_t length) { send({.opcode = WqeOpcode::rdma_read, .sges = {source.sge(0, length)}, .remote = 0x1000, .rkey = abi::Key{1}}); }
+    void read(std::uint32_t length) {
+        send({.opcode = WqeOpcode::rdma_read, .sges = {source.sge(0, length)}, .remote = 0x1000, .rkey = abi::Key{1}});
+    }
     std::vector<std::uint32_t> psns() {
         std::vector<std::uint32_t> all;
         for (const auto& packet : peer.take())
@@ -115,7 +117,8 @@ TEST_CASE("after an ACK in the middle of a message the rest of it is sent again"
     CHECK(again[1].payload == bench.a.bytes(bench.source, 3072, 928));
 }
 
-TEST_CASE("a sequence NAK sends from its packet on, at once, and acknowledges what precedes it", "[unit][transport][retry]") {
+TEST_CASE("a sequence NAK sends from its packet on, at once, and acknowledges what precedes it",
+          "[unit][transport][retry]") {
     Bench bench;
     bench.write(10);
     bench.write(3000);
@@ -132,7 +135,8 @@ TEST_CASE("a sequence NAK sends from its packet on, at once, and acknowledges wh
     CHECK(bench.a.drain(bench.cq).size() == 2);
 }
 
-TEST_CASE("retries end with a transport error for the oldest message; the others are flushed", "[unit][transport][retry]") {
+TEST_CASE("retries end with a transport error for the oldest message; the others are flushed",
+          "[unit][transport][retry]") {
     for (std::uint8_t count = 0; count < 8; ++count) {
         Bench bench([&](auto& attributes) { attributes.retry_count = count; });
         const auto target = bench.a.make_region(64);
@@ -248,7 +252,8 @@ TEST_CASE("an ACK behind a READ without its response is an implied NAK", "[unit]
     CHECK(bench.a.drain(bench.cq).size() == 2);
 }
 
-TEST_CASE("answers that come before the second sending are taken, and nothing is sent twice for them", "[unit][transport][retry]") {
+TEST_CASE("answers that come before the second sending are taken, and nothing is sent twice for them",
+          "[unit][transport][retry]") {
     Bench bench;
     bench.write(10);
     bench.write(2000);
@@ -297,7 +302,8 @@ TEST_CASE("no more than 2^23 - 1 sequence numbers are outstanding", "[unit][tran
     a.length = 1u << 30;
     const auto key = bench.a.make_key(a, std::vector<std::uint64_t>(1u << 18, 0x40000));
     for (int i = 0; i < 3; ++i)
-        bench.a.post(bench.qp, {.opcode = WqeOpcode::rdma_read, .sges = {{0, 1u << 30, key}}, .remote = 0, .rkey = abi::Key{1}});
+        bench.a.post(bench.qp,
+                     {.opcode = WqeOpcode::rdma_read, .sges = {{0, 1u << 30, key}}, .remote = 0, .rkey = abi::Key{1}});
 
     bench.a.ring(bench.qp, bench.clock.now());
     bench.settle();

@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::uint8_t good = abi::wire::ack_syndrome();
 // IBA table "RNR NAK timer", in microseconds, written down once more: the code's own table is what is tested.
-constexpr std::array<double, 32> specified_ms{655.36, .01, .02, .03, .04, .06, .08, .12, .16, .24, .32, .48, .64, .96, 1.28, 1.92,
-                                              2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
+constexpr std::array<double, 32> specified_ms{
+    655.36, .01,  .02,  .03,  .04,   .06,   .08,   .12,   .16,   .24,   .32,   .48,    .64,    .96,    1.28,   1.92,
+    2.56,   3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
 
 struct Bench : OneHca {
     using OneHca::OneHca;
@@ -118,7 +119,9 @@ TEST_CASE("an RNR NAK acknowledges what precedes its packet", "[unit][transport]
 }
 
 TEST_CASE("during the pause nothing is sent and answers of the past change nothing", "[unit][transport][rnr]") {
-    Bench bench([](auto& attributes) { attributes.path.ack_timeout = 0, attributes.rnr_retry = 2, attributes.retry_count = 1; });
+    Bench bench([](auto& attributes) {
+        attributes.path.ack_timeout = 0, attributes.rnr_retry = 2, attributes.retry_count = 1;
+    });
     bench.post_send(3000);
     bench.peer.take();
     bench.answer(100, rnr_syndrome(20)); // 10.24 ms
@@ -179,7 +182,8 @@ TEST_CASE("the responder asks for the time of its context", "[unit][transport][r
     }
 }
 
-TEST_CASE("after an RNR NAK other packets are dropped without an answer until the refused one comes again", "[unit][transport][rnr][responder]") {
+TEST_CASE("after an RNR NAK other packets are dropped without an answer until the refused one comes again",
+          "[unit][transport][rnr][responder]") {
     Bench bench;
     const auto target = bench.a.make_region(8192);
     bench.receive(Operation::send_first, 5100, 1024);
@@ -211,7 +215,11 @@ TEST_CASE("after an RNR NAK other packets are dropped without an answer until th
 
 TEST_CASE("a WRITE with immediate waits with its last packet only", "[unit][transport][rnr]") {
     Pair pair([](auto& attributes) { attributes.min_rnr_nak = 1; });
-    pair.send({.opcode = WqeOpcode::rdma_write_imm, .sges = {pair.source.sge(0, 3000)}, .remote = pair.target.address, .rkey = pair.target.key, .immediate = 5});
+    pair.send({.opcode = WqeOpcode::rdma_write_imm,
+               .sges = {pair.source.sge(0, 3000)},
+               .remote = pair.target.address,
+               .rkey = pair.target.key,
+               .immediate = 5});
 
     CHECK(pair.b.bytes(pair.target, 0, 2048) == pair.a.bytes(pair.source, 0, 2048));
     CHECK(pair.b.bytes(pair.target, 2048, 952) == std::vector<std::byte>(952));

@@ -1,5 +1,5 @@
-// Requests that come again: SENDs and WRITEs are acknowledged but not repeated, READs are executed again, atomics answered
-// from memory of their result.
+// Requests that come again: SENDs and WRITEs are acknowledged but not repeated, READs are executed again, atomics
+// answered from memory of their result.
 #include "testbench/harness/scripted_peer.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -27,7 +27,8 @@ struct Bench : OneHca {
     }
     void read(std::uint32_t number, std::uint32_t offset, std::uint32_t length, abi::Key key = {}) {
         hand_over(Operation::read_request, number, 0, [&](auto& packet) {
-            packet.reth = {.address = target.address + offset, .rkey = key == abi::Key{} ? target.key : key, .length = length};
+            packet.reth = {
+                .address = target.address + offset, .rkey = key == abi::Key{} ? target.key : key, .length = length};
         });
     }
     void add(std::uint32_t number, std::uint32_t offset = 0) {
@@ -81,7 +82,8 @@ TEST_CASE("a duplicate SEND takes no second receive", "[unit][transport][duplica
 TEST_CASE("duplicates of a message's packets are not placed again while it goes on", "[unit][transport][duplicate]") {
     Bench bench;
     bench.a.post_receive(bench.qp, {bench.target.sge()});
-    const std::vector<std::pair<Operation, std::size_t>> packets{{Operation::send_first, 1024}, {Operation::send_middle, 1024}, {Operation::send_last, 100}};
+    const std::vector<std::pair<Operation, std::size_t>> packets{
+        {Operation::send_first, 1024}, {Operation::send_middle, 1024}, {Operation::send_last, 100}};
     for (std::uint32_t i = 0; i < 3; ++i)
         for (std::uint32_t j = 0; j <= i; ++j)
             bench.receive(packets[j].first, first + j, packets[j].second);
@@ -145,7 +147,8 @@ TEST_CASE("a duplicate READ that asks for something else is dropped", "[unit][tr
     CHECK(bench.core().state == QpState::rts);
 }
 
-TEST_CASE("a duplicate READ of memory that is no longer allowed is refused with its own sequence number", "[unit][transport][duplicate]") {
+TEST_CASE("a duplicate READ of memory that is no longer allowed is refused with its own sequence number",
+          "[unit][transport][duplicate]") {
     Bench bench;
     bench.read(first, 0, 100);
     bench.write(first + 1, 8);
@@ -180,7 +183,8 @@ TEST_CASE("an atomic is executed once, however often it comes", "[unit][transpor
     CHECK(bench.a.q_counters().rx_atomic_requests == 1);
 }
 
-TEST_CASE("as many results are remembered as requests may be outstanding, the oldest are forgotten", "[unit][transport][duplicate][atomic]") {
+TEST_CASE("as many results are remembered as requests may be outstanding, the oldest are forgotten",
+          "[unit][transport][duplicate][atomic]") {
     for (std::uint8_t log = 0; log < 8; ++log) {
         Bench bench([&](auto& attributes) { attributes.log_reads_responder = log; });
         const auto depth = 1u << log;
@@ -283,7 +287,8 @@ TEST_CASE("a READ that comes again late is no reason to refuse the next one", "[
     bench.read(first, 0, 10);
     REQUIRE(bench.answers().size() == 1);
 
-    bench.read(first, 0, 10); // a copy that the network held back, while the answer is there and the next READ under way
+    bench.read(first, 0,
+               10); // a copy that the network held back, while the answer is there and the next READ under way
     bench.read(first + 1, 10, 10);
     bench.add(first + 2); // this one is too many
 

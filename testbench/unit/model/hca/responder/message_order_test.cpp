@@ -21,7 +21,11 @@ struct Bench : OneHca {
 
     void packet(Operation operation, std::size_t length) {
         receive(operation, next++, length, [&](model::port::Packet& p) {
-            p.reth = {.address = target.address, .rkey = target.key, .length = abi::wire::traits(operation).is_first && !abi::wire::traits(operation).is_last ? 4096u : static_cast<std::uint32_t>(length)};
+            p.reth = {.address = target.address,
+                      .rkey = target.key,
+                      .length = abi::wire::traits(operation).is_first && !abi::wire::traits(operation).is_last
+                                    ? 4096u
+                                    : static_cast<std::uint32_t>(length)};
             p.atomic = {.address = target.address, .rkey = target.key};
             p.ack_request = abi::wire::traits(operation).is_last;
         });
@@ -63,7 +67,8 @@ TEST_CASE("inside a message only its own kind may follow", "[unit][transport][na
             REQUIRE(seen.size() == 1);
             CHECK(seen[0].syndrome() == abi::wire::nak_syndrome(NakCode::invalid_request));
             CHECK(seen[0].psn() == OneHca::peer_psn + 1);
-            CHECK(bench.a.drain_events() == std::vector{std::pair{EventType::wq_invalid_request, bench.qp.number.value}});
+            CHECK(bench.a.drain_events() ==
+                  std::vector{std::pair{EventType::wq_invalid_request, bench.qp.number.value}});
             const auto done = bench.a.drain(bench.cq);
             REQUIRE(done.size() == 1); // the receive, whether or not the message was using it
             CHECK(done[0].opcode == CqeOpcode::resp_err);
@@ -83,7 +88,8 @@ TEST_CASE("a last packet without bytes is an invalid request", "[unit][transport
     }
 }
 
-TEST_CASE("a WRITE's packets beyond its announced length are an invalid request, and stay out of memory", "[unit][transport][nak]") {
+TEST_CASE("a WRITE's packets beyond its announced length are an invalid request, and stay out of memory",
+          "[unit][transport][nak]") {
     Bench bench;
     for (int i = 0; i < 4; ++i)
         bench.packet(i == 0 ? Operation::write_first : Operation::write_middle, 1024);
@@ -97,7 +103,11 @@ TEST_CASE("a WRITE's packets beyond its announced length are an invalid request,
 
 TEST_CASE("a gap is told of once, with the packet that is missing", "[unit][transport][nak]") {
     Bench bench;
-    const auto send = [&](std::uint32_t psn) { bench.receive(Operation::write_only, psn, 8, [&](auto& p) { p.reth = {.address = bench.target.address, .rkey = bench.target.key, .length = 8}; }); };
+    const auto send = [&](std::uint32_t psn) {
+        bench.receive(Operation::write_only, psn, 8, [&](auto& p) {
+            p.reth = {.address = bench.target.address, .rkey = bench.target.key, .length = 8};
+        });
+    };
     send(5100);
     bench.peer.take();
     for (const std::uint32_t psn : {5102u, 5103u, 5110u})
@@ -125,7 +135,9 @@ TEST_CASE("the sequence wraps at 2^24 on both sides", "[unit][transport]") {
     bench.peer.target = other.number;
     const auto target = bench.a.make_region(64);
     const auto send = [&](std::uint32_t psn) {
-        bench.receive(Operation::write_only, psn, 8, [&](auto& p) { p.reth = {.address = target.address, .rkey = target.key, .length = 8}, p.ack_request = true; });
+        bench.receive(Operation::write_only, psn, 8, [&](auto& p) {
+            p.reth = {.address = target.address, .rkey = target.key, .length = 8}, p.ack_request = true;
+        });
         const auto seen = bench.peer.take();
         return seen.size() == 1 ? seen[0].header.aeth.syndrome << 24 | seen[0].psn() : 0;
     };

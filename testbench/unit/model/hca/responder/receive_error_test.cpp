@@ -62,7 +62,8 @@ struct Bench : HcaPair {
 
 } // namespace
 
-TEST_CASE("a message longer than its receive is a local length error here and an invalid request there", "[unit][transport][receive]") {
+TEST_CASE("a message longer than its receive is a local length error here and an invalid request there",
+          "[unit][transport][receive]") {
     for (const std::uint32_t room : {0u, 1u, 99u, 1023u, 1024u, 1025u, 2999u}) {
         Bench bench;
         INFO("room " << room);
@@ -87,28 +88,36 @@ TEST_CASE("what stands behind a terminator is not used", "[unit][transport][rece
     bench.check(CqeSyndrome::local_length_err, vendor::too_long, CqeSyndrome::remote_inval_req_err);
 }
 
-TEST_CASE("a receive with a key that is not allowed is a local protection error here and an operational error there", "[unit][transport][receive]") {
+TEST_CASE("a receive with a key that is not allowed is a local protection error here and an operational error there",
+          "[unit][transport][receive]") {
     Bench bench;
     SECTION("in its first segment") { bench.provoke(300, {{bench.target.address, 300, bench.bad_key}}); }
-    SECTION("in its second segment") { bench.provoke(3000, {bench.target.sge(0, 1500), {bench.target.address, 3000, bench.bad_key}}); }
-    bench.check(CqeSyndrome::local_prot_err, vendor::translation + static_cast<unsigned>(Violation::no_such_key), CqeSyndrome::remote_op_err);
+    SECTION("in its second segment") {
+        bench.provoke(3000, {bench.target.sge(0, 1500), {bench.target.address, 3000, bench.bad_key}});
+    }
+    bench.check(CqeSyndrome::local_prot_err, vendor::translation + static_cast<unsigned>(Violation::no_such_key),
+                CqeSyndrome::remote_op_err);
     CHECK(bench.b.q_counters().resp_local_protection == 1);
     CHECK(bench.a.q_counters().req_remote_operation_errors == 1);
 }
 
-TEST_CASE("a receive into memory without the right to write is a local protection error", "[unit][transport][receive]") {
+TEST_CASE("a receive into memory without the right to write is a local protection error",
+          "[unit][transport][receive]") {
     Bench bench;
     const auto locked = bench.b.make_region(300, 5, {true, false, true, true, true});
     const auto before = bench.b.bytes(locked);
     bench.provoke(300, {locked.sge()});
-    bench.check(CqeSyndrome::local_prot_err, vendor::translation + static_cast<unsigned>(Violation::no_right), CqeSyndrome::remote_op_err);
+    bench.check(CqeSyndrome::local_prot_err, vendor::translation + static_cast<unsigned>(Violation::no_right),
+                CqeSyndrome::remote_op_err);
     CHECK(bench.b.bytes(locked) == before);
 }
 
-TEST_CASE("a receive whose segment leaves its region is a local protection error when the message gets there", "[unit][transport][receive]") {
+TEST_CASE("a receive whose segment leaves its region is a local protection error when the message gets there",
+          "[unit][transport][receive]") {
     Bench bench;
     bench.provoke(193, {{bench.target.address + 8000, 1000, bench.target.key}});
-    bench.check(CqeSyndrome::local_prot_err, vendor::translation + static_cast<unsigned>(Violation::out_of_bounds), CqeSyndrome::remote_op_err);
+    bench.check(CqeSyndrome::local_prot_err, vendor::translation + static_cast<unsigned>(Violation::out_of_bounds),
+                CqeSyndrome::remote_op_err);
     Bench fits;
     fits.post_receive({{fits.target.address + 8000, 1000, fits.target.key}});
     fits.send({.opcode = WqeOpcode::send, .sges = {fits.source.sge(0, 192)}});
@@ -121,7 +130,8 @@ TEST_CASE("memory that does not take the message is a local access error", "[uni
         Bench bench;
         bench.b.dma.fail(bench.target.address + 50, bench.target.address + 51, status);
         bench.provoke(300, {bench.target.sge(0, 300)});
-        bench.check(CqeSyndrome::local_access_err, vendor::bus + static_cast<unsigned>(status), CqeSyndrome::remote_op_err);
+        bench.check(CqeSyndrome::local_access_err, vendor::bus + static_cast<unsigned>(status),
+                    CqeSyndrome::remote_op_err);
         CHECK(bench.b.q_counters().resp_local_qp_error == 1);
     }
 }
@@ -139,7 +149,10 @@ TEST_CASE("a WRITE with immediate that is refused leaves its receive flushed, in
     bench.post_receive({});
     bench.post_receive({});
     bench.b.dma.fail(bench.target.address, bench.target.address + 8, DmaStatus::unsupported_request);
-    bench.send({.opcode = WqeOpcode::rdma_write_imm, .sges = {bench.source.sge(0, 8)}, .remote = bench.target.address, .rkey = bench.target.key});
+    bench.send({.opcode = WqeOpcode::rdma_write_imm,
+                .sges = {bench.source.sge(0, 8)},
+                .remote = bench.target.address,
+                .rkey = bench.target.key});
 
     const auto received = bench.b.drain(bench.b_cq);
     REQUIRE(received.size() == 2);
@@ -160,15 +173,20 @@ TEST_CASE("a remote error of every kind reaches the requester's completion and b
     Bench probe;
     const auto key = probe.target.key;
     const auto address = probe.target.address;
-    for (const auto& row : std::vector<Row>{{{.sges = {{0, 8, {}}}, .remote = address, .rkey = probe.bad_key}, CqeSyndrome::remote_access_err},
-                                            {{.opcode = WqeOpcode::rdma_read, .sges = {{0, 8, {}}}, .remote = address + 8190, .rkey = key}, CqeSyndrome::remote_access_err},
-                                            {{.opcode = WqeOpcode::atomic_cs, .sges = {{0, 8, {}}}, .remote = address, .rkey = probe.bad_key}, CqeSyndrome::remote_access_err},
-                                            {{.opcode = WqeOpcode::atomic_fa, .sges = {{0, 8, {}}}, .remote = address + 4, .rkey = key}, CqeSyndrome::remote_inval_req_err}}) {
+    for (const auto& row : std::vector<Row>{
+             {{.sges = {{0, 8, {}}}, .remote = address, .rkey = probe.bad_key}, CqeSyndrome::remote_access_err},
+             {{.opcode = WqeOpcode::rdma_read, .sges = {{0, 8, {}}}, .remote = address + 8190, .rkey = key},
+              CqeSyndrome::remote_access_err},
+             {{.opcode = WqeOpcode::atomic_cs, .sges = {{0, 8, {}}}, .remote = address, .rkey = probe.bad_key},
+              CqeSyndrome::remote_access_err},
+             {{.opcode = WqeOpcode::atomic_fa, .sges = {{0, 8, {}}}, .remote = address + 4, .rkey = key},
+              CqeSyndrome::remote_inval_req_err}}) {
         Bench bench;
         auto wr = row.wr;
         wr.sges = {bench.source.sge(0, 8)};
         bench.a.post(bench.a_qp, wr);
-        bench.a.post(bench.a_qp, {.sges = {bench.source.sge(0, 8)}, .remote = bench.target.address, .rkey = bench.target.key});
+        bench.a.post(bench.a_qp,
+                     {.sges = {bench.source.sge(0, 8)}, .remote = bench.target.address, .rkey = bench.target.key});
         bench.ring();
 
         const auto done = bench.a.drain(bench.a_cq);

@@ -21,7 +21,9 @@ namespace {
 constexpr std::uint32_t expected = OneHca::peer_psn;
 
 struct Bench : OneHca {
-    template <class Change = void (*)(Attributes&)> explicit Bench(Change&& change = [](Attributes&) {}, Rights rights = Node::all_rights)
+    template <class Change = void (*)(Attributes&)>
+    explicit Bench(
+        Change&& change = [](Attributes&) {}, Rights rights = Node::all_rights)
         : OneHca(change), target(a.make_region(8192, 1, rights)), before(a.bytes(target)) {
         a.post_receive(qp, {own.sge()});
         a.post_receive(qp, {own.sge()});
@@ -92,24 +94,31 @@ TEST_CASE("a WRITE, READ or atomic that its key forbids is a remote access error
     const std::vector<Row> rows{
         {"no such key", [](Bench&, abi::Key& key, std::uint64_t&) { key = abi::Key{0x7f0000, 1}; }},
         {"variant", [](Bench&, abi::Key& key, std::uint64_t&) { key = abi::Key{key.index(), 0x11}; }},
-        {"protection domain", [](Bench& b, abi::Key& key, std::uint64_t&) { b.a.hca.mkeys().find(key.index())->attributes.pd = abi::Pd{99}; }},
-        {"rights", [](Bench& b, abi::Key& key, std::uint64_t&) { b.a.hca.mkeys().find(key.index())->attributes.rights = {true, true, false, false, false}; }},
+        {"protection domain", [](Bench& b, abi::Key& key,
+                                 std::uint64_t&) { b.a.hca.mkeys().find(key.index())->attributes.pd = abi::Pd{99}; }},
+        {"rights",
+         [](Bench& b, abi::Key& key, std::uint64_t&) {
+             b.a.hca.mkeys().find(key.index())->attributes.rights = {true, true, false, false, false};
+         }},
         {"before the region", [](Bench&, abi::Key&, std::uint64_t& address) { address -= 8; }},
         {"behind the region", [](Bench&, abi::Key&, std::uint64_t& address) { address += 8192; }},
         {"wrapping address", [](Bench&, abi::Key&, std::uint64_t& address) { address = ~0ull - 7; }},
-        {"page not there", [](Bench& b, abi::Key& key, std::uint64_t&) { b.a.hca.mkeys().find(key.index())->mtt.clear(); }},
+        {"page not there",
+         [](Bench& b, abi::Key& key, std::uint64_t&) { b.a.hca.mkeys().find(key.index())->mtt.clear(); }},
     };
     for (const auto& row : rows) {
         INFO(row.what);
         {
             Bench bench;
-            bench.write(Operation::write_only, 16, [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
+            bench.write(Operation::write_only, 16,
+                        [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
             bench.check_access();
             CHECK(bench.a.q_counters().rx_write_requests == 1);
         }
         {
             Bench bench;
-            bench.write(Operation::write_only_with_immediate, 16, [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
+            bench.write(Operation::write_only_with_immediate, 16,
+                        [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
             bench.check_access();
         }
         {
@@ -128,7 +137,8 @@ TEST_CASE("a WRITE, READ or atomic that its key forbids is a remote access error
     }
 }
 
-TEST_CASE("a WRITE of several packets is refused with its first one when its end leaves the region", "[unit][transport][nak]") {
+TEST_CASE("a WRITE of several packets is refused with its first one when its end leaves the region",
+          "[unit][transport][nak]") {
     Bench bench;
     bench.write(Operation::write_first, 1024, [](auto& packet) { packet.reth.length = 8193; });
     bench.check_access();
@@ -142,7 +152,8 @@ TEST_CASE("a READ that ends one byte beyond the region is refused whole", "[unit
 
 TEST_CASE("a WRITE with immediate to a bad key is refused, also while no receive is posted", "[unit][transport][nak]") {
     OneHca bench;
-    bench.receive(Operation::write_only_with_immediate, expected, 16, [](auto& packet) { packet.reth = {.address = 0, .rkey = abi::Key{0x7f0000, 0}, .length = 16}; });
+    bench.receive(Operation::write_only_with_immediate, expected, 16,
+                  [](auto& packet) { packet.reth = {.address = 0, .rkey = abi::Key{0x7f0000, 0}, .length = 16}; });
     const auto seen = bench.peer.take();
     REQUIRE(seen.size() == 1);
     CHECK(seen[0].syndrome() == abi::wire::nak_syndrome(NakCode::remote_access_error));
@@ -211,7 +222,8 @@ TEST_CASE("a length beyond 2^31 is an invalid request", "[unit][transport][nak]"
     }
 }
 
-TEST_CASE("a WRITE whose packets do not bring what its RETH announced is an invalid request", "[unit][transport][nak]") {
+TEST_CASE("a WRITE whose packets do not bring what its RETH announced is an invalid request",
+          "[unit][transport][nak]") {
     SECTION("less in an only packet") {
         Bench bench;
         bench.write(Operation::write_only, 16, [](auto& packet) { packet.reth.length = 17; });
@@ -235,8 +247,12 @@ TEST_CASE("a WRITE whose packets do not bring what its RETH announced is an inva
 }
 
 TEST_CASE("payload that does not fill the MTU, or exceeds it, is an invalid request", "[unit][transport][nak]") {
-    for (const auto& [operation, length] : std::vector<std::pair<Operation, std::uint32_t>>{
-             {Operation::write_first, 1023}, {Operation::write_first, 1025}, {Operation::write_only, 1025}, {Operation::send_first, 1000}, {Operation::send_only, 1025}}) {
+    for (const auto& [operation, length] :
+         std::vector<std::pair<Operation, std::uint32_t>>{{Operation::write_first, 1023},
+                                                          {Operation::write_first, 1025},
+                                                          {Operation::write_only, 1025},
+                                                          {Operation::send_first, 1000},
+                                                          {Operation::send_only, 1025}}) {
         Bench bench;
         INFO(abi::wire::traits(operation).name << " with " << length);
         bench.write(operation, length, [](auto& packet) { packet.reth.length = 4096; });
@@ -247,13 +263,16 @@ TEST_CASE("payload that does not fill the MTU, or exceeds it, is an invalid requ
 TEST_CASE("a READ request or an atomic with payload is an invalid request", "[unit][transport][nak]") {
     for (const auto operation : {Operation::read_request, Operation::compare_swap}) {
         Bench bench;
-        bench.write(operation, 4, [&](auto& packet) { packet.atomic = {.address = bench.target.address, .rkey = bench.target.key}; });
+        bench.write(operation, 4,
+                    [&](auto& packet) { packet.atomic = {.address = bench.target.address, .rkey = bench.target.key}; });
         bench.check_invalid();
     }
 }
 
 TEST_CASE("a message that starts in its middle is an invalid request", "[unit][transport][nak]") {
-    for (const auto operation : {Operation::send_middle, Operation::send_last, Operation::send_last_with_immediate, Operation::write_middle, Operation::write_last, Operation::write_last_with_immediate}) {
+    for (const auto operation :
+         {Operation::send_middle, Operation::send_last, Operation::send_last_with_immediate, Operation::write_middle,
+          Operation::write_last, Operation::write_last_with_immediate}) {
         Bench bench;
         INFO(abi::wire::traits(operation).name);
         bench.write(operation, 1024, unchanged);
@@ -262,7 +281,9 @@ TEST_CASE("a message that starts in its middle is an invalid request", "[unit][t
 }
 
 TEST_CASE("memory that does not answer is a remote operational error", "[unit][transport][nak]") {
-    const auto fail = [](Bench& bench) { bench.a.dma.fail(bench.target.address, bench.target.address + 16, model::port::DmaStatus::completer_abort); };
+    const auto fail = [](Bench& bench) {
+        bench.a.dma.fail(bench.target.address, bench.target.address + 16, model::port::DmaStatus::completer_abort);
+    };
     SECTION("WRITE") {
         Bench bench;
         fail(bench);

@@ -44,7 +44,8 @@ struct Bench {
     Request request(std::uint64_t address, std::uint64_t length, Access access = Access::local_read) const {
         return {.key = key, .address = address, .length = length, .access = access, .pd = pd, .qpn = 5};
     }
-    std::expected<Segments, Violation> translate(std::uint64_t address, std::uint64_t length, Access access = Access::local_read) {
+    std::expected<Segments, Violation> translate(std::uint64_t address, std::uint64_t length,
+                                                 Access access = Access::local_read) {
         return translator.translate(request(address, length, access), {});
     }
     /// The violation, or nothing.
@@ -70,6 +71,7 @@ struct Bench {
     Translator translator;
 };
 
-inline constexpr std::array all_accesses{Access::local_read, Access::local_write, Access::remote_read, Access::remote_write, Access::remote_atomic};
+inline constexpr std::array all_accesses{Access::local_read, Access::local_write, Access::remote_read,
+                                         Access::remote_write, Access::remote_atomic};
 
 } // namespace tpt_test

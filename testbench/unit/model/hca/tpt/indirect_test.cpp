@@ -32,7 +32,10 @@ struct IndirectBench : Bench {
     Mkey& list(std::vector<Entry> entries, AccessMode mode = AccessMode::klms, std::uint8_t page_shift = 12) {
         std::vector<std::byte> bytes(entries.size() * Klm::size);
         for (std::size_t i = 0; i < entries.size(); ++i)
-            abi::View<Klm>(std::span(bytes).subspan(i * Klm::size, Klm::size)).set<"bcount">(entries[i].length).set<"mkey">(entries[i].key.value).set<"address">(entries[i].address);
+            abi::View<Klm>(std::span(bytes).subspan(i * Klm::size, Klm::size))
+                .set<"bcount">(entries[i].length)
+                .set<"mkey">(entries[i].key.value)
+                .set<"address">(entries[i].address);
         auto a = attributes(0x700, 0x10000, page_shift);
         a.mode = mode;
         create(a, {});
@@ -51,7 +54,8 @@ using Pieces = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 TEST_CASE("a list joins ranges of other keys", "[unit][tpt][indirect]") {
     IndirectBench bench;
-    bench.list({{0x10, IndirectBench::first, 0x1100}, {0, IndirectBench::first, 0}, {0x20, IndirectBench::second, 0x8ff0}});
+    bench.list(
+        {{0x10, IndirectBench::first, 0x1100}, {0, IndirectBench::first, 0}, {0x20, IndirectBench::second, 0x8ff0}});
 
     CHECK(bench.read(0x700, 0x10) == Pieces{{0xa100, 0x10}});
     CHECK(bench.read(0x708, 8) == Pieces{{0xa108, 8}});
@@ -77,7 +81,9 @@ TEST_CASE("an atomic whose bytes a list divides is refused, and one whose pieces
 
 TEST_CASE("the keys behind a list have the last word", "[unit][tpt][indirect]") {
     IndirectBench bench;
-    bench.list({{0x10, IndirectBench::first, 0x1100}, {0x10, IndirectBench::second, 0x8000}, {0x10, IndirectBench::first, 0x2ff8}});
+    bench.list({{0x10, IndirectBench::first, 0x1100},
+                {0x10, IndirectBench::second, 0x8000},
+                {0x10, IndirectBench::first, 0x2ff8}});
 
     CHECK_FALSE(bench.refusal(0x700, 0x10, Access::remote_write));
     CHECK(bench.refusal(0x710, 0x10, Access::remote_write) == Violation::no_right);
@@ -160,10 +166,26 @@ struct InterleavedBench : IndirectBench {
     explicit InterleavedBench(std::uint32_t count, std::uint32_t entries = 2, std::uint32_t bytes_each = repetition) {
         std::vector<std::byte> list(4 * Klm::size);
         const auto at = [&](std::size_t i) { return std::span(list).subspan(i * Klm::size, Klm::size); };
-        abi::View<abi::prm::RepeatBlock>(at(0)).set<"bcount_per_cycle">(bytes_each).set<"op">(abi::prm::repeat_block_op).set<"repeat_count">(count).set<"num_entries">(entries);
-        abi::View<abi::prm::RepeatEntry>(at(1)).set<"stride">(0x40u).set<"bcount">(0x10u).set<"mkey">(first.value).set<"address">(0x1100u);
-        abi::View<abi::prm::RepeatEntry>(at(2)).set<"stride">(0x20u).set<"bcount">(8u).set<"mkey">(second.value).set<"address">(0x8000u);
-        abi::View<abi::prm::RepeatEntry>(at(3)).set<"stride">(8u).set<"bcount">(8u).set<"mkey">(second.value).set<"address">(0x8800u);
+        abi::View<abi::prm::RepeatBlock>(at(0))
+            .set<"bcount_per_cycle">(bytes_each)
+            .set<"op">(abi::prm::repeat_block_op)
+            .set<"repeat_count">(count)
+            .set<"num_entries">(entries);
+        abi::View<abi::prm::RepeatEntry>(at(1))
+            .set<"stride">(0x40u)
+            .set<"bcount">(0x10u)
+            .set<"mkey">(first.value)
+            .set<"address">(0x1100u);
+        abi::View<abi::prm::RepeatEntry>(at(2))
+            .set<"stride">(0x20u)
+            .set<"bcount">(8u)
+            .set<"mkey">(second.value)
+            .set<"address">(0x8000u);
+        abi::View<abi::prm::RepeatEntry>(at(3))
+            .set<"stride">(8u)
+            .set<"bcount">(8u)
+            .set<"mkey">(second.value)
+            .set<"address">(0x8800u);
         auto a = attributes(0x700, 0x10000);
         a.mode = AccessMode::klms;
         create(a, {});
@@ -190,7 +212,8 @@ TEST_CASE("an interleaved key ends behind its last repetition", "[unit][tpt][ind
     CHECK(bench.refusal(0x747, 2) == Violation::page_not_present);
 }
 
-TEST_CASE("a repetition that is longer than its ranges has a hole, and one that is shorter cuts them", "[unit][tpt][indirect]") {
+TEST_CASE("a repetition that is longer than its ranges has a hole, and one that is shorter cuts them",
+          "[unit][tpt][indirect]") {
     InterleavedBench longer(2, 2, 0x20), shorter(2, 2, 8);
 
     CHECK(longer.refusal(0x718, 1) == Violation::page_not_present);
@@ -216,7 +239,10 @@ TEST_CASE("ranges that are repeated no times cover nothing", "[unit][tpt][indire
 TEST_CASE("a list without a repeat block ends the interleaving", "[unit][tpt][indirect]") {
     InterleavedBench bench(3);
     std::vector<std::byte> bytes(Klm::size);
-    abi::View<Klm>(std::span(bytes)).set<"bcount">(0x100u).set<"mkey">(IndirectBench::first.value).set<"address">(0x1200u);
+    abi::View<Klm>(std::span(bytes))
+        .set<"bcount">(0x100u)
+        .set<"mkey">(IndirectBench::first.value)
+        .set<"address">(0x1200u);
 
     write_ranges(*bench.table.find(bench.index), 0, bytes);
 

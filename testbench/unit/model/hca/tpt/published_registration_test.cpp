@@ -13,7 +13,8 @@ struct Registered : Bench {
     Registered() : golden(golden_values("registration.txt")) {
         // IB_ACCESS: 1 local write, 2 remote write, 4 remote read, 8 remote atomic; local reads are always allowed.
         const auto flags = golden["access_flags"][0];
-        auto a = attributes(golden["virt_addr"][0], golden["length"][0], static_cast<std::uint8_t>(golden["page_shift"][0]));
+        auto a =
+            attributes(golden["virt_addr"][0], golden["length"][0], static_cast<std::uint8_t>(golden["page_shift"][0]));
         a.rights = {true, (flags & 1) != 0, (flags & 4) != 0, (flags & 2) != 0, (flags & 8) != 0};
         a.entries_carry_rights = true;
         a.variant = published().variant();
@@ -56,7 +57,8 @@ TEST_CASE("the whole published registration is two pieces", "[unit][tpt][golden]
           std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0x3e07a92000, 0x1000}, {0x3e106a6000, 0x1000}});
 }
 
-TEST_CASE("the published registration allows no atomics, no other variant and no other protection domain", "[unit][tpt][golden]") {
+TEST_CASE("the published registration allows no atomics, no other variant and no other protection domain",
+          "[unit][tpt][golden]") {
     Registered bench;
     CHECK(bench.refusal(0xdb1000, 8, Access::remote_atomic) == Violation::no_right);
     auto request = bench.request(0xdb1000, 8);

@@ -11,13 +11,15 @@ TEST_CASE("every page size from 4 KiB to 2 GiB translates its first, last and mi
         const auto page = std::uint64_t{1} << shift;
         const auto start = page * 5;
         Bench bench;
-        bench.create(Bench::attributes(start, 3 * page, static_cast<std::uint8_t>(shift)), {page * 40, page * 20, page * 30});
+        bench.create(Bench::attributes(start, 3 * page, static_cast<std::uint8_t>(shift)),
+                     {page * 40, page * 20, page * 30});
         INFO("page shift " << shift);
 
         CHECK(Bench::pieces(*bench.translate(start, 1)) == Pieces{{page * 40, 1}});
         CHECK(Bench::pieces(*bench.translate(start + 3 * page - 1, 1)) == Pieces{{page * 31 - 1, 1}});
         CHECK(Bench::pieces(*bench.translate(start + page - 3, 7)) == Pieces{{page * 41 - 3, 3}, {page * 20, 4}});
-        CHECK(Bench::pieces(*bench.translate(start, 3 * page)) == Pieces{{page * 40, page}, {page * 20, page}, {page * 30, page}});
+        CHECK(Bench::pieces(*bench.translate(start, 3 * page)) ==
+              Pieces{{page * 40, page}, {page * 20, page}, {page * 30, page}});
         CHECK(Bench::pieces(*bench.translate(start + page, page)) == Pieces{{page * 20, page}});
         CHECK(bench.refusal(start - 1, 1) == Violation::out_of_bounds);
         CHECK(bench.refusal(start + 3 * page, 1) == Violation::out_of_bounds);
@@ -115,14 +117,16 @@ TEST_CASE("touching pages become one piece", "[unit][tpt]") {
     Bench bench;
     bench.create(Bench::attributes(0, 0x6000), {0x10000, 0x11000, 0x12000, 0x20000, 0x21000, 0x13000});
 
-    CHECK(Bench::pieces(*bench.translate(0x800, 0x5000)) == Pieces{{0x10800, 0x2800}, {0x20000, 0x2000}, {0x13000, 0x800}});
+    CHECK(Bench::pieces(*bench.translate(0x800, 0x5000)) ==
+          Pieces{{0x10800, 0x2800}, {0x20000, 0x2000}, {0x13000, 0x800}});
 }
 
 TEST_CASE("pages that run backwards are not merged", "[unit][tpt]") {
     Bench bench;
     bench.create(Bench::attributes(0, 0x3000), {0x12000, 0x11000, 0x10000});
 
-    CHECK(Bench::pieces(*bench.translate(0, 0x3000)) == Pieces{{0x12000, 0x1000}, {0x11000, 0x1000}, {0x10000, 0x1000}});
+    CHECK(Bench::pieces(*bench.translate(0, 0x3000)) ==
+          Pieces{{0x12000, 0x1000}, {0x11000, 0x1000}, {0x10000, 0x1000}});
 }
 
 TEST_CASE("a range of more pieces than fit is taken in steps", "[unit][tpt]") {

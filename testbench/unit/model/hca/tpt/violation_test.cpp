@@ -72,7 +72,8 @@ TEST_CASE("each access needs its own right and no other", "[unit][tpt]") {
     for (unsigned granted = 0; granted < 32; ++granted) {
         Bench bench;
         auto a = Bench::attributes(0, 0x1000);
-        a.rights = {(granted & 1) != 0, (granted & 2) != 0, (granted & 4) != 0, (granted & 8) != 0, (granted & 16) != 0};
+        a.rights = {(granted & 1) != 0, (granted & 2) != 0, (granted & 4) != 0, (granted & 8) != 0,
+                    (granted & 16) != 0};
         bench.create(a, {0x1000});
         for (std::size_t n = 0; n < all_accesses.size(); ++n) {
             INFO("rights " << granted << ", access " << n);

@@ -30,11 +30,11 @@ constexpr std::uint64_t mask(std::initializer_list<MkeyMask> bits) {
     return all;
 }
 /// What registering memory changes.
-constexpr auto registration = mask({MkeyMask::len, MkeyMask::page_size, MkeyMask::start_addr, MkeyMask::key, MkeyMask::lr, MkeyMask::lw,
-                                    MkeyMask::rr, MkeyMask::rw, MkeyMask::free});
+constexpr auto registration = mask({MkeyMask::len, MkeyMask::page_size, MkeyMask::start_addr, MkeyMask::key,
+                                    MkeyMask::lr, MkeyMask::lw, MkeyMask::rr, MkeyMask::rw, MkeyMask::free});
 /// What binding a window changes (IBA 10.6.7.2).
-constexpr auto binding = mask({MkeyMask::len, MkeyMask::start_addr, MkeyMask::key, MkeyMask::lw, MkeyMask::rr, MkeyMask::rw, MkeyMask::a,
-                               MkeyMask::free});
+constexpr auto binding = mask({MkeyMask::len, MkeyMask::start_addr, MkeyMask::key, MkeyMask::lw, MkeyMask::rr,
+                               MkeyMask::rw, MkeyMask::a, MkeyMask::free});
 
 struct UmrPost {
     abi::Key key{};
@@ -62,7 +62,13 @@ struct Bench : HcaPair {
     /// A key of `node` that is free, with a table of so many octowords.
     static abi::Key free_key(Node& node, AccessMode mode = AccessMode::mtt, std::uint32_t octowords = 4) {
         abi::Block<Mkc> context;
-        context.view().set<"free">(1).set<"umr_en">(1).set<"lr">(1).set<"qpn">(abi::prm::mkey_any_qpn).set<"pd">(Node::pd.value).set<"log_page_size">(12);
+        context.view()
+            .set<"free">(1)
+            .set<"umr_en">(1)
+            .set<"lr">(1)
+            .set<"qpn">(abi::prm::mkey_any_qpn)
+            .set<"pd">(Node::pd.value)
+            .set<"log_page_size">(12);
         abi::prm::set_access_mode(context.view(), mode);
         const auto key = node.make_key(model::hca::tpt::decode(context.view()), {});
         node.hca.mkeys().find(key.index())->room = model::hca::tpt::room_of(mode, octowords);
@@ -76,20 +82,40 @@ struct Bench : HcaPair {
     }
     static std::vector<std::byte> range(abi::Key key, std::uint64_t address, std::uint32_t length) {
         std::vector<std::byte> entry(64); // a unit of four
-        abi::View<abi::prm::Klm>(std::span(entry).first(16)).set<"bcount">(length).set<"mkey">(key.value).set<"address">(address);
+        abi::View<abi::prm::Klm>(std::span(entry).first(16))
+            .set<"bcount">(length)
+            .set<"mkey">(key.value)
+            .set<"address">(address);
         return entry;
     }
     /// Registers `pages` identity mapped as [start, start + length).
     static UmrPost enable(abi::Key key, std::uint64_t start, std::uint64_t length, std::vector<std::byte> list) {
         UmrPost post{.key = key, .list = std::move(list)};
-        post.control.view().set<"inline">(1).set<"check_not_free">(1).set<"xlt_octowords">(static_cast<std::uint16_t>(post.list.size() / 16)).set<"mkey_mask">(registration);
-        post.context.view().set<"start_addr">(start).set<"len">(length).set<"log_page_size">(12).set<"mkey_7_0">(key.variant()).set<"lr">(1).set<"lw">(1).set<"rr">(1).set<"rw">(1);
+        post.control.view()
+            .set<"inline">(1)
+            .set<"check_not_free">(1)
+            .set<"xlt_octowords">(static_cast<std::uint16_t>(post.list.size() / 16))
+            .set<"mkey_mask">(registration);
+        post.context.view()
+            .set<"start_addr">(start)
+            .set<"len">(length)
+            .set<"log_page_size">(12)
+            .set<"mkey_7_0">(key.variant())
+            .set<"lr">(1)
+            .set<"lw">(1)
+            .set<"rr">(1)
+            .set<"rw">(1);
         return post;
     }
     static UmrPost bind(abi::Key window, abi::Key key, std::uint64_t address, std::uint32_t length) {
         UmrPost post{.key = window, .list = range(key, address, length)};
         post.control.view().set<"inline">(1).set<"xlt_octowords">(4).set<"mkey_mask">(binding);
-        post.context.view().set<"start_addr">(address).set<"len">(length).set<"mkey_7_0">(window.variant()).set<"rr">(1).set<"rw">(1);
+        post.context.view()
+            .set<"start_addr">(address)
+            .set<"len">(length)
+            .set<"mkey_7_0">(window.variant())
+            .set<"rr">(1)
+            .set<"rw">(1);
         return post;
     }
     static UmrPost free(abi::Key key) {
@@ -106,7 +132,10 @@ struct Bench : HcaPair {
         add(post.list);
         if (post.list.empty() && post.list_at.length != 0) {
             abi::Block<abi::prm::WqeData> data;
-            data.view().set<"byte_count">(post.list_at.length).set<"lkey">(post.list_at.key.value).set<"addr">(post.list_at.address);
+            data.view()
+                .set<"byte_count">(post.list_at.length)
+                .set<"lkey">(post.list_at.key.value)
+                .set<"addr">(post.list_at.address);
             add(data.bytes);
         }
         abi::View<abi::prm::WqeCtrl>(std::span(wqe))

@@ -13,7 +13,8 @@ using model::hca::queue::QpState;
 TEST_CASE("a free key serves nobody until a UMR enables it", "[unit][umr]") {
     Bench bench;
     const auto key = Bench::free_key(bench.b);
-    const auto done = bench.change(Bench::enable(key, bench.memory + 0x10, 0x1800, Bench::pages({bench.memory | 3, (bench.memory + 0x1000) | 3})));
+    const auto done = bench.change(
+        Bench::enable(key, bench.memory + 0x10, 0x1800, Bench::pages({bench.memory | 3, (bench.memory + 0x1000) | 3})));
     CHECK(done.opcode == CqeOpcode::req);
     CHECK(done.send_opcode == static_cast<std::uint8_t>(WqeOpcode::umr));
 
@@ -101,7 +102,8 @@ TEST_CASE("a UMR with strong ordering waits until everything before it is comple
     Bench bench;
     const auto key = Bench::free_key(bench.b);
     const auto target = bench.a.make_region(64);
-    bench.b.post(bench.b_qp, {.sges = {bench.b.make_region(64, 1).sge()}, .remote = target.address, .rkey = target.key});
+    bench.b.post(bench.b_qp,
+                 {.sges = {bench.b.make_region(64, 1).sge()}, .remote = target.address, .rkey = target.key});
     auto post = Bench::enable(key, 0, 0x1000, Bench::pages({bench.memory | 3}, 2));
     post.fence = abi::prm::FenceMode::strong_ordering;
     bench.post(bench.b, bench.b_qp, post);
@@ -148,15 +150,25 @@ const std::array mistakes{
             }},
     Mistake{Fault::not_privileged, [](Bench& b, UmrPost&) { b.b.core(b.b_qp).attributes.fast_registration = false; }},
     Mistake{Fault::bad_mask, [](Bench&, UmrPost& p) { p.control.view().set<"mkey_mask">(mask({MkeyMask::bsf_en})); }},
-    Mistake{Fault::no_such_pd, [](Bench&, UmrPost& p) { p.control.view().set<"mkey_mask">(mask({MkeyMask::pd})); p.context.view().set<"pd">(0x99); }},
+    Mistake{Fault::no_such_pd,
+            [](Bench&, UmrPost& p) {
+                p.control.view().set<"mkey_mask">(mask({MkeyMask::pd}));
+                p.context.view().set<"pd">(0x99);
+            }},
     Mistake{Fault::bad_page_size, [](Bench&, UmrPost& p) { p.context.view().set<"log_page_size">(11); }},
     Mistake{Fault::bad_page_size, [](Bench&, UmrPost& p) { p.context.view().set<"log_page_size">(32); }},
     Mistake{Fault::range_wraps, [](Bench&, UmrPost& p) { p.context.view().set<"start_addr">(~0ull).set<"len">(2); }},
     Mistake{Fault::table_too_small, [](Bench&, UmrPost& p) { p.control.view().set<"xlt_octowords">(5); }},
-    Mistake{Fault::table_too_small, [](Bench&, UmrPost& p) { p.control.view().set<"xlt_offset_en">(1).set<"xlt_offset">(1); }},
-    Mistake{Fault::table_too_small, [](Bench&, UmrPost& p) { p.control.view().set<"xlt_offset_en">(1).set<"xlt_offset_47_16">(0xffffffff); }},
+    Mistake{Fault::table_too_small,
+            [](Bench&, UmrPost& p) { p.control.view().set<"xlt_offset_en">(1).set<"xlt_offset">(1); }},
+    Mistake{Fault::table_too_small,
+            [](Bench&, UmrPost& p) { p.control.view().set<"xlt_offset_en">(1).set<"xlt_offset_47_16">(0xffffffff); }},
     Mistake{Fault::list_too_short, [](Bench&, UmrPost& p) { p.list.clear(); }},
-    Mistake{Fault::list_too_short, [](Bench&, UmrPost& p) { p.control.view().set<"inline">(0); p.list.clear(); }},
+    Mistake{Fault::list_too_short,
+            [](Bench&, UmrPost& p) {
+                p.control.view().set<"inline">(0);
+                p.list.clear();
+            }},
 };
 } // namespace
 

@@ -8,7 +8,8 @@ using model::hca::tpt::Rights;
 
 namespace {
 struct WindowBench : Bench {
-    explicit WindowBench(Rights rights = {.local_read = true, .local_write = true}) : Bench(false), region(b.make_region(8192, 0, rights)) {}
+    explicit WindowBench(Rights rights = {.local_read = true, .local_write = true})
+        : Bench(false), region(b.make_region(8192, 0, rights)) {}
     Region region;
     abi::Key window = free_key(b, AccessMode::klms);
 };

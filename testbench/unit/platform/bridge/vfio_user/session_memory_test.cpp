@@ -19,9 +19,9 @@ TEST_CASE("a map takes one descriptor or none", "[unit][vfio_user]") {
 
 TEST_CASE("a map that is no range of pages is refused", "[unit][vfio_user]") {
     Negotiated n;
-    for (const auto& bad : {dma_map(0, 0), dma_map(1, 4096), dma_map(0, 4095), dma_map(0, 4096, 1),
-                            dma_map(~0xfffull, 8192), dma_map(0, 8192, ~0xfffull), dma_map(0, 4096, 0, 0),
-                            dma_map(0, 4096, 0, 7)})
+    for (const auto& bad :
+         {dma_map(0, 0), dma_map(1, 4096), dma_map(0, 4095), dma_map(0, 4096, 1), dma_map(~0xfffull, 8192),
+          dma_map(0, 8192, ~0xfffull), dma_map(0, 4096, 0, 0), dma_map(0, 4096, 0, 7)})
         CHECK(error_of(n.talk.ask(bad)) == EINVAL);
     CHECK(n.talk.function.log.empty());
 }
@@ -59,8 +59,9 @@ TEST_CASE("interrupts outside the type, or with flags that contradict each other
     Negotiated n;
     const auto one = bytes({1});
     for (const auto& bad :
-         {set_irqs(none | trigger, msix, 4, 1), set_irqs(none | trigger, msix, 3, 2), set_irqs(none | trigger, msix, 0, ~0u),
-          set_irqs(none | trigger, msix, ~0u, 1), set_irqs(none | trigger, 0, 0, 1), set_irqs(none | trigger, 9, 0, 1),
+         {set_irqs(none | trigger, msix, 4, 1), set_irqs(none | trigger, msix, 3, 2),
+          set_irqs(none | trigger, msix, 0, ~0u), set_irqs(none | trigger, msix, ~0u, 1),
+          set_irqs(none | trigger, 0, 0, 1), set_irqs(none | trigger, 9, 0, 1),
           set_irqs(none | boolean | trigger, msix, 0, 1), set_irqs(none | trigger | mask, msix, 0, 1),
           set_irqs(none, msix, 0, 1), set_irqs(trigger, msix, 0, 1), set_irqs(none | trigger | 64, msix, 0, 1),
           set_irqs(boolean | trigger, msix, 0, 2, one), set_irqs(none | trigger, msix, 0, 1, one),
@@ -172,7 +173,9 @@ TEST_CASE("a client may refuse memory", "[unit][vfio_user]") {
 
 TEST_CASE("a reply that was not asked for ends the session", "[unit][vfio_user]") {
     Negotiated n;
-    SECTION("without a question") { n.talk.session.receive(message(Command::dma_read, {}, 1, false, MessageType::reply)); }
+    SECTION("without a question") {
+        n.talk.session.receive(message(Command::dma_read, {}, 1, false, MessageType::reply));
+    }
     SECTION("to another question") {
         n.talk.session.begin_exchange(Command::dma_read, 0, 4, {});
         n.talk.session.receive(message(Command::dma_read, {}, 77, false, MessageType::reply));

@@ -87,7 +87,8 @@ TEST_CASE("a peer that is reached straight keeps its address, one that is not re
     CHECK(function.mapped_peers.empty());
 }
 
-TEST_CASE("memory of another function is mapped for this one, by the physical address that it has", "[unit][iommu_driver]") {
+TEST_CASE("memory of another function is mapped for this one, by the physical address that it has",
+          "[unit][iommu_driver]") {
     DrivenUnit bench;
     bench.open();
     const auto space = bench.make_space(), others = bench.make_space();
