@@ -39,4 +39,4 @@ fi
 barrier done 2300
 pkill sshd
 part "the driver goes" unload_drivers
-part "nothing is left" nothing_is_held
+both_are_gone

@@ -25,7 +25,7 @@ calls=0
 across() {
     local server
     if [ "$MACHINE" = A ]; then
-        bash -c "$2" &
+        timeout 300 bash -c "$2" &
         server=$!
         wait_until 120 is_listening "$1" || fail "it does not listen" || return
         barrier "call.$calls" 300 || return
@@ -55,6 +55,11 @@ network_over_the_cards() {
     ip addr add $own/24 dev ib0 && ip link set ib0 up || return
     wait_until 60 eval 'ip link show ib0 | grep -q LOWER_UP' || fail "$(ip link show ib0)" || return
     barrier network 300 && wait_until 60 ping -q -c 1 -W 2 $peer
+}
+# The simulator counts what all cards hold: it is asked once, when both drivers have gone.
+both_are_gone() {
+    barrier gone 300
+    [ "$MACHINE" = B ] || part "nothing is left" nothing_is_held
 }
 leave_the_network() {
     barrier leaving 300
