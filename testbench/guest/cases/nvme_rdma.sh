@@ -1,7 +1,7 @@
 # name: NVMe over RDMA: a host writes, fio verifies, the controller is reset and the target goes and comes back meanwhile
 # run: on demand
 # machines: A B
-# timeout: 1200
+# timeout: 300
 . /hcasim/inside/two_guests.sh
 subsystem=nqn.2014-08.org.nvmexpress:hcasim
 target=/sys/kernel/config/nvmet
