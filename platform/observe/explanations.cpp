@@ -21,59 +21,112 @@ using model::port::DmaStatus;
 
 // clang-format off
 constexpr auto violations = std::to_array<Row<Violation>>({
-    {Violation::no_such_key, {"a key's index (bits 31..8) names a memory key that exists", "IBA 10.6.3; PRM \"Memory key\"",
-        "the memory region was never registered or is deregistered already, or the WQE has the bare mkey_index where the key (mkey_index << 8 | variant) belongs"}},
-    {Violation::key_is_free, {"a key that is free grants nothing until a UMR or a bind enables it", "IBA 10.6.3; PRM \"Memory key\"",
-        "the region was invalidated (local invalidate, SEND with invalidate), or its UMR was not executed before this work request; fence it, or wait for its completion"}},
-    {Violation::wrong_variant, {"the low 8 bits of a key equal the variant of the memory key", "IBA 10.6.3; PRM \"Memory key\"",
-        "an old key of a re-registered region or memory window is still in use, or the driver forgot to add mkey_7_0 to the index"}},
-    {Violation::wrong_pd, {"memory key and queue pair belong to the same protection domain", "IBA 10.6.3; PRM \"Memory key\"",
+    {Violation::no_such_key, {"a key's index (bits 31..8) names a memory key that exists", "IBA 10.6.3; PRM \"Memory "
+        "key\"",
+        "the memory region was never registered or is deregistered already, or the WQE has the bare mkey_index where "
+        "the key (mkey_index << 8 | variant) belongs"}},
+    {Violation::key_is_free, {"a key that is free grants nothing until a UMR or a bind enables it",
+        "IBA 10.6.3; PRM \"Memory key\"",
+        "the region was invalidated (local invalidate, SEND with invalidate), or its UMR was not executed before this "
+        "work request; fence it, or wait for its completion"}},
+    {Violation::wrong_variant, {"the low 8 bits of a key equal the variant of the memory key",
+        "IBA 10.6.3; PRM \"Memory key\"",
+        "an old key of a re-registered region or memory window is still in use, or the driver forgot to add mkey_7_0 "
+        "to the index"}},
+    {Violation::wrong_pd, {"memory key and queue pair belong to the same protection domain",
+        "IBA 10.6.3; PRM \"Memory key\"",
         "the region was registered with another PD than the queue pair (or shared receive queue) was created with"}},
-    {Violation::wrong_queue_pair, {"a key that is bound to a queue pair (mkc.qpn) serves that one only", "IBA 10.6.3; PRM \"Memory key\"",
-        "a type 2 memory window is used through another queue pair than the one it was bound on, or mkc.qpn was not set to 0xffffff"}},
-    {Violation::no_right, {"a key grants only the accesses whose bits it has (lr, lw, rr, rw, a)", "IBA 10.6.3; PRM \"Memory key\"",
-        "the region was registered without the access flag: a receive or READ target needs LOCAL_WRITE, the peer's target REMOTE_WRITE, REMOTE_READ or REMOTE_ATOMIC"}},
-    {Violation::out_of_bounds, {"the range lies inside of [start_addr, start_addr + len) of the key", "IBA 10.6.3; PRM \"Memory key\"",
-        "address or length exceeds the region: an address relative to the region where the virtual one belongs, a length in other units, or a key of the neighbouring buffer"}},
-    {Violation::page_not_present, {"each page of the range has a translation entry that is present for this access", "IBA 10.6.3; PRM \"Memory key\"",
-        "the page list given at creation or by UMR is shorter than the range, log_page_size is wrong, or an entry's read or write bit is clear (entries of a UMR carry them in bits 0 and 1); where pages come on demand, the driver has none to bring (error in PAGE_FAULT_RESUME), nobody takes page fault events, or the service does not wait (UC, receives of UD)"}},
+    {Violation::wrong_queue_pair, {"a key that is bound to a queue pair (mkc.qpn) serves that one only",
+        "IBA 10.6.3; PRM \"Memory key\"",
+        "a type 2 memory window is used through another queue pair than the one it was bound on, or mkc.qpn was not "
+        "set to 0xffffff"}},
+    {Violation::no_right, {"a key grants only the accesses whose bits it has (lr, lw, rr, rw, a)",
+        "IBA 10.6.3; PRM \"Memory key\"",
+        "the region was registered without the access flag: a receive or READ target needs LOCAL_WRITE, the peer's "
+        "target REMOTE_WRITE, REMOTE_READ or REMOTE_ATOMIC"}},
+    {Violation::out_of_bounds, {"the range lies inside of [start_addr, start_addr + len) of the key",
+        "IBA 10.6.3; PRM \"Memory key\"",
+        "address or length exceeds the region: an address relative to the region where the virtual one belongs, a "
+        "length in other units, or a key of the neighbouring buffer"}},
+    {Violation::page_not_present, {"each page of the range has a translation entry that is present for this access",
+        "IBA 10.6.3; PRM \"Memory key\"",
+        "the page list given at creation or by UMR is shorter than the range, log_page_size is wrong, or an entry's "
+        "read or write bit is clear (entries of a UMR carry them in bits 0 and 1); where pages come on demand, the "
+        "driver has none to bring (error in PAGE_FAULT_RESUME), nobody takes page fault events, or the service does "
+        "not wait (UC, receives of UD)"}},
     {Violation::divided_atomic, {"the 8 bytes of an atomic lie in one place of memory", "IBA 9.4.5, 10.6.3",
-        "the address lies where one entry of a KLM or KSM list ends and the next begins elsewhere: give the list entries whose lengths are multiples of 8"}},
-    {Violation::page_fault, {"an access to a page that is not there waits until software has brought it, where the service can wait", "PRM \"Page fault\"; IBA 9.7.5.2.8",
+        "the address lies where one entry of a KLM or KSM list ends and the next begins elsewhere: give the list "
+        "entries whose lengths are multiples of 8"}},
+    {Violation::page_fault, {"an access to a page that is not there waits until software has brought it, where the "
+        "service can wait", "PRM \"Page fault\"; IBA 9.7.5.2.8",
         "nothing is wrong yet: the driver has an event of it, and answers with PAGE_FAULT_RESUME"}},
 });
 
 constexpr auto faults = std::to_array<Row<Fault>>({
-    {Fault::no_such_key, {"the key that a UMR changes exists", "PRM \"UMR work request\"", "imm of the control segment has to hold the whole key, mkey_index << 8 | variant, of a key that is not destroyed"}},
-    {Fault::not_enabled, {"a key takes UMRs only when it was made with umr_en", "PRM \"UMR work request\"", "CREATE_MKEY was given without mkc.umr_en"}},
-    {Fault::wrong_pd, {"key and queue pair of a UMR belong to the same protection domain", "IBA 10.6.7, 11.4.4; PRM \"UMR work request\"", "the memory window or key was allocated on another PD than the queue pair that binds it"}},
-    {Fault::is_free, {"with check_free the key is not free", "PRM \"UMR work request\"", "the key was invalidated before: the order of invalidate and bind is not what the driver believes"}},
-    {Fault::is_not_free, {"with check_not_free the key is free", "PRM \"UMR work request\"", "the key is still in force: a local invalidate must come before it is registered again"}},
-    {Fault::wrong_queue_pair, {"a key bound to a queue pair is changed through that one only", "IBA 10.6.7, 11.4.4; PRM \"UMR work request\"", "the bind or invalidate was posted on another queue pair than the key's (mkc.qpn)"}},
-    {Fault::not_privileged, {"without fast registration (fre) a queue pair may change only keys that refer to other keys", "PRM \"UMR work request\"", "create the queue pair with qpc.fre, or post the registration on the driver's REG_UMR queue pair"}},
-    {Fault::bad_mask, {"mkey_mask names only fields that a UMR may change", "PRM \"UMR work request\"", "a reserved bit of mkey_mask is set, or one whose umr_modify capability the driver did not check"}},
-    {Fault::no_such_pd, {"the new protection domain exists", "PRM \"UMR work request\"", "mkc.pd in the UMR's context segment is left 0 while mkey_mask names it, or the PD is deallocated"}},
-    {Fault::bad_page_size, {"the new log_page_size is one that translation knows", "PRM \"UMR work request\"", "mkc.log_page_size in the context segment is left 0 while mkey_mask names it"}},
-    {Fault::range_wraps, {"start_addr + len stays inside of the address space", "PRM \"UMR work request\"", "start_addr and len of the context segment are swapped or in the wrong byte order"}},
-    {Fault::table_too_small, {"the new translations fit into translations_octword_size of the key", "PRM \"UMR work request\"", "the key was created for fewer entries, or xlt_offset counts bytes where octowords of 16 bytes belong"}},
-    {Fault::list_too_short, {"the list holds the xlt_octowords that the UMR announces", "PRM \"UMR work request\"", "xlt_octowords was not padded as the inline list or the data segment's byte count is: entries come in multiples of 64 bytes"}},
+    {Fault::no_such_key, {"the key that a UMR changes exists", "PRM \"UMR work request\"",
+        "imm of the control segment has to hold the whole key, mkey_index << 8 | variant, of a key that is not "
+        "destroyed"}},
+    {Fault::not_enabled, {"a key takes UMRs only when it was made with umr_en", "PRM \"UMR work request\"",
+        "CREATE_MKEY was given without mkc.umr_en"}},
+    {Fault::wrong_pd, {"key and queue pair of a UMR belong to the same protection domain", "IBA 10.6.7, 11.4.4; PRM "
+        "\"UMR work request\"", "the memory window or key was allocated on another PD than the queue pair that binds "
+        "it"}},
+    {Fault::is_free, {"with check_free the key is not free", "PRM \"UMR work request\"", "the key was invalidated "
+        "before: the order of invalidate and bind is not what the driver believes"}},
+    {Fault::is_not_free, {"with check_not_free the key is free", "PRM \"UMR work request\"", "the key is still in "
+        "force: a local invalidate must come before it is registered again"}},
+    {Fault::wrong_queue_pair, {"a key bound to a queue pair is changed through that one only", "IBA 10.6.7, 11.4.4; "
+        "PRM \"UMR work request\"", "the bind or invalidate was posted on another queue pair than the key's "
+        "(mkc.qpn)"}},
+    {Fault::not_privileged, {"without fast registration (fre) a queue pair may change only keys that refer to other "
+        "keys", "PRM \"UMR work request\"", "create the queue pair with qpc.fre, or post the registration on the "
+        "driver's REG_UMR queue pair"}},
+    {Fault::bad_mask, {"mkey_mask names only fields that a UMR may change", "PRM \"UMR work request\"",
+        "a reserved bit of mkey_mask is set, or one whose umr_modify capability the driver did not check"}},
+    {Fault::no_such_pd, {"the new protection domain exists", "PRM \"UMR work request\"", "mkc.pd in the UMR's context "
+        "segment is left 0 while mkey_mask names it, or the PD is deallocated"}},
+    {Fault::bad_page_size, {"the new log_page_size is one that translation knows", "PRM \"UMR work request\"",
+        "mkc.log_page_size in the context segment is left 0 while mkey_mask names it"}},
+    {Fault::range_wraps, {"start_addr + len stays inside of the address space", "PRM \"UMR work request\"",
+        "start_addr and len of the context segment are swapped or in the wrong byte order"}},
+    {Fault::table_too_small, {"the new translations fit into translations_octword_size of the key",
+        "PRM \"UMR work request\"", "the key was created for fewer entries, or xlt_offset counts bytes where "
+        "octowords of 16 bytes belong"}},
+    {Fault::list_too_short, {"the list holds the xlt_octowords that the UMR announces", "PRM \"UMR work request\"",
+        "xlt_octowords was not padded as the inline list or the data segment's byte count is: entries come in "
+        "multiples of 64 bytes"}},
 });
 
 constexpr auto wqe_faults = std::to_array<Row<WqeFault>>({
     {WqeFault::none, {"a work request is as its opcode wants it", "PRM \"Send WQE\"", "no fault of the WQE"}},
-    {WqeFault::bus_error, {"the ring of the queue can be read by DMA", "PRM \"Send WQE\"", "the ring's pages were unmapped (IOMMU) or freed while the queue pair was alive, or a wrong bus address was given as pas[]"}},
-    {WqeFault::wrong_queue_pair, {"qpn of the control segment is the queue pair's own number", "PRM \"Send WQE\"", "qpn_ds has the number of another queue pair, or is not big endian (qpn << 8 | ds); or the doorbell came before the WQE was written"}},
-    {WqeFault::wrong_index, {"wqe_index of the control segment counts basic blocks of 64 bytes", "PRM \"Send WQE\"", "the producer counter advanced by one WQE instead of by its basic blocks, or the doorbell record ran ahead of the WQEs written (missing write barrier)"}},
-    {WqeFault::bad_size, {"ds counts the 16-byte units of the whole WQE and holds the segments of its opcode", "PRM \"Send WQE\"", "ds is 0, above 63 or the advertised limit, or leaves out a segment (remote address, atomic, datagram)"}},
-    {WqeFault::bad_opcode, {"the opcode is an operation of the queue pair's transport", "PRM \"Send WQE\"; IBA 9.3", "READ or atomic on UC or UD, WRITE on UD, or an opcode written into the wrong byte of the control segment"}},
-    {WqeFault::bad_segment, {"inline data ends inside of its WQE, and an answer goes to memory and not into inline data", "PRM \"Send WQE\"", "byte_count of an inline segment exceeds ds, or a READ or atomic has an inline segment"}},
+    {WqeFault::bus_error, {"the ring of the queue can be read by DMA", "PRM \"Send WQE\"", "the ring's pages were "
+        "unmapped (IOMMU) or freed while the queue pair was alive, or a wrong bus address was given as pas[]"}},
+    {WqeFault::wrong_queue_pair, {"qpn of the control segment is the queue pair's own number", "PRM \"Send WQE\"",
+        "qpn_ds has the number of another queue pair, or is not big endian (qpn << 8 | ds); or the doorbell came "
+        "before the WQE was written"}},
+    {WqeFault::wrong_index, {"wqe_index of the control segment counts basic blocks of 64 bytes", "PRM \"Send WQE\"",
+        "the producer counter advanced by one WQE instead of by its basic blocks, or the doorbell record ran ahead of "
+        "the WQEs written (missing write barrier)"}},
+    {WqeFault::bad_size, {"ds counts the 16-byte units of the whole WQE and holds the segments of its opcode",
+        "PRM \"Send WQE\"", "ds is 0, above 63 or the advertised limit, or leaves out a segment (remote address, "
+        "atomic, datagram)"}},
+    {WqeFault::bad_opcode, {"the opcode is an operation of the queue pair's transport", "PRM \"Send WQE\"; IBA 9.3",
+        "READ or atomic on UC or UD, WRITE on UD, or an opcode written into the wrong byte of the control segment"}},
+    {WqeFault::bad_segment, {"inline data ends inside of its WQE, and an answer goes to memory and not into inline "
+        "data", "PRM \"Send WQE\"", "byte_count of an inline segment exceeds ds, or a READ or atomic has an inline "
+        "segment"}},
 });
 
 constexpr auto dma_statuses = std::to_array<Row<DmaStatus>>({
-    {DmaStatus::ok, {"each DMA request ends with a successful completion", "PCIe base, completion status", "nothing is wrong with it"}},
-    {DmaStatus::unsupported_request, {"a DMA address belongs to memory or to a BAR", "PCIe base, completion status UR", "the bus address was not mapped for the device: dma_map missing or undone too early, a CPU physical or virtual address given instead of a DMA address, or bus mastering is off"}},
-    {DmaStatus::completer_abort, {"the target of a DMA request serves it", "PCIe base, completion status CA", "the target has an error of its own or is being reset"}},
-    {DmaStatus::timeout, {"a DMA read is answered within the completion time-out", "PCIe base, completion time-out", "the target (or the guest's memory behind the socket) is gone"}},
+    {DmaStatus::ok, {"each DMA request ends with a successful completion", "PCIe base, completion status",
+        "nothing is wrong with it"}},
+    {DmaStatus::unsupported_request, {"a DMA address belongs to memory or to a BAR",
+        "PCIe base, completion status UR", "the bus address was not mapped for the device: dma_map missing or undone "
+        "too early, a CPU physical or virtual address given instead of a DMA address, or bus mastering is off"}},
+    {DmaStatus::completer_abort, {"the target of a DMA request serves it", "PCIe base, completion status CA",
+        "the target has an error of its own or is being reset"}},
+    {DmaStatus::timeout, {"a DMA read is answered within the completion time-out", "PCIe base, completion time-out",
+        "the target (or the guest's memory behind the socket) is gone"}},
 });
 
 struct SyndromeRow {
@@ -82,210 +135,125 @@ struct SyndromeRow {
     Explanation text;
 };
 constexpr auto syndromes = std::to_array<SyndromeRow>({
-    {CqeSyndrome::local_length_err, "IBV_WC_LOC_LEN_ERR", {"a message fits where it goes: into the receive WQE, the path's MTU (datagrams), or the maximum message size", "IBA 11.6.2; PRM \"Error CQE\"", "the posted receive is shorter than the peer's SEND, or a datagram is longer than the MTU (the 40 bytes for the GRH belong to the receive buffer too)"}},
-    {CqeSyndrome::local_qp_op_err, "IBV_WC_LOC_QP_OP_ERR", {"a work request is well formed and its ring can be read", "IBA 11.6.2; PRM \"Error CQE\"", "the WQE is malformed or the memory behind it is gone"}},
-    {CqeSyndrome::local_prot_err, "IBV_WC_LOC_PROT_ERR", {"each local key of a work request covers the range and grants the access", "IBA 10.6.3, 11.6.2; PRM \"Error CQE\"", "an L_Key does not fit the scatter/gather entry"}},
-    {CqeSyndrome::wr_flush_err, "IBV_WC_WR_FLUSH_ERR", {"what is posted to a queue pair in error is flushed", "IBA 10.3.1, 11.6.2; PRM \"QP state, ERR\"", "an earlier error of the same queue pair; look for the first"}},
-    {CqeSyndrome::mw_bind_err, "IBV_WC_MW_BIND_ERR", {"a bind, fast registration or UMR keeps the rules of the key it changes", "IBA 10.6.7, 11.4.4; PRM \"UMR work request\"", "the key does not allow the change"}},
-    {CqeSyndrome::bad_resp_err, "IBV_WC_BAD_RESP_ERR", {"a response fits the request that it answers", "IBA 9.9.2, 11.6.2; PRM \"Error CQE\"", "the peer answered with an opcode, length or PSN that does not fit; look at the captured frames (--pcap)"}},
-    {CqeSyndrome::local_access_err, "IBV_WC_LOC_ACCESS_ERR", {"the memory of a receive work request takes what arrives", "IBA 11.6.2; PRM \"Error CQE\"", "the bus refused the receive buffer"}},
-    {CqeSyndrome::remote_inval_req_err, "IBV_WC_REM_INV_REQ_ERR", {"the responder finds the request valid for its queue pair", "IBA 9.7.4.1, 9.9.3, 11.6.2", "the SEND is longer than the peer's receive, the peer's qp_access_flags lack the operation, or more READs are outstanding than its max_dest_rd_atomic"}},
-    {CqeSyndrome::remote_access_err, "IBV_WC_REM_ACCESS_ERR", {"the R_Key of a request covers its range and grants its access", "IBA 9.7.4.1, 10.6.3, 11.6.2", "a wrong or stale R_Key, an address outside of the peer's region, or a region without the REMOTE_ right; the responder's paragraph has the rule"}},
-    {CqeSyndrome::remote_op_err, "IBV_WC_REM_OP_ERR", {"the responder can carry out a valid request", "IBA 9.9.3, 11.6.2", "the peer's own receive WQE, its keys or its memory are at fault; the responder's paragraph has the rule"}},
-    {CqeSyndrome::transport_retry_exc_err, "IBV_WC_RETRY_EXC_ERR", {"a request is acknowledged within retry_count repetitions", "IBA 9.7.5.1, 9.9.2; PRM \"QP context\"", "the peer's queue pair is not in RTR, was destroyed or has another number, LID or GID are wrong, the cable loses everything, or ack_timeout is too short"}},
-    {CqeSyndrome::rnr_retry_exc_err, "IBV_WC_RNR_RETRY_EXC_ERR", {"the receiver posts a receive within rnr_retry repetitions", "IBA 9.7.5.2.8; PRM \"QP context\"", "the peer posted too few receives or never wrote its doorbell record; rnr_retry 7 waits for ever"}},
-    {CqeSyndrome::remote_aborted_err, "IBV_WC_REM_ABORT_ERR", {"the peer does not abort the request", "IBA 11.6.2", "the operation was aborted on the other side"}},
+    {CqeSyndrome::local_length_err, "IBV_WC_LOC_LEN_ERR", {"a message fits where it goes: into the receive WQE, the "
+        "path's MTU (datagrams), or the maximum message size", "IBA 11.6.2; PRM \"Error CQE\"",
+        "the posted receive is shorter than the peer's SEND, or a datagram is longer than the MTU (the 40 bytes for "
+        "the GRH belong to the receive buffer too)"}},
+    {CqeSyndrome::local_qp_op_err, "IBV_WC_LOC_QP_OP_ERR", {"a work request is well formed and its ring can be read",
+        "IBA 11.6.2; PRM \"Error CQE\"", "the WQE is malformed or the memory behind it is gone"}},
+    {CqeSyndrome::local_prot_err, "IBV_WC_LOC_PROT_ERR", {"each local key of a work request covers the range and "
+        "grants the access", "IBA 10.6.3, 11.6.2; PRM \"Error CQE\"",
+        "an L_Key does not fit the scatter/gather entry"}},
+    {CqeSyndrome::wr_flush_err, "IBV_WC_WR_FLUSH_ERR", {"what is posted to a queue pair in error is flushed",
+        "IBA 10.3.1, 11.6.2; PRM \"QP state, ERR\"", "an earlier error of the same queue pair; look for the first"}},
+    {CqeSyndrome::mw_bind_err, "IBV_WC_MW_BIND_ERR", {"a bind, fast registration or UMR keeps the rules of the key it "
+        "changes", "IBA 10.6.7, 11.4.4; PRM \"UMR work request\"", "the key does not allow the change"}},
+    {CqeSyndrome::bad_resp_err, "IBV_WC_BAD_RESP_ERR", {"a response fits the request that it answers",
+        "IBA 9.9.2, 11.6.2; PRM \"Error CQE\"", "the peer answered with an opcode, length or PSN that does not fit; "
+        "look at the captured frames (--pcap)"}},
+    {CqeSyndrome::local_access_err, "IBV_WC_LOC_ACCESS_ERR",
+        {"the memory of a receive work request takes what arrives", "IBA 11.6.2; PRM \"Error CQE\"",
+            "the bus refused the receive buffer"}},
+    {CqeSyndrome::remote_inval_req_err, "IBV_WC_REM_INV_REQ_ERR", {"the responder finds the request valid for its "
+        "queue pair", "IBA 9.7.4.1, 9.9.3, 11.6.2", "the SEND is longer than the peer's receive, the peer's "
+        "qp_access_flags lack the operation, or more READs are outstanding than its max_dest_rd_atomic"}},
+    {CqeSyndrome::remote_access_err, "IBV_WC_REM_ACCESS_ERR", {"the R_Key of a request covers its range and grants "
+        "its access", "IBA 9.7.4.1, 10.6.3, 11.6.2", "a wrong or stale R_Key, an address outside of the peer's "
+        "region, or a region without the REMOTE_ right; the responder's paragraph has the rule"}},
+    {CqeSyndrome::remote_op_err, "IBV_WC_REM_OP_ERR", {"the responder can carry out a valid request",
+        "IBA 9.9.3, 11.6.2", "the peer's own receive WQE, its keys or its memory are at fault; the responder's "
+        "paragraph has the rule"}},
+    {CqeSyndrome::transport_retry_exc_err, "IBV_WC_RETRY_EXC_ERR", {"a request is acknowledged within retry_count "
+        "repetitions", "IBA 9.7.5.1, 9.9.2; PRM \"QP context\"", "the peer's queue pair is not in RTR, was destroyed "
+        "or has another number, LID or GID are wrong, the cable loses everything, or ack_timeout is too short"}},
+    {CqeSyndrome::rnr_retry_exc_err, "IBV_WC_RNR_RETRY_EXC_ERR", {"the receiver posts a receive within rnr_retry "
+        "repetitions", "IBA 9.7.5.2.8; PRM \"QP context\"", "the peer posted too few receives or never wrote its "
+        "doorbell record; rnr_retry 7 waits for ever"}},
+    {CqeSyndrome::remote_aborted_err, "IBV_WC_REM_ABORT_ERR", {"the peer does not abort the request", "IBA 11.6.2",
+        "the operation was aborted on the other side"}},
 });
 
 constexpr auto deliveries = std::to_array<Row<DeliveryStatus>>({
-    {DeliveryStatus::ok, {"a command queue entry is well formed", "PRM \"Command interface\"", "nothing is wrong with it"}},
-    {DeliveryStatus::signature_error, {"the bytes of entry and mailboxes XOR to 0xff when cmdif_checksum is on", "PRM \"Command interface\"", "the signature was computed before the last field was written, or over too many bytes"}},
-    {DeliveryStatus::token_error, {"each mailbox has the token of its entry", "PRM \"Command interface\"", "the mailbox is an old one: its token was not set again for this command"}},
-    {DeliveryStatus::bad_block_number, {"mailboxes are numbered from 0 in the order of their chain", "PRM \"Command interface\"", "block_num or the next pointers of the chain are wrong"}},
-    {DeliveryStatus::bad_output_pointer, {"the output mailbox is 512-byte aligned", "PRM \"Command interface\"", "the pool of mailboxes is not aligned to their size"}},
-    {DeliveryStatus::bad_input_pointer, {"the input mailbox is 512-byte aligned", "PRM \"Command interface\"", "the pool of mailboxes is not aligned to their size"}},
-    {DeliveryStatus::internal_error, {"mailboxes can be read and written by DMA", "PRM \"Command interface\"", "a mailbox was unmapped while the command ran, or its bus address is wrong"}},
-    {DeliveryStatus::bad_input_length, {"the mailboxes hold what input_length says beyond the first 16 bytes", "PRM \"Command interface\"", "the chain of input mailboxes ends too early"}},
-    {DeliveryStatus::bad_output_length, {"the mailboxes hold what output_length says beyond the first 16 bytes", "PRM \"Command interface\"", "the chain of output mailboxes ends too early"}},
-    {DeliveryStatus::reserved_not_zero, {"reserved fields of an entry are 0", "PRM \"Command interface\"", "the entry was not cleared before it was filled, or is filled at the wrong stride"}},
-    {DeliveryStatus::bad_descriptor_type, {"type of an entry is 7, PCIe transport", "PRM \"Command interface\"", "the entry was not filled before the doorbell, or stands at the wrong stride"}},
+    {DeliveryStatus::ok, {"a command queue entry is well formed", "PRM \"Command interface\"", "nothing is wrong with "
+        "it"}},
+    {DeliveryStatus::signature_error, {"the bytes of entry and mailboxes XOR to 0xff when cmdif_checksum is on",
+        "PRM \"Command interface\"", "the signature was computed before the last field was written, or over too many "
+        "bytes"}},
+    {DeliveryStatus::token_error, {"each mailbox has the token of its entry", "PRM \"Command interface\"",
+        "the mailbox is an old one: its token was not set again for this command"}},
+    {DeliveryStatus::bad_block_number, {"mailboxes are numbered from 0 in the order of their chain",
+        "PRM \"Command interface\"", "block_num or the next pointers of the chain are wrong"}},
+    {DeliveryStatus::bad_output_pointer, {"the output mailbox is 512-byte aligned", "PRM \"Command interface\"",
+        "the pool of mailboxes is not aligned to their size"}},
+    {DeliveryStatus::bad_input_pointer, {"the input mailbox is 512-byte aligned", "PRM \"Command interface\"",
+        "the pool of mailboxes is not aligned to their size"}},
+    {DeliveryStatus::internal_error, {"mailboxes can be read and written by DMA", "PRM \"Command interface\"",
+        "a mailbox was unmapped while the command ran, or its bus address is wrong"}},
+    {DeliveryStatus::bad_input_length, {"the mailboxes hold what input_length says beyond the first 16 bytes",
+        "PRM \"Command interface\"", "the chain of input mailboxes ends too early"}},
+    {DeliveryStatus::bad_output_length, {"the mailboxes hold what output_length says beyond the first 16 bytes",
+        "PRM \"Command interface\"", "the chain of output mailboxes ends too early"}},
+    {DeliveryStatus::reserved_not_zero, {"reserved fields of an entry are 0", "PRM \"Command interface\"",
+        "the entry was not cleared before it was filled, or is filled at the wrong stride"}},
+    {DeliveryStatus::bad_descriptor_type, {"type of an entry is 7, PCIe transport", "PRM \"Command interface\"",
+        "the entry was not filled before the doorbell, or stands at the wrong stride"}},
 });
 
-/// Groups of refusals, by the high byte of the syndrome: the chapter of each.
-constexpr std::array<std::string_view, 16> chapters{
-    "", "PRM \"Command interface\"", "PRM \"HCA initialization\"", "PRM \"Firmware pages\"", "PRM \"HCA capabilities\"",
-    "PRM \"Ports and registers\"", "PRM \"Commands\"", "PRM \"Work queue\"", "PRM \"Event queues\"", "PRM \"Completion queues\"",
-    "PRM \"Memory key\"", "PRM \"Queue pairs\"", "PRM \"HCA vport context\"", "PRM \"RMP\", \"XRC SRQ context\"",
-    "PRM \"User context\", \"UMEM\"",
-    "PRM \"Page fault\"",
-};
-
-/// The first row whose pattern fits the name of a refusal; a '*' in front stands for the command.
-struct Cause {
-    std::string_view pattern, cause;
-};
-constexpr auto causes = std::to_array<Cause>({
-    // Specific ones first
-    {"command.unknown", "the opcode belongs to another generation or is not big endian in bytes 0 and 1 of the input; check the capability before using the command"},
-    {"command.capability_off", "the driver uses a feature whose bit QUERY_HCA_CAP does not show; test the bit first"},
-    {"command.phase", "the order is ENABLE_HCA, QUERY/SET_ISSI, boot pages, SET_HCA_CAP, init pages, INIT_HCA; objects only between INIT_HCA and TEARDOWN_HCA"},
-    {"command.input_too_short", "input_length counts all bytes of the structure with the first 16, also where the fields are reserved"},
-    {"command.input_too_long", "input_length is in bytes; it was computed in dwords or mailboxes, or the list has more entries than any object takes"},
-    {"command.output_too_short", "output_length has to hold the command's whole output structure, not just status and syndrome"},
-    {"command.uid", "uid stays 0 for the kernel's own commands; that of a program comes from CREATE_UCTX and is void after DESTROY_UCTX"},
-    {"command.kernels", "a program may create, change and query objects of its own and query capabilities; life cycle, pages, event queues, registers and the port stay with the kernel"},
-    {"create_uctx.capability", "uctx_cap is 0: neither raw transmission nor the device's internal resources are offered"},
-    {"create_umem.uid", "put the uid of the program's context into the header"},
-    {"create_umem.ats", "clear ats"},
-    {"create_umem.list", "num_of_mtt counts the addresses behind the structure, eight bytes each"},
-    {"create_umem.page_offset", "page_offset is in bytes and smaller than a page of 2^(12 + log_page_size)"},
-    {"create_mkey.umem_alignment", "start_addr and mkey_umem_offset must leave the same remainder when divided by the page size, page_offset of the user memory counted in"},
-    {"create_mkey.umem_pages", "take log_page_size no larger than the pages of the user memory"},
-    {"umem.unknown", "the user memory belongs to another program, was destroyed, or the id stands in another field"},
-    {"umem.range", "the ring's size (or the record's eight bytes) and the offset reach beyond length of the memory that was registered"},
-    {"set_issi.not_supported", "choose a bit that is set in supported_issi of QUERY_ISSI"},
-    {"init_hca.pages_missing", "give as many pages as QUERY_PAGES (boot, then init) says, by MANAGE_PAGES, before INIT_HCA"},
-    {"teardown_hca.profile", "use the graceful profile (0)"},
-    {"manage_pages.list_too_short", "input_num_entries counts 8-byte addresses; input_length must be 16 + 8 for each of them"},
-    {"manage_pages.too_many", "give what QUERY_PAGES or the page request event asks for, in 4 KiB pages"},
-    {"manage_pages.given_twice_at_once", "the loop that fills pas[] stores one address twice"},
-    {"manage_pages.not_aligned", "give the DMA address of whole 4 KiB pages; a CPU address or an offset into a page was used"},
-    {"manage_pages.given_before", "a page was freed and allocated again by the host without a MANAGE_PAGES take in between"},
-    {"resources.no_pages", "serve the page request event with MANAGE_PAGES give, then try again"},
-    {"resources.page_entries", "use larger pages (log_page_size), or fewer and smaller objects"},
-    {"modify_cq.op_mod", "op_mod 0 changes fields of the context, 1 gives the queue another ring; bits 15..0 of the second dword"},
-    {"modify_cq.entry_size", "put the cqe_sz of CREATE_CQ into the context of the resize; another size needs a new completion queue"},
-    {"modify_cq.outstanding", "poll first and write the consumer index to the doorbell record, or ask for a larger ring"},
-    {"modify_cq.state", "poll at least one entry, and write the doorbell record, before the resize; a queue that overran can only be destroyed"},
-    {"modify_cq.resize_fields", "set the three bits of modify_field_select (log_cq_size, page_offset, log_page_size) for a resize"},
-    {"*.op_mod", "op_mod stands in bits 15..0 of the second dword; for QUERY_PAGES and MANAGE_PAGES see their tables"},
-    {"*.type", "op_mod of capability commands is type << 1 | current, other types of object are not offered; check the general capabilities first"},
-    {"set_hca_cap.beyond_maximum", "start from the maximum that QUERY_HCA_CAP gives (op_mod bit 0 clear) and only lower fields"},
-    {"*.atomic_mode", "take a mode that the atomic capabilities show"},
-    {"access_reg.unknown", "register_id names a register of another port type or generation; check the capability masks (PCAM, MCAM) first"},
-    {"access_reg.direction", "op_mod 0 writes, 1 reads; the register knows only the other one"},
-    {"access_reg.input_short", "the whole register follows the 16-byte header, also when it is only read"},
-    {"access_reg.output_short", "make room for the header and the whole register"},
-    {"access_reg.mtu", "take a value up to max_mtu that the register showed when it was read"},
-    {"access_reg.not_infiniband", "the port type is Ethernet (cap port_type); use the Ethernet registers"},
-    {"access_reg.admin_status", "1 is up, 2 is down"},
-    {"access_reg.endianness", "write he = 0 into HOST_ENDIANNESS"},
-    {"access_reg.counter_group", "take group 0x20 or 0x21 of an InfiniBand port; other counters are not built"},
-    {"query_q_counter.aggregate", "read one counter set at a time"},
-    {"buffer.pages_missing", "pas[] must hold ceil((page_offset + size of the ring) / page size) addresses; log_page_size is the exponent minus 12"},
-    {"*.page_not_aligned", "give DMA addresses of whole pages of 2^log_page_size bytes; either the buffer is not aligned so or log_page_size is too large"},
-    {"create_eq.vector", "ask for at most as many vectors as the MSI-X capability has"},
-    {"create_eq.second_command_queue", "set the bit of command completions (0x0a) in the event bitmask of one event queue only"},
-    {"destroy_eq.in_use", "destroy the completion queues that have it as c_eqn first"},
-    {"create_cq.apu", "clear apu_cq"},
-    {"create_cq.collapsed", "clear cc; read every entry"},
-    {"create_cq.compression", "clear cqe_comp_en unless cqe_compression is advertised"},
-    {"create_cq.entry_size", "cqe_sz is 0 for 64 and 1 for 128 bytes"},
-    {"*.doorbell_record", "the doorbell record's DMA address is misaligned, or is a CPU address, or stands in the wrong dword (dbr_addr has 64 bits)"},
-    {"create_cq.eq", "create the event queue first; c_eqn takes its eq_number"},
-    {"destroy_cq.in_use", "destroy the queue pairs that complete to it first"},
-    {"*.field_select", "set only the bits of fields that are meant and whose capability is shown"},
-    {"create_mkey.data_direct", "clear the bit"},
-    {"create_mkey.access_mode", "access_mode_1_0 and access_mode_4_2 together are 0 PA, 1 MTT, 2 KLM or 3 KSM; the other modes belong to features that are off"},
-    {"create_mkey.signature", "bsf_en and the BSF size stay 0"},
-    {"create_mkey.page_size", "log_page_size is the exponent itself in a memory key (12 for 4 KiB), unlike in queues, where it counts from 12"},
-    {"create_mkey.length64_with_mtt", "length64 is for PA and indirect keys that cover everything; set start_addr and len instead"},
-    {"create_mkey.list_too_short", "octwords have 16 bytes and hold two MTT addresses; pad the list to whole octwords and count it in input_length"},
-    {"create_mkey.list_too_long", "translations_octword_size is the room of the key, actual_size what the command brings"},
-    {"create_mkey.klm_list", "make the indirect key for fewer entries, or split it into several keys; the size counts octowords of 16 bytes, one for each entry"},
-    {"create_mkey.range_wraps", "start_addr and len are swapped, or one of them is in the wrong byte order"},
-    {"create_mkey.pa_range_wraps", "start_addr and len are swapped, or one of them is in the wrong byte order"},
-    {"create_mkey.range_beyond_list", "the region begins inside of its first page: the list needs ceil((offset in page + len) / page size) entries; check log_page_size as well"},
-    {"*.extension", "qpc_ext and its bit are for devices that advertise qpc_extension"},
-    {"create_qp.input_qpn", "leave input_qpn 0"},
-    {"create_qp.service", "check the capability bit (rc, uc, ud, xrc) before creating such a queue pair"},
-    {"*.wq_signature", "clear wq_signature"},
-    {"create_srq.basic_list", "set wq_type cyclic (or cont_srq) with basic_cyclic_rcv_wqe, or clear the bit and begin each WQE with a next segment"},
-    {"create_qp.scatter_to_cqe", "set cs_req to 0x11 (32 bytes) or 0x22 (64), cs_res to 1 or 2, or leave them 0"},
-    {"create_qp.cross_channel", "clear cd_master, cd_slave_send and cd_slave_receive"},
-    {"create_mkey.umem", "clear mkey_umem_valid: the list of an indirect key comes with the command"},
-    {"create_xrc_srq.umem", "clear xrc_srq_umem_valid and dbr_umem_valid: give pas[] and bus addresses"},
-    {"modify_cq.umem", "make a larger completion queue instead and move the queue pairs"},
-    {"*.rq_type", "rq_type is 0 (regular), 1 (SRQ or RMP) or 3 (none)"},
-    {"*_size", "take the exponent up to the limit in QUERY_HCA_CAP; the field holds log2 of the number of entries, not the number"},
-    {"*.size", "take the exponent up to the limit in QUERY_HCA_CAP; the field holds log2 of the number of entries, not the number"},
-    {"*stride", "log_rq_stride counts from 16 bytes (log2(stride) - 4), log_wq_stride of a pool is the exponent itself"},
-    {"*.send_cq", "create the completion queue first; cqn_snd takes its number"},
-    {"*.receive_cq", "create the completion queue first; cqn_rcv takes its number"},
-    {"modify_qp.state", "go RST, INIT, RTR, RTS in order; a queue pair in error first needs 2RST_QP"},
-    {"modify_qp.opt_param_mask", "a transition takes only its optional parameters; mandatory ones have no bit there"},
-    {"modify_qp.counter_set", "allocate it with ALLOC_Q_COUNTER, or leave 0"},
-    {"modify_qp.mtu", "path MTU is a code in the context (1 is 256 ... 5 is 4096), not bytes; UD takes it as well"},
-    {"modify_qp.responder_reads", "log_rra_max is log2 of max_dest_rd_atomic; stay below the capability"},
-    {"modify_qp.requester_reads", "log_sra_max is log2 of max_rd_atomic; stay below the capability"},
-    {"qp_path.pkey_index", "the index is into the port's P_Key table, not the P_Key itself"},
-    {"qp_path.port", "ports count from 1; the device has one"},
-    {"qp_path.source_address", "the GID table entry is empty: set it with SET_ROCE_ADDRESS before the transition to RTR"},
-    {"page_fault_resume.type", "hand back the type of the event: bits 26..24 beside the queue's number or the token"},
-    {"page_fault_resume.token", "hand back the token of the event; its queue pair may have been destroyed meanwhile, which leaves nothing to resume"},
-    {"page_fault_resume.queue", "hand back wq_num of a WQE's event, the token of a remote access' one"},
-    {"attach_to_mcg.service", "create a UD queue pair for multicast"},
-    {"attach_to_mcg.group", "the 16 bytes of multicast_gid are big endian and begin with ff; a unicast GID or a swapped one was given"},
-    {"attach_to_mcg.groups", "detach groups that nobody uses any more"},
-    {"attach_to_mcg.members", "detach queue pairs before they are destroyed"},
-    {"detach_from_mcg.no_member", "detach with the same GID and the queue pair that were attached, once"},
-    {"*.index", "tables count from 0; their sizes are in the capabilities or the vport context"},
-    {"*.no_room", "output_length has to hold a row for each entry asked for"},
-    {"set_roce_address.version", "roce_version 2 is RoCEv2; RoCEv1 entries are not offered"},
-    {"set_roce_address.vlan", "clear vlan_valid"},
-    {"set_roce_address.l3_type", "roce_l3_type is 0 for IPv4 and 1 for IPv6"},
-    {"set_roce_address.not_ipv4", "an IPv4 address stands as ::ffff:a.b.c.d in the 16 bytes"},
-    {"mad_ifc.m_key", "the manager's M_Key differs from the one that was set in PortInfo"},
-    {"modify_nic_vport_context.field", "select only permanent state and MTU; filters and promiscuity belong to the Ethernet port"},
-    {"modify_hca_vport_context.field", "select only the fields that the driver owns: the port's GUIDs and identity come from the subnet manager"},
-    {"modify_hca_vport_context.capability", "cap_mask1_perm of the query says which bits may be changed"},
-    {"create_rmp.type", "wq_type is 0 (linked list) or 1 (cyclic)"},
-    {"*.state", "a pool is created and modified in state ready (1)"},
-    {"create_qp.special_in_use", "another queue pair (of the previous driver?) is QP0 or QP1 still; destroy it first"},
-    // What several commands have in common
-    {"*.function", "leave function_id and other_function 0"},
-    {"*.vport", "leave other_vport and vport_number 0 (port_num 1)"},
-    {"*.port", "ports count from 1; the device has one"},
-    {"*.unknown", "the number was never given out, was destroyed before, or was taken from the wrong field or byte order of the output that gave it"},
-    {"*.in_use", "destroy the objects that use it first, in the reverse order of their creation"},
-    {"*.none_left", "objects are leaked (an error path that does not destroy), or the limit in QUERY_HCA_CAP was not looked at"},
-    {"*.uar", "allocate the page with ALLOC_UAR; the field takes the number it gave, not an address or an index of 4 KiB pages"},
-    {"*.pd", "allocate it with ALLOC_PD; after a reset every number is void"},
-    {"*.cq", "create the completion queue first; the field takes the number it was given"},
-    {"*.srq", "create the shared receive queue or pool first; rq_type 1 needs its number, and other types none"},
-    {"*.xrcd", "allocate it with ALLOC_XRCD first"},
-});
 // clang-format on
 
-bool fits(std::string_view pattern, std::string_view name) {
-    return pattern.starts_with('*') ? name.ends_with(pattern.substr(1)) : name == pattern;
-}
-
-constexpr Explanation message_length{"a message is at most 2^log_msg_max bytes, and a READ or atomic has room for its answer", "IBA 9.7; PRM \"QP context\"",
-                                     "the scatter/gather entries of the work request add up to more than the maximum message (or, for datagrams, than the MTU), or hold less than the answer"};
-constexpr Explanation receive_too_short{"a message fits into the receive work request that takes it", "IBA 9.7.4.1; PRM \"Receive WQE\"",
-                                        "the posted receive is shorter than the peer's SEND; of a datagram the first 40 bytes belong to the GRH"};
-constexpr Explanation receive_unreadable{"the ring of the receive queue can be read by DMA", "PRM \"Receive WQE\"",
-                                         "the receive ring's pages were unmapped or freed while the queue pair was alive"};
+constexpr Explanation message_length{
+    "a message is at most 2^log_msg_max bytes, and a READ or atomic has room for its answer",
+    "IBA 9.7; PRM \"QP context\"",
+    "the scatter/gather entries of the work request add up to more than the maximum message (or, for datagrams, than "
+    "the MTU), or hold less than the answer"};
+constexpr Explanation receive_too_short{
+    "a message fits into the receive work request that takes it", "IBA 9.7.4.1; PRM \"Receive WQE\"",
+    "the posted receive is shorter than the peer's SEND; of a datagram the first 40 bytes belong to the GRH"};
+constexpr Explanation receive_unreadable{
+    "the ring of the receive queue can be read by DMA", "PRM \"Receive WQE\"",
+    "the receive ring's pages were unmapped or freed while the queue pair was alive"};
 
 constexpr auto naks = std::to_array<Row<NakCode>>({
-    {NakCode::psn_sequence_error, {"requests arrive in the order of their PSNs", "IBA 9.7.5.2", "a packet was lost; the requester goes back"}},
-    {NakCode::invalid_request, {"a request fits the responder's queue pair, its outstanding READs and its receive work request", "IBA 9.7.4.1, 9.9.3", "this side's qp_access_flags (rre, rwe, rae) lack the operation, its posted receive is too short, an address of an atomic is not aligned, or the peer sends more READs than max_dest_rd_atomic"}},
-    {NakCode::remote_access_error, {"the R_Key of a request covers its range and grants its access", "IBA 9.7.4.1, 10.6.3", "the peer uses a wrong or stale R_Key, or one that lacks the right"}},
-    {NakCode::remote_operational_error, {"the responder can carry out a valid request", "IBA 9.9.3", "this side's receive WQE, its local keys or its memory are at fault, or its completion queue is full"}},
-    {NakCode::invalid_rd_request, {"reliable datagrams have a valid request", "IBA 9.7.5.2", "reliable datagrams are not offered"}},
+    {NakCode::psn_sequence_error,
+     {"requests arrive in the order of their PSNs", "IBA 9.7.5.2", "a packet was lost; the requester goes back"}},
+    {NakCode::invalid_request,
+     {"a request fits the responder's queue pair, its outstanding READs and its receive work request",
+      "IBA 9.7.4.1, 9.9.3",
+      "this side's qp_access_flags (rre, rwe, rae) lack the operation, its posted receive is too short, an address of "
+      "an atomic is not aligned, or the peer sends more READs than max_dest_rd_atomic"}},
+    {NakCode::remote_access_error,
+     {"the R_Key of a request covers its range and grants its access", "IBA 9.7.4.1, 10.6.3",
+      "the peer uses a wrong or stale R_Key, or one that lacks the right"}},
+    {NakCode::remote_operational_error,
+     {"the responder can carry out a valid request", "IBA 9.9.3",
+      "this side's receive WQE, its local keys or its memory are at fault, or its completion queue is full"}},
+    {NakCode::invalid_rd_request,
+     {"reliable datagrams have a valid request", "IBA 9.7.5.2", "reliable datagrams are not offered"}},
 });
 constexpr auto asynchronous = std::to_array<Row<EventType>>({
-    {EventType::wq_catastrophic_error, {"a queue's doorbell record can be read and counts at most one ring ahead, and its completion queue takes each completion", "IBA 11.6.3; PRM \"Doorbell record\"",
-        "the producer in the doorbell record ran more than a ring ahead or went backwards, the record's address is not mapped, or the completion queue overran"}},
-    {EventType::wq_invalid_request, {"a request fits the responder's queue pair", "IBA 9.9.3, 11.6.3", "see the NAK: the operation is not enabled for this queue pair, or the message does not fit"}},
-    {EventType::wq_access_error, {"the R_Key of a request covers its range and grants its access", "IBA 9.9.3, 10.6.3, 11.6.3", "the peer uses a wrong or stale R_Key, or one that lacks the right"}},
+    {EventType::wq_catastrophic_error,
+     {"a queue's doorbell record can be read and counts at most one ring ahead, and its completion queue takes each "
+      "completion",
+      "IBA 11.6.3; PRM \"Doorbell record\"",
+      "the producer in the doorbell record ran more than a ring ahead or went backwards, the record's address is not "
+      "mapped, or the completion queue overran"}},
+    {EventType::wq_invalid_request,
+     {"a request fits the responder's queue pair", "IBA 9.9.3, 11.6.3",
+      "see the NAK: the operation is not enabled for this queue pair, or the message does not fit"}},
+    {EventType::wq_access_error,
+     {"the R_Key of a request covers its range and grants its access", "IBA 9.9.3, 10.6.3, 11.6.3",
+      "the peer uses a wrong or stale R_Key, or one that lacks the right"}},
 });
-constexpr std::string_view nak_names[]{"PSN sequence error", "invalid request", "remote access error", "remote operational error", "invalid RD request"};
+constexpr std::string_view nak_names[]{"PSN sequence error", "invalid request", "remote access error",
+                                       "remote operational error", "invalid RD request"};
 constexpr std::string_view dma_names[]{"ok", "unsupported request", "completer abort", "time-out"};
-constexpr std::string_view wqe_fault_names[]{"none", "WQE cannot be read", "WQE names another queue pair", "WQE names another index", "bad size", "bad opcode", "bad segment"};
+constexpr std::string_view wqe_fault_names[]{
+    "none",       "WQE cannot be read", "WQE names another queue pair", "WQE names another index", "bad size",
+    "bad opcode", "bad segment"};
 
-template <std::size_t n> std::string_view at(const std::string_view (&names)[n], unsigned code) { return code < n ? names[code] : "?"; }
+template <std::size_t n> std::string_view at(const std::string_view (&names)[n], unsigned code) {
+    return code < n ? names[code] : "?";
+}
 
 } // namespace
 
@@ -310,13 +278,6 @@ std::string_view verbs_name(CqeSyndrome syndrome) {
     return row == syndromes.end() ? std::string_view{} : row->verbs;
 }
 
-Explanation explain(const firmware::Refusal& refusal) {
-    const auto group = refusal.syndrome >> 8;
-    const auto row = std::ranges::find_if(causes, [&](const Cause& cause) { return fits(cause.pattern, refusal.name); });
-    return {refusal.why, group < chapters.size() ? chapters[group] : std::string_view{},
-            row == causes.end() ? std::string_view{} : row->cause};
-}
-
 VendorSyndrome decode_vendor(bool is_responder, std::uint8_t code) {
     namespace requester = model::hca::requester::vendor;
     namespace responder = model::hca::responder::vendor;
@@ -336,12 +297,15 @@ VendorSyndrome decode_vendor(bool is_responder, std::uint8_t code) {
         }
     }
     switch (high) {
-    case requester::wqe: return {.room = "WQE", .what = at(wqe_fault_names, low), .row = explain(static_cast<WqeFault>(low))};
+    case requester::wqe:
+        return {.room = "WQE", .what = at(wqe_fault_names, low), .row = explain(static_cast<WqeFault>(low))};
     case requester::length: return {.room = "message", .what = "length", .row = &message_length};
     case requester::nak: return {.room = "NAK of the peer", .what = at(nak_names, low), .is_nak = true};
-    case requester::response: return {.room = "response", .what = "does not fit the request", .row = explain(CqeSyndrome::bad_resp_err)};
+    case requester::response:
+        return {.room = "response", .what = "does not fit the request", .row = explain(CqeSyndrome::bad_resp_err)};
     case requester::retry: return {.room = "retry", .what = "no tries are left"};
-    case requester::umr: return {.room = "UMR", .what = to_string(static_cast<Fault>(low)), .row = explain(static_cast<Fault>(low))};
+    case requester::umr:
+        return {.room = "UMR", .what = to_string(static_cast<Fault>(low)), .row = explain(static_cast<Fault>(low))};
     default: return {};
     }
 }

@@ -1,5 +1,6 @@
 # Stock Linux on the simulated cards: each case is a script that runs in a guest (see guest/case.py for what stands in its head).
-# Guests take the machine for themselves, one after another, and work with the release build: the emulator is slow enough.
+# Guests come one after another, and first, so that the many short tests fill the core that a guest leaves idle; two guests at
+# once take the machine for themselves. They work with the release build: the emulator is slow enough.
 set(guest ${CMAKE_CURRENT_SOURCE_DIR}/guest)
 set(guest_kernels)
 add_custom_target(guest_level)
@@ -9,10 +10,11 @@ file(GLOB guest_cases CONFIGURE_DEPENDS ${guest}/cases/*.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${guest_cases})
 foreach(script ${guest_cases})
     set(timeout 120)
+    set(machines A)
     set(kernel 6.12)
     set(run)
     set(root tools)
-    file(STRINGS ${script} head REGEX "^# (name|timeout|kernel|run|root): ")
+    file(STRINGS ${script} head REGEX "^# (name|timeout|kernel|machines|run|root): ")
     foreach(line ${head})
         string(REGEX MATCH "^# ([a-z]+): (.*)$" line "${line}")
         set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
@@ -35,7 +37,12 @@ foreach(script ${guest_cases})
     add_test(NAME "guest: ${name}"
         COMMAND ${HCA_PYTHON} -B ${guest}/run_case.py --hcasim-release ${CMAKE_SOURCE_DIR}/build/release/hcasim
             --hcasim-asan $<TARGET_FILE:hcasim> --results ${CMAKE_BINARY_DIR}/guest/${stem} ${script})
-    set_tests_properties("guest: ${name}" PROPERTIES LABELS "${labels}" TIMEOUT ${limit} PROCESSORS 2 RESOURCE_LOCK guest
+    set(processors 1)
+    if(machines MATCHES " ")
+        set(processors 2)
+    endif()
+    set_tests_properties("guest: ${name}" PROPERTIES LABELS "${labels}" TIMEOUT ${limit} COST 1000
+        PROCESSORS ${processors} RESOURCE_LOCK guest
         SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixtures}" ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
 
