@@ -2,7 +2,7 @@
 # run: on demand
 # machines: A B
 # root: applications
-# timeout: 1200
+# timeout: 300
 . /hcasim/inside/two_guests.sh
 
 export_a_directory() {
@@ -10,7 +10,10 @@ export_a_directory() {
     mount -t tmpfs -o size=256M export /export && modprobe -a nfsd rpcrdma && mount -t nfsd nfsd /proc/fs/nfsd || return
     touch /var/lib/nfs/etab /var/lib/nfs/rmtab
     echo '/export 10.9.0.0/24(rw,fsid=0,no_root_squash,no_subtree_check,insecure)' >/etc/exports
-    exportfs -ra && rpc.mountd -N 2 -N 3 && rpc.nfsd -N 3 --rdma=20049 4 && grep -q '^rdma 20049' /proc/fs/nfsd/portlist
+    exportfs -ra && rpc.mountd -N 2 -N 3 && rpc.nfsd -N 3 --rdma=20049 4 || return
+    grep -q '^rdma 20049' /proc/fs/nfsd/portlist || fail "$(cat /proc/fs/nfsd/portlist)" || return
+    # A server that has just started lets nobody open a file for 90 s, in case clients of its former life come back.
+    echo Y >/proc/fs/nfsd/v4_end_grace
 }
 import() {
     mkdir -p /mnt/far && modprobe -a nfs rpcrdma || return
@@ -20,7 +23,9 @@ import() {
 payloads() { # of sizes about those of pages, packets and transfers
     mkdir /tmp/payloads
     local size
-    for size in 1 4095 4096 4097 65536 1048575 1048577 20000003; do head -c $size /dev/urandom >/tmp/payloads/$size || return; done
+    for size in 1 4095 4096 4097 65536 1048575 1048577 20000003; do
+        head -c $size /dev/urandom >/tmp/payloads/$size || return
+    done
     (cd /tmp/payloads && sha256sum -- * >/shared/sums)
 }
 are_written() { cp /tmp/payloads/* /mnt/far/ && sync -f /mnt/far && touch /shared/written; }
@@ -28,19 +33,21 @@ are_written() { cp /tmp/payloads/* /mnt/far/ && sync -f /mnt/far && touch /share
 are_read_back() {
     umount /mnt/far && import && (cd /mnt/far && sha256sum -c --quiet /shared/sums)
 }
+sum_of() { awk -v name="$1" '$2 == name { print $1 }' /shared/sums; }
 are_read_directly() {
-    local size
-    for size in 4096 65536 1048575; do
-        [ "$(dd if=/mnt/far/20000003 iflag=direct bs=$size status=none | sha256sum | cut -d' ' -f1)" = "$(awk '$2 == 20000003 { print $1 }' /shared/sums)" ] ||
-            fail "by $size bytes: another sum" || return
+    local row name size
+    for row in "1048577 4096" "20000003 65536" "20000003 1048575"; do
+        read -r name size <<<"$row"
+        [ "$(dd if=/mnt/far/$name iflag=direct bs=$size status=none | sha256sum | cut -d' ' -f1)" = "$(sum_of $name)" ] ||
+            fail "$name by $size bytes: another sum" || return
     done
 }
 many_small_files() {
     local number
-    for number in $(seq 200); do echo "file $number" >"/mnt/far/small.$number" || return; done
+    for number in $(seq 60); do echo "file $number" >"/mnt/far/small.$number" || return; done
     umount /mnt/far && import || return
-    [ "$(ls /mnt/far/small.* | wc -l)" = 200 ] || return
-    for number in $(seq 200); do [ "$(cat "/mnt/far/small.$number")" = "file $number" ] || fail "file $number" || return; done
+    [ "$(ls /mnt/far/small.* | wc -l)" = 60 ] || return
+    for number in $(seq 60); do [ "$(cat "/mnt/far/small.$number")" = "file $number" ] || fail "file $number" || return; done
 }
 have_arrived() {
     wait_until 300 [ -e /shared/written ] || fail "nothing was written" || return
@@ -67,7 +74,7 @@ else
     part "it is mounted over RDMA" import
     part "the files are written" over_the_cable 22000000 are_written
     part "the files are read back" over_the_cable 22000000 are_read_back
-    part "a file is read past the cache" over_the_cable 60000000 are_read_directly
+    part "files are read past the cache" over_the_cable 40000000 are_read_directly
     part "many small files" many_small_files
     part "it is unmounted" umount /mnt/far
     barrier done 500
