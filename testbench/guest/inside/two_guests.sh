@@ -43,6 +43,9 @@ call() {
 }
 
 # IPoIB between the cards, 10.9.0.1 in guest A and 10.9.0.2 in B; the connection manager of RDMA goes by these addresses.
+# The subnet manager has to be there first. Ports of a plain cable are active without one and name LID 1 as its place. The kernel
+# there has no agent for a request to join a group and answers with status 0x000c, unsupported; of any such answer IPoIB says
+# "multicast join failed", -22. With a manager no join fails: that message is not among the known ones.
 network_over_the_cards() {
     local own=10.9.0.1 peer=10.9.0.2
     if [ "$MACHINE" = A ]; then
