@@ -24,7 +24,8 @@ def payload(sender, turn, count):
 def same(got, expected, what):
     if got != expected:
         at = next((i for i, (one, other) in enumerate(zip(got, expected)) if one != other), min(len(got), len(expected)))
-        raise AssertionError(f"rank {RANK}: {what}: byte {at} of {len(expected)} is another")
+        values = f"{got[at:at + 8]} instead of {expected[at:at + 8]}"
+        raise AssertionError(f"rank {RANK}: {what}: from {at} of {len(expected)} on {values}")
 
 
 def ring():
@@ -78,7 +79,8 @@ def one_sided():
     for turn, count in enumerate(SIZES):
         memory[:] = bytes(most)
         window.Fence()
-        window.Put(payload(RANK, turn, count), after)
+        sent = payload(RANK, turn, count)  # has to live until the fence: only then has it been read
+        window.Put(sent, after)
         window.Fence()
         same(memory, payload(before, turn, count) + bytes(most - count), f"put of {count} bytes")
         window.Fence()
@@ -92,21 +94,19 @@ def one_sided():
     numbers = array("q", [0] * 8)
     window = MPI.Win.Create(numbers, disp_unit=8, comm=WORLD)
     turns = 50
-    window.Fence()
-    window.Fence()
     window.Lock_all()
-    seen = []
+    seen, one, own = [], array("q", [1]), array("q", [RANK + 1])
     for _ in range(turns):
         old = array("q", [0])
-        window.Fetch_and_op(array("q", [1]), old, 0, 0, MPI.SUM)
+        window.Fetch_and_op(one, old, 0, 0, MPI.SUM)
         window.Flush(0)
         seen.append(old[0])
-        window.Accumulate(array("q", [RANK + 1]), 0, (1, 1, MPI.INT64_T), op=MPI.SUM)
+        window.Accumulate(own, 0, (1, 1, MPI.LONG_LONG), op=MPI.SUM)
         window.Flush(0)
     # Each swaps its successor in when its own turn has come: they only get through in order.
     expected, old = array("q", [RANK]), array("q", [-1])
     while old[0] != RANK:
-        window.Compare_and_swap(array("q", [RANK + 1]), expected, old, 0, 2)
+        window.Compare_and_swap(own, expected, old, 0, 2)
         window.Flush(0)
     window.Unlock_all()
     WORLD.Barrier()
@@ -114,7 +114,8 @@ def one_sided():
     same(everybody, list(range(SIZE * turns)), "numbers that were fetched and added")
     if RANK == 0:
         window.Lock(0)
-        same(numbers[:3], array("q", [SIZE * turns, turns * SIZE * (SIZE + 1) // 2, SIZE]), "numbers after accumulations and swaps")
+        sums = array("q", [SIZE * turns, turns * SIZE * (SIZE + 1) // 2, SIZE])
+        same(numbers[:3], sums, "numbers after accumulations and swaps")
         window.Unlock(0)
     window.Free()
 
