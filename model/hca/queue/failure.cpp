@@ -100,6 +100,8 @@ void Failure::flush_sends(QueuePair& qp, port::Time at) {
         r.fetched = static_cast<std::uint16_t>(r.fetched + message.wqebbs);
     }
     r.completed = r.fetched;
+    // A queue that leaves the send error state may come to these indices again with other WQEs.
+    r.prefetch.forget();
     r.message = r.messages.end();
     r.offset = 0;
     r.has_request = r.has_response = false;
@@ -162,7 +164,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (responder.has_receive) {
         // The WQE that a SEND was filling.
         responder.has_receive = false;
-        fail_receive(qp, responder.receive.index, CqeSyndrome::wr_flush_err, 0, at);
+        fail_receive(qp, responder.receive->index, CqeSyndrome::wr_flush_err, 0, at);
     }
     qp.requester.waits_rnr = false;
     qp.paging = {};

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace model::hca::queue {
@@ -24,7 +25,7 @@ public:
             return {};
         ready = std::max(ready, ready_);
         const auto at = std::size_t{ahead} << log_entry;
-        return std::span(bytes_).subspan(at, (std::size_t{count_} << log_entry) - at);
+        return std::span(*bytes_).subspan(at, (std::size_t{count_} << log_entry) - at);
     }
     /// Reads entries from `index` on: as many as are posted, fit, and lie before the end of the ring of `ring_entries`.
     port::DmaResult read(port::Dma& dma, const PagedBuffer& buffer, std::uint64_t ring_offset, std::uint16_t index,
@@ -32,18 +33,25 @@ public:
         const auto slot = index & (ring_entries - 1);
         const auto count =
             std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(capacity >> log_entry)});
+        if (!bytes_) [[unlikely]]
+            bytes_ = std::make_unique<Bytes>();
         const auto result = buffer.read(dma, ring_offset + (std::uint64_t{slot} << log_entry),
-                                        std::span(bytes_).first(std::size_t{count} << log_entry), at);
+                                        std::span(*bytes_).first(std::size_t{count} << log_entry), at);
         first_ = index;
         count_ = result.is_ok() ? static_cast<std::uint16_t>(count) : std::uint16_t{0};
         ready_ = result.done;
         return result;
     }
 
+    /// What was read is not what the queue holds next.
+    void forget() { count_ = 0; }
+
 private:
+    using Bytes = std::array<std::byte, capacity>;
+
     std::uint16_t first_ = 0, count_ = 0;
     port::Time ready_{};
-    std::array<std::byte, capacity> bytes_;
+    std::unique_ptr<Bytes> bytes_; ///< from the first read on
 };
 
 } // namespace model::hca::queue

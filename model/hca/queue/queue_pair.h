@@ -7,6 +7,7 @@
 #include "model/hca/completion/completion_queue.h"
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/address_path.h"
+#include "model/hca/queue/on_demand.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/hca/queue/prefetch.h"
 #include "model/hca/queue/receive_wqe.h"
@@ -21,7 +22,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 namespace model::hca::queue {
@@ -106,11 +106,11 @@ struct Requester {
     port::Time request_ready{}; ///< when `request` was there and decoded
     std::uint8_t segment = 0;   ///< scatter/gather position of `offset`
     std::uint32_t segment_offset = 0;
-    std::unique_ptr<WorkRequest> request = std::make_unique<WorkRequest>();
+    OnDemand<WorkRequest> request;
     // The message whose READ response is arriving
     std::uint32_t response_loaded = 0;
     bool has_response = false;
-    std::unique_ptr<WorkRequest> response;
+    OnDemand<WorkRequest> response;
 
     abi::Psn next_psn{};   ///< of the next new packet
     abi::Psn oldest_psn{}; ///< not yet acknowledged
@@ -172,15 +172,14 @@ struct Responder {
     std::uint16_t rq_consumer = 0;
     Prefetch prefetch;        ///< of the receive queue
     bool has_receive = false; ///< `receive` holds the WQE being filled
-    ReceiveRequest receive;
+    OnDemand<ReceiveRequest> receive;
     // Answers
     bool ack_pending = false; ///< an ACK for expected-1 is owed and not in `responses`
     port::Time ack_earliest{};
     bool saw_packet = false;
     bool in_ack_list = false;
     Ring<Response> responses;
-    std::array<Replay, 128> replay; ///< the last 2^log_reads_responder READs and atomics
-    std::uint32_t replay_next = 0, replay_count = 0;
+    Ring<Replay> replay;         ///< the last 2^log_reads_responder READs and atomics
     port::Time flush_interval{}; ///< error state: how long until the doorbell record is looked at again
 
     /// When a write that could go out at `ready` does.

@@ -160,8 +160,6 @@ bool Requester::load_response(QueuePair& qp, port::Time& at) {
     auto& r = qp.requester;
     if (r.has_response && r.response_loaded == r.messages.begin())
         return true;
-    if (!r.response)
-        r.response = std::make_unique<queue::WorkRequest>();
     const auto& front = r.messages.front();
     at = queue::read_wqe(path_.dma, qp, front.wqe_index, path_.config.max_wqe_size_sq, *r.response, at);
     if (r.response->fault != queue::WqeFault::none || r.response->length != front.length) {

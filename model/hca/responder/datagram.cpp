@@ -51,7 +51,7 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
         {.opcode = has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send,
          .qpn = qp.number,
          .user_index = queue::receive_user_index(qp),
-         .wqe_counter = qp.responder.receive.index,
+         .wqe_counter = qp.responder.receive->index,
          .byte_count = static_cast<std::uint32_t>(wire::network_header_bytes) + packet.payload.size(),
          .immediate = has_immediate ? packet.immediate : packet.pkey,
          .solicited = packet.solicited,
@@ -69,7 +69,7 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
 
 /// The work request ends with an error, and the queue pair with it.
 void DatagramResponder::fail(QueuePair& qp, const PlacementError& error, port::Time at) {
-    failure_.fail_receive(qp, qp.responder.receive.index, error.syndrome, error.vendor, at);
+    failure_.fail_receive(qp, qp.responder.receive->index, error.syndrome, error.vendor, at);
     failure_.enter_error(qp, at);
 }
 

@@ -30,7 +30,7 @@ bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, port::Time at
         qp,
         paging::WqeFault{.type = qp.srq != nullptr ? PageFaultType::shared_receive : PageFaultType::receive,
                          .wq_number = qp.srq != nullptr ? qp.srq->number : qp.number.value,
-                         .wqe_index = r.receive.index,
+                         .wqe_index = r.receive->index,
                          .committed = r.message == queue::Responder::Message::none ? 0 : r.received,
                          .packet = packet,
                          .what = r.expected.value},

@@ -43,12 +43,12 @@ Take Placement::take_own(QueuePair& qp, port::Time& at) {
             result = r.prefetch.read(path_.dma, qp.attributes.buffer, 0, index, 1, qp.rq_size(), log_stride, at);
         wqe = r.prefetch.find(index, log_stride, result.done);
     }
-    r.receive.index = index;
-    r.receive.pd = qp.attributes.pd;
+    r.receive->index = index;
+    r.receive->pd = qp.attributes.pd;
     if (wqe.empty())
         return Take::unreadable;
     at = std::max(at, result.done);
-    r.receive.decode(wqe.first(std::min(wqe.size(), std::size_t{1} << log_stride)));
+    r.receive->decode(wqe.first(std::min(wqe.size(), std::size_t{1} << log_stride)));
     return Take::done;
 }
 
@@ -56,7 +56,7 @@ Take Placement::take_own(QueuePair& qp, port::Time& at) {
 Take Placement::take_shared(QueuePair& qp, port::Time& at) {
     auto& srq = *qp.srq;
     const bool was_in_error = srq.is_in_error;
-    const auto taken = srq.take(path_.dma, qp.responder.receive, at);
+    const auto taken = srq.take(path_.dma, *qp.responder.receive, at);
     const auto tell = [&](abi::prm::EventType event) {
         path_.event_queues.broadcast(event, 0, srq.number, at, [&](auto eqe) {
             abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(srq.number);
@@ -72,7 +72,7 @@ Take Placement::take_shared(QueuePair& qp, port::Time& at) {
 /// Writes the payload where the receive WQE says.
 std::optional<PlacementError> Placement::place(QueuePair& qp, std::span<const std::span<const std::byte>> pieces,
                                                port::Time& at) {
-    auto& receive = qp.responder.receive;
+    auto& receive = *qp.responder.receive;
     for (auto bytes : pieces) {
         while (!bytes.empty()) {
             if (receive.segment == receive.count)

@@ -14,7 +14,7 @@ using Take = Placement::Take;
 namespace {
 /// What would be found wrong if `length` bytes were placed: nothing goes through the keys, but they count.
 std::optional<PlacementError> check_room(DataPath& path, const QueuePair& qp, std::uint32_t length, port::Time at) {
-    const auto& receive = qp.responder.receive;
+    const auto& receive = *qp.responder.receive;
     if (length > receive.room())
         return PlacementError{CqeSyndrome::local_length_err, vendor::too_long, NakCode::invalid_request};
     for (const auto& segment : std::span(receive.segments).first(receive.count)) {
@@ -43,7 +43,7 @@ std::optional<PlacementError> check_room(DataPath& path, const QueuePair& qp, st
 Responder::Outcome Responder::take_receive(QueuePair& qp, port::Time& at) {
     auto& r = qp.responder;
     if (r.has_receive) { // of a message that was dropped on the way (unreliable connected)
-        r.receive.rewind();
+        r.receive->rewind();
         return Outcome::done;
     }
     switch (placement_.take(qp, at)) {
@@ -82,12 +82,12 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
         r.received = packet.payload.size();
         return Outcome::done;
     }
-    const auto segment = r.receive.segment;
-    const auto offset = r.receive.offset;
+    const auto segment = r.receive->segment;
+    const auto offset = r.receive->offset;
     if (auto error = placement_.place(qp, packet.payload.pieces(), at)) [[unlikely]] {
         if (error->is_page_fault()) {
-            r.receive.segment = segment; // the packet comes again as a whole
-            r.receive.offset = offset;
+            r.receive->segment = segment; // the packet comes again as a whole
+            r.receive->offset = offset;
             if (packet.traits().is_first)
                 r.message = Message::none;
             if (wait_to_place(qp, packet.payload.size(), at))
@@ -124,7 +124,7 @@ void Responder::fail_receive(QueuePair& qp, const PlacementError& error, port::T
         ++count.resp_local_qp_error;
     refuse(qp, abi::wire::nak_syndrome(error.nak), at);
     r.has_receive = false;
-    failure_.fail_receive(qp, r.receive.index, error.syndrome, error.vendor, at);
+    failure_.fail_receive(qp, r.receive->index, error.syndrome, error.vendor, at);
     failure_.enter_error(qp, at);
 }
 

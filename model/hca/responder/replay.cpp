@@ -14,16 +14,15 @@ using Kind = abi::wire::OperationTraits::Kind;
 void Responder::remember(QueuePair& qp, const Replay& replay) {
     auto& r = qp.responder;
     const auto depth = 1u << qp.attributes.log_reads_responder;
-    r.replay[r.replay_next] = replay;
-    r.replay_next = (r.replay_next + 1) & (depth - 1);
-    r.replay_count += r.replay_count < depth;
+    while (r.replay.size() >= depth) // a transition may have made it less
+        r.replay.pop();
+    r.replay.push(replay);
 }
 
 const Replay* Responder::find_replay(const QueuePair& qp, abi::Psn psn) const {
     const auto& r = qp.responder;
-    const auto depth = 1u << qp.attributes.log_reads_responder;
-    for (std::uint32_t back = 1; back <= r.replay_count; ++back) {
-        const auto& replay = r.replay[(r.replay_next - back) & (depth - 1)];
+    for (std::uint32_t back = 1; back <= r.replay.size(); ++back) {
+        const auto& replay = r.replay[r.replay.end() - back];
         if (!psn.is_before(replay.first) && psn.is_before(replay.first + replay.packets))
             return &replay;
     }

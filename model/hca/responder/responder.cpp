@@ -159,7 +159,7 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
                                                    {.opcode = opcode,
                                                     .qpn = qp.number,
                                                     .user_index = queue::receive_user_index(qp),
-                                                    .wqe_counter = r.receive.index,
+                                                    .wqe_counter = r.receive->index,
                                                     .byte_count = bytes,
                                                     .immediate = traits.has_immediate    ? packet.immediate
                                                                  : traits.has_invalidate ? packet.invalidate.value
