@@ -240,6 +240,7 @@ public:
     std::vector<model::iommu::DeviceInvalidation> invalidations;
     std::vector<model::iommu::PageResponse> responses;
     std::optional<model::port::Time> device_done = model::port::Time{};
+    model::port::Time landed{}; ///< when what was let through is in memory
     model::iommu::Iommu iommu;
     const std::uint64_t root;
 
@@ -253,6 +254,7 @@ private:
         return device_done;
     }
     void page_response(const model::iommu::PageResponse& r, model::port::Time) override { responses.push_back(r); }
+    model::port::Time writes_landed() const override { return landed; }
 };
 
 } // namespace testbench

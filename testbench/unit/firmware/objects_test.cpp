@@ -295,6 +295,23 @@ TEST_CASE("WQEs of a shared receive queue begin with a next segment unless the q
     }
 }
 
+TEST_CASE("a queue pair keeps how many bytes its completions may carry", "[unit][firmware][objects]") {
+    Ready bench;
+    const auto objects = bench.make_objects();
+    auto qp = CommandBench::qp_input(objects.pd, objects.uar, objects.cqn);
+    qp.view()
+        .sub<"qpc">()
+        .set<"cs_req">(prm::RequesterScatter::up_to_64_bytes)
+        .set<"cs_res">(prm::ResponderScatter::up_to_32_bytes);
+    const auto& both = bench.hca.queue_pairs().find(bench.run<prm::CreateQpOut>(qp).get<"qpn">())->attributes;
+    CHECK(both.answer_in_cqe == 64);
+    CHECK(both.receive_in_cqe == 32);
+
+    const auto& none = bench.hca.queue_pairs().find(bench.make_qp(objects))->attributes;
+    CHECK(none.answer_in_cqe == 0);
+    CHECK(none.receive_in_cqe == 0);
+}
+
 TEST_CASE("the key that leads nowhere is known, and a card of one port has no link aggregation",
           "[unit][firmware][objects]") {
     Ready bench;

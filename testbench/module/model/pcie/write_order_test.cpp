@@ -122,3 +122,64 @@ TEST_CASE("whatever a card writes shows in the order in which it was issued, int
     CHECK(shown == count);
     CHECK(count > writes / 4);
 }
+
+TEST_CASE("what is held is not lent behind a remapping unit, either", "[module][pcie][order][iommu]") {
+    Remapped r(true);
+    r.enable();
+    CHECK(r.dma().lend(BusAddress{iova}, 8, now()).data != nullptr);
+
+    write(r, iova + 2048, 2, 64, now() + Time{5us}, Purpose::control);
+
+    CHECK(r.dma().lend(BusAddress{iova + 2048}, 8, now()).data == nullptr);
+    CHECK(r.dma().lend(BusAddress{iova}, 8, now()).data != nullptr);
+    let(10us);
+    CHECK(r.at(r.page + 2048) == 2);
+    CHECK(r.dma().lend(BusAddress{iova + 2048}, 8, now()).data != nullptr);
+}
+
+TEST_CASE("a translated write does not overtake one that the remapping unit still translates",
+          "[module][pcie][order][ats]") {
+    constexpr Time slow = 20us;
+    Remapped r(true, Remapped::with_unit({}, {.core = {.device_tlb = true}, .miss_latency = slow}), {.entries = 16});
+    r.attach(1, testbench::IommuBench::context(1, r.tables).set<"tt">(abi::iommu::TranslationType::with_device_tlb));
+    r.enable();
+    const auto begin = now();
+    write(r, iova, 1, 64, begin, Purpose::control);
+    r.machine.host.root_complex().config_write(r.machine.found(1).bdf, 0x106, 2, 0x8000, {}); // ATS from now on
+    write(r, iova + 2048, 2, 64, begin, Purpose::control);
+
+    while (r.at(r.page + 2048) != 2 && now() - begin < 5 * slow)
+        let(100ns);
+    CHECK(r.at(r.page + 2048) == 2);
+    CHECK(r.at(r.page) == 1);
+    CHECK(now() - begin >= slow);
+}
+
+TEST_CASE("requests without a direct path keep the order, and see what is held", "[module][pcie][order]") {
+    Remapped r(true);
+    model::pcie::WriteOrder order;
+    const auto send = [&](tlm::tlm_command command, std::uint64_t address, std::uint8_t value, Time delay,
+                          Purpose purpose) {
+        std::array<std::byte, 4> bytes;
+        bytes.fill(std::byte{value});
+        model::tlm::Request request;
+        request.prepare(command, address, bytes);
+        request.extension.requester = r.machine.found(1).bdf;
+        request.extension.purpose = purpose;
+        request.extension.order = &order;
+        auto late = model::tlm::to_sc(delay);
+        r.machine.first.endpoint.port.send(request.payload, request.extension, late);
+        REQUIRE(request.payload.is_response_ok());
+        return std::pair{std::to_integer<unsigned>(bytes[0]), now() + model::tlm::from_sc(late)};
+    };
+    const auto first = send(tlm::TLM_WRITE_COMMAND, r.page, 1, 5us, Purpose::control).second;
+    const auto second = send(tlm::TLM_WRITE_COMMAND, r.page + 64, 2, {}, Purpose::payload).second;
+
+    CHECK(second >= first); // there at once by itself
+    CHECK(r.at(r.page) == 0);
+    CHECK(r.at(r.page + 64) == 0);
+    CHECK(send(tlm::TLM_READ_COMMAND, r.page, 0, {}, Purpose::control).first == 1);
+    while (r.at(r.page + 64) == 0)
+        let(10ns);
+    CHECK(r.at(r.page) == 1);
+}

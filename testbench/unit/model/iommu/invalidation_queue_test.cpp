@@ -389,3 +389,29 @@ TEST_CASE("the queue wraps, does nothing while it is off, and begins at its head
     CHECK(bench.read64(Register::iqh) == 0);
     CHECK_FALSE(bench.is_done());
 }
+
+TEST_CASE("a wait behind any invalidation of pages completes when what was let through is in memory", "[unit][iommu]") {
+    const auto what = GENERATE(0, 1, 2, 3);
+    const bool is_scalable = what != 0;
+    IommuBench bench({.device_tlb = true, .scalable_mode = is_scalable, .first_stage = is_scalable});
+    bench.enable(is_scalable ? TableMode::scalable : TableMode::legacy);
+    constexpr model::port::Time late = std::chrono::microseconds{7};
+    const auto wait = [&] {
+        bench.submit(WaitDescriptor{}.set<"type">(5).set<"sw">(true).set<"stdata">(1).set<"staddr">(0x9000));
+        return bench.memory.log().back().at;
+    };
+    CHECK(wait() == model::port::Time{});
+    bench.landed = late;
+    CHECK(wait() == model::port::Time{}); // nothing was invalidated
+    switch (what) {
+    case 0:
+    case 1: bench.invalidate_pages(); break;
+    case 2:
+        bench.submit(
+            PasidIotlbDescriptor{}.set<"type">(6).set<"g">(PasidIotlbGranularity::pasid).set<"did">(1).set<"pasid">(5));
+        break;
+    case 3: bench.submit(DeviceTlbDescriptor{}.set<"type">(3).set<"sid">(device).set<"addr">(0x4000)); break;
+    }
+
+    CHECK(wait() == late);
+}

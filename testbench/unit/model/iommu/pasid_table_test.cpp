@@ -318,6 +318,35 @@ TEST_CASE("first-stage rights depend on who asks", "[unit][iommu][pasid]") {
     }
 }
 
+TEST_CASE("a right that is added to a first-stage page needs no invalidation", "[unit][iommu][pasid]") {
+    FirstStage f(4, true, true);
+    const auto map_dirty = [&](bool rw) { // a clean one is walked at its first write in any case
+        f.bench.map_first(f.processor, 0x4000, 0x5000, 12, rw, true);
+        const auto leaf = f.bench.first_stage_entry(f.processor, 4, 0x4000, 1);
+        f.bench.put(leaf, f.bench.get<FirstStageEntry>(leaf).set<"a">(true).set<"d">(true));
+    };
+    map_dirty(false);
+    f.bench.map_first(f.processor, 0x6000, 0x7000, 12, true, false);
+    CHECK(f.ask(0x4000, Access::read, true).is_ok());
+    CHECK(f.ask(0x4000, Access::write, true).fault == Reason::sm_no_write);
+    CHECK(f.ask(0x6000, Access::read, true).is_ok());
+    CHECK(f.ask(0x6000).fault == Reason::no_user);
+
+    map_dirty(true);
+    f.bench.map_first(f.processor, 0x6000, 0x7000, 12, true, true);
+
+    CHECK(f.ask(0x4000, Access::write, true).is_ok());
+    CHECK(f.ask(0x6000).is_ok());
+}
+
+TEST_CASE("a supervisor who may write what is protected finds the page in the cache", "[unit][iommu][pasid]") {
+    FirstStage f(4, true, false);
+    f.bench.map_first(f.processor, 0x4000, 0x5000, 12, false, true);
+
+    CHECK(f.ask(0x4000, Access::write, true).is_ok());
+    CHECK(f.ask(0x4000, Access::write, true).reads == 0);
+}
+
 TEST_CASE("a first-stage entry with a reserved bit or out of reach is a fault", "[unit][iommu][pasid]") {
     FirstStage f;
     f.bench.map_first(f.processor, 0x4000, 0x5000);

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -68,7 +69,7 @@ TEST_CASE("a symbolic link stays one, also before its target is there", "[unit][
     CHECK(folder.read("target") == "new");
 }
 
-TEST_CASE("a file keeps its rights, and one that may not be written stays as it is", "[unit][observe]") {
+TEST_CASE("a file keeps its rights", "[unit][observe]") {
     const Folder folder;
     std::ofstream(folder / "r.json") << "old";
     REQUIRE(chmod((folder / "r.json").c_str(), 0640) == 0);
@@ -78,6 +79,27 @@ TEST_CASE("a file keeps its rights, and one that may not be written stays as it 
     struct stat status{};
     REQUIRE(stat((folder / "r.json").c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0640);
+}
+
+TEST_CASE("a file that may not be written is not replaced, though its folder would allow it", "[unit][observe]") {
+    const Folder folder;
+    std::ofstream(folder / "r.json") << "old";
+    REQUIRE(chmod(folder.path.c_str(), 0777) == 0);
+    REQUIRE(chmod((folder / "r.json").c_str(), 0444) == 0);
+    const auto place = folder / "r.json";
+
+    // In a process of its own: who may do everything first becomes somebody who may not.
+    const auto child = fork();
+    if (child == 0) {
+        const bool is_nobody = geteuid() != 0 || setresuid(65534, 65534, 65534) == 0;
+        _exit(!is_nobody ? 2 : Output::create(place).has_value() ? 1 : 0);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    CHECK(folder.read("r.json") == "old");
+    CHECK(folder.files() == 1);
 }
 
 TEST_CASE("a device is written as it comes, and says at once when it is full", "[unit][observe]") {

@@ -39,6 +39,14 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"link.reorder_depth=2"}) == Found{"--set link.reorder_depth"});
     CHECK(idle("", {"iommu.walkers=2"}) == Found{"--set iommu.walkers"});
     CHECK(idle("", {"iommu.walkers=2", "iommu.present=true"}).empty());
+    CHECK(idle("", {"iommu.present=true", "iommu.iotlb_entries=0", "iommu.iotlb_ways=2"}) ==
+          Found{"--set iommu.iotlb_ways"});
+    CHECK(idle("", {"iommu.present=true", "iommu.pasid_entries=32"}) == Found{"--set iommu.pasid_entries"});
+    CHECK(idle("", {"iommu.present=true", "iommu.first_stage=true"}) == Found{"--set iommu.first_stage"});
+    CHECK(idle("", {"iommu.present=true", "iommu.page_requests=true"}) == Found{"--set iommu.page_requests"});
+    CHECK(idle("", {"hca.page_requests=true"}) == Found{"--set hca.page_requests"});
+    CHECK(idle("", {"hca.cache_ways=1", "hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0"}) ==
+          Found{"--set hca.cache_ways"});
     CHECK(idle("", {"hca.device_tlb_ways=2"}) == Found{"--set hca.device_tlb_ways"});
     CHECK(idle("", {"hca.device_tlb_entries=64"}) == Found{"--set hca.device_tlb_entries"});
     CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());

@@ -117,6 +117,32 @@ TEST_CASE("two functions that wait for one client each get the answer they asked
     CHECK(second.bytes[0] == std::byte{2});
 }
 
+TEST_CASE("two accesses of one function are asked for one after the other", "[module][vfio_user]") {
+    Served s;
+    Client client(s, "first");
+    client.enable();
+    REQUIRE(client.error(dma_map(0, 4096)) == 0);
+    Reading one(s, s.first, 0x100, 4), two(s, s.first, 0x200, 4);
+    const auto asked = client.receive();
+    REQUIRE(is_asked(asked, Command::dma_read));
+    CHECK(body_of<DmaAccess>(*asked).get<"address">() == 0x100);
+    CHECK(identity(client)[2] == std::byte{1}); // and no second question before this answer
+    CHECK_FALSE(one.is_over);
+
+    client.send(dma_reply(*asked, Bytes(4, std::byte{1})));
+    CHECK(s.serve_until([&] { return one.is_over; }));
+    const auto next = client.receive();
+    REQUIRE(is_asked(next, Command::dma_read));
+    CHECK(body_of<DmaAccess>(*next).get<"address">() == 0x200);
+    CHECK_FALSE(two.is_over);
+    client.send(dma_reply(*next, Bytes(4, std::byte{2})));
+    CHECK(s.serve_until([&] { return two.is_over; }));
+
+    CHECK(one.bytes[0] == std::byte{1});
+    CHECK(two.bytes[0] == std::byte{2});
+    CHECK(s.told.empty());
+}
+
 TEST_CASE("what a client writes while its function waits is done afterwards, in order", "[module][vfio_user]") {
     Served s;
     Client client(s, "first");

@@ -23,6 +23,9 @@ struct Found {
         const auto bytes =
             format() == CqeFormat::inline_32 ? std::span(cqe.bytes).first(32) : std::span<const std::byte>(front);
         REQUIRE(byte_count() <= bytes.size());
+        // What the message leaves free in front of the CQE64 is nobody's: neither an old entry's nor this program's.
+        if (format() == CqeFormat::inline_64)
+            CHECK(std::ranges::all_of(std::span(front).subspan(byte_count()), [](auto b) { return b == std::byte{}; }));
         return {bytes.begin(), bytes.begin() + byte_count()};
     }
 };

@@ -2,6 +2,7 @@
 #include "testbench/harness/scripted_peer.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 using namespace harness;
 using abi::prm::CqeOpcode;
@@ -187,4 +188,36 @@ TEST_CASE("before RTR packets are dropped", "[unit][transport]") {
     }
     CHECK(bench.peer.take().empty());
     CHECK(bench.a.core(other).responder.msn == 0);
+}
+
+TEST_CASE("what is written behind a READ does not change its answer, which is still under way",
+          "[unit][transport][loan]") {
+    const auto operation = GENERATE(Operation::write_only, Operation::send_only, Operation::fetch_add);
+    INFO(abi::wire::traits(operation).name);
+    Bench bench;
+    const auto before = bench.a.bytes(bench.own, 0, 256);
+    const auto arrives = [&](Operation what, std::uint32_t length, std::span<const std::byte> payload) {
+        model::port::Packet packet;
+        packet.path = bench.peer.path;
+        packet.operation = what;
+        packet.destination = bench.qp.number;
+        packet.psn = abi::Psn{bench.next++};
+        packet.pkey = 0xffff;
+        packet.reth = {.address = bench.own.address, .rkey = bench.own.key, .length = length};
+        packet.atomic = {.address = bench.own.address, .rkey = bench.own.key, .swap_or_add = 1};
+        packet.payload.append_copy(payload);
+        bench.a.hca.receive(packet, bench.clock.now());
+        bench.a.hca.received_all(bench.clock.now());
+    };
+    const std::vector<std::byte> other(operation == Operation::fetch_add ? 0 : 64, std::byte{0xa5});
+
+    arrives(Operation::read_request, 256, {}); // its answer stays on the cable
+    arrives(operation, 64, other);
+    REQUIRE(bench.a.bytes(bench.own, 0, 256) != before);
+    bench.settle();
+
+    const auto seen = bench.peer.take();
+    REQUIRE_FALSE(seen.empty());
+    CHECK(seen[0].operation() == Operation::read_response_only);
+    CHECK(seen[0].payload == before);
 }
