@@ -186,5 +186,15 @@ def refuses_a_directory_that_others_may_write_to(scratch):
     expect(ran.returncode == 2 and ran.stderr.startswith(f"hcasim: {directory}: others may write there"), f"status {ran.returncode}: {ran.stderr}")
 
 
+def outputs_are_no_inputs(scratch):
+    config = pathlib.Path(scratch) / "own.toml"
+    config.write_bytes(CONFIG.read_bytes())
+    for output in ("--events", "--pcap", "--explain"):
+        ran = subprocess.run([PROGRAM, "serve", config, "--socket-dir", scratch + "/sockets", f"{output}={config}"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        expect(ran.returncode == 2 and "is the same file as" in ran.stderr, f"{output}: status {ran.returncode}: {ran.stderr}")
+        expect(config.read_bytes() == CONFIG.read_bytes(), f"{output} has changed the configuration")
+
+
 with tempfile.TemporaryDirectory(prefix="hcasim.") as directory:
     globals()[sys.argv[3]](directory)
