@@ -26,9 +26,13 @@ public:
           spaces_(hca.config(), segment_), agent_(state_) {
         if (!hca.config().is_ethernet)
             hca.set_agent(&agent_);
+        hca.on_link_changed = [this](bool is_up, model::port::Time at) { state_.link_changed(is_up, at); };
         state_.traps.set_clock(&clock);
     }
-    ~Device() { state_.hca.set_agent(nullptr); }
+    ~Device() {
+        state_.hca.set_agent(nullptr);
+        state_.hca.on_link_changed = nullptr;
+    }
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 

@@ -77,6 +77,9 @@ void State::tear_down() {
     }
     identity.gids = {};
     port = {};
+    port.infiniband.managed.link = managed.link;
+    if (!managed.link.is_up)
+        port.infiniband.managed.state = prm::PortState::down;
     if (config().is_managed) {
         port.infiniband.managed = managed;
         identity.pkeys = std::move(pkeys);
@@ -93,7 +96,9 @@ void State::reset_port() {
     if (!config().is_managed)
         return;
     traps.reset();
-    port.infiniband.managed = {.state = prm::PortState::init}; // until a subnet manager has seen it
+    const auto link = port.infiniband.managed.link;
+    // until a subnet manager has seen it
+    port.infiniband.managed = {.state = link.is_up ? prm::PortState::init : prm::PortState::down, .link = link};
     hca.identity().pkeys = model::hca::wire::Identity{}.pkeys;
     adopt_port();
 }
@@ -109,6 +114,31 @@ void State::adopt_port() {
     gid.is_valid = true;
     abi::store<std::uint64_t, std::endian::big>(gid.gid.data(), port.infiniband.managed.gid_prefix);
     abi::store<std::uint64_t, std::endian::big>(gid.gid.data() + 8, config().node_guid);
+}
+
+void State::settle_link(model::port::Time at) {
+    auto& link = port.infiniband.managed.link;
+    const bool awaits_manager = config().is_managed || link.retrains; // whoever makes it train again arms it
+    model::management::settle_link(
+        link, [&](bool is_on) { return hca.set_link_on(is_on, at); },
+        [&](bool is_up) { link_changed(is_up, awaits_manager, at); });
+}
+
+void State::link_changed(bool is_up, bool awaits_manager, model::port::Time at) {
+    auto& managed = port.infiniband.managed;
+    managed.link.is_up = is_up;
+    if (!is_up) {
+        managed.state = prm::PortState::down;
+        return tell(prm::PortChange::down, at);
+    }
+    managed.state = awaits_manager ? prm::PortState::init : prm::PortState::active;
+    tell(awaits_manager ? prm::PortChange::initialized : prm::PortChange::active, at);
+}
+
+void State::tell(prm::PortChange change, model::port::Time at) {
+    hca.event_queues().broadcast(
+        prm::EventType::port_change, static_cast<std::uint8_t>(change), 1, at,
+        [](abi::View<prm::Eqe> eqe) { prm::event_data<prm::PortChangeEventData>(eqe).set<"port_num">(1); });
 }
 
 void State::reset() {

@@ -43,7 +43,7 @@ struct InfinibandPort {
 
     std::uint32_t capability_mask =
         model::management::extended_speeds | traps | system_image_guid | client_reregistration;
-    model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active};
+    model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active, .link = {.is_up = true}};
 };
 /// What has crossed the port, or what of it a driver has seen (QUERY_VPORT_COUNTER with clear).
 struct Traffic {
@@ -67,7 +67,6 @@ struct PortSettings {
     std::array<std::byte, abi::prm::node_description_bytes> node_description{};
     std::uint16_t mtu = 1500;    ///< of the NIC vport context; nothing in the RoCE data path depends on it
     std::uint16_t admin_mtu = 0; ///< PMTU register
-    bool is_up = true;           ///< PAOS: administratively up
     bool roce_enabled = false;
     InfinibandPort infiniband;
 };
@@ -108,12 +107,18 @@ public:
     void enable() { is_enabled_ = true; }
     void initialize();
     /// TEARDOWN_HCA: every object is gone, the pages stay; and so does what a subnet manager made of the port, which is
-    /// a node of the subnet without a driver too.
+    /// a node of the subnet without a driver too. A port that was disabled stays so.
     void tear_down();
     /// The port as a subnet manager finds it first.
     void reset_port();
     /// The LID and the GID prefix of the port are new: the wire learns them.
     void adopt_port();
+    /// Does what software decided of the port's link (Set(PortInfo), PAOS), once the answer is out.
+    void settle_link(model::port::Time at);
+    /// The port's link is gone, or up: its state follows and the driver hears of it.
+    void link_changed(bool is_up, model::port::Time at) { link_changed(is_up, config().is_managed, at); }
+    /// Tells the driver what became of the port.
+    void tell(abi::prm::PortChange change, model::port::Time at);
     /// DISABLE_HCA, function-level reset: as after power-on.
     void reset();
 
@@ -151,6 +156,7 @@ public:
 
 private:
     void make_pools();
+    void link_changed(bool is_up, bool awaits_manager, model::port::Time at);
     void request_pages(model::port::Time at);
 
     traces::Events events_;

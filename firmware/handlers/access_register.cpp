@@ -90,8 +90,8 @@ Reply read_paos(State& state, Bytes in, Space out) {
         return refused;
     abi::View<prm::PaosReg>(out)
         .set<"local_port">(1)
-        .set<"admin_status">(state.port.is_up ? up : down)
-        .set<"oper_status">(state.port.is_up ? up : down);
+        .set<"admin_status">(state.port.infiniband.managed.link.is_disabled ? down : up)
+        .set<"oper_status">(state.port.infiniband.managed.link.is_up ? up : down);
     return accepted;
 }
 
@@ -101,8 +101,7 @@ Reply write_paos(State& state, Bytes in, Space) {
     const auto wanted = abi::ConstView<prm::PaosReg>(in).get<"admin_status">();
     if (wanted != up && wanted != down)
         return refuse("access_reg.admin_status");
-    // The status only: the cable stays as the platform plugged it (testbench/conformance/deviations.h).
-    state.port.is_up = wanted == up;
+    state.port.infiniband.managed.link.is_disabled = wanted == down;
     return accepted;
 }
 
@@ -160,7 +159,9 @@ Reply access_register(State& state, const Call& call, In<prm::AccessRegIn> in, O
         return refuse("access_reg.input_short");
     if (call.out_tail.size() < row->bytes)
         return refuse("access_reg.output_short");
-    return action(state, call.tail, call.out_tail);
+    auto reply = action(state, call.tail, call.out_tail);
+    state.settle_link(call.at); // PAOS
+    return reply;
 }
 
 } // namespace firmware::handlers

@@ -16,9 +16,10 @@ Reply mad_ifc(State& state, const Call& call, In<prm::MadIfcIn> in, Out<prm::Mad
     const auto request = in.bytes().subspan<at, abi::wire::mad_bytes>();
     const auto answer =
         out.bytes().subspan<prm::MadIfcOut::field<"response_mad_packet">::offset, abi::wire::mad_bytes>();
-    return management::process(state, request, answer, {.ignore_m_key = (call.op_mod & ignore_m_key) != 0}, call.at)
-               ? accepted
-               : refuse("mad_ifc.m_key");
+    if (!management::process(state, request, answer, {.ignore_m_key = (call.op_mod & ignore_m_key) != 0}, call.at))
+        return refuse("mad_ifc.m_key");
+    state.settle_link(call.at);
+    return accepted;
 }
 
 } // namespace firmware::handlers

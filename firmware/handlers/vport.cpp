@@ -24,7 +24,7 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
     const auto guid = state.config().node_guid;
     const auto& port = state.port.infiniband.managed;
     out.sub<"hca_vport_context">()
-        .set<"port_physical_state">(prm::PortPhysicalState::link_up)
+        .set<"port_physical_state">(model::management::physical_state(port))
         .set<"has_smi">(1)
         .set<"port_state">(port.state)
         .set<"vport_state">(port.state)
@@ -140,7 +140,8 @@ Reply query_vport_state(State& state, const Call& call, In<prm::QueryVportStateI
                         Out<prm::QueryVportStateOut> out) {
     if (call.op_mod != 0 || !is_own(in))
         return refuse("query_vport_state.vport");
-    out.set<"admin_state">(state.port.is_up).set<"state">(state.port.is_up);
+    const auto& port = state.port.infiniband.managed;
+    out.set<"admin_state">(!port.link.is_disabled).set<"state">(port.link.is_up);
     return accepted;
 }
 

@@ -35,6 +35,7 @@ class PortAgent final : public model::management::Agent {
 public:
     explicit PortAgent(State& state) : state_(state) {}
     bool process(model::management::Datagram& mad, model::port::Time at) override;
+    void settle(model::port::Time at) override { state_.settle_link(at); }
     bool hear(const model::management::Datagram& mad, model::port::Time at) override;
     void report(BadKey what, const model::port::Packet& packet, model::port::Time at) override;
 

@@ -16,12 +16,6 @@ namespace {
 constexpr std::size_t guids_per_block = 8, pkeys_per_block = 32;
 constexpr std::uint32_t mellanox = 0x0002c9;
 
-void tell(State& state, prm::PortChange change, model::port::Time at) {
-    state.hca.event_queues().broadcast(
-        prm::EventType::port_change, static_cast<std::uint8_t>(change), 1, at,
-        [](abi::View<prm::Eqe> eqe) { prm::event_data<prm::PortChangeEventData>(eqe).set<"port_num">(1); });
-}
-
 struct Call {
     State& state;
     std::uint32_t modifier;
@@ -78,7 +72,7 @@ MadStatus set_pkeys(const Call& call, Data in) {
     pkeys.resize(std::max(pkeys.size(), first + pkeys_per_block));
     for (std::size_t i = 0; i < pkeys_per_block; ++i)
         pkeys[first + i] = abi::load<std::uint16_t, std::endian::big>(in.data() + 2 * i);
-    tell(call.state, prm::PortChange::pkey, call.at);
+    call.state.tell(prm::PortChange::pkey, call.at);
     return MadStatus::ok;
 }
 
@@ -123,18 +117,13 @@ MadStatus set_port_info(const Call& call, Data in) {
     if (wanted.get<"qkey_violations">() == 0)
         forgiven.q_key = now.q_key;
     if (p.lid != before.lid || p.lmc != before.lmc)
-        tell(call.state, prm::PortChange::lid, call.at);
+        call.state.tell(prm::PortChange::lid, call.at);
     if (p.gid_prefix != before.gid_prefix)
-        tell(call.state, prm::PortChange::guid, call.at);
-    const bool was_set_down = wanted.get<"port_state">() == static_cast<std::uint32_t>(prm::PortState::down);
-    if (was_set_down)
-        tell(call.state, prm::PortChange::down, call.at);
-    if (p.state == prm::PortState::init && (was_set_down || p.state != before.state))
-        tell(call.state, prm::PortChange::initialized, call.at);
+        call.state.tell(prm::PortChange::guid, call.at);
     if (p.state == prm::PortState::active && p.state != before.state)
-        tell(call.state, prm::PortChange::active, call.at);
+        call.state.tell(prm::PortChange::active, call.at);
     if (wanted.get<"client_reregister">())
-        tell(call.state, prm::PortChange::client_rereg, call.at);
+        call.state.tell(prm::PortChange::client_rereg, call.at);
     return MadStatus::ok;
 }
 

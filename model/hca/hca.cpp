@@ -209,13 +209,15 @@ void Hca::manage(port::Packet& packet, port::Time at) {
     if (const auto why = management::answer(packet, *agent_, 1, at); !why.empty())
         return lost(why);
     auto& way = outlets_.way(identity_.is_own({.rlid = packet.path.destination_lid}));
-    if (!way.can_send(at))
+    if (!way.can_send(at)) {
+        agent_->settle(at);
         return lost("no room for the answer of an agent");
+    }
     ++counters_.management_answered;
     auto& out = way.next();
     out = packet;
     out.image.clear();
-    send_management(way, out, at);
+    agent_->settle(send_management(way, out, at));
 }
 
 bool Hca::send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at) {
@@ -235,11 +237,11 @@ bool Hca::send_management(const management::Datagram& mad, std::uint16_t lid, po
     return true;
 }
 
-void Hca::send_management(port::Wire& way, port::Packet& packet, port::Time at) {
+port::Time Hca::send_management(port::Wire& way, port::Packet& packet, port::Time at) {
     ++counters_.packets_sent;
     events_.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value,
                                         abi::wire::code(packet.service, packet.operation), packet.payload.size()});
-    way.send(path_.enter_pipe(at + path_.cost(config_.responder_latency)));
+    return way.send(path_.enter_pipe(at + path_.cost(config_.responder_latency)));
 }
 
 /// Numbers 0 and 1 are the special queue pairs, whatever number software knows them by (IBA 3.9.4).

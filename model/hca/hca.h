@@ -33,6 +33,7 @@
 #include "traces/events.h"
 
 #include <array>
+#include <functional>
 #include <span>
 
 namespace model::hca {
@@ -60,6 +61,10 @@ public:
     void receive(port::Packet& packet, port::Time at) override;
     void received_all(port::Time at) override;
     void ready(port::Time at) override;
+    void link_changed(bool is_up, port::Time at) override {
+        if (on_link_changed)
+            on_link_changed(is_up, at);
+    }
     /// Time asked for by Clock::wake_at has come.
     void wake(port::Time now);
 
@@ -78,6 +83,10 @@ public:
     multicast::Groups& groups() { return groups_; }
     /// Who answers management that no QP0 or QP1 takes; nullptr: nobody.
     void set_agent(management::Agent* agent) { agent_ = agent; }
+    /// The firmware, which hears what becomes of the port's link.
+    std::function<void(bool is_up, port::Time at)> on_link_changed;
+    /// Lets the port's link go or trains it; whether it is up.
+    bool set_link_on(bool is_on, port::Time at) { return ports_.wire.set_on(is_on, at); }
     /// Sends a datagram from QP0 to that of `lid` (IBA 13.5.1). False: there is no room, and management waits for none.
     bool send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at);
     /// What has left by the cable.
@@ -140,7 +149,8 @@ private:
     queue::QueuePair* destination(abi::Qpn qpn) const;
     void receive_multicast(port::Packet& packet, port::Time at);
     void manage(port::Packet& packet, port::Time at);
-    void send_management(port::Wire& way, port::Packet& packet, port::Time at);
+    /// Returns when the last bit is out.
+    port::Time send_management(port::Wire& way, port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
 
     HcaConfig config_;

@@ -11,8 +11,13 @@ constexpr std::uint32_t keep = 0;
 constexpr std::uint32_t code_of(PortState state) { return static_cast<std::uint32_t>(state); }
 } // namespace
 
+PortPhysicalState physical_state(const ManagedPort& port) {
+    if (port.link.is_disabled)
+        return PortPhysicalState::disabled;
+    return port.state == PortState::down ? PortPhysicalState::polling : PortPhysicalState::link_up;
+}
+
 void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortInfoExtended> extended) {
-    const auto physical = port.state == PortState::down ? PortPhysicalState::polling : PortPhysicalState::link_up;
     out.set<"mkey">(port.m_key)
         .set<"gid_prefix">(port.gid_prefix)
         .set<"lid">(port.lid)
@@ -26,7 +31,7 @@ void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortIn
         .set<"link_speed_enabled">(link_speeds_to_qdr)
         .set<"link_speed_active">(link_speed_qdr)
         .set<"port_state">(code_of(port.state))
-        .set<"physical_state">(static_cast<std::uint32_t>(physical))
+        .set<"physical_state">(static_cast<std::uint32_t>(physical_state(port)))
         .set<"mkey_protect">(port.m_key_protect)
         .set<"lmc">(port.lmc)
         .set<"neighbor_mtu">(port.neighbor_mtu)
@@ -58,9 +63,8 @@ MadStatus take_over(ManagedPort& port, abi::ConstView<PortInfo> wanted, bool has
     if (to > code_of(PortState::active) || wanted.get<"neighbor_mtu">() > mtu_4096 ||
         wanted.get<"operational_vls">() > vl_0)
         return MadStatus::bad_value;
-    // Cables are plugged in for good: a port cannot be put to sleep or disabled (testbench/conformance/deviations.h).
     const auto physical = static_cast<PortPhysicalState>(wanted.get<"physical_state">());
-    if (physical == PortPhysicalState::sleep || physical == PortPhysicalState::disabled)
+    if (physical == PortPhysicalState::sleep) // testbench/conformance/deviations.h
         return MadStatus::bad_value;
     if (to != keep && !goes_down && (port.state == PortState::down || (to != now && to != now + 1)))
         return MadStatus::bad_value;
@@ -79,8 +83,22 @@ MadStatus take_over(ManagedPort& port, abi::ConstView<PortInfo> wanted, bool has
         port.neighbor_mtu = static_cast<std::uint8_t>(mtu);
     if (const auto lanes = wanted.get<"operational_vls">(); lanes != keep)
         port.operational_vls = static_cast<std::uint8_t>(lanes);
-    if (to != keep && has_link && port.state != PortState::down)
-        port.state = goes_down ? PortState::init : static_cast<PortState>(to);
+    if (!has_link)
+        return MadStatus::ok;
+    // IBA 14.2.5.6: a link goes to sleep, polls or is disabled on command; its other states are not for software to
+    // set.
+    const bool is_disabled = physical == PortPhysicalState::disabled;
+    const bool polls = physical == PortPhysicalState::polling;
+    if (port.state != PortState::down) {
+        if (goes_down || is_disabled || polls) {
+            port.link.retrains = !is_disabled;
+            port.state = PortState::down;
+        } else if (to != keep) {
+            port.state = static_cast<PortState>(to);
+        }
+    }
+    if (is_disabled || polls)
+        port.link.is_disabled = is_disabled;
     return MadStatus::ok;
 }
 

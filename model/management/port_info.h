@@ -9,6 +9,14 @@
 
 namespace model::management {
 
+/// What was decided of a port's end of its cable, and what became of that.
+struct LinkControl {
+    bool is_disabled = false; ///< until somebody enables it
+    bool retrains = false;    ///< it is to go, and to come up again
+    bool is_off = false;      ///< the cable has heard that it is disabled
+    bool is_up = false;
+};
+
 /// What a subnet manager decides of a port.
 struct ManagedPort {
     std::uint64_t m_key = 0, gid_prefix = 0xfe80000000000000;
@@ -16,7 +24,10 @@ struct ManagedPort {
     std::uint8_t lmc = 0, sm_sl = 0, m_key_protect = 0, subnet_timeout = 18, init_type = 0;
     std::uint8_t neighbor_mtu = abi::wire::mtu_4096, operational_vls = abi::wire::vl_0;
     abi::prm::PortState state = abi::prm::PortState::down;
+    LinkControl link{};
 };
+
+abi::prm::PortPhysicalState physical_state(const ManagedPort& port);
 
 /// Bits of PortInfo:CapabilityMask that every port of the model has.
 inline constexpr std::uint32_t extended_speeds = 1u << 14;
@@ -32,9 +43,24 @@ bool admits(const ManagedPort& port, abi::wire::MadMethod method, std::uint64_t 
 /// At level 1 PortInfo does not tell the key to whoever cannot show it.
 bool conceals_key(const ManagedPort& port, std::uint64_t shown);
 
-/// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay; states go up
-/// one by one, and a link that is set down comes up again at once. has_link: false is port 0 of a switch, whose state
-/// nobody sets.
+/// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay, and states go
+/// up one by one. What it says of the link is noted, and done by settle_link(). has_link: false is port 0 of a switch,
+/// whose state nobody sets.
 abi::wire::MadStatus take_over(ManagedPort& port, abi::ConstView<abi::wire::PortInfo> wanted, bool has_link);
+
+/// Does what was decided of the link, once the answer to whoever decided it is out. train(is_on): the cable's end; says
+/// whether the link is up. changed(is_up): the port loses its link, or has one again.
+template <class Train, class Changed> void settle_link(LinkControl& link, Train&& train, Changed&& changed) {
+    if (link.is_disabled == link.is_off && !link.retrains)
+        return;
+    link.retrains = false;
+    if (!link.is_off) {
+        train(false);
+        changed(false);
+    }
+    link.is_off = link.is_disabled;
+    if (!link.is_off && train(true))
+        changed(true);
+}
 
 } // namespace model::management

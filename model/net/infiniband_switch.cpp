@@ -86,7 +86,14 @@ void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time
         return drop(packet, "no agent for this datagram", at);
     management::put(*mad, packet);
     management::reverse(packet);
-    send(ingress, ingress, packet, at);
+    settle_links(send(ingress, ingress, packet, at));
+}
+
+/// Whoever sets a port down hears of it, even by that port: the answer leaves first.
+void InfinibandSwitch::settle_links(port::Time at) {
+    agent_.settle_links([&](unsigned number, bool is_on) {
+        return ports_[number].out != nullptr && ports_[number].out->set_on(is_on, at);
+    });
 }
 
 void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, port::Time at) {
@@ -102,7 +109,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     if (!is_port(step.port))
         return drop(packet, "a route through no port", at);
     management::put(mad, packet);
-    send(ingress, step.port, packet, at);
+    settle_links(send(ingress, step.port, packet, at));
 }
 
 /// General services of port 0: the performance agent alone.
@@ -136,12 +143,12 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
             .discards = p.discarded};
 }
 
-void InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at) {
+port::Time InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at) {
     auto& out = *ports_[egress].out;
     ports_[egress].multicast_sent += is_multicast(packet);
     events_.emit(at, traces::PacketForwarded{ingress, egress, packet.path.destination_lid});
     out.next() = packet;
-    out.send(at);
+    return out.send(at);
 }
 
 /// Any packet may go to any other port.

@@ -30,7 +30,7 @@ public:
     /// Port `number` (from 1) sends by `out`.
     void connect(unsigned number, port::Wire& out) {
         ports_[number].out = &out;
-        agent_.plug(number);
+        agent_.link_changed(number, true);
     }
     /// Who receives at port `number`.
     port::Receiver& receiver(unsigned number) { return ports_[number]; }
@@ -54,6 +54,7 @@ private:
         }
         bool can_receive(port::Time now) override { return owner->has_room(number, now); }
         void ready(port::Time at) override { received_all(at); } // what waited at the other ports goes on
+        void link_changed(bool is_up, port::Time) override { owner->agent_.link_changed(number, is_up); }
     };
 
     void receive(unsigned ingress, port::Packet& packet, port::Time at);
@@ -63,7 +64,9 @@ private:
     void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
     void serve(unsigned ingress, port::Packet& packet, port::Time at);
     management::PortTotals totals(unsigned number) const;
-    void send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
+    /// Returns when the last bit is out.
+    port::Time send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
+    void settle_links(port::Time at);
     bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, std::string_view why, port::Time at);
     bool is_port(unsigned number) const {

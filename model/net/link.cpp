@@ -6,6 +6,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace model::net {
 namespace {
@@ -74,6 +75,12 @@ public:
         Slot& slot = *filling_;
         filling_ = nullptr;
         auto& packet = slot.packet;
+        if (!link_.is_up_) [[unlikely]] {
+            ++counters_.discarded;
+            link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets, "discarded"});
+            release(slot);
+            return at;
+        }
         const auto bytes = hca::wire::frame_length(packet);
         ++counters_.packets;
         counters_.bytes += bytes;
@@ -92,6 +99,15 @@ public:
         }
         push(slot);
         return out;
+    }
+
+    bool set_on(bool is_on, port::Time at) override { return link_.set_on(direction_, is_on, at); }
+    /// The link is gone: what had not left the port by then is lost. Without timing all that was sent has left.
+    void cut(port::Time at) {
+        while (!is_empty() && this->at(tail_ - 1).arrival - link_.config_.latency > at) {
+            ++counters_.lost;
+            release(this->at(--tail_));
+        }
     }
 
     port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
@@ -347,6 +363,33 @@ bool Link::deliver(port::Time now, port::Time until) {
     return last[0] != port::never || last[1] != port::never;
 }
 
+bool Link::set_on(unsigned end, bool is_on, port::Time at) {
+    is_on_[end] = is_on;
+    const bool was_up = std::exchange(is_up_, is_on_[0] && is_on_[1]);
+    if (is_up_ == was_up)
+        return is_up_;
+    changes_.push_back({1 - end, is_up_, at});
+    if (config_.timed) {
+        if (!is_up_)
+            for (auto& lane : lanes_)
+                lane->cut(at);
+        wake_at(at);
+    }
+    return is_up_;
+}
+
+/// Each end hears of the link in a turn of the cable, as it does of packets.
+bool Link::tell(port::Time until) {
+    bool any = false;
+    while (!changes_.empty() && (!config_.timed || changes_.front().at <= until)) {
+        const auto change = changes_.front();
+        changes_.pop_front();
+        any = true;
+        lanes_[change.end]->source->link_changed(change.is_up, change.at);
+    }
+    return any;
+}
+
 bool Link::offer_room(port::Time now) {
     bool any = false;
     for (auto& lane : lanes_)
@@ -365,12 +408,17 @@ void Link::pump(port::Time now) {
     const auto until = config_.timed ? now + std::min(config_.quantum, config_.latency) : port::never;
     for (bool busy = true; busy;) {
         busy = deliver(now, until);
+        busy = tell(until) || busy;
         busy = offer_room(now) || busy;
     }
     is_pumping_ = false;
-    if (config_.timed)
-        if (const auto due = std::min(lanes_[0]->due(), lanes_[1]->due()); due != port::never)
-            wake_at(std::max(due, now));
+    if (!config_.timed)
+        return;
+    auto due = std::min(lanes_[0]->due(), lanes_[1]->due());
+    if (!changes_.empty())
+        due = std::min(due, changes_.front().at);
+    if (due != port::never)
+        wake_at(std::max(due, now));
 }
 
 } // namespace model::net

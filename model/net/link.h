@@ -1,6 +1,7 @@
 // A cable between two ports. Receives filled packets at either end and gives them to the receiver at the other, in
 // order, after serialisation and latency, or not as a seeded script of faults has it; every packet is counted once as
-// delivered, lost or still under way. Does not look into packets and knows no switch, no pause frames and no credits.
+// delivered, lost or still under way. Either end may let the link go; it trains again in no time. Does not look into
+// packets and knows no switch, no pause frames and no credits.
 #pragma once
 
 #include "model/port/clock.h"
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -44,7 +46,8 @@ struct LinkConfig {
 struct LinkCounters {
     std::uint64_t packets = 0, bytes = 0; ///< sent, faults included
     std::uint64_t delivered = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
-    std::uint64_t refused = 0; ///< dropped since the sender ignored can_send() for very long
+    std::uint64_t refused = 0;   ///< dropped since the sender ignored can_send() for very long
+    std::uint64_t discarded = 0; ///< not sent at all, as the link was down
     bool operator==(const LinkCounters&) const = default;
 };
 
@@ -83,7 +86,14 @@ private:
     struct Slot;
     struct Held;
     class Lane;
+    struct Change {
+        unsigned end; ///< that is to hear of it
+        bool is_up;
+        port::Time at;
+    };
 
+    bool set_on(unsigned end, bool is_on, port::Time at);
+    bool tell(port::Time until);
     bool deliver(port::Time now, port::Time until);
     bool offer_room(port::Time now);
     void wake_at(port::Time at);
@@ -95,6 +105,9 @@ private:
     Tap* tap_ = nullptr;
     bool needs_image_, has_faults_;
     bool is_pumping_ = false;
+    bool is_up_ = true;
+    std::array<bool, 2> is_on_{true, true};
+    std::deque<Change> changes_; ///< that an end has yet to hear of
     port::Time next_wake_ = port::never;
     std::array<std::unique_ptr<Lane>, 2> lanes_;
 };

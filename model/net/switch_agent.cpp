@@ -35,8 +35,11 @@ SwitchAgent::SwitchAgent(const SwitchAgentConfig& config)
     ports_[0].state = PortState::active; // a base port 0 has no link (IBA 18.2.5)
 }
 
-void SwitchAgent::plug(unsigned number) {
-    ports_[number].state = config_.is_managed ? PortState::init : PortState::active;
+void SwitchAgent::link_changed(unsigned number, bool is_up) {
+    auto& port = ports_[number];
+    const auto trained = config_.is_managed ? PortState::init : PortState::active;
+    port.link.is_up = is_up;
+    port.state = is_up ? trained : PortState::down;
     has_port_change_ = true;
 }
 

@@ -30,8 +30,15 @@ public:
     /// Carries out a Get or Set that came in at `ingress` and makes `mad` its answer. False: nothing answers this.
     bool process(std::span<std::byte, abi::wire::mad_bytes> mad, unsigned ingress);
 
-    /// Something is plugged into port `number`: its link comes up.
-    void plug(unsigned number);
+    /// The link of port `number` is up, as when something is plugged in, or gone.
+    void link_changed(unsigned number, bool is_up);
+    /// Does what managers decided of links; train(number, is_on) is the cable's end and says whether the link is up.
+    template <class Train> void settle_links(Train&& train) {
+        for (unsigned number = 1; number < ports_.size(); ++number)
+            management::settle_link(
+                ports_[number].link, [&](bool is_on) { return train(number, is_on); },
+                [&](bool is_up) { link_changed(number, is_up); });
+    }
     std::uint16_t lid() const { return ports_[0].lid; }
     unsigned port_count() const { return static_cast<unsigned>(ports_.size() - 1); }
     /// Whether port `number` carries more than management (IBA 7.2.7).

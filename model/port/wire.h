@@ -22,6 +22,9 @@ public:
     /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is
     /// out.
     virtual Time send(Time at) = 0;
+    /// Lets the link go, or trains it: a port that is disabled, or starts anew. A link is up while neither end has let
+    /// it go. Returns whether it is up now; when that is news, the other end hears it (Receiver::link_changed).
+    virtual bool set_on(bool is_on, Time) { return is_on; }
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
 };
@@ -37,6 +40,8 @@ public:
     /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver sees to it that the
     /// cable is pumped again.
     virtual bool can_receive(Time) { return true; }
+    /// The other end has let the link go, or trained it.
+    virtual void link_changed(bool /*is_up*/, Time) {}
     /// The port takes packets again (see Wire::can_send).
     virtual void ready(Time at) = 0;
 };

@@ -61,6 +61,10 @@ private:
     }
     void received_all(model::port::Time at) override;
     void ready(model::port::Time at) override;
+    void link_changed(bool is_up, model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(turn_);
+        hca_.link_changed(is_up, present(at));
+    }
 
     /// What the port sends to itself, when that comes in a process of its own.
     struct Inside final : model::port::Receiver {

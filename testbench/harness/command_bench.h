@@ -50,10 +50,17 @@ public:
         traffic_.bytes += model::hca::wire::frame_length(packet_);
         return at;
     }
+    bool set_on(bool on, Time) override {
+        is_on = on;
+        sent_before_change = traffic_.packets;
+        return on && is_peer_on;
+    }
     model::port::Traffic sent() const override { return traffic_; }
     const model::port::Packet& last() const { return packet_; }
 
     bool has_room = true;
+    bool is_on = true, is_peer_on = true; ///< the ends of the cable
+    std::uint64_t sent_before_change = 0;
 
 private:
     model::port::Packet packet_;

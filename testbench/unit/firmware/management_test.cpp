@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 using namespace harness;
 using abi::wire::MadClass;
@@ -108,6 +110,60 @@ TEST_CASE("a port goes up one state at a time", "[unit][firmware][mad]") {
     CHECK(to(3) == 0);
     CHECK(to(4) == 0);
     CHECK(data<PortInfo>(bench.get(SmAttribute::port_info)).get<"port_state">() == 4);
+}
+
+namespace {
+using Change = std::pair<unsigned, unsigned>; ///< logical and physical state
+Change states(Bench& bench) {
+    const auto mad = bench.get(SmAttribute::port_info);
+    const auto info = data<PortInfo>(mad);
+    return {info.get<"port_state">(), info.get<"physical_state">()};
+}
+std::vector<unsigned> port_events(Bench& bench) {
+    std::vector<unsigned> subtypes;
+    for (const auto& event : bench.log.all<traces::EventWritten>())
+        subtypes.push_back(event.subtype);
+    return subtypes;
+}
+/// As ibportstate does it.
+std::uint16_t set_link(Bench& bench, prm::PortPhysicalState to) {
+    auto in = same_port(bench);
+    port_info(in).set<"port_state">(1u).set<"physical_state">(static_cast<std::uint32_t>(to));
+    return status(bench.process(in));
+}
+} // namespace
+
+TEST_CASE("a port that is disabled has no link until it is enabled", "[unit][firmware][mad]") {
+    Bench bench;
+    REQUIRE(bench.run<prm::CreateEqOut>(CommandBench::eq_input(bench.alloc_uar(), 1u << 9)).is_ok());
+
+    CHECK(set_link(bench, prm::PortPhysicalState::disabled) == 0);
+
+    CHECK(states(bench) == Change{1, 3});
+    CHECK_FALSE(bench.wire.is_on);
+    const auto vport = bench.run<prm::QueryHcaVportContextOut>(
+        Input<prm::QueryHcaVportContextIn>(prm::Opcode::query_hca_vport_context));
+    CHECK(vport.view().sub<"hca_vport_context">().get<"port_physical_state">() == prm::PortPhysicalState::disabled);
+    CHECK(set_link(bench, prm::PortPhysicalState::disabled) == 0); // again
+    CHECK(port_events(bench) == std::vector<unsigned>{1});
+
+    CHECK(set_link(bench, prm::PortPhysicalState::polling) == 0);
+
+    CHECK(bench.wire.is_on);
+    CHECK(states(bench) == Change{4, 5}); // without a subnet manager the platform arms it
+    CHECK(port_events(bench) == std::vector<unsigned>{1, 4});
+}
+
+TEST_CASE("a port that is enabled polls until the other end is there", "[unit][firmware][mad]") {
+    Bench bench;
+    bench.wire.is_peer_on = false;
+    set_link(bench, prm::PortPhysicalState::disabled);
+    set_link(bench, prm::PortPhysicalState::polling);
+    CHECK(states(bench) == Change{1, 2});
+    bench.hca.link_changed(true, bench.clock.now());
+    CHECK(states(bench) == Change{4, 5});
+    bench.hca.link_changed(false, bench.clock.now());
+    CHECK(states(bench) == Change{1, 2});
 }
 
 TEST_CASE("what an agent does not know gets the status of the specification", "[unit][firmware][mad]") {

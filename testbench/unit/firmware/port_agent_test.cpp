@@ -147,6 +147,25 @@ TEST_CASE("what a subnet manager made of the port outlives the driver, and ends 
     CHECK(bench.hca.identity().pkeys.size() == 1);
 }
 
+TEST_CASE("a port that is disabled from afar answers before it lets its link go", "[unit][firmware][port_agent]") {
+    Bench bench;
+    auto set = Bench::request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
+    Bench::data<PortInfo>(set).set<"port_state">(1).set<"physical_state">(3);
+
+    REQUIRE(bench.receive(set));
+
+    auto mad = bench.answer();
+    CHECK(Bench::data<PortInfo>(mad).get<"port_state">() == 1);
+    CHECK(Bench::data<PortInfo>(mad).get<"physical_state">() == 3);
+    CHECK_FALSE(bench.wire.is_on);
+    CHECK(bench.wire.sent_before_change == bench.wire.sent().packets);
+    bench.wire.has_room = false; // an answer that is lost changes nothing of what was decided
+    Bench::data<PortInfo>(set).set<"physical_state">(2);
+    CHECK_FALSE(bench.receive(set));
+    CHECK(bench.wire.is_on);
+    CHECK(bench.device.state().port.infiniband.managed.state == prm::PortState::init);
+}
+
 TEST_CASE("performance datagrams to QP1 are answered with the well-known Q_Key", "[unit][firmware][port_agent]") {
     Bench bench;
     bench.settle_at(7);

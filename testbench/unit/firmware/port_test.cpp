@@ -120,6 +120,7 @@ TEST_CASE("the port is switched off and on by PAOS", "[unit][firmware][port]") {
         const auto out = bench.access(RegisterId::paos, RegisterAction::read, port_1<prm::PaosReg>());
         CHECK(reg<prm::PaosReg>(out).get<"oper_status">() == status);
         CHECK(state() == (status == 1 ? 1 : 0));
+        CHECK(bench.wire.is_on == (status == 1));
     }
 }
 

@@ -11,6 +11,7 @@
 
 using namespace model::net;
 using namespace abi::wire;
+using abi::prm::PortPhysicalState;
 using abi::prm::PortState;
 using harness::SwitchBench;
 using Bench = SwitchBench;
@@ -238,14 +239,42 @@ TEST_CASE("how far a port is protected says who may read it, and its key", "[uni
     CHECK(bench.out[3].packets.empty()); // nobody changes it without the key
 }
 
-TEST_CASE("a port that cannot be disabled does not say that it was", "[unit][switch][smp]") {
+TEST_CASE("a port that cannot sleep does not say that it does", "[unit][switch][smp]") {
     Bench bench;
-    for (const std::uint32_t physical : {1u, 3u}) { // sleep, disabled
-        auto m = Bench::mad(SmAttribute::port_info, 3, MadMethod::set);
-        Bench::data<PortInfo>(m).set<"physical_state">(physical);
-        bench.exchange<PortInfo>(m);
-        CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_value));
-    }
+    auto m = Bench::mad(SmAttribute::port_info, 3, MadMethod::set);
+    Bench::data<PortInfo>(m).set<"physical_state">(1u);
+    bench.exchange<PortInfo>(m);
+    CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_value));
+}
+
+TEST_CASE("a port is disabled after the answer has left, and polls when it is enabled", "[unit][switch][smp]") {
+    Bench bench;
+    const auto set = [&](unsigned port, PortPhysicalState to) {
+        auto m = Bench::mad(SmAttribute::port_info, port, MadMethod::set);
+        Bench::data<PortInfo>(m).set<"port_state">(1u).set<"physical_state">(static_cast<std::uint32_t>(to));
+        const auto info = bench.exchange<PortInfo>(m);
+        CHECK(Bench::status(m) == 0);
+        return std::pair(info.get<"port_state">(), info.get<"physical_state">());
+    };
+    const auto get = [&](unsigned port) {
+        auto m = Bench::mad(SmAttribute::port_info, port);
+        const auto info = bench.exchange<PortInfo>(m);
+        return std::pair(info.get<"port_state">(), info.get<"physical_state">());
+    };
+    using State = std::pair<std::uint32_t, std::uint32_t>;
+    bench.bring_up(1); // the way of the answers
+    CHECK(set(1, PortPhysicalState::disabled) == State{1, 3});
+    CHECK_FALSE(bench.out[1].is_on);
+    CHECK(bench.out[1].sent_before_change == bench.out[1].traffic.packets);
+    CHECK(get(1) == State{1, 3});
+    CHECK(set(1, PortPhysicalState::polling) == State{1, 2});
+    CHECK(bench.out[1].is_on);
+    CHECK(get(1) == State{2, 5});
+
+    bench.device.receiver(2).link_changed(false, {}); // the other end lets go
+    CHECK(get(2) == State{1, 2});
+    bench.device.receiver(2).link_changed(true, {});
+    CHECK(get(2) == State{2, 5});
 }
 
 TEST_CASE("a damaged frame goes no further; a whole one is read and forwarded", "[unit][switch]") {

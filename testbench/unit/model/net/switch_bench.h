@@ -15,6 +15,7 @@
 namespace harness {
 
 using namespace abi::wire;
+using abi::prm::PortPhysicalState;
 using abi::prm::PortState;
 using model::net::InfinibandSwitch;
 using model::port::Packet;
@@ -34,6 +35,12 @@ struct Kept final : model::port::Wire {
         traffic.bytes += model::hca::wire::frame_length(slot);
         return at;
     }
+    bool set_on(bool on, Time) override {
+        sent_before_change = traffic.packets;
+        return is_on = on;
+    }
+    bool is_on = true;
+    std::uint64_t sent_before_change = 0;
     model::port::Traffic sent() const override { return traffic; }
     model::port::Traffic traffic;
 };
