@@ -30,6 +30,7 @@ model::hca::queue::AddressPath decode_path(abi::ConstView<prm::Ads> ads) {
         .pkey_index = static_cast<std::uint16_t>(ads.get<"pkey_index">()),
         .grh = ads.get<"grh">() != 0,
         .rlid = static_cast<std::uint16_t>(ads.get<"rlid">()),
+        .path_bits = static_cast<std::uint8_t>(ads.get<"mlid">()),
         .ack_timeout = static_cast<std::uint8_t>(ads.get<"ack_timeout">()),
         .source_index = static_cast<std::uint8_t>(ads.get<"src_addr_index">()),
         .hop_limit = static_cast<std::uint8_t>(ads.get<"hop_limit">()),

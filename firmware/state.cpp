@@ -105,8 +105,7 @@ void State::reset_port() {
 
 void State::adopt_port() {
     auto& identity = hca.identity();
-    identity.lid = port.infiniband.managed.lid;
-    identity.lmc = port.infiniband.managed.lmc;
+    hca.set_lids(port.infiniband.managed.lid, port.infiniband.managed.lmc);
     if (config().is_ethernet)
         return;
     // IBA 4.1.1: GID 0 is the subnet prefix and the port's GUID.

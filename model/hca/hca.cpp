@@ -425,6 +425,18 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
     }
 }
 
+void Hca::set_lids(std::uint16_t base, std::uint8_t lmc) {
+    if (identity_.lid == base && identity_.lmc == lmc)
+        return;
+    identity_.lid = base;
+    identity_.lmc = lmc;
+    if (!config_.is_ethernet)
+        queue_pairs_.for_each([this](QueuePair& qp) {
+            qp.path.source_lid = identity_.source_lid(qp.attributes.path);
+            qp.wire = &outlets_.way(!qp.service.is_datagram && identity_.is_own(qp.attributes.path));
+        });
+}
+
 void Hca::look_for_receives(QueuePair& qp, port::Time at) { failure_.look_again(qp, at); }
 
 void Hca::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at) {

@@ -92,6 +92,9 @@ public:
     /// What has left by the cable.
     port::Traffic sent() const { return ports_.wire.sent(); }
     wire::Identity& identity() { return identity_; }
+    /// The port has new LIDs: what leaves from now on comes from them, on connections, too (PRM: a path holds path
+    /// bits, the base LID is the port's).
+    void set_lids(std::uint16_t base, std::uint8_t lmc);
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
     ObjectTable<QCounters>& q_counters() { return q_counters_; }
 

@@ -281,6 +281,7 @@ std::vector<Done> Node::drain(TestCq& cq) {
         if (done.is_ok()) {
             done.bytes = v.get<"byte_cnt">();
             done.immediate = v.get<"imm_inval_pkey">();
+            done.path_bits = static_cast<std::uint8_t>(v.get<"ml_path">());
         } else {
             const abi::ConstView<abi::prm::ErrCqe> error{cqe->bytes};
             done.syndrome = error.get<"syndrome">();

@@ -91,6 +91,7 @@ struct Done {
     std::uint8_t send_opcode = 0;
     std::uint32_t bytes = 0, immediate = 0;
     bool solicited = false;
+    std::uint8_t path_bits = 0;
     bool is_ok() const { return opcode != abi::prm::CqeOpcode::req_err && opcode != abi::prm::CqeOpcode::resp_err; }
 };
 

@@ -46,6 +46,7 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, Completion
             .set<"owner">(owner);
         if (c.is_datagram)
             cqe.set<"slid">(c.source_lid)
+                .set<"ml_path">(c.path_bits)
                 .set<"grh">(c.has_grh)
                 .set<"sl">(c.service_level)
                 .set<"rqpn">(c.source_qpn.value);

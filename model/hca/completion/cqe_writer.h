@@ -41,6 +41,7 @@ struct Completion {
     bool is_datagram = false; ///< the rest counts
     abi::Qpn source_qpn{};
     std::uint16_t source_lid = 0;
+    std::uint8_t path_bits = 0;     ///< of the LID that the datagram was for
     std::uint8_t service_level = 0; ///< RoCE: type of the network header in bits 1..0
     bool has_grh = false;           ///< the buffer starts with a global route header
 };

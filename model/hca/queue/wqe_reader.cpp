@@ -61,6 +61,7 @@ Datagram datagram(ConstView<abi::prm::WqeAv> av) {
             .q_key = av.get<"q_key">(),
             .path = {.grh = has_grh,
                      .rlid = rlid,
+                     .path_bits = static_cast<std::uint8_t>(av.get<"mlid">()),
                      .source_index = static_cast<std::uint8_t>(av.get<"src_addr_index">()),
                      .hop_limit = static_cast<std::uint8_t>(av.get<"hop_limit">()),
                      .traffic_class = tclass,

@@ -58,6 +58,7 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
          .is_datagram = true,
          .source_qpn = packet.deth.source_qpn,
          .source_lid = from.source_lid,
+         .path_bits = is_ib ? path_.identity.path_bits_of(from.destination_lid) : std::uint8_t{0},
          .service_level = is_ib ? from.service_level : l3,
          .has_grh = !is_ib || from.has_grh},
         at);

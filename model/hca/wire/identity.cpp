@@ -91,6 +91,18 @@ bool Identity::is_in_table(std::uint16_t pkey) const {
     return std::ranges::any_of(pkeys, [pkey](std::uint16_t own) { return matches(pkey, own); });
 }
 
+std::uint8_t Identity::path_bits_of(std::uint16_t destination) const {
+    return covers(lid, lmc, destination) ? static_cast<std::uint8_t>(destination & ((1u << lmc) - 1)) : std::uint8_t{0};
+}
+
+std::uint16_t Identity::source_lid(const queue::AddressPath& to) const {
+    // A directed-route packet is from and to "this end of the cable" (IBA 14.2.2.1).
+    if (to.rlid == abi::wire::permissive_lid)
+        return abi::wire::permissive_lid;
+    const auto own_bits = (1u << lmc) - 1;
+    return static_cast<std::uint16_t>((lid & ~own_bits) | (to.path_bits & own_bits));
+}
+
 port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
     port::Path path;
     path.hop_limit = to.hop_limit;
@@ -103,8 +115,7 @@ port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
         path.has_grh = to.grh;
         path.service_level = to.service_level;
         path.traffic_class = to.traffic_class;
-        // A directed-route packet is from and to "this end of the cable" (IBA 14.2.2.1).
-        path.source_lid = to.rlid == abi::wire::permissive_lid ? abi::wire::permissive_lid : lid;
+        path.source_lid = source_lid(to);
         path.destination_lid = to.rlid;
         return path;
     }

@@ -34,6 +34,10 @@ public:
 
     /// Whether an address path leads to this port itself.
     bool is_own(const queue::AddressPath& to) const;
+    /// The path bits of a LID of this port's: which of its 2^lmc it is (IBA 4.1.3). 0 for groups and for "this end".
+    std::uint8_t path_bits_of(std::uint16_t destination) const;
+    /// The LID that packets of a path come from: the port's base, and below it the path's own bits.
+    std::uint16_t source_lid(const queue::AddressPath& to) const;
     /// Header addresses for packets of queue pair `qpn` with this address path.
     port::Path path(const queue::AddressPath& to, abi::Qpn qpn) const;
     /// Whether the addresses of a packet that came in are this port's: of the link (MAC or LID), and of the network
@@ -41,8 +45,8 @@ public:
     bool has_link_address(const port::Packet& packet) const;
     bool has_network_address(const port::Packet& packet) const;
     /// Whether a packet took the path of a connection from its other end, `own` being the addresses of the packets that
-    /// go there (IBA 9.6.1; annex A17). Not compared are MACs, as routers change them, and which of the port's LIDs the
-    /// packet is for.
+    /// go there (IBA 9.6.1; annex A17): of the peer's LIDs the one that the path leads to. Not compared are MACs, as
+    /// routers change them, and which of the port's LIDs the packet is for.
     bool is_from_peer(const port::Path& own, const port::Path& packet) const;
 
     /// The P_Key at `index` of the table as it stands now; invalid_pkey when the index is beyond it.

@@ -150,6 +150,45 @@ TEST_CASE("an InfiniBand port takes what has one of its LIDs, from the LID of th
     CHECK(bench.arrive(with_lid(peer, 0)) == other_lid);
 }
 
+TEST_CASE("packets of a connection come from the LID that its path bits choose, above the base that the port has now",
+          "[unit][admission][lmc]") {
+    Bench bench(false, [](Attributes& attributes) { attributes.path.path_bits = 6; });
+    const auto source_of_ack = [&] {
+        CHECK(bench
+                  .arrive([&](Packet& packet) {
+                      with_lid(2, bench.a.hca.identity().lid)(packet);
+                      packet.ack_request = true;
+                  })
+                  .empty());
+        const auto seen = bench.peer.take();
+        REQUIRE(seen.size() == 1);
+        return seen[0].header.path.source_lid;
+    };
+    CHECK(source_of_ack() == 1); // the port has one LID
+    bench.a.hca.set_lids(8, 2);
+    CHECK(source_of_ack() == 10); // and now four, told apart by two bits
+    bench.a.hca.set_lids(16, 3);
+    CHECK(source_of_ack() == 22);
+}
+
+TEST_CASE("a connection whose path leads to one of the peer's LIDs takes packets from that one",
+          "[unit][admission][lmc]") {
+    Bench bench(false, [](Attributes& attributes) { attributes.path.rlid = 42; });
+    CHECK(bench.arrive(with_lid(42, 1)).empty()); // the peer's path bits are 2
+    CHECK(bench.arrive(with_lid(40, 1)) == other_peer);
+}
+
+TEST_CASE("the completion of a datagram tells the path bits of the LID that it was for", "[unit][admission][lmc]") {
+    Bench bench(false, [](Attributes& attributes) { attributes.type = QpType::ud; });
+    bench.a.hca.set_lids(8, 2);
+    for (const std::uint16_t bits : {0, 3, 1}) {
+        CHECK(bench.arrive(with_lid(2, static_cast<std::uint16_t>(8 + bits))).empty());
+        const auto done = bench.a.drain(bench.cq);
+        REQUIRE(done.size() == 1);
+        CHECK(done[0].path_bits == bits);
+    }
+}
+
 TEST_CASE("a global route names the GIDs of both ends, under the subnet's prefix or the default one",
           "[unit][admission]") {
     Bench bench(false, [](Attributes& attributes) {
