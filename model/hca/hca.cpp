@@ -274,26 +274,30 @@ void Hca::run(port::Time now) {
     if (is_running_)
         return; // work that turns up on the way is taken by the loop below
     is_running_ = true;
-    while (scheduler_.has_work() && outlets_.can_send(now)) {
-        auto& qp = scheduler_.take();
+    while (const auto next =
+               scheduler_.take(config_.packets_per_turn, [&](queue::Way way) { return outlets_.can_send(way, now); })) {
+        auto& qp = *next.qp;
+        const auto& turn = next.turn;
+        qp.requester.full = queue::Way::open;
         ++counters_.turns;
         events_.emit(std::max(now, qp.requester.doorbell_at), traces::QueueScheduled{qp.number.value});
-        const auto turn = scheduler_.turn(qp, config_.packets_per_turn);
         const auto start = counters_.packets_sent;
         const bool has_answers = responder_.answer(qp, turn.answers, now);
         const auto answered = counters_.packets_sent;
         const bool has_requests = requester_.advance(qp, turn.requests, now);
         if (!has_answers && !has_requests)
             continue;
-        if (outlets_.can_send(now)) {
+        const auto way = qp.service.is_datagram ? qp.requester.full : qp.way;
+        if (way == queue::Way::open || outlets_.can_send(way, now)) {
             scheduler_.add(qp);
         } else {
             const auto rest = [](std::uint32_t may, std::uint64_t did) {
                 return static_cast<std::uint32_t>(may - std::min<std::uint64_t>(did, may));
             };
             scheduler_.interrupt(
-                qp, {.answers = has_answers ? rest(turn.answers, answered - start) : 0,
-                     .requests = has_requests ? rest(turn.requests, counters_.packets_sent - answered) : 0});
+                qp, way,
+                {.answers = has_answers ? rest(turn.answers, answered - start) : 0,
+                 .requests = has_requests ? rest(turn.requests, counters_.packets_sent - answered) : 0});
         }
     }
     is_running_ = false;
@@ -403,7 +407,7 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
     qp.attributes = attributes;
     if (brings_path) {
         qp.path = identity_.path(attributes.path, qp.number);
-        qp.wire = &outlets_.way(identity_.is_own(attributes.path));
+        choose_way(qp);
     }
     if (to == QpState::err) {
         look_for_receives(qp, at);
@@ -433,8 +437,15 @@ void Hca::set_lids(std::uint16_t base, std::uint8_t lmc) {
     if (!config_.is_ethernet)
         queue_pairs_.for_each([this](QueuePair& qp) {
             qp.path.source_lid = identity_.source_lid(qp.attributes.path);
-            qp.wire = &outlets_.way(!qp.service.is_datagram && identity_.is_own(qp.attributes.path));
+            choose_way(qp);
         });
+}
+
+void Hca::choose_way(QueuePair& qp) {
+    if (qp.service.is_datagram)
+        return;
+    qp.wire = &outlets_.way(identity_.is_own(qp.attributes.path));
+    scheduler_.move(qp, outlets_.name(*qp.wire));
 }
 
 void Hca::look_for_receives(QueuePair& qp, port::Time at) { failure_.look_again(qp, at); }

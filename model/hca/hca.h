@@ -155,6 +155,7 @@ private:
     /// Returns when the last bit is out.
     port::Time send_management(port::Wire& way, port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
+    void choose_way(queue::QueuePair& qp);
 
     HcaConfig config_;
     Ports ports_;

@@ -89,8 +89,13 @@ struct Outstanding {
     abi::Psn next() const { return first + packets; }
 };
 
+/// Where a queue pair's packets leave: by the cable, or inside the port to the port itself. Open: each has its own way,
+/// as datagrams do.
+enum class Way : std::uint8_t { cable, inside, open };
+
 /// The sending side (IBA 9.7.3 to 9.7.7, requester).
 struct Requester {
+    Way full = Way::open; ///< the way that had no room for the datagram at which the last turn ended
     // Send queue, counted in WQEBBs modulo 2^16
     std::uint16_t producer = 0;  ///< as the doorbell record said at the last doorbell
     std::uint16_t fetched = 0;   ///< next WQE to read
@@ -225,6 +230,8 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     std::uint64_t sq_offset = 0;       ///< of the send queue in the buffer, bytes
     port::Path path;                   ///< header addresses, made when the path is set
     port::Wire* wire = nullptr;        ///< and the outlet that leads there
+    Way way = Way::cable;              ///< that it waits for, or goes; changed by the scheduler
+    std::uint64_t ticket = 0;          ///< the scheduler's: who has waited longest
     Paging paging;
     QueuePairAttributes attributes;
     Requester requester;

@@ -1,11 +1,13 @@
 // Which queue pair sends next: round robin over those with work, a bounded number of packets a turn, so that a queue
 // pair with a long message delays the others by one turn only. Answers (READ responses, ACKs) and requests have equal
-// shares of a turn. A turn that ends because the port is full goes on when the port has room.
+// shares of a turn. A queue pair whose way out is full waits for that way and lets the others pass; a turn that ends so
+// goes on when there is room.
 #pragma once
 
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/queue_pair.h"
 
+#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -18,44 +20,80 @@ struct Turn {
 
 class Scheduler {
 public:
+    /// Whose turn it is. `turn`: what it may send, the rest of an earlier turn or a new one.
+    struct Next {
+        QueuePair* qp = nullptr;
+        Turn turn;
+        explicit operator bool() const { return qp != nullptr; }
+    };
+
     /// The queue pair may have something to send.
     void add(QueuePair& qp) {
-        if (!is_ready(qp))
-            ready_.push_back(qp);
+        if (is_ready(qp))
+            return;
+        if (qp.service.is_datagram)
+            qp.way = Way::open;
+        qp.ticket = ++tickets_;
+        lane(qp.way).ready.push_back(qp);
     }
-    bool has_work() const { return !ready_.is_empty(); }
-    /// The next queue pair, taken out of the list.
-    QueuePair& take() {
-        auto& qp = ready_.front();
-        ready_.remove(qp);
-        return qp;
+    /// Of the queue pairs whose way has room the one that has waited longest, taken out of the list.
+    template <class HasRoom> Next take(std::uint32_t packets, HasRoom&& has_room) {
+        Lane* best = nullptr;
+        for (const auto way : {Way::cable, Way::inside, Way::open}) {
+            auto& lane = this->lane(way);
+            if (!lane.ready.is_empty() && has_room(way) &&
+                (best == nullptr || lane.ready.front().ticket < best->ready.front().ticket))
+                best = &lane;
+        }
+        if (best == nullptr)
+            return {};
+        auto& qp = best->ready.front();
+        best->ready.remove(qp);
+        const bool goes_on = std::exchange(best->interrupted, nullptr) == &qp;
+        return {&qp, goes_on ? best->rest : Turn{packets, packets}};
     }
-    /// What the queue pair that was just taken may send: the rest of its turn, or a new one of `packets`.
-    Turn turn(const QueuePair& qp, std::uint32_t packets) {
-        return std::exchange(interrupted_, nullptr) == &qp ? rest_ : Turn{packets, packets};
-    }
-    /// The port is full within the queue pair's turn: it is the next one, with the rest of its turn.
-    void interrupt(QueuePair& qp, const Turn& rest) {
+    /// The way is full within the queue pair's turn: it is the next one there, with the rest of its turn.
+    void interrupt(QueuePair& qp, Way full, const Turn& rest) {
         if (is_ready(qp) || (rest.answers == 0 && rest.requests == 0))
             return add(qp);
-        ready_.push_front(qp);
-        interrupted_ = &qp;
-        rest_ = rest;
+        qp.way = full;
+        qp.ticket = 0;
+        auto& lane = this->lane(full);
+        lane.ready.push_front(qp);
+        lane.interrupted = &qp;
+        lane.rest = rest;
+    }
+    /// The queue pair's packets leave another way from now on.
+    void move(QueuePair& qp, Way way) {
+        const bool was_ready = is_ready(qp);
+        remove(qp);
+        qp.way = way;
+        if (was_ready)
+            add(qp);
     }
     /// Forgets a queue pair that is about to go.
     void remove(QueuePair& qp) {
-        ready_.remove(qp);
-        if (interrupted_ == &qp)
-            interrupted_ = nullptr;
+        lane(qp.way).ready.remove(qp);
+        for (auto& lane : lanes_)
+            if (lane.interrupted == &qp)
+                lane.interrupted = nullptr;
     }
-    void clear() { ready_.clear(), interrupted_ = nullptr; }
+    void clear() {
+        for (auto& lane : lanes_)
+            lane.ready.clear(), lane.interrupted = nullptr;
+    }
 
 private:
+    struct Lane {
+        List<QueuePair, Ready> ready;
+        QueuePair* interrupted = nullptr; ///< the first in the list, when its turn is not over
+        Turn rest;
+    };
     static bool is_ready(const QueuePair& qp) { return static_cast<const Linked<QueuePair, Ready>&>(qp).is_linked(); }
+    Lane& lane(Way way) { return lanes_[static_cast<std::size_t>(way)]; }
 
-    List<QueuePair, Ready> ready_;
-    QueuePair* interrupted_ = nullptr; ///< the first in the list, when its turn is not over
-    Turn rest_;
+    std::array<Lane, 3> lanes_; ///< by way
+    std::uint64_t tickets_ = 0;
 };
 
 } // namespace model::hca::queue

@@ -53,8 +53,10 @@ bool Requester::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
         if (load(qp, ready) != Load::ready)
             return false;
         auto& wire = qp.service.is_datagram ? outlet(qp) : *qp.wire;
-        if (!wire.can_send(at))
+        if (!wire.can_send(at)) {
+            r.full = path_.outlets.name(wire);
             return true;
+        }
         send(qp, wire, ready);
     }
     return true;

@@ -1,7 +1,9 @@
 // Where packets leave: by the cable, or by the way inside the port that leads back to the port itself (IBA 17.2.3,
-// loopback). A connection's outlet is chosen when its path is set, a datagram's with its work request.
+// loopback). A connection's outlet is chosen when its path is set, a datagram's with its work request. One that is full
+// holds up nobody at the other.
 #pragma once
 
+#include "model/hca/queue/queue_pair.h"
 #include "model/port/wire.h"
 
 #include <cstddef>
@@ -25,7 +27,12 @@ public:
         auto* back = inside();
         return back != nullptr ? *back : cable_;
     }
-    bool can_send(port::Time now) { return cable_.can_send(now) && (!is_inside_used_ || inside_->can_send(now)); }
+    queue::Way name(const port::Wire& way) const { return &way == inside_ ? queue::Way::inside : queue::Way::cable; }
+    /// Whether a way has room; of an open one whether any has.
+    bool can_send(queue::Way way, port::Time now) {
+        const bool is_inside_free = way != queue::Way::cable && is_inside_used_ && inside_->can_send(now);
+        return is_inside_free || (way != queue::Way::inside && cable_.can_send(now));
+    }
 
 private:
     port::Wire& cable_;
