@@ -41,8 +41,8 @@ struct InfinibandPort {
     static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
     static constexpr std::uint32_t traps = 1u << 3, system_image_guid = 1u << 11, client_reregistration = 1u << 25;
 
-    std::uint32_t capability_mask =
-        model::management::extended_speeds | traps | system_image_guid | client_reregistration;
+    /// Beside those of the port's speed.
+    std::uint32_t capability_mask = traps | system_image_guid | client_reregistration;
     model::management::ManagedPort managed{.sm_lid = 1, .state = abi::prm::PortState::active, .link = {.is_up = true}};
 };
 /// What has crossed the port, or what of it a driver has seen (QUERY_VPORT_COUNTER with clear).
@@ -113,6 +113,9 @@ public:
     void reset_port();
     /// The LID and the GID prefix of the port are new: the wire learns them.
     void adopt_port();
+    std::uint32_t capability_mask() const {
+        return port.infiniband.capability_mask | model::management::speed_capabilities(config().port_rate_gbps);
+    }
     /// Does what software decided of the port's link (Set(PortInfo), PAOS), once the answer is out.
     void settle_link(model::port::Time at);
     /// The port's link is gone, or up: its state follows and the driver hears of it.

@@ -32,11 +32,8 @@ enum class MadStatus : std::uint16_t {
 };
 inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a directed-route packet on its way back
 
-// Codes of PortInfo (IBA 14.2.5.6). Widths and speeds are bits, of which "active" has one.
-inline constexpr std::uint32_t link_width_4x = 2;
-inline constexpr std::uint32_t link_speeds_to_qdr = 7, link_speed_qdr = 4;         ///< SDR, DDR, QDR
-inline constexpr std::uint32_t link_speeds_ext_to_edr = 3, link_speed_ext_edr = 2; ///< FDR, EDR
-inline constexpr std::uint32_t mtu_4096 = 5, vl_0 = 1;                             ///< codes of MTUCap and VLCap
+// Codes of PortInfo (IBA 14.2.5.6); those of widths and speeds are in model/management/link_rate.h.
+inline constexpr std::uint32_t mtu_4096 = 5, vl_0 = 1; ///< codes of MTUCap and VLCap
 /// NodeInfo:NodeType (IBA 14.2.5.3).
 inline constexpr std::uint8_t channel_adapter_node = 1, switch_node = 2;
 

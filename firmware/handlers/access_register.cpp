@@ -1,6 +1,7 @@
 // PRM "Ports and registers": ACCESS_REG and the registers behind it, one row each.
 #include "firmware/handlers/handlers.h"
 #include "firmware/handlers/port_counters.h"
+#include "model/management/link_rate.h"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +13,9 @@ using prm::RegisterId;
 using Bytes = std::span<const std::byte>;
 using Space = std::span<std::byte>;
 
-// InfiniBand: width 4x, EDR. Ethernet: 100GBASE-CR4, and the bytes of a jumbo frame.
-constexpr std::uint32_t width_4x = 1u << 2, speed_edr = 1u << 5, ethernet_100g_cr4 = 1u << 20;
+constexpr std::uint32_t width_1x = 1u << 0, width_4x = 1u << 2;
 constexpr std::uint32_t connector_dac = 7;
+/// Ethernet: the bytes of a jumbo frame.
 constexpr std::uint32_t infiniband_mtu = 4096, ethernet_max_mtu = 9978, ethernet_default_mtu = 1522;
 constexpr std::uint32_t one_vl = 1; ///< VL 0
 constexpr std::uint32_t up = 1, down = 2;
@@ -37,17 +38,28 @@ Reply read_ptys(State& state, Bytes in, Space out) {
     reg.set<"local_port">(1)
         .set<"proto_mask">(abi::ConstView<prm::PtysReg>(in).get<"proto_mask">())
         .set<"connector_type">(connector_dac);
-    if (state.config().is_ethernet)
-        reg.set<"eth_proto_capability">(ethernet_100g_cr4)
-            .set<"eth_proto_admin">(ethernet_100g_cr4)
-            .set<"eth_proto_oper">(ethernet_100g_cr4);
+    const auto gbps = state.config().port_rate_gbps;
+    if (!state.config().is_ethernet) {
+        const auto& rate = model::management::infiniband_rate(gbps);
+        const auto width = rate.has_four_lanes ? width_4x : width_1x;
+        const auto speed = static_cast<std::uint32_t>(rate.speed);
+        reg.set<"ib_link_width_capability">(width)
+            .set<"ib_proto_capability">(speed)
+            .set<"ib_link_width_admin">(width)
+            .set<"ib_proto_admin">(speed)
+            .set<"ib_link_width_oper">(width)
+            .set<"ib_proto_oper">(speed);
+        return accepted;
+    }
+    const auto& rate = model::management::ethernet_rate(gbps);
+    if (rate.is_extended)
+        reg.set<"ext_eth_proto_capability">(rate.protocol)
+            .set<"ext_eth_proto_admin">(rate.protocol)
+            .set<"ext_eth_proto_oper">(rate.protocol);
     else
-        reg.set<"ib_link_width_capability">(width_4x)
-            .set<"ib_proto_capability">(speed_edr)
-            .set<"ib_link_width_admin">(width_4x)
-            .set<"ib_proto_admin">(speed_edr)
-            .set<"ib_link_width_oper">(width_4x)
-            .set<"ib_proto_oper">(speed_edr);
+        reg.set<"eth_proto_capability">(rate.protocol)
+            .set<"eth_proto_admin">(rate.protocol)
+            .set<"eth_proto_oper">(rate.protocol);
     return accepted;
 }
 

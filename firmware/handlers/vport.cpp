@@ -1,6 +1,7 @@
 // PRM "HCA vport context" (InfiniBand port) and "NIC vport context" (Ethernet port): what the port is, and the little
 // of it that the driver may change. There is one vport, the function's own.
 #include "firmware/handlers/handlers.h"
+#include "model/management/link_rate.h"
 
 #include <algorithm>
 
@@ -31,7 +32,8 @@ Reply query_hca_vport_context(State& state, const Call&, In<prm::QueryHcaVportCo
         .set<"system_image_guid">(guid)
         .set<"port_guid">(guid)
         .set<"node_guid">(guid)
-        .set<"cap_mask1">(state.port.infiniband.capability_mask)
+        .set<"cap_mask1">(state.capability_mask())
+        .set<"cap_mask2">(model::management::port_speed(state.config().port_rate_gbps).capabilities2)
         .set<"cap_mask1_field_select">(InfinibandPort::changeable_capabilities)
         .set<"lid">(port.lid)
         .set<"lmc">(port.lmc)

@@ -86,8 +86,9 @@ MadStatus get_port_info(const Call& call, Data out) {
         return MadStatus::bad_value;
     const auto& port = call.state.port.infiniband;
     const abi::View<PortInfo> info(out.first<PortInfo::size>());
-    model::management::describe(port.managed, info, abi::View<PortInfoExtended>(out));
-    info.set<"cap_mask">(port.capability_mask)
+    model::management::describe(port.managed, call.state.config().port_rate_gbps, info,
+                                abi::View<PortInfoExtended>(out));
+    info.set<"cap_mask">(call.state.capability_mask())
         .set<"local_port_num">(1)
         .set<"guid_cap">(static_cast<std::uint8_t>(guids_per_block));
     const auto now = call.state.violations();

@@ -13,6 +13,7 @@ struct HcaConfig {
     std::uint64_t node_guid = 0x0002c90300000001;
     std::uint16_t device_id = 0x101b; ///< ConnectX-6
     std::uint16_t lid = 1;            ///< InfiniBand port
+    double port_rate_gbps = 100;      ///< of the cable that is plugged in; 0: serialisation costs no time
     bool is_managed = false;          ///< InfiniBand port: a subnet manager gives the LID and makes it active
     bool is_ethernet = true;          ///< port type; the wire is RoCEv2 on Ethernet, LRH/VCRC on InfiniBand
 

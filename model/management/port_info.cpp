@@ -1,5 +1,7 @@
 #include "model/management/port_info.h"
 
+#include "model/management/link_rate.h"
+
 namespace model::management {
 
 using namespace abi::wire;
@@ -17,19 +19,24 @@ PortPhysicalState physical_state(const ManagedPort& port) {
     return port.state == PortState::down ? PortPhysicalState::polling : PortPhysicalState::link_up;
 }
 
-void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortInfoExtended> extended) {
+std::uint32_t speed_capabilities(double gbps) {
+    return extended_speeds | (port_speed(gbps).capabilities2 != 0 ? has_capability_mask2 : 0);
+}
+
+void describe(const ManagedPort& port, double gbps, abi::View<PortInfo> out, abi::View<PortInfoExtended> extended) {
+    const auto speed = port_speed(gbps);
     out.set<"mkey">(port.m_key)
         .set<"gid_prefix">(port.gid_prefix)
         .set<"lid">(port.lid)
         .set<"sm_lid">(port.sm_lid)
-        .set<"cap_mask">(extended_speeds)
+        .set<"cap_mask">(speed_capabilities(gbps))
         .set<"mkey_lease_period">(port.m_key_lease)
-        .set<"link_width_enabled">(link_width_4x)
-        .set<"link_width_supported">(link_width_4x)
-        .set<"link_width_active">(link_width_4x)
-        .set<"link_speed_supported">(link_speeds_to_qdr)
-        .set<"link_speed_enabled">(link_speeds_to_qdr)
-        .set<"link_speed_active">(link_speed_qdr)
+        .set<"link_width_enabled">(static_cast<std::uint8_t>(speed.width_supported))
+        .set<"link_width_supported">(static_cast<std::uint8_t>(speed.width_supported))
+        .set<"link_width_active">(static_cast<std::uint8_t>(speed.width_active))
+        .set<"link_speed_supported">(speed.speed_supported)
+        .set<"link_speed_enabled">(speed.speed_supported)
+        .set<"link_speed_active">(speed.speed_active)
         .set<"port_state">(code_of(port.state))
         .set<"physical_state">(static_cast<std::uint32_t>(physical_state(port)))
         .set<"mkey_protect">(port.m_key_protect)
@@ -41,11 +48,10 @@ void describe(const ManagedPort& port, abi::View<PortInfo> out, abi::View<PortIn
         .set<"mtu_cap">(mtu_4096)
         .set<"operational_vls">(port.operational_vls)
         .set<"subnet_timeout">(port.subnet_timeout);
-    // A port that says 10 Gbit/s here and something there runs at what it says there (IBA 14.2.5.6,
-    // LinkSpeedExtActive).
-    extended.set<"link_speed_ext_active">(link_speed_ext_edr)
-        .set<"link_speed_ext_supported">(link_speeds_ext_to_edr)
-        .set<"link_speed_ext_enabled">(link_speeds_ext_to_edr);
+    extended.set<"cap_mask2">(speed.capabilities2)
+        .set<"link_speed_ext_active">(speed.extended_active)
+        .set<"link_speed_ext_supported">(speed.extended_supported)
+        .set<"link_speed_ext_enabled">(speed.extended_supported);
 }
 
 bool admits(const ManagedPort& port, MadMethod method, std::uint64_t shown) {

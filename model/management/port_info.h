@@ -1,5 +1,5 @@
 // What the agents of channel adapters and switches say alike of a port (IBA 14.2.5.6 "PortInfo"), and what they take
-// over alike when a subnet manager sets it. All links of the model are 4x EDR.
+// over alike when a subnet manager sets it.
 #pragma once
 
 #include "abi/prm/vport.h"
@@ -31,10 +31,15 @@ abi::prm::PortPhysicalState physical_state(const ManagedPort& port);
 
 /// Bits of PortInfo:CapabilityMask that every port of the model has.
 inline constexpr std::uint32_t extended_speeds = 1u << 14;
+/// The bit that says that there is a CapabilityMask2, for ports that have something in it.
+inline constexpr std::uint32_t has_capability_mask2 = 1u << 15;
 
-/// The rows that every port has; capabilities beside `extended_speeds`, GUIDs and the number of the port are the
-/// caller's.
-void describe(const ManagedPort& port, abi::View<abi::wire::PortInfo> out,
+/// What CapabilityMask says of a port at this rate.
+std::uint32_t speed_capabilities(double gbps);
+
+/// The rows that every port has, at the end of a cable of rate `gbps`. Capabilities beside those of its speed, GUIDs
+/// and the number of the port are the caller's.
+void describe(const ManagedPort& port, double gbps, abi::View<abi::wire::PortInfo> out,
               abi::View<abi::wire::PortInfoExtended> extended);
 
 /// Whether a manager that shows this M_Key may do so: whoever cannot show the right one may read up to level 1 of the

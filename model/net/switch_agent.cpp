@@ -140,7 +140,7 @@ MadStatus SwitchAgent::get_port_info(const Call& call, Data data) {
     if (number > port_count())
         return MadStatus::bad_value;
     const abi::View<PortInfo> info(data.first<PortInfo::size>());
-    management::describe(ports_[number], info, abi::View<PortInfoExtended>(data));
+    management::describe(ports_[number], config_.rate_gbps, info, abi::View<PortInfoExtended>(data));
     info.set<"local_port_num">(static_cast<std::uint8_t>(call.ingress)).set<"guid_cap">(std::uint8_t{1});
     return MadStatus::ok;
 }

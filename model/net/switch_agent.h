@@ -17,6 +17,7 @@ namespace model::net {
 struct SwitchAgentConfig {
     unsigned ports = 2; ///< without port 0, at most 63
     std::uint64_t guid = 0;
+    double rate_gbps = 100; ///< of the cables
     /// A subnet manager fills the tables. Otherwise every port is active from the start, and the owner fills them.
     bool is_managed = false;
 };

@@ -18,6 +18,12 @@ model::net::LinkConfig inside(const model::net::LinkConfig& cable) {
     return link;
 }
 
+/// The card as it finds its cable.
+model::hca::HcaConfig at_end_of(const model::net::LinkConfig& cable, model::hca::HcaConfig config) {
+    config.port_rate_gbps = cable.rate_gbps;
+    return config;
+}
+
 constexpr std::uint16_t mellanox = 0x15b3;
 constexpr std::uint32_t class_infiniband = 0x020700, class_ethernet = 0x020000;
 constexpr std::uint64_t msix_entry_bytes = 16, msix_alignment = 4096;
@@ -48,8 +54,8 @@ HcaCard::HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& conf
       uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), turn_(slot.calls), cable_(cable),
       inside_("inside", inside(cable.link().config()), device, slot.calls),
       clock_([this](model::port::Time now) { wake(now); }, slot.calls),
-      hca_(config, {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts(), &inside_.link().end(0)},
-           device),
+      hca_(at_end_of(cable.link().config(), config),
+           {endpoint.dma(), clock_, cable.link().end(end), endpoint.interrupts(), &inside_.link().end(0)}, device),
       firmware_(hca_, endpoint.dma(), clock_, device) {
     endpoint.set_events(bus);
     cable.link().attach(end, *this);

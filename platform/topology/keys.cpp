@@ -217,7 +217,9 @@ constexpr std::array table{
         set_member<AT(link.encapsulation)>,
         get_member<AT(link.encapsulation)>},
     key<AT(link.latency)>("link.latency_ns", latency, "propagation, one way"),
-    key<AT(link.rate_gbps)>("link.rate_gbps", range(0, 3200), "Gbit/s, at least 0.001; 0: serialisation costs no time"),
+    key<AT(link.rate_gbps)>(
+        "link.rate_gbps", range(0, 3200),
+        "Gbit/s, at least 0.001; 0: serialisation costs no time. Ports say the next lower speed there is"),
     key<AT(link.loss)>("link.loss", probability, "probability that a packet is lost"),
     key<AT(link.duplicate)>("link.duplicate", probability, "probability that a packet arrives twice"),
     key<AT(link.reorder)>("link.reorder", probability, "probability that a packet is held back and overtaken"),

@@ -123,6 +123,7 @@ void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
     add_cable("cable_b");
     const model::net::SwitchConfig config{.agent = {.ports = config_.fabric.switch_ports,
                                                     .guid = config_.hca.node_guid + switch_guid_offset,
+                                                    .rate_gbps = config_.link.rate_gbps,
                                                     .is_managed = config_.fabric.is_managed},
                                           .latency =
                                               config_.timed ? config_.fabric.switch_latency : model::port::Time{}};
