@@ -63,6 +63,17 @@ without_a_driver() {
     discover || return
     echo "$card" >/sys/bus/pci/drivers/mlx5_core/bind && wait_until 30 eval '[ "$(rdma_devices | wc -l)" = 2 ]'
 }
+# The far end of a card's cable, a port of the switch, is disabled: the card's own link goes, and comes back with the far end.
+a_port_is_disabled() {
+    local guid state=/sys/class/infiniband/mlx5_1/ports/1/state
+    guid=$(sed -n 's/^switchguid=\(0x[0-9a-f]*\).*/\1/p' /tmp/topology)
+    ibportstate -C mlx5_0 -G "$guid" 2 disable || return
+    wait_until 10 grep -q DOWN $state || fail "the card's port is $(cat $state)" || return
+    ibportstate -C mlx5_0 -G "$guid" 2 query | tee /dev/stderr | grep -q 'PhysLinkState:\.*Disabled' || return
+    grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state || fail "the other card's port is not active" || return
+    ibportstate -C mlx5_0 -G "$guid" 2 enable || return
+    wait_until 10 eval "! grep -q DOWN $state" || fail "the card's port stays down"
+}
 # The two ports are one machine's: a name space of its own for one of them keeps the kernel from the short way.
 network() {
     ip netns add far && ip link set ib1 netns far || return
@@ -94,6 +105,8 @@ part "ibqueryerrors finds none" no_errors_counted
 part "the cards count, and run at EDR" counters_of_the_cards
 part "a card without a driver answers" without_a_driver
 part "it becomes active again" wait_until 60 all_active
+part "ibportstate disables a port of the switch, and enables it" a_port_is_disabled
+part "opensm makes it active again" wait_until 60 all_active
 part "ibping" ping_by_datagrams
 for kind in rc ud; do part "$kind over the switch" pingpong $kind -c; done
 part "IPoIB comes up" network
