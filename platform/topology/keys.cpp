@@ -111,7 +111,8 @@ constexpr std::array table{
     size<AT(scenario.message_bytes)>("scenario.message", range(1, GiB), "bytes a work request moves"),
     bytes<AT(scenario.mtu_bytes)>("scenario.mtu", one_of(mtus), "path MTU, bytes"),
     key<AT(scenario.queue_depth)>("scenario.queue_depth", range(1, 8192), "messages under way on a queue pair"),
-    key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 4096), "queue pairs the payload is spread over"),
+    key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 1 << 20),
+                                  "queue pairs the payload is spread over, at most 2^hca.log_max_qp"),
 
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),

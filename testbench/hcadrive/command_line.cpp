@@ -28,7 +28,7 @@ A file goes from the VRAM of machine A's GPU to the VRAM of machine B's: by RDMA
   --message BYTES  a work request moves so much; default 1048576
   --mtu BYTES      256, 512, 1024, 2048 or 4096; default 4096
   --depth N        work requests under way, a queue pair; 1 to 8192, default 64
-  --qps N          queue pairs the payload is spread over; 1 to 4096, default 1
+  --qps N          queue pairs the payload is spread over; 1 to 1048576, default 1
   --patience S     seconds until a server without an answer is taken for dead; default 10
   --ipv6           RoCE addresses are 2001:db8::1 and ::2 instead of 10.0.0.1 and .2
   --interface I    how the kernel gives PCI functions: group (also maps BARs of peers) or iommufd; default: what is there
@@ -71,7 +71,7 @@ std::variant<DriveOptions, Leave> parse_command_line(int argc, const char* const
         Number{"--message", {1, 1u << 30}, [&](std::uint64_t v) { options.message_bytes = v; }},
         Number{"--mtu", {256, 4096, true}, into(options.mtu_bytes)},
         Number{"--depth", {1, 8192}, into(options.queue_depth)},
-        Number{"--qps", {1, 4096}, into(options.queue_pairs)},
+        Number{"--qps", {1, 1 << 20}, into(options.queue_pairs)},
         Number{"--patience", {1, 3600}, into(options.patience_seconds)},
     };
     const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);

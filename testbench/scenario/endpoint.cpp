@@ -26,6 +26,17 @@ constexpr std::uint32_t first_psn = 0xffff00; // the sequence numbers wrap early
 
 } // namespace
 
+Endpoint::Needed Endpoint::needed(const GpuDirectOptions& options) {
+    constexpr std::uint64_t least_depth = 32; // costs the one page that any ring costs
+    constexpr std::uint64_t least_completions = 64;
+    const std::uint64_t asked = options.queue_depth, qps = options.queue_pairs;
+    if (options.payload.size() == 0) // the caller moves what it likes
+        return {options.queue_depth, std::max(least_completions, asked * qps)};
+    const auto messages = options.most_messages();
+    const auto depth = std::min(asked, std::max(least_depth, (messages + qps - 1) / qps));
+    return {static_cast<std::uint32_t>(depth), std::max(least_completions, std::min(messages, depth * qps))};
+}
+
 Result<std::unique_ptr<Endpoint>> Endpoint::open(const Machine& machine, const GpuDirectOptions& options) {
     std::unique_ptr<Endpoint> endpoint{new Endpoint(machine, options)};
     TRY(endpoint->bring_up());
@@ -47,9 +58,9 @@ Result<void> Endpoint::bring_up() {
     if (!pd)
         return std::unexpected(pd.error());
     pd_ = *pd;
-    const auto entries = static_cast<std::uint32_t>(completion_entries(options_.queue_depth, options_.queue_pairs));
+    const auto needs = needed(options_);
     for (auto* cq : {&send_cq_, &receive_cq_}) {
-        auto made = context_->create_cq({.entries = entries});
+        auto made = context_->create_cq({.entries = static_cast<std::uint32_t>(needs.completions)});
         if (!made)
             return std::unexpected(made.error());
         *cq = std::move(*made);
@@ -58,8 +69,8 @@ Result<void> Endpoint::bring_up() {
         auto qp = context_->create_qp({.pd = pd_,
                                        .send_cq = send_cq_.get(),
                                        .receive_cq = receive_cq_.get(),
-                                       .max_send = options_.queue_depth,
-                                       .max_receive = options_.queue_depth});
+                                       .max_send = needs.depth,
+                                       .max_receive = needs.depth});
         if (!qp)
             return std::unexpected(qp.error());
         qps_.push_back(std::move(*qp));

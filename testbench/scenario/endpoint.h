@@ -22,7 +22,6 @@ struct RegisteredVram {
 
 /// What one side tells the other at the start.
 struct Hello {
-    static constexpr std::size_t max_queue_pairs = 4096;
     sw::mlx::AddressPath path{};
     std::uint64_t address = 0, length = 0; ///< of its VRAM
     std::uint32_t rkey = 0;
@@ -35,10 +34,12 @@ public:
     /// Brings the device up and makes `options.queue_pairs` queue pairs.
     static sw::Result<std::unique_ptr<Endpoint>> open(const Machine& machine, const GpuDirectOptions& options);
 
-    /// Entries of a completion queue that takes what all queue pairs may have under way.
-    static std::uint64_t completion_entries(std::uint32_t queue_depth, std::uint32_t queue_pairs) {
-        return std::max<std::uint64_t>(64, std::uint64_t{queue_depth} * queue_pairs);
-    }
+    /// What the queues have to hold: as much as may be under way, and no more than there is to move.
+    struct Needed {
+        std::uint32_t depth = 0;       ///< of each send and receive queue
+        std::uint64_t completions = 0; ///< entries of each completion queue
+    };
+    static Needed needed(const GpuDirectOptions& options);
 
     /// `bytes` of VRAM, exported and registered.
     sw::Result<RegisteredVram> make_vram(std::uint64_t bytes);

@@ -60,6 +60,8 @@ struct GpuDirectOptions {
     }
     std::uint64_t largest_piece_bytes() const { return std::min(piece_bytes(), payload.size()); }
     Piece piece_at(std::uint64_t offset) const { return {offset, std::min(piece_bytes(), payload.size() - offset)}; }
+    /// Messages of the largest piece.
+    std::uint64_t most_messages() const { return (largest_piece_bytes() + message_bytes - 1) / message_bytes; }
     bool is_last(const Piece& piece) const { return piece.offset + piece.bytes == payload.size(); }
 
     sw::gpu::VramLayout vram_layout{};

@@ -26,13 +26,19 @@ std::string size(std::uint64_t bytes) {
     return platform::topology::print(Kind::size, static_cast<std::int64_t>(bytes));
 }
 
+GpuDirectOptions options_of(const Config& config, std::uint64_t payload) {
+    return {.payload = {payload, nullptr},
+            .message_bytes = config.scenario.message_bytes,
+            .queue_depth = config.scenario.queue_depth,
+            .queue_pairs = config.scenario.queue_pairs};
+}
+
 Fit payload_fits(const Config& config, std::uint64_t payload) {
     if (payload == 0)
         return refuse("the payload is empty: there is nothing to move");
     // The initiator holds the source and what it reads back.
     const auto message = config.scenario.message_bytes;
-    const GpuDirectOptions options{.payload = {payload, nullptr}, .message_bytes = message};
-    if (const auto piece = options.largest_piece_bytes(); piece > config.gpu.vram_bytes / 2)
+    if (const auto piece = options_of(config, payload).largest_piece_bytes(); piece > config.gpu.vram_bytes / 2)
         return piece == payload ? refuse("the payload, {} bytes, does not fit twice into gpu.vram = {}; choose a "
                                          "smaller --payload or a larger gpu.vram",
                                          payload, size(config.gpu.vram_bytes))
@@ -48,7 +54,7 @@ Fit payload_fits(const Config& config, std::uint64_t payload) {
     return {};
 }
 
-Fit numbers_fit(const Config& config) {
+Fit numbers_fit(const Config& config, const Endpoint::Needed& needed) {
     const auto& scenario = config.scenario;
     if (const auto most = firmware::queue_pairs_of(config.hca.log_max_qp); scenario.queue_pairs > most)
         return refuse("scenario.qps = {} is more than the {} queue pairs of hca.log_max_qp = {}; choose fewer or a "
@@ -59,7 +65,7 @@ Fit numbers_fit(const Config& config) {
                       "them and one for "
                       "the rest; choose 2 or more",
                       config.hca.msix_vectors);
-    const auto completions = Endpoint::completion_entries(scenario.queue_depth, scenario.queue_pairs);
+    const auto completions = needed.completions;
     if (completions > std::uint64_t{1} << config.hca.log_max_cq_size)
         return refuse("scenario.queue_depth = {} on scenario.qps = {} needs a completion queue of {} entries, "
                       "hca.log_max_cq_size = {} allows {}; "
@@ -70,12 +76,12 @@ Fit numbers_fit(const Config& config) {
 }
 
 /// Rings and completion queues live in DRAM; the rest of a driver's memory is small beside the least DRAM there is.
-Fit memory_fits(const Config& config) {
+Fit memory_fits(const Config& config, const Endpoint::Needed& needs) {
     constexpr std::uint64_t page = 4096, rest = 8 << 20;
     constexpr std::uint64_t send_bytes = 64, receive_bytes = 16, completion_bytes = 64, record_bytes = 64;
     const auto& scenario = config.scenario;
-    const auto ring = std::bit_ceil(std::uint64_t{scenario.queue_depth}) * (send_bytes + receive_bytes);
-    const auto completions = std::bit_ceil(Endpoint::completion_entries(scenario.queue_depth, scenario.queue_pairs));
+    const auto ring = std::bit_ceil(std::uint64_t{needs.depth}) * (send_bytes + receive_bytes);
+    const auto completions = std::bit_ceil(needs.completions);
     const auto needed = scenario.queue_pairs * ((ring + page - 1) / page * page + record_bytes) +
                         2 * completions * completion_bytes + rest;
     for (unsigned i = 0; i < config.hosts.size(); ++i)
@@ -92,13 +98,14 @@ Fit memory_fits(const Config& config) {
 Fit fits(const Config& config, std::uint64_t payload_bytes) {
     if (const auto fit = payload_fits(config, payload_bytes); !fit)
         return fit;
-    return queues_fit(config);
+    return queues_fit(config, payload_bytes);
 }
 
-Fit queues_fit(const Config& config) {
-    if (const auto fit = numbers_fit(config); !fit)
+Fit queues_fit(const Config& config, std::uint64_t payload_bytes) {
+    const auto needed = Endpoint::needed(options_of(config, payload_bytes));
+    if (const auto fit = numbers_fit(config, needed); !fit)
         return fit;
-    return memory_fits(config);
+    return memory_fits(config, needed);
 }
 
 } // namespace scenario

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t max_messages = 1 << 22;
 
 std::expected<void, std::string> fits(const platform::topology::Config& config, std::uint64_t payload_bytes);
 
-/// The same as far as the queues of both programs go, whatever they move.
-std::expected<void, std::string> queues_fit(const platform::topology::Config& config);
+/// The same as far as the queues of both programs go; 0 bytes: whatever they move.
+std::expected<void, std::string> queues_fit(const platform::topology::Config& config, std::uint64_t payload_bytes = 0);
 
 } // namespace scenario

@@ -1,5 +1,6 @@
 #include "testbench/scenario/gpudirect_fit.h"
 
+#include "testbench/scenario/endpoint.h"
 #include "testbench/scenario/gpudirect.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -83,6 +84,7 @@ TEST_CASE("queue pairs are those whose numbers the firmware gives, not all that 
 TEST_CASE("a completion queue takes what all queue pairs have under way", "[unit][scenario]") {
     Config config;
     config.hca.log_max_cq_size = 10;
+    config.scenario.message_bytes = 1;
     config.scenario.queue_depth = 64;
     config.scenario.queue_pairs = 16;
     CHECK(refusal(config).empty());
@@ -90,10 +92,27 @@ TEST_CASE("a completion queue takes what all queue pairs have under way", "[unit
     config.scenario.queue_pairs = 17;
 
     CHECK(refusal(config).ends_with("choose less or a hca.log_max_cq_size of 11"));
+    CHECK(refusal(config, 1024).empty()); // there are no more messages than that
+}
+
+TEST_CASE("queues are as deep as there are messages for them, and no deeper than asked", "[unit][scenario]") {
+    const auto needed = [](std::uint64_t payload, std::uint32_t depth, std::uint32_t qps) {
+        return scenario::Endpoint::needed(
+            {.payload = {payload, nullptr}, .message_bytes = 1, .queue_depth = depth, .queue_pairs = qps});
+    };
+    CHECK(needed(10'000, 8192, 4).depth == 2500);
+    CHECK(needed(10'001, 8192, 4).depth == 2501); // the first queue pair has one more
+    CHECK(needed(10'000, 64, 4).depth == 64);
+    CHECK(needed(10'000, 64, 4).completions == 256);
+    CHECK(needed(10'000, 64, 1000).completions == 10'000);
+    CHECK(needed(10, 64, 1).depth == 32); // less saves nothing: a ring has a page
+    CHECK(needed(10, 8, 1).depth == 8);
+    CHECK(needed(0, 64, 4).depth == 64); // nobody has said what is to be moved
 }
 
 TEST_CASE("the rings of all queue pairs have room in the DRAM of both hosts", "[unit][scenario]") {
     Config config;
+    config.scenario.message_bytes = 1;
     config.scenario.queue_pairs = 4096;
     config.hosts[1].memory_bytes = 128 << 20;
     CHECK(refusal(config).empty());
