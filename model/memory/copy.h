@@ -20,6 +20,7 @@ namespace model::memory {
 /// Ranges do not overlap.
 inline void copy(std::byte* to, const std::byte* from, std::size_t length) {
     switch (length) { // the common sizes inline: doorbell records, segments, entries, WQEBBs
+    case 0: return;   // a flush has no bytes, and no place for them
     case 4: std::memcpy(to, from, 4); return;
     case 8: std::memcpy(to, from, 8); return;
     case 16: std::memcpy(to, from, 16); return;

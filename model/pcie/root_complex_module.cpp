@@ -1,5 +1,6 @@
 #include "model/pcie/root_complex_module.h"
 
+#include "model/memory/copy.h"
 #include "model/tlm/bridge_access.h"
 #include "model/tlm/time.h"
 
@@ -160,7 +161,9 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
         std::memcpy(memory, data.data(), data.size());
         note();
     } else {
-        std::memcpy(data.data(), memory, data.size());
+        if (data.empty() && request.order != nullptr) // a flush
+            delay = std::max(delay, tlm::to_sc(request.order->last - tlm::kernel_now()));
+        memory::copy(data.data(), memory, data.size());
         show_to_device(memory, data);
         delay += tlm::to_sc(dram_read_latency_);
     }

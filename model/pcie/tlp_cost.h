@@ -17,9 +17,10 @@ inline constexpr std::uint64_t read_completion_boundary = 64;
 constexpr std::uint64_t request_header(std::uint64_t address) {
     return address >> 32 != 0 ? abi::pcie::MemoryRequest64::size : abi::pcie::MemoryRequest32::size;
 }
-/// Bytes as whole dwords: what a payload occupies.
+/// Bytes as whole dwords: what a payload occupies. A zero-length access has one dword of which no byte is enabled
+/// (§2.2.5).
 constexpr std::uint64_t dword_bytes(std::uint64_t address, std::uint64_t length) {
-    return ((address & 3) + length + 3) & ~std::uint64_t{3};
+    return length == 0 ? 4 : ((address & 3) + length + 3) & ~std::uint64_t{3};
 }
 
 /// Programmed sizes of a requester, as powers of two.

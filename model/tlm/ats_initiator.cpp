@@ -53,7 +53,8 @@ DmaResult AtsInitiator::read(abi::BusAddress address, std::span<std::byte> into,
         return untranslated_.read(address, into, at, purpose);
     DmaResult result{DmaStatus::ok, at};
     auto rest = into;
-    for (auto from = address.value; !rest.empty() && result.is_ok();) {
+    auto from = address.value;
+    do { // once for a zero-length read, which is a request as any other
         const auto piece = translate(from, rest.size(), false, at);
         const auto done = piece.status == DmaStatus::ok
                               ? piece.initiator->fetch(piece.address, rest.first(piece.length), piece.ready, purpose)
@@ -62,7 +63,7 @@ DmaResult AtsInitiator::read(abi::BusAddress address, std::span<std::byte> into,
         if (watch_ != nullptr && result.is_ok()) [[unlikely]]
             tell(piece, from, false, purpose);
         from += piece.length, rest = rest.subspan(piece.length);
-    }
+    } while (!rest.empty() && result.is_ok());
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaRead{address.value, into.size(), static_cast<std::uint8_t>(result.status)});
     return result;
@@ -73,7 +74,8 @@ DmaResult AtsInitiator::write(abi::BusAddress address, std::span<const std::byte
         return untranslated_.write(address, from, at, purpose);
     DmaResult result{DmaStatus::ok, at};
     auto rest = from;
-    for (auto to = address.value; !rest.empty() && result.is_ok();) {
+    auto to = address.value;
+    do {
         const auto piece = translate(to, rest.size(), true, at);
         const auto lost_before = piece.initiator != nullptr ? piece.initiator->losses() : 0;
         const auto done = piece.status == DmaStatus::ok
@@ -83,7 +85,7 @@ DmaResult AtsInitiator::write(abi::BusAddress address, std::span<const std::byte
         if (watch_ != nullptr && result.is_ok() && piece.initiator->losses() == lost_before) [[unlikely]]
             tell(piece, to, true, purpose);
         to += piece.length, rest = rest.subspan(piece.length);
-    }
+    } while (!rest.empty() && result.is_ok());
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaWritten{address.value, from.size(), static_cast<std::uint8_t>(result.status)});
     return result;

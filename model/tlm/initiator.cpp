@@ -57,7 +57,7 @@ port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at,
         window = resolve(address.value, purpose, ::tlm::TLM_READ_COMMAND);
     if (window != nullptr && window->gate != nullptr)
         return lend_beyond(*window, address.value, length, at, purpose);
-    if (window == nullptr || window->target.memory == nullptr || length > window->left(address.value))
+    if (window == nullptr || window->target.memory == nullptr || length > window->left(address.value) || length == 0)
         return {nullptr, {DmaStatus::ok, at}};
     const auto* data = window->target.memory + (address.value - window->begin);
     if (window->target.posted != nullptr && window->target.posted->is_held(data, length)) [[unlikely]]
@@ -103,6 +103,10 @@ DmaResult Initiator::fetch_piece(Window* window, std::uint64_t address, std::spa
         return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose);
     if (window->gate != nullptr)
         return fetch_beyond(*window, address, into, at, purpose);
+    if (window->target.memory != nullptr && into.empty()) {
+        const auto arrival = window->route.request(address, 0, at);
+        return {DmaStatus::ok, window->route.complete(address, 0, flush(*window, arrival), purpose)};
+    }
     if (window->target.memory != nullptr)
         return get(*window, address, into, at, purpose);
     const pcie::WindowCache::Hold hold(windows_);
@@ -217,6 +221,10 @@ DmaResult Initiator::fetch_beyond(Window& window, std::uint64_t address, std::sp
     if (beyond == nullptr)
         return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose, passage.address);
     auto& route = beyond->route;
+    if (beyond->target.memory != nullptr && into.empty()) {
+        const auto arrival = route.request_beyond(beyond->hops_before, passage.address, 0, passage.ready);
+        return {DmaStatus::ok, route.complete(passage.address, 0, flush(*beyond, arrival), purpose)};
+    }
     if (beyond->target.memory != nullptr) {
         take(*beyond, passage.address, into);
         return {DmaStatus::ok,

@@ -12,6 +12,7 @@
 #include "model/tlm/extension.h"
 #include "traces/events.h"
 
+#include <algorithm>
 #include <tlm>
 #include <vector>
 
@@ -75,7 +76,8 @@ public:
     }
     port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
         auto* window = windows_.find(address, purpose);
-        if (window == nullptr || into.size() > window->left(address) || window->target.memory == nullptr) [[unlikely]]
+        if (window == nullptr || into.size() > window->left(address) || window->target.memory == nullptr ||
+            into.empty()) [[unlikely]]
             return fetch_slowly(address, into, at, purpose);
         return get(*window, address, into, at, purpose);
     }
@@ -138,6 +140,14 @@ private:
         const auto done = arrive(window, window.route.write(address, from.size(), at, purpose));
         give(window, address, from, done, purpose);
         return {port::DmaStatus::ok, done};
+    }
+    /// When a read of no bytes that has come to its target at `at` is answered: it pushes the posted writes of its
+    /// function ahead of itself (§2.2.5, §2.4.1).
+    port::Time flush(const Window& window, port::Time at) const {
+        const auto& target = window.target;
+        if (!window.route.is_timed())
+            return at;
+        return (target.posted != nullptr ? std::max(at, order_.last) : at) + target.read_latency;
     }
     /// When a write that has come to its target at `at` is there: behind the earlier ones of its function.
     port::Time arrive(const Window& window, port::Time at) {

@@ -66,9 +66,9 @@ private:
 struct GuestMachine {
     platform::bridge::vfio_user::FileMappings files;
     platform::bridge::vfio_user::GuestModule guest{"guest", {}, files};
-    ScratchCard first{"first", 1}, second{"second", 2};
+    ScratchCard first, second;
 
-    GuestMachine() {
+    explicit GuestMachine(const model::pcie::AtsConfig& ats = {}) : first("first", 1, ats), second("second", 2, ats) {
         guest.plug("first", first.endpoint);
         guest.plug("second", second.endpoint);
     }

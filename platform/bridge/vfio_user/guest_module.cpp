@@ -60,7 +60,9 @@ const GuestMemory::Range* GuestModule::find_memory(unsigned port, std::uint64_t 
 
 void GuestModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
                           sc_core::sc_time& delay) {
-    if (request.kind != model::tlm::RequestKind::memory)
+    // Nobody here translates, so that nothing is translated: a request for it is no read of eight bytes (§10.2.2).
+    if (request.kind != model::tlm::RequestKind::memory ||
+        request.address_type != model::tlm::AddressType::untranslated)
         return model::tlm::set_status(payload, DmaStatus::unsupported_request);
     const auto address = payload.get_address();
     const auto data = model::tlm::bytes_of(payload);
@@ -82,6 +84,8 @@ DmaResult GuestModule::complete_read(unsigned port, std::uint64_t address, std::
     if (range == nullptr || !range->is_readable || into.size() > range->bus.end - address)
         return {DmaStatus::unsupported_request, at};
     at += config_.memory_latency;
+    if (into.empty()) // a flush: a write by messages ends with its reply, so that all writes ahead are there
+        return {DmaStatus::ok, at};
     if (range->memory != nullptr)
         std::memcpy(into.data(), range->memory + (address - range->bus.begin), into.size());
     else
@@ -110,6 +114,8 @@ DmaStatus GuestModule::complete_write(unsigned port, std::uint64_t address, std:
 bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
                                  ::tlm::tlm_dmi& dmi) {
     const auto address = payload.get_address();
+    if (request.address_type != model::tlm::AddressType::untranslated)
+        return false;
     if (FunctionPort::interrupts.contains(address)) {
         request.answer = {.kind = TargetKind::interrupts,
                           .completer = this,

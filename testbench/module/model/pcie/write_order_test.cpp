@@ -12,6 +12,7 @@
 #include <vector>
 
 using abi::BusAddress;
+using model::port::DmaStatus;
 using model::port::Purpose;
 using model::port::Time;
 using namespace std::chrono_literals;
@@ -182,4 +183,56 @@ TEST_CASE("requests without a direct path keep the order, and see what is held",
     while (r.at(r.page + 64) == 0)
         let(10ns);
     CHECK(r.at(r.page) == 1);
+}
+
+namespace {
+
+/// A write waits for the walk of its page, and a read of no bytes behind it goes to a page that everybody knows.
+void check_flush(bool has_ats) {
+    constexpr Time slow = 20us;
+    Remapped r(true, Remapped::with_unit({}, {.core = {.device_tlb = true}, .miss_latency = slow}), {.entries = 16});
+    r.attach(1, testbench::IommuBench::context(1, r.tables).set<"tt">(abi::iommu::TranslationType::with_device_tlb));
+    r.map(iova + 0x1000, r.allocate());
+    r.enable();
+    if (has_ats)
+        r.machine.host.root_complex().config_write(r.machine.found(1).bdf, 0x106, 2, 0x8000, {});
+    auto& link = *r.machine.host.upstream_link();
+    write(r, iova + 0x1000, 1, 1, now(), Purpose::control);
+    let(50us);
+    CHECK(r.dma().read(BusAddress{iova + 0x1000}, {}, now()).is_ok());
+    let(50us);
+    const auto begin = now();
+    const auto written = r.dma().write(BusAddress{iova}, std::array{std::byte{2}}, begin);
+    REQUIRE(written.done - begin >= slow); // the walk of its page
+    const auto requests = link.traffic(model::pcie::Direction::upstream);
+    const auto answers = link.traffic(model::pcie::Direction::downstream);
+
+    const auto flushed = r.dma().read(BusAddress{iova + 0x1000}, {}, begin);
+
+    CHECK(flushed.is_ok());
+    CHECK(flushed.done > written.done);
+    CHECK(link.traffic(model::pcie::Direction::upstream).tlps == requests.tlps + 1);
+    CHECK(link.traffic(model::pcie::Direction::downstream).tlps == answers.tlps + 1);
+    while (now() < flushed.done)
+        let(10ns);
+    CHECK(r.at(r.page) == 2);
+    CHECK(r.dma().read(BusAddress{iova + 0x5000}, {}, now()).status == DmaStatus::unsupported_request);
+}
+
+} // namespace
+
+TEST_CASE("a read of no bytes is a request that is answered, and pushes the writes ahead of it",
+          "[module][pcie][order]") {
+    check_flush(false);
+}
+
+TEST_CASE("a card with a TLB sends a read of no bytes, too", "[module][pcie][order][ats]") { check_flush(true); }
+
+TEST_CASE("a read of no bytes from a card's registers is answered without them", "[module][pcie][order]") {
+    Remapped r(true);
+    const auto bar = BusAddress{r.machine.bar(2, 0)};
+    const auto aborting = BusAddress{bar.value + testbench::ScratchFunction::aborting_register};
+
+    CHECK(r.dma().read(aborting, {}, now()).is_ok());
+    CHECK(r.dma().read(BusAddress{0xfff'ffff'0000}, {}, now()).status == DmaStatus::unsupported_request);
 }

@@ -18,7 +18,7 @@ constexpr std::uint64_t page = 4096;
 
 struct Served : GuestMachine {
     GuestRam ram{64 * page};
-    Served() {
+    explicit Served(const model::pcie::AtsConfig& ats = {}) : GuestMachine(ats) {
         sc_core::sc_start(sc_core::SC_ZERO_TIME);
         enable(0);
         enable(1);
@@ -266,6 +266,27 @@ TEST_CASE("a peer's BAR that the client announces as memory without a file is re
     REQUIRE(s.dma(s.first).write(BusAddress{GuestMachine::memory_bar(1) + 0x40}, pattern(9), {}).is_ok());
     CHECK(asked.count == 1);
     CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(0x40, 8), pattern(4)));
+    s.port(0).set_messages(nullptr);
+}
+
+TEST_CASE("neither a request for a translation nor a read of no bytes asks the client", "[module][vfio_user][ats]") {
+    Served s({.entries = 16});
+    Asked asked;
+    s.port(0).set_messages(&asked);
+    REQUIRE(s.port(0).map({0, page, 0, true, true}, {}) == 0);
+    REQUIRE(s.map(0, page, page) == 0);
+    const auto read = [&](std::uint64_t address, std::span<std::byte> into) {
+        return s.dma(s.first).read(BusAddress{address}, into, {}).status;
+    };
+    std::array<std::byte, 8> bytes{};
+
+    CHECK(read(0, {}) == DmaStatus::ok);
+    CHECK(read(page, {}) == DmaStatus::ok);
+    CHECK(read(2 * page, {}) == DmaStatus::unsupported_request);
+    s.config_write(0, 0x106, 2, 0x8000); // ATS on
+    CHECK(read(0, bytes) == DmaStatus::unsupported_request);
+    CHECK(read(page, bytes) == DmaStatus::unsupported_request);
+    CHECK(asked.count == 0);
     s.port(0).set_messages(nullptr);
 }
 
