@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace hcasim {
@@ -38,6 +39,47 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
                         t.verified                ? "equal"
                         : t.sha256_target.empty() ? "not reached"
                                                   : "DIFFERENT"});
+}
+
+using platform::observe::QueueCounts;
+
+std::vector<std::string> print_counts(std::string name, const QueueCounts& counts) {
+    std::vector<std::string> row{std::move(name)};
+    for (const auto member :
+         {&QueueCounts::requests, &QueueCounts::requests_again, &QueueCounts::bytes, &QueueCounts::completions_ok,
+          &QueueCounts::completions_error, &QueueCounts::deepest, &QueueCounts::armed, &QueueCounts::events})
+        row.push_back(counts.*member ? print_count(*(counts.*member)) : "-");
+    return row;
+}
+
+/// The busiest of each card and kind, and what the others have together.
+std::string print_queues(const platform::observe::QueueReport& queues, const Look& look) {
+    constexpr std::size_t most = 8;
+    std::vector<std::vector<std::string>> rows{
+        {"queue", "requests", "again", "bytes", "completions", "errors", "deepest", "armed", "events"}};
+    for (const auto& sum : queues.sums) {
+        auto others = sum.counts;
+        others.deepest.reset();
+        std::size_t shown = 0;
+        for (const auto& queue : queues.busiest) {
+            if (queue.card != sum.card || queue.kind != sum.kind || shown == most)
+                continue;
+            ++shown;
+            rows.push_back(print_counts(queue.name, queue.counts));
+            for (const auto member : {&QueueCounts::requests, &QueueCounts::requests_again, &QueueCounts::bytes,
+                                      &QueueCounts::completions_ok, &QueueCounts::completions_error,
+                                      &QueueCounts::armed, &QueueCounts::events})
+                if (others.*member)
+                    *(others.*member) -= (queue.counts.*member).value_or(0);
+        }
+        if (sum.queues > shown)
+            rows.push_back(print_counts(fmt::format("and {} more", print_count(sum.queues - shown)), others));
+    }
+    if (rows.size() == 1)
+        return "";
+    return "\n" + print_table(rows, look.width) +
+           wrap("  deepest: most work requests under way at once; most completions from one arm to the next\n",
+                look.width);
 }
 
 } // namespace
@@ -139,6 +181,7 @@ std::string print_result(const scenario::Result& result, const Look& look) {
         rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
+    text += print_queues(result.queues, look);
     text += "\n" +
             print_table({
                 {"payload", print_count(result.payload_bytes) + " bytes"},

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
+#include <optional>
 #include <variant>
 
 namespace hcasim {
@@ -49,6 +51,28 @@ void append_json(platform::observe::JsonObject& json, const scenario::Step& s) {
         .add("B_upstream_down_bytes", s.upstream[1].down)
         .add("sim_time_ns", s.sim_time_ps / 1000)
         .end();
+}
+
+void append_json(JsonObject& json, const platform::observe::QueueCounts& counts) {
+    using platform::observe::QueueCounts;
+    struct Column {
+        std::string_view name;
+        std::optional<std::uint64_t> QueueCounts::* value;
+    };
+    constexpr std::array columns{Column{"requests", &QueueCounts::requests},
+                                 Column{"requests_again", &QueueCounts::requests_again},
+                                 Column{"bytes", &QueueCounts::bytes},
+                                 Column{"completions_ok", &QueueCounts::completions_ok},
+                                 Column{"completions_error", &QueueCounts::completions_error},
+                                 Column{"deepest", &QueueCounts::deepest},
+                                 Column{"armed", &QueueCounts::armed},
+                                 Column{"events", &QueueCounts::events}};
+    for (const auto& column : columns) {
+        if (const auto& value = counts.*column.value)
+            json.add(column.name, *value);
+        else
+            json.add(column.name, nothing);
+    }
 }
 
 } // namespace
@@ -140,6 +164,18 @@ std::string print_json(const RunFacts& facts) {
                                  ? nothing
                                  : static_cast<double>(c.hits) / static_cast<double>(c.hits + c.misses))
             .end();
+    json.end().begin_list("queues");
+    for (const auto& q : result.queues.busiest) {
+        json.begin_item().add("name", q.name).add("card", q.card).add("kind", platform::observe::name_of(q.kind));
+        append_json(json, q.counts);
+        json.end();
+    }
+    json.end().begin_list("queue_sums");
+    for (const auto& s : result.queues.sums) {
+        json.begin_item().add("card", s.card).add("kind", platform::observe::name_of(s.kind)).add("queues", s.queues);
+        append_json(json, s.counts);
+        json.end();
+    }
     json.end().begin("events");
     for (std::size_t type = 0; type < platform::observe::event_type_count; ++type)
         json.add(platform::observe::event_names[type], facts.counters.count(type));

@@ -3,6 +3,7 @@
 #include "platform/observe/counters.h"
 #include "platform/observe/digest.h"
 #include "platform/observe/life.h"
+#include "platform/observe/queues.h"
 #include "platform/topology/effect.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
@@ -27,6 +28,9 @@ namespace {
 
 using platform::observe::Output;
 using platform::topology::Config;
+
+/// Rows in the JSON, of each card and kind; a person is shown fewer.
+constexpr std::size_t queue_rows = 64;
 
 /// What a run needs of its configuration, found before anything is opened for writing.
 struct Plan {
@@ -122,7 +126,8 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     platform::observe::Digest digest;
     platform::observe::Counters counters;
     platform::observe::Life life(observed.sources());
-    for (auto* sink : std::initializer_list<traces::Sink*>{&digest, &counters, &life, &interrupt})
+    platform::observe::Queues queues(observed.sources());
+    for (auto* sink : std::initializer_list<traces::Sink*>{&digest, &counters, &life, &queues, &interrupt})
         observed.add(*sink);
     std::optional<Output> json;
     if (!options.json.empty()) {
@@ -153,6 +158,7 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!result)
         return refuse(result.error());
     result->event_digest = digest.text();
+    result->queues = queues.report(queue_rows);
     const Look look{.width = console.width(), .has_colour = console.has_colour()};
     console.say(fmt::format("\nthe life of the first WRITE\n{}\n{}", print_life(life, observed.sources(), look),
                             print_result(*result, look)));

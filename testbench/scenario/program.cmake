@@ -25,7 +25,7 @@ add_program_tests(program program_test.py "hcasim" 300
 add_program_tests(program program_manners_test.py "hcasim" 300
     outputs_are_no_inputs results_go_to_standard_output signals_end_a_run_with_its_report lost_output_is_told
     failures_come_with_advice help_is_short_and_complete a_configuration_is_checked_and_printed
-    a_terminal_is_treated_as_one json_is_as_its_schema_says captures_are_in_the_order_of_time
+    a_terminal_is_treated_as_one json_is_as_its_schema_says queues_are_counted captures_are_in_the_order_of_time
     a_large_payload_is_streamed)
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
 add_program_tests(explorer explore_test.py "hcasim" 600

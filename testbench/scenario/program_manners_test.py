@@ -219,16 +219,54 @@ def json_is_as_its_schema_says():
         got = result(*moved, *(word for one in sets for word in ("--set", one)), status=status, config=config)
         wrong = violations(got, schema)
         expect(not wrong, "\n".join(wrong[:20]))
-        seen |= {name for name in ("steps", "transfers", "wires", "pcie_links", "caches", "reasons", "keys_without_effect") if got[name]}
+        seen |= {name for name in ("steps", "transfers", "wires", "pcie_links", "caches", "queues", "queue_sums", "reasons",
+                              "keys_without_effect") if got[name]}
         if config == CONFIG:
             for counted in ("retries", "timeouts", "rnr_waits", "naks"):
                 expect(sum(t[counted] for t in got["transfers"]) == got[counted], f"{counted}: {got['transfers']}")
-    expect(len(seen) == 7, f"only {seen} were ever filled")
+    expect(len(seen) == 9, f"only {seen} were ever filled")
     # The check sees something: each of these is one mistake.
     for name, value in (("retries", "4"), ("retries", -1), ("retries", True), ("revision", "main"), ("wires", {}), ("surprise", 1)):
         expect(len(violations({**got, name: value}, schema)) == 1, f"{name} = {value!r} is not seen")
     del got["version"]
     expect(len(violations(got, schema)) == 1, "a missing key is not seen")
+
+
+def queues_are_counted():
+    """Rows of queues add up to what the transfers have, and to their sums where there are more than rows."""
+    for qps, sets in ((1, []), (5, ["link.loss=0.02", "scenario.message=65536"]), (70, ["scenario.message=4096"])):
+        out = SCRATCH / "result.json"
+        ran = run("--payload", payload(600_000), "--json", out, *(word for one in [*sets, f"scenario.qps={qps}"] for word in ("--set", one)))
+        expect(ran.returncode == VERIFIED, ran.stderr)
+        got = json.loads(out.read_text())
+        rows, sums = got["queues"], {(s["card"], s["kind"]): s for s in got["queue_sums"]}
+        write, read, send = got["transfers"]
+        messages = sum(t["messages"] for t in got["transfers"])
+        sending, receiving = sums["A.hca", "send"], sums["B.hca", "receive"]
+        expect(sending["queues"] == receiving["queues"] == qps, sums)
+        expect(sending["requests"] == sending["completions_ok"] == messages, f"{sending} of {messages} messages")
+        expect(sending["bytes"] == write["bytes"] + read["bytes"] + send["bytes"], sending)
+        expect(receiving["completions_ok"] == send["messages"] and receiving["bytes"] == send["bytes"], receiving)
+        expect(receiving["requests"] is None and receiving["deepest"] is None and sending["armed"] is None, "what nobody knows")
+        completions = [s for s in sums.values() if s["kind"] == "completion"]
+        expect(sum(s["completions_ok"] for s in completions) == got["completions_ok"], completions)
+        expect(sum(s["completions_error"] for s in completions) == got["completions_error"], completions)
+        expect(sum(s["armed"] for s in completions) == got["events"]["CompletionArmed"], completions)
+        expect(sum(s["events"] for s in sums.values() if s["kind"] == "event") == got["events"]["EventWritten"], sums)
+        expect(sum(s["requests"] + s["requests_again"] for s in sums.values() if s["kind"] == "send") == got["events"]["WqeFetched"], sums)
+        for (card, kind), total in sums.items():
+            own = [row for row in rows if (row["card"], row["kind"]) == (card, kind)]
+            expect(len(own) == min(64, total["queues"]), f"{card} {kind}: {len(own)} rows of {total['queues']}")
+            if total["queues"] <= 64:
+                for name in ("requests", "bytes", "completions_ok", "events"):
+                    expect(sum(row[name] or 0 for row in own) == (total[name] or 0), f"{card} {kind} {name}: {own}")
+        # How deep it gets is the configuration's business; more than it allows is none.
+        depth = got["configuration"]["scenario.queue_depth"]
+        expect(0 < sending["deepest"] <= depth, f"{sending['deepest']} of {depth}")
+        more = re.findall(r"^  and (\d+) more ", ran.stdout, re.M)
+        expect(more == ([str(qps - 8)] * 2 if qps > 8 else []), ran.stdout[-3000:])
+        busiest = next(row for row in rows if (row["card"], row["kind"]) == ("A.hca", "send"))
+        expect(re.search(rf"^  {busiest['name']} +{busiest['requests']:,} ", ran.stdout, re.M), f"{busiest['name']}: {ran.stdout[-3000:]}")
 
 
 def captures_are_in_the_order_of_time():

@@ -1,6 +1,8 @@
 // What a workload found out. The program prints it and writes it as JSON; tests and measurements read its members.
 #pragma once
 
+#include "platform/observe/queues.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -83,6 +85,7 @@ struct Result {
     std::vector<PcieLink> pcie_links{};
     std::vector<Cache> caches{};
     std::vector<Wire> wires{};
+    platform::observe::QueueReport queues{}; ///< empty when nobody counted them
 };
 
 } // namespace scenario

@@ -144,6 +144,42 @@ TEST_CASE("steps are told with what became of them and which way their bytes too
         CHECK(json.find(part) != json.npos);
 }
 
+TEST_CASE("of each card's queues the busiest are shown, and what the others have together", "[unit][hcasim]") {
+    using platform::observe::QueueKind;
+    auto result = sample();
+    CHECK(print_result(result).find("deepest") == std::string::npos);
+    auto& queues = result.queues;
+    for (std::uint64_t i = 0; i < 12; ++i)
+        queues.busiest.push_back({.card = "A.hca",
+                                  .name = "A.hca QP " + std::to_string(i) + " send",
+                                  .kind = QueueKind::send,
+                                  .counts = {.requests = 1'000, .bytes = 5, .completions_error = 0, .deepest = 64}});
+    queues.busiest.push_back(
+        {.card = "A.hca", .name = "A.hca EQ 0x3", .kind = QueueKind::event, .counts = {.events = 77}});
+    queues.busiest.push_back(
+        {.card = "B.hca", .name = "B.hca QP 9 send", .kind = QueueKind::send, .counts = {.requests = 4}});
+    queues.sums = {{.card = "A.hca",
+                    .kind = QueueKind::send,
+                    .queues = 1'008,
+                    .counts = {.requests = 9'999, .bytes = 60, .completions_error = 3, .deepest = 64}},
+                   {.card = "A.hca", .kind = QueueKind::event, .queues = 1, .counts = {.events = 77}},
+                   {.card = "B.hca", .kind = QueueKind::send, .queues = 1, .counts = {.requests = 4}}};
+
+    const auto text = print_result(result);
+
+    CHECK(text.find("\n  A.hca QP 7 send     1,000      -      5            -       0       64      -       -\n"
+                    "  and 1,000 more      1,999      -     20            -       3        -      -       -\n"
+                    "  A.hca EQ 0x3            -      -      -            -       -        -      -      77\n"
+                    "  B.hca QP 9 send         4      -      -            -       -        -      -       -\n"
+                    "  deepest: ") != text.npos);
+    CHECK(text.find("QP 8") == text.npos);
+    const auto json = print_json({.result = result, .counters = {}, .config = {}});
+    for (const auto* part :
+         {"\"name\": \"A.hca QP 11 send\"", "\"kind\": \"event\"", "\"deepest\": 64", "\"events\": 77",
+          "\"queues\": 1008", "\"requests\": 9999", "\"armed\": null", "\"completions_error\": 3"})
+        CHECK(json.find(part) != json.npos);
+}
+
 TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
     platform::observe::Counters counters;
     traces::Events{&counters, 0}.emit(At{1}, traces::Retried{1, 2, 3, "timeout"});
