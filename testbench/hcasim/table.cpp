@@ -38,7 +38,9 @@ std::string print_table(const std::vector<std::vector<std::string>>& rows, std::
         auto taken = widths.empty() ? 0 : gap + widths[0];
         while (end < widths.size() && (width == 0 || end == begin || taken + gap + widths[end] <= width))
             taken += gap + widths[end++];
-        text += (begin == 1 ? "" : "\n") + print_columns(rows, widths, begin, end);
+        if (begin != 1)
+            text += '\n';
+        text += print_columns(rows, widths, begin, end);
         begin = end;
     } while (begin < widths.size());
     return text;
