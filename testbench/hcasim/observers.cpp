@@ -44,6 +44,8 @@ std::expected<std::unique_ptr<Observers>, std::string> Observers::create(const O
 void Observers::settle() {
     if (explain_)
         explain_->settle();
+    if (log_)
+        log_->flush();
 }
 
 std::expected<void, std::string> Observers::close() {

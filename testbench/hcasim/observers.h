@@ -40,7 +40,7 @@ public:
     /// Null when no capture was asked for.
     platform::observe::Capture* capture() { return capture_.get(); }
 
-    /// Nothing is under way: what waits for more is printed.
+    /// Nothing is under way: what waits for more is printed, and events are in their file.
     void settle();
     /// After the last event. The error is one line: the first file that could not be written to its end.
     std::expected<void, std::string> close();

@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <string>
 
 namespace hcasim {
 namespace {
@@ -95,8 +96,14 @@ int serve(const ServeOptions& options) {
 
     if (const auto apart = are_apart(files_of(options.observe, options.config)); !apart)
         return refuse(apart.error());
-    // Its files are read while it runs.
-    const auto observers = Observers::create(options.observe, {.appears = platform::observe::Output::Appears::at_once});
+    // Its files are read while it runs. One that cannot be written is told at once, but takes nobody's card away.
+    bool is_output_lost = false;
+    const auto tell_loss = [&](const std::string& why) {
+        is_output_lost = true;
+        refuse(why);
+    };
+    const auto observers = Observers::create(
+        options.observe, {.appears = platform::observe::Output::Appears::at_once, .on_failure = tell_loss});
     if (!observers)
         return refuse(observers.error());
     auto& observed = **observers;
@@ -146,11 +153,9 @@ int serve(const ServeOptions& options) {
     pump.run();
     (*server)->close();
 
-    if (const auto closed = observed.close(); !closed) {
-        refuse(closed.error());
-        return status::output_lost;
-    }
-    return status::good;
+    if (const auto closed = observed.close(); !closed && !is_output_lost)
+        tell_loss(closed.error()); // of an output that does not tell by itself
+    return is_output_lost ? status::output_lost : status::good;
 }
 
 } // namespace hcasim

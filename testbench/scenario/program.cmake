@@ -43,7 +43,7 @@ add_program_tests(serve serve_test.py "hcasim" 300
     every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be
     explains_what_a_driver_does_wrong hostile_clients_cost_an_honest_one_nothing
     ends_on_every_signal_that_asks_for_it ends_when_nobody_listens_to_it stays_when_told_to_outlive_its_terminal
-    refuses_a_directory_that_others_may_write_to outputs_are_no_inputs)
+    refuses_a_directory_that_others_may_write_to outputs_are_no_inputs lost_output_is_told)
 # Drivers in a process of their own, the cards served from another.
 add_program_tests(drive drive_test.py "hcasim hcadrive" 300
     over_infiniband over_roce_in_simulated_time over_roce_with_ipv6 over_a_lossy_wire

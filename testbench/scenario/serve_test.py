@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import select
 import signal
 import socket
 import struct
@@ -184,6 +185,37 @@ def refuses_a_directory_that_others_may_write_to(scratch):
     directory.chmod(0o777)
     ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", directory], capture_output=True, text=True, timeout=60, check=False)
     expect(ran.returncode == 2 and ran.stderr.startswith(f"hcasim: {directory}: others may write there"), f"status {ran.returncode}: {ran.stderr}")
+
+
+def lost_output_is_told(scratch):
+    """A full disk is told while the server runs, which goes on; its status says it at the end. Nothing lost, nothing told."""
+    for output in ("--events", "--pcap"):
+        here = pathlib.Path(scratch) / output
+        here.mkdir()
+        with Server(here, f"{output}=/dev/full") as server:
+            if output == "--events":
+                told = "hcasim: /dev/full: cannot be written: No space left on device\n"
+                client = Client(server.path("hostA.hca"))
+                client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_REGISTER, CONFIG_REGION, 2) + struct.pack("<H", 6))
+                client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_DOORBELL, BAR_0, 4) + struct.pack(">I", 1))
+                expect(select.select([server.process.stderr], [], [], 60)[0] and server.process.stderr.readline() == told, "it is not told at once")
+                expect(client.identity()[0] == 0x15b3, "the client has lost its card")
+            server.process.send_signal(signal.SIGTERM)
+            expect(server.process.wait(timeout=60) == 3, f"{output}: status {server.process.returncode}")
+            rest = server.process.stderr.read()
+            expect("/dev/full" in rest if output == "--pcap" else rest == "", f"{output}: {rest}")
+    with Server(pathlib.Path(scratch), "--events=/dev/full") as server:
+        server.end(signal.SIGTERM)  # nobody was there, nothing was to be written
+    log = pathlib.Path(scratch) / "events.txt"
+    with Server(pathlib.Path(scratch), f"--events={log}") as server:
+        client = Client(server.path("hostA.hca"))
+        client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_REGISTER, CONFIG_REGION, 2) + struct.pack("<H", 6))
+        client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_DOORBELL, BAR_0, 4) + struct.pack(">I", 1))
+        deadline = time.monotonic() + 60
+        while "DoorbellIgnored" not in log.read_text():
+            expect(time.monotonic() < deadline, f"events are not there while the server runs: {log.read_text()}")
+            time.sleep(0.01)
+        server.end(signal.SIGTERM)
 
 
 def outputs_are_no_inputs(scratch):
