@@ -312,12 +312,37 @@ TEST_CASE("a queue pair keeps how many bytes its completions may carry", "[unit]
     CHECK(none.receive_in_cqe == 0);
 }
 
+TEST_CASE("a list of pieces is as long as was advertised, a table of equal ones as long as wanted",
+          "[unit][firmware][objects]") {
+    Ready bench;
+    const auto create = [&](prm::AccessMode mode, std::uint32_t entries) {
+        auto in = CommandBench::mkey_input(bench.alloc_pd(), 0, 0, 0);
+        const auto mkc = in.view().sub<"memory_key_mkey_entry">();
+        prm::set_access_mode(mkc, mode);
+        mkc.set<"free">(1).set<"translations_octword_size">(entries);
+        return bench.run<prm::CreateMkeyOut>(in).is_ok();
+    };
+    constexpr std::uint32_t most = 0x10000; // 2^log_max_klm_list_size
+
+    CHECK(create(prm::AccessMode::klms, most));
+    CHECK_FALSE(create(prm::AccessMode::klms, most + 1));
+    CHECK(create(prm::AccessMode::ksm, most + 1));
+}
+
 TEST_CASE("the key that leads nowhere is known, and a card of one port has no link aggregation",
           "[unit][firmware][objects]") {
     Ready bench;
     const auto special =
         bench.run<prm::QuerySpecialContextsOut>(Input<prm::QuerySpecialContextsIn>(Opcode::query_special_contexts));
     CHECK(special.get<"null_mkey">() == model::hca::tpt::null_key.value);
+    auto config = bench.hca.config();
+    config.on_demand_paging = false; // then nothing says that there is such a key
+    CommandBench without(config);
+    REQUIRE(without.initialize());
+    const auto none =
+        without.run<prm::QuerySpecialContextsOut>(Input<prm::QuerySpecialContextsIn>(Opcode::query_special_contexts));
+    REQUIRE(none.is_ok());
+    CHECK(none.get<"null_mkey">() == 0);
     const auto lag = bench.run<prm::QueryLagOut>(Input<prm::QueryLagIn>(Opcode::query_lag));
     REQUIRE(lag.is_ok());
     CHECK(lag.view().sub<"ctx">().get<"lag_state">() == 0);

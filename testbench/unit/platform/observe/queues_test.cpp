@@ -97,7 +97,7 @@ TEST_CASE("a completion ends the requests before it that asked for none, and non
     for (const std::uint16_t index : {0xfffd, 0xffff, 0x0001})
         bench.fetch(0x41, index);
     bench.complete(0x41, 0xffff); // one is left
-    bench.complete(0x41, 0xffff); // and stays: nothing new ended
+    bench.complete(0x41, 0xfffd); // and stays: nothing new ended
     for (const std::uint16_t index : {2, 3})
         bench.fetch(0x41, index);
     CHECK(bench.counts("A.hca QP 0x41 send").deepest == 3);
@@ -161,6 +161,8 @@ TEST_CASE("a receive queue has what it received; how deep it is no event says", 
     CHECK_FALSE(counts.requests_again);
     CHECK_FALSE(counts.deepest);
     CHECK(std::ranges::count(bench.queues.report(9).sums, QueueKind::send, &QueueSum::kind) == 0);
+    bench.complete(0x43, 0, CqeOpcode::resp_err, CqeSyndrome::wr_flush_err);
+    CHECK(bench.counts("A.hca QP 0x43 receive").completions_error == 1);
 }
 
 TEST_CASE("a completion queue is as deep as what came from one arm to the next", "[unit][observe]") {
@@ -188,6 +190,8 @@ TEST_CASE("a completion queue is as deep as what came from one arm to the next",
     CHECK_FALSE(counts.bytes);
     CHECK(bench.counts("A.hca EQ 0x3").events == 2);
     CHECK_FALSE(bench.counts("A.hca EQ 0x3").completions_ok);
+    bench.arm(0x82); // nothing came since
+    CHECK(bench.counts("A.hca CQ 0x82").armed == 1);
 }
 
 TEST_CASE("queues are told apart by card, kind and number, the busiest first", "[unit][observe]") {
@@ -213,16 +217,16 @@ TEST_CASE("queues are told apart by card, kind and number, the busiest first", "
 TEST_CASE("what has no row is in the sums", "[unit][observe]") {
     Bench bench;
     for (std::uint32_t qpn = 0; qpn < 100; ++qpn)
-        for (std::uint32_t i = 0; i <= qpn; ++i)
+        for (std::uint32_t i = 0; i < 100 - qpn; ++i)
             bench.fetch(qpn, static_cast<std::uint16_t>(i), 2);
-    bench.complete(99, 99);
+    bench.complete(0, 99);
     bench.complete(7, 7, CqeOpcode::req_err, CqeSyndrome::local_prot_err);
 
     const auto report = bench.queues.report(2);
 
     REQUIRE(report.busiest.size() == 3); // two send queues and the completion queue
-    CHECK(report.busiest[0].name == "A.hca QP 0x63 send");
-    CHECK(report.busiest[1].name == "A.hca QP 0x62 send");
+    CHECK(report.busiest[0].name == "A.hca QP 0x0 send");
+    CHECK(report.busiest[1].name == "A.hca QP 0x1 send");
     REQUIRE(report.sums.size() == 2);
     const auto& sum = report.sums[0];
     CHECK(sum.card == "A.hca");

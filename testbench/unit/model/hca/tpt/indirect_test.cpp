@@ -20,7 +20,7 @@ struct Entry {
 struct IndirectBench : Bench {
     static constexpr abi::Key first{0x10, 1}, second{0x11, 2};
 
-    IndirectBench() {
+    explicit IndirectBench(const HcaConfig& c = untimed()) : Bench(c) {
         auto a = attributes(0x1000, 0x2000);
         a.variant = 1;
         table.create(first.index(), a, {0xa000, 0xb000});
@@ -123,6 +123,17 @@ TEST_CASE("a piece that is not there yet is a page fault to whoever may wait, an
     request.may_wait = true;
     CHECK(bench.refusal(request) == Violation::page_fault);
     CHECK(bench.refusal({.key = null_key, .address = 0, .length = 1, .pd = Bench::pd}) == Violation::no_such_key);
+}
+
+TEST_CASE("on a card without page faults nobody waits for a piece that is not there", "[unit][tpt][indirect]") {
+    auto config = Bench::untimed();
+    config.on_demand_paging = false;
+    IndirectBench bench(config);
+    bench.list({{0, IndirectBench::second, 0x9000}, {0, null_key, 0}}, AccessMode::ksm);
+    auto request = bench.request(0x16f0, 0x20);
+    request.may_wait = true;
+
+    CHECK(bench.refusal(request) == Violation::page_not_present);
 }
 
 TEST_CASE("a key that refers to itself gets nowhere", "[unit][tpt][indirect]") {
