@@ -65,11 +65,7 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
         .set<"log_max_klm_list_size">(log_max_klm_list)
         .set<"umr_extended_translation_offset">(1)
         .set<"umr_fence">(umr_fence_strong)
-        .set<"imaicl">(1)
-        .set<"relaxed_ordering_write">(1)
-        .set<"relaxed_ordering_read">(1)
-        .set<"relaxed_ordering_write_umr">(1)
-        .set<"relaxed_ordering_read_umr">(1);
+        .set<"imaicl">(1);
     cap.set<"fixed_buffer_size">(1).set<"pg">(config.on_demand_paging).set<"null_mkey">(config.on_demand_paging);
     // Programs that speak to the device directly
     cap.set<"log_max_uctx">(log_max_user_contexts).set<"log_max_umem">(log_max_user_memories);

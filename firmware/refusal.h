@@ -171,6 +171,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
      "start_addr and its place in the user memory differ in their offset in a page"},
     {0x0a13, Status::bad_parameter, "create_mkey.umem_pages",
      "log_page_size is larger than what lies together in the user memory"},
+    {0x0a14, Status::bad_parameter, "create_mkey.relaxed_ordering", "relaxed ordering is not advertised"},
     // Queue pairs
     {0x0b01, Status::bad_parameter, "create_qp.extension", "qpc_extension is not advertised"},
     {0x0b03, Status::bad_parameter, "create_qp.input_qpn",

@@ -24,6 +24,8 @@ Reply check_features(In<prm::CreateMkeyIn> in) {
         return refuse("create_mkey.access_mode");
     if (mkc.get<"bsf_en">() || mkc.get<"bsf_octword_size">() || mkc.get<"sync_umr">())
         return refuse("create_mkey.signature");
+    if (mkc.get<"relaxed_ordering_write">() || mkc.get<"relaxed_ordering_read">())
+        return refuse("create_mkey.relaxed_ordering");
     return accepted;
 }
 

@@ -62,8 +62,6 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
         .set<"extended_tag_supported">(true)
         .set<"role_based_error_reporting">(true)
         .set<"function_level_reset">(is_endpoint)
-        .set<"relaxed_ordering_enable">(true)
-        .set<"no_snoop_enable">(true)
         .set<"max_read_request_size">(size_code(512))
         .set<"max_link_speed">(link.generation)
         .set<"max_link_width">(link.width)
@@ -74,9 +72,8 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
     allow<PciExpress, "correctable_enable", "non_fatal_enable", "fatal_enable", "unsupported_request_enable",
           "max_payload_size", "extended_tag_enable", "aspm_control", "common_clock", "extended_synch",
           "target_link_speed">(pci_express_offset);
-    if (is_endpoint)
-        allow<PciExpress, "relaxed_ordering_enable", "no_snoop_enable", "max_read_request_size", "initiate_reset",
-              "read_completion_boundary">(pci_express_offset);
+    if (is_endpoint) // no request relaxes the order or leaves out the snoop: what enables that is 0 (§7.5.3.4)
+        allow<PciExpress, "max_read_request_size", "initiate_reset", "read_completion_boundary">(pci_express_offset);
     allow_clear<PciExpress, "correctable_detected", "non_fatal_detected", "fatal_detected",
                 "unsupported_request_detected">(pci_express_offset);
 }

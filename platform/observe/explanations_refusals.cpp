@@ -112,6 +112,8 @@ constexpr auto causes = std::to_array<Cause>({
     {"create_mkey.data_direct", "clear the bit"},
     {"create_mkey.access_mode", "access_mode_1_0 and access_mode_4_2 together are 0 PA, 1 MTT, 2 KLM or 3 KSM; the "
         "other modes belong to features that are off"},
+    {"create_mkey.relaxed_ordering", "set relaxed_ordering_write and relaxed_ordering_read only where the capabilities "
+        "of these names are shown"},
     {"create_mkey.signature", "bsf_en and the BSF size stay 0"},
     {"create_mkey.page_size", "log_page_size is the exponent itself in a memory key (12 for 4 KiB), unlike in queues, "
         "where it counts from 12"},

@@ -52,11 +52,6 @@ inline constexpr std::array built{
     Built{"null_mkey", "model/hca/tpt/translate.cpp"},
     Built{"umr_extended_translation_offset", "model/hca/umr/umr.cpp"},
     Built{"imaicl", "model/hca/umr/umr.cpp"},
-    // Links and memory of the model keep the strict order, which the relaxed one allows
-    Built{"relaxed_ordering_write", "model/hca/tpt/mkey_context.cpp"},
-    Built{"relaxed_ordering_read", "model/hca/tpt/mkey_context.cpp"},
-    Built{"relaxed_ordering_write_umr", "model/hca/tpt/mkey_context.cpp"},
-    Built{"relaxed_ordering_read_umr", "model/hca/tpt/mkey_context.cpp"},
     Built{"pg", "firmware/handlers/paging.cpp"},
     Built{"vport_counters", "firmware/handlers/port_counters.cpp"},
     Built{"log_max_uctx", "firmware/handlers/user_context.cpp"},

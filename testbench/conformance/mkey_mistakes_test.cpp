@@ -35,6 +35,7 @@ const std::array mkeys{
     Provocation{"create_mkey.data_direct", [](Bench& b) { return command_with<"data_direct">(b, 1); }},
     Provocation{"create_mkey.access_mode", [](Bench& b) { return mkey_with<"access_mode_4_2">(b, 1); }},
     Provocation{"create_mkey.signature", [](Bench& b) { return mkey_with<"bsf_en">(b, 1); }},
+    Provocation{"create_mkey.relaxed_ordering", [](Bench& b) { return mkey_with<"relaxed_ordering_write">(b, 1); }},
     Provocation{"create_mkey.klm_list",
                 [](Bench& b) {
                     auto in = Bench::mkey_input(b.alloc_pd(), 0, 0, 0);

@@ -38,9 +38,7 @@ constexpr std::array groups{
     group<"rw">(MkeyMask::rw),
     group<"a">(MkeyMask::a),
     group<"small_fence_on_rdma_read_response">(MkeyMask::small_fence),
-    group<"relaxed_ordering_write">(MkeyMask::relaxed_ordering_write),
     group<"free">(MkeyMask::free),
-    group<"relaxed_ordering_read">(MkeyMask::relaxed_ordering_read),
 };
 constexpr std::uint64_t known_groups = [] {
     std::uint64_t all = 0;
