@@ -312,7 +312,7 @@ void Connection::end_if_faulty() {
     flush(); // the last refusal may still reach it
     handshake_.cancel();
     rest_.cancel();
-    answered_.notify(); // nobody will
+    abandon(); // who waits for an answer gets none
     error_code error;
     socket_.close(error);
     function_.set_messages(nullptr);

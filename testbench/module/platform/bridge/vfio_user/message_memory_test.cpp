@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 
 using namespace testbench;
@@ -211,7 +212,8 @@ TEST_CASE("an access has one deadline, into however many answers its client cuts
 
     Reading reading(s, s.first, 0, 16 << 20);
     std::size_t answers = 0;
-    while (!reading.is_over && answers < reading.bytes.size()) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (!reading.is_over && std::chrono::steady_clock::now() < patience) {
         pollfd ready{client.file(), POLLIN, 0};
         if (::poll(&ready, 1, 0) == 1)
             if (const auto asked = client.receive(); asked && client.send(dma_reply(*asked, Bytes(1))))
@@ -219,13 +221,18 @@ TEST_CASE("an access has one deadline, into however many answers its client cuts
         s.serve();
     }
 
+    CHECK(reading.is_over); // by its deadline, not by its client's end
+    client.close();
+    REQUIRE(s.serve_until([&] { return reading.is_over; }));
     CHECK(reading.result.status == DmaStatus::timeout);
     CHECK(answers > 1);
     CHECK(answers < reading.bytes.size());
 }
 
 TEST_CASE("a function whose client goes while it waits is reset when the access has failed", "[module][vfio_user]") {
-    Served s;
+    auto limits = patient;
+    limits.memory_reply = std::chrono::minutes{10}; // it ends by its client's end
+    Served s(limits);
     auto client = std::make_unique<Client>(s, "first");
     client->enable();
     REQUIRE(client->error(dma_map(0, 4096)) == 0);
@@ -240,6 +247,30 @@ TEST_CASE("a function whose client goes while it waits is reset when the access 
     CHECK(s.told == "first: the client has gone\n");
     Client next(s, "first");
     CHECK(identity(next)[2] == std::byte{1});
+}
+
+TEST_CASE("what a client had written last when it went is not done", "[module][vfio_user]") {
+    Served s;
+    auto client = std::make_unique<Client>(s, "first");
+    client->enable();
+    REQUIRE(client->error(dma_map(0, 4096)) == 0);
+    std::string order;
+    s.first.function.on_write = [&](unsigned, std::uint64_t offset) {
+        order += std::to_string(offset) + " ";
+        std::array<std::byte, 4> data{};
+        if (offset == 0)
+            s.first.endpoint.dma().read(abi::BusAddress{0}, data, {});
+    };
+    REQUIRE(client->error(region_write(0, 0, Bytes(4))) == 0);
+    REQUIRE(is_asked(client->receive(), Command::dma_read));
+    REQUIRE(client->error(region_write(0, 32, Bytes(4))) == 0);
+    REQUIRE(client->error(region_write(0, 8, Bytes(4))) == 0);
+
+    client.reset();
+    CHECK(s.serve_until([&] { return s.first.function.resets == 1; }));
+
+    CHECK(s.port(0).backlog() == 0);
+    CHECK(order == "0 ");
 }
 
 TEST_CASE("a reset ends what the function waits for", "[module][vfio_user]") {
