@@ -120,6 +120,7 @@ TEST_CASE("what is no memory, or was not opened for it, is refused", "[unit][vfi
             read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
         CHECK(guest.memory.map(range(0, page), write_only) == EACCES);
         CHECK(guest.memory.map({0, page, 0, false, true}, write_only) == EACCES);
+        CHECK(guest.memory.map({0, page, 0, true, false}, write_only) == EACCES);
         CHECK(guest.memory.map(range(0, page), read_only) == EACCES);
     }
     CHECK(guest.memory.size() == 0);

@@ -148,6 +148,25 @@ TEST_CASE("an answer that comes after its question was given up is nobody's", "[
     CHECK(talk.session.fault() == "a reply to nothing that was asked");
 }
 
+TEST_CASE("the number of a question that was given up is not used again before its answer", "[unit][vfio_user]") {
+    Negotiated n;
+    auto& talk = n.talk;
+    talk.session.begin_exchange(Command::dma_read, 0x1000, 1, {});
+    const auto late = talk.out.back();
+    talk.session.abandon_exchange();
+    std::size_t same = 0;
+    for (unsigned i = 0; i < 1u << 16; ++i) { // as many as there are numbers
+        talk.out.clear();
+        talk.session.begin_exchange(Command::dma_read, 0x2000, 1, {});
+        same += header_of(talk.out.back()).get<"id">() == header_of(late).get<"id">();
+        talk.session.receive(dma_reply(talk.out.back(), bytes({2})));
+        talk.session.end_exchange();
+    }
+    CHECK(same == 0);
+    talk.session.receive(dma_reply(late, bytes({1})));
+    CHECK(talk.session.fault().empty());
+}
+
 TEST_CASE("a client that owes too many answers ends its session", "[unit][vfio_user]") {
     Negotiated n;
     unsigned given_up = 0;
