@@ -63,6 +63,24 @@ TEST_CASE("a watch hears of writes, reads and loans on direct paths, at their ow
     CHECK(heard.all.empty());
 }
 
+TEST_CASE("a watch hears of no write that was lost, and of the next one to the same place", "[module][pcie][landing]") {
+    Remapped r;
+    Heard heard;
+    r.machine.first.endpoint.set_watch(&heard);
+    const auto peer = r.machine.bar(2, ScratchFunction::memory_bar);
+    const auto decode = [&](bool is_on) {
+        r.machine.host.root_complex().config_write(r.machine.found(2).bdf, 4, 2, is_on ? 6 : 4, {});
+    };
+
+    decode(false);
+    CHECK(r.send(peer, 1).status == DmaStatus::unsupported_request);
+    CHECK(heard.all.empty());
+
+    decode(true);
+    CHECK(r.send(peer, 2).is_ok());
+    CHECK(heard.one().physical == peer);
+}
+
 TEST_CASE("a watch hears where the remapping unit has led each request, stale translations included",
           "[module][pcie][landing][iommu]") {
     Remapped r;
@@ -109,6 +127,11 @@ TEST_CASE("a watch hears where translated requests go, as the card's own TLB has
     CHECK(heard.one().physical == r.page); // the card was not told
     CHECK(r.dma().lend(BusAddress{iova}, 8, {}).data != nullptr);
     CHECK(heard.one().physical == r.page);
+
+    constexpr std::uint64_t nowhere = 0xff'0000'0000;
+    r.map(iova + 0x1000, nowhere); // translated to it, and lost there
+    CHECK(r.send(iova + 0x1000, 3).status == DmaStatus::unsupported_request);
+    CHECK(heard.all.empty());
 }
 
 namespace {

@@ -1,8 +1,8 @@
-// Cards that translate their own addresses: translation requests, the TLB, invalidation, translated requests between cards,
-// page requests, PASIDs.
-#include "abi/iommu/page_request.h"
+// Cards that translate their own addresses: translation requests, the TLB, invalidation, translated requests between
+// cards, page requests, PASIDs.
+#include "testbench/module/model/pcie/translating.h"
+
 #include "model/tlm/kernel_clock.h"
-#include "testbench/harness/remapped_machine.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,52 +12,23 @@
 using namespace abi::iommu;
 using abi::BusAddress;
 using model::pcie::Acs;
-using model::pcie::Direction;
 using model::pcie::TargetKind;
 using model::port::DmaStatus;
 using model::port::Purpose;
 using model::port::Time;
+using testbench::Asking;
+using testbench::ats_control;
+using testbench::ats_enable;
 using testbench::IommuBench;
 using testbench::ScratchFunction;
-using Remapped = testbench::RemappedMachine;
+using testbench::Translating;
 
 namespace {
 
-constexpr auto iova = Remapped::iova;
-constexpr std::uint16_t ats_control = 0x106;
-constexpr std::uint32_t ats_enable = 0x8000;
+constexpr auto iova = Translating::iova;
 
-/// The first card has a device-TLB, which software has enabled on both sides unless told not to.
-struct Translating : Remapped {
-    explicit Translating(platform::host::HostConfig host = {}, bool is_enabled = true, bool timed = false,
-                         model::iommu::IommuConfig core = {})
-        : Remapped(timed, with_device_tlb(std::move(host), core), {.entries = 16, .has_page_requests = true, .pasid_bits = 20}) {
-        attach(1, IommuBench::context(1, tables).set<"tt">(TranslationType::with_device_tlb));
-        enable();
-        if (is_enabled)
-            control(ats_control, ats_enable);
-    }
-    static platform::host::HostConfig with_device_tlb(platform::host::HostConfig host, model::iommu::IommuConfig core) {
-        core.device_tlb = true;
-        return with_unit(std::move(host), {.core = core, .miss_latency = miss});
-    }
-    void control(std::uint16_t offset, std::uint32_t value, unsigned bytes = 2) {
-        machine.host.root_complex().config_write(machine.found(1).bdf, offset, bytes, value, {});
-    }
-    std::uint32_t status(std::uint16_t offset, unsigned bytes = 2) {
-        return machine.host.root_complex().config_read(machine.found(1).bdf, offset, bytes, {}).value;
-    }
-    const model::iommu::CacheCounters& tlb() const { return machine.first.endpoint.tlb().counters(); }
-    void invalidate_device(std::uint64_t address) {
-        submit(DeviceTlbDescriptor{}.set<"type">(3).set<"sid">(machine.found(1).bdf.value).set<"addr">(address));
-    }
-    std::uint64_t upstream_tlps() { return machine.host.upstream_link()->traffic(Direction::upstream).tlps; }
-};
-
-constexpr Acs redirect{.source_validation = true,
-                       .request_redirect = true,
-                       .completion_redirect = true,
-                       .upstream_forwarding = true};
+constexpr Acs redirect{
+    .source_validation = true, .request_redirect = true, .completion_redirect = true, .upstream_forwarding = true};
 
 } // namespace
 
@@ -71,7 +42,6 @@ TEST_CASE("capabilities of translation stand in extended configuration space whe
     CHECK(t.status(0x125, 1) == 20);
     t.control(ats_control, 0xffff);
     CHECK(t.status(ats_control) == ats_enable);
-
 }
 
 TEST_CASE("a card with a TLB asks once for a page and sends translated requests from then on", "[module][pcie][ats]") {
@@ -134,7 +104,7 @@ TEST_CASE("a page that is not there, or not for writing, ends the access in the 
         CHECK(t.dma().write(BusAddress{address}, byte, {}).status == DmaStatus::unsupported_request);
 
     CHECK(t.at(read_only) == 0);
-    CHECK(t.upstream_tlps() - up == 2); // both were asked for, neither was sent
+    CHECK(t.upstream_tlps() - up == 2);                            // both were asked for, neither was sent
     CHECK_FALSE(FaultStatus{t.read(Register::fsts)}.get<"ppf">()); // that is an answer and no fault
     std::array<std::byte, 4> bytes{};
     CHECK(t.dma().read(BusAddress{iova + 0x1000}, bytes, {}).is_ok());
@@ -188,12 +158,14 @@ void check_write_drained(Translating& t, void (Translating::*invalidate)(std::ui
 
 } // namespace
 
-TEST_CASE("a wait behind an invalidation completes when what was written by the old translation is in memory", "[module][pcie][ats][iommu]") {
+TEST_CASE("a wait behind an invalidation completes when what was written by the old translation is in memory",
+          "[module][pcie][ats][iommu]") {
     Translating t({}, false, true);
     check_write_drained(t, &Translating::invalidate);
 }
 
-TEST_CASE("a wait behind the invalidation of a card's TLB completes when what was written by it is in memory", "[module][pcie][ats][iommu]") {
+TEST_CASE("a wait behind the invalidation of a card's TLB completes when what was written by it is in memory",
+          "[module][pcie][ats][iommu]") {
     Translating t({}, true, true);
     check_write_drained(t, &Translating::invalidate_device);
 }
@@ -339,60 +311,12 @@ TEST_CASE("large pages are one entry of the card's TLB", "[module][pcie][ats]") 
 
 // --- page requests and PASIDs ---
 
-namespace {
-
-/// In scalable mode, with the card's page requests on.
-struct Asking : Translating {
-    std::uint64_t queue_page = 0;
-    explicit Asking() : Translating({}, false, false, {.scalable_mode = true, .first_stage = true, .page_requests = true}) {
-        write(Register::gcmd, 0);
-        const auto bdf = machine.found(1).bdf;
-        const auto contexts = allocate(), directory = allocate(), table = allocate();
-        const auto lower = (bdf.value & 0x80) == 0;
-        put(root + bdf.bus() * 16u, lower ? ScalableRootEntry{}.set<"lp">(true).set<"lctp">(contexts)
-                                          : ScalableRootEntry{}.set<"up">(true).set<"uctp">(contexts));
-        put(contexts + (bdf.value & 0x7fu) * 32u, ScalableContextEntry{}
-                                                      .set<"p">(true)
-                                                      .set<"dte">(true)
-                                                      .set<"paside">(true)
-                                                      .set<"pre">(true)
-                                                      .set<"pasiddirptr">(directory));
-        put(directory, PasidDirectoryEntry{}.set<"p">(true).set<"smptblptr">(table));
-        put(table, IommuBench::second_stage(1, tables));
-        other = allocate();
-        put(table + 5 * 64, IommuBench::second_stage(2, other_tables()));
-        queue_page = allocate();
-        write(Register::rtaddr, RootTableAddress{}.set<"rta">(root).set<"ttm">(TableMode::scalable).value(), 8);
-        write(Register::iqa, QueueAddress{}.set<"iqa">(queue).set<"dw">(true).value(), 8);
-        write(Register::pqa, queue_page, 8);
-        write(Register::gcmd, GlobalCommand::mask<"srtp">);
-        write(Register::gcmd, GlobalCommand::mask<"qie"> | GlobalCommand::mask<"te">);
-        control(ats_control, ats_enable);
-        control(0x11c, 8, 4); // allocation
-        control(0x114, 1);
-        control(0x126, 1);
-    }
-    std::uint64_t other = 0; ///< what PASID 5 sees at `iova`
-    std::uint64_t other_tables() {
-        const auto mine = tables;
-        const auto theirs = tables = allocate();
-        map(iova, other);
-        tables = mine;
-        return theirs;
-    }
-    template <class D> void answer(const D& descriptor) {
-        put(queue, descriptor);
-        write(Register::iqt, 32);
-    }
-};
-
-} // namespace
-
 TEST_CASE("a page request is written where software reads it, and its answer comes back", "[module][pcie][ats]") {
     Asking a;
     auto& card = a.machine.first;
 
-    CHECK(card.endpoint.request_page({.address = 0x77'7000, .group = 3, .is_read = true, .is_write = true}, {}).is_ok());
+    CHECK(
+        card.endpoint.request_page({.address = 0x77'7000, .group = 3, .is_read = true, .is_write = true}, {}).is_ok());
 
     const auto request = a.get<PageRequestDescriptor>(a.queue_page);
     CHECK(request.get<"rid">() == a.machine.found(1).bdf.value);
@@ -445,6 +369,8 @@ TEST_CASE("requests with a PASID reach the address space of that PASID", "[modul
     const std::array another{std::byte{0x43}};
     CHECK(dma.write(BusAddress{iova}, another, {}).is_ok());
     CHECK(a.at(a.other) == 0x43);
+    CHECK(dma.write(BusAddress{iova + 0x5000}, byte, {}).is_ok()); // lost, which is said, but not to the card
+    CHECK(a.machine.first.lost.size() == 1);
     a.control(0x126, 0);
     CHECK(dma.write(BusAddress{iova}, byte, {}).status == DmaStatus::unsupported_request);
 }

@@ -1,7 +1,8 @@
 // What a processor sees of a card's posted writes over timed links: everything in the order in which it was issued, by
 // whatever path (PCIe 6.0 §2.4.1).
+#include "testbench/module/model/pcie/translating.h"
+
 #include "model/tlm/time.h"
-#include "testbench/harness/remapped_machine.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -235,4 +236,38 @@ TEST_CASE("a read of no bytes from a card's registers is answered without them",
 
     CHECK(r.dma().read(aborting, {}, now()).is_ok());
     CHECK(r.dma().read(BusAddress{0xfff'ffff'0000}, {}, now()).status == DmaStatus::unsupported_request);
+}
+
+namespace {
+
+/// A write that has to wait for the walk of its page, and one behind it that has not. Without a TLB of the card, so
+/// that the root complex walks for each by itself.
+void check_order_of_pasids(bool is_first_with_pasid) {
+    testbench::Asking a(true);
+    a.control(testbench::ats_control, 0);
+    auto& with_pasid = a.machine.first.endpoint.dma(5);
+    auto& slow = is_first_with_pasid ? with_pasid : a.dma();
+    auto& fast = is_first_with_pasid ? a.dma() : with_pasid;
+    const auto slow_page = is_first_with_pasid ? a.other : a.page, fast_page = is_first_with_pasid ? a.page : a.other;
+    REQUIRE(fast.write(BusAddress{iova}, std::array{std::byte{1}}, now()).is_ok());
+    let(20us);
+    REQUIRE(a.at(fast_page) == 1); // its page is known now, the other one's is not
+
+    REQUIRE(slow.write(BusAddress{iova}, std::array{std::byte{2}}, now()).is_ok());
+    REQUIRE(fast.write(BusAddress{iova}, std::array{std::byte{3}}, now()).is_ok());
+
+    for (int steps = 0; a.at(fast_page) != 3 && steps < 10'000; ++steps)
+        let(10ns);
+    CHECK(a.at(fast_page) == 3);
+    CHECK(a.at(slow_page) == 2);
+}
+
+} // namespace
+
+TEST_CASE("a write without a PASID does not overtake one that has it", "[module][pcie][ats][order]") {
+    check_order_of_pasids(true);
+}
+
+TEST_CASE("a write with a PASID does not overtake one without", "[module][pcie][ats][order]") {
+    check_order_of_pasids(false);
 }
