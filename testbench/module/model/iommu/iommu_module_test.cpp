@@ -53,6 +53,22 @@ TEST_CASE("a unit that is on translates what devices write and read, and paths f
     CHECK(r.at(r.page) == 0x33);
 }
 
+TEST_CASE("a write that the unit lets pass to where nobody is is lost, under the address that the card gave",
+          "[module][iommu]") {
+    Remapped r;
+    r.map(iova + 0x1000, 0xd000'0000);
+    r.enable();
+    const std::array<std::byte, 8> bytes{};
+
+    CHECK(r.dma().write(BusAddress{iova + 0x1010}, bytes, {}).is_ok());
+
+    REQUIRE(r.machine.first.lost.size() == 1);
+    CHECK(r.machine.first.lost[0].requester == r.machine.found(1).bdf.value);
+    CHECK(r.machine.first.lost[0].address == iova + 0x1010);
+    CHECK(r.machine.first.lost[0].length == 8);
+    CHECK(r.machine.first.lost[0].status == static_cast<std::uint8_t>(DmaStatus::unsupported_request));
+}
+
 TEST_CASE("of a transfer over two pages that part is lost which is not mapped", "[module][iommu]") {
     Remapped r;
     r.enable();
