@@ -106,6 +106,11 @@ def lost_output_is_told():
         expect(ran.returncode == OUTPUT_LOST, f"{command}: status {ran.returncode}\n{ran.stderr}")
         ran = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", PROGRAM, *command], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
         expect(ran.returncode == OUTPUT_LOST, f"{command}, closed: status {ran.returncode}\n{ran.stderr}")
+    # A file that is opened where the streams are closed does not become one of them.
+    events = SCRATCH / "events.txt"
+    ran = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", PROGRAM, "run", CONFIG, "--payload", data, "--events", events],
+                         stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+    expect(ran.returncode == OUTPUT_LOST and not events.exists(), f"all closed: status {ran.returncode}\n{ran.stderr}")
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     reader.wait()
     ran = subprocess.run([PROGRAM, "run", CONFIG], stdout=reader.stdin, stderr=subprocess.PIPE, text=True, timeout=250, check=False)
