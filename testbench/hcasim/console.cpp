@@ -108,12 +108,14 @@ std::string wrap(std::string_view text, std::size_t width) {
     return wrapped;
 }
 
+void complain(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
+
 int refuse(std::string_view why) {
     std::fflush(stdout);
     while (!why.empty()) {
         const auto line = why.substr(0, why.find('\n'));
         why.remove_prefix(std::min(why.size(), line.size() + 1));
-        fmt::print(stderr, "hcasim: {}\n", printable(line));
+        complain(fmt::format("hcasim: {}\n", printable(line)));
     }
     return status::refused;
 }

@@ -53,6 +53,9 @@ std::string printable(std::string_view text);
 /// line has two. 0: any length.
 std::string wrap(std::string_view text, std::size_t width);
 
+/// Says it on standard error. Where that is closed nobody can be told, and the status has to do.
+void complain(std::string_view text);
+
 /// Says on standard error why nothing was done, a line for each line, and returns the status for it.
 int refuse(std::string_view why);
 

@@ -1,5 +1,6 @@
 #include "testbench/hcasim/explore_report.h"
 
+#include "testbench/hcasim/console.h"
 #include "testbench/hcasim/status.h"
 #include "testbench/hcasim/table.h"
 
@@ -181,8 +182,8 @@ void ExploreReport::progress() {
     if (done_ != all_ && now - last_ < (is_terminal ? std::chrono::milliseconds{200} : std::chrono::milliseconds{5000}))
         return;
     last_ = now;
-    fmt::print(stderr, "{}  {} of {} runs{}", is_terminal ? "\r" : "", done_, all_,
-               is_terminal && done_ != all_ ? "" : "\n");
+    complain(fmt::format("{}  {} of {} runs{}", is_terminal ? "\r" : "", done_, all_,
+                         is_terminal && done_ != all_ ? "" : "\n"));
 }
 
 } // namespace hcasim

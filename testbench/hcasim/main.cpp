@@ -22,14 +22,14 @@ namespace {
 
 int leave(const Leave& leave) {
     if (leave.code != status::good) {
-        fmt::print(stderr, "{}", leave.text);
+        complain(leave.text);
         return leave.code;
     }
     const auto text = wrap(leave.text, width_of(stdout));
     errno = 0;
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
         return status::good;
-    fmt::print(stderr, "hcasim: standard output: cannot be written: {}\n", std::strerror(errno));
+    complain(fmt::format("hcasim: standard output: cannot be written: {}\n", std::strerror(errno)));
     return status::output_lost;
 }
 

@@ -163,7 +163,7 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     console.say(fmt::format("\nthe life of the first WRITE\n{}\n{}", print_life(life, observed.sources(), look),
                             print_result(*result, look)));
     if (options.is_quiet && !result->verified)
-        fmt::print(stderr, "hcasim: NOT VERIFIED: {}\n", result->failure);
+        complain(fmt::format("hcasim: NOT VERIFIED: {}\n", result->failure));
 
     if (const auto closed = observed.close(); !closed && lost.empty())
         lost = closed.error();
@@ -178,7 +178,7 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!lost.empty())
         return lose(lost);
     if (interrupt.number() != 0) {
-        fmt::print(stderr, "hcasim: {}\n", result->stopped);
+        complain(fmt::format("hcasim: {}\n", result->stopped));
         return status::signalled(interrupt.number());
     }
     return result->verified ? status::good : status::failed;

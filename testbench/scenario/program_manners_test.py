@@ -111,6 +111,9 @@ def lost_output_is_told():
     ran = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", PROGRAM, "run", CONFIG, "--payload", data, "--events", events],
                          stderr=subprocess.PIPE, text=True, timeout=250, check=False)
     expect(ran.returncode == OUTPUT_LOST and not events.exists(), f"all closed: status {ran.returncode}\n{ran.stderr}")
+    for arguments, status in ((["--json", "-"], OUTPUT_LOST), (["--json", full], OUTPUT_LOST), (["--set", "timed=perhaps"], REFUSED)):
+        ran = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", PROGRAM, "run", CONFIG, *arguments], stdout=subprocess.DEVNULL, timeout=250, check=False)
+        expect(ran.returncode == status, f"{arguments}, nobody to be told: status {ran.returncode}")
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     reader.wait()
     ran = subprocess.run([PROGRAM, "run", CONFIG], stdout=reader.stdin, stderr=subprocess.PIPE, text=True, timeout=250, check=False)
