@@ -43,8 +43,9 @@ TEST_CASE("options of a drive go where they belong", "[unit][hcadrive]") {
 TEST_CASE("a mistake is one line that says what is possible", "[unit][hcadrive]") {
     CHECK(mistake({"x", "--mtu", "1000"}) ==
           "hcadrive: --mtu 1000: a power of two from 256 to 4096 is possible (see hcadrive --help)\n");
-    CHECK(mistake({"x", "--qps", "4097"}) == "hcadrive: --qps 4097: 1 to 4096 is possible (see hcadrive --help)\n");
-    CHECK(mistake({"x", "--qps", "-1"}).find("1 to 4096") != std::string::npos);
+    CHECK(mistake({"x", "--qps", "1048577"}) ==
+          "hcadrive: --qps 1048577: 1 to 1048576 is possible (see hcadrive --help)\n");
+    CHECK(mistake({"x", "--qps", "-1"}).find("1 to 1048576") != std::string::npos);
     CHECK(mistake({"x", "--depth"}) == "hcadrive: --depth needs a value (see hcadrive --help)\n");
     CHECK(mistake({"x", "--interface", "ioctl"}) ==
           "hcadrive: --interface ioctl: group or iommufd is possible (see hcadrive --help)\n");
