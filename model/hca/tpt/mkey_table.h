@@ -31,7 +31,7 @@ struct MkeyAttributes {
     bool remote_invalidate = false; ///< a peer's SEND with invalidate may free it (en_rinval)
     abi::prm::AccessMode mode = abi::prm::AccessMode::mtt;
     Rights rights;
-    bool length64 = false;             ///< the whole address space, `start` and `length` do not count
+    bool length64 = false;             ///< it has no end: `length` does not count
     std::uint8_t page_shift = 12;      ///< log2 of the bytes an MTT entry covers
     bool entries_carry_rights = false; ///< bits 0 and 1 of an entry say present for read and write (pg_access, UMR)
     std::array<std::byte, abi::prm::Mkc::size> context{}; ///< as software wrote it, for QUERY_MKEY and changes by UMR

@@ -138,7 +138,8 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     if (is_indirect(a.mode)) [[unlikely]]
         return walk_ranges(mkey, request, out, depth);
     const auto page = std::uint64_t{1} << a.page_shift;
-    const auto offset = request.address - (a.length64 ? 0 : a.start & ~(page - 1));
+    // Also of a key without an end: children of mlx5_ib's implicit regions have length64 and a start.
+    const auto offset = request.address - (a.start & ~(page - 1));
     const auto in_page = offset & (page - 1);
     if (request.length > page - in_page)
         return walk_pages(mkey, request, offset, out);
@@ -192,7 +193,7 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
     const auto& a = mkey.attributes;
     // Entries count from where the key begins, also those of a KSM, whose size its first address need not be a multiple
     // of.
-    auto offset = request.address - (a.length64 ? 0 : a.start);
+    auto offset = request.address - a.start;
     auto left = request.length;
     // Only what the result has room for is looked at: a list may have very many short or empty entries.
     for (bool has_room = true; left != 0 && has_room;) {
@@ -287,7 +288,7 @@ bool Translator::lacks_page(const Request& request) {
         return false;
     const auto& mkey = **found;
     const auto& a = mkey.attributes;
-    const auto offset = request.address - (a.length64 ? 0 : a.start & ~((std::uint64_t{1} << a.page_shift) - 1));
+    const auto offset = request.address - (a.start & ~((std::uint64_t{1} << a.page_shift) - 1));
     for (auto entry = offset >> a.page_shift; entry <= (offset + request.length - 1) >> a.page_shift; ++entry) {
         const bool is_there = entry < mkey.mtt.size() && allows(a, mkey.mtt[entry], needed_rights(request.access));
         if (!is_there && absent(mkey, request, entry) == Violation::page_fault) {

@@ -113,6 +113,18 @@ TEST_CASE("a table of equal pieces counts from where its key begins, however lar
     CHECK(bench.read(0x7f8, 0x10) == Pieces{{0xa1f8, 0x10}});
 }
 
+// mlx5_ib's regions over a whole address space have such children.
+TEST_CASE("pages of a key without an end count from where it begins", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    auto a = bench.attributes(0x4000'0000, 0);
+    a.length64 = true;
+    a.variant = 3;
+    bench.table.create(0x12, a, {0xc000, 0xd000});
+    bench.list({{0, abi::Key{0x12, 3}, 0x4000'0000}}, AccessMode::ksm, 30);
+
+    CHECK(bench.read(0x700 + 0x1010, 0x10) == Pieces{{0xd010, 0x10}});
+}
+
 TEST_CASE("a piece that is not there yet is a page fault to whoever may wait, and else a refusal",
           "[unit][tpt][indirect]") {
     IndirectBench bench;
