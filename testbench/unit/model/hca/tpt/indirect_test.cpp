@@ -125,6 +125,16 @@ TEST_CASE("pages of a key without an end count from where it begins", "[unit][tp
     CHECK(bench.read(0x700 + 0x1010, 0x10) == Pieces{{0xd010, 0x10}});
 }
 
+TEST_CASE("ranges of a key without an end count from where it begins", "[unit][tpt][indirect]") {
+    IndirectBench bench;
+    auto& a = bench.list({{0, IndirectBench::first, 0x1000}}, AccessMode::ksm).attributes;
+    a.start = 0x9000'0000;
+    a.length64 = true;
+
+    CHECK(bench.read(0x9000'0010, 0x10) == Pieces{{0xa010, 0x10}});
+    CHECK(bench.refusal(0x10, 0x10) == Violation::page_not_present);
+}
+
 TEST_CASE("a piece that is not there yet is a page fault to whoever may wait, and else a refusal",
           "[unit][tpt][indirect]") {
     IndirectBench bench;

@@ -130,6 +130,25 @@ TEST_CASE("pages that run backwards are not merged", "[unit][tpt]") {
           Pieces{{0x12000, 0x1000}, {0x11000, 0x1000}, {0x10000, 0x1000}});
 }
 
+TEST_CASE("a missing page of a 64-bit key is looked for from the page where it begins", "[unit][tpt]") {
+    auto config = Bench::untimed();
+    config.on_demand_paging = true;
+    Bench bench(config);
+    auto a = Bench::attributes(0x90000000, 0);
+    a.length64 = true;
+    a.entries_carry_rights = true;
+    bench.create(a, {0xa003, 0});
+    const auto lacks = [&](std::uint64_t address, std::uint64_t length) {
+        auto request = bench.request(address, length);
+        request.may_wait = true;
+        return bench.translator.lacks_page(request);
+    };
+
+    CHECK_FALSE(lacks(0x90000000, 0x1000));
+    CHECK(lacks(0x90000fff, 2));
+    CHECK_FALSE(lacks(0x1000, 4)); // before its begin nothing will ever be
+}
+
 TEST_CASE("a range of more pieces than fit is taken in steps", "[unit][tpt]") {
     Bench bench;
     std::vector<std::uint64_t> mtt;
