@@ -14,7 +14,8 @@ option(HCA_TESTS "Refuse to configure without Catch2; the tests are built wherev
 list(APPEND CMAKE_PREFIX_PATH ${CMAKE_SOURCE_DIR}/.deps/catch2/usr)
 find_package(Catch2 3 QUIET)
 if(HCA_TESTS AND NOT Catch2_FOUND)
-    message(FATAL_ERROR "Catch2 v3 not found: `./dev test` brings it; by hand, unpack libcatch2-dev (>= 3) into .deps/catch2")
+    message(FATAL_ERROR
+        "Catch2 v3 not found: `./dev test` brings it; by hand, unpack libcatch2-dev (>= 3) into .deps/catch2")
 endif()
 find_package(benchmark QUIET)
 
@@ -26,4 +27,5 @@ target_compile_definitions(hca_systemc INTERFACE SC_CPLUSPLUS=201703L SC_INCLUDE
 
 add_library(hca_platform_deps INTERFACE)
 add_library(hca::platform_deps ALIAS hca_platform_deps)
-target_link_libraries(hca_platform_deps INTERFACE fmt::fmt tomlplusplus::tomlplusplus OpenSSL::Crypto PkgConfig::XXHASH Boost::headers)
+target_link_libraries(hca_platform_deps INTERFACE
+    fmt::fmt tomlplusplus::tomlplusplus OpenSSL::Crypto PkgConfig::XXHASH Boost::headers)

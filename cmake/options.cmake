@@ -4,10 +4,12 @@ option(HCA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
 add_library(hca_options INTERFACE)
 target_compile_options(hca_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
-# Other compilers warn of other things (`./dev lint` reads clang's): only the compiler that everybody builds with refuses.
+# Other compilers warn of other things (`./dev lint` reads clang's): only the compiler that everybody builds with
+# refuses.
 target_compile_options(hca_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Werror>)
 if(HCA_SANITIZE)
-    # Lines in backtraces are enough here: full debug information is a third of the time to compile. Preset debug has it.
+    # Lines in backtraces are enough here: full debug information is a third of the time to compile. Preset debug has
+    # it.
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g1)
     add_compile_definitions(_GLIBCXX_ASSERTIONS)
     add_link_options(-fsanitize=address,undefined)
@@ -29,9 +31,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT HCA_SANITIZE)
     set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
 endif()
 
-# What most files of a target read first is read once for all of them: in the rooms of the HCA that is two thirds of the time to
-# compile a file. Warnings about such a header come from the builds that read it each time: the release build does, of whose
-# fewer files it would not be less work.
+# What most files of a target read first is read once for all of them: in the rooms of the HCA that is two thirds of the
+# time to compile a file. Warnings about such a header come from the builds that read it each time: the release build
+# does, of whose fewer files it would not be less work.
 function(hca_precompile target)
     if(ARGN AND HCA_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # Spelled from the root, so that every clone has the same bytes and a compiler cache serves them all.

@@ -33,7 +33,7 @@ using VendorGateway = LittleLayout<"vendor_gateway", 0x18,
     U32 <"semaphore",     0x0c>,                       // who has the gateway: a number of the counter, 0 is nobody
     Bits<"address",       0x10, 29,  0>,
     Bits<"syndrome",      0x10, 30, 30, bool>,
-    Bits<"flag",          0x10, 31, 31, bool>,         // written 0: read, is 1 when done; written 1: write, is 0 when done
+    Bits<"flag",          0x10, 31, 31, bool>,         // written 0: read, 1 when done; written 1: write, 0 when done
     U32 <"data",          0x14>>;
 // clang-format on
 inline constexpr std::uint32_t gateway_space_supported = 1; ///< `status`

@@ -10,7 +10,8 @@ namespace {
 using namespace abi;
 
 // clang-format off
-// draft-ietf-opsawg-pcapng: section 4.1 to 4.3 and 3.5; a section has the byte order of its writer, ours is little endian.
+// draft-ietf-opsawg-pcapng: section 4.1 to 4.3 and 3.5; a section has the byte order of its writer, ours is little
+// endian.
 using SectionHeader = LittleLayout<"section_header", 28,
     U32<"type",           0x00>,
     U32<"length",         0x04>,

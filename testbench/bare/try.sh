@@ -1,8 +1,9 @@
 #!/bin/bash
-# try.sh RELEASE MIRROR SECURITY-MIRROR [COMMAND]...: the README's commands (or others) on a minimal Debian that has nothing but
-# git, in an empty environment, on a fresh clone of HEAD. `./dev test bare` calls it; it wants root and debootstrap.
-# The system is made below build/bare and removed at the end; the logs stay beside it. All mounts and processes live in name
-# spaces of their own, which the kernel takes down with the command, however that ends: none is ever seen outside.
+# try.sh RELEASE MIRROR SECURITY-MIRROR [COMMAND]...: the README's commands (or others) on a minimal Debian that has
+# nothing but git, in an empty environment, on a fresh clone of HEAD. `./dev test bare` calls it; it wants root and
+# debootstrap. The system is made below build/bare and removed at the end; the logs stay beside it. All mounts and
+# processes live in name spaces of their own, which the kernel takes down with the command, however that ends: none is
+# ever seen outside.
 set -Eeuo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 release=$1 mirror=$2 security=$3
@@ -12,7 +13,8 @@ system=$place/$release
 
 case $release in
 bookworm) commands=("./dev run" "./dev test") ;;
-# Fuzz targets and witnesses are fetched and built the same way on both; what differs are the compiler and the libraries.
+# Fuzz targets and witnesses are fetched and built the same way on both; what differs are the compiler and the
+# libraries.
 trixie) commands=("./dev run" "./dev test unit" "./dev test module" "./dev test scenario") ;;
 *)
     echo "bare: no commands are known for $release; there are bookworm and trixie" >&2
@@ -51,7 +53,7 @@ within() { unshare --mount --pid --fork --kill-child --mount-proc bash -euo pipe
 # step LOG NAME COMMAND...: shows how long it takes and what it says last, on a terminal in one line.
 verdicts=() failed=0
 step() {
-    local log=$place/$release.$1.log name=$2 status=0 last=0 before='' after=$'\n' every=60
+    local log=$place/$release.$1.log name=$2 status=0 last=0 before='' after=$'\n' every=60 said
     shift 2
     [ -t 2 ] && before=$'\r\033[K' after='' every=2
     say "$name"
@@ -62,8 +64,8 @@ step() {
         sleep 1
         [ $((SECONDS - last)) -ge $every ] || continue
         last=$SECONDS
-        printf '%s-- bare: %s: %s: %d s: %.70s%s' "$before" "$release" "$name" $SECONDS \
-            "$(tail -c 4000 "$log" | tr '\r' '\n' | awk 'NF { line = $0 } END { print line }' | tr -cd '[:print:]')" "$after" >&2
+        said=$(tail -c 4000 "$log" | tr '\r' '\n' | awk 'NF { line = $0 } END { print line }' | tr -cd '[:print:]')
+        printf '%s-- bare: %s: %s: %d s: %.70s%s' "$before" "$release" "$name" $SECONDS "$said" "$after" >&2
     done
     wait "$child" || status=$?
     child=
@@ -71,7 +73,8 @@ step() {
     if [ $status = 0 ]; then
         verdicts+=("$(printf '%-10s %-24s %6d s  ok' "$release" "$name" $SECONDS)")
     else
-        verdicts+=("$(printf '%-10s %-24s %6d s  FAILED with %d, see %s' "$release" "$name" $SECONDS $status "${log#"$root"/}")")
+        verdicts+=("$(printf '%-10s %-24s %6d s  FAILED with %d, see %s' \
+            "$release" "$name" $SECONDS $status "${log#"$root"/}")")
         say "$name failed with $status; the end of ${log#"$root"/}:"
         tail -n 40 "$log" | sed 's/^/        /' >&2
         failed=1
@@ -112,8 +115,9 @@ if [ $failed = 0 ]; then
     number=0
     for command in "${commands[@]}"; do
         number=$((number + 1))
+        name=$number-$(tr -cs 'a-z0-9\n' '-' <<<"${command#./}" | cut -c1-40)
         # shellcheck disable=SC2086
-        step "$number-$(tr -cs 'a-z0-9\n' '-' <<<"${command#./}" | cut -c1-40)" "$command" in_system /srv/hcasim $command
+        step "$name" "$command" in_system /srv/hcasim $command
     done
 fi
 printf '%s\n' "${verdicts[@]}"

@@ -1,9 +1,11 @@
-"""clients.py --hcasim PROGRAM --source TREE [--seconds N]: an honest client of `hcasim serve` beside four that misbehave.
+"""clients.py --hcasim PROGRAM --source TREE [--seconds N]: an honest client of `hcasim serve` beside four that
+misbehave.
 
-The honest one runs commands of its HCA in shared memory and reads a register, over and over; every answer must be there and right.
-The others, each a process: one owes the memory it is asked for (says nothing, drips it byte by byte, hands over huge pages that
-are not there, goes in the middle); one keeps half messages; one maps files that no device should touch; one knocks at the honest
-one's door. Prints how many answers the honest one had and its longest delay; fails where one is missing or wrong.
+The honest one runs commands of its HCA in shared memory and reads a register, over and over; every answer must be there
+and right. The others, each a process: one owes the memory it is asked for (says nothing, drips it byte by byte, hands
+over huge pages that are not there, goes in the middle); one keeps half messages; one maps files that no device should
+touch; one knocks at the honest one's door. Prints how many answers the honest one had and its longest delay; fails
+where one is missing or wrong.
 """
 
 import argparse
@@ -136,15 +138,16 @@ def run_commands(path, until):
         yield time.monotonic() - begin
         begin = time.monotonic()
         command = (ENABLE_HCA, DISABLE_HCA)[turn % 2]
-        memory[0:64] = struct.pack(">IIQIIIIIIIIQIBBBB", 7 << 24, 16, 0, command << 16, 0, 0, 0, 0xffffffff, 0, 0, 0, 0, 12,
-                                   turn & 0xff, 0, 0, 1)
+        memory[0:64] = struct.pack(">IIQIIIIIIIIQIBBBB", 7 << 24, 16, 0, command << 16, 0, 0, 0, 0xffffffff, 0, 0, 0, 0,
+                                   12, turn & 0xff, 0, 0, 1)
         client.ring()
         while memory[63] & 1:
             if time.monotonic() - begin > PATIENCE:
                 sys.exit(f"clients: command {turn} of the honest client has no answer")
             time.sleep(0)
         if memory[63] != 0 or memory[32:40] != bytes(8):
-            sys.exit(f"clients: command {turn} of the honest client was answered {memory[63]:#x}, {memory[32:40].hex()}")
+            sys.exit(f"clients: command {turn} of the honest client was answered {memory[63]:#x}, "
+                     f"{memory[32:40].hex()}")
         yield time.monotonic() - begin
         turn += 1
 
@@ -318,7 +321,8 @@ def run(program, source, seconds, seed):
             honest = run_commands(door, time.monotonic() + seconds)
             longest, count = next(honest), 1
             until = time.monotonic() + seconds
-            others = [multiprocessing.Process(target=misbehave, args=(how, directory / f"{name}.sock", f"{seed}{name}", until))
+            others = [multiprocessing.Process(target=misbehave,
+                                              args=(how, directory / f"{name}.sock", f"{seed}{name}", until))
                       for how, name in ((owe_memory, "hostB.hca"), (keep_half_messages, "hostB.gpu"),
                                         (map_what_is_no_memory, "hostA.gpu"), (knock, "hostA.hca"))]
             for other in others:

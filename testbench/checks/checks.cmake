@@ -4,5 +4,6 @@ foreach(check layers reasons size paths)
     set(program ${CMAKE_CURRENT_SOURCE_DIR}/checks/${check}.py)
     add_test(NAME "checks: ${check}" COMMAND ${HCA_PYTHON} -B ${program} ${CMAKE_SOURCE_DIR})
     add_test(NAME "checks: ${check} finds what is planted" COMMAND ${HCA_PYTHON} -B ${program} --self-test)
-    set_tests_properties("checks: ${check}" "checks: ${check} finds what is planted" PROPERTIES LABELS checks TIMEOUT 60)
+    set_tests_properties("checks: ${check}" "checks: ${check} finds what is planted"
+        PROPERTIES LABELS checks TIMEOUT 60)
 endforeach()

@@ -27,5 +27,6 @@ if __name__ == "__main__":
             ({"README.md": f"first\nsee {work}/tree\n"}, "README.md:2"),
             ({"dev": f"cd {root_home}\n"}, "dev:1"),
         ],
-        clean={"a.cmake": "set(x ${root}/work/y)\n", "sw/b.cpp": 'open("/sys/bus/pci"); "net/root/a"; // host/home/x\n'},
+        clean={"a.cmake": "set(x ${root}/work/y)\n",
+               "sw/b.cpp": 'open("/sys/bus/pci"); "net/root/a"; // host/home/x\n'},
     )

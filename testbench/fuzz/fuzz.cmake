@@ -20,9 +20,10 @@ foreach(source ${fuzz_sources})
     if(NOT IS_DIRECTORY ${kept})
         set(kept "")
     endif()
-    # libFuzzer keeps a copy of its program's name, of which no pointer need be left at the end; the leak check then takes it
-    # for one of ours. A short name has no memory of its own.
-    add_test(NAME "fuzz: ${name}" COMMAND bash -c "exec -a fuzz \"$0\" \"$@\"" $<TARGET_FILE:${program}> -seed=1 -max_total_time=10 -timeout=10 -rss_limit_mb=2048
+    # libFuzzer keeps a copy of its program's name, of which no pointer need be left at the end; the leak check then
+    # takes it for one of ours. A short name has no memory of its own.
+    add_test(NAME "fuzz: ${name}" COMMAND bash -c "exec -a fuzz \"$0\" \"$@\"" $<TARGET_FILE:${program}>
+        -seed=1 -max_total_time=10 -timeout=10 -rss_limit_mb=2048
         -artifact_prefix=${found}/ -print_final_stats=1 ${found} ${kept})
     set_tests_properties("fuzz: ${name}" PROPERTIES LABELS fuzz TIMEOUT 120)
 endforeach()

@@ -5,7 +5,8 @@ set       overrides of its keys, several a line        machines  AB: one guest w
 kernel    6.1, 6.12 or 7.2                             memory    of each guest
 timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
 capture   yes: the cable's frames are judged           build     release (default) or asan
-run       by hand: not registered as a test; on demand: with `./dev test guest` alone            expect    a part of the finding without which the case fails
+run       by hand: not registered as a test; on demand: with `./dev test guest` alone
+expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
 lives     guests one after another on one platform     commands  no: the device lists none, which saves it time
 root      tools (default) or applications: recipe.py says what is in it
@@ -56,7 +57,8 @@ def read(path):
             head[found[1]] = found[2].strip()
     known = {field.name for field in dataclasses.fields(Case)} - {"path"}
     if unknown := head.keys() - known:
-        raise progress.Failure(f"{path}: no key is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        raise progress.Failure(f"{path}: no key is called {', '.join(sorted(unknown))}; "
+                               f"there are {', '.join(sorted(known))}")
     if "name" not in head:
         raise progress.Failure(f"{path}: has no name")
     for key in ("set", "machines", "programs"):

@@ -36,7 +36,8 @@ class Fabric:
         deadline = time.monotonic() + 60
         while not any(map(CLOSING.match, self.lines())):
             if self.process.poll() is not None:
-                raise progress.Failure(f"hcasim serve ended with {self.process.returncode}:\n{self.output.read_text()[-2000:]}")
+                raise progress.Failure(f"hcasim serve ended with {self.process.returncode}:\n"
+                                       f"{self.output.read_text()[-2000:]}")
             if time.monotonic() > deadline:
                 self.kill()
                 raise progress.Failure(f"hcasim serve does not come up:\n{self.output.read_text()[-2000:]}")
@@ -52,7 +53,8 @@ class Fabric:
         """The functions of some machines, e.g. "AB"; all of them become devices of one guest."""
         missing = [machine for machine in machines if machine not in self.functions]
         if missing:
-            raise progress.Failure(f"the platform has no machine {', '.join(missing)}; it has {', '.join(self.functions)}")
+            raise progress.Failure(f"the platform has no machine {', '.join(missing)}; "
+                                   f"it has {', '.join(self.functions)}")
         return [function for machine in machines for function in self.functions[machine]]
 
     def holdings(self, patience=10):

@@ -1,6 +1,7 @@
-# Stock Linux on the simulated cards: each case is a script that runs in a guest (see guest/case.py for what stands in its head).
-# Guests come one after another, and first, so that the many short tests fill the core that a guest leaves idle; two guests at
-# once take the machine for themselves. They work with the release build: the emulator is slow enough.
+# Stock Linux on the simulated cards: each case is a script that runs in a guest (see guest/case.py for what stands in
+# its head).
+# Guests come one after another, and first, so that the many short tests fill the core that a guest leaves idle; two
+# guests at once take the machine for themselves. They work with the release build: the emulator is slow enough.
 set(guest ${CMAKE_CURRENT_SOURCE_DIR}/guest)
 set(guest_kernels)
 add_custom_target(guest_level)
@@ -32,7 +33,8 @@ foreach(script ${guest_cases})
     if(root STREQUAL "applications")
         list(APPEND fixtures guest_applications)
     endif()
-    math(EXPR limit "${timeout} + 90") # the runner's own comes first and says in which part; captures are judged afterwards
+    # The runner's own limit comes first and says in which part; captures are judged afterwards.
+    math(EXPR limit "${timeout} + 90")
     get_filename_component(stem ${script} NAME_WE)
     add_test(NAME "guest: ${name}"
         COMMAND ${HCA_PYTHON} -B ${guest}/run_case.py --hcasim-release ${CMAKE_SOURCE_DIR}/build/release/hcasim
@@ -46,8 +48,8 @@ foreach(script ${guest_cases})
         SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixtures}" ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
 
-# The first time on a machine it fetches and unpacks Debian packages; afterwards it is done at once. Where Debian cannot be
-# reached, guests are skipped, which ctest says.
+# The first time on a machine it fetches and unpacks Debian packages; afterwards it is done at once. Where Debian cannot
+# be reached, guests are skipped, which ctest says.
 list(REMOVE_DUPLICATES guest_kernels)
 add_test(NAME "guest: the guests can be made from Debian's packages"
     COMMAND ${HCA_PYTHON} -B ${guest}/image.py)
@@ -59,8 +61,8 @@ set_tests_properties("guest: the kernels can be made from Debian's packages" PRO
     SKIP_RETURN_CODE 77 FIXTURES_SETUP guest_kernels)
 add_test(NAME "guest: the applications of guests can be made from Debian's packages"
     COMMAND ${HCA_PYTHON} -B ${guest}/image.py applications)
-set_tests_properties("guest: the applications of guests can be made from Debian's packages" PROPERTIES LABELS "guest;long" TIMEOUT 1200
-    SKIP_RETURN_CODE 77 FIXTURES_SETUP guest_applications)
+set_tests_properties("guest: the applications of guests can be made from Debian's packages"
+    PROPERTIES LABELS "guest;long" TIMEOUT 1200 SKIP_RETURN_CODE 77 FIXTURES_SETUP guest_applications)
 
 # What of the level needs no guest.
 function(guest_check name program)

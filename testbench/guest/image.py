@@ -1,8 +1,8 @@
 """image.py [KERNEL|ROOT...]: the parts of a guest, made once and kept: QEMU, a root file system, kernels.
 
-Each part is a directory of the cache (${XDG_CACHE_HOME:-~/.cache}/hcasim/guest), named after a hash of all that went into its
-recipe, so that a fresh clone finds what an earlier one made. A part is made aside, under a lock, and renamed when it is whole:
-half a part never counts, and of two builders one waits for the other.
+Each part is a directory of the cache (${XDG_CACHE_HOME:-~/.cache}/hcasim/guest), named after a hash of all that went
+into its recipe, so that a fresh clone finds what an earlier one made. A part is made aside, under a lock, and renamed
+when it is whole: half a part never counts, and of two builders one waits for the other.
 """
 
 import contextlib
@@ -50,15 +50,17 @@ def prepare(kernel, root_name="tools"):
     qemu = part("qemu", [recipe.QEMU_SUITES, recipe.QEMU_PINNED, recipe.QEMU_PACKAGES, make_qemu], make_qemu)
     root = make_root_part("tools")
     stage = (HERE / "inside/stage").read_text()
-    made = part(f"kernel-{kernel}", [suites, pattern, recipe.MODULES, recipe.EARLY_MODULES, stage, root.name, make_kernel, make_disk,
-                                     unpack_elf, unpack_zstd, unpack_xz, choose_modules, make_stage],
+    made = part(f"kernel-{kernel}",
+                [suites, pattern, recipe.MODULES, recipe.EARLY_MODULES, stage, root.name, make_kernel, make_disk,
+                 unpack_elf, unpack_zstd, unpack_xz, choose_modules, make_stage],
                 lambda into, scratch: make_kernel(into, scratch, suites, pattern, root))
     return Image(qemu, root if root_name == "tools" else make_root_part(root_name), made)
 
 
 def make_root_part(name):
     names = recipe.ROOTS[name]
-    return part("root" if name == "tools" else f"{name}-root", [recipe.ROOT_SUITES, names, make_root, settle, make_disk],
+    return part("root" if name == "tools" else f"{name}-root",
+                [recipe.ROOT_SUITES, names, make_root, settle, make_disk],
                 lambda into, scratch: make_root(into, scratch, names))
 
 
@@ -67,7 +69,8 @@ def part(name, ingredients, make):
 
     ingredients: data and functions; another text of one of them makes another part.
     """
-    recipe_text = [inspect.getsource(one) if callable(one) else one for one in ingredients] + [inspect.getsource(packages)]
+    recipe_text = [inspect.getsource(one) if callable(one) else one
+                   for one in ingredients] + [inspect.getsource(packages)]
     key = hashlib.sha256(repr(recipe_text).encode()).hexdigest()[:16]
     made = cache() / f"{name}-{key}"
     if made.exists():
@@ -113,7 +116,7 @@ def locked(path, name):
         yield
 
 
-# --- QEMU --------------------------------------------------------------------------------------------------------------
+# --- QEMU -------------------------------------------------------------------------------------------------------------
 
 def make_qemu(into, scratch):
     source = packages.Packages(scratch / "apt", recipe.QEMU_SUITES, recipe.QEMU_PINNED)
@@ -131,7 +134,7 @@ def qemu_command(tree):
             tree / "usr/share/seabios", "-L", tree / "usr/lib/ipxe/qemu"]
 
 
-# --- the root file system ----------------------------------------------------------------------------------------------
+# --- the root file system ---------------------------------------------------------------------------------------------
 
 def make_root(into, scratch, names):
     tree = scratch / "tree"
@@ -143,36 +146,39 @@ def make_root(into, scratch, names):
 
 def settle(tree):
     """What maintainer scripts would have done, and the tests of pyverbs out of the documents."""
-    for link, target in (("usr/bin/sh", "bash"), ("usr/bin/awk", "gawk"), ("usr/bin/vi", "vim.tiny"), ("usr/bin/nc", "nc.openbsd"),
-                         ("usr/bin/pager", "less")):
+    for link, target in (("usr/bin/sh", "bash"), ("usr/bin/awk", "gawk"), ("usr/bin/vi", "vim.tiny"),
+                         ("usr/bin/nc", "nc.openbsd"), ("usr/bin/pager", "less")):
         (tree / link).unlink(missing_ok=True)
         (tree / link).symlink_to(target)
-    for name, text in (("passwd", "root:x:0:0:root:/root:/bin/bash\n"), ("group", "root:x:0:\n"), ("hostname", "guest\n"),
-                       ("hosts", "127.0.0.1 localhost guest\n"), ("shells", "/bin/bash\n")):
+    for name, text in (("passwd", "root:x:0:0:root:/root:/bin/bash\n"), ("group", "root:x:0:\n"),
+                       ("hostname", "guest\n"), ("hosts", "127.0.0.1 localhost guest\n"), ("shells", "/bin/bash\n")):
         (tree / "etc" / name).write_text(text)
-    for name in ("proc", "sys", "dev", "run", "tmp", "root", "hcasim", "exchange", "extra", "usr/lib/modules", "var/lib"):
+    for name in ("proc", "sys", "dev", "run", "tmp", "root", "hcasim", "exchange", "extra", "usr/lib/modules",
+                 "var/lib"):
         (tree / name).mkdir(parents=True, exist_ok=True)
     tests = tree / "opt/pyverbs/tests"
     shutil.copytree(tree / "usr/share/doc/rdma-core/tests", tests)
-    progress.run("unpacking the tests of pyverbs", ["sh", "-c", 'find "$1" -name "*.gz" -exec gzip -df {} +', "sh", tests])
+    progress.run("unpacking the tests of pyverbs",
+                 ["sh", "-c", 'find "$1" -name "*.gz" -exec gzip -df {} +', "sh", tests])
     for name in ("doc", "man", "locale", "info", "lintian", "doc-base", "i18n"):
         shutil.rmtree(tree / "usr/share" / name, ignore_errors=True)
     subprocess.run(["/sbin/ldconfig", "-r", tree], check=False, capture_output=True)
     # Byte code by the guest's own Python; without it each test would compile its modules anew.
     python = next((tree / "usr/bin").glob("python3.[0-9]*"))
     progress.run("compiling Python's libraries",
-                 [tree / LIBRARIES / "ld-linux-x86-64.so.2", "--library-path", tree / LIBRARIES, python, "-m", "compileall", "-qq",
+                 [tree / LIBRARIES / "ld-linux-x86-64.so.2", "--library-path", tree / LIBRARIES, python,
+                  "-m", "compileall", "-qq",
                   "-s", tree, "-p", "/", tree / "usr/lib/python3", tests, *(tree / "usr/lib").glob("python3.[0-9]*")],
                  env={**os.environ, "PYTHONHOME": str(tree / "usr")})
 
 
 def make_disk(what, tree, disk, free_mb):
     megabytes = progress.size_of(tree) // 1_000_000
-    progress.run(f"writing {what}", ["/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,^orphan_file", "-m", "0", "-E",
-                                     "root_owner=0:0", "-d", tree, disk, f"{megabytes * 5 // 4 + free_mb}M"])
+    progress.run(f"writing {what}", ["/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,^orphan_file", "-m", "0",
+                                     "-E", "root_owner=0:0", "-d", tree, disk, f"{megabytes * 5 // 4 + free_mb}M"])
 
 
-# --- a kernel ----------------------------------------------------------------------------------------------------------
+# --- a kernel ---------------------------------------------------------------------------------------------------------
 
 def make_kernel(into, scratch, suites, pattern, root):
     source = packages.Packages(scratch / "apt", suites)
@@ -253,15 +259,16 @@ def make_stage(chosen, version, busybox, stage, initrd):
     shutil.copy(busybox, stage / "bin/busybox")
     shutil.copy(HERE / "inside/stage", stage / "init")
     (stage / "init").chmod(0o755)
-    shown = subprocess.run(["/sbin/modprobe", "-d", chosen, "-S", version, "-a", "--show-depends", *recipe.EARLY_MODULES],
+    shown = subprocess.run(["/sbin/modprobe", "-d", chosen, "-S", version, "-a",
+                            "--show-depends", *recipe.EARLY_MODULES],
                            capture_output=True, text=True, check=True).stdout
     files = dict.fromkeys(line.split()[1] for line in shown.splitlines() if line.startswith("insmod "))
     for number, file in enumerate(files):
         shutil.copy(file, stage / "modules" / f"{number:02}.ko")
     names = sorted(path.relative_to(stage).as_posix() for path in stage.rglob("*"))
     with initrd.open("wb") as out:
-        subprocess.run(["cpio", "--quiet", "-R", "0:0", "-o", "-H", "newc"], input="\n".join(names).encode() + b"\n", stdout=out,
-                       cwd=stage, check=True)
+        subprocess.run(["cpio", "--quiet", "-R", "0:0", "-o", "-H", "newc"], input="\n".join(names).encode() + b"\n",
+                       stdout=out, cwd=stage, check=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""kernel_log.py FILE...: what a kernel's raw log (`dmesg --raw`) says beyond the messages that we know; `--self-test` proves it.
+"""kernel_log.py FILE...: what a kernel's raw log (`dmesg --raw`) says beyond the messages that we know; `--self-test`
+proves it.
 
-Known messages are rows of known_messages.txt, `pattern  # reason`. They may excuse warnings and errors; nothing excuses a BUG,
-an oops, a WARN or a hung task.
+Known messages are rows of known_messages.txt, `pattern  # reason`. They may excuse warnings and errors; nothing excuses
+a BUG, an oops, a WARN or a hung task.
 """
 
 import pathlib
@@ -11,8 +12,9 @@ import sys
 KNOWN = pathlib.Path(__file__).resolve().parent / "known_messages.txt"
 LINE = re.compile(r"^<(\d+)>\[ *[\d.]+\](?:\[[^]]*\])? (.*)$")
 WARNING = 4  # and more severe ones have lower numbers
-NEVER = re.compile(r"\bBUG\b|\bOops\b|WARNING: |------------\[ cut here|Call Trace:|blocked for more than|general protection"
-                   r"|rcu.*(detected|self-detected) stall|soft lockup|Kernel panic|refcount_t: |UBSAN|list_(add|del) corruption")
+NEVER = re.compile(r"\bBUG\b|\bOops\b|WARNING: |------------\[ cut here|Call Trace:|blocked for more than"
+                   r"|general protection|rcu.*(detected|self-detected) stall|soft lockup|Kernel panic|refcount_t: "
+                   r"|UBSAN|list_(add|del) corruption")
 
 
 def read_known(text):
@@ -47,7 +49,8 @@ def prove():
     assert judge(boot, known) == []
     for planted in ("<4>[    1.0] mlx5_core 0000:01:00.0: something new", "<3>[    1.0] nvme: bad",
                     "<12>[    1.0] user.warn of a facility", "<6>[    1.0] BUG: clock is slow",
-                    "<4>[    1.0] WARNING: CPU: 0 PID: 1 at x clock is slow", "<6>[   20.0][ T12] task blocked for more than 120 s"):
+                    "<4>[    1.0] WARNING: CPU: 0 PID: 1 at x clock is slow",
+                    "<6>[   20.0][ T12] task blocked for more than 120 s"):
         assert len(judge(boot + planted + "\n", known)) == 1, planted
     assert judge("<6>[    1.0] fine\ntorn line\n", known) == ["torn line"]
     try:
@@ -64,6 +67,7 @@ if __name__ == "__main__":
         print("planted messages are found")
     else:
         rows = read_known(KNOWN.read_text())
-        unknown = [line for name in sys.argv[1:] for line in judge(pathlib.Path(name).read_text(errors="replace"), rows)]
+        unknown = [line for name in sys.argv[1:]
+                   for line in judge(pathlib.Path(name).read_text(errors="replace"), rows)]
         print("\n".join(unknown))
         sys.exit(1 if unknown else 0)

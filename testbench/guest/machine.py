@@ -1,7 +1,8 @@
 """One guest: QEMU's command line, its two channels to us, its end.
 
-The session (hvc0 in the guest) is what a person or a script reads and writes. The control channel, a port beside it, carries
-lines: from the guest `ready SECONDS`, `part NAME`, `exit STATUS`; to it `size ROWS COLUMNS`. The kernel's console is a file.
+The session (hvc0 in the guest) is what a person or a script reads and writes. The control channel, a port beside it,
+carries lines: from the guest `ready SECONDS`, `part NAME`, `exit STATUS`; to it `size ROWS COLUMNS`. The kernel's
+console is a file.
 """
 
 import dataclasses
@@ -59,8 +60,10 @@ class Machine:
         if setup.command is not None:
             (exchange / "command").write_bytes(setup.command.read_bytes())
         shares = [name for name in ("extra", "shared") if getattr(setup, name) is not None]
-        settings = {"FUNCTIONS": " ".join(name for name, _ in setup.functions), "SHARES": " ".join(shares), **setup.settings}
-        (exchange / "settings").write_text("".join(f"{key}={shlex.quote(str(value))}\n" for key, value in settings.items()))
+        settings = {"FUNCTIONS": " ".join(name for name, _ in setup.functions), "SHARES": " ".join(shares),
+                    **setup.settings}
+        (exchange / "settings").write_text("".join(f"{key}={shlex.quote(str(value))}\n"
+                                                   for key, value in settings.items()))
         self._listeners = {}
         for name in ("session", "control"):
             self._listeners[name] = socket.socket(socket.AF_UNIX)
@@ -79,19 +82,20 @@ class Machine:
         for thread in self._threads:
             thread.start()
 
-    # --- the command line ----------------------------------------------------------------------------------------------
+    # --- the command line ---------------------------------------------------------------------------------------------
 
     def _command(self, setup):
         kernel, directory = setup.image.kernel, self.directory
         command = [
             *image.qemu_command(setup.image.qemu), "-nodefaults", "-no-user-config", "-display", "none",
             # A signal ends it; what it runs out of memory is shared, since the devices read it from outside.
-            "-machine", "q35,memory-backend=memory", "-accel", "tcg,thread=multi", "-smp", setup.cpus, "-m", setup.memory,
-            "-object", f"memory-backend-memfd,id=memory,size={setup.memory},share=on",
+            "-machine", "q35,memory-backend=memory", "-accel", "tcg,thread=multi", "-smp", setup.cpus,
+            "-m", setup.memory, "-object", f"memory-backend-memfd,id=memory,size={setup.memory},share=on",
             # Without these two flags memcpy is not `rep movsb`, which TCG runs byte by byte.
             "-cpu", "max,-erms,-fsrm",
             "-kernel", kernel / "vmlinux", "-initrd", kernel / "initrd",
-            "-append", " ".join([KERNEL_ARGUMENTS, *(["intel_iommu=on"] if setup.iommu else []), setup.kernel_arguments]).strip(),
+            "-append", " ".join([KERNEL_ARGUMENTS, *(["intel_iommu=on"] if setup.iommu else []),
+                                 setup.kernel_arguments]).strip(),
             "-serial", f"file:{directory / 'console.log'}",
             "-chardev", f"socket,id=session,path={directory / 'session'}",
             "-chardev", f"socket,id=control,path={directory / 'control'}",
@@ -105,9 +109,10 @@ class Machine:
             command += ["-machine", "kernel-irqchip=split", "-device", "intel-iommu,intremap=on,caching-mode=on"]
         for name, disk, mode in (("root", setup.image.root / "root.img", "snapshot=on"),
                                  ("modules", kernel / "modules.img", "readonly=on")):
-            command += ["-drive", f"id={name},if=none,format=raw,file={disk},{mode}", "-device", f"virtio-blk-pci,drive={name}"]
-        for tag, path, mode in (("hcasim", HERE, ",readonly=on"), ("exchange", self.exchange, ""), ("extra", setup.extra, ""),
-                                ("shared", setup.shared, "")):
+            command += ["-drive", f"id={name},if=none,format=raw,file={disk},{mode}",
+                        "-device", f"virtio-blk-pci,drive={name}"]
+        for tag, path, mode in (("hcasim", HERE, ",readonly=on"), ("exchange", self.exchange, ""),
+                                ("extra", setup.extra, ""), ("shared", setup.shared, "")):
             if path is not None:
                 command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,multidevs=remap{mode}"]
         if setup.network is not None:
@@ -115,10 +120,11 @@ class Machine:
         for number, (_, path) in enumerate(setup.functions, 1):
             device = {"driver": "vfio-user-pci", "bus": f"slot{number}", "rombar": 0, "x-msg-timeout": 30000,
                       "socket": {"type": "unix", "path": str(path)}}
-            command += ["-device", f"pcie-root-port,id=slot{number},chassis={number},slot={number}", "-device", json.dumps(device)]
+            command += ["-device", f"pcie-root-port,id=slot{number},chassis={number},slot={number}",
+                        "-device", json.dumps(device)]
         return command
 
-    # --- its channels --------------------------------------------------------------------------------------------------
+    # --- its channels -------------------------------------------------------------------------------------------------
 
     def _accept(self, name):
         listener = self._listeners[name]
@@ -169,7 +175,7 @@ class Machine:
         except OSError:
             pass  # it is gone, which others notice
 
-    # --- its end -------------------------------------------------------------------------------------------------------
+    # --- its end ------------------------------------------------------------------------------------------------------
 
     def wait(self, seconds):
         """Until its script or QEMU has ended; False when the time is over first."""

@@ -18,7 +18,8 @@ import recipe
 def started(qemu, listener, listens, number):
     """A QEMU that has nothing but its end of the network; its processor stands still."""
     arguments = machine.network_arguments(listener, listens, number)
-    process = subprocess.Popen([*map(str, image.qemu_command(qemu)), "-nodefaults", "-no-user-config", "-display", "none", "-S",
+    process = subprocess.Popen([*map(str, image.qemu_command(qemu)), "-nodefaults", "-no-user-config",
+                                "-display", "none", "-S",
                                 "-machine", "q35", "-accel", "tcg", "-m", "64M", *arguments], stdin=subprocess.DEVNULL)
     try:
         yield process
@@ -28,7 +29,8 @@ def started(qemu, listener, listens, number):
 
 
 def the_caller_may_come_first(qemu, directory):
-    with started(qemu, directory / "network", listens=False, number=2) as caller, socket.socket(socket.AF_UNIX) as listener:
+    with (started(qemu, directory / "network", listens=False, number=2) as caller,
+          socket.socket(socket.AF_UNIX) as listener):
         time.sleep(2)  # it has called by then, and nobody was there
         assert caller.poll() is None, "a QEMU whose peer is not there yet does not stay"
         listener.bind(str(directory / "network"))

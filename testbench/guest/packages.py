@@ -1,7 +1,7 @@
 """Debian packages, fetched and unpacked without touching the machine: an apt state of its own, then dpkg -x.
 
-Works on Debian 12 and 13, needs neither root nor a chroot; maintainer scripts do not run. Mirrors are those that the machine
-already uses.
+Works on Debian 12 and 13, needs neither root nor a chroot; maintainer scripts do not run. Mirrors are those that the
+machine already uses.
 """
 
 import os
@@ -75,7 +75,8 @@ class Packages:
         """The package whose name matches and whose numbers are highest."""
         names = self.matching(pattern)
         if not names:
-            raise progress.Failure(f"no package is named {pattern}; the sources are\n{(self.state / 'sources.list').read_text()}")
+            raise progress.Failure(f"no package is named {pattern}; the sources are\n"
+                                   f"{(self.state / 'sources.list').read_text()}")
         return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
     def unpack(self, what, names, into, dependencies=True):

@@ -28,8 +28,8 @@ def run(what, command, watched=None, failure=Failure, **keywords):
     begun = time.monotonic()
     shown = begun
     moving = sys.stderr.isatty()
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", **keywords) as process:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", **keywords) as process:
         output = ""
         while True:
             try:

@@ -1,7 +1,8 @@
 """run_case.py --hcasim-release PROGRAM --hcasim-asan PROGRAM [--results DIR] CASE.sh: one case of the guest level.
 
-Serves the platform, boots the guest or guests, runs the script in each, and judges: the script's status, the kernel's log, the
-end of the simulator, the captured frames. Prints what the script prints, with the wall time of its parts, and what is wrong.
+Serves the platform, boots the guest or guests, runs the script in each, and judges: the script's status, the kernel's
+log, the end of the simulator, the captured frames. Prints what the script prints, with the wall time of its parts, and
+what is wrong.
 """
 
 import argparse
@@ -59,14 +60,15 @@ class Guests:
         shared = directory / "shared"
         for number, machines in enumerate(this.machines):
             alone = len(this.machines) == 1
-            settings = {"MACHINE": "" if alone else machines, "CASE": this.path.stem, "KERNEL": this.kernel, "LIFE": life}
+            settings = {"MACHINE": "" if alone else machines, "CASE": this.path.stem, "KERNEL": this.kernel,
+                        "LIFE": life}
             network = None
             if not alone:
                 settings["ADDRESS"] = f"10.0.0.{number + 1}"
                 settings["PEER"] = f"10.0.0.{2 - number}"
                 network = (directory / f"network.{life}", number == 0, number + 1)
-            setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory, extra=results,
-                                  shared=shared, network=network, reboots=this.reboots, iommu=this.iommu)
+            setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory,
+                                  extra=results, shared=shared, network=network, reboots=this.reboots, iommu=this.iommu)
             self.guests[machines] = machine.Machine(
                 setup, directory / f"{machines}.{life}", printer.to("" if alone else f"{machines}: "),
                 lambda words, machines=machines: self._heed(machines, words, served))
@@ -121,8 +123,8 @@ def run(this, hcasim, directory, results):
             guests.kill()
             printer.flush()
             wrong += judge_kernels(guests.guests.values())
-            print("boot to script " + " and ".join(f"{guest.ready_after or 0:.1f}" for guest in guests.guests.values()) + " s, "
-                  f"all {time.monotonic() - begun:.1f} s")
+            boots = " and ".join(f"{guest.ready_after or 0:.1f}" for guest in guests.guests.values())
+            print(f"boot to script {boots} s, all {time.monotonic() - begun:.1f} s")
     finally:
         if guests is not None:
             guests.kill()
@@ -156,7 +158,8 @@ def judge_capture(path):
     judged = subprocess.run([sys.executable, "-B", WITNESS, path], capture_output=True, text=True, check=False)
     print(judged.stdout, end="")
     print(f"judging the frames {time.monotonic() - begun:.1f} s")
-    return [] if judged.returncode == 0 else [f"the frames: {line}" for line in (judged.stdout + judged.stderr).splitlines()[-20:]]
+    return [] if judged.returncode == 0 else [f"the frames: {line}"
+                                              for line in (judged.stdout + judged.stderr).splitlines()[-20:]]
 
 
 def judge_results(program, results):

@@ -1,7 +1,8 @@
-"""shell.py --hcasim PROGRAM [PLATFORM.toml] [options] [-- COMMAND...]: a guest for a person, with every device attached.
+"""shell.py --hcasim PROGRAM [PLATFORM.toml] [options] [-- COMMAND...]: a guest for a person, with every device
+attached.
 
-Without a command it is a root shell on this terminal. Ctrl-C belongs to the guest; `exit` or `poweroff` ends it, and so does
-Ctrl-] at any time. With a command the guest runs that and ends; its status is ours.
+Without a command it is a root shell on this terminal. Ctrl-C belongs to the guest; `exit` or `poweroff` ends it, and so
+does Ctrl-] at any time. With a command the guest runs that and ends; its status is ours.
 """
 
 import argparse
@@ -35,15 +36,18 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev guest", description=__doc__.partition("\n\n")[2],
                                      usage="./dev guest [PLATFORM.toml] [options] [-- COMMAND...]")
     parser.add_argument("--hcasim", required=True, help=argparse.SUPPRESS)
-    parser.add_argument("platform", nargs="?", default=fabric.SOURCE / "platform/configs/pair.toml", metavar="PLATFORM.toml",
-                        help="what is served (default platform/configs/pair.toml)")
+    parser.add_argument("platform", nargs="?", default=fabric.SOURCE / "platform/configs/pair.toml",
+                        metavar="PLATFORM.toml", help="what is served (default platform/configs/pair.toml)")
     parser.add_argument("--machine", default="both", help="whose functions the guest gets: A, B or both (default)")
     parser.add_argument("--kernel", default=recipe.DEFAULT_KERNEL, choices=recipe.KERNELS, help="default %(default)s")
-    parser.add_argument("--root", default="tools", choices=recipe.ROOTS, help="applications: also UCX, Open MPI, NFS (default %(default)s)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the platform")
+    parser.add_argument("--root", default="tools", choices=recipe.ROOTS,
+                        help="applications: also UCX, Open MPI, NFS (default %(default)s)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="override a key of the platform")
     parser.add_argument("--memory", default="1G", help="of the guest (default %(default)s)")
     parser.add_argument("--cpus", type=int, default=2, help="of the guest (default %(default)s)")
-    parser.add_argument("-e", "--extra", type=pathlib.Path, metavar="DIR", help="appears as /extra in the guest, for both to write")
+    parser.add_argument("-e", "--extra", type=pathlib.Path, metavar="DIR",
+                        help="appears as /extra in the guest, for both to write")
     parser.add_argument("--commands", action="store_true", help="list each command of the driver in the log")
     parser.add_argument("--pcap", type=pathlib.Path, metavar="FILE", help="write the frames of the cable as pcapng")
     parser.add_argument("--no-drivers", action="store_true", help="leave loading the drivers to you")
@@ -70,7 +74,8 @@ def write(data):
 
 
 def converse(guest):
-    """Relays what is typed until the guest or the person has enough; what the guest says is written by its own thread."""
+    """Relays what is typed until the guest or the person has enough; what the guest says is written by its own
+    thread."""
     before = termios.tcgetattr(0)
     signal.signal(signal.SIGWINCH, lambda *_: guest.tell("size {} {}".format(*window())))
     tty.setraw(0)
@@ -101,7 +106,8 @@ def serve(options, directory):
             setup.command = directory / "command"
             load = "" if options.no_drivers else "load_drivers\n"
             setup.command.write_text(f". /hcasim/inside/drivers.sh\n{load}{shlex.join(options.command)}\n")
-        progress.say(f"starting; the log of the device is {served.output}" if options.commands or options.keep else "starting")
+        has_log = options.commands or options.keep
+        progress.say(f"starting; the log of the device is {served.output}" if has_log else "starting")
         guest = machine.Machine(setup, directory, write)
         try:
             if options.command is None:

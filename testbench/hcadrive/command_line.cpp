@@ -31,7 +31,8 @@ A file goes from the VRAM of machine A's GPU to the VRAM of machine B's: by RDMA
   --qps N          queue pairs the payload is spread over; 1 to 1048576, default 1
   --patience S     seconds until a server without an answer is taken for dead; default 10
   --ipv6           RoCE addresses are 2001:db8::1 and ::2 instead of 10.0.0.1 and .2
-  --interface I    how the kernel gives PCI functions: group (also maps BARs of peers) or iommufd; default: what is there
+  --interface I    how the kernel gives PCI functions: group (also maps BARs of peers) or iommufd; default: what is
+                   there
   --json FILE      write the result as one JSON object
 
 Exit status: 0 verified, 1 ran and is not verified, 2 refused before it ran.

@@ -1,5 +1,5 @@
-"""dmabuf_program_test.py HCASIM SOURCE CASE: the dma-buf scenario as a person runs it, on each of the ways that its bytes may
-take."""
+"""dmabuf_program_test.py HCASIM SOURCE CASE: the dma-buf scenario as a person runs it, on each of the ways that its
+bytes may take."""
 
 from program import SOURCE, ends_of_keys, expect, main, payload, refused, result, run, sweep
 
@@ -17,9 +17,12 @@ def check_steps(got):
         is_revoked, is_migrated = step["name"].startswith("revoked"), step["name"].startswith("migrated")
         expect(step["verified"] is True and step["bytes"] == 1 << 20, step)
         expect(step["ended_with"] == ("remote access error" if is_revoked else "success"), step)
-        expect(step["owner_heard"] == ("work queue access error" if is_revoked else "1 page fault" if is_migrated else ""), step)
-        expect((step["landed_bytes"] < step["bytes"] and step["landed_bytes"] > 0) if is_revoked else step["landed_bytes"] == step["bytes"], step)
-        expect((step["sha256_source"] == step["sha256_target"]) is not is_revoked and len(step["sha256_target"]) == 64, step)
+        heard = "work queue access error" if is_revoked else "1 page fault" if is_migrated else ""
+        expect(step["owner_heard"] == heard, step)
+        expect((step["landed_bytes"] < step["bytes"] and step["landed_bytes"] > 0) if is_revoked
+               else step["landed_bytes"] == step["bytes"], step)
+        is_same = step["sha256_source"] == step["sha256_target"]
+        expect(is_same is not is_revoked and len(step["sha256_target"]) == 64, step)
         in_vram = step["direct_bytes"] + step["redirected_bytes"]
         if is_migrated: # one half there, one half in B's memory, all of it in A's
             expect(0 < in_vram < step["bytes"] and in_vram + step["host_bytes"] >= 2 * step["bytes"], step)
@@ -33,7 +36,8 @@ def check_steps(got):
 
 
 def takes_every_way():
-    """The table of access control: straight, redirected, straight again by a card that translates; with the unit and without."""
+    """The table of access control: straight, redirected, straight again by a card that translates; with the unit and
+    without."""
     for sets in (["host.peer_forwarding=false"], ["host.peer_forwarding=false", "iommu.present=false"],
                  ["host.acs=direct_translated", "hca.device_tlb_entries=1024", "host.peer_forwarding=false"]):
         got = show(*sets)
@@ -42,7 +46,8 @@ def takes_every_way():
             expect(step["redirected_bytes"] == 0, f"{sets}: {step}")
             # Nothing but translations of pages, and what a revocation tells the card; a migration copies.
             is_migrated = step["name"].startswith("migrated")
-            expect(is_migrated or max(step["B_upstream_up_bytes"], step["B_upstream_down_bytes"]) < step["bytes"] / 64, f"{sets}: {step}")
+            expect(is_migrated or max(step["B_upstream_up_bytes"], step["B_upstream_down_bytes"]) < step["bytes"] / 64,
+                   f"{sets}: {step}")
         links = {link["name"]: link["payload_up_bytes"] + link["payload_down_bytes"] for link in got["pcie_links"]}
         copied = 2 * (1 << 20) + 2 * (1 << 14) # two buffers, in whole blocks, read by the processor
         expect(0 <= links["B.gpu"] - got["p2p_payload_bytes"] <= copied, f"{sets}: {links}, {got['p2p_payload_bytes']}")
@@ -60,13 +65,15 @@ def takes_every_way():
 
 
 def refused_by_the_host():
-    """Registration where there is a unit; else the bytes are lost, which the cards do not hear of. What to do is said."""
+    """Registration where there is a unit; else the bytes are lost, which the cards do not hear of. What to do is
+    said."""
     for unit, ended, words in (("true", "registration refused", "no byte was moved"),
                                ("false", "success", "1048576 of 1048576 bytes are not there: the bus has lost")):
         got = show("host.acs=redirect", "host.peer_forwarding=false", f"iommu.present={unit}", status=1)
         expect(got["verified"] is False and len(got["steps"]) == 1, got["steps"])
         step = got["steps"][0]
-        expect(step["ended_with"] == ended and step["landed_bytes"] == step["direct_bytes"] == step["redirected_bytes"] == 0, step)
+        expect(step["ended_with"] == ended
+               and step["landed_bytes"] == step["direct_bytes"] == step["redirected_bytes"] == 0, step)
         expect(words in got["failure"] and "step 'pinned: WRITE'" in got["failure"], got["failure"])
         expect("host.peer_forwarding=true" in got["advice"] and "host.acs=off" in got["advice"], got["advice"])
         expect(got["way"].startswith("HCA to GPU: not at all"), got["way"])
@@ -93,7 +100,8 @@ def ends_of_its_keys():
     # Where each packet takes 10 ms, a message takes longer than its requester waits.
     keys = {key: values for key, values in keys.items() if not key.endswith("_ns")}
     sweep(keys, config=DMABUF)
-    translating = {key: values for key, values in keys.items() if key.startswith(("iommu.", "hca.device_tlb", "hca.page"))}
+    translating = {key: values for key, values in keys.items()
+                   if key.startswith(("iommu.", "hca.device_tlb", "hca.page"))}
     sweep(translating, "--set", "host.acs=direct_translated", "--set", "hca.device_tlb_entries=64", config=DMABUF)
 
 

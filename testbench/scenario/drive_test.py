@@ -27,7 +27,8 @@ class Bench:
         self.scratch = pathlib.Path(scratch)
         self.directory = self.scratch / "sockets"
         self.output = self.scratch / "output"
-        self.server = subprocess.Popen([SERVER, "serve", SOURCE / "platform/configs" / config, "--socket-dir", self.directory, *arguments],
+        self.server = subprocess.Popen([SERVER, "serve", SOURCE / "platform/configs" / config,
+                                        "--socket-dir", self.directory, *arguments],
                                        stdout=self.output.open("w"), stderr=subprocess.PIPE, text=True)
         self.wait_for("hostB.gpu:")
 
@@ -41,7 +42,8 @@ class Bench:
     def wait_for(self, text, count=1):
         deadline = time.monotonic() + 60
         while self.output.read_text().count(text) < count:
-            expect(time.monotonic() < deadline and self.server.poll() is None, f"the server does not say '{text}' {count} times")
+            expect(time.monotonic() < deadline and self.server.poll() is None,
+                   f"the server does not say '{text}' {count} times")
             time.sleep(0.01)
 
     def payload(self, size):
@@ -50,10 +52,12 @@ class Bench:
         return path
 
     def start(self, *arguments):
-        return subprocess.Popen([PROGRAM, self.directory, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([PROGRAM, self.directory, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
 
     def run(self, *arguments, status=0):
-        ran = subprocess.run([PROGRAM, self.directory, *arguments], capture_output=True, text=True, timeout=250, check=False)
+        ran = subprocess.run([PROGRAM, self.directory, *arguments], capture_output=True, text=True, timeout=250,
+                             check=False)
         expect(ran.returncode == status, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr}")
         return ran
 
@@ -65,7 +69,8 @@ class Bench:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         expect(got["verified"] is True and got["failure"] == "", got)
         expect(got["sha256_source"] == got["sha256_target"] == digest, got)
-        expect([t["name"] for t in got["transfers"]] == ["WRITE A -> B", "READ  B -> A", "SEND  A -> B"], got["transfers"])
+        expect([t["name"] for t in got["transfers"]] == ["WRITE A -> B", "READ  B -> A", "SEND  A -> B"],
+               got["transfers"])
         expect(all(t["verified"] and t["bytes"] == path.stat().st_size for t in got["transfers"]), got["transfers"])
         expect(ran.stdout.endswith("\n  verified\n"), ran.stdout[-1000:])
         expect(ran.stderr == "", ran.stderr)
@@ -104,7 +109,8 @@ def over_a_lossy_wire(scratch):
 
 def many_queue_pairs_and_small_messages(scratch):
     with Bench(scratch, PAIR) as bench:
-        got = bench.verified(bench.payload(1_000_003), "--message", "1000", "--qps", "16", "--depth", "32", "--mtu", "256")
+        got = bench.verified(bench.payload(1_000_003), "--message", "1000", "--qps", "16", "--depth", "32",
+                             "--mtu", "256")
         expect([t["messages"] for t in got["transfers"]] == [1001] * 3, got["transfers"])
         bench.end()
 
@@ -180,10 +186,12 @@ def no_room_for_the_payload(scratch):
 
 
 def refuses_mistakes(_):
-    for words in (["--frob"], [], ["x", "--mtu", "1000"], ["x", "--depth"], ["x", "--qps", "0"], ["a", "b"], ["x", "--message", "12k"]):
+    for words in (["--frob"], [], ["x", "--mtu", "1000"], ["x", "--depth"], ["x", "--qps", "0"], ["a", "b"],
+                  ["x", "--message", "12k"]):
         ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60, check=False)
         expect(ran.returncode == 2, f"{words}: status {ran.returncode}")
-        expect(ran.stderr.startswith("hcadrive: ") and ran.stderr.count("\n") == 1 and not ran.stdout, f"{words}: {ran.stderr}")
+        expect(ran.stderr.startswith("hcadrive: ") and ran.stderr.count("\n") == 1 and not ran.stdout,
+               f"{words}: {ran.stderr}")
     ran = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=60, check=False)
     expect(ran.returncode == 0 and "Exit status" in ran.stdout, ran.stdout)
 

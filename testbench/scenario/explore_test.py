@@ -12,8 +12,10 @@ def explore(*arguments):
 
 def pinned(latency=500, rate=100, switch=False, remapping=False):
     """One world of the sweep."""
-    fabric = ("fabric.switch=true", "link.encapsulation=infiniband") if switch else ("fabric.switch=false", "link.encapsulation=roce_v2")
-    keys = (f"link.latency_ns={latency}", f"link.rate_gbps={rate}", *fabric, f"iommu.present={'true' if remapping else 'false'}")
+    fabric = (("fabric.switch=true", "link.encapsulation=infiniband") if switch
+              else ("fabric.switch=false", "link.encapsulation=roce_v2"))
+    keys = (f"link.latency_ns={latency}", f"link.rate_gbps={rate}", *fabric,
+            f"iommu.present={'true' if remapping else 'false'}")
     return tuple(word for key in keys for word in ("--set", key))
 
 
@@ -33,7 +35,8 @@ def rows_of(stdout):
 
 
 def explores_without_a_violation():
-    """Every scenario and action on either side, on a slow and long cable: most actions meet the transfer, and each row some."""
+    """Every scenario and action on either side, on a slow and long cable: most actions meet the transfer, and each row
+    some."""
     ran = explore("all", "--points", "3", *SLOW)
     expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
     rows = rows_of(ran.stdout)
@@ -47,8 +50,9 @@ def explores_without_a_violation():
 
 
 def explores_several_worlds():
-    """Pairs of latency, rate, fabric and remapping, with two transfers by one key and two importers among them; and the places
-    where mistakes live: at a translation's time, whose access is still to come, and while the switch has a packet."""
+    """Pairs of latency, rate, fabric and remapping, with two transfers by one key and two importers among them; and the
+    places where mistakes live: at a translation's time, whose access is still to come, and while the switch has a
+    packet."""
     ran = explore("write,read", "--inject", "revoke,unmap", "--points", "2", "--sweep", "pairs")
     expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
     for words in ("30000 ns", "1 Gb/s", "cable", "switch", "physical", "remapping", "two transfers", "two importers",
@@ -68,7 +72,8 @@ def shows_again(stdout):
     again = re.search(r"again: hcasim (.*)", stdout)
     expect(again, f"no command that shows it again: {stdout}")
     ran = subprocess.run([PROGRAM, *again[1].split()], capture_output=True, text=True, timeout=250, check=False)
-    expect(ran.returncode == 1 and "1 runs, 1 violations" in ran.stdout, f"the command does not show it again: {ran.stdout}")
+    expect(ran.returncode == 1 and "1 runs, 1 violations" in ran.stdout,
+           f"the command does not show it again: {ran.stdout}")
 
 
 def finds(planted, found):
@@ -79,19 +84,23 @@ def finds(planted, found):
 
 
 def explorer_finds_a_planted_mistake():
-    """A revocation that does not reach the card: on either side, by bytes that land in the next owner's buffer or leave it, and by
-    the stale key, each without the other."""
-    for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
-                                      ("requester", "read", "was written after"), ("requester", "write", "the next owner's")):
+    """A revocation that does not reach the card: on either side, by bytes that land in the next owner's buffer or leave
+    it, and by the stale key, each without the other."""
+    for victim, scenario, finding in (("responder", "write", "was written after"),
+                                      ("responder", "read", "the next owner's"),
+                                      ("requester", "read", "was written after"),
+                                      ("requester", "write", "the next owner's")):
         planted = (scenario, "--victim", victim, "--inject", "revoke", "--points", "6", "--plant", "stale_key", *SLOW)
         finds((*planted, *WITHOUT_DETECTOR), finding)
         shows_again(finds(planted, r"stale mapping: [AB].hca .* \(memory key\)"))
 
 
 def explorer_finds_a_move_behind_the_card():
-    """A buffer that is registered on demand moves, and the card keeps its old pages. On a cable so slow that the move ends first."""
+    """A buffer that is registered on demand moves, and the card keeps its old pages. On a cable so slow that the move
+    ends first."""
     for victim, finding in (("responder", "the next owner's"), ("requester", "was written after")):
-        moving = ("read", "--victim", victim, "--inject", "migrate", "--every", "12", *pinned(rate=0.02), *WITHOUT_DETECTOR)
+        moving = ("read", "--victim", victim, "--inject", "migrate", "--every", "12", *pinned(rate=0.02),
+                  *WITHOUT_DETECTOR)
         shows_again(finds((*moving, "--plant", "stale_key"), finding))
         ran = explore(*moving)
         expect(ran.returncode == 0, f"without the mistake: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
@@ -99,9 +108,12 @@ def explorer_finds_a_move_behind_the_card():
 
 def explorer_finds_a_missing_invalidation():
     """Memory that is given back without the remapping unit being told."""
-    for victim, scenario, finding in (("responder", "write", "was written after"), ("responder", "read", "the next owner's"),
-                                      ("requester", "read", "was written after"), ("requester", "send", "the next owner's")):
-        planted = (scenario, "--victim", victim, "--inject", "release", "--points", "6", "--plant", "missing_invalidation", *SLOW_BEHIND)
+    for victim, scenario, finding in (("responder", "write", "was written after"),
+                                      ("responder", "read", "the next owner's"),
+                                      ("requester", "read", "was written after"),
+                                      ("requester", "send", "the next owner's")):
+        planted = (scenario, "--victim", victim, "--inject", "release", "--points", "6",
+                   "--plant", "missing_invalidation", *SLOW_BEHIND)
         finds((*planted, *WITHOUT_DETECTOR), finding)
         shows_again(finds(planted, r"stale mapping: [AB].hca .*remapping unit.* invalidated never"))
 
@@ -109,14 +121,16 @@ def explorer_finds_a_missing_invalidation():
 def explorer_finds_a_missing_drain():
     """Packets under way keep referring to memory that goes: by a work request, a command, a reset; behind a switch."""
     for plant, action in (("umr_drain", "revoke"), ("command_drain", "unmap"), ("reset_drain", "flr")):
-        planted = ("write", "--victim", "requester", "--inject", action, "--points", "6", *pinned(latency=30000, rate=1, switch=True))
+        planted = ("write", "--victim", "requester", "--inject", action, "--points", "6",
+                   *pinned(latency=30000, rate=1, switch=True))
         shows_again(finds((*planted, *WITHOUT_DETECTOR, "--plant", plant), "at the peer is 0x.*the next owner's"))
         ran = explore(*planted, *WITHOUT_DETECTOR)
         expect(ran.returncode == 0, f"without the mistake: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
 
 
 def detector_finds_what_no_byte_shows():
-    """The next owner has the very bytes there that a READ is to bring: each completion says success, each byte is right."""
+    """The next owner has the very bytes there that a READ is to bring: each completion says success, each byte is
+    right."""
     for world, more in ((SLOW, ("--inject", "revoke", "--plant", "stale_key")),
                         (SLOW_BEHIND, ("--inject", "release", "--plant", "missing_invalidation"))):
         planted = ("read", "--victim", "responder", "--points", "6", "--alike", *more, *world)
@@ -127,7 +141,8 @@ def detector_finds_what_no_byte_shows():
 
 def explores_behind_remapping_units():
     """The cards behind units; the way between devices through them, too; with TLBs of the cards' own."""
-    for more in (("--set", "host.acs=redirect"), ("--set", "hca.device_tlb_entries=64", "--set", "iommu.device_tlb=true")):
+    for more in (("--set", "host.acs=redirect"),
+                 ("--set", "hca.device_tlb_entries=64", "--set", "iommu.device_tlb=true")):
         ran = explore("all", "--inject", "revoke,unmap,release", "--points", "2", *SLOW_BEHIND, *more)
         expect(ran.returncode == 0, f"{more}: status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
         rows = rows_of(ran.stdout)
@@ -149,7 +164,8 @@ def explorer_refuses_mistakes():
     refused(explore("write", "--victim", "you"), "unknown side 'you'", "responder")
     refused(explore("write", "--plant", "tree"), "unknown mistake 'tree'", "stale_key")
     refused(explore("write", "--inject", "release", "--set", "iommu.present=false"), "remapping unit", "iommu.present")
-    refused(explore("write", "--plant", "missing_invalidation", "--set", "iommu.present=false"), "remapping unit", "iommu.present")
+    refused(explore("write", "--plant", "missing_invalidation", "--set", "iommu.present=false"), "remapping unit",
+            "iommu.present")
     refused(explore("write", "--set", "hca.packets_per_turn=0"), "hca.packets_per_turn")
 
 

@@ -1,7 +1,7 @@
 # The programs as a person runs them. A script has one function a case, whose name is the test's.
 
-# add_program_tests(GROUP SCRIPT PROGRAMS TIMEOUT CASE...): TIMEOUT in seconds, of a case; PROGRAMS are targets, whose files the
-# script gets before the tree and the case.
+# add_program_tests(GROUP SCRIPT PROGRAMS TIMEOUT CASE...): TIMEOUT in seconds, of a case; PROGRAMS are targets, whose
+# files the script gets before the tree and the case.
 function(add_program_tests group script programs timeout)
     set(files)
     separate_arguments(programs)
@@ -11,7 +11,8 @@ function(add_program_tests group script programs timeout)
     foreach(case ${ARGN})
         string(REPLACE "_" " " words ${case})
         add_test(NAME "scenario: ${group}: ${words}"
-            COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/${script} ${files} ${CMAKE_SOURCE_DIR} ${case})
+            COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/${script} ${files}
+                ${CMAKE_SOURCE_DIR} ${case})
         set_tests_properties("scenario: ${group}: ${words}" PROPERTIES LABELS scenario TIMEOUT ${timeout}
             ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
     endforeach()
@@ -35,9 +36,9 @@ add_program_tests(explorer explore_test.py "hcasim" 600
     a_lossy_cable_is_no_violation explorer_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
     takes_every_way refused_by_the_host refuses_mistakes ends_of_its_keys)
-add_test(NAME "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"
-    COMMAND bench iommu --accesses 20000)
-set_tests_properties("scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it"
+set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it")
+add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
+set_tests_properties(${knee}
     PROPERTIES LABELS scenario TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 add_program_tests(serve serve_test.py "hcasim" 300
     every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be

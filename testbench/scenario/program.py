@@ -1,5 +1,5 @@
-"""What tests of the program share: it is run, its JSON read, what is wrong said. Each has a function a case, named on the
-command line: SCRIPT HCASIM SOURCE CASE."""
+"""What tests of the program share: it is run, its JSON read, what is wrong said. Each has a function a case, named on
+the command line: SCRIPT HCASIM SOURCE CASE."""
 
 import concurrent.futures
 import json
@@ -23,7 +23,8 @@ def payload(size=1_500_001):
 
 
 def run(*arguments, config=CONFIG):
-    return subprocess.run([PROGRAM, "run", config, *arguments], capture_output=True, text=True, timeout=250, check=False)
+    return subprocess.run([PROGRAM, "run", config, *arguments], capture_output=True, text=True, timeout=250,
+                          check=False)
 
 
 def result(*arguments, status=0, config=CONFIG):
@@ -67,7 +68,8 @@ def sweep(keys, *arguments, config=CONFIG, dead=()):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         outcomes = pool.map(lambda one: run(*arguments, "--set", one, config=config), runs)
         for one, ran in zip(runs, outcomes):
-            expect(ran.returncode in ({1} if one in dead else {0, 2}), f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
+            expect(ran.returncode in ({1} if one in dead else {0, 2}),
+                   f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
             expect(ran.stderr.count("\n") == (1 if ran.returncode == 2 else 0), f"{one}: {ran.stderr}")
             expect(ran.returncode != 0 or ran.stdout.endswith("\n  verified\n"), f"{one}: {ran.stdout[-1000:]}")
 

@@ -1,4 +1,5 @@
-"""program_manners_test.py HCASIM SOURCE CASE: how the program behaves towards whoever starts it: files, signals, help, JSON."""
+"""program_manners_test.py HCASIM SOURCE CASE: how the program behaves towards whoever starts it: files, signals, help,
+JSON."""
 
 import hashlib
 import json
@@ -23,7 +24,8 @@ def on_a_terminal(*arguments, columns=60, **environment):
     """Standard output is a terminal; what it shows."""
     inner, outer = pty.openpty()
     subprocess.run(["stty", "cols", str(columns)], stdin=outer, check=True)
-    child = subprocess.Popen([PROGRAM, *arguments], stdout=outer, stderr=subprocess.PIPE, env={**os.environ, "TERM": "xterm", **environment})
+    child = subprocess.Popen([PROGRAM, *arguments], stdout=outer, stderr=subprocess.PIPE,
+                             env={**os.environ, "TERM": "xterm", **environment})
     os.close(outer)
     shown = b""
     try:
@@ -44,14 +46,16 @@ def outputs_are_no_inputs():
     (SCRATCH / "link").symlink_to(data)
     os.link(data, SCRATCH / "hard")
     before = data.read_bytes()
-    for arguments in (["--json", data], ["--json", SCRATCH / "link"], ["--events", SCRATCH / "hard"], ["--events", config], ["--pcap", config],
+    for arguments in (["--json", data], ["--json", SCRATCH / "link"], ["--events", SCRATCH / "hard"],
+                      ["--events", config], ["--pcap", config],
                       ["--json", SCRATCH / "x", "--events", SCRATCH / "x"], ["--json", "-", "--events", "/dev/stdout"],
                       [f"--explain={data}"]):
         refused(run("--payload", data, *arguments, config=config), "is the same file as")
         expect(data.read_bytes() == before and config.read_text() == "timed = true\n", f"{arguments}: changed an input")
         expect(not (SCRATCH / "x").exists(), f"{arguments}: left a file")
     refused(run("--json", PROGRAM), "is the same file as this program")
-    expect(run("--payload", data, "--json", "/dev/null", "--events", "/dev/null").returncode == VERIFIED, "two results to nowhere")
+    expect(run("--payload", data, "--json", "/dev/null", "--events", "/dev/null").returncode == VERIFIED,
+           "two results to nowhere")
 
 
 def results_go_to_standard_output():
@@ -61,10 +65,12 @@ def results_go_to_standard_output():
     expect(ran.returncode == VERIFIED and json.loads(ran.stdout)["verified"] is True, ran.stdout[-500:])
     expect(ran.stderr.endswith("\n  verified\n"), ran.stderr[-500:])
     ran = run("--payload", data, "--events", "-", "--quiet")
-    expect({"event", "time_ps"} <= set(json.loads(ran.stdout.splitlines()[0])) and ran.stderr == "", ran.stdout[:300] + ran.stderr)
+    expect({"event", "time_ps"} <= set(json.loads(ran.stdout.splitlines()[0])) and ran.stderr == "",
+           ran.stdout[:300] + ran.stderr)
     out = SCRATCH / "redirected"
     with out.open("w") as file:
-        subprocess.run([PROGRAM, "run", CONFIG, "--payload", data, "--json", out, "-q"], stdout=file, check=True, timeout=250)
+        subprocess.run([PROGRAM, "run", CONFIG, "--payload", data, "--json", out, "-q"], stdout=file, check=True,
+                       timeout=250)
     expect(json.loads(out.read_text())["verified"] is True, "standard output by the name of its file")
 
 
@@ -72,8 +78,9 @@ def signals_end_a_run_with_its_report():
     for number, name in ((signal.SIGINT, "interrupted (SIGINT)"), (signal.SIGTERM, "terminated (SIGTERM)")):
         out, log = SCRATCH / "result.json", SCRATCH / "events.txt"
         # So slow that it goes on for minutes; and so it does not depend on how fast this machine is.
-        process = subprocess.Popen([PROGRAM, "run", CONFIG, "--payload", payload(20_000_000), "--json", out, "--events", log,
-                                    "--set", "scenario.message=64"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([PROGRAM, "run", CONFIG, "--payload", payload(20_000_000), "--json", out,
+                                    "--events", log, "--set", "scenario.message=64"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # In the middle of a step: the first events are there before its time has begun to pass.
         while not any(path.stat().st_size > 1 << 20 for path in SCRATCH.glob(".events.txt.*")):
             expect(process.poll() is None, "it ended by itself")
@@ -85,7 +92,8 @@ def signals_end_a_run_with_its_report():
         got = json.loads(out.read_text())
         expect(got["stopped"] == name and got["verified"] is False and name in got["failure"], got["failure"])
         expect(f"NOT VERIFIED: {name}" in stdout and name in stderr, stdout[-500:] + stderr)
-        expect(len(got["transfers"]) <= 1 and all(0 <= t["packets"] <= got["wire_packets"] and t["sim_time_ns"] > 0 for t in got["transfers"]),
+        expect(len(got["transfers"]) <= 1 and all(0 <= t["packets"] <= got["wire_packets"]
+                                                  and t["sim_time_ns"] > 0 for t in got["transfers"]),
                got["transfers"])
         expect(sum(got["events"].values()) == log.read_text().count("\n") > 0, "the log is not finished")
         out.unlink(), log.unlink()
@@ -102,35 +110,44 @@ def lost_output_is_told():
     expect("SEND  A -> B" not in ran.stdout, "it went on to its end, nobody to be told")
     for command in (["run", CONFIG], ["keys"], ["check", CONFIG], ["run", CONFIG, "--print-config"]):
         with open(full, "w") as file:
-            ran = subprocess.run([PROGRAM, *command], stdout=file, stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+            ran = subprocess.run([PROGRAM, *command], stdout=file, stderr=subprocess.PIPE, text=True, timeout=250,
+                                 check=False)
         expect(ran.returncode == OUTPUT_LOST, f"{command}: status {ran.returncode}\n{ran.stderr}")
-        ran = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", PROGRAM, *command], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+        ran = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", PROGRAM, *command], stderr=subprocess.PIPE, text=True,
+                             timeout=250, check=False)
         expect(ran.returncode == OUTPUT_LOST, f"{command}, closed: status {ran.returncode}\n{ran.stderr}")
     # A file that is opened where the streams are closed does not become one of them.
     events = SCRATCH / "events.txt"
-    ran = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", PROGRAM, "run", CONFIG, "--payload", data, "--events", events],
+    ran = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", PROGRAM, "run", CONFIG, "--payload", data,
+                          "--events", events],
                          stderr=subprocess.PIPE, text=True, timeout=250, check=False)
     expect(ran.returncode == OUTPUT_LOST and not events.exists(), f"all closed: status {ran.returncode}\n{ran.stderr}")
-    for arguments, status in ((["--json", "-"], OUTPUT_LOST), (["--json", full], OUTPUT_LOST), (["--set", "timed=perhaps"], REFUSED)):
-        ran = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", PROGRAM, "run", CONFIG, *arguments], stdout=subprocess.DEVNULL, timeout=250, check=False)
+    for arguments, status in ((["--json", "-"], OUTPUT_LOST), (["--json", full], OUTPUT_LOST),
+                              (["--set", "timed=perhaps"], REFUSED)):
+        ran = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", PROGRAM, "run", CONFIG, *arguments],
+                             stdout=subprocess.DEVNULL, timeout=250, check=False)
         expect(ran.returncode == status, f"{arguments}, nobody to be told: status {ran.returncode}")
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     reader.wait()
-    ran = subprocess.run([PROGRAM, "run", CONFIG], stdout=reader.stdin, stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+    ran = subprocess.run([PROGRAM, "run", CONFIG], stdout=reader.stdin, stderr=subprocess.PIPE, text=True, timeout=250,
+                         check=False)
     expect(ran.returncode == OUTPUT_LOST and "Broken pipe" in ran.stderr, f"status {ran.returncode}: {ran.stderr}")
 
 
-# --- what it says -------------------------------------------------------------------------------------------------------
+# --- what it says -----------------------------------------------------------------------------------------------------
 
 def failures_come_with_advice():
-    for sets, advice in (((), "subnet manager"), (("link.loss=1",), "link.loss = 1"), (("link.corrupt=1",), "link.corrupt = 1")):
+    for sets, advice in (((), "subnet manager"), (("link.loss=1",), "link.loss = 1"),
+                         (("link.corrupt=1",), "link.corrupt = 1")):
         config = SOURCE / "platform/configs/fabric.toml" if not sets else CONFIG
-        got = result("--payload", payload(5000), *(word for one in sets for word in ("--set", one)), status=FAILED, config=config)
+        got = result("--payload", payload(5000), *(word for one in sets for word in ("--set", one)), status=FAILED,
+                     config=config)
         expect(advice in got["advice"], f"{sets}: {got['advice']}")
     ran = run("--payload", payload(5000), config=SOURCE / "platform/configs/fabric.toml")
     for word in ("What to do: ", "fabric.managed=false", "opensm"):
         expect(word in ran.stdout, f"'{word}' is not in {ran.stdout[-1000:]}")
-    good = run("--payload", payload(5000), "--set", "fabric.managed=false", config=SOURCE / "platform/configs/fabric.toml")
+    good = run("--payload", payload(5000), "--set", "fabric.managed=false",
+               config=SOURCE / "platform/configs/fabric.toml")
     expect(good.returncode == VERIFIED, f"the advice does not help: {good.stdout[-500:]}")
 
 
@@ -162,7 +179,8 @@ def a_configuration_is_checked_and_printed():
     refused(words("check", good, "--set", "scenario.qps=100", "--set", "hca.log_max_qp=4"), "scenario.qps")
     text = words("run", good, "--set", "link.loss=0.25", "--print-config").stdout
     printed.write_text(text)
-    expect(text == words("run", printed, "--print-config").stdout and "\nloss = 0.25\n" in text and "\nseed = 4\n" in text, text)
+    expect(text == words("run", printed, "--print-config").stdout and "\nloss = 0.25\n" in text
+           and "\nseed = 4\n" in text, text)
     got = result(config=good)
     expect(got["payload_path"] == str(SCRATCH / "beside") and got["payload_bytes"] == 3, got["payload_path"])
     expect([idle["key"] for idle in got["keys_without_effect"]] == ["link.seed"], got["keys_without_effect"])
@@ -188,15 +206,17 @@ def a_terminal_is_treated_as_one():
     expect(quiet.stderr.startswith("hcasim: NOT VERIFIED: ") and quiet.stderr.count("\n") == 1, quiet.stderr)
 
 
-# --- what it writes -----------------------------------------------------------------------------------------------------
+# --- what it writes ---------------------------------------------------------------------------------------------------
 
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int,
+         "number": (int, float)}
 
 
 def violations(value, schema, at="$"):
-    """What in `value` is not as `schema` has it: the part of JSON Schema that result.schema.json uses, and nothing else."""
-    unknown = set(schema) - {"$schema", "title", "description", "type", "required", "properties", "additionalProperties", "items", "minimum",
-                             "maximum", "pattern"}
+    """What in `value` is not as `schema` has it: the part of JSON Schema that result.schema.json uses, and nothing
+    else."""
+    unknown = set(schema) - {"$schema", "title", "description", "type", "required", "properties",
+                             "additionalProperties", "items", "minimum", "maximum", "pattern"}
     expect(not unknown, f"{at}: the schema has what this test does not know: {unknown}")
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool)) for name in types):
@@ -221,20 +241,23 @@ def violations(value, schema, at="$"):
 def json_is_as_its_schema_says():
     schema = json.loads((SOURCE / "testbench/hcasim/result.schema.json").read_text())
     seen = set()
-    for status, config, sets in ((VERIFIED, CONFIG, ["link.loss=0.02"]), (VERIFIED, CONFIG, ["timed=false", "link.seed=7", "hca.mtt_cache_entries=0"]),
-                                 (FAILED, CONFIG, ["link.loss=1"]), (VERIFIED, SOURCE / "platform/configs/dmabuf.toml", [])):
+    for status, config, sets in ((VERIFIED, CONFIG, ["link.loss=0.02"]),
+                                 (VERIFIED, CONFIG, ["timed=false", "link.seed=7", "hca.mtt_cache_entries=0"]),
+                                 (FAILED, CONFIG, ["link.loss=1"]),
+                                 (VERIFIED, SOURCE / "platform/configs/dmabuf.toml", [])):
         moved = ["--payload", payload(500_000)] if config == CONFIG else []
         got = result(*moved, *(word for one in sets for word in ("--set", one)), status=status, config=config)
         wrong = violations(got, schema)
         expect(not wrong, "\n".join(wrong[:20]))
-        seen |= {name for name in ("steps", "transfers", "wires", "pcie_links", "caches", "queues", "queue_sums", "reasons",
-                              "keys_without_effect") if got[name]}
+        seen |= {name for name in ("steps", "transfers", "wires", "pcie_links", "caches", "queues", "queue_sums",
+                                   "reasons", "keys_without_effect") if got[name]}
         if config == CONFIG:
             for counted in ("retries", "timeouts", "rnr_waits", "naks"):
                 expect(sum(t[counted] for t in got["transfers"]) == got[counted], f"{counted}: {got['transfers']}")
     expect(len(seen) == 9, f"only {seen} were ever filled")
     # The check sees something: each of these is one mistake.
-    for name, value in (("retries", "4"), ("retries", -1), ("retries", True), ("revision", "main"), ("wires", {}), ("surprise", 1)):
+    for name, value in (("retries", "4"), ("retries", -1), ("retries", True), ("revision", "main"), ("wires", {}),
+                        ("surprise", 1)):
         expect(len(violations({**got, name: value}, schema)) == 1, f"{name} = {value!r} is not seen")
     del got["version"]
     expect(len(violations(got, schema)) == 1, "a missing key is not seen")
@@ -244,7 +267,8 @@ def queues_are_counted():
     """Rows of queues add up to what the transfers have, and to their sums where there are more than rows."""
     for qps, sets in ((1, []), (5, ["link.loss=0.02", "scenario.message=65536"]), (70, ["scenario.message=4096"])):
         out = SCRATCH / "result.json"
-        ran = run("--payload", payload(600_000), "--json", out, *(word for one in [*sets, f"scenario.qps={qps}"] for word in ("--set", one)))
+        ran = run("--payload", payload(600_000), "--json", out,
+                  *(word for one in [*sets, f"scenario.qps={qps}"] for word in ("--set", one)))
         expect(ran.returncode == VERIFIED, ran.stderr)
         got = json.loads(out.read_text())
         rows, sums = got["queues"], {(s["card"], s["kind"]): s for s in got["queue_sums"]}
@@ -255,13 +279,15 @@ def queues_are_counted():
         expect(sending["requests"] == sending["completions_ok"] == messages, f"{sending} of {messages} messages")
         expect(sending["bytes"] == write["bytes"] + read["bytes"] + send["bytes"], sending)
         expect(receiving["completions_ok"] == send["messages"] and receiving["bytes"] == send["bytes"], receiving)
-        expect(receiving["requests"] is None and receiving["deepest"] is None and sending["armed"] is None, "what nobody knows")
+        expect(receiving["requests"] is None and receiving["deepest"] is None and sending["armed"] is None,
+               "what nobody knows")
         completions = [s for s in sums.values() if s["kind"] == "completion"]
         expect(sum(s["completions_ok"] for s in completions) == got["completions_ok"], completions)
         expect(sum(s["completions_error"] for s in completions) == got["completions_error"], completions)
         expect(sum(s["armed"] for s in completions) == got["events"]["CompletionArmed"], completions)
         expect(sum(s["events"] for s in sums.values() if s["kind"] == "event") == got["events"]["EventWritten"], sums)
-        expect(sum(s["requests"] + s["requests_again"] for s in sums.values() if s["kind"] == "send") == got["events"]["WqeFetched"], sums)
+        expect(sum(s["requests"] + s["requests_again"] for s in sums.values()
+                   if s["kind"] == "send") == got["events"]["WqeFetched"], sums)
         for (card, kind), total in sums.items():
             own = [row for row in rows if (row["card"], row["kind"]) == (card, kind)]
             expect(len(own) == min(64, total["queues"]), f"{card} {kind}: {len(own)} rows of {total['queues']}")
@@ -274,16 +300,22 @@ def queues_are_counted():
         more = re.findall(r"^  and (\d+) more ", ran.stdout, re.M)
         expect(more == ([str(qps - 8)] * 2 if qps > 8 else []), ran.stdout[-3000:])
         busiest = next(row for row in rows if (row["card"], row["kind"]) == ("A.hca", "send"))
-        expect(re.search(rf"^  {busiest['name']} +{busiest['requests']:,} ", ran.stdout, re.M), f"{busiest['name']}: {ran.stdout[-3000:]}")
+        expect(re.search(rf"^  {busiest['name']} +{busiest['requests']:,} ", ran.stdout, re.M),
+               f"{busiest['name']}: {ran.stdout[-3000:]}")
 
 
 def captures_are_in_the_order_of_time():
     capture = SCRATCH / "wire.pcapng"
-    for sets in ((), ("timed=false",), ("fabric.switch=true", "link.encapsulation=infiniband"), ("link.latency_ns=100000",)):
-        got = result("--payload", payload(3_000_000), "--pcap", capture, "--set", "scenario.qps=4", *(word for one in sets for word in ("--set", one)))
-        shown = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.time_epoch"], capture_output=True, text=True, check=True)
+    for sets in ((), ("timed=false",), ("fabric.switch=true", "link.encapsulation=infiniband"),
+                 ("link.latency_ns=100000",)):
+        got = result("--payload", payload(3_000_000), "--pcap", capture, "--set", "scenario.qps=4",
+                     *(word for one in sets for word in ("--set", one)))
+        shown = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.time_epoch"], capture_output=True,
+                               text=True, check=True)
         times = [tuple(map(int, line.split("."))) for line in shown.stdout.split()]
-        expect(times == sorted(times), f"{sets}: {sum(a > b for a, b in zip(times, times[1:]))} of {len(times)} frames are before the one before")
+        expect(times == sorted(times),
+               f"{sets}: {sum(a > b for a, b in zip(times, times[1:]))} of {len(times)} frames are before the one "
+               "before")
         expect(len(times) == got["wire_packets"], f"{sets}: {len(times)} frames of {got['wire_packets']} packets")
 
 

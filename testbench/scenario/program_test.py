@@ -9,7 +9,8 @@ import sys
 
 from program import PROGRAM, SCRATCH, SOURCE, ends_of_keys, expect, main, payload, refused, result, run, sweep
 
-FAULTS = ["--set", "link.loss=0.01", "--set", "link.reorder=0.01", "--set", "link.duplicate=0.01", "--set", "link.corrupt=0.005"]
+FAULTS = ["--set", "link.loss=0.01", "--set", "link.reorder=0.01", "--set", "link.duplicate=0.01",
+          "--set", "link.corrupt=0.005"]
 
 
 def protocols(capture):
@@ -53,8 +54,8 @@ def verifies_itself():
 def keys_of_the_json():
     got = result("--payload", payload(5000))
     kinds = {"scenario": str, "verified": bool, "payload_bytes": int, "sha256_source": str, "sha256_target": str,
-             "failure": str, "completions_ok": int, "completions_error": int, "p2p_payload_bytes": int, "host_dram_payload_bytes": int,
-             "redirected_payload_bytes": int,
+             "failure": str, "completions_ok": int, "completions_error": int, "p2p_payload_bytes": int,
+             "host_dram_payload_bytes": int, "redirected_payload_bytes": int,
              "wire_packets": int, "sim_time_ns": int, "wall_seconds": float, "event_digest": str}
     for key, kind in kinds.items():
         expect(isinstance(got.get(key), kind), f"{key}: {got.get(key)!r}")
@@ -89,8 +90,10 @@ def untimed_moves_the_same():
 
 def capture_roce_v2():
     got, capture = check_capture("--set", "link.encapsulation=roce_v2")
-    frames = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.number"], capture_output=True, text=True, check=True)
-    expect(len(frames.stdout.split()) == got["wire_packets"], f"{len(frames.stdout.split())} frames of {got['wire_packets']} packets")
+    frames = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "frame.number"], capture_output=True,
+                            text=True, check=True)
+    expect(len(frames.stdout.split()) == got["wire_packets"],
+           f"{len(frames.stdout.split())} frames of {got['wire_packets']} packets")
     expect(protocols(capture) == {0x0800}, f"not IPv4: {protocols(capture)}")
 
 
@@ -144,7 +147,8 @@ def explains_what_fails():
     expect(ran.returncode == 1 and ran.stderr == "", f"status {ran.returncode}: {ran.stderr}")
     text = why.read_text()
     found = re.search(r"^\S+ s, (\S+): QP (0x[0-9a-f]+), send WQE 0x[0-9a-f]+ \(\w+\): IBV_WC_RETRY_EXC_ERR \(.*\)\.\n"
-                      r"  Decoded: error CQE in CQ .* vendor syndrome 0x70 .*\n  Rule: .*\[IBA .*\]\.\n  Likely cause: .*\.\n", text, re.M)
+                      r"  Decoded: error CQE in CQ .* vendor syndrome 0x70 .*\n  Rule: .*\[IBA .*\]\.\n"
+                      r"  Likely cause: .*\.\n", text, re.M)
     expect(found, text)
     same = run("--payload", payload(5000), "--set", "link.loss=1", "--explain")
     expect(same.stderr == text, f"standard error has something else: {same.stderr}")
@@ -176,11 +180,14 @@ def ways_between_devices():
     def upstream(got, member):
         return sum(link[member] for link in got["pcie_links"] if link["name"].endswith(".upstream"))
     for member in ("payload_up_bytes", "payload_down_bytes"):
-        expect(upstream(straight, member) < moved / 10, f"{member} without redirect: {upstream(straight, member)} of {moved}")
-        expect(upstream(redirected, member) > moved, f"{member} with redirect: {upstream(redirected, member)} of {moved}")
+        expect(upstream(straight, member) < moved / 10,
+               f"{member} without redirect: {upstream(straight, member)} of {moved}")
+        expect(upstream(redirected, member) > moved,
+               f"{member} with redirect: {upstream(redirected, member)} of {moved}")
 
     why, out = SCRATCH / "blocked.txt", SCRATCH / "blocked.json"
-    ran = run("--payload", path, "--set", "host.acs=redirect", "--set", "host.peer_forwarding=false", "--json", out, f"--explain={why}")
+    ran = run("--payload", path, "--set", "host.acs=redirect", "--set", "host.peer_forwarding=false", "--json", out,
+              f"--explain={why}")
     expect(ran.returncode == 1 and ran.stderr == "", f"status {ran.returncode}: {ran.stderr}")
     got, text = json.loads(out.read_text()), why.read_text()
     expect(got["verified"] is False and got["failure"] != "" and got["redirected_payload_bytes"] == 0, got)
@@ -192,15 +199,18 @@ def ways_between_devices():
 def behind_a_remapping_unit():
     """The same file, with the unit on: straight, redirected, straight again by a card that translates; or refused."""
     path, unit = payload(300_001), ["--set", "iommu.present=true"]
-    for sets, member in ((["host.peer_forwarding=false"], "p2p_payload_bytes"), (["host.acs=redirect"], "redirected_payload_bytes"),
-                         (["host.acs=direct_translated", "host.peer_forwarding=false", "iommu.device_tlb=true", "hca.device_tlb_entries=64"],
+    for sets, member in ((["host.peer_forwarding=false"], "p2p_payload_bytes"),
+                         (["host.acs=redirect"], "redirected_payload_bytes"),
+                         (["host.acs=direct_translated", "host.peer_forwarding=false", "iommu.device_tlb=true",
+                           "hca.device_tlb_entries=64"],
                           "p2p_payload_bytes")):
         got = result("--payload", path, *unit, *(word for one in sets for word in ("--set", one)))
         ways = {key: got[key] for key in ("p2p_payload_bytes", "redirected_payload_bytes", "host_dram_payload_bytes")}
         expect(got["verified"] is True and [key for key, value in ways.items() if value] == [member], f"{sets}: {ways}")
         iotlb = [cache["hits"] + cache["misses"] for cache in got["caches"] if "IOTLB" in cache["name"]]
         expect(len(iotlb) == 2 and min(iotlb) > 0, got["caches"])
-    got = result("--payload", path, *unit, "--set", "host.acs=redirect", "--set", "host.peer_forwarding=false", status=1)
+    got = result("--payload", path, *unit, "--set", "host.acs=redirect", "--set", "host.peer_forwarding=false",
+                 status=1)
     expect("does not pass them on" in got["failure"] and "host.peer_forwarding=true" in got["advice"], got)
     expect(got["wire_packets"] == 0, "nothing is registered, so nothing is sent")
 
@@ -218,7 +228,8 @@ def keys_together():
     refused(run("--payload", path, "--set", "scenario.qps=16", "--set", "hca.log_max_qp=4"), "hca.log_max_qp")
     refused(run("--payload", path, "--set", "link.rate_gbps=1e-9"), "link.rate_gbps")
     refused(run("--payload", path, "--set", "hca.msix_vectors=1"), "hca.msix_vectors")
-    uneven = ["--set", "hca.log_max_read_requester=7", "--set", "hca.log_max_read_responder=0", "--set", "scenario.message=64"]
+    uneven = ["--set", "hca.log_max_read_requester=7", "--set", "hca.log_max_read_responder=0",
+              "--set", "scenario.message=64"]
     expect(result("--payload", path, *uneven)["verified"] is True, "more READs asked than answered at once")
     small = result("--payload", path, "--set", "scenario.message=1")
     expect(small["verified"] is True and small["transfers"][0]["messages"] == 20_001, small)

@@ -1,4 +1,5 @@
-"""serve_test.py HCASIM SOURCE CASE: `hcasim serve` as a person and a client meet it: what it prints, its sockets, its end."""
+"""serve_test.py HCASIM SOURCE CASE: `hcasim serve` as a person and a client meet it: what it prints, its sockets, its
+end."""
 
 import os
 import pathlib
@@ -62,7 +63,8 @@ class Client:
     def ask(self, command, body):
         self.socket.sendall(struct.pack("<HHIII", 7, command, 16 + len(body), 0, 0) + body)
         number, answered, size, flags, error = struct.unpack("<HHIII", self.receive(16))
-        expect((number, answered, flags, error) == (7, command, 1, 0), f"answer {answered}, flags {flags}, error {error}")
+        expect((number, answered, flags, error) == (7, command, 1, 0),
+               f"answer {answered}, flags {flags}, error {error}")
         return self.receive(size - 16)
 
     def receive(self, count):
@@ -104,8 +106,8 @@ def clients_come_and_go(scratch):
 
 def refuses_a_socket_in_use(scratch):
     with Server(scratch) as server:
-        second = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", server.directory], capture_output=True, text=True,
-                                timeout=60, check=False)
+        second = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", server.directory], capture_output=True,
+                                text=True, timeout=60, check=False)
         expect(second.returncode == 2, f"status {second.returncode}")
         expect(second.stderr == f"hcasim: {server.path('hostA.hca')}: somebody else listens there\n", second.stderr)
         Client(server.path("hostA.hca"))
@@ -113,9 +115,10 @@ def refuses_a_socket_in_use(scratch):
 
 
 def refuses_a_directory_that_cannot_be(scratch):
-    ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", "/dev/null/x"], capture_output=True, text=True, timeout=60,
-                         check=False)
-    expect(ran.returncode == 2 and ran.stderr.startswith("hcasim: /dev/null/x: "), f"status {ran.returncode}: {ran.stderr}")
+    ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", "/dev/null/x"], capture_output=True, text=True,
+                         timeout=60, check=False)
+    expect(ran.returncode == 2 and ran.stderr.startswith("hcasim: /dev/null/x: "),
+           f"status {ran.returncode}: {ran.stderr}")
 
 
 def explains_what_a_driver_does_wrong(scratch):
@@ -129,8 +132,10 @@ def explains_what_a_driver_does_wrong(scratch):
             expect(time.monotonic() < deadline, f"nothing is explained while the server runs: {why.read_text()}")
             time.sleep(0.01)
         text = why.read_text()
-        expect("A.hca: doorbell of 0x0 on UAR page 0x0 ignored: command doorbell before the command queue's address.\n" in text, text)
-        expect('Rule: the address of the command queue is written before its doorbell [PRM "Initialization segment"].\n' in text, text)
+        expect("A.hca: doorbell of 0x0 on UAR page 0x0 ignored: command doorbell before the command queue's address.\n"
+               in text, text)
+        expect('Rule: the address of the command queue is written before its doorbell [PRM "Initialization segment"].\n'
+               in text, text)
         server.end(signal.SIGTERM)
 
 
@@ -153,7 +158,8 @@ def ends_on_every_signal_that_asks_for_it(scratch):
             client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_REGISTER, CONFIG_REGION, 2) + struct.pack("<H", 6))
             client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_DOORBELL, BAR_0, 4) + struct.pack(">I", 1))
             server.end(number)
-            expect("Likely cause" in why.read_text(), f"signal {number}: what was seen is not written: {why.read_text()}")
+            expect("Likely cause" in why.read_text(),
+                   f"signal {number}: what was seen is not written: {why.read_text()}")
 
 
 def ends_when_nobody_listens_to_it(scratch):
@@ -183,12 +189,15 @@ def refuses_a_directory_that_others_may_write_to(scratch):
     directory = pathlib.Path(scratch) / "open"
     directory.mkdir()
     directory.chmod(0o777)
-    ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", directory], capture_output=True, text=True, timeout=60, check=False)
-    expect(ran.returncode == 2 and ran.stderr.startswith(f"hcasim: {directory}: others may write there"), f"status {ran.returncode}: {ran.stderr}")
+    ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", directory], capture_output=True, text=True,
+                         timeout=60, check=False)
+    expect(ran.returncode == 2 and ran.stderr.startswith(f"hcasim: {directory}: others may write there"),
+           f"status {ran.returncode}: {ran.stderr}")
 
 
 def lost_output_is_told(scratch):
-    """A full disk is told while the server runs, which goes on; its status says it at the end. Nothing lost, nothing told."""
+    """A full disk is told while the server runs, which goes on; its status says it at the end. Nothing lost, nothing
+    told."""
     for output in ("--events", "--pcap"):
         here = pathlib.Path(scratch) / output
         here.mkdir()
@@ -198,7 +207,8 @@ def lost_output_is_told(scratch):
                 client = Client(server.path("hostA.hca"))
                 client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_REGISTER, CONFIG_REGION, 2) + struct.pack("<H", 6))
                 client.ask(REGION_WRITE, struct.pack("<QII", COMMAND_DOORBELL, BAR_0, 4) + struct.pack(">I", 1))
-                expect(select.select([server.process.stderr], [], [], 60)[0] and server.process.stderr.readline() == told, "it is not told at once")
+                expect(select.select([server.process.stderr], [], [], 60)[0]
+                       and server.process.stderr.readline() == told, "it is not told at once")
                 expect(client.identity()[0] == 0x15b3, "the client has lost its card")
             server.process.send_signal(signal.SIGTERM)
             expect(server.process.wait(timeout=60) == 3, f"{output}: status {server.process.returncode}")
@@ -224,7 +234,8 @@ def outputs_are_no_inputs(scratch):
     for output in ("--events", "--pcap", "--explain"):
         ran = subprocess.run([PROGRAM, "serve", config, "--socket-dir", scratch + "/sockets", f"{output}={config}"],
                              capture_output=True, text=True, timeout=60, check=False)
-        expect(ran.returncode == 2 and "is the same file as" in ran.stderr, f"{output}: status {ran.returncode}: {ran.stderr}")
+        expect(ran.returncode == 2 and "is the same file as" in ran.stderr,
+               f"{output}: status {ran.returncode}: {ran.stderr}")
         expect(config.read_bytes() == CONFIG.read_bytes(), f"{output} has changed the configuration")
 
 

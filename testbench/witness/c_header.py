@@ -47,7 +47,8 @@ class Headers:
             self.constants.update(names)
             if m[1]:
                 self.enumerations[m[1]] = names
-        for m in re.finditer(r"^#define[ \t]+((?:MLX5|IB)_\w+)[ \t]+(\(?0x[0-9a-fA-F]+\)?|\(?\d+\)?)[ \t]*$", self.text, flags=re.M):
+        for m in re.finditer(r"^#define[ \t]+((?:MLX5|IB)_\w+)[ \t]+(\(?0x[0-9a-fA-F]+\)?|\(?\d+\)?)[ \t]*$", self.text,
+                             flags=re.M):
             self.constants[m[1]] = int(m[2].strip("()"), 0)
 
     def _evaluate(self, expression):

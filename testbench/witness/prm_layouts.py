@@ -83,9 +83,10 @@ STRUCTURES = {
     "mad_hdr": ("ib_mad_hdr", {"hop_ptr": "class_specific/", "hop_cnt": "class_specific/"}),
     "smp": ("ib_smp", {}),
     "notice": ("ib_mad_notice_attr", {
-        "is_generic": "generic_type/", "type": "generic_type/", "producer_type": "prod_type_msb+prod_type_lsb", "trap_number": "trap_num",
-        "details": "details.raw_data.details"}),
-    "notice_256": ("ib_mad_notice_attr", {name: f"details.ntc_256.{name}" for name in ("lid", "dr_slid", "method", "attr_id", "attr_mod", "mkey")}),
+        "is_generic": "generic_type/", "type": "generic_type/", "producer_type": "prod_type_msb+prod_type_lsb",
+        "trap_number": "trap_num", "details": "details.raw_data.details"}),
+    "notice_256": ("ib_mad_notice_attr", {name: f"details.ntc_256.{name}"
+                                          for name in ("lid", "dr_slid", "method", "attr_id", "attr_mod", "mkey")}),
     "notice_257_258": ("ib_mad_notice_attr", {
         "sl": "details.ntc_257_258.sl_qp1/", "qp1": "details.ntc_257_258.sl_qp1/", "qp2": "details.ntc_257_258.qp2/"}
         | {name: f"details.ntc_257_258.{name}" for name in ("lid1", "lid2", "key", "gid1", "gid2")}),
@@ -196,11 +197,13 @@ def find_headers():
 
     found = sorted(glob.glob(pattern) + glob.glob(unpacked + pattern), key=preference)
     if not found:
-        sys.exit(f"FAILED: no {pattern}: install a linux-headers-6.12.*-common package, or call `./dev test`, which unpacks one")
+        sys.exit(f"FAILED: no {pattern}: install a linux-headers-6.12.*-common package, or call `./dev test`, which "
+                 "unpacks one")
     folder = os.path.dirname(found[-1])
     print("linux:", folder)
     names = ("mlx5_ifc_fpga", "device", "qp", "cq", "doorbell", "driver", "port")
-    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read() for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad", "../../rdma/ib_pma", "../../rdma/ib_verbs")]
+    texts = [open(os.path.join(folder, f"{n}.h"), encoding="utf-8").read()
+             for n in (*names, "../../rdma/ib_smi", "../../rdma/ib_mad", "../../rdma/ib_pma", "../../rdma/ib_verbs")]
     return c_header.Headers([open(found[-1], encoding="utf-8").read(), *texts]), "\n".join(texts)
 
 
@@ -307,7 +310,8 @@ def main():
     print(f"linux: {by_ifc} layouts as bit arrays, {by_structure} as structures, {rows_seen} rows")
     values = sum(compare_enumeration(n, v, headers.constants) for n, v in dump["enumerations"].items())
     print(f"linux: {values} enumerators")
-    if not re.search(r"sn << 28 \| cmd \| ci", driver_text) or headers.constants.get("MLX5_CQ_DB_REQ_NOT_SOL") != 1 << 24:
+    has_arm_word = re.search(r"sn << 28 \| cmd \| ci", driver_text)
+    if not has_arm_word or headers.constants.get("MLX5_CQ_DB_REQ_NOT_SOL") != 1 << 24:
         fail("Linux arms a completion queue with another word than sn << 28 | cmd << 24 | ci")
     seen = prm_pyverbs.compare(source, {l["name"]: [Row(r) for r in l["rows"]] for l in dump["layouts"]}, fail, place)
     for layout, row in sorted(PYVERBS_ONLY - seen):

@@ -14,7 +14,8 @@ PACKETS = {
     "ads": "SwAds", "alloc_pd_in": "AllocPdIn", "alloc_pd_out": "AllocPdOut", "cmd_hca_cap": "CmdHcaCap",
     "cqc": "SwCqc", "create_cq_in": "CreateCqIn", "create_cq_out": "CreateCqOut", "create_eq_in": "CreateEqIn",
     "create_eq_out": "CreateEqOut", "create_mkey_in": "CreateMkeyIn", "create_mkey_out": "CreateMkeyOut",
-    "create_qp_in": "CreateQpIn", "create_qp_out": "CreateQpOut", "eqc": "SwEqc", "eqe": "SwEqe", "eqe_comp": "CompEvent",
+    "create_qp_in": "CreateQpIn", "create_qp_out": "CreateQpOut", "eqc": "SwEqc", "eqe": "SwEqe",
+    "eqe_comp": "CompEvent",
     "eqe_cq_err": "CqError", "eqe_port_state": "PortStateChangeEvent", "hca_vport_context": "HcaVportContext",
     "mad_ifc_in": "MadIfcIn", "mad_ifc_out": "MadIfcOut", "mkc": "SwMkc", "paos_reg": "PaosReg", "qpc": "SwQpc",
     "query_hca_cap_in": "QueryHcaCapIn", "query_hca_vport_context_in": "QueryHcaVportContextIn",
@@ -81,7 +82,8 @@ def layout(packet):
 
 
 def compare(source, ours, fail, place):
-    """Fails for rows that stand elsewhere; returns those (layout, row) that pyverbs has under their name at their place."""
+    """Fails for rows that stand elsewhere; returns those (layout, row) that pyverbs has under their name at their
+    place."""
     module = load(source)
     same = renamed = 0
     seen = set()

@@ -5,7 +5,8 @@ usage: vtd_layouts.py DUMP_PROGRAM SOURCE_DIR [--damage]
 
 The driver describes most of them by macros and small functions that take a value apart or put one together. Those
 expressions are evaluated here for single bits: the bits that have an effect are the field. What the driver does not use
-has no witness but the specification and is listed below with that reason. --damage shifts one field and expects failure.
+has no witness but the specification and is listed below with that reason. --damage shifts one field and expects
+failure.
 """
 import json
 import os
@@ -16,7 +17,8 @@ import sys
 ALL = (1 << 64) - 1
 
 
-# Our fields and the driver's accessor macros of one argument: field -> macro. Same names (cap_NAME, ecap_NAME) need no row.
+# Our fields and the driver's accessor macros of one argument: field -> macro. Same names (cap_NAME, ecap_NAME) need no
+# row.
 ACCESSORS = {
     "cap": {"nd": "cap_ndoms", "afl": "cap_afl", "rwbf": "cap_rwbf", "plmr": "cap_plmr", "phmr": "cap_phmr",
             "cm": "cap_caching_mode", "sagaw": "cap_sagaw", "mgaw": "cap_mgaw", "zlr": "cap_zlr",
@@ -26,7 +28,8 @@ ACCESSORS = {
             "esirtps": "cap_esirtps", "esrtps": "cap_esrtps"},
     "ecap": {"c": "ecap_coherent", "qi": "ecap_qis", "dt": "ecap_dev_iotlb_support", "ir": "ecap_ir_support",
              "eim": "ecap_eim_support", "pt": "ecap_pass_through", "sc": "ecap_sc_support", "iro": "ecap_iotlb_offset",
-             "mhmv": "ecap_max_handle_mask", "mts": "ecap_mts", "nest": "ecap_nest", "prs": "ecap_prs", "ers": "ecap_ers",
+             "mhmv": "ecap_max_handle_mask", "mts": "ecap_mts", "nest": "ecap_nest", "prs": "ecap_prs",
+             "ers": "ecap_ers",
              "srs": "ecap_srs", "nwfs": "ecap_nwfs", "eafs": "ecap_eafs", "pss": "ecap_pss", "pasid": "ecap_pasid",
              "dit": "ecap_dit", "pds": "ecap_pds", "smts": "ecap_smts", "vcs": None, "ssads": "ecap_slads",
              "ssts": "ecap_slts", "fsts": "ecap_flts", "smpwcs": "ecap_smpwc", "rps": "ecap_rps", "pms": "ecap_pms",
@@ -35,7 +38,8 @@ ACCESSORS = {
     "iqercd": {"iqei": "DMAR_IQER_REG_IQEI", "itesid": "DMAR_IQER_REG_ITESID", "icesid": "DMAR_IQER_REG_ICESID"},
     "fsts": {"fri": "dma_fsts_fault_record_index"},
     # The driver reads the record by dwords: those at 8 and 12 begin at bits 64 and 96 (dmar_fault()).
-    "frcd": {"sid": ("dma_frcd_source_id", 64), "pp": ("dma_frcd_pasid_present", 64), "fr": ("dma_frcd_fault_reason", 96),
+    "frcd": {"sid": ("dma_frcd_source_id", 64), "pp": ("dma_frcd_pasid_present", 64),
+             "fr": ("dma_frcd_fault_reason", 96),
              "pv": ("dma_frcd_pasid_value", 96), "t1": ("dma_frcd_type", 96), "fi": ("dma_frcd_page_addr", 0)},
 }
 
@@ -48,7 +52,8 @@ MASKS = {
              "wbfs": "DMA_GSTS_WBFS", "qies": "DMA_GSTS_QIES", "irtps": "DMA_GSTS_IRTPS", "ires": "DMA_GSTS_IRES",
              "cfis": "DMA_GSTS_CFIS"},
     "ccmd": {"icc": "DMA_CCMD_ICC", "cirg": "DMA_CCMD_DEVICE_INVL"},
-    "iotlb": {"ivt": "DMA_TLB_IVT", "iirg": "DMA_TLB_PSI_FLUSH", "dw": "DMA_TLB_WRITE_DRAIN", "dr": "DMA_TLB_READ_DRAIN"},
+    "iotlb": {"ivt": "DMA_TLB_IVT", "iirg": "DMA_TLB_PSI_FLUSH", "dw": "DMA_TLB_WRITE_DRAIN",
+              "dr": "DMA_TLB_READ_DRAIN"},
     "iva": {"ih": "DMA_TLB_IH_NONLEAF"},
     "fsts": {"pfo": "DMA_FSTS_PFO", "ppf": "DMA_FSTS_PPF", "iqe": "DMA_FSTS_IQE", "ice": "DMA_FSTS_ICE",
              "ite": "DMA_FSTS_ITE", "pro": "DMA_FSTS_PRO"},
@@ -105,8 +110,8 @@ SETTERS = {
 }
 
 # Members of struct page_req_dsc, bit fields in the order of their bits.
-PAGE_REQUEST = {"type": "type", "pp": "pasid_present", "rid": "rid", "pasid": "pasid", "exe": "exe_req", "priv": "pm_req",
-                "rd": "rd_req", "wr": "wr_req", "lpig": "lpig", "prgi": "prg_index", "addr": "addr"}
+PAGE_REQUEST = {"type": "type", "pp": "pasid_present", "rid": "rid", "pasid": "pasid", "exe": "exe_req",
+                "priv": "pm_req", "rd": "rd_req", "wr": "wr_req", "lpig": "lpig", "prgi": "prg_index", "addr": "addr"}
 
 # Registers that the driver names differently, and those it leaves to the generic event code or never touches.
 REGISTER_NAMES = {"iqercd": "IQER"}
@@ -127,14 +132,16 @@ REASONS = {
     "sm_root_not_present": "Present bit in Root", "sm_root_reserved": "reserved field set in Root",
     "sm_context_access": "access Context Entry", "sm_context_not_present": "Present bit in Context",
     "sm_context_reserved": "reserved field set in the Context", "sm_context_invalid": "Invalid Context Entry",
-    "device_tlb_disabled": "DTE field", "pasid_disabled": "PASID Enable field", "pasid_too_large": "larger than the max",
+    "device_tlb_disabled": "DTE field", "pasid_disabled": "PASID Enable field",
+    "pasid_too_large": "larger than the max",
     "page_request_disabled": "PRE field", "rid_pasid_too_large": "RID_PASID field error",
     "pasid_directory_access": "access the PASID Directory", "pasid_directory_not_present": "Present bit in Directory",
     "pasid_directory_reserved": "reserved field set in PASID Directory", "pasid_access": "access PASID Table",
     "pasid_not_present": "Present bit in PASID Table", "pasid_reserved": "reserved field set in PASID Table",
     "pasid_invalid": "Invalid Scalable-Mode PASID Table", "execute_disabled": "ERE field",
     "supervisor_disabled": "SRE field", "first_stage_access": "access first-level paging entry",
-    "first_stage_not_present": "Present bit in first-level", "first_stage_reserved": "reserved field set in first-level",
+    "first_stage_not_present": "Present bit in first-level",
+    "first_stage_reserved": "reserved field set in first-level",
     "first_stage_root_access": "access FL-PML4", "second_stage_access": "access second-level",
     "second_stage_no_right": "Read/Write permission error in second-level",
     "second_stage_reserved": "reserved field set in second-level", "not_canonical": "not canonical",
@@ -247,7 +254,8 @@ def main():
         dump["structures"]["context_entry"]["fields"]["did"] = [88, 73]
     folder = os.path.join(os.path.abspath(sys.argv[2]), ".deps/linux-iommu")
     if not os.path.exists(os.path.join(folder, "iommu.h")):
-        sys.exit(f"FAILED: no {folder}: call `./dev test`, which takes drivers/iommu/intel out of Debian's linux-source-6.12")
+        sys.exit(f"FAILED: no {folder}: call `./dev test`, which takes drivers/iommu/intel out of Debian's "
+                 "linux-source-6.12")
     driver = Driver(folder)
     seen = set()
 
@@ -279,7 +287,8 @@ def main():
     for structure, setters in SETTERS.items():
         for field, name in setters.items():
             word, mask = driver.setter(name)
-            compare(f"{structure}.{field}", dump["structures"][structure]["fields"][field], spread(mask, 64 * word), name)
+            compare(f"{structure}.{field}", dump["structures"][structure]["fields"][field], spread(mask, 64 * word),
+                    name)
             seen.add((structure, field))
 
     members = driver.bit_fields("page_req_dsc")

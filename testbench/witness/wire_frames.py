@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""wire_frames.py [--damage] PROGRAM: lets PROGRAM (wire_frames) write one packet of every kind and holds what tshark and scapy
-read against what the program says it meant. With --damage, spoils the capture in several ways and wants each noticed."""
+"""wire_frames.py [--damage] PROGRAM: lets PROGRAM (wire_frames) write one packet of every kind and holds what tshark
+and scapy read against what the program says it meant. With --damage, spoils the capture in several ways and wants each
+noticed."""
 import ipaddress
 import json
 import os
@@ -55,13 +56,15 @@ def write_frames(program, directory):
 def witness(program):
     with tempfile.TemporaryDirectory() as directory:
         capture, meant = write_frames(program, directory)
-        names = sorted({name for packet in meant for name in packet} - {"payload", "infiniband.bth.opcode"}) + ["data.data"]
+        meant_names = {name for packet in meant for name in packet}
+        names = sorted(meant_names - {"payload", "infiniband.bth.opcode"}) + ["data.data"]
         frames, rows, findings = check_capture.check(capture, names)
         findings += compare(meant, rows)
         if len(meant) != len(frames) or len(meant) < 400:
             findings.append(f"{len(meant)} packets described, {len(frames)} captured")
         opcodes = {row["infiniband.bth.opcode"] for row in rows}
-        print(f"{len(frames)} frames, {len(opcodes)} opcodes, {sum(map(len, meant))} fields compared, {len(findings)} findings")
+        print(f"{len(frames)} frames, {len(opcodes)} opcodes, {sum(map(len, meant))} fields compared, "
+              f"{len(findings)} findings")
         return findings
 
 
@@ -81,8 +84,10 @@ def damage(program):
         kinds = {"IPv4": write_only_with("ip.ttl"), "IPv6": write_only_with("ipv6.hlim"),
                  "InfiniBand": write_only_with("infiniband.lrh.sl")}
         # frame, byte of the frame (negative: from its end), what must be reported
-        spoils = [("IPv4", 24, "IP checksum"), ("IPv4", 60, "scapy"), ("IPv4", -1, "scapy"), ("IPv6", -1, "ICRC"), ("IPv6", 80, "ICRC"),
-                  ("InfiniBand", -1, "VCRC"), ("InfiniBand", 30, "ICRC"), ("InfiniBand", 5, "LRH length"), ("InfiniBand", 8, "unknown opcode")]
+        spoils = [("IPv4", 24, "IP checksum"), ("IPv4", 60, "scapy"), ("IPv4", -1, "scapy"), ("IPv6", -1, "ICRC"),
+                  ("IPv6", 80, "ICRC"),
+                  ("InfiniBand", -1, "VCRC"), ("InfiniBand", 30, "ICRC"), ("InfiniBand", 5, "LRH length"),
+                  ("InfiniBand", 8, "unknown opcode")]
         for kind, byte, expected in spoils:
             index = kinds[kind]
             spoilt = bytearray(intact)

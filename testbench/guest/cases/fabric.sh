@@ -6,7 +6,8 @@ manager=0x0002c90300000001
 load_without_manager() {
     modprobe -a "${drivers[@]}" ib_ipoib || return
     wait_until 30 eval '[ "$(rdma_devices | wc -l)" = 2 ]' || fail "the cards do not appear" || return
-    wait_until 10 eval 'grep -q INIT /sys/class/infiniband/mlx5_0/ports/1/state' || fail "a port that nobody manages is $(cat /sys/class/infiniband/*/ports/1/state)"
+    wait_until 10 eval 'grep -q INIT /sys/class/infiniband/mlx5_0/ports/1/state' ||
+        fail "a port that nobody manages is $(cat /sys/class/infiniband/*/ports/1/state)"
 }
 manage() {
     opensm -g $manager -B -f /tmp/opensm.log
@@ -19,7 +20,8 @@ manage() {
 discover() {
     ibnetdiscover -C mlx5_0 >/tmp/topology 2>/tmp/complaints
     cat /tmp/topology /tmp/complaints
-    [ ! -s /tmp/complaints ] && [ "$(grep -c ^Ca /tmp/topology)" = 2 ] && grep -q '^Switch.8 .*hcasim switch' /tmp/topology
+    [ ! -s /tmp/complaints ] && [ "$(grep -c ^Ca /tmp/topology)" = 2 ] &&
+        grep -q '^Switch.8 .*hcasim switch' /tmp/topology
 }
 records() { [ "$(saquery -C mlx5_0 | tee /dev/fd/2 | grep -c 'NodeRecord dump')" = 3 ]; }
 lid_of() { printf '%d' "$(cat "/sys/class/infiniband/$1/ports/1/lid")"; }
@@ -51,8 +53,10 @@ no_errors_counted() {
 counters_of_the_cards() {
     local counters=/sys/class/infiniband/mlx5_1/ports/1/counters
     grep . $counters/*
-    [ "$(cat $counters/port_rcv_packets)" -gt 0 ] && [ "$(cat $counters/port_xmit_data)" -gt 0 ] && [ "$(cat $counters/port_rcv_errors)" = 0 ] || return
-    grep -q '^100 Gb/sec (4X EDR)$' /sys/class/infiniband/mlx5_1/ports/1/rate || fail "$(cat /sys/class/infiniband/mlx5_1/ports/1/rate)" || return
+    [ "$(cat $counters/port_rcv_packets)" -gt 0 ] && [ "$(cat $counters/port_xmit_data)" -gt 0 ] &&
+        [ "$(cat $counters/port_rcv_errors)" = 0 ] || return
+    grep -q '^100 Gb/sec (4X EDR)$' /sys/class/infiniband/mlx5_1/ports/1/rate ||
+        fail "$(cat /sys/class/infiniband/mlx5_1/ports/1/rate)" || return
     iblinkinfo -C mlx5_0 | tee /dev/stderr | grep -q '4X *25.78125 Gbps Active/ *LinkUp'
 }
 # A card whose driver has gone is a node of the subnet all the same: its own agents answer.
@@ -63,7 +67,8 @@ without_a_driver() {
     discover || return
     echo "$card" >/sys/bus/pci/drivers/mlx5_core/bind && wait_until 30 eval '[ "$(rdma_devices | wc -l)" = 2 ]'
 }
-# The far end of a card's cable, a port of the switch, is disabled: the card's own link goes, and comes back with the far end.
+# The far end of a card's cable, a port of the switch, is disabled: the card's own link goes, and comes back with the
+# far end.
 a_port_is_disabled() {
     local guid state=/sys/class/infiniband/mlx5_1/ports/1/state
     guid=$(sed -n 's/^switchguid=\(0x[0-9a-f]*\).*/\1/p' /tmp/topology)

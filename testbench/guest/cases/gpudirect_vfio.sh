@@ -21,7 +21,8 @@ bind() {
     for function in $(functions); do
         echo vfio-pci >"/sys/bus/pci/devices/$function/driver_override"
         echo "$function" >/sys/bus/pci/drivers_probe
-        [ "$(basename "$(readlink "/sys/bus/pci/devices/$function/driver")")" = vfio-pci ] || fail "$function is not bound" || return
+        [ "$(basename "$(readlink "/sys/bus/pci/devices/$function/driver")")" = vfio-pci ] ||
+            fail "$function is not bound" || return
     done
     [ "$(functions | wc -l)" = 4 ] || fail "these are not four functions: $(functions)"
 }
@@ -30,7 +31,8 @@ is_verified() {
     local said
     said=$(drive "$@") || fail "$said" || return
     [ "$(tail -n 1 <<<"$said")" = "  verified" ] || fail "$said" || return
-    remark "$(awk '/^  (WRITE|READ|SEND) .*equal/ { print $1, $(NF - 2), $(NF - 1) }' <<<"$said" | paste -sd, | sed 's/,/, /g')"
+    remark "$(awk '/^  (WRITE|READ|SEND) .*equal/ { print $1, $(NF - 2), $(NF - 1) }' <<<"$said" |
+        paste -sd, | sed 's/,/, /g')"
 }
 
 payload() { head -c "$1" /dev/urandom >/tmp/payload; }
@@ -39,7 +41,8 @@ payload() { head -c "$1" /dev/urandom >/tmp/payload; }
 is_killed() {
     local program
     payload 16777216
-    LD_LIBRARY_PATH=/shared/programs /shared/programs/hcadrive $(functions) --payload /tmp/payload --message 4096 >/tmp/killed &
+    LD_LIBRARY_PATH=/shared/programs \
+        /shared/programs/hcadrive $(functions) --payload /tmp/payload --message 4096 >/tmp/killed &
     program=$!
     wait_until 30 grep -q moving /tmp/killed || fail "it does not begin: $(cat /tmp/killed)" || return
     sleep 1

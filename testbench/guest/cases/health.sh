@@ -21,7 +21,8 @@ dump_is_the_segment() {
     bytes=$(sed 's/.*crdump_data://' /tmp/dump | tr -cd '0-9a-f\n ' | tr -s ' \n' ' ')
     [ "$(wc -w <<<"$bytes")" = $dump_size ] || fail "$(wc -w <<<"$bytes") bytes: $(head -c 500 /tmp/dump)" || return
     local all=($bytes)
-    [ "${all[*]:4:4}" = "ea 03 05 00" ] || fail "command interface revision and firmware version: ${all[*]:0:16}" || return
+    [ "${all[*]:4:4}" = "ea 03 05 00" ] ||
+        fail "command interface revision and firmware version: ${all[*]:0:16}" || return
     [ "${all[*]:8:4}" = "e5 cc da ba" ] || fail "what is reserved: ${all[*]:0:16}" || return
     devlink health dump clear "pci/$card" reporter fw_fatal
 }
@@ -30,7 +31,8 @@ dump_is_the_segment() {
 tool_finds_the_silicon() {
     local card=$1
     setpci -s "$card" CAP09+4.l=2 CAP09+10.l=f0014
-    [ "$(setpci -s "$card" CAP09+10.l CAP09+14.l | tr '\n' ' ')" = "800f0014 0000020f " ] || fail "$(setpci -s "$card" CAP09+4.l CAP09+10.l CAP09+14.l)"
+    [ "$(setpci -s "$card" CAP09+10.l CAP09+14.l | tr '\n' ' ')" = "800f0014 0000020f " ] ||
+        fail "$(setpci -s "$card" CAP09+4.l CAP09+10.l CAP09+14.l)"
 }
 
 part "the drivers come up" bring_up

@@ -7,7 +7,8 @@ traffic() { # starts an endless transfer in both directions; 0 when it moves
     wait_until 20 grep -q ':4853 00000000:0000 0A' /proc/net/tcp /proc/net/tcp6 || return
     ib_write_bw -F -d mlx5_0 -s 65536 -q 4 -b --run_infinitely localhost >/tmp/client 2>&1 &
     sent=$(cat /sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data)
-    wait_until 20 eval '[ "$(cat /sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data)" -gt $(('"$sent"' + 1000000)) ]' ||
+    wait_until 20 eval \
+        '[ "$(cat /sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data)" -gt $(('"$sent"' + 1000000)) ]' ||
         fail "nothing moves: $(cat /tmp/client /tmp/server)"
 }
 ends() { # the programs of the traffic

@@ -18,7 +18,8 @@ export_a_directory() {
 import() {
     mkdir -p /mnt/far && modprobe -a nfs rpcrdma || return
     mount -t nfs -o vers=4.2,rdma,port=20049,sec=sys 10.9.0.1:/ /mnt/far || return
-    grep -A 60 ' mounted on /mnt/far ' /proc/self/mountstats | grep -q 'xprt:.rdma' || fail "$(cat /proc/self/mountstats)"
+    grep -A 60 ' mounted on /mnt/far ' /proc/self/mountstats | grep -q 'xprt:.rdma' ||
+        fail "$(cat /proc/self/mountstats)"
 }
 payloads() { # of sizes about those of pages, packets and transfers
     mkdir /tmp/payloads
@@ -38,7 +39,8 @@ are_read_directly() {
     local row name size
     for row in "1048577 4096" "20000003 65536" "20000003 1048575"; do
         read -r name size <<<"$row"
-        [ "$(dd if=/mnt/far/$name iflag=direct bs=$size status=none | sha256sum | cut -d' ' -f1)" = "$(sum_of $name)" ] ||
+        sum=$(dd if=/mnt/far/$name iflag=direct bs=$size status=none | sha256sum | cut -d' ' -f1)
+        [ "$sum" = "$(sum_of $name)" ] ||
             fail "$name by $size bytes: another sum" || return
     done
 }
@@ -47,7 +49,9 @@ many_small_files() {
     for number in $(seq 60); do echo "file $number" >"/mnt/far/small.$number" || return; done
     umount /mnt/far && import || return
     [ "$(ls /mnt/far/small.* | wc -l)" = 60 ] || return
-    for number in $(seq 60); do [ "$(cat "/mnt/far/small.$number")" = "file $number" ] || fail "file $number" || return; done
+    for number in $(seq 60); do
+        [ "$(cat "/mnt/far/small.$number")" = "file $number" ] || fail "file $number" || return
+    done
 }
 have_arrived() {
     wait_until 300 [ -e /shared/written ] || fail "nothing was written" || return

@@ -1,4 +1,4 @@
-# name: NVMe over RDMA: a host writes, fio verifies, the controller is reset and the target goes and comes back meanwhile
+# name: NVMe over RDMA: a host writes, fio verifies, the controller is reset and the target goes and comes back
 # run: on demand
 # machines: A B
 # timeout: 300
@@ -6,7 +6,7 @@
 subsystem=nqn.2014-08.org.nvmexpress:hcasim
 target=/sys/kernel/config/nvmet
 
-# --- guest A, the target -------------------------------------------------------------------------------------------------
+# --- guest A, the target ----------------------------------------------------------------------------------------------
 offer_a_disk() {
     modprobe null_blk memory_backed=1 gb=1 bs=512 && modprobe nvmet-rdma || return
     mount -t configfs none /sys/kernel/config || return
@@ -23,7 +23,7 @@ offer_a_disk() {
 offer() { ln -s $target/subsystems/$subsystem $target/ports/1/subsystems/$subsystem; }
 withdraw() { rm $target/ports/1/subsystems/$subsystem; }
 
-# --- guest B, the host ---------------------------------------------------------------------------------------------------
+# --- guest B, the host ------------------------------------------------------------------------------------------------
 controller() { ls -d /sys/class/nvme/nvme* 2>/dev/null | head -n 1; }
 is_live() { [ "$(cat "$(controller)/state")" = live ]; }
 is_not_live() { ! is_live; }
@@ -34,7 +34,8 @@ connect() {
     wait_until 60 [ -b /dev/nvme0n1 ] && is_live
 }
 fio_verifies() { # OPTIONS...
-    fio --name=verify --filename=/dev/nvme0n1 --ioengine=libaio --iodepth=8 --direct=1 --verify=sha256 --verify_fatal=1 \
+    fio --name=verify --filename=/dev/nvme0n1 --ioengine=libaio --iodepth=8 --direct=1 \
+        --verify=sha256 --verify_fatal=1 \
         --do_verify=1 "$@"
 }
 # fio writes at a bounded rate all the while; what it reads back afterwards has to be what it wrote.
@@ -42,7 +43,8 @@ fio_verifies_across() { # WHAT-HAPPENS
     local fio
     fio_verifies --rw=randwrite --bs=16k --size=32M --rate=2M >/tmp/fio 2>&1 &
     fio=$!
-    wait_until 60 eval '[ "$(awk "{ print \$7 }" /sys/block/nvme0n1/stat)" -gt $(('"$(awk '{ print $7 }' /sys/block/nvme0n1/stat)"' + 2048)) ]' ||
+    written=$(awk '{ print $7 }' /sys/block/nvme0n1/stat)
+    wait_until 60 eval '[ "$(awk "{ print \$7 }" /sys/block/nvme0n1/stat)" -gt $(('"$written"' + 2048)) ]' ||
         fail "nothing is written: $(cat /tmp/fio)" || return
     "$1" || return
     kill -0 $fio || fail "fio had ended before: $(cat /tmp/fio)" || return

@@ -1,4 +1,4 @@
-# name: Open MPI runs over UCX between two guests with no variable set: ring, collectives and one-sided, every byte looked at
+# name: Open MPI runs over UCX between two guests with no variable set: ring, collectives, one-sided; no byte is wrong
 # run: on demand
 # machines: A B
 # root: applications
@@ -6,14 +6,15 @@
 # timeout: 300
 . /hcasim/inside/two_guests.sh
 
-# Debian's Open MPI says `pml = ^ucx` in /etc/openmpi: its default is not UCX but the kernel's sockets. So the launcher is told
-# to take UCX, for messages and for one-sided access. That chooses a component of Open MPI and no more: no variable is set,
-# nothing of UCX or of the cards is tuned, and that it was the cards shows in their counters. With two ranks a guest some
-# neighbours share memory and some have the cable between them.
+# Debian's Open MPI says `pml = ^ucx` in /etc/openmpi: its default is not UCX but the kernel's sockets. So the launcher
+# is told to take UCX, for messages and for one-sided access. That chooses a component of Open MPI and no more: no
+# variable is set, nothing of UCX or of the cards is tuned, and that it was the cards shows in their counters. With two
+# ranks a guest some neighbours share memory and some have the cable between them.
 mpi() { # RANKS-A-GUEST PROGRAM...
     local ranks=$1 status=0
     shift
-    mpirun.openmpi --allow-run-as-root --mca pml ucx --mca osc ucx --host "guest-A:$ranks,guest-B:$ranks" --map-by slot \
+    mpirun.openmpi --allow-run-as-root --mca pml ucx --mca osc ucx \
+        --host "guest-A:$ranks,guest-B:$ranks" --map-by slot \
         --bind-to none -n $((2 * ranks)) "$@" >/tmp/mpi 2>&1 || status=$?
     cat /tmp/mpi
     ! grep -E '\b(ERROR|WARN|WARNING|FATAL)\b' /tmp/mpi && return $status

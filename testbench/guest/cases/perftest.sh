@@ -7,8 +7,9 @@
 bandwidth() { perf "$@" -n 50 -t 32; }
 latency() { perf "$@" -n 20; }
 
-# Writes through files as buffers. perftest fills both halves of each end's buffer with the same random bytes (its seed is fixed),
-# sends the first half and receives into the second: there the bytes of the first half arrive, which were others before.
+# Writes through files as buffers. perftest fills both halves of each end's buffer with the same random bytes (its seed
+# is fixed), sends the first half and receives into the second: there the bytes of the first half arrive, which were
+# others before.
 bytes_arrive() { # CONNECTION
     local bytes=1048576
     half() { tail -c +$(($2 * bytes + 1)) "/dev/shm/$1" | head -c $bytes | sha256sum; }

@@ -7,7 +7,8 @@ vectors_are() {
         count=$(ls "/sys/class/infiniband/$device/device/msi_irqs" | wc -l)
         [ "$count" -ge 1 ] && [ "$count" -le "$1" ] || fail "$device uses $count vectors, of $1" || return
         [ "$(lspci -vv -s "$(basename "$(readlink -f "/sys/class/infiniband/$device/device")")" |
-            sed -n 's/.*MSI-X: Enable+ Count=\([0-9]*\) .*/\1/p')" = "$1" ] || fail "$device has not $1 vectors" || return
+            sed -n 's/.*MSI-X: Enable+ Count=\([0-9]*\) .*/\1/p')" = "$1" ] ||
+            fail "$device has not $1 vectors" || return
     done
 }
 
@@ -15,7 +16,8 @@ devinfo_says_active() {
     local shown device
     for device in $(rdma_devices); do
         shown=$(ibv_devinfo -v -d "$device") || return
-        grep -q 'state:.*PORT_ACTIVE (4)' <<<"$shown" && grep -q 'link_layer:.*InfiniBand' <<<"$shown" || fail "$shown" || return
+        grep -q 'state:.*PORT_ACTIVE (4)' <<<"$shown" && grep -q 'link_layer:.*InfiniBand' <<<"$shown" ||
+            fail "$shown" || return
     done
 }
 

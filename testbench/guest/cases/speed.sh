@@ -4,8 +4,8 @@
 # memory: 2G
 # timeout: 600
 
-# Each figure three times: the emulator and a busy machine make them wander. perftest's own calibration of the clock wants
-# thousands of iterations.
+# Each figure three times: the emulator and a busy machine make them wander. perftest's own calibration of the clock
+# wants thousands of iterations.
 measure() { # NAME COLUMN UNIT TEST ARGUMENTS...
     local name=$1 column=$2 unit=$3 output figures=
     shift 3
@@ -15,7 +15,9 @@ measure() { # NAME COLUMN UNIT TEST ARGUMENTS...
             failed+=("$name")
             return
         }
-        figures+=$(awk -v column="$column" '/^ #bytes/ { found = 1; next } found && /^ [0-9]/ { printf "%12s", $column; exit }' <<<"$output")
+        figures+=$(awk -v column="$column" '
+            /^ #bytes/ { found = 1; next }
+            found && /^ [0-9]/ { printf "%12s", $column; exit }' <<<"$output")
     done
     printf '%-39s%s  %s\n' "$name" "$figures" "$unit"
 }

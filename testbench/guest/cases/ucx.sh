@@ -13,8 +13,8 @@ rc_mlx5_is_there() {
         fail "$(cat /tmp/ucx_info /tmp/complaints)" || return
     [ ! -s /tmp/complaints ] || fail "$(cat /tmp/complaints)"
 }
-# The library says what it cannot do at level ERROR or WARN, and some programs end with 0 all the same. Without a terminal
-# ucx_perftest takes itself for a rank of MPI.
+# The library says what it cannot do at level ERROR or WARN, and some programs end with 0 all the same. Without a
+# terminal ucx_perftest takes itself for a rank of MPI.
 silently() {
     local status=0
     "$@" </dev/ptmx >/tmp/ucx_said 2>&1 || status=$?
@@ -34,10 +34,10 @@ at_a_round_pid() {
 }
 export -f silently at_a_round_pid
 
-# tests NAME TEST:SIZE:COUNT[:OPTIONS]...: one process a side of ucx_perftest runs them all, from a file of tests; `how` stands
-# before the program, `all` are options of each test. Each test has to come to its end, and the bytes that they send together
-# have to go over the cable. A test whose name the program does not know is an error of the client alone, and the server would
-# wait for ever: both have a limit.
+# tests NAME TEST:SIZE:COUNT[:OPTIONS]...: one process a side of ucx_perftest runs them all, from a file of tests; `how`
+# stands before the program, `all` are options of each test. Each test has to come to its end, and the bytes that they
+# send together have to go over the cable. A test whose name the program does not know is an error of the client alone,
+# and the server would wait for ever: both have a limit.
 how= all=
 tests() {
     local part=$1 row name size count options bytes=0 file=/tmp/tests
@@ -60,7 +60,8 @@ client() { # FILE
     across 13337 "" "silently $how ucx_perftest $PEER -f -b $1" >/tmp/client 2>&1 ||
         fail "$(cat /tmp/client)" || return
     while read -r name _; do
-        grep -Eq "^ *${name//./\\.} +[1-9][0-9]* " /tmp/client || fail "$name has no result: $(cat /tmp/client)" || return
+        grep -Eq "^ *${name//./\\.} +[1-9][0-9]* " /tmp/client ||
+            fail "$name has no result: $(cat /tmp/client)" || return
     done <"$1"
 }
 # sizes TEST...: each with one inline, one of more than a line of cache, and one of many packets.
@@ -78,16 +79,16 @@ tests "streams and active messages" $(sizes stream_lat stream_bw ucp_am_lat ucp_
 tests "put and get" $(sizes ucp_put_lat ucp_put_bw ucp_get)
 tests "atomics" {ucp_add,ucp_fadd,ucp_swap,ucp_cswap}:{4,8}:100
 
-# The transport by itself. Its operands of 4 bytes and its swap are masked ("extended") atomics, which these cards do not
-# advertise: UCX does without them above.
+# The transport by itself. Its operands of 4 bytes and its swap are masked ("extended") atomics, which these cards do
+# not advertise: UCX does without them above.
 all="-d mlx5_0:1 -x rc_mlx5"
 tests "rc_mlx5: active messages, put and get" am_lat:8:100 am_bw:64:100 am_bw:2000:100:"-D bcopy" put_lat:8:100 \
     put_bw:2000:100:"-D bcopy" put_bw:262144:20:"-D zcopy" get:2000:100:"-D bcopy" get:262144:20:"-D zcopy"
 tests "rc_mlx5: atomics" {add_lat,add_mr,fadd,cswap}:8:100
 
-# The same on objects that the kernel's driver creates. Without DevX UCX 1.18 adds 8 * (pid of the peer & 255) to the address of
-# an atomic that rc_mlx5 posts, as if its key began so much earlier, and waits for a value that it has put elsewhere: on silicon,
-# too. Processes with round numbers meet all the same.
+# The same on objects that the kernel's driver creates. Without DevX UCX 1.18 adds 8 * (pid of the peer & 255) to the
+# address of an atomic that rc_mlx5 posts, as if its key began so much earlier, and waits for a value that it has put
+# elsewhere: on silicon, too. Processes with round numbers meet all the same.
 how="at_a_round_pid env UCX_IB_MLX5_DEVX=n"
 tests "rc_mlx5 without DevX: active messages, put and get" am_lat:8:100 am_bw:2000:100:"-D bcopy" put_lat:8:100 \
     get:2000:100:"-D zcopy"

@@ -1,5 +1,5 @@
-# What cases are written in. A case consists of parts; each is timed, and one that fails is named, with all that it said, while
-# the case goes on: the verdict comes at its end.
+# What cases are written in. A case consists of parts; each is timed, and one that fails is named, with all that it
+# said, while the case goes on: the verdict comes at its end.
 set -u
 . /exchange/settings
 . /hcasim/inside/drivers.sh
@@ -72,7 +72,8 @@ die() {
 # barrier NAME [SECONDS]: both guests of a case have come here.
 barrier() {
     touch "/shared/$1.$MACHINE"
-    wait_until "${2:-60}" eval '[ "$(ls /shared/'"$1"'.* | wc -l)" = 2 ]' || fail "the other guest does not come to '$1'"
+    wait_until "${2:-60}" eval '[ "$(ls /shared/'"$1"'.* | wc -l)" = 2 ]' ||
+        fail "the other guest does not come to '$1'"
 }
 
 cards() { grep -l 0x15b3 /sys/bus/pci/devices/*/vendor | cut -d/ -f6; }

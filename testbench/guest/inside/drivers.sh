@@ -28,7 +28,8 @@ all_active() {
 load_drivers() {
     modprobe -a "${drivers[@]}" || return
     wait_until "${1:-60}" all_active || {
-        echo "after ${1:-60} s the ports are not active: $(cat /sys/class/infiniband/*/ports/*/state 2>&1 | tr '\n' ' ')" >&2
+        echo "after ${1:-60} s the ports are not active:" \
+            "$(cat /sys/class/infiniband/*/ports/*/state 2>&1 | tr '\n' ' ')" >&2
         return 1
     }
 }

@@ -1,7 +1,7 @@
 """mpi_checks.py CHECK: what ranks of an MPI program say to each other, every byte looked at.
 
-CHECK is ring, collectives or one_sided. Contents are functions of who sent what in which round, so that a byte of another
-rank, another round or another place is another byte.
+CHECK is ring, collectives or one_sided. Contents are functions of who sent what in which round, so that a byte of
+another rank, another round or another place is another byte.
 """
 
 import sys
@@ -23,7 +23,8 @@ def payload(sender, turn, count):
 
 def same(got, expected, what):
     if got != expected:
-        at = next((i for i, (one, other) in enumerate(zip(got, expected)) if one != other), min(len(got), len(expected)))
+        at = next((i for i, (one, other) in enumerate(zip(got, expected)) if one != other),
+                  min(len(got), len(expected)))
         values = f"{got[at:at + 8]} instead of {expected[at:at + 8]}"
         raise AssertionError(f"rank {RANK}: {what}: from {at} of {len(expected)} on {values}")
 
@@ -56,7 +57,8 @@ def collectives():
         same(got, b"".join(payload(rank, turn, count) for rank in range(SIZE)), f"allgather of {count} bytes")
         sent = b"".join(payload(RANK * SIZE + rank, turn, count) for rank in range(SIZE))
         WORLD.Alltoall(bytearray(sent), got)
-        same(got, b"".join(payload(rank * SIZE + RANK, turn, count) for rank in range(SIZE)), f"alltoall of {count} bytes")
+        same(got, b"".join(payload(rank * SIZE + RANK, turn, count) for rank in range(SIZE)),
+             f"alltoall of {count} bytes")
     for count in (1, 1000, 100000):
         own = array("q", (RANK * 1000003 + number for number in range(count)))
         total = array("q", bytes(8 * count))
@@ -64,7 +66,8 @@ def collectives():
         ranks = SIZE * (SIZE - 1) // 2 * 1000003
         same(total, array("q", (ranks + SIZE * number for number in range(count))), f"sum of {count} numbers")
         WORLD.Allreduce(own, total, op=MPI.MAX)
-        same(total, array("q", ((SIZE - 1) * 1000003 + number for number in range(count))), f"maximum of {count} numbers")
+        same(total, array("q", ((SIZE - 1) * 1000003 + number for number in range(count))),
+             f"maximum of {count} numbers")
         share = array("q", bytes(8 * count))
         WORLD.Reduce_scatter_block(own * SIZE, share, op=MPI.SUM)
         same(share, array("q", (ranks + SIZE * number for number in range(count))), f"scattered sum of {count} numbers")

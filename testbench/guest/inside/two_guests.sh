@@ -1,12 +1,13 @@
-# Sourced by cases with two guests: what one of them serves and the other calls, by the network beside the cards (ADDRESS,
-# PEER) or over the cards themselves.
+# Sourced by cases with two guests: what one of them serves and the other calls, by the network beside the cards
+# (ADDRESS, PEER) or over the cards themselves.
 
 counters=/sys/class/infiniband/mlx5_0/ports/1/counters
 
 # Bytes that have gone over the cable, both ways.
 cable_bytes() { echo $((4 * ($(cat $counters/port_xmit_data) + $(cat $counters/port_rcv_data)))); }
 
-# over_the_cable BYTES COMMAND...: the command, which has to move at least so many bytes over the cable and not by another way.
+# over_the_cable BYTES COMMAND...: the command, which has to move at least so many bytes over the cable and not by
+# another way.
 over_the_cable() {
     local wanted=$1 before moved
     shift
@@ -19,8 +20,8 @@ over_the_cable() {
 
 is_listening() { grep -q "$(printf ':%04X 0*:0000 0A' "$1")" /proc/net/tcp /proc/net/tcp6; }
 
-# across PORT SERVER CLIENT: commands; the second runs in guest B when the first one listens in guest A. Both have to end with 0.
-# A number each pair of calls keeps them together.
+# across PORT SERVER CLIENT: commands; the second runs in guest B when the first one listens in guest A. Both have to
+# end with 0. A number each pair of calls keeps them together.
 calls=0
 across() {
     local server
@@ -42,10 +43,11 @@ call() {
     part "$name" across "$port" "$@"
 }
 
-# IPoIB between the cards, 10.9.0.1 in guest A and 10.9.0.2 in B; the connection manager of RDMA goes by these addresses.
-# The subnet manager has to be there first. Ports of a plain cable are active without one and name LID 1 as its place. The kernel
-# there has no agent for a request to join a group and answers with status 0x000c, unsupported; of any such answer IPoIB says
-# "multicast join failed", -22. With a manager no join fails: that message is not among the known ones.
+# IPoIB between the cards, 10.9.0.1 in guest A and 10.9.0.2 in B; the connection manager of RDMA goes by these
+# addresses. The subnet manager has to be there first. Ports of a plain cable are active without one and name LID 1 as
+# its place. The kernel there has no agent for a request to join a group and answers with status 0x000c, unsupported; of
+# any such answer IPoIB says "multicast join failed", -22. With a manager no join fails: that message is not among the
+# known ones.
 network_over_the_cards() {
     local own=10.9.0.1 peer=10.9.0.2
     if [ "$MACHINE" = A ]; then
@@ -77,7 +79,8 @@ secure_shells() {
     printf '10.0.0.1 guest-A\n10.0.0.2 guest-B\n' >>/etc/hosts
     grep -q ^sshd: /etc/passwd || echo 'sshd:x:100:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
     if [ "$MACHINE" = A ]; then
-        ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cp /root/.ssh/id_ed25519 /root/.ssh/id_ed25519.pub /shared/ || return
+        ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 &&
+            cp /root/.ssh/id_ed25519 /root/.ssh/id_ed25519.pub /shared/ || return
         barrier keys 300 || return
     else
         barrier keys 300 && cp /shared/id_ed25519 /shared/id_ed25519.pub /root/.ssh/ || return
