@@ -18,6 +18,16 @@ public:
     /// Posted: on silicon the requester never hears of the status; it is given for whoever explains the mistake.
     virtual port::DmaStatus complete_write(unsigned cookie, std::uint64_t offset, std::span<const std::byte> from,
                                            port::Time at) = 0;
+    /// What a debugger reads and writes: no time passes, and nothing happens because of it. Returns how many bytes,
+    /// from `offset` on, can be looked at.
+    virtual std::size_t peek(unsigned cookie, std::uint64_t offset, std::span<std::byte> into) {
+        static_cast<void>(cookie), static_cast<void>(offset), static_cast<void>(into);
+        return 0;
+    }
+    virtual std::size_t poke(unsigned cookie, std::uint64_t offset, std::span<const std::byte> from) {
+        static_cast<void>(cookie), static_cast<void>(offset), static_cast<void>(from);
+        return 0;
+    }
 };
 
 } // namespace model::pcie

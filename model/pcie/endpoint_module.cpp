@@ -183,6 +183,16 @@ DmaStatus EndpointModule::complete_write(unsigned bar, std::uint64_t offset, std
     return DmaStatus::ok;
 }
 
+std::size_t EndpointModule::peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) {
+    const auto here = slice(bar, offset, into.size());
+    return here.part == Part::function ? function_.peek(bar, offset, into.first(here.length)) : 0;
+}
+
+std::size_t EndpointModule::poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) {
+    const auto here = slice(bar, offset, from.size());
+    return here.part == Part::function ? function_.poke(bar, offset, from.first(here.length)) : 0;
+}
+
 EndpointModule::Slice EndpointModule::slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const {
     const auto& config = space_.config();
     const auto end = offset + length;

@@ -36,6 +36,8 @@ public:
             return ats_;
         return initiator_;
     }
+    /// Its untranslated requests, with what only a shell asks of them: how many writes were lost, debug access.
+    tlm::Initiator& initiator() { return initiator_; }
     /// Requests with a PASID; Unsupported Request while software has not enabled them.
     port::Dma& dma(std::uint32_t pasid);
     /// Asks for a page, as one of a group of requests that is answered as a whole, with Function::page_answered.
@@ -81,6 +83,8 @@ public:
     void reset(port::Time at);
     /// The device's direct() ranges have changed: nobody may use old ones.
     void invalidate(unsigned bar);
+    /// A posted write that the function has taken turns out to be wrong: what its status registers say of that.
+    void note_failed_write(port::DmaStatus status) { space_.note_refused(status, true); }
     /// As software's write of an entry of the MSI-X table, for a bridge whose client keeps the table itself.
     void write_msix_entry(std::uint16_t vector, abi::ConstView<abi::pcie::MsixEntry> entry, port::Time at);
 
@@ -105,6 +109,8 @@ private:
                                   port::Time at) override;
     port::DmaStatus complete_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from,
                                    port::Time at) override;
+    std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
+    std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
     // Interrupts
     void raise(std::uint16_t vector, port::Time at) override;
 

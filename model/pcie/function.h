@@ -26,6 +26,16 @@ public:
         static_cast<void>(bar);
         return -1;
     }
+    /// What a debugger reads and writes: no time passes, and nothing happens because of it. Returns how many bytes,
+    /// from `offset` on, can be looked at.
+    virtual std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) {
+        static_cast<void>(bar), static_cast<void>(offset), static_cast<void>(into);
+        return 0;
+    }
+    virtual std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) {
+        static_cast<void>(bar), static_cast<void>(offset), static_cast<void>(from);
+        return 0;
+    }
     /// What the vendor-specific capability leads to; nullptr: nothing.
     virtual port::RegisterSpaces* spaces() { return nullptr; }
     /// What software says to a group of page requests (PCIe 6.0 §10.4.2): 0 success, 1 invalid request, 15 failure.

@@ -9,7 +9,9 @@
 #include "model/pcie/landing.h"
 #include "model/pcie/window_cache.h"
 #include "model/port/dma.h"
+#include "model/tlm/debug_access.h"
 #include "model/tlm/extension.h"
+#include "model/tlm/fabric.h"
 #include "traces/events.h"
 
 #include <algorithm>
@@ -17,16 +19,6 @@
 #include <vector>
 
 namespace model::tlm {
-
-/// The way into the fabric: a function's port, or the root complex for the processor.
-class Fabric {
-public:
-    virtual ~Fabric() = default;
-    virtual void enter(::tlm::tlm_generic_payload& payload, Extension& request, sc_core::sc_time& delay) = 0;
-    virtual bool enter_direct(::tlm::tlm_generic_payload& payload, Extension& request, ::tlm::tlm_dmi& dmi) = 0;
-    /// A request of this requester was completed with an error.
-    virtual void refused(port::DmaStatus status) = 0;
-};
 
 class Initiator final : public port::Dma {
 public:
@@ -88,6 +80,14 @@ public:
         TranslationCompletion completion;
     };
     TranslationAnswer ask_translation(std::uint64_t address, bool is_write, port::Time at);
+    /// See debug_access.h. Nothing is seen while this requester may send nothing.
+    std::size_t peek(std::uint64_t address, std::span<std::byte> into) {
+        return is_enabled_ ? tlm::peek(fabric_, request_.extension, address, into) : 0;
+    }
+    std::size_t poke(std::uint64_t address, std::span<const std::byte> from) {
+        return is_enabled_ ? tlm::poke(fabric_, request_.extension, address, from) : 0;
+    }
+
     /// A message to the root complex; posted.
     port::DmaResult send_message(RequestKind kind, std::uint64_t address, const AtsMessage& message, port::Time at);
 

@@ -66,8 +66,8 @@ pcie::LinkConfig negotiate(const pcie::LinkConfig& port, const pcie::LinkConfig&
 PciePort::PciePort(const char* name, PortOwner& owner, unsigned number, const pcie::LinkConfig& capability)
     : out_((std::string(name) + "_out").c_str()), in_((std::string(name) + "_in").c_str()), owner_(owner),
       number_(number), capability_(capability) {
-    out_.bind(static_cast<::tlm::tlm_bw_transport_if<>&>(*this));
-    in_.bind(static_cast<::tlm::tlm_fw_transport_if<>&>(*this));
+    out_.bind(static_cast<PcieBackward&>(*this));
+    in_.bind(static_cast<PcieForward&>(*this));
 }
 
 void PciePort::connect(PciePort& device) {

@@ -4,6 +4,7 @@
 
 #include "model/pcie/link.h"
 #include "model/tlm/extension.h"
+#include "model/tlm/pcie_protocol.h"
 
 #include <memory>
 #include <systemc>
@@ -24,7 +25,7 @@ public:
     virtual void linked(unsigned port, const pcie::LinkConfig& negotiated) = 0;
 };
 
-class PciePort final : private ::tlm::tlm_fw_transport_if<>, private ::tlm::tlm_bw_transport_if<> {
+class PciePort final : private PcieForward, private PcieBackward {
 public:
     PciePort(const char* name, PortOwner& owner, unsigned number, const pcie::LinkConfig& capability);
 
@@ -43,9 +44,6 @@ public:
     void invalidate(pcie::Range range);
 
 private:
-    template <class T> using Out = ::tlm::tlm_initiator_socket<32, T, 1, sc_core::SC_ZERO_OR_MORE_BOUND>;
-    template <class T> using In = ::tlm::tlm_target_socket<32, T, 1, sc_core::SC_ZERO_OR_MORE_BOUND>;
-
     void b_transport(::tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
     bool get_direct_mem_ptr(::tlm::tlm_generic_payload& payload, ::tlm::tlm_dmi& dmi) override;
     unsigned transport_dbg(::tlm::tlm_generic_payload&) override { return 0; }
@@ -57,8 +55,8 @@ private:
     void invalidate_direct_mem_ptr(sc_dt::uint64 begin, sc_dt::uint64 end) override;
     void charge(pcie::Direction direction, const pcie::Traffic& traffic, sc_core::sc_time& delay);
 
-    Out<::tlm::tlm_base_protocol_types> out_;
-    In<::tlm::tlm_base_protocol_types> in_;
+    PcieInitiatorSocket out_;
+    PcieTargetSocket in_;
     PortOwner& owner_;
     unsigned number_;
     pcie::LinkConfig capability_;
