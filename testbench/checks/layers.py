@@ -1,5 +1,4 @@
-"""Who may include whom (CONVENTIONS "Where things go"). Includes are spelled from the root, so the first word is the
-layer."""
+"""Who may include whom (CONVENTIONS "Where things go"). Includes are spelled from the root, so the first word is the layer."""
 
 import re
 
@@ -17,8 +16,7 @@ LAYERS = [
     ("traces",      r"traces/.*",   [r"abi/.*", r"traces/.*"],                               False, True),
     ("model shell", SHELL,          [r"abi/.*", EVENTS, r"model/.*"],                        True,  True),
     ("model core",  r"model/.*",    [r"abi/.*", EVENTS, CORE],                               False, True),
-    ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}",
-     r"firmware/.*"],                                                                        False, True),
+    ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}", r"firmware/.*"], False, True),
     # The in-process transport is a bridge's far end: it implements the interface that drivers see.
     ("in-process transport", r"platform/bridge/in_process\.(h|cpp)", [r"abi/.*", r"model/.*", r"platform/.*",
      r"sw/(transport/(transport|owners)|base/result)\.h"],                                           True,  True),
@@ -98,15 +96,11 @@ if __name__ == "__main__":
         ],
         clean={
             "abi/a.h": '#include "abi/layout.h"\n#include <cstdint>\n',
-            "model/hca/a.cpp": '#include "model/hca/a.h"\n#include "model/pcie/function.h"\n'
-                               '#include "traces/events.h"\n',
-            "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n'
-                                    '#include <systemc>\n#include <tlm>\n',
+            "model/hca/a.cpp": '#include "model/hca/a.h"\n#include "model/pcie/function.h"\n#include "traces/events.h"\n',
+            "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n#include <systemc>\n#include <tlm>\n',
             "model/pcie/tlm_header.h": '#include "abi/pcie/tlp.h"\n',
-            "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n'
-                              '#include <fmt/format.h>\n',
-            "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n'
-                              '#include <boost/asio.hpp>\n',
+            "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n#include <fmt/format.h>\n',
+            "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n#include <boost/asio.hpp>\n',
             "sw/mlx/a.cpp": '#include "abi/prm/cqe.h"\n#include "sw/base/result.h"\n#include <linux/vfio.h>\n',
             "testbench/unit/a_test.cpp": '#include "sw/mlx/cq.h"\n#include "model/hca/config.h"\n#include <systemc>\n',
         },

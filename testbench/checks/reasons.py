@@ -1,14 +1,11 @@
-"""Every reason for which the model passes over a doorbell or a packet has its paragraph
-(platform/observe/passed_over.cpp)."""
+"""Every reason for which the model passes over a doorbell or a packet has its paragraph (platform/observe/passed_over.cpp)."""
 
 import re
 
 import tree
 
-# What rooms call with a reason: drop(packet, "..."), ignore("..."), lost("..."); steps of a route, and why there is no
-# answer.
-SAID = re.compile(r'\b(?:drop|ignore|lost)\(([^;{]*?)\);|\{drop, 0, ([^}]*)\}|'
-                  r'\b(?:DoorbellIgnored|PacketDropped)\{([^}]*)\}')
+# What rooms call with a reason: drop(packet, "..."), ignore("..."), lost("..."); steps of a route, and why there is no answer.
+SAID = re.compile(r'\b(?:drop|ignore|lost)\(([^;{]*?)\);|\{drop, 0, ([^}]*)\}|\b(?:DoorbellIgnored|PacketDropped)\{([^}]*)\}')
 ANSWER = re.compile(r'\breturn ("[^"]+");')
 LITERAL = re.compile(r'"([^"]+)"')
 ROW = re.compile(r'^    \{"([^"]+)", \{"', re.MULTILINE)
@@ -42,14 +39,11 @@ if __name__ == "__main__":
         planted=[
             (ROWS | {"model/hca/a.cpp": '    return drop(packet, "too late", at);\n'}, '"too late"'),
             (ROWS | {"model/hca/a.cpp": '        return ignore("too early");\n'}, '"too early"'),
-            (ROWS | {"model/hca/a.cpp": '    drop(packet,\n         "too wide", at);\n'},
-             'a.cpp:1: no paragraph explains "too wide"'),
-            (ROWS | {"firmware/a.cpp": '    emit(at, traces::DoorbellIgnored{slot, 0, is_odd ? "no room" : "odd"});\n'},
-             '"odd"'),
+            (ROWS | {"model/hca/a.cpp": '    drop(packet,\n         "too wide", at);\n'}, 'a.cpp:1: no paragraph explains "too wide"'),
+            (ROWS | {"firmware/a.cpp": '    emit(at, traces::DoorbellIgnored{slot, 0, is_odd ? "no room" : "odd"});\n'}, '"odd"'),
             (ROWS | {"model/management/route.cpp": '        return {drop, 0, "nowhere"};\n'}, '"nowhere"'),
             (ROWS | {"model/management/agent.cpp": '        return "nobody";\n'}, '"nobody"'),
             ({"model/hca/a.cpp": '    return drop(packet, "no room", at);\n'}, '"no room"'),
         ],
-        clean=ROWS | {"model/hca/a.cpp": '    return drop(packet, "no room", at);\n'
-                                         '    drop(packet, wire::name(parsed.error()), at);\n'},
+        clean=ROWS | {"model/hca/a.cpp": '    return drop(packet, "no room", at);\n    drop(packet, wire::name(parsed.error()), at);\n'},
     )
