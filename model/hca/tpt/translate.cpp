@@ -32,6 +32,14 @@ std::uint64_t needed_rights(Access access) {
     return access == Access::local_read || access == Access::remote_read ? 1 : 2;
 }
 
+/// How far behind the place from which a key's entries count an address lies. Pages begin at their own boundaries, also
+/// those of a key without an end: children of mlx5_ib's implicit regions have length64 and a start. Ranges count from
+/// where the key begins, also those of a KSM, whose size its first address need not be a multiple of.
+std::uint64_t offset_of(const MkeyAttributes& key, std::uint64_t address) {
+    const auto first = is_indirect(key.mode) ? key.start : key.start & ~((std::uint64_t{1} << key.page_shift) - 1);
+    return address - first;
+}
+
 /// Whether an entry leads to a page that may be accessed so.
 bool allows(const MkeyAttributes& key, std::uint64_t entry, std::uint64_t needed) {
     return !key.entries_carry_rights || (entry & needed) != 0;
@@ -138,8 +146,7 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     if (is_indirect(a.mode)) [[unlikely]]
         return walk_ranges(mkey, request, out, depth);
     const auto page = std::uint64_t{1} << a.page_shift;
-    // Also of a key without an end: children of mlx5_ib's implicit regions have length64 and a start.
-    const auto offset = request.address - (a.start & ~(page - 1));
+    const auto offset = offset_of(a, request.address);
     const auto in_page = offset & (page - 1);
     if (request.length > page - in_page)
         return walk_pages(mkey, request, offset, out);
@@ -190,10 +197,7 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
                                                  unsigned depth) {
     if (depth == max_indirections)
         return Violation::page_not_present;
-    const auto& a = mkey.attributes;
-    // Entries count from where the key begins, also those of a KSM, whose size its first address need not be a multiple
-    // of.
-    auto offset = request.address - a.start;
+    auto offset = offset_of(mkey.attributes, request.address);
     auto left = request.length;
     // Only what the result has room for is looked at: a list may have very many short or empty entries.
     for (bool has_room = true; left != 0 && has_room;) {
@@ -288,7 +292,7 @@ bool Translator::lacks_page(const Request& request) {
         return false;
     const auto& mkey = **found;
     const auto& a = mkey.attributes;
-    const auto offset = request.address - (a.start & ~((std::uint64_t{1} << a.page_shift) - 1));
+    const auto offset = offset_of(a, request.address);
     for (auto entry = offset >> a.page_shift; entry <= (offset + request.length - 1) >> a.page_shift; ++entry) {
         const bool is_there = entry < mkey.mtt.size() && allows(a, mkey.mtt[entry], needed_rights(request.access));
         if (!is_there && absent(mkey, request, entry) == Violation::page_fault) {
