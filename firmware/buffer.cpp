@@ -26,7 +26,7 @@ std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& r
 
 std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
                                                              std::uint64_t bytes) {
-    const auto* memory = scope.umem(umem.id);
+    const auto* memory = scope.find<Kind::umem>(umem.id);
     if (memory == nullptr)
         return std::unexpected(refuse("umem.unknown"));
     const auto& whole = memory->pages;

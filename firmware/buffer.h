@@ -29,7 +29,10 @@ struct InUmem {
     std::uint32_t id = 0;
     std::uint64_t offset = 0; ///< bytes from its start; of a doorbell record that is in none, the bus address
 
-    std::uint32_t holds() const { return is_valid ? id : 0; }
+    /// The user memory that is used; it was found before.
+    objects::Ref<objects::UserMemory> memory(const Scope& scope) const {
+        return objects::Ref(is_valid ? scope.find<Kind::umem>(id) : nullptr);
+    }
 };
 
 /// The ring in the user memory that `umem` names, whose pages then count instead of the ring's; otherwise in `list`.

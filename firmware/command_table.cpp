@@ -221,7 +221,7 @@ Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, s
         return refuse("command.output_too_short");
     if (const auto uid = header.get<"uid">();
         uid != 0 && uid != prm::shared_uid) { // both of these are the kernel's own
-        if (state.user_contexts.find(uid) == nullptr)
+        if (state.registry.find<Kind::user_context>(uid) == nullptr)
             return refuse("command.uid");
         if (command->is_kernels)
             return refuse("command.kernels");
@@ -238,7 +238,7 @@ void run_command(State& state, const Command& command, std::span<const std::byte
         .opcode = command.opcode,
         .op_mod = static_cast<std::uint16_t>(header.get<"op_mod">()),
         .at = at,
-        .scope = Scope(state, static_cast<std::uint16_t>(header.get<"uid">())),
+        .scope = Scope(state.registry, static_cast<std::uint16_t>(header.get<"uid">())),
         .tail = in.subspan(command.in_size),
         .out_tail = out.first(visible).subspan(command.out_size),
     };

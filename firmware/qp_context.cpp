@@ -164,23 +164,23 @@ Reply check_creation(const State& state, const Scope& scope, Context qpc) {
     if (has_rq(qpc) && 1u << (qpc.get<"log_rq_stride">() + log_min_stride) > cap.get<"max_wqe_sz_rq">())
         return refuse("create_qp.rq_stride");
     // A queue pair that only changes keys has no protection domain: it serves all of them.
-    if (!model::hca::queue::service_of(qpc.get<"st">()).is_local && scope.pd(qpc.get<"pd">()) == nullptr)
+    if (!model::hca::queue::service_of(qpc.get<"st">()).is_local && scope.find<Kind::pd>(qpc.get<"pd">()) == nullptr)
         return refuse("create_qp.pd");
-    if (has_sq && scope.uar(qpc.get<"uar_page">()) == nullptr)
+    if (has_sq && scope.find<Kind::uar>(qpc.get<"uar_page">()) == nullptr)
         return refuse("create_qp.uar");
-    if (has_sq && scope.cq(qpc.get<"cqn_snd">()) == nullptr)
+    if (has_sq && scope.find<Kind::cq>(qpc.get<"cqn_snd">()) == nullptr)
         return refuse("create_qp.send_cq");
     // The sending side of an XRC connection receives nothing.
     const bool receives = qpc.get<"st">() != prm::QpType::xrc || !has_sq;
-    if (receives && scope.cq(qpc.get<"cqn_rcv">()) == nullptr)
+    if (receives && scope.find<Kind::cq>(qpc.get<"cqn_rcv">()) == nullptr)
         return refuse("create_qp.receive_cq");
-    if (qpc.get<"st">() == prm::QpType::xrc && scope.xrcd(qpc.get<"xrcd">()) == nullptr)
+    if (qpc.get<"st">() == prm::QpType::xrc && scope.find<Kind::xrcd>(qpc.get<"xrcd">()) == nullptr)
         return refuse("create_qp.xrcd");
     if (const auto special = model::hca::queue::service_of(qpc.get<"st">()).special;
         special && state.hca.special_queue_pair(*special) != nullptr)
         return refuse("create_qp.special_in_use");
     if (receive_kind(qpc) == model::hca::queue::ReceiveKind::shared &&
-        scope.srq(qpc.get<"srqn_rmpn_xrqn">()) == nullptr)
+        scope.find<Kind::srq>(qpc.get<"srqn_rmpn_xrqn">()) == nullptr)
         return refuse("create_qp.srq");
     return accepted;
 }
@@ -192,7 +192,7 @@ Reply check_transition(State& state, const Scope& scope, Context qpc, QpState to
         return refuse("qp_path.pkey_index");
     if (ads.get<"vhca_port_num">() > cap.get<"num_ports">())
         return refuse("qp_path.port");
-    if (qpc.get<"counter_set_id">() != 0 && scope.counter_set(qpc.get<"counter_set_id">()) == nullptr)
+    if (qpc.get<"counter_set_id">() != 0 && scope.find<Kind::counter_set>(qpc.get<"counter_set_id">()) == nullptr)
         return refuse("modify_qp.counter_set");
     const auto mode = static_cast<AtomicMode>(qpc.get<"atomic_mode">());
     if (qpc.get<"rae">() && mode != AtomicMode::ib_spec && mode != AtomicMode::only_8b && mode != AtomicMode::up_to_8b)

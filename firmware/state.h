@@ -1,5 +1,5 @@
 // What the firmware knows between two commands: where the driver stands in the life cycle, the capability pages in
-// force, the pages it lent, and which numbers are given out. The objects of the data path themselves live in model/hca;
+// force, the pages it lent, and what it has made of them. The objects of the data path themselves live in model/hca;
 // handlers (firmware/handlers) change both. No queue, no mailbox, no time of its own (PRM "HCA initialization",
 // "Resources").
 #pragma once
@@ -10,13 +10,10 @@
 #include "abi/prm/vport.h"
 #include "firmware/capability.h"
 #include "firmware/management/traps.h"
-#include "firmware/objects/id_pool.h"
-#include "firmware/objects/owners.h"
+#include "firmware/objects/account.h"
 #include "firmware/objects/page_pool.h"
-#include "firmware/refusal.h"
+#include "firmware/objects/registry.h"
 #include "model/hca/hca.h"
-#include "model/hca/object_table.h"
-#include "model/hca/queue/paged_buffer.h"
 #include "model/management/performance.h"
 #include "model/management/port_info.h"
 #include "model/port/time.h"
@@ -26,9 +23,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace firmware {
+
+using objects::Kind;
 
 /// Where the driver stands. `enabled` becomes `booted` when the boot pages are there.
 enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initialized = 8 };
@@ -71,25 +69,8 @@ struct PortSettings {
     InfinibandPort infiniband;
 };
 
-struct TransportDomain {};
-struct UarPage {};
-struct XrcDomain {
-    std::uint32_t users = 0; ///< shared receive queues and queue pairs
-};
-/// A program that speaks to the device directly. What belongs to it stands in State::owners.
-struct UserContext {};
-/// Memory that a user context handed over (PRM "UMEM"). What the entries say of reading and writing is not kept: queues
-/// and keys on top have rights of their own.
-struct UserMemory {
-    model::hca::queue::PagedBuffer pages;
-    std::uint32_t users = 0; ///< queues, their doorbell records
-};
-
 class State {
 public:
-    /// PRM objects hold page lists; together they may have so many entries (8 bytes each). A limit of ours: it bounds
-    /// what a driver can make the simulator remember. 2^25 entries map 128 GiB with 4 KiB pages.
-    static constexpr std::uint64_t max_page_entries = 1u << 25;
     /// Pages that the device accepts from the driver, in total.
     static constexpr std::size_t max_given_pages = 1u << 20;
 
@@ -125,26 +106,10 @@ public:
     /// DISABLE_HCA, function-level reset: as after power-on.
     void reset();
 
-    // --- accounts of objects ---
-    /// Whether one more object with `entries` page addresses fits; if not, why. Asks the driver for pages when it does
-    /// not.
-    Reply admit(std::uint64_t entries, model::port::Time at);
-    /// Takes an object into account; asks the driver for pages when they run low.
-    void charge(std::uint64_t entries, model::port::Time at);
-    void release(std::uint64_t entries);
-    /// The driver answered a page request, with pages or with a refusal.
-    void page_request_answered() { page_request_is_out_ = false; }
-
+    // --- objects ---
     objects::PagePool pages;
-    objects::IdPool uar_ids, pd_ids, transport_domain_ids, eq_ids, cq_ids, mkey_ids, qp_ids, srq_ids, xrcd_ids,
-        counter_set_ids, uctx_ids, umem_ids;
-    objects::Owners owners;
-    model::hca::ObjectTable<UarPage> uars;
-    model::hca::ObjectTable<TransportDomain> transport_domains;
-    model::hca::ObjectTable<XrcDomain> xrcds;
-    model::hca::ObjectTable<UserContext> user_contexts;
-    model::hca::ObjectTable<UserMemory> umems;
-    std::vector<std::uint32_t> counter_set_users; ///< queue pairs that count in a set
+    objects::Account account;
+    objects::Registry registry;
     /// The event queue that hears of finished commands; none means that the driver polls.
     std::optional<abi::Eqn> command_eq;
     PortSettings port;
@@ -158,13 +123,11 @@ public:
     }
 
 private:
-    void make_pools();
+    void set_limits() { registry.set_limits({capabilities.general(), config()}); }
     void link_changed(bool is_up, bool awaits_manager, model::port::Time at);
-    void request_pages(model::port::Time at);
 
     traces::Events events_;
-    bool is_enabled_ = false, is_initialized_ = false, page_request_is_out_ = false;
-    std::uint64_t page_entries_ = 0;
+    bool is_enabled_ = false, is_initialized_ = false;
 };
 
 /// How many queue pairs a device gives whose numbers have so many bits: small ones are kept back.

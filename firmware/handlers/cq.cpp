@@ -32,10 +32,10 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         return refused;
     if (cqc.get<"log_cq_size">() > state.capabilities.general().get<"log_max_cq_sz">())
         return refuse("create_cq.size");
-    if (call.scope.uar(cqc.get<"uar_page">()) == nullptr)
+    if (call.scope.find<Kind::uar>(cqc.get<"uar_page">()) == nullptr)
         return refuse("create_cq.uar");
     const auto eqn = cqc.get<"c_eqn_or_apu_element">();
-    if (state.hca.event_queues().table().find(eqn) == nullptr)
+    if (call.scope.find<Kind::eq>(eqn) == nullptr)
         return refuse("create_cq.eq");
     const auto log_entry = 6 + cqc.get<"cqe_sz">();
     const InUmem ring_umem{in.get<"cq_umem_valid">() != 0, in.get<"cq_umem_id">(), in.get<"cq_umem_offset">()};
@@ -52,11 +52,6 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         return record.error();
     if (record->value % doorbell_record_bytes != 0)
         return refuse("create_cq.doorbell_record");
-    if (auto refused = state.admit(buffer->pages().size(), call.at))
-        return refused;
-    const auto number = state.cq_ids.take();
-    if (!number)
-        return refuse("create_cq.none_left");
 
     const auto entries = buffer->pages().size();
     model::hca::completion::Attributes attributes{
@@ -70,30 +65,22 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         .moderation = moderation(cqc),
     };
     std::ranges::copy(cqc.bytes(), attributes.context.begin());
-    state.hca.create_cq(abi::Cqn{*number}, std::move(attributes));
-    call.scope.own(Kind::cq, *number, {ring_umem.holds(), record_umem.holds()});
-    state.charge(entries, call.at);
+    const auto number = call.scope.create<Kind::cq>(
+        {.at = call.at, .entries = entries, .umems = {ring_umem.memory(call.scope), record_umem.memory(call.scope)}},
+        std::move(attributes));
+    if (!number)
+        return number.error();
     out.set<"cqn">(*number);
     return accepted;
 }
 
-Reply destroy_cq(State& state, const Call& call, In<prm::DestroyCqIn> in, Out<prm::DestroyCqOut>) {
-    const auto number = in.get<"cqn">();
-    const auto* cq = call.scope.cq(number);
-    if (cq == nullptr)
-        return refuse("destroy_cq.unknown");
-    if (cq->users != 0)
-        return refuse("destroy_cq.in_use");
-    state.release(cq->attributes.buffer.pages().size());
-    state.hca.destroy_cq(abi::Cqn{number});
-    call.scope.disown(Kind::cq, number);
-    state.cq_ids.give_back(number);
-    return accepted;
+Reply destroy_cq(State&, const Call& call, In<prm::DestroyCqIn> in, Out<prm::DestroyCqOut>) {
+    return call.scope.destroy<Kind::cq>(in.get<"cqn">(), call.at);
 }
 
 Reply query_cq(State&, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCqOut> out) {
     using enum model::hca::completion::State;
-    const auto* cq = call.scope.cq(in.get<"cqn">());
+    const auto* cq = call.scope.find<Kind::cq>(in.get<"cqn">());
     if (cq == nullptr)
         return refuse("query_cq.unknown");
     const auto status = cq->state == ready     ? prm::CqStatus::ok
@@ -135,19 +122,17 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
     if (!buffer)
         return buffer.error();
     const auto entries = buffer->pages().size();
-    if (auto refused = state.admit(entries, call.at))
+    if (auto refused = state.account.admit(entries, call.at))
         return refused;
     auto at = call.at;
     auto& writer = state.hca.cqe_writer();
     const auto outstanding = writer.outstanding(cq, at);
     if (outstanding && *outstanding + 1 > 1u << log_size) // and the one that ends the old ring
         return refuse("modify_cq.outstanding");
-    const auto before = cq.attributes.buffer.pages().size();
     if (!outstanding || cq.state != model::hca::completion::State::ready ||
         !writer.resize(cq, std::move(*buffer), static_cast<std::uint8_t>(log_size), at))
         return refuse("modify_cq.state");
-    state.release(before);
-    state.charge(entries, call.at);
+    state.registry.resize<Kind::cq>(cq.number.value, entries, call.at);
     abi::View<prm::Cqc>(cq.attributes.context)
         .set<"log_cq_size">(log_size)
         .set<"log_page_size">(wanted.get<"log_page_size">())
@@ -159,7 +144,7 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
 Reply modify_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, Out<prm::ModifyCqOut>) {
     constexpr auto bit = [](prm::CqModify field) { return static_cast<std::uint32_t>(field); };
     constexpr auto known = bit(prm::CqModify::period) | bit(prm::CqModify::max_count) | bit(prm::CqModify::overrun);
-    auto* cq = call.scope.cq(in.get<"cqn">());
+    auto* cq = call.scope.find<Kind::cq>(in.get<"cqn">());
     if (cq == nullptr)
         return refuse("modify_cq.unknown");
     if (call.op_mod == prm::modify_cq_resize)

@@ -16,7 +16,7 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
     const auto eqc = in.sub<"eq_context_entry">();
     if (eqc.get<"log_eq_size">() > state.capabilities.general().get<"log_max_eq_sz">())
         return refuse("create_eq.size");
-    if (state.uars.find(eqc.get<"uar_page">()) == nullptr)
+    if (call.scope.find<Kind::uar>(eqc.get<"uar_page">()) == nullptr)
         return refuse("create_eq.uar");
     if (eqc.get<"intr">() >= state.config().msix_vectors)
         return refuse("create_eq.vector");
@@ -29,11 +29,6 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
                                 call.tail);
     if (!buffer)
         return buffer.error();
-    if (auto refused = state.admit(buffer->pages().size(), call.at))
-        return refused;
-    const auto number = state.eq_ids.take();
-    if (!number)
-        return refuse("create_eq.none_left");
 
     const auto entries = buffer->pages().size();
     model::hca::event::Attributes attributes{
@@ -45,33 +40,25 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
         .events = events,
     };
     std::ranges::copy(eqc.bytes(), attributes.context.begin());
-    state.hca.event_queues().create(abi::Eqn{*number}, std::move(attributes));
+    const auto number = call.scope.create<Kind::eq>({.at = call.at, .entries = entries}, std::move(attributes));
+    if (!number)
+        return number.error();
     if (events & bit(prm::EventType::command))
         state.command_eq = abi::Eqn{*number};
-    state.charge(entries, call.at);
     out.set<"eq_number">(*number);
     return accepted;
 }
 
 Reply destroy_eq(State& state, const Call& call, In<prm::DestroyEqIn> in, Out<prm::DestroyEqOut>) {
     const auto number = in.get<"eq_number">();
-    auto& queues = state.hca.event_queues();
-    const auto* eq = queues.table().find(number);
-    if (eq == nullptr)
-        return refuse("destroy_eq.unknown");
-    if (eq->users != 0)
-        return refuse("destroy_eq.in_use");
-    state.release(eq->attributes.buffer.pages().size());
-    if (state.command_eq == abi::Eqn{number})
+    const auto refused = call.scope.destroy<Kind::eq>(number, call.at);
+    if (!refused && state.command_eq == abi::Eqn{number})
         state.command_eq.reset();
-    queues.destroy(abi::Eqn{number});
-    state.hca.stop_paging(call.at);
-    state.eq_ids.give_back(number);
-    return accepted;
+    return refused;
 }
 
-Reply query_eq(State& state, const Call& call, In<prm::QueryEqIn> in, Out<prm::QueryEqOut> out) {
-    const auto* eq = state.hca.event_queues().table().find(in.get<"eq_number">());
+Reply query_eq(State&, const Call& call, In<prm::QueryEqIn> in, Out<prm::QueryEqOut> out) {
+    const auto* eq = call.scope.find<Kind::eq>(in.get<"eq_number">());
     if (eq == nullptr)
         return refuse("query_eq.unknown");
     const auto eqc = out.sub<"eq_context_entry">();

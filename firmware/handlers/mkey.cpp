@@ -29,7 +29,7 @@ Reply check_features(In<prm::CreateMkeyIn> in) {
     return accepted;
 }
 
-/// What a translation table counts in State's account, whose unit is a page address: a range takes more.
+/// What a translation table counts in the account of objects, whose unit is a page address: a range takes more.
 constexpr std::uint64_t account(AccessMode mode, std::uint64_t room) {
     return tpt::is_indirect(mode) ? room * (sizeof(tpt::KeyRange) / sizeof(std::uint64_t)) : room;
 }
@@ -66,7 +66,7 @@ std::uint64_t page_count(const tpt::MkeyAttributes& key) {
 /// The translation entries of a key whose byte 0 is in user memory. The pages of the two need not have the same size.
 std::expected<std::vector<std::uint64_t>, Reply> pages_in(const Scope& scope, const InUmem& umem,
                                                           const tpt::MkeyAttributes& key) {
-    if (page_count(key) > State::max_page_entries)
+    if (page_count(key) > objects::Account::max_entries)
         return std::unexpected(refuse("resources.page_entries"));
     const auto memory = part_of(scope, umem, key.length);
     if (!memory)
@@ -132,8 +132,7 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
         return refused;
     auto attributes = tpt::decode(mkc);
     attributes.entries_carry_rights = in.get<"pg_access">() != 0;
-    auto* pd = call.scope.pd(attributes.pd.value);
-    if (pd == nullptr)
+    if (call.scope.find<Kind::pd>(attributes.pd.value) == nullptr)
         return refuse("create_mkey.pd");
     std::vector<std::uint64_t> entries;
     std::span<const std::byte> ranges;
@@ -172,41 +171,25 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
             ranges = *list;
         }
     }
-    const auto entries_charged = account(attributes.mode, room);
-    if (auto refused = state.admit(entries_charged, call.at))
-        return refused;
-    const auto index = state.mkey_ids.take();
+    const auto index = call.scope.create<Kind::mkey>(
+        {.at = call.at, .entries = account(attributes.mode, room), .umems = {umem.memory(call.scope)}},
+        std::move(attributes), std::move(entries));
     if (!index)
-        return refuse("create_mkey.none_left");
-
-    auto& mkey = state.hca.mkeys().create(*index, std::move(attributes), std::move(entries));
+        return index.error();
+    auto& mkey = *call.scope.find<Kind::mkey>(*index);
     mkey.room = room;
-    call.scope.own(Kind::mkey, *index, {umem.holds(), 0});
     if (!ranges.empty())
         tpt::write_ranges(mkey, 0, ranges);
-    ++pd->users;
-    state.charge(entries_charged, call.at);
     out.set<"mkey_index">(*index);
     return accepted;
 }
 
-Reply destroy_mkey(State& state, const Call& call, In<prm::DestroyMkeyIn> in, Out<prm::DestroyMkeyOut>) {
-    const auto index = in.get<"mkey_index">();
-    const auto* mkey = call.scope.mkey(index);
-    if (mkey == nullptr)
-        return refuse("destroy_mkey.unknown");
-    if (auto* pd = state.hca.protection_domains().find(mkey->attributes.pd.value))
-        --pd->users;
-    state.release(account(mkey->attributes.mode, mkey->room));
-    state.hca.translator().forget(index);
-    state.hca.mkeys().destroy(index);
-    call.scope.disown(Kind::mkey, index);
-    state.mkey_ids.give_back(index);
-    return accepted;
+Reply destroy_mkey(State&, const Call& call, In<prm::DestroyMkeyIn> in, Out<prm::DestroyMkeyOut>) {
+    return call.scope.destroy<Kind::mkey>(in.get<"mkey_index">(), call.at);
 }
 
 Reply query_mkey(State&, const Call& call, In<prm::QueryMkeyIn> in, Out<prm::QueryMkeyOut> out) {
-    const auto* mkey = call.scope.mkey(in.get<"mkey_index">());
+    const auto* mkey = call.scope.find<Kind::mkey>(in.get<"mkey_index">());
     if (mkey == nullptr)
         return refuse("query_mkey.unknown");
     std::ranges::copy(mkey->attributes.context, out.sub<"memory_key_mkey_entry">().bytes().begin());

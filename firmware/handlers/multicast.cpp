@@ -4,7 +4,7 @@
 namespace firmware::handlers {
 
 Reply attach_to_mcg(State& state, const Call& call, In<prm::AttachToMcgIn> in, Out<prm::AttachToMcgOut>) {
-    auto* qp = call.scope.qp(in.get<"qpn">());
+    auto* qp = call.scope.find<Kind::qp>(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("attach_to_mcg.unknown");
     if (qp->attributes.type != prm::QpType::ud)
@@ -24,7 +24,7 @@ Reply attach_to_mcg(State& state, const Call& call, In<prm::AttachToMcgIn> in, O
 }
 
 Reply detach_from_mcg(State& state, const Call& call, In<prm::DetachFromMcgIn> in, Out<prm::DetachFromMcgOut>) {
-    auto* qp = call.scope.qp(in.get<"qpn">());
+    auto* qp = call.scope.find<Kind::qp>(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("detach_from_mcg.unknown");
     return state.hca.groups().detach(in.get<"multicast_gid">(), *qp) ? accepted : refuse("detach_from_mcg.no_member");

@@ -46,7 +46,7 @@ Reply give(State& state, const Call& call, std::uint32_t count) {
     }
     for (const auto page : pages)
         state.pages.give(page);
-    state.page_request_answered();
+    state.account.page_request_answered();
     return accepted;
 }
 

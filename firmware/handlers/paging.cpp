@@ -8,7 +8,7 @@ Reply page_fault_resume(State& state, const Call& call, In<prm::PageFaultResumeI
     const auto type = info.get<"page_fault_type">();
     if (prm::name(type).empty())
         return refuse("page_fault_resume.type");
-    auto* qp = call.scope.qp(info.get<"fault_token">());
+    auto* qp = call.scope.find<Kind::qp>(info.get<"fault_token">());
     if (qp == nullptr)
         return refuse("page_fault_resume.token");
     const auto queue = type == prm::PageFaultType::shared_receive ? qp->paging.shared_queue : qp->number.value;

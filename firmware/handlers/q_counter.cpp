@@ -3,26 +3,16 @@
 
 namespace firmware::handlers {
 
-Reply alloc_q_counter(State& state, const Call& call, In<prm::AllocQCounterIn>, Out<prm::AllocQCounterOut> out) {
-    const auto number = state.counter_set_ids.take();
+Reply alloc_q_counter(State&, const Call& call, In<prm::AllocQCounterIn>, Out<prm::AllocQCounterOut> out) {
+    const auto number = call.scope.create<Kind::counter_set>({});
     if (!number)
-        return refuse("alloc_q_counter.none_left");
-    state.hca.q_counters().create(*number);
-    call.scope.own(Kind::counter_set, *number);
-    out.set<"counter_set_id">(static_cast<std::uint32_t>(*number));
+        return number.error();
+    out.set<"counter_set_id">(*number);
     return accepted;
 }
 
-Reply dealloc_q_counter(State& state, const Call& call, In<prm::DeallocQCounterIn> in, Out<prm::DeallocQCounterOut>) {
-    const auto number = in.get<"counter_set_id">();
-    if (number == 0 || call.scope.counter_set(number) == nullptr)
-        return refuse("dealloc_q_counter.unknown");
-    if (state.counter_set_users[number] != 0)
-        return refuse("dealloc_q_counter.in_use");
-    state.hca.q_counters().destroy(number);
-    call.scope.disown(Kind::counter_set, number);
-    state.counter_set_ids.give_back(number);
-    return accepted;
+Reply dealloc_q_counter(State&, const Call& call, In<prm::DeallocQCounterIn> in, Out<prm::DeallocQCounterOut>) {
+    return call.scope.destroy<Kind::counter_set>(in.get<"counter_set_id">(), call.at);
 }
 
 Reply query_q_counter(State&, const Call& call, In<prm::QueryQCounterIn> in, Out<prm::QueryQCounterOut> out) {
@@ -30,7 +20,7 @@ Reply query_q_counter(State&, const Call& call, In<prm::QueryQCounterIn> in, Out
         return refuse("query_q_counter.vport");
     if (in.get<"aggregate">())
         return refuse("query_q_counter.aggregate"); // q_counter_aggregation is not advertised
-    auto* set = call.scope.counter_set(in.get<"counter_set_id">());
+    auto* set = call.scope.find<Kind::counter_set>(in.get<"counter_set_id">());
     if (set == nullptr)
         return refuse("query_q_counter.unknown");
     out.set<"rx_write_requests">(set->rx_write_requests)
@@ -63,7 +53,7 @@ Reply query_q_counter(State&, const Call& call, In<prm::QueryQCounterIn> in, Out
         .set<"resp_cqe_flush_error">(set->resp_cqe_flush_error)
         .set<"req_cqe_flush_error">(set->req_cqe_flush_error);
     if (in.get<"clear">())
-        *set = {};
+        static_cast<model::hca::QCounters&>(*set) = {};
     return accepted;
 }
 

@@ -29,56 +29,31 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
         return record.error();
     if (record->value % doorbell_record_bytes != 0)
         return refuse("create_qp.doorbell_record");
-    if (auto refused = state.admit(buffer->pages().size(), call.at))
-        return refused;
-    const auto number = state.qp_ids.take();
-    if (!number)
-        return refuse("create_qp.none_left");
 
     const auto entries = buffer->pages().size();
     model::hca::queue::QueuePairAttributes attributes;
     decode_context(qpc, attributes);
     attributes.counter_set = 0; // named by RST2INIT
     abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
-    const bool is_local = model::hca::queue::service_of(attributes.type).is_local;
-    if (is_local)
+    if (model::hca::queue::service_of(attributes.type).is_local)
         attributes.pd = {}; // it serves all of them, whichever it names, and keeps none from going
-    const auto domain = attributes.pd;
     attributes.buffer = std::move(*buffer);
     attributes.doorbell_record = *record;
-    state.hca.create_qp(abi::Qpn{*number}, std::move(attributes));
-    if (auto* pd = state.hca.protection_domains().find(domain.value); pd != nullptr && !is_local)
-        ++pd->users;
-    if (qpc.get<"st">() == prm::QpType::xrc)
-        ++state.xrcds.find(qpc.get<"xrcd">())->users;
-    call.scope.own(Kind::qp, *number, {ring_umem.holds(), record_umem.holds()});
-    ++state.counter_set_users[0];
-    state.charge(entries, call.at);
+    const auto number = call.scope.create<Kind::qp>(
+        {.at = call.at, .entries = entries, .umems = {ring_umem.memory(call.scope), record_umem.memory(call.scope)}},
+        std::move(attributes));
+    if (!number)
+        return number.error();
     out.set<"qpn">(*number);
     return accepted;
 }
 
-Reply destroy_qp(State& state, const Call& call, In<prm::DestroyQpIn> in, Out<prm::DestroyQpOut>) {
-    const auto number = in.get<"qpn">();
-    const auto* qp = call.scope.qp(number);
-    if (qp == nullptr)
-        return refuse("destroy_qp.unknown");
-    const auto& attributes = qp->attributes;
-    const bool is_local = model::hca::queue::service_of(attributes.type).is_local;
-    if (auto* pd = state.hca.protection_domains().find(attributes.pd.value); pd != nullptr && !is_local)
-        --pd->users;
-    if (auto* xrcd = state.xrcds.find(attributes.xrcd); xrcd != nullptr && attributes.type == prm::QpType::xrc)
-        --xrcd->users;
-    --state.counter_set_users[attributes.counter_set];
-    state.release(attributes.buffer.pages().size());
-    state.hca.destroy_qp(abi::Qpn{number});
-    call.scope.disown(Kind::qp, number);
-    state.qp_ids.give_back(number);
-    return accepted;
+Reply destroy_qp(State&, const Call& call, In<prm::DestroyQpIn> in, Out<prm::DestroyQpOut>) {
+    return call.scope.destroy<Kind::qp>(in.get<"qpn">(), call.at);
 }
 
 Reply query_qp(State& state, const Call& call, In<prm::QueryQpIn> in, Out<prm::QueryQpOut> out) {
-    auto* qp = call.scope.qp(in.get<"qpn">());
+    auto* qp = call.scope.find<Kind::qp>(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("query_qp.unknown");
     if (in.get<"qpc_ext">())

@@ -7,17 +7,9 @@
 
 namespace firmware::handlers {
 
-namespace {
-/// Counts the queue pair in its new counter set instead of the old one.
-void move_counter_set(State& state, std::uint32_t from, std::uint32_t to) {
-    --state.counter_set_users[from];
-    ++state.counter_set_users[to];
-}
-} // namespace
-
 Reply modify_qp(State& state, const Call& call, In<prm::Rst2initQpIn> in, Out<prm::Rst2initQpOut>) {
     const auto& row = transition(call.opcode);
-    auto* qp = call.scope.qp(in.get<"qpn">());
+    auto* qp = call.scope.find<Kind::qp>(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("modify_qp.unknown");
     if (!row.is_legal_from(qp->state))
@@ -33,7 +25,6 @@ Reply modify_qp(State& state, const Call& call, In<prm::Rst2initQpIn> in, Out<pr
     const bool takes_path = prm::has(taken, prm::OptParam::primary_path);
     if (auto refused = check_transition(state, call.scope, abi::ConstView<prm::Qpc>(context), row.to, takes_path))
         return refused;
-    move_counter_set(state, attributes.counter_set, abi::ConstView<prm::Qpc>(context).get<"counter_set_id">());
     decode_context(abi::ConstView<prm::Qpc>(context), attributes);
     state.hca.modify_qp(*qp, attributes, row.to, call.at, takes_path);
     return accepted;
@@ -42,7 +33,7 @@ Reply modify_qp(State& state, const Call& call, In<prm::Rst2initQpIn> in, Out<pr
 // Both commands are legal in every state; Linux, too, has RST to ERR in its table (mlx5_ib, __mlx5_ib_modify_qp).
 Reply leave_qp(State& state, const Call& call, In<prm::Qp2rstIn> in, Out<prm::Qp2rstOut>) {
     const auto& row = transition(call.opcode);
-    auto* qp = call.scope.qp(in.get<"qpn">());
+    auto* qp = call.scope.find<Kind::qp>(in.get<"qpn">());
     if (qp == nullptr)
         return refuse("leave_qp.unknown");
     const auto attributes = qp->attributes;

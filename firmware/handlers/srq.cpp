@@ -40,18 +40,12 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
         return std::unexpected(record.error());
     if (record->value % 4 != 0)
         return std::unexpected(refuse("create_srq.doorbell_record"));
-    auto* pd = call.scope.pd(wanted.pd);
-    if (pd == nullptr)
+    if (call.scope.find<Kind::pd>(wanted.pd) == nullptr)
         return std::unexpected(refuse("create_srq.pd"));
     auto buffer = ring_buffer(call.scope, wanted.ring, wanted.ring_umem, call.tail);
     if (!buffer)
         return std::unexpected(buffer.error());
     const auto entries = buffer->pages().size();
-    if (auto refused = state.admit(entries, call.at))
-        return std::unexpected(refused);
-    const auto number = state.srq_ids.take();
-    if (!number)
-        return std::unexpected(refuse("create_srq.none_left"));
     attributes.is_linked = wanted.is_linked;
     attributes.has_next_segment = !wanted.is_basic;
     attributes.pd = abi::Pd{wanted.pd};
@@ -60,31 +54,16 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
     attributes.limit = static_cast<std::uint16_t>(wanted.lwm);
     attributes.doorbell_record = *record;
     attributes.buffer = std::move(*buffer);
-    state.hca.create_srq(*number, std::move(attributes));
-    call.scope.own(Kind::srq, *number, {wanted.ring_umem.holds(), wanted.record.holds()});
-    ++pd->users;
-    state.charge(entries, call.at);
-    return *number;
-}
-
-Reply destroy(State& state, const Call& call, Queue& queue) {
-    if (queue.users != 0)
-        return refuse("destroy_srq.in_use");
-    if (auto* pd = state.hca.protection_domains().find(queue.attributes.pd.value))
-        --pd->users;
-    if (auto* xrcd = state.xrcds.find(queue.attributes.xrcd); xrcd != nullptr && queue.attributes.is_xrc)
-        --xrcd->users;
-    state.release(queue.attributes.buffer.pages().size());
-    const auto number = queue.number;
-    state.hca.destroy_srq(number, call.at);
-    call.scope.disown(Kind::srq, number);
-    state.srq_ids.give_back(number);
-    return accepted;
+    return call.scope.create<Kind::srq>(
+        {.at = call.at,
+         .entries = entries,
+         .umems = {wanted.ring_umem.memory(call.scope), wanted.record.memory(call.scope)}},
+        std::move(attributes));
 }
 
 /// The queue with this number, if it is of this kind.
 Queue* find(const Call& call, std::uint32_t number, bool is_xrc) {
-    auto* queue = call.scope.srq(number);
+    auto* queue = call.scope.find<Kind::srq>(number);
     return queue != nullptr && queue->attributes.is_xrc == is_xrc ? queue : nullptr;
 }
 } // namespace
@@ -119,9 +98,10 @@ Reply create_rmp(State& state, const Call& call, In<prm::CreateRmpIn> in, Out<pr
     return accepted;
 }
 
-Reply destroy_rmp(State& state, const Call& call, In<prm::DestroyRmpIn> in, Out<prm::DestroyRmpOut>) {
-    auto* queue = find(call, in.get<"rmpn">(), false);
-    return queue != nullptr ? destroy(state, call, *queue) : refuse("destroy_rmp.unknown");
+Reply destroy_rmp(State&, const Call& call, In<prm::DestroyRmpIn> in, Out<prm::DestroyRmpOut>) {
+    const auto number = in.get<"rmpn">();
+    return find(call, number, false) != nullptr ? call.scope.destroy<Kind::srq>(number, call.at)
+                                                : refuse("destroy_rmp.unknown");
 }
 
 Reply query_rmp(State&, const Call& call, In<prm::QueryRmpIn> in, Out<prm::QueryRmpOut> out) {
@@ -154,10 +134,9 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
     const auto context = in.sub<"xrc_srq_context_entry">();
     if (in.get<"xrc_srq_umem_valid">() || context.get<"dbr_umem_valid">())
         return refuse("create_xrc_srq.umem");
-    auto* xrcd = call.scope.xrcd(context.get<"xrcd">());
-    if (xrcd == nullptr)
+    if (call.scope.find<Kind::xrcd>(context.get<"xrcd">()) == nullptr)
         return refuse("create_xrc_srq.xrcd");
-    if (call.scope.cq(context.get<"cqn">()) == nullptr)
+    if (call.scope.find<Kind::cq>(context.get<"cqn">()) == nullptr)
         return refuse("create_xrc_srq.cq");
     const auto log_stride = context.get<"log_rq_stride">() + log_least_stride;
     Attributes attributes;
@@ -182,14 +161,14 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
                                std::move(attributes));
     if (!number)
         return number.error();
-    ++xrcd->users;
     out.set<"xrc_srqn">(*number);
     return accepted;
 }
 
-Reply destroy_xrc_srq(State& state, const Call& call, In<prm::DestroyXrcSrqIn> in, Out<prm::DestroyXrcSrqOut>) {
-    auto* queue = find(call, in.get<"xrc_srqn">(), true);
-    return queue != nullptr ? destroy(state, call, *queue) : refuse("destroy_xrc_srq.unknown");
+Reply destroy_xrc_srq(State&, const Call& call, In<prm::DestroyXrcSrqIn> in, Out<prm::DestroyXrcSrqOut>) {
+    const auto number = in.get<"xrc_srqn">();
+    return find(call, number, true) != nullptr ? call.scope.destroy<Kind::srq>(number, call.at)
+                                               : refuse("destroy_xrc_srq.unknown");
 }
 
 Reply query_xrc_srq(State&, const Call& call, In<prm::QueryXrcSrqIn> in, Out<prm::QueryXrcSrqOut> out) {

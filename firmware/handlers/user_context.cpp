@@ -10,29 +10,21 @@ namespace {
 constexpr unsigned least_page_shift = 12;
 } // namespace
 
-Reply create_uctx(State& state, const Call&, In<prm::CreateUctxIn> in, Out<prm::CreateUctxOut> out) {
+Reply create_uctx(State& state, const Call& call, In<prm::CreateUctxIn> in, Out<prm::CreateUctxOut> out) {
     if (in.sub<"uctx">().get<"cap">() & ~state.capabilities.general().get<"uctx_cap">())
         return refuse("create_uctx.capability");
-    const auto uid = state.uctx_ids.take();
+    const auto uid = call.scope.create<Kind::user_context>({});
     if (!uid)
-        return refuse("create_uctx.none_left");
-    state.user_contexts.create(*uid);
+        return uid.error();
     out.set<"uid">(*uid);
     return accepted;
 }
 
-Reply destroy_uctx(State& state, const Call&, In<prm::DestroyUctxIn> in, Out<prm::DestroyUctxOut>) {
-    const auto uid = static_cast<std::uint16_t>(in.get<"uid">());
-    if (state.user_contexts.find(uid) == nullptr)
-        return refuse("destroy_uctx.unknown");
-    if (state.owners.count(uid) != 0)
-        return refuse("destroy_uctx.in_use");
-    state.user_contexts.destroy(uid);
-    state.uctx_ids.give_back(uid);
-    return accepted;
+Reply destroy_uctx(State&, const Call& call, In<prm::DestroyUctxIn> in, Out<prm::DestroyUctxOut>) {
+    return call.scope.destroy<Kind::user_context>(in.get<"uid">(), call.at);
 }
 
-Reply create_umem(State& state, const Call& call, In<prm::CreateUmemIn> in, Out<prm::CreateUmemOut> out) {
+Reply create_umem(State&, const Call& call, In<prm::CreateUmemIn> in, Out<prm::CreateUmemOut> out) {
     const auto umem = in.sub<"umem">();
     if (in.get<"uid">() == 0)
         return refuse("create_umem.uid");
@@ -52,30 +44,17 @@ Reply create_umem(State& state, const Call& call, In<prm::CreateUmemIn> in, Out<
         if (pages[i].value & (page - 1))
             return refuse("create_umem.page_not_aligned");
     }
-    if (auto refused = state.admit(count, call.at))
-        return refused;
-    const auto id = state.umem_ids.take();
+    const auto id = call.scope.create<Kind::umem>(
+        {.at = call.at, .entries = count},
+        model::hca::queue::PagedBuffer(std::move(pages), shift, umem.get<"page_offset">()));
     if (!id)
-        return refuse("create_umem.none_left");
-    state.umems.create(*id, UserMemory{.pages = {std::move(pages), shift, umem.get<"page_offset">()}});
-    call.scope.own(Kind::umem, *id);
-    state.charge(count, call.at);
+        return id.error();
     out.set<"umem_id">(*id);
     return accepted;
 }
 
-Reply destroy_umem(State& state, const Call& call, In<prm::DestroyUmemIn> in, Out<prm::DestroyUmemOut>) {
-    const auto id = in.get<"umem_id">();
-    const auto* umem = call.scope.umem(id);
-    if (umem == nullptr)
-        return refuse("destroy_umem.unknown");
-    if (umem->users != 0)
-        return refuse("destroy_umem.in_use");
-    state.release(umem->pages.pages().size());
-    state.umems.destroy(id);
-    call.scope.disown(Kind::umem, id);
-    state.umem_ids.give_back(id);
-    return accepted;
+Reply destroy_umem(State&, const Call& call, In<prm::DestroyUmemIn> in, Out<prm::DestroyUmemOut>) {
+    return call.scope.destroy<Kind::umem>(in.get<"umem_id">(), call.at);
 }
 
 } // namespace firmware::handlers

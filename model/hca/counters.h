@@ -1,6 +1,8 @@
 // What one HCA counts: for the run's table and benchmarks, and the Q counter sets that drivers read.
 #pragma once
 
+#include "model/hca/counted.h"
+
 #include <cstdint>
 
 namespace model::hca {
@@ -40,5 +42,8 @@ struct QCounters {
     std::uint32_t req_remote_access_errors = 0, resp_remote_access_errors = 0, req_remote_operation_errors = 0;
     std::uint32_t cq_overflow = 0, resp_cqe_flush_error = 0, req_cqe_flush_error = 0;
 };
+
+/// One that queue pairs count in.
+struct CounterSet : Counted, QCounters {};
 
 } // namespace model::hca

@@ -15,8 +15,6 @@
 #include "model/port/dma.h"
 #include "traces/events.h"
 
-#include <cassert>
-
 namespace model::hca {
 
 struct DataPath {
@@ -27,11 +25,10 @@ struct DataPath {
     Timers& timers;
     queue::Scheduler& scheduler;
     tpt::MkeyTable& mkeys;
-    ObjectTable<tpt::ProtectionDomain>& protection_domains;
+    ObjectTable<ProtectionDomain>& protection_domains;
     tpt::Translator& translator;
     completion::CqeWriter& cqe_writer;
     event::EventQueues& event_queues;
-    ObjectTable<QCounters>& q_counters;
     ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues;
     const multicast::Groups& groups;
     const wire::Identity& identity;
@@ -41,14 +38,8 @@ struct DataPath {
 
     /// A latency of the configuration, or nothing when the timing model is off.
     port::Time cost(port::Time latency) const { return config.timed ? latency : port::Time{}; }
-    /// The counter set of a queue pair; set 0 when its own was freed.
-    QCounters& count(const queue::QueuePair& qp) const {
-        auto* set = q_counters.find(qp.attributes.counter_set);
-        if (set == nullptr)
-            set = q_counters.find(0);
-        assert(set != nullptr && "counter set 0 is always there");
-        return *set;
-    }
+    /// The counters of a queue pair's set.
+    QCounters& count(const queue::QueuePair& qp) const { return *qp.counters; }
     /// When the pipeline can work on a packet whose work arrives at `at`; takes one packet's worth of it.
     port::Time enter_pipe(port::Time at) {
         if (!config.timed)

@@ -15,13 +15,11 @@ using queue::QueuePair;
 
 Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_),
-      outlets_(ports.wire, ports.inside), timers_(ports.clock),
-      event_queues_(ports.dma, ports.interrupts, counters_, events_),
-      cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      path_{config_,       ports.dma,   ports.dma.loans(),      outlets_,    timers_,
-            scheduler_,    mkeys_,      protection_domains_,    translator_, cqe_writer_,
-            event_queues_, q_counters_, shared_receive_queues_, groups_,     identity_,
-            counters_,     events_},
+      event_queues_(ports.dma, ports.interrupts, counters_, events_), outlets_(ports.wire, ports.inside),
+      timers_(ports.clock), cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
+      path_{config_, ports.dma,           ports.dma.loans(), outlets_,    timers_,       scheduler_,
+            mkeys_,  protection_domains_, translator_,       cqe_writer_, event_queues_, shared_receive_queues_,
+            groups_, identity_,           counters_,         events_},
       failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_),
       responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
@@ -42,6 +40,7 @@ void Hca::reset() {
     translator_.forget_all();
     mkeys_.clear();
     protection_domains_.clear();
+    xrc_domains_.clear();
     q_counters_.clear();
     q_counters_.create(0);
     identity_ = {};
@@ -256,31 +255,43 @@ void Hca::run(port::Time now) {
 
 // --- objects --------------------------------------------------------------------------------------------------------
 
+tpt::Mkey& Hca::create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt) {
+    auto& mkey = mkeys_.create(index, std::move(attributes), std::move(mtt));
+    mkey.domain = Ref(protection_domains_.find(mkey.attributes.pd.value));
+    return mkey;
+}
+
+void Hca::destroy_mkey(std::uint32_t index) {
+    translator_.forget(index);
+    mkeys_.destroy(index);
+}
+
 completion::CompletionQueue& Hca::create_cq(abi::Cqn cqn, completion::Attributes attributes) {
-    if (auto* eq = event_queues_.table().find(attributes.eqn.value))
-        ++eq->users;
-    return completion_queues_.create(cqn.value, cqn, std::move(attributes));
+    auto& cq = completion_queues_.create(cqn.value, cqn, std::move(attributes));
+    cq.eq = Ref(event_queues_.table().find(cq.attributes.eqn.value));
+    return cq;
 }
 
 void Hca::destroy_cq(abi::Cqn cqn) {
     auto* cq = completion_queues_.find(cqn.value);
-    assert(cq != nullptr && cq->users == 0);
+    assert(cq != nullptr);
     cqe_writer_.forget(*cq);
-    if (auto* eq = event_queues_.table().find(cq->attributes.eqn.value))
-        --eq->users;
     completion_queues_.destroy(cqn.value);
 }
 
 queue::SharedReceiveQueue& Hca::create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes) {
     auto& srq = shared_receive_queues_.create(number, number, std::move(attributes));
-    if (srq.attributes.is_xrc && (srq.cq = completion_queues_.find(srq.attributes.cqn.value)) != nullptr)
-        ++srq.cq->users;
+    srq.domain = Ref(protection_domains_.find(srq.attributes.pd.value));
+    if (srq.attributes.is_xrc) {
+        srq.xrc_domain = Ref(xrc_domains_.find(srq.attributes.xrcd));
+        srq.cq = Ref(completion_queues_.find(srq.attributes.cqn.value));
+    }
     return srq;
 }
 
 void Hca::destroy_srq(std::uint32_t number, port::Time at) {
     auto* srq = shared_receive_queues_.find(number);
-    assert(srq != nullptr && srq->users == 0);
+    assert(srq != nullptr);
     // Requests of the XRC service may have named it without being attached to it.
     srq->takers.for_each([&](QueuePair& qp) {
         if (qp.paging.shared_queue == number)
@@ -289,27 +300,28 @@ void Hca::destroy_srq(std::uint32_t number, port::Time at) {
             failure_.enter_error(qp, at);
         queue::take_from(qp, nullptr);
     });
-    if (srq->cq != nullptr)
-        --srq->cq->users;
     shared_receive_queues_.destroy(number);
+}
+
+void Hca::count_in(QueuePair& qp, std::uint32_t set) {
+    auto* own = q_counters_.find(set);
+    qp.counters = Ref(own != nullptr ? own : q_counters_.find(0));
 }
 
 QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
     auto& qp = queue_pairs_.create(qpn.value, qpn, std::move(attributes));
     qp.wire = &outlets_.cable();
-    const auto attach = [this](abi::Cqn cqn) {
-        auto* cq = completion_queues_.find(cqn.value);
-        if (cq != nullptr)
-            ++cq->users;
-        return cq;
-    };
-    qp.send_cq = attach(qp.attributes.send_cq);
-    qp.receive_cq = attach(qp.attributes.receive_cq);
-    if (qp.attributes.receive == queue::ReceiveKind::shared)
-        if (auto* srq = shared_receive_queues_.find(qp.attributes.srqn)) {
-            queue::take_from(qp, srq);
-            ++srq->users;
-        }
+    qp.send_cq = Ref(completion_queues_.find(qp.attributes.send_cq.value));
+    qp.receive_cq = Ref(completion_queues_.find(qp.attributes.receive_cq.value));
+    count_in(qp, qp.attributes.counter_set);
+    if (!qp.service.is_local)
+        qp.domain = Ref(protection_domains_.find(qp.attributes.pd.value));
+    if (qp.attributes.type == queue::QpType::xrc)
+        qp.xrc_domain = Ref(xrc_domains_.find(qp.attributes.xrcd));
+    if (qp.attributes.receive == queue::ReceiveKind::shared) {
+        qp.attached = Ref(shared_receive_queues_.find(qp.attributes.srqn));
+        queue::take_from(qp, qp.attached.get());
+    }
     if (qp.attributes.receive == queue::ReceiveKind::ordinary) {
         constexpr std::uint64_t wqebb = abi::prm::wqe_bb_bytes;
         const auto receive_bytes = std::uint64_t{qp.rq_size()} << qp.attributes.log_rq_stride;
@@ -329,12 +341,6 @@ void Hca::destroy_qp(abi::Qpn qpn) {
     groups_.forget(*qp);
     queue::Failure::forget(*qp);
     queue::take_from(*qp, nullptr);
-    for (auto* cq : {qp->send_cq, qp->receive_cq})
-        if (cq != nullptr)
-            --cq->users;
-    if (qp->attributes.receive == queue::ReceiveKind::shared)
-        if (auto* srq = shared_receive_queues_.find(qp->attributes.srqn))
-            --srq->users;
     if (qp->service.special && special_[qp->service.special->value] == qp)
         special_[qp->service.special->value] = nullptr;
     queue_pairs_.destroy(qpn.value);
@@ -356,6 +362,7 @@ void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes,
                     bool brings_path) {
     const auto from = qp.state;
     qp.attributes = attributes;
+    count_in(qp, attributes.counter_set);
     if (brings_path) {
         qp.path = identity_.path(attributes.path, qp.number);
         choose_way(qp);

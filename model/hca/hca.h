@@ -5,8 +5,10 @@
 #include "model/hca/completion/completion_queue.h"
 #include "model/hca/completion/cqe_writer.h"
 #include "model/hca/config.h"
+#include "model/hca/counted.h"
 #include "model/hca/counters.h"
 #include "model/hca/data_path.h"
+#include "model/hca/domains.h"
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/multicast/groups.h"
@@ -34,7 +36,9 @@
 
 #include <array>
 #include <functional>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 namespace model::hca {
 
@@ -70,8 +74,8 @@ public:
 
     // --- objects, for the firmware; numbers come from its pools ---
     tpt::MkeyTable& mkeys() { return mkeys_; }
-    /// Protection domains by number; their users are counted by whoever creates and changes those.
-    ObjectTable<tpt::ProtectionDomain>& protection_domains() { return protection_domains_; }
+    ObjectTable<ProtectionDomain>& protection_domains() { return protection_domains_; }
+    ObjectTable<XrcDomain>& xrc_domains() { return xrc_domains_; }
     tpt::Translator& translator() { return translator_; }
     event::EventQueues& event_queues() { return event_queues_; }
     ObjectTable<completion::CompletionQueue>& completion_queues() { return completion_queues_; }
@@ -96,15 +100,16 @@ public:
     /// bits, the base LID is the port's).
     void set_lids(std::uint16_t base, std::uint8_t lmc);
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
-    ObjectTable<QCounters>& q_counters() { return q_counters_; }
+    ObjectTable<CounterSet>& q_counters() { return q_counters_; }
 
+    // What an object's attributes name it refers to, where that exists (model/hca/counted.h). The firmware has checked
+    // what must. None goes before those that refer to it.
+    tpt::Mkey& create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt);
+    void destroy_mkey(std::uint32_t index);
     completion::CompletionQueue& create_cq(abi::Cqn cqn, completion::Attributes attributes);
     completion::CqeWriter& cqe_writer() { return cqe_writer_; }
-    /// The CQ must have no users.
     void destroy_cq(abi::Cqn cqn);
-    /// The CQ named in the attributes of an XRC queue must exist.
     queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes);
-    /// No queue pair may be attached to it.
     void destroy_srq(std::uint32_t number, port::Time at);
     /// Both CQs named in the attributes must exist (the send CQ only if has_sq), and the shared receive queue if there
     /// is one.
@@ -156,15 +161,20 @@ private:
     port::Time send_management(port::Wire& way, port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
     void choose_way(queue::QueuePair& qp);
+    /// Counts in this set from now on, or in set 0 when there is none of that number.
+    void count_in(queue::QueuePair& qp, std::uint32_t set);
 
     HcaConfig config_;
     Ports ports_;
     traces::Events events_;
     Counters counters_;
-    ObjectTable<QCounters> q_counters_;
+    // Each kind of object before those that refer to it: what stands last goes first.
+    ObjectTable<CounterSet> q_counters_;
+    ObjectTable<ProtectionDomain> protection_domains_;
+    ObjectTable<XrcDomain> xrc_domains_;
     tpt::MkeyTable mkeys_;
-    ObjectTable<tpt::ProtectionDomain> protection_domains_;
     tpt::Translator translator_;
+    event::EventQueues event_queues_;
     ObjectTable<completion::CompletionQueue> completion_queues_;
     ObjectTable<queue::SharedReceiveQueue> shared_receive_queues_;
     ObjectTable<queue::QueuePair> queue_pairs_;
@@ -175,7 +185,6 @@ private:
     wire::Outlets outlets_;
     Timers timers_;
     queue::Scheduler scheduler_;
-    event::EventQueues event_queues_;
     completion::CqeWriter cqe_writer_;
     DataPath path_;
     queue::Failure failure_;

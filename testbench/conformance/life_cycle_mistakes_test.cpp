@@ -108,7 +108,7 @@ const std::array life_cycle{
                 [](model::hca::HcaConfig& c) { c.init_pages = 1, c.pages_per_1024_objects = 1024; }},
     Provocation{"resources.page_entries",
                 [](Bench& b) {
-                    b.device.state().charge(firmware::State::max_page_entries, {});
+                    b.device.state().account.charge(firmware::objects::Account::max_entries, {});
                     return refused(b, Bench::eq_input(b.alloc_uar(), 0));
                 }},
     // --- capabilities ---

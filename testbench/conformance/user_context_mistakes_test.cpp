@@ -77,7 +77,7 @@ const std::array user_contexts{
     Provocation{"create_umem.none_left",
                 [](Bench& b) {
                     const auto uid = b.create_uctx();
-                    b.device.state().umem_ids = {1, 1};
+                    b.device.state().registry.set_numbers(firmware::Kind::umem, {1, 2});
                     b.create_umem(uid, memory);
                     return refused(b, Bench::umem_input(uid, memory));
                 }},

@@ -129,9 +129,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         step(bench, script);
 
     const auto& state = bench.device.state();
-    demand(state.pages.objects() == bench.hca.queue_pairs().count() + bench.hca.completion_queues().count() +
-                                        bench.hca.event_queues().table().count() + bench.hca.mkeys().count(),
-           "every object is accounted for");
+    std::size_t in_pages = 0;
+    for (const auto& kind : state.registry.counts()) {
+        demand(kind.agrees, "every object has a number and somebody who holds it");
+        in_pages += kind.takes_pages ? kind.objects : 0;
+    }
+    demand(state.pages.objects() == in_pages, "every object is accounted for");
     bench.memory.poke(CommandBench::queue, std::vector<std::byte>(2048));
     bench.device.reset();
     bench.set_queue_address();

@@ -152,14 +152,10 @@ void Side::leak() {
 /// What the firmware still has, shortly before the driver leaves.
 void Side::check_objects() {
     const auto& state = firmware().state();
-    const std::array counts{
-        std::pair{"queue pairs", state.qp_ids.in_use()}, std::pair{"completion queues", state.cq_ids.in_use()},
-        std::pair{"memory keys", state.mkey_ids.in_use()}, std::pair{"protection domains", state.pd_ids.in_use()}};
-    for (const auto& [what, count] : counts)
-        if (count != 0)
-            find(fmt::format("{} {} left in the device", count, what));
-    if (const auto left = state.hca.queue_pairs().count() + state.hca.completion_queues().count(); left != 0)
-        find(fmt::format("{} queues left in the core", left));
+    // The driver's own event queues and UAR pages go last.
+    for (const auto& kind : state.registry.counts())
+        if (kind.objects != 0 && kind.kind != firmware::Kind::eq && kind.kind != firmware::Kind::uar)
+            find(fmt::format("{} {} left in the device", kind.objects, kind.name));
     if (const auto ranges = context->device().iova_space().used_ranges(); ranges != 0)
         find(fmt::format("{} address ranges left in the driver", ranges));
 }

@@ -115,7 +115,7 @@ TestQp Node::make_qp(model::hca::queue::QueuePairAttributes a) {
 
 abi::Key Node::make_key(model::hca::tpt::MkeyAttributes a, std::vector<std::uint64_t> mtt) {
     const auto index = next_number_++;
-    hca.mkeys().create(index, a, std::move(mtt));
+    hca.create_mkey(index, a, std::move(mtt));
     return abi::Key{index, a.variant};
 }
 

@@ -5,6 +5,8 @@
 #include "abi/prm/cq.h"
 #include "abi/prm/cqe.h"
 #include "abi/types.h"
+#include "model/hca/counted.h"
+#include "model/hca/event/event_queue.h"
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/port/time.h"
@@ -58,7 +60,7 @@ struct Arm {
     std::uint64_t consumer = 0;   ///< on the scale of CompletionQueue::producer
 };
 
-struct CompletionQueue {
+struct CompletionQueue : Counted {
     CompletionQueue(abi::Cqn cqn, Attributes a) : number(cqn), attributes(std::move(a)) {}
 
     abi::Cqn number;
@@ -70,7 +72,7 @@ struct CompletionQueue {
     std::uint64_t last_notified = 0;   ///< producer at the last event
     Arm arm;
     port::Time event_at = port::never; ///< when an event that moderation holds back goes out
-    std::uint32_t users = 0;           ///< queue pairs that complete here; a CQ in use cannot be destroyed
+    Ref<event::EventQueue> eq;         ///< that its events go to
     List<queue::QueuePair, Dead> dead; ///< in error, with a receive queue of their own that completes here
 
     std::uint32_t size() const { return 1u << attributes.log_size; }

@@ -4,6 +4,7 @@
 #include "abi/prm/eq.h"
 #include "abi/prm/eqe.h"
 #include "abi/types.h"
+#include "model/hca/counted.h"
 #include "model/hca/counters.h"
 #include "model/hca/object_table.h"
 #include "model/hca/queue/paged_buffer.h"
@@ -32,7 +33,7 @@ struct Attributes {
 
 enum class State : std::uint8_t { ready, overflow, write_failed };
 
-struct EventQueue {
+struct EventQueue : Counted {
     EventQueue(abi::Eqn eqn, Attributes a) : number(eqn), attributes(std::move(a)) {}
 
     abi::Eqn number;
@@ -41,7 +42,6 @@ struct EventQueue {
     std::uint32_t consumer = 0; ///< as the last doorbell said, 24 bits
     bool is_armed = false;      ///< the first arm comes from software
     State state = State::ready; ///< why an event was lost, if one was
-    std::uint32_t users = 0;    ///< completion queues that report here
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
 };

@@ -5,6 +5,9 @@
 #include "abi/prm/qp.h"
 #include "abi/types.h"
 #include "model/hca/completion/completion_queue.h"
+#include "model/hca/counted.h"
+#include "model/hca/counters.h"
+#include "model/hca/domains.h"
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/address_path.h"
 #include "model/hca/queue/on_demand.h"
@@ -223,8 +226,11 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     Service service; ///< of its type
     QpState state = QpState::rst;
     Timer timer; ///< ACK time-out, end of the RNR pause, or next look in the error state
-    completion::CompletionQueue* send_cq = nullptr;
-    completion::CompletionQueue* receive_cq = nullptr;
+    Ref<completion::CompletionQueue> send_cq, receive_cq;
+    Ref<CounterSet> counters;          ///< counts for it
+    Ref<ProtectionDomain> domain;      ///< a local queue pair serves all of them and has none
+    Ref<XrcDomain> xrc_domain;         ///< of the XRC service
+    Ref<SharedReceiveQueue> attached;  ///< the shared receive queue that it was made with
     SharedReceiveQueue* srq = nullptr; ///< where receive WQEs come from, when they are shared; changed by take_from()
     std::uint32_t groups = 0;          ///< multicast groups that it is a member of
     std::uint64_t sq_offset = 0;       ///< of the send queue in the buffer, bytes

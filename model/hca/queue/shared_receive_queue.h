@@ -5,6 +5,9 @@
 
 #include "abi/prm/rmp.h"
 #include "abi/types.h"
+#include "model/hca/completion/completion_queue.h"
+#include "model/hca/counted.h"
+#include "model/hca/domains.h"
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/paged_buffer.h"
 #include "model/hca/queue/receive_wqe.h"
@@ -14,10 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-
-namespace model::hca::completion {
-struct CompletionQueue;
-}
 
 namespace model::hca::queue {
 
@@ -41,7 +40,7 @@ struct SharedReceiveQueueAttributes {
     std::array<std::byte, abi::prm::Rmpc::size> context{}; ///< as software wrote it, for QUERY_RMP and QUERY_XRC_SRQ
 };
 
-struct SharedReceiveQueue {
+struct SharedReceiveQueue : Counted {
     enum class Take : std::uint8_t { done, empty, unreadable };
 
     SharedReceiveQueue(std::uint32_t n, SharedReceiveQueueAttributes a) : number(n), attributes(std::move(a)) {}
@@ -54,9 +53,10 @@ struct SharedReceiveQueue {
     bool is_limit_reached(port::Dma& dma, port::Time at);
 
     std::uint32_t number;
-    std::uint32_t users = 0;                   ///< queue pairs
-    List<QueuePair, Taker> takers;             ///< those and, of the XRC service, others whose last request named it
-    completion::CompletionQueue* cq = nullptr; ///< XRC: of the whole queue
+    List<QueuePair, Taker> takers; ///< its queue pairs and, of the XRC service, others whose last request named it
+    Ref<ProtectionDomain> domain;
+    Ref<XrcDomain> xrc_domain;
+    Ref<completion::CompletionQueue> cq; ///< XRC: of the whole queue
     SharedReceiveQueueAttributes attributes;
     std::uint16_t producer = 0; ///< as the doorbell record last said
     std::uint16_t consumed = 0; ///< WQEs taken, modulo 2^16

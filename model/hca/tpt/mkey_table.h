@@ -4,6 +4,7 @@
 
 #include "abi/prm/mkey.h"
 #include "abi/types.h"
+#include "model/hca/domains.h"
 #include "model/hca/object_table.h"
 
 #include <array>
@@ -35,10 +36,6 @@ struct MkeyAttributes {
     std::uint8_t page_shift = 12;      ///< log2 of the bytes an MTT entry covers
     bool entries_carry_rights = false; ///< bits 0 and 1 of an entry say present for read and write (pg_access, UMR)
     std::array<std::byte, abi::prm::Mkc::size> context{}; ///< as software wrote it, for QUERY_MKEY and changes by UMR
-};
-
-struct ProtectionDomain {
-    std::uint32_t users = 0; ///< memory keys and queues
 };
 
 /// One entry of an indirect key: a range of another key.
@@ -76,6 +73,7 @@ struct alignas(64) Mkey {
     std::uint64_t room = 0;         ///< entries that the translation table may hold
     std::vector<KeyRange> ranges{}; ///< of an indirect key, in ascending order
     Interleaving interleaving{};
+    Ref<ProtectionDomain> domain{}; ///< that of its attributes
 };
 
 /// Hears when pages are entered into keys.

@@ -186,11 +186,8 @@ std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const
 
 /// Puts a context in force.
 void Umr::put(tpt::Mkey& mkey, tpt::MkeyAttributes attributes) {
-    if (attributes.pd != mkey.attributes.pd) {
-        if (auto* before = path_.protection_domains.find(mkey.attributes.pd.value))
-            --before->users;
-        ++path_.protection_domains.find(attributes.pd.value)->users;
-    }
+    if (attributes.pd != mkey.attributes.pd)
+        mkey.domain = Ref(path_.protection_domains.find(attributes.pd.value));
     mkey.attributes = std::move(attributes);
 }
 

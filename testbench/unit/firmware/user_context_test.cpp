@@ -123,7 +123,7 @@ TEST_CASE("a number that one program gave back belongs to whoever gets it next",
     CommandBench bench;
     REQUIRE(bench.initialize());
     Program first(bench);
-    bench.device.state().qp_ids = {0x40, 1};
+    bench.device.state().registry.set_numbers(firmware::Kind::qp, {0x40, 0x41});
     const auto qpn = first.make_qp();
     REQUIRE(refusal(bench, Input<prm::DestroyQpIn>(Opcode::destroy_qp).by(first.uid).set<"qpn">(qpn)) == "accepted");
     Program second(bench);
@@ -256,8 +256,9 @@ TEST_CASE("after a teardown no user context and nothing of one is left", "[unit]
 
     REQUIRE(refusal(bench, Input<prm::TeardownHcaIn>(Opcode::teardown_hca), 16) == "accepted");
 
-    CHECK(bench.device.state().user_contexts.count() == 0);
-    CHECK(bench.device.state().umems.count() == 0);
-    CHECK(bench.device.state().owners.count(program.uid) == 0);
+    for (const auto& kind : bench.device.state().registry.counts()) {
+        INFO(kind.name);
+        CHECK(kind.objects == 0);
+    }
     CHECK(bench.device.state().pages.objects() == 0);
 }

@@ -365,7 +365,7 @@ TEST_CASE("a queue pair may be destroyed in any state, also with work under way 
         bench.a.ring(bench.qp, bench.clock.now());
 
         CHECK(bench.peer.take().empty());
-        CHECK(bench.a.core(bench.cq).users == 0);
+        CHECK(bench.a.core(bench.cq).users() == 0);
         CHECK(bench.a.hca.queue_pairs().count() == 0);
     }
 }

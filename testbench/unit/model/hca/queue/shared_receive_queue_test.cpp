@@ -257,9 +257,9 @@ TEST_CASE("a shared queue that goes leaves no queue pair that refers to it", "[u
     bench.send(bench.message(8));
     bench.b.hca.destroy_qp(bench.b_qp.number);
 
-    CHECK(bench.b.hca.shared_receive_queues().find(bench.srq.number)->users == 0);
+    CHECK(bench.b.hca.shared_receive_queues().find(bench.srq.number)->users() == 0);
     bench.b.hca.destroy_srq(bench.srq.number, bench.clock.now());
-    CHECK(bench.b.core(bench.srq_cq).users == 0);
+    CHECK(bench.b.core(bench.srq_cq).users() == 0);
 }
 
 TEST_CASE("a shared queue knows who takes from it, and one that goes asks nobody else", "[unit][srq][xrc]") {

@@ -206,9 +206,10 @@ TEST_CASE("a list that cannot be read is a protection error, or a bus error", "[
 TEST_CASE("a local queue pair serves every protection domain, and moves keys between them", "[unit][umr]") {
     Bench bench;
     auto& domains = bench.b.hca.protection_domains();
-    domains.create(8).users = 0;
+    domains.create(8);
+    const auto others = domains.find(Node::pd.value)->users();
     const auto key = Bench::free_key(bench.b);
-    ++domains.find(Node::pd.value)->users;
+    REQUIRE(domains.find(Node::pd.value)->users() == others + 1);
     auto a = bench.b.attributes(bench.b_cq);
     a.type = abi::prm::QpType::reg_umr;
     a.pd = {};
@@ -222,8 +223,8 @@ TEST_CASE("a local queue pair serves every protection domain, and moves keys bet
     bench.b.ring(qp, bench.clock.now());
     CHECK(bench.b.drain(bench.b_cq).back().is_ok());
     CHECK(bench.key(key).attributes.pd == abi::Pd{8});
-    CHECK(domains.find(8)->users == 1);
-    CHECK(domains.find(Node::pd.value)->users == 0);
+    CHECK(domains.find(8)->users() == 1);
+    CHECK(domains.find(Node::pd.value)->users() == others);
 
     SECTION("it sends nothing") {
         bench.b.post(qp, {.opcode = WqeOpcode::send});
