@@ -1,5 +1,5 @@
 // The image in the card, as one piece: the initialization segment in front, the command queue behind it, and the state
-// that commands change. Plain C++; platform/card/hca_card puts it behind BAR 0. It is never on the data path.
+// that commands change. Plain C++; platform/card/mlx5_device puts it behind BAR 0. It is never on the data path.
 #pragma once
 
 #include "firmware/command_queue.h"

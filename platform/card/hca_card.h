@@ -1,15 +1,12 @@
-// The card: where the HCA's silicon meets its firmware image, behind one PCIe endpoint and one end of a cable. BAR 0
-// holds the initialization segment, MSI-X (kept by the endpoint) and the UAR pages.
+// The card: an HCA behind one PCIe endpoint and one end of a cable. Gives the device its ports, takes turns where calls
+// may wait, and lets the cable deliver after each entry; what the device does is the device's.
 #pragma once
 
-#include "firmware/device.h"
-#include "model/hca/hca.h"
 #include "model/net/link_module.h"
 #include "model/pcie/endpoint_module.h"
-#include "model/pcie/function.h"
 #include "model/tlm/kernel_clock.h"
 #include "model/tlm/process.h"
-#include "traces/events.h"
+#include "platform/card/mlx5_device.h"
 
 #include <algorithm>
 #include <systemc>
@@ -30,59 +27,49 @@ public:
     HcaCard(sc_core::sc_module_name name, const model::hca::HcaConfig& config, const SlotConfig& slot,
             model::net::LinkModule& cable, unsigned end, traces::Events device, traces::Events bus);
 
-    /// What the function tells the bus of itself.
-    static model::pcie::FunctionConfig function_config(const model::hca::HcaConfig& config, const SlotConfig& slot);
-
-    model::hca::Hca& hca() { return hca_; }
-    const model::hca::Hca& hca() const { return hca_; }
-    firmware::Device& firmware() { return firmware_; }
-    /// Nothing that the port sent to itself is under way.
-    bool is_quiet() const { return inside_.link().under_way(0) + inside_.link().under_way(1) == 0; }
+    model::hca::Hca& hca() { return device_.hca(); }
+    const model::hca::Hca& hca() const { return device_.hca(); }
+    firmware::Device& firmware() { return device_.firmware(); }
+    bool is_quiet() const { return device_.is_quiet(); }
 
     model::pcie::EndpointModule endpoint;
 
 private:
+    // Function: what reaches the endpoint, for the device
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
                                     model::port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
-    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
-    model::port::RegisterSpaces* spaces() override { return &firmware_.spaces(); }
+    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override { return device_.direct(bar, offset); }
+    model::port::RegisterSpaces* spaces() override { return device_.spaces(); }
     void reset(model::port::Time at) override;
     void wake(model::port::Time now);
     void flush();
-    /// When a call enters the core that was to enter it at `at`: no earlier than it has its turn.
+    /// When a call enters the device that was to enter it at `at`: no earlier than it has its turn.
     model::port::Time present(model::port::Time at) const {
         return turn_.can_delay() ? std::max(at, clock_.now()) : at;
     }
-    // Receiver: packets of the cable, for the core
+    // Receiver: packets of the cable, where they have to take turns with other calls
     void receive(model::port::Packet& packet, model::port::Time at) override {
         const model::tlm::Turn::Hold hold(turn_);
-        hca_.receive(packet, present(at));
+        device_.receive(packet, present(at));
     }
-    void received_all(model::port::Time at) override;
-    void ready(model::port::Time at) override;
+    void received_all(model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(turn_);
+        device_.received_all(present(at));
+    }
+    void ready(model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(turn_);
+        device_.ready(present(at));
+    }
     void link_changed(bool is_up, model::port::Time at) override {
         const model::tlm::Turn::Hold hold(turn_);
-        hca_.link_changed(is_up, present(at));
+        device_.link_changed(is_up, present(at));
     }
 
-    /// What the port sends to itself, when that comes in a process of its own.
-    struct Inside final : model::port::Receiver {
-        HcaCard& card;
-        explicit Inside(HcaCard& owner) : card(owner) {}
-        void receive(model::port::Packet& packet, model::port::Time at) override { card.receive(packet, at); }
-        void received_all(model::port::Time at) override { card.received_all(at); }
-        void ready(model::port::Time at) override { card.ready(at); }
-    };
-
-    std::uint64_t uar_begin_;
-    model::tlm::Turn turn_; ///< of everything that enters the core
+    model::tlm::Turn turn_; ///< of everything that enters the device
     model::net::LinkModule& cable_;
-    model::net::LinkModule inside_; ///< what the port sends to itself
     model::tlm::KernelClock clock_;
-    model::hca::Hca hca_;
-    firmware::Device firmware_;
-    Inside inside_receiver_{*this};
+    Mlx5Device device_;
 };
 
 } // namespace platform::card

@@ -17,6 +17,9 @@ LAYERS = [
     ("model shell", SHELL,          [r"abi/.*", EVENTS, r"model/.*"],                        True,  True),
     ("model core",  r"model/.*",    [r"abi/.*", EVENTS, CORE],                               False, True),
     ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}", r"firmware/.*"], False, True),
+    # A device on a platform is silicon with its image, behind ports: what makes it a card is the shell's.
+    ("device",      r"platform/card/mlx5_device\.(h|cpp)", [r"abi/.*", EVENTS, CORE, r"firmware/.*",
+     r"platform/card/mlx5_device\.h"],                                                             False, True),
     # The in-process transport is a bridge's far end: it implements the interface that drivers see.
     ("in-process transport", r"platform/bridge/in_process\.(h|cpp)", [r"abi/.*", r"model/.*", r"platform/.*",
      r"sw/(transport/(transport|owners)|base/result)\.h"],                                           True,  True),
@@ -83,6 +86,9 @@ if __name__ == "__main__":
             (plant("firmware/a.cpp", '"model/pcie/endpoint_module.h"'), "firmware: may not include"),
             (plant("firmware/a.cpp", '"model/gpu/vram.h"'), "firmware: may not include"),
             (plant("firmware/a.cpp", '"platform/card/hca_card.h"'), "firmware: may not include"),
+            (plant("platform/card/mlx5_device.h", "<systemc>"), "device: may not include SystemC"),
+            (plant("platform/card/mlx5_device.cpp", '"model/net/link_module.h"'), "device: may not include"),
+            (plant("platform/card/mlx5_device.cpp", '"platform/card/hca_card.h"'), "device: may not include"),
             (plant("platform/a.cpp", '"sw/mlx/device.h"'), "platform: may not include"),
             (plant("platform/a.cpp", '"testbench/harness/cluster.h"'), "platform: may not include"),
             (plant("sw/mlx/a.cpp", '"model/hca/config.h"'), "sw: may not include"),
@@ -100,6 +106,7 @@ if __name__ == "__main__":
             "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n#include <systemc>\n#include <tlm>\n',
             "model/pcie/tlm_header.h": '#include "abi/pcie/tlp.h"\n',
             "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n#include <fmt/format.h>\n',
+            "platform/card/mlx5_device.cpp": '#include "firmware/device.h"\n#include "model/net/link.h"\n',
             "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n#include <boost/asio.hpp>\n',
             "sw/mlx/a.cpp": '#include "abi/prm/cqe.h"\n#include "sw/base/result.h"\n#include <linux/vfio.h>\n',
             "testbench/unit/a_test.cpp": '#include "sw/mlx/cq.h"\n#include "model/hca/config.h"\n#include <systemc>\n',

@@ -94,14 +94,13 @@ void step(CommandBench& bench, Script& script) {
     case 6: { // registers
         std::vector<std::byte> bytes(script.byte() % 65);
         const auto offset = script.dword() % 0x12000;
-        bench.device.read(offset, bytes, bench.clock.now());
-        bench.device.write(offset, script.take(bytes.size()), bench.clock.now());
+        bench.card.bar_read(0, offset, bytes, bench.clock.now());
+        bench.card.bar_write(0, offset, script.take(bytes.size()), bench.clock.now());
         return;
     }
     default: // time
         bench.clock.set(bench.clock.now() + Time{script.dword()});
-        bench.device.wake(bench.clock.now());
-        bench.hca.wake(bench.clock.now());
+        bench.card.wake(bench.clock.now());
         return;
     }
 }

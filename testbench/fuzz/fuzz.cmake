@@ -13,7 +13,7 @@ foreach(source ${fuzz_sources})
     file(MAKE_DIRECTORY ${found})
 
     add_executable(${program} ${source})
-    target_link_libraries(${program} PRIVATE ${fuzz_${name}_libraries} hca_core_benches hca_firmware hca_options)
+    target_link_libraries(${program} PRIVATE ${fuzz_${name}_libraries} hca_core_benches hca_devices hca_options)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzzers ${program})
 

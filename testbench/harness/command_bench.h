@@ -1,5 +1,5 @@
-// The firmware with a driver's hands on it, without PCIe or SystemC: a memory, the core, the device, and functions that
-// fill command queue entries and mailboxes as a driver does. Tests of commands and the fuzz target sit here.
+// The firmware with a driver's hands on it, without PCIe or SystemC: a memory, the device, and functions that fill
+// command queue entries and mailboxes as a driver does. Tests of commands and the fuzz target sit here.
 #pragma once
 
 #include "abi/prm/access_register.h"
@@ -20,9 +20,9 @@
 #include "abi/prm/xrc_srq.h"
 #include "abi/wire/mad.h"
 #include "firmware/command_table.h"
-#include "firmware/device.h"
 #include "model/hca/wire/builder.h"
 #include "model/port/memory_dma.h"
+#include "platform/card/mlx5_device.h"
 #include "testbench/harness/command_bytes.h"
 #include "testbench/harness/hca_pair.h"
 
@@ -79,8 +79,7 @@ public:
     static constexpr std::uint64_t box_stride = 1024;
 
     explicit CommandBench(const model::hca::HcaConfig& config = untimed())
-        : hca(config, {memory, clock, wire, interrupts}, traces::Events{&log, 1}),
-          device(hca, memory, clock, traces::Events{&log, 1}) {
+        : card(config, {memory, clock, interrupts, wire}, traces::Events{&log, 1}) {
         set_queue_address();
     }
 
@@ -91,11 +90,11 @@ public:
     void write32(std::uint64_t offset, std::uint64_t value) {
         std::array<std::byte, 4> bytes;
         abi::store<std::uint32_t, std::endian::big>(bytes.data(), static_cast<std::uint32_t>(value));
-        device.write(offset, bytes, clock.now());
+        card.bar_write(0, offset, bytes, clock.now());
     }
     std::uint32_t read32(std::uint64_t offset) {
         std::array<std::byte, 4> bytes{};
-        device.read(offset, bytes, clock.now());
+        card.bar_read(0, offset, bytes, clock.now());
         return abi::load<std::uint32_t, std::endian::big>(bytes.data());
     }
 
@@ -162,8 +161,7 @@ public:
         };
         while (!is_back() && clock.next() != model::port::never) {
             clock.set(clock.next());
-            device.wake(clock.now());
-            hca.wake(clock.now());
+            card.wake(clock.now());
         }
     }
 
@@ -391,8 +389,9 @@ public:
     InterruptLog interrupts;
     DeadWire wire;
     EventLog log;
-    model::hca::Hca hca;
-    firmware::Device device;
+    platform::card::Mlx5Device card;
+    model::hca::Hca& hca = card.hca();
+    firmware::Device& device = card.firmware();
 
 private:
     void chain(std::span<const std::byte> data, std::size_t length, std::uint8_t token, bool sign,

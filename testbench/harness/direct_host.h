@@ -1,10 +1,9 @@
-// A host without a bus: the driver stack on one side, firmware and HCA core on the other, flat memory between them and
-// no SystemC. For tests of driver, firmware and core together; the real way goes through PCIe (platform/).
+// A host without a bus: the driver stack on one side, the device on the other, flat memory between them and no SystemC.
+// For tests of driver, firmware and core together; the real way goes through PCIe (platform/).
 #pragma once
 
-#include "firmware/device.h"
-#include "model/hca/hca.h"
 #include "model/net/link.h"
+#include "platform/card/mlx5_device.h"
 #include "sw/transport/transport.h"
 #include "testbench/harness/hca_pair.h"
 
@@ -57,29 +56,29 @@ class DirectHost final : public sw::transport::Transport, private model::port::I
 public:
     DirectHost(const model::hca::HcaConfig& config, TestClock& clock, model::net::Link& link, unsigned end,
                std::size_t memory_bytes, traces::Events events)
-        : memory(memory_bytes), config_(config), clock_(clock), link_(link),
-          hca(config, {memory, clock, link.end(end), *this}, events), firmware(hca, memory, clock, events) {
-        link.attach(end, hca);
+        : memory(memory_bytes), function_(platform::card::Mlx5Device::function_config(config)), clock_(clock),
+          link_(link), device(config, {memory, clock, *this, link.end(end)}, events) {
+        link.attach(end, device);
     }
 
     std::uint32_t config_read(std::uint16_t offset, unsigned) override {
         if (offset == 0)
-            return config_.device_id << 16 | 0x15b3;
+            return std::uint32_t{function_.identity.device_id} << 16 | function_.identity.vendor_id;
         return offset < config_space_.size() ? config_space_[offset] : 0;
     }
     void config_write(std::uint16_t offset, unsigned, std::uint32_t value) override { config_space_[offset] = value; }
-    std::uint64_t bar_size(unsigned bar) override { return bar == 0 ? std::uint64_t{config_.uar_pages} * 4096 : 0; }
+    std::uint64_t bar_size(unsigned bar) override { return function_.bars[bar].size; }
     std::uint64_t bar_address(unsigned bar) override { return bar == 0 ? 0xf000'0000 : 0; }
-    void mmio_read(unsigned, std::uint64_t offset, std::span<std::byte> into) override {
-        firmware.read(offset, into, clock_.now());
+    void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override {
+        device.bar_read(bar, offset, into, clock_.now());
     }
-    void mmio_write(unsigned, std::uint64_t offset, std::span<const std::byte> from) override {
-        const auto uars = std::uint64_t{config_.first_uar} * 4096;
-        if (offset < uars)
-            firmware.write(offset, from, clock_.now());
-        else
-            hca.write_uar(static_cast<std::uint32_t>(offset / 4096), offset % 4096, from, clock_.now());
-        link_.pump(clock_.now());
+    void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override {
+        device.bar_write(bar, offset, from, clock_.now());
+        flush();
+    }
+    void wake() {
+        device.wake(clock_.now());
+        flush();
     }
     sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment) override {
         const auto address = (next_ + alignment - 1) & ~(std::uint64_t{alignment} - 1);
@@ -112,15 +111,19 @@ public:
 
 private:
     void raise(std::uint16_t vector, Time) override { ++raised_[vector]; }
-    model::hca::HcaConfig config_;
+    void flush() {
+        do
+            link_.pump(clock_.now());
+        while (device.settle());
+    }
+    model::pcie::FunctionConfig function_;
     TestClock& clock_;
     model::net::Link& link_;
     std::array<std::uint32_t, 4096> config_space_{};
     std::uint64_t next_ = 0x10000;
 
 public:
-    model::hca::Hca hca;
-    firmware::Device firmware;
+    platform::card::Mlx5Device device;
 };
 
 } // namespace harness

@@ -15,10 +15,9 @@ using platform::card::HcaCard;
 
 namespace {
 
-model::hca::HcaConfig card_config(bool is_ethernet = true) {
+model::hca::HcaConfig card_config() {
     model::hca::HcaConfig config;
     config.timed = false;
-    config.is_ethernet = is_ethernet;
     return config;
 }
 model::net::LinkConfig cable_config() {
@@ -70,42 +69,6 @@ std::uint32_t read32(InProcessTransport& transport, std::uint64_t offset) {
 
 } // namespace
 
-TEST_CASE("an HCA is a network controller of its kind with one BAR for everything", "[module][card]") {
-    const auto ethernet = HcaCard::function_config(card_config(true), slot_config());
-    const auto infiniband = HcaCard::function_config(card_config(false), slot_config());
-
-    CHECK(ethernet.identity.vendor_id == 0x15b3);
-    CHECK(ethernet.identity.device_id == 0x101b);
-    CHECK(ethernet.identity.class_code == 0x020000);
-    CHECK(infiniband.identity.class_code == 0x020700);
-    CHECK(ethernet.bars[0].size == 1024 * 4096);
-    CHECK(ethernet.bars[0].is_64bit);
-    CHECK(model::pcie::find_fault(ethernet) == nullptr);
-}
-
-TEST_CASE("the pending bits lie behind the vector table, however long it is", "[module][card]") {
-    for (const std::uint16_t vectors : {1, 2, 256, 257, 512, 2048}) {
-        auto config = card_config();
-        config.msix_vectors = vectors;
-        const auto function = HcaCard::function_config(config, slot_config());
-
-        CHECK(function.msix_table_offset == 0x2000);
-        CHECK(function.msix_pending_offset >= 0x2000 + vectors * 16u);
-        CHECK(function.msix_pending_offset + vectors / 8 < config.first_uar * 4096u);
-        CHECK(model::pcie::find_fault(function) == nullptr);
-    }
-}
-
-TEST_CASE("the BAR begins with the initialization segment, and its UAR pages read zero", "[module][card]") {
-    Machine machine([](Machine&, InProcessTransport& transport) {
-        CHECK(read32(transport, 0x004) >> 16 == 5);
-        CHECK((read32(transport, 0x014) & 0xff) == 0x56);
-        CHECK(read32(transport, 16 * 4096 + 0x800) == 0);
-        CHECK(read32(transport, 1023 * 4096) == 0);
-    });
-    machine.run();
-}
-
 TEST_CASE("configuration space leads to the initialization segment too", "[module][card]") {
     Machine machine([](Machine&, InProcessTransport& transport) {
         const auto expected = read32(transport, 0x230); // firmware version in the health buffer
@@ -117,20 +80,6 @@ TEST_CASE("configuration space leads to the initialization segment too", "[modul
         CHECK(transport.config_read(0xd4, 4) == expected);
     });
     machine.run();
-}
-
-TEST_CASE("a store that runs over the end of a UAR page rings that page's register and no other", "[module][card]") {
-    Machine machine([](Machine& m, InProcessTransport&) {
-        const auto bar = m.host.enumeration().find(0x15b3, 0x101b)->bars[0].address;
-        const std::array<std::byte, 0x200> burst{}; // 0x100 bytes in UAR 16, as many in UAR 17
-        m.host.root_complex().processor().write(abi::BusAddress{bar + 16 * 4096 + 0xf00}, burst, {});
-    });
-    machine.run();
-
-    const auto ignored = machine.log.all<traces::DoorbellIgnored>();
-    REQUIRE(ignored.size() == 1);
-    CHECK(ignored[0].uar == 16);
-    CHECK(ignored[0].reason == "no such queue pair");
 }
 
 TEST_CASE("a command travels over the bus: entry by DMA, doorbell by MMIO, answer by DMA", "[module][card]") {

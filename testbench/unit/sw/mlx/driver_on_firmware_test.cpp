@@ -89,11 +89,8 @@ struct Hosts {
         a.step = b.step = [this](Time until) {
             clock.set(until);
             link.wake(until);
-            for (auto* host : {&a, &b}) {
-                host->hca.wake(until);
-                host->firmware.wake(until);
-            }
-            link.pump(until);
+            a.wake();
+            b.wake();
         };
     }
 };
@@ -148,7 +145,7 @@ TEST_CASE("driver, firmware and core move a WRITE, report it by event and part w
 TEST_CASE("a device is brought up and taken down twice, and nothing of it stays in the host's memory",
           "[unit][direct]") {
     Hosts hosts;
-    const auto& config = hosts.a.hca.config();
+    const auto& config = hosts.a.device.hca().config();
     for (int round = 0; round < 2; ++round) {
         auto context = must(Context::open(hosts.a));
         auto& device = context->device();
