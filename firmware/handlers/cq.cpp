@@ -124,13 +124,12 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
     const auto entries = buffer->pages().size();
     if (auto refused = state.account.admit(entries, call.at))
         return refused;
-    auto at = call.at;
     auto& writer = state.hca.cqe_writer();
-    const auto outstanding = writer.outstanding(cq, at);
-    if (outstanding && *outstanding + 1 > 1u << log_size) // and the one that ends the old ring
+    const auto outstanding = writer.outstanding(cq, call.at);
+    if (outstanding && outstanding->value + 1 > 1u << log_size) // and the one that ends the old ring
         return refuse("modify_cq.outstanding");
     if (!outstanding || cq.state != model::hca::completion::State::ready ||
-        !writer.resize(cq, std::move(*buffer), static_cast<std::uint8_t>(log_size), at))
+        !writer.resize(cq, std::move(*buffer), static_cast<std::uint8_t>(log_size), outstanding->at))
         return refuse("modify_cq.state");
     state.registry.resize<Kind::cq>(cq.number.value, entries, call.at);
     abi::View<prm::Cqc>(cq.attributes.context)

@@ -5,6 +5,7 @@
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/memory/application_memory.h"
 #include "model/hca/multicast/groups.h"
 #include "model/hca/object_table.h"
 #include "model/hca/queue/scheduler.h"
@@ -27,6 +28,7 @@ struct DataPath {
     tpt::MkeyTable& mkeys;
     ObjectTable<ProtectionDomain>& protection_domains;
     tpt::Translator& translator;
+    memory::ApplicationMemory& memory;
     completion::CqeWriter& cqe_writer;
     event::EventQueues& event_queues;
     ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues;

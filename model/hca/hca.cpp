@@ -15,11 +15,13 @@ using queue::QueuePair;
 
 Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_),
-      event_queues_(ports.dma, ports.interrupts, counters_, events_), outlets_(ports.wire, ports.inside),
-      timers_(ports.clock), cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      path_{config_, ports.dma,           ports.dma.loans(), outlets_,    timers_,       scheduler_,
-            mkeys_,  protection_domains_, translator_,       cqe_writer_, event_queues_, shared_receive_queues_,
-            groups_, identity_,           counters_,         events_},
+      memory_(translator_, ports.dma), event_queues_(ports.dma, ports.interrupts, counters_, events_),
+      outlets_(ports.wire, ports.inside), timers_(ports.clock),
+      cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
+      path_{config_,     ports.dma,     ports.dma.loans(),      outlets_,    timers_,
+            scheduler_,  mkeys_,        protection_domains_,    translator_, memory_,
+            cqe_writer_, event_queues_, shared_receive_queues_, groups_,     identity_,
+            counters_,   events_},
       failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_),
       responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
     reset();
@@ -76,8 +78,9 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
     const auto record = doorbell::read_record(ports_.dma, qp->attributes.doorbell_record, doorbell::Record::send, at);
     if (!record)
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
+    at = record->at;
     auto& r = qp->requester;
-    const auto producer = static_cast<std::uint16_t>(*record);
+    const auto producer = static_cast<std::uint16_t>(record->value);
     events_.emit(at, traces::DoorbellRung{qpn.value, uar, producer});
     // More than a ring's worth, or a counter that moved backwards: software overwrote WQEs that were not yet done.
     const auto posted = static_cast<std::uint16_t>(producer - r.completed);
@@ -296,7 +299,7 @@ void Hca::destroy_srq(std::uint32_t number, port::Time at) {
     srq->takers.for_each([&](QueuePair& qp) {
         if (qp.paging.shared_queue == number)
             paging::PageFaults::answer(qp, abi::prm::PageFaultType::shared_receive);
-        if (qp.responder.message != queue::Responder::Message::none || qp.responder.has_receive)
+        if (qp.responder.message != queue::ResponderState::Message::none || qp.responder.has_receive)
             failure_.enter_error(qp, at);
         queue::take_from(qp, nullptr);
     });

@@ -11,6 +11,7 @@
 #include "model/hca/domains.h"
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/memory/application_memory.h"
 #include "model/hca/multicast/groups.h"
 #include "model/hca/object_table.h"
 #include "model/hca/paging/page_faults.h"
@@ -174,6 +175,7 @@ private:
     ObjectTable<XrcDomain> xrc_domains_;
     tpt::MkeyTable mkeys_;
     tpt::Translator translator_;
+    memory::ApplicationMemory memory_;
     event::EventQueues event_queues_;
     ObjectTable<completion::CompletionQueue> completion_queues_;
     ObjectTable<queue::SharedReceiveQueue> shared_receive_queues_;

@@ -69,15 +69,15 @@ CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock
       picoseconds_per_tick_(
           std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
 
-bool CqeWriter::has_room(CompletionQueue& cq, port::Time& at) {
+CqeWriter::Room CqeWriter::room(CompletionQueue& cq, port::Time at) {
     const auto used = [&cq] { return (static_cast<std::uint32_t>(cq.producer) - cq.consumer_seen) & index_mask; };
     if (cq.attributes.overrun_ignore || used() < cq.size()) [[likely]]
-        return true;
+        return {true, at};
     const auto consumer = doorbell::read_record(dma_, cq.attributes.doorbell_record, doorbell::Record::consumer, at);
     if (!consumer)
-        return false;
-    cq.consumer_seen = *consumer & index_mask;
-    return used() < cq.size();
+        return {false, at};
+    cq.consumer_seen = consumer->value & index_mask;
+    return {used() < cq.size(), consumer->at};
 }
 
 void CqeWriter::fail(CompletionQueue& cq, State state, port::Time at) {
@@ -105,15 +105,19 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     at += latency_;
     if (cq.state != State::ready)
         return false;
-    if (!has_room(cq, at)) {
+    const auto room = this->room(cq, at);
+    at = room.at;
+    if (!room.is_there) {
         fail(cq, State::overrun, at);
         return false;
     }
     assert(completion.data.size() <= cq.inline_bytes() && "whoever has the bytes asks whether the entry has room");
     CompletionEntry entry;
     encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner(cq), entry);
-    if (!put(cq, entry, completion.data.size() > abi::prm::cqe_inline_32, at))
+    const auto written = put(cq, entry, completion.data.size() > abi::prm::cqe_inline_32, at);
+    if (!written)
         return false;
+    at = *written;
     const bool is_error = completion.syndrome != CqeSyndrome{};
     ++(is_error ? counters_.completions_error : counters_.completions_ok);
     if (completion.solicited || is_error)
@@ -125,39 +129,40 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     return true;
 }
 
-/// Writes the next entry, of a 128-byte one the first half only when something stands there; `at` becomes the time at
-/// which it is there.
-bool CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time& at) {
+/// Writes the next entry, of a 128-byte one the first half only when something stands there. Returns when it is there;
+/// nothing: the queue has failed.
+std::optional<port::Time> CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at) {
     // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
     const auto end = ((cq.producer & (cq.size() - 1)) + 1) << cq.attributes.log_entry_bytes;
     const auto bytes = has_front ? std::span<const std::byte>(entry.bytes) : entry.cqe();
     const auto written = cq.attributes.buffer.write(dma_, end - bytes.size(), bytes, at);
     if (!written.is_ok()) {
         fail(cq, State::write_failed, at);
-        return false;
+        return std::nullopt;
     }
-    at = written.done;
     ++cq.producer;
-    return true;
+    return written.done;
 }
 
-std::optional<std::uint32_t> CqeWriter::outstanding(CompletionQueue& cq, port::Time& at) {
+std::optional<doorbell::RecordRead> CqeWriter::outstanding(CompletionQueue& cq, port::Time at) {
     const auto consumer = doorbell::read_record(dma_, cq.attributes.doorbell_record, doorbell::Record::consumer, at);
     if (!consumer)
         return std::nullopt;
-    cq.consumer_seen = *consumer & index_mask;
-    return (static_cast<std::uint32_t>(cq.producer) - cq.consumer_seen) & index_mask;
+    cq.consumer_seen = consumer->value & index_mask;
+    return doorbell::RecordRead{(static_cast<std::uint32_t>(cq.producer) - cq.consumer_seen) & index_mask,
+                                consumer->at};
 }
 
 bool CqeWriter::resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at) {
-    if (!has_room(cq, at))
+    const auto room = this->room(cq, at);
+    if (!room.is_there)
         return false;
     CompletionEntry entry;
     const abi::View<abi::prm::Cqe64> cqe(entry.cqe());
     cqe.set<"opcode">(CqeOpcode::resize_cq)
         .set<"owner">(owner(cq))
         .set<"signature">(abi::prm::cqe_signature(entry.cqe()));
-    if (!put(cq, entry, false, at))
+    if (!put(cq, entry, false, room.at))
         return false;
     cq.attributes.buffer = std::move(buffer);
     cq.attributes.log_size = log_size;

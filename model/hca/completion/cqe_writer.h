@@ -9,6 +9,7 @@
 #include "model/hca/completion/moderation.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
+#include "model/hca/doorbell/doorbell_record.h"
 #include "model/hca/event/event_queue.h"
 #include "model/port/dma.h"
 #include "traces/events.h"
@@ -73,7 +74,7 @@ public:
     /// next completion is the one behind it in the new ring. False when the old ring has no room for that CQE.
     bool resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
     /// Entries that software has not consumed yet, as its doorbell record says; nothing when that cannot be read.
-    std::optional<std::uint32_t> outstanding(CompletionQueue& cq, port::Time& at);
+    std::optional<doorbell::RecordRead> outstanding(CompletionQueue& cq, port::Time at);
     /// The queue's moderation limits are new: an event that the old ones held back is judged again.
     void moderate_anew(CompletionQueue& cq, port::Time at);
     /// Time asked for by Clock::wake_at has come: events that moderation held back long enough go out.
@@ -83,9 +84,13 @@ public:
     void clear() { moderation_.clear(); }
 
 private:
-    bool put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time& at);
+    std::optional<port::Time> put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at);
     bool owner(const CompletionQueue& cq) const { return (cq.producer >> cq.attributes.log_size & 1) != 0; }
-    bool has_room(CompletionQueue& cq, port::Time& at);
+    struct Room {
+        bool is_there = false;
+        port::Time at{}; ///< when that was known
+    };
+    Room room(CompletionQueue& cq, port::Time at);
     void say(const CompletionQueue& cq, const Completion& completion, port::Time at) const;
     void fail(CompletionQueue& cq, State state, port::Time at);
     void notify(CompletionQueue& cq, port::Time at, bool at_once = false);

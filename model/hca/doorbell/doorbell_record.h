@@ -12,14 +12,18 @@ namespace model::hca::doorbell {
 
 enum class Record : std::uint8_t { receive = 0, send = 4, consumer = 0, arm = 4 };
 
+struct RecordRead {
+    std::uint32_t value = 0;
+    port::Time at{}; ///< when it was there
+};
+
 /// The 32-bit counter at `record`, or nothing when the memory does not answer.
-inline std::optional<std::uint32_t> read_record(port::Dma& dma, abi::BusAddress record, Record which, port::Time& at) {
+inline std::optional<RecordRead> read_record(port::Dma& dma, abi::BusAddress record, Record which, port::Time at) {
     std::array<std::byte, 4> bytes;
     const auto result = dma.read(record + static_cast<std::uint64_t>(which), bytes, at);
     if (!result.is_ok())
         return std::nullopt;
-    at = result.done;
-    return abi::load<std::uint32_t, abi::Endian::big>(bytes.data());
+    return RecordRead{abi::load<std::uint32_t, abi::Endian::big>(bytes.data()), result.done};
 }
 
 } // namespace model::hca::doorbell

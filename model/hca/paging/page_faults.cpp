@@ -25,15 +25,15 @@ PageFaults::Outcome PageFaults::look(QueuePair& qp, PageFaultType type, std::uin
 }
 
 /// Software was told: the access waits. Otherwise it is refused.
-bool PageFaults::begin(QueuePair& qp, PageFaultType type, std::uint32_t what, bool is_told, port::Time at) {
+bool PageFaults::begin(QueuePair& qp, PageFaultType type, std::uint32_t what, bool is_told, const tpt::Request& access,
+                       port::Time at) {
     if (!is_told) {
-        path_.translator.refuse_waiting(at);
+        path_.translator.refuse(access, tpt::Violation::page_not_present, at);
         return false;
     }
     qp.paging.waiting = static_cast<std::uint8_t>(qp.paging.waiting | bit(type));
     qp.paging.told[static_cast<std::size_t>(type)] = what;
     ++path_.counters.page_faults;
-    const auto& access = path_.translator.waiting();
     path_.events.emit(at, traces::PageFaulted{qp.number.value, static_cast<std::uint8_t>(type), access.key.value,
                                               access.address, access.length});
     return true;
@@ -44,7 +44,7 @@ template <class Fill> bool PageFaults::tell(const QueuePair& qp, PageFaultSubtyp
                                         std::forward<Fill>(fill));
 }
 
-bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, port::Time at) {
+bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, const tpt::Request& access, port::Time at) {
     const auto outcome = look(qp, fault.type, fault.what);
     if (outcome == Outcome::waits)
         return true;
@@ -60,10 +60,10 @@ bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, port::Time at) {
     const bool is_told = outcome == Outcome::begins && tell(qp, PageFaultSubtype::wqe, fill, at);
     if (is_told && fault.type == PageFaultType::shared_receive)
         qp.paging.shared_queue = fault.wq_number;
-    return begin(qp, fault.type, fault.what, is_told, at);
+    return begin(qp, fault.type, fault.what, is_told, access, at);
 }
 
-bool PageFaults::raise(QueuePair& qp, const RemoteFault& fault, port::Time at) {
+bool PageFaults::raise(QueuePair& qp, const RemoteFault& fault, const tpt::Request& access, port::Time at) {
     const auto outcome = look(qp, fault.type, fault.psn.value);
     if (outcome == Outcome::waits)
         return true;
@@ -78,7 +78,7 @@ bool PageFaults::raise(QueuePair& qp, const RemoteFault& fault, port::Time at) {
             .set<"token">(qp.number.value);
     };
     return begin(qp, fault.type, fault.psn.value,
-                 outcome == Outcome::begins && tell(qp, PageFaultSubtype::rdma, fill, at), at);
+                 outcome == Outcome::begins && tell(qp, PageFaultSubtype::rdma, fill, at), access, at);
 }
 
 bool PageFaults::answer(QueuePair& qp, PageFaultType type) {

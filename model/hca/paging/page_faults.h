@@ -36,10 +36,11 @@ class PageFaults {
 public:
     explicit PageFaults(DataPath& path) : path_(path) {}
 
-    /// Tells software, unless it was told and has not answered yet. False when the access cannot wait: nobody takes
-    /// page fault events, or software has said of this very packet that its pages will never be there.
-    bool raise(queue::QueuePair& qp, const WqeFault& fault, port::Time at);
-    bool raise(queue::QueuePair& qp, const RemoteFault& fault, port::Time at);
+    /// Tells software that `access` needs a page, unless it was told and has not answered yet. False when the access
+    /// cannot wait: nobody takes page fault events, or software has said of this very packet that its pages will never
+    /// be there. Then it is refused.
+    bool raise(queue::QueuePair& qp, const WqeFault& fault, const tpt::Request& access, port::Time at);
+    bool raise(queue::QueuePair& qp, const RemoteFault& fault, const tpt::Request& access, port::Time at);
     /// Software has answered. False when nothing of this type waits (any more).
     static bool answer(queue::QueuePair& qp, abi::prm::PageFaultType type);
     /// The answer was that the pages will never be there: packet `psn` is refused when it comes again.
@@ -50,7 +51,8 @@ private:
     Outcome look(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what);
     template <class Fill>
     bool tell(const queue::QueuePair& qp, abi::prm::PageFaultSubtype subtype, Fill&& fill, port::Time at);
-    bool begin(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what, bool is_told, port::Time at);
+    bool begin(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what, bool is_told,
+               const tpt::Request& access, port::Time at);
 
     DataPath& path_;
 };

@@ -113,8 +113,10 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
     if (qp.attributes.receive != ReceiveKind::ordinary || qp.receive_cq == nullptr)
         return;
     if (const auto producer =
-            doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at))
-        r.rq_producer = static_cast<std::uint16_t>(*producer);
+            doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
+        r.rq_producer = static_cast<std::uint16_t>(producer->value);
+        at = producer->at;
+    }
     // A record beyond the ring's size is nonsense; at most one ring's worth is flushed for it.
     const auto posted = static_cast<std::uint16_t>(r.rq_producer - r.rq_consumer);
     const bool is_new = posted != 0;
@@ -156,7 +158,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
                                                     static_cast<std::uint8_t>(QpState::err)});
     qp.state = QpState::err;
     auto& responder = qp.responder;
-    responder.message = Responder::Message::none;
+    responder.message = ResponderState::Message::none;
     // Nothing is sent in the error state but the NAK that led there, behind the answers owed before it.
     responder.ack_pending = false;
     if (!responder.responses.is_empty() && !is_final(responder.responses.back()))

@@ -18,14 +18,17 @@ class Prefetch {
 public:
     static constexpr std::size_t capacity = 1024; ///< bytes
 
-    /// The bytes of entry `index`, if they were read; `ready` is raised to when they were there.
-    std::span<const std::byte> find(std::uint16_t index, unsigned log_entry, port::Time& ready) const {
+    struct Found {
+        std::span<const std::byte> bytes; ///< empty: they were not read
+        port::Time ready{};               ///< when they were there
+    };
+    /// The bytes of entry `index` and what was read behind it.
+    Found find(std::uint16_t index, unsigned log_entry) const {
         const auto ahead = static_cast<std::uint16_t>(index - first_);
         if (ahead >= count_)
             return {};
-        ready = std::max(ready, ready_);
         const auto at = std::size_t{ahead} << log_entry;
-        return std::span(*bytes_).subspan(at, (std::size_t{count_} << log_entry) - at);
+        return {std::span(*bytes_).subspan(at, (std::size_t{count_} << log_entry) - at), ready_};
     }
     /// Reads entries from `index` on: as many as are posted, fit, and lie before the end of the ring of `ring_entries`.
     port::DmaResult read(port::Dma& dma, const PagedBuffer& buffer, std::uint64_t ring_offset, std::uint16_t index,

@@ -9,6 +9,7 @@
 #include "model/hca/counters.h"
 #include "model/hca/domains.h"
 #include "model/hca/intrusive_list.h"
+#include "model/hca/memory/order.h"
 #include "model/hca/queue/address_path.h"
 #include "model/hca/queue/on_demand.h"
 #include "model/hca/queue/paged_buffer.h"
@@ -97,7 +98,7 @@ struct Outstanding {
 enum class Way : std::uint8_t { cable, inside, open };
 
 /// The sending side (IBA 9.7.3 to 9.7.7, requester).
-struct Requester {
+struct RequesterState {
     Way full = Way::open; ///< the way that had no room for the datagram at which the last turn ended
     // Send queue, counted in WQEBBs modulo 2^16
     std::uint16_t producer = 0;  ///< as the doorbell record said at the last doorbell
@@ -161,7 +162,7 @@ struct Response {
 };
 
 /// The receiving side (IBA 9.7.3 to 9.7.5, responder).
-struct Responder {
+struct ResponderState {
     abi::Psn expected{};
     std::uint32_t msn = 0;   ///< messages completed, 24 bits
     bool nak_is_out = false; ///< a sequence or RNR NAK was sent for `expected`
@@ -173,7 +174,7 @@ struct Responder {
     std::uint32_t write_remaining = 0;
     std::uint32_t received = 0; ///< bytes so far
     // Requests may overlap, but are carried out in order (IBA 9.5)
-    port::Time issued{};   ///< when the last write to memory went out: none of a later request goes before it
+    memory::Order writes;
     port::Time executed{}; ///< when everything so far was carried out: no completion and no answer is earlier
     // Receive queue, counted in WQEs
     std::uint16_t rq_producer = 0; ///< as the doorbell record last said
@@ -190,8 +191,6 @@ struct Responder {
     Ring<Replay> replay;         ///< the last 2^log_reads_responder READs and atomics
     port::Time flush_interval{}; ///< error state: how long until the doorbell record is looked at again
 
-    /// When a write that could go out at `ready` does.
-    port::Time issue(port::Time ready) { return issued = std::max(issued, ready); }
     /// When something that is done at `at` counts as done.
     port::Time execute(port::Time at) { return executed = std::max(executed, at); }
 };
@@ -201,7 +200,7 @@ struct Paging {
     std::uint8_t waiting = 0; ///< bit n: type n
     std::uint8_t refused = 0; ///< bit n: software has said that the pages of packet `refused_psn` will never be there
     abi::Psn refused_psn{};
-    /// By type, what software was told of: of the sending side the message's number in Requester::messages, of the
+    /// By type, what software was told of: of the sending side the message's number in RequesterState::messages, of the
     /// receiving side the packet's sequence number.
     std::array<std::uint32_t, 7> told{};
     std::uint32_t shared_queue = 0; ///< that the event of a shared receive queue's WQE named
@@ -240,8 +239,8 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     std::uint64_t ticket = 0;          ///< the scheduler's: who has waited longest
     Paging paging;
     QueuePairAttributes attributes;
-    Requester requester;
-    Responder responder;
+    RequesterState requester;
+    ResponderState responder;
 
     std::uint32_t sq_size() const { return 1u << attributes.log_sq_size; }
     std::uint32_t rq_size() const { return 1u << attributes.log_rq_size; }

@@ -7,29 +7,32 @@
 
 namespace model::hca::queue {
 
-/// There is no doorbell for receive queues: software only moves the record. False when it cannot be read.
-bool SharedReceiveQueue::read_producer(port::Dma& dma, port::Time& at) {
+/// There is no doorbell for receive queues: software only moves the record. Returns when it was read; nothing: it
+/// cannot be.
+std::optional<port::Time> SharedReceiveQueue::read_producer(port::Dma& dma, port::Time at) {
     const auto record = doorbell::read_record(dma, attributes.doorbell_record, doorbell::Record::receive, at);
     if (!record)
-        return false;
-    const auto now = static_cast<std::uint16_t>(*record);
+        return std::nullopt;
+    const auto now = static_cast<std::uint16_t>(record->value);
     if (static_cast<std::uint16_t>(now - consumed) <= size())
         producer = now;
-    return true;
+    return record->at;
 }
 
-SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest& request, port::Time& at) {
+Taken SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest& request, port::Time at) {
     if (is_in_error)
-        return Take::unreadable;
-    const auto fail = [this] {
+        return {Take::unreadable, at};
+    const auto fail = [&] {
         is_in_error = true;
-        return Take::unreadable;
+        return Taken{Take::unreadable, at};
     };
     if (consumed == producer) {
-        if (!read_producer(dma, at))
+        const auto read = read_producer(dma, at);
+        if (!read)
             return fail();
+        at = *read;
         if (consumed == producer)
-            return Take::empty;
+            return {Take::empty, at};
     }
     std::array<std::byte, (ReceiveRequest::max_segments + 1) * abi::prm::WqeData::size> bytes;
     const auto wqe = std::span(bytes).first(std::min(bytes.size(), std::size_t{1} << attributes.log_stride));
@@ -47,7 +50,7 @@ SharedReceiveQueue::Take SharedReceiveQueue::take(port::Dma& dma, ReceiveRequest
     request.decode(attributes.has_next_segment ? wqe.subspan(abi::prm::WqeSrqNext::size) : wqe);
     next = static_cast<std::uint16_t>(successor);
     ++consumed;
-    return Take::done;
+    return {Take::done, at};
 }
 
 bool SharedReceiveQueue::is_limit_reached(port::Dma& dma, port::Time at) {

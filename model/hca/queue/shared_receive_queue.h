@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace model::hca::queue {
@@ -40,14 +41,19 @@ struct SharedReceiveQueueAttributes {
     std::array<std::byte, abi::prm::Rmpc::size> context{}; ///< as software wrote it, for QUERY_RMP and QUERY_XRC_SRQ
 };
 
-struct SharedReceiveQueue : Counted {
-    enum class Take : std::uint8_t { done, empty, unreadable };
+/// What became of a wish for a receive WQE.
+enum class Take : std::uint8_t { done, empty, unreadable };
+struct Taken {
+    Take what{};
+    port::Time at{}; ///< when that was known
+};
 
+struct SharedReceiveQueue : Counted {
     SharedReceiveQueue(std::uint32_t n, SharedReceiveQueueAttributes a) : number(n), attributes(std::move(a)) {}
 
-    /// Takes the next WQE into `request`; `at` is raised to when it was there. `empty`: none is posted. `unreadable`:
-    /// the record or the WQE cannot be read, or its list leaves the queue; from then on it stays unreadable.
-    Take take(port::Dma& dma, ReceiveRequest& request, port::Time& at);
+    /// Takes the next WQE into `request`. `empty`: none is posted. `unreadable`: the record or the WQE cannot be read,
+    /// or its list leaves the queue; from then on it stays unreadable.
+    Taken take(port::Dma& dma, ReceiveRequest& request, port::Time at);
     /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1). What counts is
     /// how many software has posted by now: the record is read again before the answer is yes.
     bool is_limit_reached(port::Dma& dma, port::Time at);
@@ -66,7 +72,7 @@ struct SharedReceiveQueue : Counted {
     std::uint32_t size() const { return 1u << attributes.log_size; }
 
 private:
-    bool read_producer(port::Dma& dma, port::Time& at);
+    std::optional<port::Time> read_producer(port::Dma& dma, port::Time at);
 };
 
 } // namespace model::hca::queue

@@ -187,15 +187,15 @@ namespace {
 /// Brings `bytes` of the ring from WQEBB `index` on into `out`: from what was read ahead, else by DMA.
 port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::span<std::byte> out, port::Time at) {
     auto& r = qp.requester;
-    port::DmaResult result{.done = at};
-    auto have = r.prefetch.find(index, log_wqebb, result.done);
-    if (have.empty() && index == r.fetched) {
+    auto have = r.prefetch.find(index, log_wqebb);
+    if (have.bytes.empty() && index == r.fetched) {
         const auto posted = static_cast<std::uint16_t>(r.producer - r.fetched);
         r.prefetch.read(dma, qp.attributes.buffer, qp.sq_offset, index, posted, qp.sq_size(), log_wqebb, at);
-        have = r.prefetch.find(index, log_wqebb, result.done);
+        have = r.prefetch.find(index, log_wqebb);
     }
-    const auto known = std::min(have.size(), out.size());
-    std::copy_n(have.begin(), known, out.begin());
+    port::DmaResult result{.done = have.bytes.empty() ? at : std::max(at, have.ready)};
+    const auto known = std::min(have.bytes.size(), out.size());
+    std::copy_n(have.bytes.begin(), known, out.begin());
     const auto mask = qp.sq_size() - 1;
     for (auto block = known; block < out.size(); block += wqebb) {
         const auto from = std::uint64_t{(index + static_cast<std::uint32_t>(block / wqebb)) & mask} * wqebb;

@@ -26,16 +26,15 @@ std::optional<LocalError> check_keys(DataPath& path, const QueuePair& qp, std::u
         const auto chunk = std::min(length, segment.length);
         if (chunk == 0)
             continue;
-        const auto checked = path.translator.check({.key = segment.key,
-                                                    .address = segment.address,
-                                                    .length = chunk,
-                                                    .access = tpt::Access::local_write,
-                                                    .pd = qp.attributes.pd,
-                                                    .qpn = qp.number.value},
-                                                   at);
+        const auto checked = path.memory.check({.key = segment.key,
+                                                .address = segment.address,
+                                                .length = chunk,
+                                                .access = tpt::Access::local_write,
+                                                .pd = qp.attributes.pd,
+                                                .qpn = qp.number.value},
+                                               at);
         if (!checked)
-            return LocalError{CqeSyndrome::local_prot_err,
-                              static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error()))};
+            return local_error(checked.error());
         length -= chunk;
     }
     return std::nullopt;
@@ -155,11 +154,12 @@ void Requester::ask_again(QueuePair& qp, port::Time at) {
     r.asked_again = true;
 }
 
-/// Makes `response` hold the WQE of the oldest message: its local segments say where the answer goes.
-bool Requester::load_response(QueuePair& qp, port::Time& at) {
+/// Makes `response` hold the WQE of the oldest message: its local segments say where the answer goes. Returns when it
+/// does; nothing: the message has failed.
+std::optional<port::Time> Requester::load_response(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     if (r.has_response && r.response_loaded == r.messages.begin())
-        return true;
+        return at;
     const auto& front = r.messages.front();
     at = queue::read_wqe(path_.dma, qp, front.wqe_index, path_.config.max_wqe_size_sq, *r.response, at);
     if (r.response->fault != queue::WqeFault::none || r.response->length != front.length) {
@@ -167,11 +167,11 @@ bool Requester::load_response(QueuePair& qp, port::Time& at) {
                                static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(r.response->fault))};
         count_local(qp, error);
         fail_front(qp, error, at);
-        return false;
+        return std::nullopt;
     }
     r.has_response = true;
     r.response_loaded = r.messages.begin();
-    return true;
+    return at;
 }
 
 void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at) {
@@ -192,8 +192,10 @@ void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at
         path_.counters.payload_received += packet.payload.size();
         return answer_in_cqe(qp, packet.payload.pieces(), at);
     }
-    if (!load_response(qp, at))
+    const auto loaded = load_response(qp, at);
+    if (!loaded)
         return;
+    at = *loaded;
     if (!place_answer(qp, offset, packet.payload.pieces(), at))
         return;
     path_.counters.payload_received += packet.payload.size();
@@ -216,8 +218,10 @@ bool Requester::is_answered_in_cqe(QueuePair& qp) const {
 /// The oldest message is answered by this one packet, and software puts its bytes where the WQE says.
 void Requester::answer_in_cqe(QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time at) {
     auto& r = qp.requester;
-    if (!load_response(qp, at))
+    const auto loaded = load_response(qp, at);
+    if (!loaded)
         return;
+    at = *loaded;
     if (const auto error = check_keys(path_, qp, r.messages.front().length, at)) {
         count_local(qp, *error);
         return fail_front(qp, *error, at);
@@ -242,15 +246,14 @@ bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<cons
         qp.requester.placed_until = std::max(qp.requester.placed_until, *written);
         return true;
     }
-    auto error = written.error();
-    if (is_page_fault(error)) {
+    if (written.error().is_page_fault()) {
         std::uint32_t bytes = 0;
         for (const auto& piece : pieces)
             bytes += static_cast<std::uint32_t>(piece.size());
-        if (wait_to_place(qp, offset, bytes, at))
+        if (wait_to_place(qp, offset, bytes, written.error().request, at))
             return false;
-        error = absent_page();
     }
+    const auto error = local_error(written.error().without_wait());
     count_local(qp, error);
     fail_front(qp, error, at);
     return false;
@@ -274,8 +277,10 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
         abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.atomic_original);
     if (is_in_cqe) [[unlikely]]
         return answer_in_cqe(qp, pieces, at);
-    if (!load_response(qp, at))
+    const auto loaded = load_response(qp, at);
+    if (!loaded)
         return;
+    at = *loaded;
     if (!place_answer(qp, 0, pieces, at))
         return;
     auto& front = r.messages.front();

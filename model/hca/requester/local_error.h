@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/prm/cqe.h"
+#include "model/hca/memory/denied.h"
 
 #include <cstdint>
 
@@ -24,5 +25,14 @@ inline constexpr std::uint8_t response = 0x60; ///< a response that does not fit
 inline constexpr std::uint8_t retry = 0x70;
 inline constexpr std::uint8_t umr = 0x80; ///< + umr::Fault
 } // namespace vendor
+
+/// How a work request fails whose memory is denied.
+inline LocalError local_error(const memory::Denied& denied) {
+    using abi::prm::CqeSyndrome;
+    return {denied.is_by_key() ? CqeSyndrome::local_prot_err : CqeSyndrome::local_qp_op_err,
+            denied.vendor(vendor::translation, vendor::bus)};
+}
+/// The same when nobody brings the page that it waits for (hca/paging).
+inline LocalError absent_page() { return local_error({tpt::Request{}, tpt::Violation::page_not_present}); }
 
 } // namespace model::hca::requester

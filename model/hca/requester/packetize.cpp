@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace model::hca::requester {
 
 using abi::prm::WqeOpcode;
 using abi::wire::Operation;
-using completion::CqeSyndrome;
 
 namespace {
 
@@ -33,48 +33,34 @@ const Operations& operations(WqeOpcode opcode) {
     return *std::ranges::find(table, opcode, &Operations::opcode); // the WQE reader lets no other opcode through
 }
 
-LocalError translation_error(tpt::Violation violation) {
-    return {CqeSyndrome::local_prot_err,
-            static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(violation))};
-}
-LocalError bus_error(port::DmaStatus status) {
-    return {CqeSyndrome::local_qp_op_err, static_cast<std::uint8_t>(vendor::bus + static_cast<unsigned>(status))};
+/// What a work request asks of a key that its data segment names.
+tpt::Request local_access(const queue::QueuePair& qp, const queue::DataSegment& segment, std::uint32_t offset,
+                          tpt::Access access) {
+    return {.key = segment.key,
+            .address = segment.address + offset,
+            .length = segment.length - offset,
+            .access = access,
+            .pd = qp.attributes.pd,
+            .qpn = qp.number.value,
+            .may_wait = qp.service.waits_to_send};
 }
 
 /// Adds `length` bytes of the request at the requester's position to the payload.
-std::expected<port::Time, LocalError> gather(DataPath& path, queue::QueuePair& qp, std::uint32_t length,
-                                             port::Packet& packet, port::Time at) {
+memory::Moved gather(DataPath& path, queue::QueuePair& qp, std::uint32_t length, port::Packet& packet, port::Time at) {
     auto& r = qp.requester;
     auto done = at;
     while (length != 0) {
         const auto& segment = r.request->segments[r.segment];
-        auto chunk = std::min(length, segment.length - r.segment_offset);
+        const auto chunk = std::min(length, segment.length - r.segment_offset);
         if (segment.inline_data != nullptr) {
             packet.payload.append_copy({segment.inline_data + r.segment_offset, chunk});
         } else {
-            const auto pieces = path.translator.translate({.key = segment.key,
-                                                           .address = segment.address + r.segment_offset,
-                                                           .length = chunk,
-                                                           .access = tpt::Access::local_read,
-                                                           .pd = qp.attributes.pd,
-                                                           .qpn = qp.number.value,
-                                                           .may_wait = qp.service.waits_to_send},
-                                                          at);
-            if (!pieces)
-                return std::unexpected(translation_error(pieces.error()));
-            chunk = static_cast<std::uint32_t>(pieces->covered);
-            for (const auto& piece : pieces->all()) {
-                const auto loan = path.dma.lend(piece.address, piece.length, pieces->ready, port::Purpose::payload);
-                auto result = loan.result;
-                if (loan.data != nullptr)
-                    packet.payload.lend({loan.data, piece.length}, path.loans.requests);
-                else if (result.is_ok())
-                    result = path.dma.read(piece.address, packet.payload.extend(piece.length), pieces->ready,
-                                           port::Purpose::payload);
-                if (!result.is_ok())
-                    return std::unexpected(bus_error(result.status));
-                done = std::max(done, result.done);
-            }
+            auto access = local_access(qp, segment, r.segment_offset, tpt::Access::local_read);
+            access.length = chunk;
+            const auto lent = path.memory.lend(access, packet.payload, path.loans.requests, at);
+            if (!lent) [[unlikely]]
+                return lent;
+            done = std::max(done, *lent);
         }
         length -= chunk;
         r.segment_offset += chunk;
@@ -97,20 +83,15 @@ void address(const DataPath& path, const queue::QueuePair& qp, const queue::Data
 
 } // namespace
 
-bool is_page_fault(const LocalError& error) {
-    return error.vendor == translation_error(tpt::Violation::page_fault).vendor;
-}
-LocalError absent_page() { return translation_error(tpt::Violation::page_not_present); }
-
-void seek(queue::Requester& r, std::uint32_t offset) {
+void seek(queue::RequesterState& r, std::uint32_t offset) {
     r.segment = 0;
     while (r.segment < r.request->segment_count && offset >= r.request->segments[r.segment].length)
         offset -= r.request->segments[r.segment++].length;
     r.segment_offset = offset;
 }
 
-std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair& qp, const queue::Outstanding& message,
-                                                port::Packet& packet, port::Time at) {
+memory::Moved packetize(DataPath& path, queue::QueuePair& qp, const queue::Outstanding& message, port::Packet& packet,
+                        port::Time at) {
     auto& r = qp.requester;
     const auto& request = *r.request;
     const auto mtu = qp.attributes.mtu_bytes();
@@ -156,37 +137,23 @@ std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair
     return gather(path, qp, length, packet, at);
 }
 
-std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp,
-                                              const queue::WorkRequest& request, std::uint32_t offset,
-                                              std::span<const std::span<const std::byte>> pieces, port::Time at) {
+memory::Moved scatter(DataPath& path, const queue::QueuePair& qp, const queue::WorkRequest& request,
+                      std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time at) {
     auto segment = request.data().begin();
     while (segment != request.data().end() && offset >= segment->length)
         offset -= segment++->length;
     auto done = at;
     for (auto bytes : pieces) {
         while (!bytes.empty()) {
-            if (segment == request.data().end())
-                return std::unexpected(LocalError{CqeSyndrome::local_length_err, vendor::length});
+            assert(segment != request.data().end() && "the request has room for the whole answer");
             const auto chunk = std::min<std::size_t>(bytes.size(), segment->length - offset);
-            const auto targets = path.translator.translate({.key = segment->key,
-                                                            .address = segment->address + offset,
-                                                            .length = chunk,
-                                                            .access = tpt::Access::local_write,
-                                                            .pd = qp.attributes.pd,
-                                                            .qpn = qp.number.value,
-                                                            .may_wait = qp.service.waits_to_send},
-                                                           at);
-            if (!targets)
-                return std::unexpected(translation_error(targets.error()));
-            for (const auto& target : targets->all()) {
-                const auto result =
-                    path.dma.write(target.address, bytes.first(target.length), targets->ready, port::Purpose::payload);
-                if (!result.is_ok())
-                    return std::unexpected(bus_error(result.status));
-                done = std::max(done, result.done);
-                bytes = bytes.subspan(target.length);
-                offset += static_cast<std::uint32_t>(target.length);
-            }
+            const auto written =
+                path.memory.write(local_access(qp, *segment, offset, tpt::Access::local_write), bytes.first(chunk), at);
+            if (!written) [[unlikely]]
+                return written;
+            done = std::max(done, *written);
+            bytes = bytes.subspan(chunk);
+            offset += static_cast<std::uint32_t>(chunk);
             if (offset == segment->length) {
                 ++segment;
                 offset = 0;

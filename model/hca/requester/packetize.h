@@ -7,7 +7,8 @@
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/requester/local_error.h"
 
-#include <expected>
+#include <cstdint>
+#include <span>
 
 namespace model::hca::requester {
 
@@ -20,21 +21,16 @@ inline std::uint32_t packet_count(std::uint32_t length, std::uint32_t mtu) {
     return length == 0 ? 1 : (length - 1) / mtu + 1;
 }
 
-/// The page that the packet needs is not there, and the queue pair may wait for it (hca/paging).
-bool is_page_fault(const LocalError& error);
-/// What it is when nobody brings the page.
-LocalError absent_page();
-
 /// Sets the scatter/gather position to byte `offset` of the loaded request.
-void seek(queue::Requester& requester, std::uint32_t offset);
+void seek(queue::RequesterState& requester, std::uint32_t offset);
 
 /// Fills the headers and payload of the packet at the requester's position. Returns when its payload is there.
-std::expected<port::Time, LocalError> packetize(DataPath& path, queue::QueuePair& qp, const queue::Outstanding& message,
-                                                port::Packet& packet, port::Time at);
+memory::Moved packetize(DataPath& path, queue::QueuePair& qp, const queue::Outstanding& message, port::Packet& packet,
+                        port::Time at);
 
-/// Writes `bytes` of an answer into the request's local segments from byte `offset` on; returns when they are written.
-std::expected<port::Time, LocalError> scatter(DataPath& path, const queue::QueuePair& qp,
-                                              const queue::WorkRequest& request, std::uint32_t offset,
-                                              std::span<const std::span<const std::byte>> pieces, port::Time at);
+/// Writes the pieces of an answer into the request's local segments, which have room for them, from byte `offset` on;
+/// returns when they are written.
+memory::Moved scatter(DataPath& path, const queue::QueuePair& qp, const queue::WorkRequest& request,
+                      std::uint32_t offset, std::span<const std::span<const std::byte>> pieces, port::Time at);
 
 } // namespace model::hca::requester

@@ -7,7 +7,7 @@ using abi::prm::PageFaultType;
 using queue::QueuePair;
 
 /// The packet at the sending position needs a page. False when the message cannot wait.
-bool Requester::wait_to_send(QueuePair& qp, port::Time at) {
+bool Requester::wait_to_send(QueuePair& qp, const tpt::Request& access, port::Time at) {
     auto& r = qp.requester;
     const auto& message = r.messages[r.message];
     const bool waits = page_faults_.raise(
@@ -18,7 +18,7 @@ bool Requester::wait_to_send(QueuePair& qp, port::Time at) {
                          .committed = r.offset,
                          .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes()),
                          .what = r.message},
-        at);
+        access, at);
     if (!waits)
         return false;
     seek(r, r.offset); // what was gathered of the packet is gathered again
@@ -27,7 +27,8 @@ bool Requester::wait_to_send(QueuePair& qp, port::Time at) {
 
 /// An answer of the oldest message needs a page: it is dropped, and asked for again when the page is there. False when
 /// it cannot wait.
-bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, port::Time at) {
+bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, const tpt::Request& access,
+                              port::Time at) {
     auto& r = qp.requester;
     const bool waits = page_faults_.raise(qp,
                                           paging::WqeFault{.type = PageFaultType::read_or_atomic,
@@ -36,7 +37,7 @@ bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t
                                                            .committed = offset,
                                                            .packet = bytes,
                                                            .what = r.messages.begin()},
-                                          at);
+                                          access, at);
     if (!waits)
         return false;
     r.asked_again = true; // the answers behind it are no news

@@ -11,6 +11,7 @@
 #include "model/hca/umr/umr.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace model::hca::requester {
@@ -33,10 +34,9 @@ public:
     void set_host_order(bool host_order) { host_order_ = host_order; }
 
 private:
-    enum class Load : std::uint8_t { ready, nothing, waits };
     // Sending
-    Load load(queue::QueuePair& qp, port::Time& at);
-    Load admit(queue::QueuePair& qp, port::Time& at);
+    std::optional<port::Time> load(queue::QueuePair& qp, port::Time at);
+    std::optional<port::Time> admit(queue::QueuePair& qp, port::Time at);
     bool waits_for_earlier(const queue::QueuePair& qp, bool is_data) const;
     port::Wire& outlet(queue::QueuePair& qp);
     void send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
@@ -50,7 +50,7 @@ private:
     void atomic_response(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     bool answers_front(queue::QueuePair& qp, abi::Psn psn, port::Time at);
     void ask_again(queue::QueuePair& qp, port::Time at);
-    bool load_response(queue::QueuePair& qp, port::Time& at);
+    std::optional<port::Time> load_response(queue::QueuePair& qp, port::Time at);
     bool is_answered_in_cqe(queue::QueuePair& qp) const;
     void answer_in_cqe(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time at);
     void retire(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer = {});
@@ -59,8 +59,9 @@ private:
     bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
                       port::Time at);
     // paging.cpp
-    bool wait_to_send(queue::QueuePair& qp, port::Time at);
-    bool wait_to_place(queue::QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, port::Time at);
+    bool wait_to_send(queue::QueuePair& qp, const tpt::Request& access, port::Time at);
+    bool wait_to_place(queue::QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, const tpt::Request& access,
+                       port::Time at);
     // retry.cpp
     void progress(queue::QueuePair& qp, port::Time at);
     void watch(queue::QueuePair& qp, port::Time at);

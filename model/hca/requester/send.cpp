@@ -49,29 +49,29 @@ bool Requester::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
     for (; packets != 0; --packets) {
         if (!qp.can_send() || r.waits_rnr || qp.paging.stops_sending())
             return false;
-        auto ready = std::max(at, r.doorbell_at);
-        if (load(qp, ready) != Load::ready)
+        const auto ready = load(qp, std::max(at, r.doorbell_at));
+        if (!ready)
             return false;
         auto& wire = qp.service.is_datagram ? outlet(qp) : *qp.wire;
         if (!wire.can_send(at)) {
             r.full = path_.outlets.name(wire);
             return true;
         }
-        send(qp, wire, ready);
+        send(qp, wire, *ready);
     }
     return true;
 }
 
-/// Makes `request` hold the message at the sending position.
-Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
+/// Makes `request` hold the message at the sending position; returns when it does. Nothing: there is none, or it waits.
+std::optional<port::Time> Requester::load(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     while (true) {
         const bool is_new = r.message == r.messages.end();
         // A queue that drains ends what it has begun and begins nothing (IBA 10.3.1.4).
         if (is_new && (r.fetched == r.producer || qp.state == queue::QpState::sqd))
-            return Load::nothing;
+            return std::nullopt;
         if (!is_new && r.messages[r.message].error != 0)
-            return Load::waits; // a local error: nothing behind it is sent
+            return std::nullopt; // a local error: nothing behind it is sent
         if (!is_new && r.messages[r.message].packets == 0) {
             ++r.message; // a NOP or UMR among the messages that are sent again
             continue;
@@ -96,28 +96,28 @@ Requester::Load Requester::load(QueuePair& qp, port::Time& at) {
             if (r.request->fault != WqeFault::none || r.request->opcode != message.opcode ||
                 r.request->length != message.length) {
                 stop(qp, error_of(r.request->fault), at);
-                return Load::waits;
+                return std::nullopt;
             }
-            return Load::ready;
+            return at;
         }
-        if (const auto result = admit(qp, at); result != Load::ready)
-            return result;
-        if (r.messages[r.message].packets != 0)
-            return Load::ready;
+        const auto admitted = admit(qp, at);
+        if (!admitted || r.messages[r.message].packets != 0)
+            return admitted;
+        at = *admitted;
         ++r.message; // NOP or UMR
         retire(qp, at);
         if (!qp.can_send())
-            return Load::waits;
+            return std::nullopt;
     }
 }
 
-/// Takes the fetched WQE in as the next message, unless it has to wait or is faulty.
-Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
+/// Takes the fetched WQE in as the next message; returns when that is done. Nothing: it has to wait, or is faulty.
+std::optional<port::Time> Requester::admit(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     const auto& request = *r.request;
     const bool is_data = awaits_data(request.opcode);
     if (request.fault == WqeFault::none && waits_for_earlier(qp, is_data))
-        return Load::waits;
+        return std::nullopt;
     Outstanding message{.wqe_index = request.index,
                         .wqebbs = request.wqebbs,
                         .opcode = request.opcode,
@@ -133,7 +133,7 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
     // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.
     constexpr std::int64_t window = (1 << 23) - 1;
     if (const auto used = r.next_psn - r.oldest_psn; used != 0 && used + std::int64_t{message.packets} > window)
-        return Load::waits;
+        return std::nullopt;
     // A WQE that claims more basic blocks than were posted ends where the posted ones end.
     const auto posted = static_cast<std::uint16_t>(r.producer - r.fetched);
     message.wqebbs = static_cast<std::uint8_t>(std::min<std::uint16_t>(message.wqebbs, posted));
@@ -147,7 +147,7 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
         r.messages.push(message);
         stop(qp, fault != WqeFault::none ? error_of(fault) : LocalError{CqeSyndrome::local_length_err, vendor::length},
              at);
-        return Load::waits;
+        return std::nullopt;
     }
     r.next_psn += message.packets;
     r.reads_outstanding += is_data;
@@ -156,11 +156,11 @@ Requester::Load Requester::admit(QueuePair& qp, port::Time& at) {
         const auto done = umr_.execute(qp, request, at);
         if (!done) {
             stop(qp, done.error(), at);
-            return Load::waits;
+            return std::nullopt;
         }
-        at = *done;
+        return *done;
     }
-    return Load::ready;
+    return at;
 }
 
 /// PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue; strong ordering waits
@@ -188,10 +188,8 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     auto& packet = wire.next();
     const auto ready = packetize(path_, qp, message, packet, path_.enter_pipe(at));
     if (!ready) [[unlikely]] {
-        if (!is_page_fault(ready.error()))
-            return stop(qp, ready.error(), at);
-        if (!wait_to_send(qp, at))
-            stop(qp, absent_page(), at);
+        if (!ready.error().is_page_fault() || !wait_to_send(qp, ready.error().request, at))
+            stop(qp, local_error(ready.error().without_wait()), at);
         return;
     }
     const auto payload = packet.payload.size();

@@ -60,12 +60,11 @@ void Responder::refuse(QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::
 }
 
 /// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond).
-Responder::Outcome Responder::refuse_and_fail(QueuePair& qp, NakCode code, port::Time at) {
+void Responder::refuse_and_fail(QueuePair& qp, NakCode code, port::Time at) {
     if (!qp.service.is_reliable)
-        return Outcome::refused; // what the peer does wrong is dropped, and costs no connection (IBA 9.8.2.2)
+        return; // what the peer does wrong is dropped, and costs no connection (IBA 9.8.2.2)
     refuse(qp, abi::wire::nak_syndrome(code), at);
     fail(qp, code, at);
-    return Outcome::refused;
 }
 
 /// The error state behind a NAK, with the event that says why.
@@ -171,39 +170,17 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
     const bool is_last = length == response.remaining;
     at = path_.enter_pipe(at);
-    auto ready = at;
-    std::uint32_t have = 0;
-    while (have != length) {
-        const auto sources = path_.translator.translate({.key = response.rkey,
-                                                         .address = response.address + have,
-                                                         .length = length - have,
-                                                         .access = tpt::Access::remote_read,
-                                                         .pd = response.pd,
-                                                         .qpn = qp.number.value,
-                                                         .may_wait = qp.can_receive()},
-                                                        at);
-        if (!sources) {
-            if (sources.error() == tpt::Violation::page_fault && wait_to_respond(qp, response, length, at))
-                return Sent::nothing;
-            fail_read(qp, NakCode::remote_access_error, at);
-            return Sent::part;
-        }
-        for (const auto& source : sources->all()) {
-            const auto loan = path_.dma.lend(source.address, source.length, sources->ready, port::Purpose::payload);
-            auto result = loan.result;
-            if (loan.data != nullptr)
-                packet.payload.lend({loan.data, source.length}, path_.loans.answers);
-            else if (result.is_ok())
-                result = path_.dma.read(source.address, packet.payload.extend(source.length), sources->ready,
-                                        port::Purpose::payload);
-            if (!result.is_ok()) {
-                fail_read(qp, NakCode::remote_operational_error, at);
-                return Sent::part;
-            }
-            ready = std::max(ready, result.done);
-            have += static_cast<std::uint32_t>(source.length);
-        }
+    auto access = remote_access(qp, response.rkey, response.address, length, tpt::Access::remote_read, response.pd);
+    access.may_wait = qp.can_receive();
+    const auto lent = path_.memory.lend(access, packet.payload, path_.loans.answers, at);
+    if (!lent) [[unlikely]] {
+        const auto& denied = lent.error();
+        if (denied.is_page_fault() && wait_to_respond(qp, response, length, denied.request, at))
+            return Sent::nothing;
+        fail_read(qp, denied.is_by_key() ? NakCode::remote_access_error : NakCode::remote_operational_error, at);
+        return Sent::part;
     }
+    const auto ready = *lent;
     packet.path = qp.path;
     packet.pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
     packet.destination = qp.attributes.remote_qpn;

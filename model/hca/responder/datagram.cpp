@@ -16,10 +16,12 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     at += path_.cost(path_.config.responder_latency);
     if (!is_defined(packet.service, packet.operation) || packet.payload.size() > qp.attributes.mtu_bytes())
         return drop(packet, "no datagram of this path's MTU", at);
-    switch (placement_.take(qp, at)) {
-    case Placement::Take::done: break;
-    case Placement::Take::empty: ++path_.count(qp).out_of_buffer; return drop(packet, "no receive work request", at);
-    case Placement::Take::unreadable:
+    const auto taken = placement_.take(qp, at);
+    at = taken.at;
+    switch (taken.what) {
+    case queue::Take::done: break;
+    case queue::Take::empty: ++path_.count(qp).out_of_buffer; return drop(packet, "no receive work request", at);
+    case queue::Take::unreadable:
         if (qp.srq != nullptr)
             return failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
         return fail(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, {}}, at);
@@ -27,11 +29,12 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     path_.loans.answers.drain();
     const auto header = wire::network_header(packet);
     const std::array head{std::span<const std::byte>(header)};
-    auto error = placement_.place(qp, head, at);
-    if (!error)
-        error = placement_.place(qp, packet.payload.pieces(), at);
-    if (error)
-        return fail(qp, *error, at);
+    auto placed = placement_.place(qp, head, at);
+    if (placed)
+        placed = placement_.place(qp, packet.payload.pieces(), *placed);
+    if (!placed)
+        return fail(qp, placed.error(), at);
+    at = *placed;
     path_.counters.payload_received += packet.payload.size();
     if (path_.events.is_on()) [[unlikely]]
         path_.events.emit(

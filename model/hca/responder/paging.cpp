@@ -16,32 +16,33 @@ void Responder::ask_for_patience(QueuePair& qp, port::Time at) {
     refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), at);
 }
 
-Responder::Outcome Responder::wait_or_refuse(QueuePair& qp, const paging::RemoteFault& fault, port::Time at) {
-    if (!page_faults_.raise(qp, fault, at))
+void Responder::wait_or_refuse(QueuePair& qp, const paging::RemoteFault& fault, const tpt::Request& access,
+                               port::Time at) {
+    if (!page_faults_.raise(qp, fault, access, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
     ask_for_patience(qp, at);
-    return Outcome::refused;
 }
 
 /// A SEND's packet does not find a page of its receive buffer. False when it cannot wait.
-bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, port::Time at) {
+bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, const tpt::Request& access, port::Time at) {
     const auto& r = qp.responder;
     const bool waits = page_faults_.raise(
         qp,
         paging::WqeFault{.type = qp.srq != nullptr ? PageFaultType::shared_receive : PageFaultType::receive,
                          .wq_number = qp.srq != nullptr ? qp.srq->number : qp.number.value,
                          .wqe_index = r.receive->index,
-                         .committed = r.message == queue::Responder::Message::none ? 0 : r.received,
+                         .committed = r.message == queue::ResponderState::Message::none ? 0 : r.received,
                          .packet = packet,
                          .what = r.expected.value},
-        at);
+        access, at);
     if (waits)
         ask_for_patience(qp, at);
     return waits;
 }
 
 /// A READ response's next packet does not find a page. False when it cannot wait.
-bool Responder::wait_to_respond(QueuePair& qp, Response& response, std::uint32_t packet, port::Time at) {
+bool Responder::wait_to_respond(QueuePair& qp, Response& response, std::uint32_t packet, const tpt::Request& access,
+                                port::Time at) {
     response.waits_for_page = page_faults_.raise(qp,
                                                  paging::RemoteFault{.type = PageFaultType::remote_read,
                                                                      .key = response.rkey,
@@ -49,7 +50,7 @@ bool Responder::wait_to_respond(QueuePair& qp, Response& response, std::uint32_t
                                                                      .length = response.remaining,
                                                                      .packet = packet,
                                                                      .psn = response.psn},
-                                                 at);
+                                                 access, at);
     return response.waits_for_page;
 }
 

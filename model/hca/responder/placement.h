@@ -6,6 +6,7 @@
 #include "model/hca/data_path.h"
 #include "model/hca/queue/queue_pair.h"
 
+#include <expected>
 #include <optional>
 #include <span>
 
@@ -24,28 +25,25 @@ struct PlacementError {
     completion::CqeSyndrome syndrome{};
     std::uint8_t vendor = 0;
     abi::wire::NakCode nak{};
-    /// A page of the receive buffer is not there, and the queue pair may wait for it (hca/paging).
-    bool is_page_fault() const {
-        return vendor == vendor::translation + static_cast<unsigned>(tpt::Violation::page_fault);
-    }
+    std::optional<memory::Denied> denied{}; ///< when it is the receive buffer's memory
 };
+/// How a receive fails whose memory is denied.
+PlacementError placement_error(const memory::Denied& denied);
 
 class Placement {
 public:
-    using Take = queue::SharedReceiveQueue::Take;
-
     explicit Placement(DataPath& path) : path_(path) {}
 
     /// Makes the next WQE the queue pair's `responder.receive`. When it is unreadable but was taken (`qp.srq ==
     /// nullptr`), `receive.index` names it. Events of a shared queue are raised here.
-    Take take(queue::QueuePair& qp, port::Time& at);
-    /// Writes the pieces where the current WQE says, behind what was written before.
-    std::optional<PlacementError> place(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces,
-                                        port::Time& at);
+    queue::Taken take(queue::QueuePair& qp, port::Time at);
+    /// Writes the pieces where the current WQE says, behind what was written before; returns when they are written.
+    std::expected<port::Time, PlacementError> place(queue::QueuePair& qp,
+                                                    std::span<const std::span<const std::byte>> pieces, port::Time at);
 
 private:
-    Take take_own(queue::QueuePair& qp, port::Time& at);
-    Take take_shared(queue::QueuePair& qp, port::Time& at);
+    queue::Taken take_own(queue::QueuePair& qp, port::Time at);
+    queue::Taken take_shared(queue::QueuePair& qp, port::Time at);
 
     DataPath& path_;
 };

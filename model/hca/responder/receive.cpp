@@ -8,8 +8,8 @@ namespace model::hca::responder {
 using abi::wire::NakCode;
 using completion::CqeSyndrome;
 using queue::QueuePair;
-using Message = queue::Responder::Message;
-using Take = Placement::Take;
+using Message = queue::ResponderState::Message;
+using queue::Take;
 
 namespace {
 /// What would be found wrong if `length` bytes were placed: nothing goes through the keys, but they count.
@@ -21,18 +21,15 @@ std::optional<PlacementError> check_room(DataPath& path, const QueuePair& qp, st
         const auto chunk = std::min(length, segment.length);
         if (chunk == 0)
             break;
-        const auto checked = path.translator.check({.key = segment.key,
-                                                    .address = segment.address,
-                                                    .length = chunk,
-                                                    .access = tpt::Access::local_write,
-                                                    .pd = receive.pd,
-                                                    .qpn = qp.number.value},
-                                                   at);
+        const auto checked = path.memory.check({.key = segment.key,
+                                                .address = segment.address,
+                                                .length = chunk,
+                                                .access = tpt::Access::local_write,
+                                                .pd = receive.pd,
+                                                .qpn = qp.number.value},
+                                               at);
         if (!checked)
-            return PlacementError{
-                CqeSyndrome::local_prot_err,
-                static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(checked.error())),
-                NakCode::remote_operational_error};
+            return placement_error(checked.error());
         length -= chunk;
     }
     return std::nullopt;
@@ -40,36 +37,40 @@ std::optional<PlacementError> check_room(DataPath& path, const QueuePair& qp, st
 } // namespace
 
 /// Makes the next receive WQE current. Refused with an RNR NAK when none is posted.
-Responder::Outcome Responder::take_receive(QueuePair& qp, port::Time& at) {
+std::optional<port::Time> Responder::take_receive(QueuePair& qp, port::Time at) {
     auto& r = qp.responder;
     if (r.has_receive) { // of a message that was dropped on the way (unreliable connected)
         r.receive->rewind();
-        return Outcome::done;
+        return at;
     }
-    switch (placement_.take(qp, at)) {
-    case Take::done: r.has_receive = true; return Outcome::done;
+    const auto taken = placement_.take(qp, at);
+    at = taken.at;
+    switch (taken.what) {
+    case Take::done: r.has_receive = true; return at;
     case Take::empty:
         ++path_.count(qp).out_of_buffer;
         r.nak_is_out = true; // what follows is dropped without an answer until this packet comes again (IBA 9.7.5.2.8)
         refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), at);
-        return Outcome::refused;
+        return std::nullopt;
     case Take::unreadable: break;
     }
     if (qp.srq == nullptr) {
         fail_receive(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, NakCode::remote_operational_error}, at);
-        return Outcome::refused;
+        return std::nullopt;
     }
     // No WQE was taken, so none can be completed (IBA 11.6.3.4, SRQ catastrophic error).
     refuse(qp, abi::wire::nak_syndrome(NakCode::remote_operational_error), at);
     failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
-    return Outcome::refused;
+    return std::nullopt;
 }
 
-Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Time& at) {
+std::optional<port::Time> Responder::send(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     if (packet.traits().is_first) {
-        if (take_receive(qp, at) == Outcome::refused)
-            return Outcome::refused;
+        const auto taken = take_receive(qp, at);
+        if (!taken)
+            return std::nullopt;
+        at = *taken;
         r.message = Message::send;
         r.received = 0;
     }
@@ -77,29 +78,30 @@ Responder::Outcome Responder::send(QueuePair& qp, port::Packet& packet, port::Ti
     if (is_received_in_cqe(qp, packet)) [[unlikely]] {
         if (const auto error = check_room(path_, qp, packet.payload.size(), at)) {
             fail_receive(qp, *error, at);
-            return Outcome::refused;
+            return std::nullopt;
         }
         r.received = packet.payload.size();
-        return Outcome::done;
+        return at;
     }
     const auto segment = r.receive->segment;
     const auto offset = r.receive->offset;
-    if (auto error = placement_.place(qp, packet.payload.pieces(), at)) [[unlikely]] {
-        if (error->is_page_fault()) {
+    const auto placed = placement_.place(qp, packet.payload.pieces(), at);
+    if (!placed) [[unlikely]] {
+        auto error = placed.error();
+        if (const auto denied = error.denied; denied && denied->is_page_fault()) {
             r.receive->segment = segment; // the packet comes again as a whole
             r.receive->offset = offset;
             if (packet.traits().is_first)
                 r.message = Message::none;
-            if (wait_to_place(qp, packet.payload.size(), at))
-                return Outcome::refused;
-            error->vendor = static_cast<std::uint8_t>(vendor::translation +
-                                                      static_cast<unsigned>(tpt::Violation::page_not_present));
+            if (wait_to_place(qp, packet.payload.size(), denied->request, at))
+                return std::nullopt;
+            error = placement_error(denied->without_wait());
         }
-        fail_receive(qp, *error, at);
-        return Outcome::refused;
+        fail_receive(qp, error, at);
+        return std::nullopt;
     }
     r.received += packet.payload.size();
-    return Outcome::done;
+    return placed.value();
 }
 
 /// Whether this SEND's completion carries its bytes (PRM "QP context", cs_res), so that software puts them where the

@@ -29,6 +29,43 @@ const Replay* Responder::find_replay(const QueuePair& qp, abi::Psn psn) const {
     return nullptr;
 }
 
+/// False: it was refused.
+bool Responder::read_again(QueuePair& qp, const port::Packet& packet, const Replay& replay, port::Time at) {
+    const auto& reth = packet.reth;
+    auto access = remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay.pd);
+    const auto first = access.length = std::min(reth.length, qp.attributes.mtu_bytes());
+    const paging::RemoteFault fault{.type = abi::prm::PageFaultType::remote_read,
+                                    .key = reth.rkey,
+                                    .address = reth.address,
+                                    .length = reth.length,
+                                    .packet = static_cast<std::uint32_t>(first),
+                                    .psn = packet.psn};
+    if (lacks_page(access) && page_faults_.raise(qp, fault, access, at)) {
+        // The peer lost patience with a response that waits for a page: told when to ask again, it waits without
+        // counting.
+        refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), packet.psn, qp.responder.msn, at);
+        return true;
+    }
+    access.length = reth.length;
+    if (!may_access(access, at)) {
+        refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, qp.responder.msn, at);
+        fail(qp, abi::wire::NakCode::remote_access_error, at);
+        return false;
+    }
+    respond(qp,
+            {.kind = queue::Response::Kind::read,
+             .syndrome = abi::wire::ack_syndrome(),
+             .psn = packet.psn,
+             .msn = qp.responder.msn,
+             .address = reth.address,
+             .rkey = reth.rkey,
+             .remaining = reth.length,
+             .pd = replay.pd,
+             .is_repeat = true},
+            at);
+    return true;
+}
+
 void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     ++path_.counters.duplicates;
@@ -60,7 +97,7 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
     }
     if (is_read_limit_reached(qp, true))
         return; // no requester asks for so much at once; it will ask again
-    if (kind == Kind::atomic) {
+    if (kind == Kind::atomic)
         respond(qp,
                 {.kind = queue::Response::Kind::atomic,
                  .syndrome = abi::wire::ack_syndrome(),
@@ -69,35 +106,8 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
                  .original = replay->original,
                  .is_repeat = true},
                 at);
-    } else if (const auto first = std::min(reth.length, qp.attributes.mtu_bytes());
-               lacks_page(qp, reth.rkey, reth.address, first, replay->pd) &&
-               page_faults_.raise(qp,
-                                  paging::RemoteFault{.type = abi::prm::PageFaultType::remote_read,
-                                                      .key = reth.rkey,
-                                                      .address = reth.address,
-                                                      .length = reth.length,
-                                                      .packet = first,
-                                                      .psn = packet.psn},
-                                  at)) {
-        // The peer lost patience with a response that waits for a page: told when to ask again, it waits without
-        // counting.
-        refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), packet.psn, r.msn, at);
-    } else if (may_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay->pd, at)) {
-        respond(qp,
-                {.kind = queue::Response::Kind::read,
-                 .syndrome = abi::wire::ack_syndrome(),
-                 .psn = packet.psn,
-                 .msn = r.msn,
-                 .address = reth.address,
-                 .rkey = reth.rkey,
-                 .remaining = reth.length,
-                 .pd = replay->pd,
-                 .is_repeat = true},
-                at);
-    } else {
-        refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, r.msn, at);
-        return fail(qp, abi::wire::NakCode::remote_access_error, at);
-    }
+    else if (!read_again(qp, packet, *replay, at))
+        return;
     if (owes_ack)
         owe_ack(qp, at);
 }

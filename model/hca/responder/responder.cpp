@@ -8,7 +8,7 @@ namespace model::hca::responder {
 using abi::wire::NakCode;
 using queue::QueuePair;
 using Kind = abi::wire::OperationTraits::Kind;
-using Message = queue::Responder::Message;
+using Message = queue::ResponderState::Message;
 
 void Responder::start(QueuePair& qp) {
     qp.responder.expected = qp.attributes.next_receive_psn;
@@ -89,30 +89,24 @@ bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
 
 void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
-    if (!is_in_order(qp, packet) || !select_shared_queue(qp, packet)) {
-        refuse_and_fail(qp, NakCode::invalid_request, at);
-        return;
-    }
-    const auto arrived = at;
+    if (!is_in_order(qp, packet) || !select_shared_queue(qp, packet))
+        return refuse_and_fail(qp, NakCode::invalid_request, at);
+    std::optional<port::Time> done;
     switch (traits.kind) {
     case Kind::send:
-        if (send(qp, packet, at) == Outcome::refused)
-            return;
-        if (traits.has_invalidate && !umr_.invalidate(qp, packet.invalidate, qp.responder.remote_pd, at)) {
-            refuse_and_fail(qp, NakCode::remote_access_error, at);
-            return;
-        }
+        done = send(qp, packet, at);
+        if (done && traits.has_invalidate && !umr_.invalidate(qp, packet.invalidate, qp.responder.remote_pd, *done))
+            return refuse_and_fail(qp, NakCode::remote_access_error, *done);
         break;
-    case Kind::write:
-        if (write(qp, packet, at) == Outcome::refused)
-            return;
-        break;
+    case Kind::write: done = write(qp, packet, at); break;
     case Kind::read_request: read(qp, packet, at); return;
     case Kind::atomic: atomic(qp, packet, at); return;
     default: return; // not a request: the port sends those to the requester
     }
-    say_accepted(qp, packet, arrived);
-    finish_packet(qp, packet, at);
+    if (!done)
+        return;
+    say_accepted(qp, packet, at);
+    finish_packet(qp, packet, *done);
 }
 
 void Responder::say_accepted(const QueuePair& qp, const port::Packet& packet, port::Time at) const {

@@ -12,6 +12,7 @@
 #include "model/hca/responder/placement.h"
 #include "model/hca/umr/umr.h"
 
+#include <optional>
 #include <vector>
 
 namespace model::hca::responder {
@@ -36,8 +37,7 @@ public:
     void set_host_order(bool host_order) { host_order_ = host_order; }
 
 private:
-    enum class Outcome : std::uint8_t { done, refused };
-
+    // What carries a packet out returns when that is done; nothing: it was refused, and the peer has its answer.
     void receive_unreliable(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     bool select_shared_queue(queue::QueuePair& qp, const port::Packet& packet);
     void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
@@ -46,25 +46,31 @@ private:
     void finish_packet(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void complete_receive(queue::QueuePair& qp, const port::Packet& packet, std::uint32_t bytes, port::Time at);
     // receive.cpp
-    Outcome take_receive(queue::QueuePair& qp, port::Time& at);
-    Outcome send(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
+    std::optional<port::Time> take_receive(queue::QueuePair& qp, port::Time at);
+    std::optional<port::Time> send(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     bool is_received_in_cqe(const queue::QueuePair& qp, const port::Packet& packet) const;
     void fail_receive(queue::QueuePair& qp, const PlacementError& error, port::Time at);
     // remote_memory.cpp
-    Outcome write(queue::QueuePair& qp, port::Packet& packet, port::Time& at);
-    Outcome begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    Outcome read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    Outcome atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    bool may_access(queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length, tpt::Access access,
-                    abi::Pd pd, port::Time at);
-    bool lacks_page(const queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint32_t length, abi::Pd pd);
+    std::optional<port::Time> write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    bool begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    static tpt::Request remote_access(const queue::QueuePair& qp, abi::Key key, std::uint64_t address,
+                                      std::uint64_t length, tpt::Access access, abi::Pd pd);
+    void refuse_access(queue::QueuePair& qp, const memory::Denied& denied, const paging::RemoteFault& fault,
+                       port::Time at);
+    bool may_access(const tpt::Request& access, port::Time at);
+    bool lacks_page(const tpt::Request& first_packet);
     // paging.cpp
-    Outcome wait_or_refuse(queue::QueuePair& qp, const paging::RemoteFault& fault, port::Time at);
-    bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, port::Time at);
-    bool wait_to_respond(queue::QueuePair& qp, queue::Response& response, std::uint32_t packet, port::Time at);
+    void wait_or_refuse(queue::QueuePair& qp, const paging::RemoteFault& fault, const tpt::Request& access,
+                        port::Time at);
+    bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, const tpt::Request& access, port::Time at);
+    bool wait_to_respond(queue::QueuePair& qp, queue::Response& response, std::uint32_t packet,
+                         const tpt::Request& access, port::Time at);
     void ask_for_patience(queue::QueuePair& qp, port::Time at);
     // replay.cpp
     void duplicate(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    bool read_again(queue::QueuePair& qp, const port::Packet& packet, const queue::Replay& replay, port::Time at);
     void remember(queue::QueuePair& qp, const queue::Replay& replay);
     const queue::Replay* find_replay(const queue::QueuePair& qp, abi::Psn psn) const;
     // answer.cpp
@@ -72,7 +78,7 @@ private:
     void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
     void refuse(queue::QueuePair& qp, std::uint8_t syndrome, port::Time at);
     void refuse(queue::QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at);
-    Outcome refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    void refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void fail_read(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
     void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);

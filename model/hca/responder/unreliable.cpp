@@ -5,7 +5,7 @@ namespace model::hca::responder {
 
 using queue::QueuePair;
 using Kind = abi::wire::OperationTraits::Kind;
-using Message = queue::Responder::Message;
+using Message = queue::ResponderState::Message;
 
 void Responder::receive_unreliable(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
@@ -17,11 +17,12 @@ void Responder::receive_unreliable(QueuePair& qp, port::Packet& packet, port::Ti
     if (packet.psn != r.expected || traits.is_first)
         r.message = Message::none;
     r.expected = packet.psn;
-    const bool is_placed = is_in_order(qp, packet) &&
-                           (traits.kind == Kind::send ? send(qp, packet, at) : write(qp, packet, at)) == Outcome::done;
-    if (is_placed) {
-        say_accepted(qp, packet, at);
-        return finish_packet(qp, packet, at);
+    std::optional<port::Time> done;
+    if (is_in_order(qp, packet))
+        done = traits.kind == Kind::send ? send(qp, packet, at) : write(qp, packet, at);
+    if (done) {
+        say_accepted(qp, packet, *done);
+        return finish_packet(qp, packet, *done);
     }
     r.message = Message::none;
     r.expected += 1;

@@ -257,12 +257,10 @@ std::expected<Segments, Violation> Translator::translate(const Request& request,
         return result;
     }
     if (const auto violation = walk(**mkey, request, *result)) [[unlikely]] {
-        if (*violation == Violation::page_fault) {
-            waiting_ = request;
+        if (*violation == Violation::page_fault)
             result = std::unexpected(*violation);
-            return result;
-        }
-        result = refuse(request, *violation, at);
+        else
+            result = refuse(request, *violation, at);
         return result;
     }
     // An atomic is one operation on 8 naturally aligned bytes (IBA 9.4.5). A list of ranges may divide them between two
@@ -295,10 +293,8 @@ bool Translator::lacks_page(const Request& request) {
     const auto offset = offset_of(a, request.address);
     for (auto entry = offset >> a.page_shift; entry <= (offset + request.length - 1) >> a.page_shift; ++entry) {
         const bool is_there = entry < mkey.mtt.size() && allows(a, mkey.mtt[entry], needed_rights(request.access));
-        if (!is_there && absent(mkey, request, entry) == Violation::page_fault) {
-            waiting_ = request;
+        if (!is_there && absent(mkey, request, entry) == Violation::page_fault)
             return true;
-        }
     }
     return false;
 }

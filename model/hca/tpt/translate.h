@@ -78,11 +78,8 @@ public:
     /// Whether a page of the range is not there and may be waited for. Touches no cache, counts nothing; of an indirect
     /// key it knows nothing and says false.
     bool lacks_page(const Request& request);
-    /// The request whose answer was page_fault, the last one; a range behind an indirect key as that key's user named
-    /// it.
-    const Request& waiting() const { return waiting_; }
-    /// It may not wait after all.
-    void refuse_waiting(port::Time at) { refuse(waiting_, Violation::page_not_present, at); }
+    /// Counts and reports a refusal. Of a page fault it is due only when nobody waits for the page.
+    std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);
     /// A key was destroyed: it and its entries leave the caches. Returns how many cached lines of entries were looked
     /// at.
     std::size_t forget(std::uint32_t index);
@@ -98,14 +95,12 @@ private:
     std::optional<Violation> walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out);
     Violation absent(const Mkey& mkey, const Request& request, std::uint64_t entry) const;
     port::Time look_up(const Request& request, std::uint64_t entry);
-    std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);
 
     const MkeyTable& table_;
     Counters& counters_;
     const traces::Events& events_;
     port::Time mkey_miss_, mtt_miss_;
     bool has_paging_;
-    Request waiting_;
     Cache mkey_cache_, mtt_cache_;
 };
 

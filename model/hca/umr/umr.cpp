@@ -157,31 +157,15 @@ std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const
     // A local queue pair has no protection domain of its own: whose key it names, to that one the list belongs.
     const auto* named = path_.mkeys.find(source.key.index());
     const auto pd = qp.service.is_local && named != nullptr ? named->attributes.pd : qp.attributes.pd;
-    auto done = at;
-    for (std::size_t have = 0; have < bytes;) {
-        const auto pieces = path_.translator.translate({.key = source.key,
-                                                        .address = source.address + have,
-                                                        .length = bytes - have,
-                                                        .access = tpt::Access::local_read,
-                                                        .pd = pd,
-                                                        .qpn = qp.number.value},
-                                                       at);
-        if (!pieces)
-            return std::unexpected(
-                LocalError{CqeSyndrome::local_prot_err,
-                           static_cast<std::uint8_t>(vendor::translation + static_cast<unsigned>(pieces.error()))});
-        for (const auto& piece : pieces->all()) {
-            const auto result = path_.dma.read(piece.address, std::span(list_).subspan(have, piece.length),
-                                               pieces->ready, port::Purpose::control);
-            if (!result.is_ok())
-                return std::unexpected(
-                    LocalError{CqeSyndrome::local_qp_op_err,
-                               static_cast<std::uint8_t>(vendor::bus + static_cast<unsigned>(result.status))});
-            done = std::max(done, result.done);
-            have += piece.length;
-        }
-    }
-    return done;
+    const auto done = path_.memory.read({.key = source.key,
+                                         .address = source.address,
+                                         .access = tpt::Access::local_read,
+                                         .pd = pd,
+                                         .qpn = qp.number.value},
+                                        list_, at, port::Purpose::control);
+    if (!done)
+        return std::unexpected(requester::local_error(done.error()));
+    return *done;
 }
 
 /// Puts a context in force.

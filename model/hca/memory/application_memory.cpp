@@ -1,0 +1,63 @@
+#include "model/hca/memory/application_memory.h"
+
+#include <algorithm>
+
+namespace model::hca::memory {
+
+/// Calls `move(piece, ready)` for the pieces of the range in ascending order. All are asked for at `at`: translation
+/// and bus work on many at once.
+template <class Move> Moved ApplicationMemory::walk(tpt::Request request, port::Time at, Move&& move) {
+    auto done = at;
+    while (request.length != 0) {
+        const auto pieces = translator_.translate(request, at);
+        if (!pieces) [[unlikely]]
+            return std::unexpected(Denied{request, pieces.error()});
+        for (const auto& piece : pieces->all()) {
+            const port::DmaResult result = move(piece, pieces->ready);
+            if (!result.is_ok()) [[unlikely]]
+                return std::unexpected(Denied{request, result.status});
+            done = std::max(done, result.done);
+        }
+        request.address += pieces->covered;
+        request.length -= pieces->covered;
+    }
+    return done;
+}
+
+Moved ApplicationMemory::lend(tpt::Request request, port::Payload& payload, port::Loans& loans, port::Time at) {
+    return walk(request, at, [&](const tpt::Segment& piece, port::Time ready) {
+        const auto loan = dma_.lend(piece.address, piece.length, ready, port::Purpose::payload);
+        if (loan.data != nullptr)
+            payload.lend({loan.data, piece.length}, loans);
+        else if (loan.result.is_ok()) // no plain memory
+            return dma_.read(piece.address, payload.extend(piece.length), ready, port::Purpose::payload);
+        return loan.result;
+    });
+}
+
+Moved ApplicationMemory::read(tpt::Request request, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
+    request.length = into.size();
+    return walk(request, at, [&](const tpt::Segment& piece, port::Time ready) {
+        const auto result = dma_.read(piece.address, into.first(piece.length), ready, purpose);
+        into = into.subspan(piece.length);
+        return result;
+    });
+}
+
+Moved ApplicationMemory::write(tpt::Request request, std::span<const std::byte> from, port::Time at, Order* order) {
+    request.length = from.size();
+    return walk(request, at, [&](const tpt::Segment& piece, port::Time ready) {
+        const auto result = dma_.write(piece.address, from.first(piece.length),
+                                       order != nullptr ? order->issue(ready) : ready, port::Purpose::payload);
+        from = from.subspan(piece.length);
+        return result;
+    });
+}
+
+std::expected<void, Denied> ApplicationMemory::check(const tpt::Request& request, port::Time at) {
+    if (const auto allowed = translator_.check(request, at); !allowed) [[unlikely]]
+        return std::unexpected(Denied{request, allowed.error()});
+    return {};
+}
+
+} // namespace model::hca::memory

@@ -1,0 +1,63 @@
+// Memory of an application, as a holder of its key reaches it (IBA 10.6): translates a range of the key, walks the
+// pieces of bus address space behind it, and moves the bytes. Every room of the data path that touches application
+// memory asks here, and gets the time at which the bytes are there, or one answer that says all about why they are not.
+#pragma once
+
+#include "model/hca/memory/denied.h"
+#include "model/hca/memory/order.h"
+#include "model/hca/tpt/translate.h"
+#include "model/port/dma.h"
+#include "model/port/payload.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+namespace model::hca::memory {
+
+/// The time at which the last byte has moved.
+using Moved = std::expected<port::Time, Denied>;
+
+/// The length of each request is that of the bytes that move; what precedes a denied piece has moved.
+class ApplicationMemory {
+public:
+    ApplicationMemory(tpt::Translator& translator, port::Dma& dma) : translator_(translator), dma_(dma) {}
+
+    /// Adds the range to `payload` without copying it, where it is plain memory: `loans` keeps account.
+    Moved lend(tpt::Request request, port::Payload& payload, port::Loans& loans, port::Time at);
+    /// Copies the range into `into`, whose size counts as the request's length.
+    Moved read(tpt::Request request, std::span<std::byte> into, port::Time at, port::Purpose purpose);
+    /// Copies `from` into the range; its size counts as the request's length. Each write goes out when it is translated
+    /// and, with an `order`, no earlier than the last write of that order.
+    Moved write(tpt::Request request, std::span<const std::byte> from, port::Time at, Order* order = nullptr);
+    /// Reads 8 bytes of one place, and writes them again when `change(bytes)` says that it changed them (IBA 9.4.5).
+    template <class Change> Moved modify(tpt::Request request, Order& order, port::Time at, Change&& change);
+    /// Whether the key allows the whole range, without a look at its pages.
+    std::expected<void, Denied> check(const tpt::Request& request, port::Time at);
+
+private:
+    template <class Move> Moved walk(tpt::Request request, port::Time at, Move&& move);
+
+    tpt::Translator& translator_;
+    port::Dma& dma_;
+};
+
+template <class Change>
+Moved ApplicationMemory::modify(tpt::Request request, Order& order, port::Time at, Change&& change) {
+    std::array<std::byte, 8> bytes;
+    request.length = bytes.size();
+    const auto target = translator_.translate(request, at);
+    if (!target)
+        return std::unexpected(Denied{request, target.error()});
+    const auto address = target->items[0].address;
+    auto result = dma_.read(address, bytes, order.issue(target->ready), port::Purpose::payload);
+    if (result.is_ok() && change(bytes))
+        result = dma_.write(address, bytes, order.issue(result.done), port::Purpose::payload);
+    if (!result.is_ok())
+        return std::unexpected(Denied{request, result.status});
+    return result.done;
+}
+
+} // namespace model::hca::memory

@@ -1,0 +1,18 @@
+// The order in which a queue pair's writes to memory go out (IBA 9.5): requests may overlap, but none of a later one
+// goes before those of an earlier one.
+#pragma once
+
+#include "model/port/time.h"
+
+#include <algorithm>
+
+namespace model::hca::memory {
+
+struct Order {
+    port::Time issued{}; ///< when the last one went out
+
+    /// When a write that could go out at `ready` does.
+    port::Time issue(port::Time ready) { return issued = std::max(issued, ready); }
+};
+
+} // namespace model::hca::memory
