@@ -2,6 +2,8 @@
 // `events_version`; a new one goes to the end of the list and changes nothing.
 #pragma once
 
+#include "traces/reason.h"
+
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -28,9 +30,9 @@ struct DoorbellRung { ///< a send doorbell arrived; producer is the doorbell rec
     static constexpr auto members = std::tuple{Member{"qpn", &DoorbellRung::qpn}, Member{"uar", &DoorbellRung::uar},
                                                Member{"producer", &DoorbellRung::producer}};
 };
-struct DoorbellIgnored { ///< a doorbell that the device drops; reason is static text
+struct DoorbellIgnored { ///< a doorbell that the device drops
     std::uint32_t number, uar;
-    std::string_view reason;
+    Reason reason;
     static constexpr std::string_view name = "DoorbellIgnored";
     static constexpr auto members =
         std::tuple{Member{"number", &DoorbellIgnored::number}, Member{"uar", &DoorbellIgnored::uar},
@@ -148,7 +150,7 @@ struct PacketReceived {
 };
 struct PacketDropped {
     std::uint32_t destination_qpn, psn;
-    std::string_view reason;
+    Reason reason;
     static constexpr std::string_view name = "PacketDropped";
     static constexpr auto members =
         std::tuple{Member{"destination_qpn", &PacketDropped::destination_qpn}, Member{"psn", &PacketDropped::psn},

@@ -12,10 +12,11 @@ bool Hca::is_for_this_port(const port::Packet& packet, port::Time at) {
     if (is_here && identity_.has_network_address(packet)) [[likely]]
         return true;
     ++counters_.packets_misaddressed;
+    using traces::Reason;
     drop(packet,
-         is_here               ? "the GID of another port"
-         : config_.is_ethernet ? "the MAC of another port"
-                               : "the LID of another port",
+         is_here               ? Reason("the GID of another port")
+         : config_.is_ethernet ? Reason("the MAC of another port")
+                               : Reason("the LID of another port"),
          at);
     return false;
 }

@@ -64,7 +64,7 @@ void Hca::write_uar(std::uint32_t page, std::uint32_t offset, std::span<const st
 void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
     ++counters_.doorbells;
     auto* qp = queue_pairs_.find(qpn.value);
-    const auto ignore = [&](std::string_view reason) {
+    const auto ignore = [&](traces::Reason reason) {
         ++counters_.doorbells_ignored;
         events_.emit(at, traces::DoorbellIgnored{qpn.value, uar, reason});
     };
@@ -96,7 +96,7 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
 
 void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint32_t uar, port::Time at) {
     auto* cq = completion_queues_.find(cqn.value);
-    const auto ignore = [&](std::string_view reason) {
+    const auto ignore = [&](traces::Reason reason) {
         ++counters_.doorbells_ignored;
         events_.emit(at, traces::DoorbellIgnored{cqn.value, uar, reason});
     };
@@ -109,7 +109,7 @@ void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint3
         ignore("the event of this arm sequence number is out");
 }
 
-void Hca::drop(const port::Packet& packet, std::string_view reason, port::Time at) {
+void Hca::drop(const port::Packet& packet, traces::Reason reason, port::Time at) {
     ++counters_.packets_dropped;
     events_.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, reason});
 }
@@ -121,7 +121,7 @@ bool Hca::accept(port::Packet& packet, port::Time at) {
     const auto link = config_.is_ethernet ? port::Encapsulation::roce_v2_ipv4 : port::Encapsulation::infiniband;
     if (const auto parsed = wire::parse(packet.image, link, packet); !parsed) {
         ++counters_.packets_damaged;
-        drop(packet, wire::name(parsed.error()), at);
+        drop(packet, wire::reason(parsed.error()), at);
         return false;
     }
     return true;

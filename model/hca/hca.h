@@ -154,7 +154,7 @@ private:
     bool is_for_this_port(const port::Packet& packet, port::Time at);
     bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
     bool has_queue_key(const queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void drop(const port::Packet& packet, std::string_view reason, port::Time at);
+    void drop(const port::Packet& packet, traces::Reason reason, port::Time at);
     queue::QueuePair* destination(abi::Qpn qpn) const;
     void receive_multicast(port::Packet& packet, port::Time at);
     void manage(port::Packet& packet, port::Time at);

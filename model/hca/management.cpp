@@ -6,7 +6,7 @@ namespace model::hca {
 /// Answered on the spot by the agents of the device. Management waits for nothing: what finds no room is lost
 /// (IBA 7.6.4).
 void Hca::manage(port::Packet& packet, port::Time at) {
-    const auto lost = [&](std::string_view why) {
+    const auto lost = [&](traces::Reason why) {
         ++counters_.management_dropped;
         drop(packet, why, at);
     };
@@ -14,8 +14,8 @@ void Hca::manage(port::Packet& packet, port::Time at) {
         return;
     if (const auto mad = management::take(packet); mad && agent_->hear(*mad, at))
         return;
-    if (const auto why = management::answer(packet, *agent_, 1, at); !why.empty())
-        return lost(why);
+    if (const auto why = management::answer(packet, *agent_, 1, at))
+        return lost(*why);
     auto& way = outlets_.way(identity_.is_own({.rlid = packet.path.destination_lid}));
     if (!way.can_send(at)) {
         agent_->settle(at);

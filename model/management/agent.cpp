@@ -6,25 +6,25 @@ namespace model::management {
 
 using abi::wire::MadClass;
 
-std::string_view answer(port::Packet& packet, Agent& agent, unsigned number, port::Time at) {
+std::optional<traces::Reason> answer(port::Packet& packet, Agent& agent, unsigned number, port::Time at) {
     auto mad = take(packet);
     if (!mad)
-        return "no management datagram";
+        return traces::Reason("no management datagram");
     const auto mad_class = class_of(*mad);
     const bool is_on_route = mad_class == MadClass::subnet_directed_route;
     // IBA 13.5.1: subnet management is what QP0 is for, and only that.
     if ((is_on_route || mad_class == MadClass::subnet_lid_routed) != (packet.destination == subnet_management))
-        return "no agent for this datagram";
+        return traces::Reason("no agent for this datagram");
     if (is_on_route)
         if (const auto step = follow_route(*mad, number, false); step.kind != Step::Kind::answer)
-            return step.why;
+            return *step.why;
     if (!is_request(*mad) || !agent.process(*mad, at))
-        return "no agent for this datagram";
+        return traces::Reason("no agent for this datagram");
     if (is_on_route)
         turn_back(*mad);
     put(*mad, packet);
     reverse(packet);
-    return {};
+    return std::nullopt;
 }
 
 } // namespace model::management

@@ -4,9 +4,10 @@
 
 #include "model/management/datagram.h"
 #include "model/port/time.h"
+#include "traces/reason.h"
 
 #include <cstdint>
-#include <string_view>
+#include <optional>
 
 namespace model::management {
 
@@ -24,7 +25,7 @@ public:
     virtual void report(BadKey what, const port::Packet& packet, port::Time at) = 0;
 };
 
-/// Makes the packet, which came in at port `number`, its own answer. Empty: it is. Otherwise why there is none.
-std::string_view answer(port::Packet& packet, Agent& agent, unsigned number, port::Time at);
+/// Makes the packet, which came in at port `number`, its own answer. Nothing: it is. Otherwise why there is none.
+std::optional<traces::Reason> answer(port::Packet& packet, Agent& agent, unsigned number, port::Time at);
 
 } // namespace model::management

@@ -17,19 +17,19 @@ Step follow_route(Mad mad, unsigned ingress, bool is_switch) {
     const unsigned hops = header.get<"hop_cnt">();
     const unsigned at = header.get<"hop_ptr">();
     if (hops > most_hops)
-        return {drop, 0, "a route of too many hops"};
+        return {drop, 0, traces::Reason("a route of too many hops")};
     if (header.get<"status">() & smp_direction) {
         if (at < 2 || at > hops)
-            return {drop, 0, "a route that ends at a node without a manager"};
+            return {drop, 0, traces::Reason("a route that ends at a node without a manager")};
         if (!is_switch)
-            return {drop, 0, "a route through a channel adapter"};
+            return {drop, 0, traces::Reason("a route through a channel adapter")};
         header.set<"hop_ptr">(static_cast<std::uint8_t>(at - 1));
         return {forward, std::to_integer<unsigned>(back[at - 1])};
     }
     if (at == 0 || at > hops)
-        return {drop, 0, "a route through no port"};
+        return {drop, 0, traces::Reason("a route through no port")};
     if (at < hops && !is_switch)
-        return {drop, 0, "a route through a channel adapter"};
+        return {drop, 0, traces::Reason("a route through a channel adapter")};
     back[at] = static_cast<std::byte>(ingress);
     if (at == hops)
         return {answer, ingress};

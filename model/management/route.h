@@ -4,11 +4,12 @@
 #pragma once
 
 #include "abi/wire/mad.h"
+#include "traces/reason.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string_view>
 
 namespace model::management {
 
@@ -19,7 +20,7 @@ struct Step {
     enum class Kind : std::uint8_t { answer, forward, drop };
     Kind kind = Kind::drop;
     unsigned port = 0;      ///< forward: leaves there
-    std::string_view why{}; ///< drop
+    std::optional<traces::Reason> why{}; ///< drop
 };
 
 /// What a node does with a packet that came in at `ingress`. Moves the packet's position and notes the way back:

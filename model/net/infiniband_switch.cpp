@@ -36,7 +36,7 @@ void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Tim
         // IBA 7.8.2: a damaged packet goes no further than the next port.
         if (const auto parsed = hca::wire::parse(packet.image, port::Encapsulation::infiniband, packet); !parsed) {
             ++ports_[ingress].damaged;
-            return drop(packet, hca::wire::name(parsed.error()), at);
+            return drop(packet, hca::wire::reason(parsed.error()), at);
         }
         packet.image.clear();
     }
@@ -100,7 +100,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     auto mad = *management::take(packet);
     const auto step = management::follow_route(mad, ingress, true);
     if (step.kind == management::Step::Kind::drop)
-        return drop(packet, step.why, at);
+        return drop(packet, *step.why, at);
     if (step.kind == management::Step::Kind::answer) {
         if (!agent_.process(mad, ingress))
             return drop(packet, "no agent for this datagram", at);
@@ -158,7 +158,7 @@ bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
     });
 }
 
-void InfinibandSwitch::drop(const port::Packet& packet, std::string_view why, port::Time at) {
+void InfinibandSwitch::drop(const port::Packet& packet, traces::Reason why, port::Time at) {
     ++dropped_;
     events_.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, why});
 }

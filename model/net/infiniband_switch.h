@@ -68,7 +68,7 @@ private:
     port::Time send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
     void settle_links(port::Time at);
     bool has_room(unsigned ingress, port::Time now);
-    void drop(const port::Packet& packet, std::string_view why, port::Time at);
+    void drop(const port::Packet& packet, traces::Reason why, port::Time at);
     bool is_port(unsigned number) const {
         return number != 0 && number < ports_.size() && ports_[number].out != nullptr;
     }

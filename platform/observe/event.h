@@ -28,11 +28,15 @@ inline constexpr std::size_t event_type = []<std::size_t... i>(std::index_sequen
     return ((std::is_same_v<E, std::variant_alternative_t<i, traces::Event>> ? i : 0) + ...);
 }(std::make_index_sequence<event_type_count>{});
 
+/// A reason is its text to whoever writes members down.
+template <class T> constexpr const T& plain(const T& value) { return value; }
+constexpr std::string_view plain(traces::Reason reason) { return reason.text(); }
+
 /// Calls visit(name, value) for each member, in the order of the event's table.
 template <class Visit> void for_each_member(const traces::Event& event, Visit&& visit) {
     std::visit(
         [&]<class E>(const E& e) {
-            std::apply([&](const auto&... member) { (visit(member.name, e.*member.pointer), ...); }, E::members);
+            std::apply([&](const auto&... member) { (visit(member.name, plain(e.*member.pointer)), ...); }, E::members);
         },
         event);
 }

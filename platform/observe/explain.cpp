@@ -180,16 +180,16 @@ void Explain::take(const traces::Stamp&, Device& device, const traces::EventWrit
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DoorbellIgnored& event) {
-    if (event.reason == "the event of this arm sequence number is out")
-        return; // an arm that is written twice does no harm (PRM "CQ doorbell", cmd_sn)
-    out_.print(stamp,
-               {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar, event.reason),
-                take_dma(device), or_none(explain_doorbell(event.reason))});
+    if (event.reason == traces::harmless)
+        return;
+    out_.print(stamp, {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar,
+                                   event.reason.text()),
+                       take_dma(device), or_none(explain_doorbell(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::PacketDropped& event) {
     go_on(stamp, device);
-    out_.print(stamp, {fmt::format("packet to QP {:#x} dropped: {}", event.destination_qpn, event.reason),
+    out_.print(stamp, {fmt::format("packet to QP {:#x} dropped: {}", event.destination_qpn, event.reason.text()),
                        {},
                        or_none(explain_drop(event.reason))});
 }

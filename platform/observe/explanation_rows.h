@@ -16,7 +16,7 @@ template <class Key> struct Row {
 };
 
 template <class Key, std::size_t n>
-const Explanation* find(const std::array<Row<Key>, n>& rows, std::type_identity_t<Key> key) {
+constexpr const Explanation* find(const std::array<Row<Key>, n>& rows, std::type_identity_t<Key> key) {
     const auto row = std::ranges::find(rows, key, &Row<Key>::key);
     return row == rows.end() ? nullptr : &row->text;
 }

@@ -14,6 +14,7 @@
 #include "model/hca/tpt/translate.h"
 #include "model/hca/umr/umr.h"
 #include "model/port/dma.h"
+#include "traces/reason.h"
 
 #include <cstdint>
 #include <string_view>
@@ -44,9 +45,8 @@ const Explanation* explain_blocked(std::string_view reason);
 const Explanation* explain_stale(std::string_view mapping);
 /// A refused command; the rule is the refusal's own sentence. Incomplete when no row says the cause.
 Explanation explain(const firmware::Refusal& refusal);
-/// By the text of DoorbellIgnored::reason and PacketDropped::reason.
-const Explanation* explain_doorbell(std::string_view reason);
-const Explanation* explain_drop(std::string_view reason);
+const Explanation* explain_doorbell(traces::Reason reason); ///< of DoorbellIgnored
+const Explanation* explain_drop(traces::Reason reason);     ///< of PacketDropped
 /// By the text that an event carries: of a tpt::Violation, a umr::Fault, the delivery status of a command queue entry.
 const Explanation* explain_violation(std::string_view text);
 const Explanation* explain_fault(std::string_view text);

@@ -8,7 +8,7 @@ namespace platform::observe {
 namespace {
 
 // clang-format off
-constexpr auto doorbells = std::to_array<Row<std::string_view>>({
+constexpr auto doorbells = std::to_array<Row<traces::Reason>>({
     {"no such queue pair", {"a send doorbell names a queue pair that exists", "PRM \"UAR\"", "the first 8 bytes rung "
         "are not those of a control segment of this queue pair (qpn << 8 | ds, big endian), or the queue pair is "
         "destroyed"}},
@@ -36,7 +36,7 @@ constexpr auto doorbells = std::to_array<Row<std::string_view>>({
         "number is wrong, or the entry stands at the wrong stride"}},
 });
 
-constexpr auto drops = std::to_array<Row<std::string_view>>({
+constexpr auto drops = std::to_array<Row<traces::Reason>>({
     {"no such queue pair", {"a packet's destination queue pair exists", "IBA 9.6", "the peer was given a wrong number "
         "(dest_qp_num), or sends to a queue pair that is destroyed"}},
     {"transport service of another kind of queue pair", {"both queue pairs have the same transport service",
@@ -142,10 +142,22 @@ constexpr auto drops = std::to_array<Row<std::string_view>>({
 });
 // clang-format on
 
+constexpr bool is_explained(traces::Reason reason) {
+    return reason == traces::harmless || find(doorbells, reason) != nullptr || find(drops, reason) != nullptr;
+}
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < traces::reasons.size(); ++i)
+            if (!is_explained(traces::Reason::numbered(i)))
+                return false;
+        return true;
+    }(),
+    "each of traces::reasons has a row");
+
 } // namespace
 
-const Explanation* explain_doorbell(std::string_view reason) { return find(doorbells, reason); }
-const Explanation* explain_drop(std::string_view reason) { return find(drops, reason); }
+const Explanation* explain_doorbell(traces::Reason reason) { return find(doorbells, reason); }
+const Explanation* explain_drop(traces::Reason reason) { return find(drops, reason); }
 
 const Explanation* explain_violation(std::string_view text) {
     using model::hca::tpt::Violation;

@@ -7,7 +7,7 @@ import tree
 SYSTEMC = re.compile(r"^(systemc(\.h)?|tlm(\.h)?|sysc/.*|tlm_core/.*|tlm_utils/.*)$")
 STANDARD = re.compile(r"^[a-z0-9_]+$")
 SHELL = r"model/(.*_module\.(h|cpp)|tlm/.*)"
-EVENTS = r"traces/events\.h"
+EVENTS = r"traces/(events|reason)\.h"
 CORE = rf"(?!{SHELL}$)model/.*"
 
 # layer, its files, the project's headers it may include, SystemC?, third-party headers?  The first matching row counts.

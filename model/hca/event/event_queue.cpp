@@ -70,9 +70,9 @@ void EventQueues::raise(EventQueue& eq, port::Time at) {
 void EventQueues::ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at) {
     auto* eq = table_.find(eqn.value);
     if (eq == nullptr || eq->attributes.uar_page != uar) {
-        events_.emit(
-            at, traces::DoorbellIgnored{eqn.value, uar,
-                                        eq == nullptr ? "no such event queue" : "wrong UAR page for this event queue"});
+        const auto reason = eq == nullptr ? traces::Reason("no such event queue")
+                                          : traces::Reason("wrong UAR page for this event queue");
+        events_.emit(at, traces::DoorbellIgnored{eqn.value, uar, reason});
         return;
     }
     eq->consumer = consumer;

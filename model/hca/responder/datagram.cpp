@@ -77,7 +77,7 @@ void DatagramResponder::fail(QueuePair& qp, const PlacementError& error, port::T
     failure_.enter_error(qp, at);
 }
 
-void DatagramResponder::drop(const port::Packet& packet, std::string_view reason, port::Time at) {
+void DatagramResponder::drop(const port::Packet& packet, traces::Reason reason, port::Time at) {
     ++path_.counters.packets_dropped;
     path_.events.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, reason});
 }

@@ -6,7 +6,6 @@
 #include "model/hca/queue/failure.h"
 #include "model/hca/responder/placement.h"
 
-#include <string_view>
 
 namespace model::hca::responder {
 
@@ -17,7 +16,7 @@ public:
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
 
 private:
-    void drop(const port::Packet& packet, std::string_view reason, port::Time at);
+    void drop(const port::Packet& packet, traces::Reason reason, port::Time at);
     void complete(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void fail(queue::QueuePair& qp, const PlacementError& error, port::Time at);
 

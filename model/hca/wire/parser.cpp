@@ -245,8 +245,8 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
 
 } // namespace
 
-std::string_view name(DropReason reason) {
-    static constexpr std::array<std::string_view, 26> names{
+traces::Reason reason(DropReason why) {
+    static constexpr std::array<traces::Reason, 26> reasons{
         "frame too short for its headers",
         "EtherType is neither IPv4 nor IPv6",
         "IP version contradicts the EtherType",
@@ -274,8 +274,8 @@ std::string_view name(DropReason reason) {
         "payload behind an operation that carries none",
         "payload length is impossible",
     };
-    static_assert(names.size() == static_cast<std::size_t>(payload_length) + 1);
-    return names[static_cast<std::size_t>(reason)];
+    static_assert(reasons.size() == static_cast<std::size_t>(payload_length) + 1);
+    return reasons[static_cast<std::size_t>(why)];
 }
 
 std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/port/packet.h"
+#include "traces/reason.h"
 
 #include <cstddef>
 #include <expected>
@@ -41,8 +42,9 @@ enum class DropReason : std::uint8_t {
     payload_length,  ///< more than the largest MTU, or not a whole number of dwords with its padding
 };
 
-/// Static text, for events and logs.
-std::string_view name(DropReason reason);
+/// What events say of it.
+traces::Reason reason(DropReason why);
+inline std::string_view name(DropReason why) { return reason(why).text(); }
 
 /// Decodes `image`, as it came off a link whose frames are Ethernet (either RoCEv2 encapsulation: the frame says which
 /// IP it has) or InfiniBand. `out` gets the headers the frame has, its payload as a copy, and keeps `out.image`, which

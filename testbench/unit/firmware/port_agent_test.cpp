@@ -75,7 +75,7 @@ struct Bench : CommandBench {
             0xfe80000000000000);
         REQUIRE(receive(set));
     }
-    std::string_view reason() const { return log.all<traces::PacketDropped>().back().reason; }
+    std::string_view reason() const { return log.all<traces::PacketDropped>().back().reason.text(); }
 };
 
 } // namespace
@@ -273,7 +273,7 @@ TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_a
 
     bench.hca.receive(packet, {});
 
-    CHECK(bench.log.all<traces::PacketDropped>().back().reason == "no such queue pair");
+    CHECK(bench.log.all<traces::PacketDropped>().back().reason.text() == "no such queue pair");
 }
 
 namespace {

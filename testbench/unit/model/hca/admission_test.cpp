@@ -60,7 +60,7 @@ struct Bench : OneHca {
         const auto dropped = a.events.all<traces::PacketDropped>();
         CHECK((a.hca.counters().payload_received == accepted + 16) == (dropped.size() == before));
         psn += dropped.size() == before;
-        return dropped.size() == before ? std::string_view{} : dropped.back().reason;
+        return dropped.size() == before ? std::string_view{} : dropped.back().reason.text();
     }
     Region to = a.make_region(64);
 };

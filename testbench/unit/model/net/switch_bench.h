@@ -114,7 +114,7 @@ struct SwitchBench {
     std::vector<std::string_view> reasons() const {
         std::vector<std::string_view> all;
         for (const auto& dropped : log.all<traces::PacketDropped>())
-            all.push_back(dropped.reason);
+            all.push_back(dropped.reason.text());
         return all;
     }
     void bring_up(unsigned port) {

@@ -152,7 +152,7 @@ TEST_CASE("a store that runs over the end of a UAR page rings that page's regist
     const auto ignored = bench.log.all<traces::DoorbellIgnored>();
     REQUIRE(ignored.size() == 1);
     CHECK(ignored[0].uar == 16);
-    CHECK(ignored[0].reason == "no such queue pair");
+    CHECK(ignored[0].reason.text() == "no such queue pair");
 }
 
 TEST_CASE("what a port sends to itself comes back without a cable", "[unit][card]") {

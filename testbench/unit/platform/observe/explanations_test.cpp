@@ -99,11 +99,12 @@ TEST_CASE("every reason for which the parser drops a packet is explained", "[uni
     using model::hca::wire::DropReason;
     for (unsigned i = 0; i <= static_cast<unsigned>(DropReason::payload_length); ++i) {
         INFO(name(static_cast<DropReason>(i)));
-        const auto* row = explain_drop(name(static_cast<DropReason>(i)));
+        const auto* row = explain_drop(reason(static_cast<DropReason>(i)));
         REQUIRE(row != nullptr);
         CHECK(row->is_complete());
     }
-    CHECK(explain_drop("no reason of ours") == nullptr);
+    CHECK(explain_drop(traces::harmless) == nullptr);
+    CHECK(explain_doorbell(traces::harmless) == nullptr);
 }
 
 TEST_CASE("a requester's vendor syndrome names the rule of the room that found the mistake",

@@ -104,7 +104,7 @@ TEST_CASE("any difference in any event changes the digest", "[unit][observe]") {
 TEST_CASE("texts count by content, not by address", "[unit][observe]") {
     const std::string copy = std::string("time") + "out";
     const auto with = [](std::string_view reason) {
-        return digest_of([&](const Events& a, const Events&) { a.emit(At{1}, traces::PacketDropped{1, 2, reason}); });
+        return digest_of([&](const Events& a, const Events&) { a.emit(At{1}, traces::Retried{1, 2, 3, reason}); });
     };
 
     CHECK(with("timeout") == with(copy));
