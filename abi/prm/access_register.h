@@ -35,6 +35,39 @@ using AccessRegOut = Layout<"access_register_out", 0x10,
     Bits<"status",   0x00, 31, 24, Status>,
     U32 <"syndrome", 0x04>>;
 
+// Codes of PTYS: ib_link_width_* is lanes, ib_proto_* the speed of one. Modes of Ethernet are numbers of bits in
+// eth_proto_*, those that have no place there in ext_eth_proto_*; of all that there are, some of copper cables.
+#define ABI_PRM_LANES(X) \
+    X(one,  1 << 0, "1x") \
+    X(four, 1 << 2, "4x")
+ABI_NAMED_ENUM(Lanes, std::uint16_t, ABI_PRM_LANES)
+#undef ABI_PRM_LANES
+#define ABI_PRM_LANE_SPEEDS(X) \
+    X(sdr, 1 << 0, "SDR") \
+    X(ddr, 1 << 1, "DDR") \
+    X(qdr, 1 << 2, "QDR") \
+    X(fdr, 1 << 4, "FDR") \
+    X(edr, 1 << 5, "EDR") \
+    X(hdr, 1 << 6, "HDR") \
+    X(ndr, 1 << 7, "NDR")
+ABI_NAMED_ENUM(LaneSpeed, std::uint16_t, ABI_PRM_LANE_SPEEDS)
+#undef ABI_PRM_LANE_SPEEDS
+#define ABI_PRM_ETHERNET_MODES(X) \
+    X(kx_1g,     1, "1000BASE-KX") \
+    X(cr4_40g,   6, "40GBASE-CR4") \
+    X(cr_10g,   12, "10GBASE-CR")  \
+    X(cr4_100g, 20, "100GBASE-CR4") \
+    X(cr_25g,   27, "25GBASE-CR")  \
+    X(cr2_50g,  30, "50GBASE-CR2")
+ABI_NAMED_ENUM(EthernetMode, std::uint8_t, ABI_PRM_ETHERNET_MODES)
+#undef ABI_PRM_ETHERNET_MODES
+#define ABI_PRM_EXTENDED_ETHERNET_MODES(X) \
+    X(cr4_200g, 12, "200GBASE-CR4") \
+    X(cr4_400g, 16, "400GBASE-CR4")
+ABI_NAMED_ENUM(ExtendedEthernetMode, std::uint8_t, ABI_PRM_EXTENDED_ETHERNET_MODES)
+#undef ABI_PRM_EXTENDED_ETHERNET_MODES
+inline constexpr std::uint32_t connector_copper = 7; ///< connector_type of a copper cable (DAC)
+
 using PtysReg = Layout<"ptys_reg", 0x40,
     Bits<"an_disable_admin",         0x00, 30>,
     Bits<"an_disable_cap",           0x00, 29>,

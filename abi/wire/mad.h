@@ -32,8 +32,15 @@ enum class MadStatus : std::uint16_t {
 };
 inline constexpr std::uint16_t smp_direction = 0x8000; ///< `status` of a directed-route packet on its way back
 
-// Codes of PortInfo (IBA 14.2.5.6); those of widths and speeds are in model/management/link_rate.h.
-inline constexpr std::uint32_t mtu_4096 = 5, vl_0 = 1; ///< codes of MTUCap and VLCap
+// Codes of PortInfo (IBA 14.2.5.6).
+inline constexpr std::uint32_t mtu_4096 = 5, vl_0 = 1;       ///< of MTUCap and VLCap
+inline constexpr std::uint32_t one_lane = 1, four_lanes = 2; ///< of LinkWidth*
+inline constexpr std::uint32_t speed_qdr = 4;                ///< of LinkSpeed*, which has nothing above
+inline constexpr std::uint32_t extended_speed_fdr = 1;       ///< of LinkSpeedExt*, which begins with it
+/// Bits of CapabilityMask: extended speeds are there, and so is CapabilityMask2.
+inline constexpr std::uint32_t has_extended_speeds = 1u << 14, has_capability_mask2 = 1u << 15;
+/// Bits of CapabilityMask2.
+inline constexpr std::uint16_t has_hdr = 1 << 5, has_ndr = 1 << 10;
 /// NodeInfo:NodeType (IBA 14.2.5.3).
 inline constexpr std::uint8_t channel_adapter_node = 1, switch_node = 2;
 

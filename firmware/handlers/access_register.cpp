@@ -13,8 +13,6 @@ using prm::RegisterId;
 using Bytes = std::span<const std::byte>;
 using Space = std::span<std::byte>;
 
-constexpr std::uint32_t width_1x = 1u << 0, width_4x = 1u << 2;
-constexpr std::uint32_t connector_dac = 7;
 /// Ethernet: the bytes of a jumbo frame.
 constexpr std::uint32_t infiniband_mtu = 4096, ethernet_max_mtu = 9978, ethernet_default_mtu = 1522;
 constexpr std::uint32_t one_vl = 1; ///< VL 0
@@ -37,11 +35,11 @@ Reply read_ptys(State& state, Bytes in, Space out) {
     const abi::View<prm::PtysReg> reg(out);
     reg.set<"local_port">(1)
         .set<"proto_mask">(abi::ConstView<prm::PtysReg>(in).get<"proto_mask">())
-        .set<"connector_type">(connector_dac);
+        .set<"connector_type">(prm::connector_copper);
     const auto gbps = state.config().port_rate_gbps;
     if (!state.config().is_ethernet) {
         const auto& rate = model::management::infiniband_rate(gbps);
-        const auto width = rate.has_four_lanes ? width_4x : width_1x;
+        const auto width = static_cast<std::uint32_t>(rate.has_four_lanes ? prm::Lanes::four : prm::Lanes::one);
         const auto speed = static_cast<std::uint32_t>(rate.speed);
         reg.set<"ib_link_width_capability">(width)
             .set<"ib_proto_capability">(speed)

@@ -3,23 +3,18 @@
 // slowest (2.5 or 1 Gbit/s), above the fastest the fastest (400), and four lanes EDR where serialisation costs no time.
 #pragma once
 
+#include "abi/prm/access_register.h"
+#include "abi/wire/mad.h"
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <iterator>
 
 namespace model::management {
 
-/// Speed of a lane: a bit of PTYS ib_proto_*, as of Linux's enum ib_port_speed.
-enum class LaneSpeed : std::uint16_t {
-    sdr = 1 << 0,
-    ddr = 1 << 1,
-    qdr = 1 << 2,
-    fdr = 1 << 4,
-    edr = 1 << 5,
-    hdr = 1 << 6,
-    ndr = 1 << 7
-};
+using abi::prm::LaneSpeed;
 
 struct InfinibandRate {
     double gbps;
@@ -51,17 +46,19 @@ inline const InfinibandRate& infiniband_rate(double gbps) {
     return nearest(rows, gbps);
 }
 
-/// Modes of copper cables, as of Linux's enum mlx5e_link_mode and mlx5e_ext_link_mode.
+constexpr EthernetRate rate_of(double gbps, abi::prm::EthernetMode mode) {
+    return {gbps, 1u << static_cast<unsigned>(mode), false};
+}
+constexpr EthernetRate rate_of(double gbps, abi::prm::ExtendedEthernetMode mode) {
+    return {gbps, 1u << static_cast<unsigned>(mode), true};
+}
 inline const EthernetRate& ethernet_rate(double gbps) {
+    using Mode = abi::prm::EthernetMode;
+    using Extended = abi::prm::ExtendedEthernetMode;
     static constexpr std::array rows{
-        EthernetRate{1, 1u << 1, false},    // 1000BASE-KX
-        EthernetRate{10, 1u << 12, false},  // 10GBASE-CR
-        EthernetRate{25, 1u << 27, false},  // 25GBASE-CR
-        EthernetRate{40, 1u << 6, false},   // 40GBASE-CR4
-        EthernetRate{50, 1u << 30, false},  // 50GBASE-CR2
-        EthernetRate{100, 1u << 20, false}, // 100GBASE-CR4
-        EthernetRate{200, 1u << 12, true},  // 200GBASE-CR4
-        EthernetRate{400, 1u << 16, true},  // 400GBASE-CR4
+        rate_of(1, Mode::kx_1g),          rate_of(10, Mode::cr_10g),        rate_of(25, Mode::cr_25g),
+        rate_of(40, Mode::cr4_40g),       rate_of(50, Mode::cr2_50g),       rate_of(100, Mode::cr4_100g),
+        rate_of(200, Extended::cr4_200g), rate_of(400, Extended::cr4_400g),
     };
     static_assert(std::ranges::is_sorted(rows, {}, &EthernetRate::gbps));
     return nearest(rows, gbps);
@@ -77,11 +74,12 @@ struct PortSpeed {
 inline PortSpeed port_speed(double gbps) {
     const auto& rate = infiniband_rate(gbps);
     const auto code = static_cast<std::uint32_t>(rate.speed);
-    constexpr std::uint32_t qdr = 4, one_lane = 1, four_lanes = 2;
-    constexpr unsigned first_extended = 4; ///< the bit of FDR in PTYS
-    constexpr std::uint16_t hdr = 1 << 5, ndr = 1 << 10;
+    using namespace abi::wire;
+    // Extended speeds are those of PTYS from FDR on.
+    constexpr auto first_extended = std::countr_zero(static_cast<std::uint32_t>(LaneSpeed::fdr));
+    static_assert(extended_speed_fdr == 1 && speed_qdr == static_cast<std::uint32_t>(LaneSpeed::qdr));
     // A port that says QDR here and something there runs at what it says there (IBA 14.2.5.6, LinkSpeedExtActive).
-    const auto plain = std::min(code, qdr);
+    const auto plain = std::min(code, speed_qdr);
     const auto extended = code >> first_extended;
     return {.width_active = rate.has_four_lanes ? four_lanes : one_lane,
             .width_supported = rate.has_four_lanes ? one_lane | four_lanes : one_lane,
@@ -89,8 +87,8 @@ inline PortSpeed port_speed(double gbps) {
             .speed_supported = 2 * plain - 1,
             .extended_active = extended,
             .extended_supported = extended != 0 ? 2 * extended - 1 : 0,
-            .capabilities2 = static_cast<std::uint16_t>((rate.speed >= LaneSpeed::hdr ? hdr : 0) |
-                                                        (rate.speed >= LaneSpeed::ndr ? ndr : 0))};
+            .capabilities2 = static_cast<std::uint16_t>((rate.speed >= LaneSpeed::hdr ? has_hdr : 0) |
+                                                        (rate.speed >= LaneSpeed::ndr ? has_ndr : 0))};
 }
 
 } // namespace model::management

@@ -20,7 +20,7 @@ PortPhysicalState physical_state(const ManagedPort& port) {
 }
 
 std::uint32_t speed_capabilities(double gbps) {
-    return extended_speeds | (port_speed(gbps).capabilities2 != 0 ? has_capability_mask2 : 0);
+    return has_extended_speeds | (port_speed(gbps).capabilities2 != 0 ? has_capability_mask2 : 0);
 }
 
 void describe(const ManagedPort& port, double gbps, abi::View<PortInfo> out, abi::View<PortInfoExtended> extended) {

@@ -29,12 +29,8 @@ struct ManagedPort {
 
 abi::prm::PortPhysicalState physical_state(const ManagedPort& port);
 
-/// Bits of PortInfo:CapabilityMask that every port of the model has.
-inline constexpr std::uint32_t extended_speeds = 1u << 14;
-/// The bit that says that there is a CapabilityMask2, for ports that have something in it.
-inline constexpr std::uint32_t has_capability_mask2 = 1u << 15;
-
-/// What CapabilityMask says of a port at this rate.
+/// What CapabilityMask says of a port at this rate: every port of the model has extended speeds, and a second mask
+/// where something is in it.
 std::uint32_t speed_capabilities(double gbps);
 
 /// The rows that every port has, at the end of a cable of rate `gbps`. Capabilities beside those of its speed, GUIDs

@@ -134,6 +134,10 @@ int main() {
     enumeration<PortState>(out, "PortState");
     enumeration<PortPhysicalState>(out, "PortPhysicalState");
     enumeration<RegisterId>(out, "RegisterId");
+    enumeration<Lanes>(out, "Lanes");
+    enumeration<LaneSpeed>(out, "LaneSpeed");
+    enumeration<EthernetMode>(out, "EthernetMode");
+    enumeration<ExtendedEthernetMode>(out, "ExtendedEthernetMode");
     enumeration<WqeOpcode>(out, "WqeOpcode");
     enumeration<CqeOpcode>(out, "CqeOpcode");
     enumeration<CqeSyndrome>(out, "CqeSyndrome");

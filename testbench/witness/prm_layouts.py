@@ -161,6 +161,13 @@ ENUMERATIONS = {
     "PortState": None,  # IBA encoding, mlx5dv_test.cpp holds it against enum ibv_port_state
     "PortPhysicalState": None,  # IBA encoding
     "RegisterId": ("MLX5_REG_", {"host_endianness": "HOST_ENDIANNESS"}),
+    "Lanes": ("MLX5_PTYS_WIDTH_", {"one": "1X", "four": "4X"}),
+    "LaneSpeed": ("IB_SPEED_", {}),
+    "EthernetMode": ("MLX5E_", {
+        "kx_1g": "1000BASE_KX", "cr4_40g": "40GBASE_CR4", "cr_10g": "10GBASE_CR", "cr4_100g": "100GBASE_CR4",
+        "cr_25g": "25GBASE_CR", "cr2_50g": "50GBASE_CR2"}),
+    "ExtendedEthernetMode": ("MLX5E_", {
+        "cr4_200g": "200GAUI_4_200GBASE_CR4_KR4", "cr4_400g": "400GAUI_4_400GBASE_CR4_KR4"}),
     "WqeOpcode": ("MLX5_OPCODE_", {}),
     "MkeyMask": ("MLX5_MKEY_MASK_", {}),
     "CqeOpcode": ("MLX5_CQE_", {"resize_cq": None, "invalid": "INVALID"}),
