@@ -1,6 +1,6 @@
 #include "firmware/capability.h"
 
-#include "model/hca/wire/identity.h"
+#include "model/hca/address/identity.h"
 
 #include <bit>
 
@@ -122,7 +122,7 @@ Capabilities::Capabilities(const model::hca::HcaConfig& config) {
             .set<"r_roce_dest_udp_port">(roce_udp_port)
             .set<"r_roce_min_src_udp_port">(0xc000)
             .set<"r_roce_max_src_udp_port">(0xffff)
-            .set<"roce_address_table_size">(model::hca::wire::Identity::max_gids);
+            .set<"roce_address_table_size">(model::hca::address::Identity::max_gids);
     if (config.on_demand_paging) {
         const auto scheme = maximum_.odp.view().sub<"transport_page_fault_scheme_cap">();
         for (auto connected : {scheme.sub<"rc_odp_caps">(), scheme.sub<"xrc_odp_caps">()})

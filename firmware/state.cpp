@@ -75,7 +75,7 @@ void State::reset_port() {
     const auto link = port.infiniband.managed.link;
     // until a subnet manager has seen it
     port.infiniband.managed = {.state = link.is_up ? prm::PortState::init : prm::PortState::down, .link = link};
-    hca.identity().pkeys = model::hca::wire::Identity{}.pkeys;
+    hca.identity().pkeys = model::hca::address::Identity{}.pkeys;
     adopt_port();
 }
 

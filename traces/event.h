@@ -129,7 +129,7 @@ struct DmaWritten { ///< status as the function itself knows it; what is lost on
         std::tuple{Member{"address", &DmaWritten::address}, Member{"length", &DmaWritten::length},
                    Member{"status", &DmaWritten::status}};
 };
-// --- hca/wire, net ---
+// --- wire, net ---
 struct PacketSent { ///< opcode is the BTH code
     std::uint32_t destination_qpn, psn;
     std::uint8_t opcode;

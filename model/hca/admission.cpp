@@ -28,7 +28,7 @@ bool Hca::is_in_partition(const QueuePair* qp, const port::Packet& packet, port:
         return true;
     const bool is_in = packet.destination == management::general_services
                            ? identity_.is_in_table(packet.pkey)
-                           : wire::Identity::matches(packet.pkey, identity_.pkey(qp->attributes.path.pkey_index));
+                           : address::Identity::matches(packet.pkey, identity_.pkey(qp->attributes.path.pkey_index));
     if (is_in) [[likely]]
         return true;
     ++counters_.pkey_violations;

@@ -11,8 +11,8 @@
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/timers.h"
 #include "model/hca/tpt/translate.h"
-#include "model/hca/wire/identity.h"
-#include "model/hca/wire/outlets.h"
+#include "model/hca/address/identity.h"
+#include "model/hca/address/outlets.h"
 #include "model/port/dma.h"
 #include "traces/events.h"
 
@@ -22,7 +22,7 @@ struct DataPath {
     const HcaConfig& config;
     port::Dma& dma;
     port::LoanBook& loans; ///< of that port
-    wire::Outlets& outlets;
+    address::Outlets& outlets;
     Timers& timers;
     queue::Scheduler& scheduler;
     tpt::MkeyTable& mkeys;
@@ -33,7 +33,7 @@ struct DataPath {
     event::EventQueues& event_queues;
     ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues;
     const multicast::Groups& groups;
-    const wire::Identity& identity;
+    const address::Identity& identity;
     Counters& counters;
     const traces::Events& events;
     port::Time pipe_free{}; ///< when the packet pipeline takes the next packet to send

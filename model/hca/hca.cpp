@@ -1,8 +1,8 @@
 #include "model/hca/hca.h"
 
 #include "model/hca/doorbell/doorbell_record.h"
-#include "model/hca/wire/builder.h"
-#include "model/hca/wire/parser.h"
+#include "model/wire/builder.h"
+#include "model/wire/parser.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -26,8 +26,8 @@
 #include "model/hca/tpt/mkey_table.h"
 #include "model/hca/tpt/translate.h"
 #include "model/hca/umr/umr.h"
-#include "model/hca/wire/identity.h"
-#include "model/hca/wire/outlets.h"
+#include "model/hca/address/identity.h"
+#include "model/hca/address/outlets.h"
 #include "model/management/agent.h"
 #include "model/port/clock.h"
 #include "model/port/dma.h"
@@ -96,7 +96,7 @@ public:
     bool send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at);
     /// What has left by the cable.
     port::Traffic sent() const { return ports_.wire.sent(); }
-    wire::Identity& identity() { return identity_; }
+    address::Identity& identity() { return identity_; }
     /// The port has new LIDs: what leaves from now on comes from them, on connections, too (PRM: a path holds path
     /// bits, the base LID is the port's).
     void set_lids(std::uint16_t base, std::uint8_t lmc);
@@ -183,8 +183,8 @@ private:
     std::array<queue::QueuePair*, 2> special_{}; ///< QP0 and QP1
     multicast::Groups groups_;
     management::Agent* agent_ = nullptr;
-    wire::Identity identity_;
-    wire::Outlets outlets_;
+    address::Identity identity_;
+    address::Outlets outlets_;
     Timers timers_;
     queue::Scheduler scheduler_;
     completion::CqeWriter cqe_writer_;

@@ -2,8 +2,8 @@
 
 #include "abi/wire/infiniband.h"
 #include "abi/wire/mad.h"
-#include "model/hca/wire/builder.h"
-#include "model/hca/wire/parser.h"
+#include "model/wire/builder.h"
+#include "model/wire/parser.h"
 #include "model/management/datagram.h"
 #include "model/management/route.h"
 
@@ -34,14 +34,14 @@ void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Tim
     at += config_.latency;
     if (!packet.image.empty()) {
         // IBA 7.8.2: a damaged packet goes no further than the next port.
-        if (const auto parsed = hca::wire::parse(packet.image, port::Encapsulation::infiniband, packet); !parsed) {
+        if (const auto parsed = wire::parse(packet.image, port::Encapsulation::infiniband, packet); !parsed) {
             ++ports_[ingress].damaged;
-            return drop(packet, hca::wire::reason(parsed.error()), at);
+            return drop(packet, wire::reason(parsed.error()), at);
         }
         packet.image.clear();
     }
     ++ports_[ingress].packets_received;
-    ports_[ingress].bytes_received += hca::wire::frame_length(packet);
+    ports_[ingress].bytes_received += wire::frame_length(packet);
     ports_[ingress].multicast_received += is_multicast(packet);
     const auto to = packet.path.destination_lid;
     if (packet.destination == subnet_management && (to == permissive_lid || to == agent_.lid()))

@@ -1,6 +1,6 @@
 #include "model/net/link.h"
 
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 
 #include <algorithm>
 #include <bit>
@@ -81,7 +81,7 @@ public:
             release(slot);
             return at;
         }
-        const auto bytes = hca::wire::frame_length(packet);
+        const auto bytes = wire::frame_length(packet);
         ++counters_.packets;
         counters_.bytes += bytes;
         auto out = at;
@@ -221,7 +221,7 @@ private:
         const auto& config = link_.config_;
         auto& packet = slot.packet;
         if (link_.needs_image_)
-            hca::wire::build(packet, packet.image);
+            wire::build(packet, packet.image);
         if (link_.tap_ != nullptr)
             link_.tap_->on_frame(packet.image, direction_, out);
         if (count() >= limit_ * std::size_t{4}) {
@@ -236,7 +236,7 @@ private:
         }
         if (random_.chance(config.corrupt)) {
             if (packet.image.empty())
-                hca::wire::build(packet, packet.image);
+                wire::build(packet, packet.image);
             const auto bit = random_.below(packet.image.size() * 8);
             packet.image[bit / 8] ^= std::byte{1} << bit % 8;
             ++counters_.corrupted;

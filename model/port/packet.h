@@ -1,7 +1,7 @@
 // A packet between two ports: the headers as values, the payload as references into the sender's memory.
 //
-// Its exact bytes exist only where somebody looks (a capture, an external link, a corruption script): hca/wire/builder
-// makes them from this, hca/wire/parser makes this from them, and `image` holds them while they are what is on the
+// Its exact bytes exist only where somebody looks (a capture, an external link, a corruption script): wire/builder
+// makes them from this, wire/parser makes this from them, and `image` holds them while they are what is on the
 // wire.
 #pragma once
 

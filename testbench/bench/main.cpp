@@ -55,7 +55,7 @@ constexpr std::array rooms{
     "port/dma, pcie: read",
     "port/dma, pcie: write",
     "requester/packetize",
-    "net/link, hca/wire",
+    "net/link, wire",
     "wire (dropped)",
     "net (fault)",
     "responder",

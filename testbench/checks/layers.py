@@ -9,13 +9,17 @@ STANDARD = re.compile(r"^[a-z0-9_]+$")
 SHELL = r"model/(.*_module\.(h|cpp)|tlm/.*)"
 EVENTS = r"traces/(events|reason)\.h"
 CORE = rf"(?!{SHELL}$)model/.*"
+# Wires, buses and what stands at them besides the HCA know no HCA: it is one of many that will stand there.
+NO_HCA = r"(?!model/hca/)"
 
 # layer, its files, the project's headers it may include, SystemC?, third-party headers?  The first matching row counts.
 LAYERS = [
     ("abi",         r"abi/.*",      [r"abi/.*"],                                             False, False),
     ("traces",      r"traces/.*",   [r"abi/.*", r"traces/.*"],                               False, True),
-    ("model shell", SHELL,          [r"abi/.*", EVENTS, r"model/.*"],                        True,  True),
-    ("model core",  r"model/.*",    [r"abi/.*", EVENTS, CORE],                               False, True),
+    ("HCA model shell", rf"(?=model/hca/){SHELL}", [r"abi/.*", EVENTS, r"model/.*"],         True,  True),
+    ("HCA model core", rf"(?=model/hca/){CORE}", [r"abi/.*", EVENTS, CORE],                  False, True),
+    ("model shell", SHELL,          [r"abi/.*", EVENTS, rf"{NO_HCA}model/.*"],               True,  True),
+    ("model core",  r"model/.*",    [r"abi/.*", EVENTS, rf"{NO_HCA}{CORE}"],                 False, True),
     ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}", r"firmware/.*"], False, True),
     # A device on a platform is silicon with its image, behind ports: what makes it a card is the shell's.
     ("device",      r"platform/card/mlx5_device\.(h|cpp)", [r"abi/.*", EVENTS, CORE, r"firmware/.*",
@@ -81,6 +85,10 @@ if __name__ == "__main__":
             (plant("model/hca/a.cpp", '"firmware/device.h"'), "model core: may not include"),
             (plant("model/hca/a.cpp", '"sw/base/result.h"'), "model core: may not include"),
             (plant("model/hca/a_module.cpp", '"firmware/device.h"'), "model shell: may not include"),
+            (plant("model/wire/a.h", '"model/hca/config.h"'), "model core: may not include"),
+            (plant("model/net/a.cpp", '"model/hca/address/identity.h"'), "model core: may not include"),
+            (plant("model/net/a.cpp", "<systemc>"), "model core: may not include SystemC"),
+            (plant("model/net/a_module.h", '"model/hca/hca.h"'), "model shell: may not include"),
             (plant("model/tlm/a.h", '"platform/host/memory.h"'), "model shell: may not include"),
             (plant("firmware/a.cpp", "<tlm.h>"), "firmware: may not include SystemC"),
             (plant("firmware/a.cpp", '"model/pcie/endpoint_module.h"'), "firmware: may not include"),
@@ -104,6 +112,8 @@ if __name__ == "__main__":
             "abi/a.h": '#include "abi/layout.h"\n#include <cstdint>\n',
             "model/hca/a.cpp": '#include "model/hca/a.h"\n#include "model/pcie/function.h"\n#include "traces/events.h"\n',
             "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n#include <systemc>\n#include <tlm>\n',
+            "model/net/a.cpp": '#include "model/net/a.h"\n#include "model/wire/builder.h"\n',
+            "model/net/a_module.h": '#include "model/net/a.h"\n#include "model/tlm/kernel_clock.h"\n#include <systemc>\n',
             "model/pcie/tlm_header.h": '#include "abi/pcie/tlp.h"\n',
             "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n#include <fmt/format.h>\n',
             "platform/card/mlx5_device.cpp": '#include "firmware/device.h"\n#include "model/net/link.h"\n',

@@ -79,12 +79,12 @@ inline constexpr std::array built{
     Built{"atomic_operations", "model/hca/responder/remote_memory.cpp"},
     Built{"atomic_size_qp", "model/hca/responder/remote_memory.cpp"},
     // RoCE page
-    Built{"l3_type", "model/hca/wire/identity.cpp"},
-    Built{"roce_version", "model/hca/wire/builder.cpp"},
-    Built{"r_roce_dest_udp_port", "model/hca/wire/builder.cpp"},
-    Built{"r_roce_min_src_udp_port", "model/hca/wire/identity.cpp"},
-    Built{"r_roce_max_src_udp_port", "model/hca/wire/identity.cpp"},
-    Built{"roce_address_table_size", "model/hca/wire/identity.h"},
+    Built{"l3_type", "model/hca/address/identity.cpp"},
+    Built{"roce_version", "model/wire/builder.cpp"},
+    Built{"r_roce_dest_udp_port", "model/wire/builder.cpp"},
+    Built{"r_roce_min_src_udp_port", "model/hca/address/identity.cpp"},
+    Built{"r_roce_max_src_udp_port", "model/hca/address/identity.cpp"},
+    Built{"roce_address_table_size", "model/hca/address/identity.h"},
 };
 
 } // namespace conformance

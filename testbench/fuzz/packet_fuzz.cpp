@@ -1,8 +1,8 @@
 // Bytes from a cable: any of them may be refused, none may hurt. First byte: the link's kind, and whether to repair the
 // checks (a fuzzer cannot guess a CRC, and behind it lies most of the parser). What is accepted must build the same
 // bytes again, apart from those a receiver is to ignore, and those must then parse to the same packet.
-#include "model/hca/wire/builder.h"
-#include "model/hca/wire/parser.h"
+#include "model/wire/builder.h"
+#include "model/wire/parser.h"
 #include "testbench/harness/frames.h"
 #include "testbench/harness/packets.h"
 
@@ -49,9 +49,9 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     } else {
         if (packet.service == Service::ud)
             frame[f.bth + Bth::size + 4] = std::byte{}; // DETH reserved byte
-        if (model::hca::wire::has_xrc(packet.service, packet.traits()))
+        if (model::wire::has_xrc(packet.service, packet.traits()))
             frame[f.bth + Bth::size] = std::byte{}; // XRCETH reserved byte
-        const auto pad = model::hca::wire::pad_bytes(packet.payload.size());
+        const auto pad = model::wire::pad_bytes(packet.payload.size());
         std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(f.icrc - pad), pad, std::byte{});
     }
     repair(frame, is_infiniband);
@@ -68,7 +68,7 @@ void require(bool condition, const char* what) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    using namespace model::hca::wire;
+    using namespace model::wire;
     if (size == 0)
         return 0;
     const bool is_infiniband = data[0] & 1;

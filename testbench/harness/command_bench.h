@@ -20,7 +20,7 @@
 #include "abi/prm/xrc_srq.h"
 #include "abi/wire/mad.h"
 #include "firmware/command_table.h"
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 #include "model/port/memory_dma.h"
 #include "platform/card/mlx5_device.h"
 #include "testbench/harness/command_bytes.h"
@@ -47,7 +47,7 @@ public:
     }
     Time send(Time at) override {
         ++traffic_.packets;
-        traffic_.bytes += model::hca::wire::frame_length(packet_);
+        traffic_.bytes += model::wire::frame_length(packet_);
         return at;
     }
     bool set_on(bool on, Time) override {

@@ -1,6 +1,6 @@
 // wire_frames OUT.pcapng OUT.json: one packet of every operation in every encapsulation as the builder makes it, and
 // the same packets' fields in words. wire_frames.py lets tshark and scapy read the first and compares with the second.
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 #include "platform/observe/capture.h"
 #include "testbench/harness/packets.h"
 
@@ -81,7 +81,7 @@ std::string describe(const Packet& p) {
     o.number("infiniband.bth.opcode", code(p.service, p.operation));
     o.number("infiniband.bth.se", p.solicited);
     o.number("infiniband.bth.m", p.migrated);
-    o.number("infiniband.bth.padcnt", p.service == Service::cnp ? 0 : model::hca::wire::pad_bytes(p.payload.size()));
+    o.number("infiniband.bth.padcnt", p.service == Service::cnp ? 0 : model::wire::pad_bytes(p.payload.size()));
     o.number("infiniband.bth.tver", 0);
     o.number("infiniband.bth.p_key", p.pkey);
     o.number("infiniband.bth.destqp", p.destination.value);
@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
                 testbench::fill_packet(packet, what, carrier.encapsulation, carrier.grh, longest, random);
                 packet.path.udp_source_port |= 0xc000; // where RoCEv2 takes its ports from, and other protocols do not
                 packet.aeth.syndrome = known_syndrome(random());
-                model::hca::wire::build(packet, image);
+                model::wire::build(packet, image);
                 const bool is_infiniband = carrier.encapsulation == Encapsulation::infiniband;
                 taps[is_infiniband]->on_frame(image, random() & 1, at += std::chrono::nanoseconds{123});
                 json += json.size() > 2 ? ",\n" : "";

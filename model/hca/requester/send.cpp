@@ -2,7 +2,7 @@
 #include "model/hca/multicast/groups.h"
 #include "model/hca/queue/wqe_reader.h"
 #include "model/hca/requester/requester.h"
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "model/hca/responder/datagram.h"
 
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 
 #include <array>
 

@@ -280,7 +280,7 @@ TEST_CASE("a port is disabled after the answer has left, and polls when it is en
 TEST_CASE("a damaged frame goes no further; a whole one is read and forwarded", "[unit][switch]") {
     Bench bench(false);
     auto packet = Bench::packet(11);
-    model::hca::wire::build(packet, packet.image);
+    model::wire::build(packet, packet.image);
     bench.send(1, packet);
     CHECK(bench.out[2].packets.size() == 1);
     packet.image[20] ^= std::byte{1};

@@ -1,8 +1,8 @@
 // A cable between two ports that note what comes, under a clock of the test.
 #pragma once
 
-#include "model/hca/wire/builder.h"
-#include "model/hca/wire/parser.h"
+#include "model/wire/builder.h"
+#include "model/wire/parser.h"
 #include "model/net/link.h"
 
 #include <catch2/catch_test_macros.hpp>

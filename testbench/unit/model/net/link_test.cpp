@@ -209,8 +209,8 @@ TEST_CASE("exact bytes: the receiver gets the frame, and it holds the packet", "
     Bench b(config);
     Packet parsed;
     b.ports[1].on_packet = [&](Packet& p, Time) {
-        REQUIRE(hca::wire::parse(p.image, Encapsulation::roce_v2_ipv4, parsed));
-        CHECK(p.image.size() == hca::wire::frame_length(p));
+        REQUIRE(wire::parse(p.image, Encapsulation::roce_v2_ipv4, parsed));
+        CHECK(p.image.size() == wire::frame_length(p));
     };
 
     b.send(0, 42, {}, 100);
@@ -252,7 +252,7 @@ TEST_CASE("a corrupted packet arrives as a frame with one bit wrong", "[unit][li
     std::vector<std::byte> got, right;
     b.ports[1].on_packet = [&](Packet& p, Time) {
         got = p.image;
-        hca::wire::build(p, right);
+        wire::build(p, right);
     };
 
     b.send(0, 1, {}, 8);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/wire/infiniband.h"
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 #include "model/net/infiniband_switch.h"
 #include "testbench/harness/test_ports.h"
 
@@ -32,7 +32,7 @@ struct Kept final : model::port::Wire {
     Time send(Time at) override {
         packets.push_back(slot);
         ++traffic.packets;
-        traffic.bytes += model::hca::wire::frame_length(slot);
+        traffic.bytes += model::wire::frame_length(slot);
         return at;
     }
     bool set_on(bool on, Time) override {

@@ -88,7 +88,7 @@ TEST_CASE("what a switch could not relay, send or read is counted where it came 
     Counting bench;
     bench.send(2, Bench::packet(99)); // no route
     auto damaged = Bench::packet(11);
-    model::hca::wire::build(damaged, damaged.image);
+    model::wire::build(damaged, damaged.image);
     damaged.image[20] ^= std::byte{1};
     bench.send(2, damaged);
 

@@ -2,7 +2,7 @@
 
 #include "model/hca/requester/local_error.h"
 #include "model/hca/responder/placement.h"
-#include "model/hca/wire/parser.h"
+#include "model/wire/parser.h"
 #include "model/iommu/fault_log.h"
 #include "model/pcie/acs.h"
 
@@ -96,7 +96,7 @@ TEST_CASE("every way in which a command queue entry cannot be delivered is expla
 }
 
 TEST_CASE("every reason for which the parser drops a packet is explained", "[unit][observe][explain]") {
-    using model::hca::wire::DropReason;
+    using model::wire::DropReason;
     for (unsigned i = 0; i <= static_cast<unsigned>(DropReason::payload_length); ++i) {
         INFO(name(static_cast<DropReason>(i)));
         const auto* row = explain_drop(reason(static_cast<DropReason>(i)));

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace model::hca::wire {
+namespace model::wire {
 
 /// Bytes from the BTH to the last extended transport header, by operation; a UD packet has a DETH besides, an XRC
 /// request an XRCETH.
@@ -76,4 +76,4 @@ std::array<std::byte, network_header_bytes> network_header(const port::Packet& p
 /// bytes and goes with operations that carry one; `image` may be the packet's own.
 void build(const port::Packet& packet, std::vector<std::byte>& image);
 
-} // namespace model::hca::wire
+} // namespace model::wire

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace model::hca::wire {
+namespace model::hca::address {
 
 class Outlets {
 public:
@@ -40,4 +40,4 @@ private:
     bool is_inside_used_ = false;
 };
 
-} // namespace model::hca::wire
+} // namespace model::hca::address

@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace model::hca::wire {
+namespace model::wire {
 
 enum class DropReason : std::uint8_t {
     truncated,   ///< shorter than the headers that must be there
@@ -52,4 +52,4 @@ inline std::string_view name(DropReason why) { return reason(why).text(); }
 /// `out` mean nothing.
 std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out);
 
-} // namespace model::hca::wire
+} // namespace model::wire

@@ -1,10 +1,10 @@
-#include "model/hca/wire/parser.h"
+#include "model/wire/parser.h"
 
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 
 #include "abi/wire/icrc.h"
 
-namespace model::hca::wire {
+namespace model::wire {
 namespace {
 
 using namespace abi::wire;
@@ -283,4 +283,4 @@ std::expected<void, DropReason> parse(std::span<const std::byte> image, port::En
     return link == port::Encapsulation::infiniband ? parse_infiniband(image, out) : parse_ethernet(image, out);
 }
 
-} // namespace model::hca::wire
+} // namespace model::wire

@@ -1,5 +1,5 @@
-#include "model/hca/wire/builder.h"
-#include "model/hca/wire/parser.h"
+#include "model/wire/builder.h"
+#include "model/wire/parser.h"
 #include "testbench/harness/packets.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -9,9 +9,9 @@
 
 using namespace model;
 using namespace model::port;
-using model::hca::wire::build;
-using model::hca::wire::frame_length;
-using model::hca::wire::parse;
+using model::wire::build;
+using model::wire::frame_length;
+using model::wire::parse;
 using testbench::difference;
 
 namespace {

@@ -1,4 +1,4 @@
-#include "model/hca/wire/identity.h"
+#include "model/hca/address/identity.h"
 
 #include "abi/wire/infiniband.h"
 #include "model/hca/multicast/groups.h"
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace model::hca::wire {
+namespace model::hca::address {
 
 namespace {
 constexpr std::size_t prefix_bytes = 8;
@@ -132,4 +132,4 @@ port::Path Identity::path(const queue::AddressPath& to, abi::Qpn qpn) const {
     return path;
 }
 
-} // namespace model::hca::wire
+} // namespace model::hca::address

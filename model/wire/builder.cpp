@@ -1,8 +1,8 @@
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 
 #include "abi/wire/icrc.h"
 
-namespace model::hca::wire {
+namespace model::wire {
 namespace {
 
 using namespace abi::wire;
@@ -178,4 +178,4 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
     put_icrc(icrc_roce_v2(ip.first(ip.size() - rest.size()), is_ipv6), rest);
 }
 
-} // namespace model::hca::wire
+} // namespace model::wire

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace model::hca::wire {
+namespace model::hca::address {
 
 /// One entry of the RoCE address table, or one port GID on InfiniBand.
 struct GidEntry {
@@ -65,4 +65,4 @@ private:
     mutable std::uint8_t recent_ = 0; ///< the table entry that the last packet was for
 };
 
-} // namespace model::hca::wire
+} // namespace model::hca::address

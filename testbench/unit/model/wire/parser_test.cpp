@@ -1,6 +1,6 @@
-#include "model/hca/wire/parser.h"
+#include "model/wire/parser.h"
 
-#include "model/hca/wire/builder.h"
+#include "model/wire/builder.h"
 #include "testbench/harness/frames.h"
 #include "testbench/harness/packets.h"
 
@@ -12,9 +12,9 @@
 using namespace abi::wire;
 using namespace model::port;
 using abi::View;
-using model::hca::wire::build;
-using model::hca::wire::DropReason;
-using model::hca::wire::parse;
+using model::wire::build;
+using model::wire::DropReason;
+using model::wire::parse;
 
 namespace {
 
