@@ -8,12 +8,12 @@
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
 #include "sw/memory/descriptors.h"
-#include "sw/mlx/cq.h"
-#include "sw/mlx/device.h"
-#include "sw/mlx/memory_region.h"
-#include "sw/mlx/port.h"
-#include "sw/mlx/qp.h"
-#include "sw/mlx/work_request.h"
+#include "sw/mlx/completion/cq.h"
+#include "sw/mlx/device/device.h"
+#include "sw/mlx/memory/memory_region.h"
+#include "sw/mlx/port/port.h"
+#include "sw/mlx/queue/qp.h"
+#include "sw/mlx/queue/work_request.h"
 
 #include <chrono>
 #include <cstdint>

@@ -97,7 +97,7 @@ if __name__ == "__main__":
             (plant("platform/card/mlx5_device.h", "<systemc>"), "device: may not include SystemC"),
             (plant("platform/card/mlx5_device.cpp", '"model/net/link_module.h"'), "device: may not include"),
             (plant("platform/card/mlx5_device.cpp", '"platform/card/hca_card.h"'), "device: may not include"),
-            (plant("platform/a.cpp", '"sw/mlx/device.h"'), "platform: may not include"),
+            (plant("platform/a.cpp", '"sw/mlx/device/device.h"'), "platform: may not include"),
             (plant("platform/a.cpp", '"testbench/harness/cluster.h"'), "platform: may not include"),
             (plant("sw/mlx/a.cpp", '"model/hca/config.h"'), "sw: may not include"),
             (plant("sw/mlx/a.cpp", '"firmware/device.h"'), "sw: may not include"),
@@ -119,6 +119,6 @@ if __name__ == "__main__":
             "platform/card/mlx5_device.cpp": '#include "firmware/device.h"\n#include "model/net/link.h"\n',
             "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n#include <boost/asio.hpp>\n',
             "sw/mlx/a.cpp": '#include "abi/prm/cqe.h"\n#include "sw/base/result.h"\n#include <linux/vfio.h>\n',
-            "testbench/unit/a_test.cpp": '#include "sw/mlx/cq.h"\n#include "model/hca/config.h"\n#include <systemc>\n',
+            "testbench/unit/a_test.cpp": '#include "sw/mlx/completion/cq.h"\n#include "model/hca/config.h"\n#include <systemc>\n',
         },
     )

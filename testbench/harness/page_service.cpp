@@ -1,6 +1,6 @@
 #include "testbench/harness/page_service.h"
 
-#include "sw/mlx/pager.h"
+#include "sw/mlx/memory/pager.h"
 
 #include <chrono>
 

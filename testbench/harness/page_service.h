@@ -1,7 +1,7 @@
-// A thread of the simulation that brings pages for a device (sw/mlx/pager), for as long as the object lives.
+// A thread of the simulation that brings pages for a device (sw/mlx/memory/pager), for as long as the object lives.
 #pragma once
 
-#include "sw/mlx/device.h"
+#include "sw/mlx/device/device.h"
 
 #include <systemc>
 

@@ -1,6 +1,6 @@
 #include "testbench/scenario/dmabuf.h"
 
-#include "sw/mlx/pager.h"
+#include "sw/mlx/memory/pager.h"
 #include "testbench/scenario/dmabuf_memory.h"
 #include "testbench/scenario/endpoint.h"
 #include "testbench/scenario/sha256.h"

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "sw/base/result.h"
-#include "sw/mlx/memory_region.h"
-#include "sw/mlx/work_request.h"
+#include "sw/mlx/memory/memory_region.h"
+#include "sw/mlx/queue/work_request.h"
 #include "testbench/scenario/gpudirect.h"
 
 #include <chrono>

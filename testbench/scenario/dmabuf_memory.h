@@ -4,7 +4,7 @@
 #pragma once
 
 #include "sw/gpu/gpu.h"
-#include "sw/mlx/memory_region.h"
+#include "sw/mlx/memory/memory_region.h"
 #include "testbench/scenario/endpoint.h"
 
 #include <cstddef>

@@ -5,8 +5,8 @@
 
 #include "sw/base/result.h"
 #include "sw/gpu/vram.h"
-#include "sw/mlx/address.h"
-#include "sw/mlx/device.h"
+#include "sw/mlx/device/device.h"
+#include "sw/mlx/port/address.h"
 #include "sw/transport/transport.h"
 #include "testbench/scenario/out_of_band.h"
 #include "testbench/scenario/payload_source.h"
@@ -33,8 +33,8 @@ struct Machine {
     OutOfBand& peer;
     /// The VRAM's bytes from an offset on: the GPU's own view of its memory. Without it the GPU's BAR is used.
     std::function<std::span<std::byte>(std::uint64_t offset)> vram{};
-    /// Starts a thread that brings pages for the HCA's driver (sw/mlx/pager), which lives as long as what is returned.
-    /// Without it no memory is registered on demand.
+    /// Starts a thread that brings pages for the HCA's driver (sw/mlx/memory/pager), which lives as long as what is
+    /// returned. Without it no memory is registered on demand.
     std::function<std::shared_ptr<void>(sw::mlx::Device& device)> serve_pages{};
 };
 

@@ -3,7 +3,7 @@
 // cards is theirs.
 #pragma once
 
-#include "sw/mlx/address.h"
+#include "sw/mlx/port/address.h"
 #include "sw/transport/transport.h"
 #include "testbench/scenario/gpudirect.h"
 #include "testbench/scenario/result.h"

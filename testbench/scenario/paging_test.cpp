@@ -3,7 +3,7 @@
 // now.
 #include "testbench/harness/cluster.h"
 
-#include "sw/mlx/pager.h"
+#include "sw/mlx/memory/pager.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,7 +1,7 @@
 #include "testbench/scenario/race_run.h"
 
 #include "model/tlm/time.h"
-#include "sw/mlx/umr.h"
+#include "sw/mlx/memory/umr.h"
 
 #include <fmt/format.h>
 
