@@ -341,7 +341,7 @@ struct StaleAccess { ///< a DMA went where its mapping no longer should lead; pa
     std::uint32_t key;
     std::uint64_t address, page, length;
     bool is_write;
-    std::string_view mapping, owner_then, owner_now; ///< mapping is static text, see platform/observe/ownership.h
+    std::string_view mapping, owner_then, owner_now; ///< mapping is static text, see platform/observe/ownership
     std::uint64_t mapped_ps, unmapped_ps, invalidated_ps, changed_ps;
     static constexpr std::string_view name = "StaleAccess";
     static constexpr auto members = std::tuple{

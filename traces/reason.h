@@ -1,6 +1,6 @@
 // Why the device passes over a doorbell or a packet that nobody gets an answer to: one sentence each. A room names its
 // sentence (`drop(packet, "bad ICRC", at)`); it is looked up at compile time, and what travels and is compared is its
-// number. A new one goes to the end; platform/observe/passed_over explains each.
+// number. A new one goes to the end; platform/observe/diagnostics explains each.
 #pragma once
 
 #include <algorithm>

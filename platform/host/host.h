@@ -9,7 +9,7 @@
 #include "platform/host/enumerate.h"
 #include "platform/host/interrupts.h"
 #include "platform/host/memory.h"
-#include "platform/observe/ownership.h"
+#include "platform/observe/ownership/ownership.h"
 
 #include <cstdint>
 #include <memory>
@@ -50,8 +50,8 @@ public:
     void set_events(traces::Events switch_events, traces::Events root_complex_events);
 
     /// Who hears which memory belongs to whom; outlives this. nullptr: nobody.
-    void set_ownership(observe::Ownership* ownership) { ownership_ = ownership; }
-    observe::Ownership* ownership() const { return ownership_; }
+    void set_ownership(observe::ownership::Ownership* ownership) { ownership_ = ownership; }
+    observe::ownership::Ownership* ownership() const { return ownership_; }
 
     /// What the last enumeration found; empty before the simulation starts.
     const Enumeration& enumeration() const { return enumeration_; }
@@ -79,7 +79,7 @@ private:
     std::unique_ptr<model::pcie::SwitchModule> switch_;
     std::vector<model::pcie::EndpointModule*> cards_;
     Enumeration enumeration_;
-    observe::Ownership* ownership_ = nullptr;
+    observe::ownership::Ownership* ownership_ = nullptr;
 };
 
 } // namespace platform::host

@@ -1,6 +1,6 @@
 #include "platform/topology/keys.h"
 
-#include "platform/observe/json.h"
+#include "platform/observe/files/json.h"
 
 #include <fmt/format.h>
 
@@ -372,7 +372,7 @@ std::string name_in_json(const Key& key) {
 
 std::string keys_as_json() {
     static const Config defaults;
-    observe::JsonObject json(2);
+    observe::files::JsonObject json(2);
     for (const auto& key : table) {
         const auto number = [&](std::string_view name, double value) {
             value = key.kind == Kind::time ? value / 1000 : value; // nanoseconds
@@ -414,7 +414,7 @@ std::string print_toml(const Config& config) {
         const bool is_quoted = key.kind == Kind::text || key.kind == Kind::size || key.kind == Kind::time;
         fmt::memory_buffer shown;
         if (is_quoted) // the escapes of JSON are those of TOML, too
-            observe::append_quoted(shown, print(key.kind, value));
+            observe::files::append_quoted(shown, print(key.kind, value));
         else
             shown.append(print(key.kind, value));
         text += fmt::format("{} = {}\n", last_word(key.path), std::string_view(shown.data(), shown.size()));

@@ -159,7 +159,7 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     else
         machine.host = std::make_unique<host::Host>(name.c_str(), host);
     if (machine.host && config_.observe.has_ownership) {
-        machine.ownership = std::make_unique<observe::Ownership>(model::tlm::kernel_now);
+        machine.ownership = std::make_unique<observe::ownership::Ownership>(model::tlm::kernel_now);
         machine.host->set_ownership(machine.ownership.get());
     }
     const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
@@ -172,7 +172,7 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
         card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])},
         switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
     if (machine.ownership) {
-        machine.watch = std::make_unique<observe::FunctionWatch>(
+        machine.watch = std::make_unique<observe::ownership::FunctionWatch>(
             *machine.ownership, name + ".hca", device_source, bus, machine.hca->hca().mkeys(),
             [card = machine.hca.get()] { return card->endpoint.requester().value; });
         machine.hca->endpoint.set_watch(machine.watch.get());

@@ -11,7 +11,7 @@
 #include "platform/host/host.h"
 #include "platform/observe/event.h"
 #include "platform/observe/fanout.h"
-#include "platform/observe/ownership.h"
+#include "platform/observe/ownership/ownership.h"
 #include "platform/topology/config.h"
 #include "traces/events.h"
 
@@ -27,10 +27,10 @@ struct Machine {
     static constexpr unsigned hca_slot = 0, gpu_slot = 1;
 
     std::string name; ///< "A"
-    std::unique_ptr<observe::Ownership> ownership;           ///< where it is configured
+    std::unique_ptr<observe::ownership::Ownership> ownership; ///< where it is configured
     std::unique_ptr<host::Host> host;                        ///< nullptr where it is served
     std::unique_ptr<bridge::vfio_user::GuestModule> guest; ///< and this instead
-    std::unique_ptr<observe::FunctionWatch> watch;           ///< of the HCA
+    std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of the HCA
     std::unique_ptr<card::HcaCard> hca;
     std::unique_ptr<model::gpu::VramModule> gpu;
 

@@ -1,6 +1,6 @@
 #include "testbench/hcadrive/report.h"
 
-#include "platform/observe/json.h"
+#include "platform/observe/files/json.h"
 #include "testbench/hcasim/table.h"
 #include "testbench/hcasim/units.h"
 
@@ -31,7 +31,7 @@ std::string print_result(const scenario::Result& result) {
 }
 
 std::string print_json(const scenario::Result& result) {
-    platform::observe::JsonObject json(2);
+    platform::observe::files::JsonObject json(2);
     json.add("scenario", result.scenario)
         .add("verified", result.verified)
         .add("failure", result.failure)

@@ -40,7 +40,7 @@ std::size_t width_of(std::FILE* file) {
 }
 
 Console::Console(std::FILE* file, Speech speech)
-    : output_(platform::observe::Output::borrow(file, file == stderr ? "standard error" : "standard output")),
+    : output_(platform::observe::files::Output::borrow(file, file == stderr ? "standard error" : "standard output")),
       is_terminal_(is_terminal(file)), is_quiet_(speech == Speech::nothing),
       has_colour_(is_terminal_ && wants_colour()), width_(width_of(file)) {}
 

@@ -2,7 +2,7 @@
 // are rewritten, colours and a width are for those only. Hears when nobody can read it any more.
 #pragma once
 
-#include "platform/observe/output.h"
+#include "platform/observe/files/output.h"
 
 #include <chrono>
 #include <cstddef>
@@ -35,7 +35,7 @@ public:
 
 private:
     static constexpr std::chrono::seconds patience{5};
-    platform::observe::Output output_;
+    platform::observe::files::Output output_;
     bool is_terminal_, is_quiet_, has_colour_;
     std::size_t width_;
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();

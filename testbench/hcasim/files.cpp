@@ -1,6 +1,6 @@
 #include "testbench/hcasim/files.h"
 
-#include "platform/observe/output.h"
+#include "platform/observe/files/output.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ struct Identity {
 std::optional<Identity> identity_of(const NamedFile& file) {
     struct stat status{};
     const bool is_output = file.use == NamedFile::Use::output;
-    if (is_output && platform::observe::is_standard_output(file.path)) {
+    if (is_output && platform::observe::files::is_standard_output(file.path)) {
         if (fstat(STDOUT_FILENO, &status) == 0)
             return Identity{status.st_dev, status.st_ino, S_ISCHR(status.st_mode) ? "standard output" : ""};
         return {};
@@ -33,7 +33,7 @@ std::optional<Identity> identity_of(const NamedFile& file) {
         return S_ISCHR(status.st_mode) ? std::nullopt : std::optional(Identity{status.st_dev, status.st_ino, {}});
     if (!is_output)
         return {};
-    const std::filesystem::path place = platform::observe::place_of(file.path);
+    const std::filesystem::path place = platform::observe::files::place_of(file.path);
     const auto directory = place.has_parent_path() ? place.parent_path().string() : std::string(".");
     if (stat(directory.c_str(), &status) != 0)
         return {};

@@ -4,10 +4,10 @@
 
 namespace hcasim {
 
-using platform::observe::Capture;
-using platform::observe::Explain;
-using platform::observe::Log;
-using platform::observe::Output;
+using platform::observe::diagnostics::Explain;
+using platform::observe::files::Capture;
+using platform::observe::files::Log;
+using platform::observe::files::Output;
 
 std::expected<std::unique_ptr<Observers>, std::string> Observers::create(const ObserverOptions& options,
                                                                          const Files& files) {

@@ -2,12 +2,12 @@
 // the cable, the explanations of what fails. Makes them and binds them to one sink; finishes their files at the end.
 #pragma once
 
-#include "platform/observe/capture.h"
+#include "platform/observe/diagnostics/explain.h"
 #include "platform/observe/event.h"
-#include "platform/observe/explain.h"
 #include "platform/observe/fanout.h"
-#include "platform/observe/log.h"
-#include "platform/observe/output.h"
+#include "platform/observe/files/capture.h"
+#include "platform/observe/files/log.h"
+#include "platform/observe/files/output.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/files.h"
 
@@ -22,7 +22,7 @@ namespace hcasim {
 class Observers {
 public:
     struct Files {
-        platform::observe::Output::Appears appears = platform::observe::Output::Appears::finished;
+        platform::observe::files::Output::Appears appears = platform::observe::files::Output::Appears::finished;
         /// Told once a file, with the reason, when it cannot be written.
         std::function<void(const std::string& why)> on_failure{};
     };
@@ -38,7 +38,7 @@ public:
     /// What the platform emits to; null when nobody listens, which costs least.
     traces::Sink* sink() { return fanout_.is_empty() ? nullptr : &fanout_; }
     /// Null when no capture was asked for.
-    platform::observe::Capture* capture() { return capture_.get(); }
+    platform::observe::files::Capture* capture() { return capture_.get(); }
 
     /// Nothing is under way: what waits for more is printed, and events are in their file.
     void settle();
@@ -50,9 +50,9 @@ private:
 
     platform::observe::Sources sources_;
     platform::observe::Fanout fanout_;
-    std::unique_ptr<platform::observe::Log> log_;
-    std::unique_ptr<platform::observe::Explain> explain_;
-    std::unique_ptr<platform::observe::Capture> capture_;
+    std::unique_ptr<platform::observe::files::Log> log_;
+    std::unique_ptr<platform::observe::diagnostics::Explain> explain_;
+    std::unique_ptr<platform::observe::files::Capture> capture_;
 };
 
 /// What `options` names, with the file that has the configuration, for are_apart().

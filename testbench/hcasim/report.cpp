@@ -13,7 +13,7 @@
 namespace hcasim {
 namespace {
 
-using platform::observe::Life;
+using platform::observe::life::Life;
 
 std::string pcie(const platform::topology::PcieLinkConfig& link) {
     return fmt::format("Gen{} x{}", link.generation, link.width);
@@ -41,7 +41,7 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
                                                   : "DIFFERENT"});
 }
 
-using platform::observe::QueueCounts;
+using platform::observe::count::QueueCounts;
 
 std::vector<std::string> print_counts(std::string name, const QueueCounts& counts) {
     std::vector<std::string> row{std::move(name)};
@@ -53,7 +53,7 @@ std::vector<std::string> print_counts(std::string name, const QueueCounts& count
 }
 
 /// The busiest of each card and kind, and what the others have together.
-std::string print_queues(const platform::observe::QueueReport& queues, const Look& look) {
+std::string print_queues(const platform::observe::count::QueueReport& queues, const Look& look) {
     constexpr std::size_t most = 8;
     std::vector<std::vector<std::string>> rows{
         {"queue", "requests", "again", "bytes", "completions", "errors", "deepest", "armed", "events"}};

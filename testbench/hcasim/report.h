@@ -1,7 +1,7 @@
 // What a run says to a person. Pure: values in, text out.
 #pragma once
 
-#include "platform/observe/life.h"
+#include "platform/observe/life/life.h"
 #include "platform/topology/config.h"
 #include "testbench/scenario/result.h"
 
@@ -20,7 +20,7 @@ struct Look {
 std::string print_topology(const platform::topology::Config& config);
 
 /// The stages of the first WRITE with simulated times; says so when there was none.
-std::string print_life(const platform::observe::Life& life, const platform::observe::Sources& sources,
+std::string print_life(const platform::observe::life::Life& life, const platform::observe::Sources& sources,
                        const Look& look = {});
 
 /// The steps of a scenario that has some: what became of each, and the ways of its bytes.

@@ -1,6 +1,6 @@
 #include "testbench/hcasim/result_json.h"
 
-#include "platform/observe/json.h"
+#include "platform/observe/files/json.h"
 #include "platform/topology/keys.h"
 #include "testbench/hcasim/version.h"
 
@@ -14,7 +14,7 @@
 namespace hcasim {
 namespace {
 
-using platform::observe::JsonObject;
+using platform::observe::files::JsonObject;
 
 /// Becomes null: a rate when no time has passed.
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
@@ -32,7 +32,7 @@ void append_value(JsonObject& json, const platform::topology::Key& key, const pl
         std::visit([&](const auto& plain) { json.add(name, plain); }, value);
 }
 
-void append_json(platform::observe::JsonObject& json, const scenario::Step& s) {
+void append_json(platform::observe::files::JsonObject& json, const scenario::Step& s) {
     json.begin_item()
         .add("name", s.name)
         .add("verified", s.verified)
@@ -53,8 +53,8 @@ void append_json(platform::observe::JsonObject& json, const scenario::Step& s) {
         .end();
 }
 
-void append_json(JsonObject& json, const platform::observe::QueueCounts& counts) {
-    using platform::observe::QueueCounts;
+void append_json(JsonObject& json, const platform::observe::count::QueueCounts& counts) {
+    using platform::observe::count::QueueCounts;
     struct Column {
         std::string_view name;
         std::optional<std::uint64_t> QueueCounts::* value;
@@ -166,13 +166,13 @@ std::string print_json(const RunFacts& facts) {
             .end();
     json.end().begin_list("queues");
     for (const auto& q : result.queues.busiest) {
-        json.begin_item().add("name", q.name).add("card", q.card).add("kind", platform::observe::name_of(q.kind));
+        json.begin_item().add("name", q.name).add("card", q.card).add("kind", name_of(q.kind));
         append_json(json, q.counts);
         json.end();
     }
     json.end().begin_list("queue_sums");
     for (const auto& s : result.queues.sums) {
-        json.begin_item().add("card", s.card).add("kind", platform::observe::name_of(s.kind)).add("queues", s.queues);
+        json.begin_item().add("card", s.card).add("kind", name_of(s.kind)).add("queues", s.queues);
         append_json(json, s.counts);
         json.end();
     }

@@ -1,7 +1,7 @@
 // What a run says to a program: one JSON object, described by result.schema.json. Pure: values in, text out.
 #pragma once
 
-#include "platform/observe/counters.h"
+#include "platform/observe/count/counters.h"
 #include "platform/topology/config.h"
 #include "platform/topology/effect.h"
 #include "testbench/scenario/result.h"
@@ -13,7 +13,7 @@ namespace hcasim {
 
 struct RunFacts {
     const scenario::Result& result;
-    const platform::observe::Counters& counters;
+    const platform::observe::count::Counters& counters;
     const platform::topology::Config& config;
     std::span<const platform::topology::IdleKey> idle{}; ///< keys that were set in vain
     std::string payload{};                               ///< path; empty: none

@@ -1,9 +1,9 @@
 #include "testbench/hcasim/run.h"
 
-#include "platform/observe/counters.h"
-#include "platform/observe/digest.h"
-#include "platform/observe/life.h"
-#include "platform/observe/queues.h"
+#include "platform/observe/count/counters.h"
+#include "platform/observe/count/digest.h"
+#include "platform/observe/count/queues.h"
+#include "platform/observe/life/life.h"
 #include "platform/topology/effect.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
@@ -26,7 +26,7 @@
 namespace hcasim {
 namespace {
 
-using platform::observe::Output;
+using platform::observe::files::Output;
 using platform::topology::Config;
 
 /// Rows in the JSON, of each card and kind; a person is shown fewer.
@@ -98,7 +98,7 @@ std::vector<NamedFile> files_of(const RunOptions& options, const Plan& plan) {
 bool is_taken(const RunOptions& options) {
     return std::ranges::any_of(
         std::array{options.json, options.observe.events, options.observe.pcap},
-        [](const auto& path) { return !path.empty() && platform::observe::is_standard_output(path); });
+        [](const auto& path) { return !path.empty() && platform::observe::files::is_standard_output(path); });
 }
 
 } // namespace
@@ -123,10 +123,10 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!observers)
         return refuse(observers.error());
     auto& observed = **observers;
-    platform::observe::Digest digest;
-    platform::observe::Counters counters;
-    platform::observe::Life life(observed.sources());
-    platform::observe::Queues queues(observed.sources());
+    platform::observe::count::Digest digest;
+    platform::observe::count::Counters counters;
+    platform::observe::life::Life life(observed.sources());
+    platform::observe::count::Queues queues(observed.sources());
     for (auto* sink : std::initializer_list<traces::Sink*>{&digest, &counters, &life, &queues, &interrupt})
         observed.add(*sink);
     std::optional<Output> json;

@@ -103,7 +103,7 @@ int serve(const ServeOptions& options) {
         refuse(why);
     };
     const auto observers = Observers::create(
-        options.observe, {.appears = platform::observe::Output::Appears::at_once, .on_failure = tell_loss});
+        options.observe, {.appears = platform::observe::files::Output::Appears::at_once, .on_failure = tell_loss});
     if (!observers)
         return refuse(observers.error());
     auto& observed = **observers;

@@ -1,7 +1,7 @@
 #include "testbench/scenario/dmabuf_run.h"
 
 #include "model/tlm/time.h"
-#include "platform/observe/explanations.h"
+#include "platform/observe/diagnostics/explanations.h"
 #include "platform/observe/fanout.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/harness/page_service.h"
@@ -70,7 +70,7 @@ public:
             return "and no write was lost";
         return fmt::format("the bus has lost {} posted writes, the first of {} bytes at {:#x} ({})", count_,
                            first_.length, first_.address,
-                           platform::observe::name_of(static_cast<model::port::DmaStatus>(first_.status)));
+                           platform::observe::diagnostics::name_of(static_cast<model::port::DmaStatus>(first_.status)));
     }
 
 private:

@@ -210,7 +210,7 @@ TEST_CASE("memory that is given back is in no TLB of a card any more", "[scenari
         CHECK(device_tlb(b).misses > misses);
         const auto findings = b.machine.ownership->take_findings();
         REQUIRE(findings.size() == 1);
-        CHECK(findings[0].access.mapping == platform::observe::stale::key);
+        CHECK(findings[0].access.mapping == platform::observe::ownership::stale::key);
         b.hca_function->release(next);
         CHECK(write() != CompletionStatus::success);
         CHECK(b.functions->unit()->take_faults().empty()); // the card was told so, and did not send it
@@ -331,7 +331,8 @@ TEST_CASE("a program that leaves an invalidation out has its bytes land in memor
         CHECK(findings[0].access.is_write);
         CHECK(findings[0].access.key == region.rkey());
         CHECK(findings[0].access.owner_then != findings[0].access.owner_now);
-        CHECK(findings[0].access.mapping == platform::observe::stale::key); // the next owner has the same address
+        // The next owner has the same address.
+        CHECK(findings[0].access.mapping == platform::observe::ownership::stale::key);
         CHECK(cluster.events<traces::StaleAccess>("B.hca.pcie").size() == 1);
         b.hca_function->release(next);
         must(region.destroy());

@@ -2,8 +2,8 @@
 // by tests. A new one is a function and a row of the table in registry.cpp.
 #pragma once
 
-#include "platform/observe/capture.h"
 #include "platform/observe/event.h"
+#include "platform/observe/files/capture.h"
 #include "platform/topology/config.h"
 #include "testbench/scenario/payload_source.h"
 #include "testbench/scenario/result.h"
@@ -26,7 +26,7 @@ struct Context {
     const PayloadSource& payload;
     platform::observe::Sources& sources; ///< where components register their names ("A.hca", "B.switch", "cable")
     traces::Sink* events = nullptr;      ///< nullptr: nobody listens
-    platform::observe::Capture* capture = nullptr; ///< nullptr: nobody captures the wire
+    platform::observe::files::Capture* capture = nullptr; ///< nullptr: nobody captures the wire
     Stop* stop = nullptr;                          ///< nullptr: nobody ends the run before its end
     /// Told now and then: what is going on, and how many bytes of how many are done. May be empty.
     std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)> progress{};

@@ -1,7 +1,7 @@
 // What a workload found out. The program prints it and writes it as JSON; tests and measurements read its members.
 #pragma once
 
-#include "platform/observe/queues.h"
+#include "platform/observe/count/queues.h"
 
 #include <array>
 #include <cstdint>
@@ -85,7 +85,7 @@ struct Result {
     std::vector<PcieLink> pcie_links{};
     std::vector<Cache> caches{};
     std::vector<Wire> wires{};
-    platform::observe::QueueReport queues{}; ///< empty when nobody counted them
+    platform::observe::count::QueueReport queues{}; ///< empty when nobody counted them
 };
 
 } // namespace scenario

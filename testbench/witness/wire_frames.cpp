@@ -1,7 +1,7 @@
 // wire_frames OUT.pcapng OUT.json: one packet of every operation in every encapsulation as the builder makes it, and
 // the same packets' fields in words. wire_frames.py lets tshark and scapy read the first and compares with the second.
 #include "model/wire/builder.h"
-#include "platform/observe/capture.h"
+#include "platform/observe/files/capture.h"
 #include "testbench/harness/packets.h"
 
 #include <cstdio>
@@ -140,12 +140,12 @@ int main(int argc, char** argv) {
         std::fputs("usage: wire_frames OUT.pcapng OUT.json\n", stderr);
         return 2;
     }
-    auto output = platform::observe::Output::create(argv[1]);
+    auto output = platform::observe::files::Output::create(argv[1]);
     if (!output) {
         std::fprintf(stderr, "%s\n", output.error().c_str());
         return 1;
     }
-    platform::observe::Capture capture(std::move(*output));
+    platform::observe::files::Capture capture(std::move(*output));
     std::array taps{&capture.add_interface("ethernet", Encapsulation::roce_v2_ipv4),
                     &capture.add_interface("infiniband", Encapsulation::infiniband)};
     struct Carrier {

@@ -1,5 +1,5 @@
 // What a refused command says besides its answer: its input, so that a driver author sees what the device saw.
-#include "platform/observe/explain.h"
+#include "platform/observe/diagnostics/explain.h"
 #include "testbench/harness/command_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -23,7 +23,7 @@ std::string explained(const CommandBench& bench) {
     sources.add("A.link");
     sources.add("A.hca");
     {
-        platform::observe::Explain explain(file, sources);
+        platform::observe::diagnostics::Explain explain(file, sources);
         for (const auto& [stamp, event] : bench.log.entries)
             explain.on(stamp, event);
     }

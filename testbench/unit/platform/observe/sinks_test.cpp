@@ -1,7 +1,7 @@
-#include "platform/observe/counters.h"
-#include "platform/observe/digest.h"
+#include "platform/observe/count/counters.h"
+#include "platform/observe/count/digest.h"
 #include "platform/observe/fanout.h"
-#include "platform/observe/log.h"
+#include "platform/observe/files/log.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -10,6 +10,8 @@
 #include <memory>
 
 using namespace platform::observe;
+using namespace platform::observe::count;
+using namespace platform::observe::files;
 using traces::Events;
 
 namespace {

@@ -79,7 +79,7 @@ TEST_CASE("the picture shows both hosts as they are configured", "[unit][hcasim]
 TEST_CASE("the life of a WRITE is a line a stage, unseen stages included", "[unit][hcasim]") {
     platform::observe::Sources sources;
     const auto a = sources.add("A.hca");
-    platform::observe::Life life(sources);
+    platform::observe::life::Life life(sources);
     CHECK(print_life(life, sources) == "  no WRITE was seen\n");
     traces::Events events{&life, a};
     events.emit(At{1'000'500}, traces::DoorbellRung{0x48, 16, 1});
@@ -145,7 +145,7 @@ TEST_CASE("steps are told with what became of them and which way their bytes too
 }
 
 TEST_CASE("of each card's queues the busiest are shown, and what the others have together", "[unit][hcasim]") {
-    using platform::observe::QueueKind;
+    using platform::observe::count::QueueKind;
     auto result = sample();
     CHECK(print_result(result).find("deepest") == std::string::npos);
     auto& queues = result.queues;
@@ -181,7 +181,7 @@ TEST_CASE("of each card's queues the busiest are shown, and what the others have
 }
 
 TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
-    platform::observe::Counters counters;
+    platform::observe::count::Counters counters;
     traces::Events{&counters, 0}.emit(At{1}, traces::Retried{1, 2, 3, "timeout"});
 
     const auto text = print_json({.result = sample(), .counters = counters, .config = {}, .payload = "data/x"});

@@ -1,0 +1,60 @@
+#include "platform/observe/count/counters.h"
+
+namespace platform::observe::count {
+namespace {
+
+using namespace traces;
+
+// Which member is the reason. Events without one are not counted by reason.
+std::string_view reason_of(const DoorbellIgnored& e) { return e.reason.text(); }
+std::string_view reason_of(const Refused& e) { return e.violation; }
+std::string_view reason_of(const PacketDropped& e) { return e.reason.text(); }
+std::string_view reason_of(const LinkFault& e) { return e.what; }
+std::string_view reason_of(const Retried& e) { return e.reason; }
+std::string_view reason_of(const RemappingFault& e) { return e.reason; }
+std::string_view reason_of(const InvalidationStopped& e) { return e.reason; }
+std::string_view reason_of(const RequestBlocked& e) { return e.reason; }
+
+template <class E>
+concept HasReason = requires(const E& e) { reason_of(e); };
+
+} // namespace
+
+void Counters::on(const Stamp& stamp, const Event& event) {
+    if (stamp.source >= rows_.size())
+        rows_.resize(stamp.source + std::size_t{1});
+    ++rows_[stamp.source][event.index()];
+    std::visit(
+        [&]<class E>(const E& e) {
+            if constexpr (HasReason<E>) {
+                auto& all = reasons_[event.index()];
+                const auto reason = reason_of(e);
+                if (const auto found = all.find(reason); found != all.end())
+                    ++found->second;
+                else
+                    all.emplace(reason, 1);
+            }
+        },
+        event);
+}
+
+std::uint64_t Counters::total() const {
+    std::uint64_t sum = 0;
+    for (const auto& row : rows_)
+        for (const auto count : row)
+            sum += count;
+    return sum;
+}
+
+std::uint64_t Counters::count(std::size_t type) const {
+    std::uint64_t sum = 0;
+    for (const auto& row : rows_)
+        sum += row[type];
+    return sum;
+}
+
+std::uint64_t Counters::count(std::size_t type, std::uint16_t source) const {
+    return source < rows_.size() ? rows_[source][type] : 0;
+}
+
+} // namespace platform::observe::count

@@ -1,0 +1,351 @@
+#include "platform/observe/diagnostics/explain.h"
+
+#include "firmware/refusal.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+using namespace platform::observe;
+using namespace platform::observe::diagnostics;
+using namespace traces;
+
+namespace {
+
+struct At {
+    std::int64_t ps;
+    std::int64_t count() const { return ps; }
+};
+
+/// Two cards, each with its PCIe side, and what is printed about them.
+class Bench {
+public:
+    Bench() : file_(open_memstream(&data_, &size_)), explain_(std::make_unique<Explain>(file_, sources_)) {
+        for (auto* events : {&a, &a_bus, &b}) {
+            static constexpr const char* names[]{"A.hca", "A.hca.pcie", "B.hca"};
+            const auto number = sources_.add(names[sources_.size()]);
+            *events = Events{explain_.get(), number};
+        }
+    }
+    ~Bench() {
+        explain_.reset();
+        std::fclose(file_);
+        std::free(data_);
+    }
+    Bench(const Bench&) = delete;
+    Bench& operator=(const Bench&) = delete;
+
+    void settle() { explain_->settle(); }
+    std::string finish() {
+        REQUIRE(explain_->finish());
+        std::fflush(file_);
+        return {data_, size_};
+    }
+    std::string text() {
+        std::fflush(file_);
+        return {data_, size_};
+    }
+
+    Events a, a_bus, b;
+
+private:
+    char* data_ = nullptr;
+    std::size_t size_ = 0;
+    std::FILE* file_;
+    Sources sources_;
+    std::unique_ptr<Explain> explain_;
+};
+
+constexpr std::uint8_t rts = 3, err = 6, req_err = 0xd, resp_err = 0xe;
+
+std::size_t count(const std::string& text, std::string_view what) {
+    std::size_t found = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+        ++found;
+    return found;
+}
+
+void fail_locally(const Events& events, std::int64_t ps, std::uint32_t qpn = 0x48) {
+    events.emit(
+        At{ps},
+        Refused{.key = 0x1a05, .address = 0x7f0000001000, .length = 64, .violation = "wrong protection domain"});
+    events.emit(At{ps},
+                CompletionWritten{
+                    .cqn = 4, .qpn = qpn, .opcode = req_err, .syndrome = 0x04, .wqe_counter = 3, .byte_count = 0});
+    events.emit(At{ps}, CompletionFailed{.cqn = 4,
+                                         .qpn = qpn,
+                                         .opcode = req_err,
+                                         .syndrome = 0x04,
+                                         .vendor = 0x23,
+                                         .send_opcode = 0x08,
+                                         .wqe_counter = 3});
+    events.emit(At{ps}, QueueStateChanged{.qpn = qpn, .from = rts, .to = err});
+    for (std::uint16_t i = 4; i < 7; ++i)
+        events.emit(At{ps},
+                    CompletionWritten{
+                        .cqn = 4, .qpn = qpn, .opcode = req_err, .syndrome = 0x05, .wqe_counter = i, .byte_count = 0});
+}
+
+} // namespace
+
+TEST_CASE("a refused key, its error completion, the error state and the flushed rest are one paragraph",
+          "[unit][observe][explain]") {
+    Bench bench;
+
+    fail_locally(bench.a, 1'500'000);
+
+    CHECK(bench.finish() ==
+          "0.000001500 s, A.hca: QP 0x48, send WQE 0x3 (RDMA_WRITE): IBV_WC_LOC_PROT_ERR (local protection error).\n"
+          "  Decoded: error CQE in CQ 0x4, syndrome 0x4, vendor syndrome 0x23 (translation: wrong protection domain); "
+          "key 0x1a05 (index 0x1a, variant 0x5), address 0x7f0000001000, 64 bytes: wrong protection domain; "
+          "the queue pair went from RTS to ERR; 3 work requests behind it were flushed (IBV_WC_WR_FLUSH_ERR).\n"
+          "  Rule: memory key and queue pair belong to the same protection domain [IBA 10.6.3; PRM \"Memory key\"].\n"
+          "  Likely cause: the region was registered with another PD than the queue pair (or shared receive queue) was "
+          "created with.\n");
+}
+
+TEST_CASE("a refusal waits for the completion that earlier work requests hold up", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, Refused{.key = 0x100, .address = 0, .length = 1, .violation = "out of bounds"});
+    bench.a.emit(At{2}, PacketReceived{.destination_qpn = 0x48, .psn = 1, .opcode = 0x11, .payload = 0});
+    bench.a.emit(At{3}, CompletionFailed{.cqn = 4,
+                                         .qpn = 0x48,
+                                         .opcode = req_err,
+                                         .syndrome = 0x04,
+                                         .vendor = 0x26,
+                                         .send_opcode = 0x0a,
+                                         .wqe_counter = 0});
+
+    const auto text = bench.finish();
+    CHECK(count(text, "Likely cause") == 1);
+    CHECK(text.contains("key 0x100"));
+}
+
+TEST_CASE("a key that is refused without any consequence is explained when nothing is under way",
+          "[unit][observe][explain]") {
+    Bench bench;
+    bench.a.emit(At{1}, Refused{.key = 0x100, .address = 0, .length = 1, .violation = "no right"});
+    CHECK(bench.text().empty());
+
+    bench.settle();
+
+    CHECK(bench.text().contains("A.hca: key 0x100 refused: no right."));
+}
+
+TEST_CASE("a NAK and its cause are the responder's paragraph, the peer's completion comes after it",
+          "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.b.emit(At{1}, Refused{.key = 0x200, .address = 0x10, .length = 8, .violation = "no right"});
+    bench.b.emit(At{1}, Naked{.qpn = 0x50, .psn = 7, .syndrome = 0x62});
+    bench.b.emit(At{1}, EventWritten{.eqn = 1, .type = 0x11, .subtype = 0, .number = 0x50});
+    bench.b.emit(At{1}, QueueStateChanged{.qpn = 0x50, .from = rts, .to = err});
+    bench.a.emit(At{2}, CompletionFailed{.cqn = 4,
+                                         .qpn = 0x48,
+                                         .opcode = req_err,
+                                         .syndrome = 0x13,
+                                         .vendor = 0x52,
+                                         .send_opcode = 0x10,
+                                         .wqe_counter = 0});
+    bench.a.emit(At{2}, QueueStateChanged{.qpn = 0x48, .from = rts, .to = err});
+    bench.a.emit(At{3}, DoorbellRung{.qpn = 0x49, .uar = 1, .producer = 1});
+
+    const auto text = bench.text();
+    CHECK(count(text, "Likely cause") == 2);
+    const auto responder = text.find("B.hca: QP 0x50 refuses a request of its peer"),
+               requester = text.find("IBV_WC_REM_ACCESS_ERR");
+    CHECK(responder < requester);
+    CHECK(requester != std::string::npos);
+    CHECK(text.contains("NAK for PSN 0x7: remote access error; asynchronous event: work queue access error"));
+    CHECK(text.contains("the key does not grant") == false);
+    CHECK(text.contains("Rule: a key grants only the accesses whose bits it has"));
+}
+
+TEST_CASE("what the requester repeats by itself is not explained", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.b.emit(At{1}, Naked{.qpn = 0x50, .psn = 7, .syndrome = 0x60}); // PSN sequence error
+    bench.b.emit(At{1}, Naked{.qpn = 0x50, .psn = 7, .syndrome = 0x2c}); // RNR
+
+    CHECK(bench.finish().empty());
+}
+
+TEST_CASE("tries that ran out say why the requester went back", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, Retried{.qpn = 0x48, .psn = 7, .left = 0, .reason = "timeout"});
+    bench.a.emit(At{2}, CompletionFailed{.cqn = 4,
+                                         .qpn = 0x48,
+                                         .opcode = req_err,
+                                         .syndrome = 0x15,
+                                         .vendor = 0x70,
+                                         .send_opcode = 0x08,
+                                         .wqe_counter = 0});
+
+    const auto text = bench.finish();
+    CHECK(text.contains("IBV_WC_RETRY_EXC_ERR"));
+    CHECK(text.contains("reason \"timeout\""));
+    CHECK(text.contains("the peer's queue pair is not in RTR"));
+}
+
+TEST_CASE("a DMA access that the bus refuses belongs to the completion it spoils", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a_bus.emit(At{1}, DmaWritten{.address = 0xdead000, .length = 64, .status = 1});
+    bench.a.emit(At{1}, CompletionFailed{.cqn = 4,
+                                         .qpn = 0x48,
+                                         .opcode = resp_err,
+                                         .syndrome = 0x11,
+                                         .vendor = 0xa1,
+                                         .send_opcode = 0,
+                                         .wqe_counter = 9});
+    bench.a_bus.emit(At{2}, DmaRead{.address = 0xbeef000, .length = 16, .status = 1});
+
+    const auto text = bench.finish();
+    CHECK(count(text, "Likely cause") == 2);
+    CHECK(text.contains("receive WQE 0x9: IBV_WC_LOC_ACCESS_ERR"));
+    CHECK(text.contains("DMA write of 64 bytes at bus address 0xdead000: unsupported request."));
+    CHECK(text.contains("A.hca.pcie: the bus refuses a DMA access (unsupported request).\n  Decoded: DMA read of 16 "
+                        "bytes at bus address 0xbeef000"));
+}
+
+TEST_CASE("a refused command shows its input by the names of its fields", "[unit][observe][explain]") {
+    Bench bench;
+    const auto* refusal = firmware::refuse("destroy_cq.unknown");
+
+    bench.a.emit(
+        At{1},
+        CommandInput{.opcode = 0x401, .offset = 0, .first = 0x0401'0000'0000'0000, .second = 0x0000'0077'0000'0000});
+    bench.a.emit(At{1}, CommandExecuted{.opcode = 0x401,
+                                        .op_mod = 0,
+                                        .status = 5,
+                                        .syndrome = refusal->syndrome,
+                                        .command = "DESTROY_CQ",
+                                        .why = refusal->why});
+
+    const auto text = bench.text();
+    CHECK(text.contains(
+        "command DESTROY_CQ (opcode 0x401, op_mod 0x0) refused: status 0x5 (bad resource), syndrome 0x90b."));
+    CHECK(text.contains("opcode=0x401 (DESTROY_CQ)"));
+    CHECK(text.contains("cqn=0x77"));
+    CHECK(text.contains("Rule: cqn names no completion queue [PRM \"Completion queues\"]."));
+    CHECK(text.contains("Likely cause: the number was never given out"));
+}
+
+TEST_CASE("input of one refused command does not reach into the next", "[unit][observe][explain]") {
+    Bench bench;
+    const auto* refusal = firmware::refuse("destroy_cq.unknown");
+    const auto fail = [&] {
+        bench.a.emit(At{1}, CommandExecuted{.opcode = 0x401,
+                                            .op_mod = 0,
+                                            .status = 5,
+                                            .syndrome = refusal->syndrome,
+                                            .command = "DESTROY_CQ",
+                                            .why = refusal->why});
+    };
+
+    bench.a.emit(At{1}, CommandInput{.opcode = 0x401, .offset = 0xffff, .first = 1, .second = 1});
+    bench.a.emit(
+        At{1},
+        CommandInput{.opcode = 0x401, .offset = 0, .first = 0x0401'0000'0000'0000, .second = 0x0000'0077'0000'0000});
+    fail();
+    fail();
+
+    CHECK(count(bench.text(), "cqn=0x77") == 1);
+    CHECK(count(bench.text(), "Likely cause") == 2);
+}
+
+TEST_CASE("a queue pair that the driver brings to the error state is no failure", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, QueueStateChanged{.qpn = 0x48, .from = rts, .to = err});
+    bench.a.emit(At{1},
+                 CompletionWritten{
+                     .cqn = 4, .qpn = 0x48, .opcode = req_err, .syndrome = 0x05, .wqe_counter = 0, .byte_count = 0});
+    bench.a.emit(At{1}, CommandExecuted{
+                            .opcode = 0x507, .op_mod = 0, .status = 0, .syndrome = 0, .command = "2ERR_QP", .why = ""});
+
+    CHECK(bench.finish().empty());
+}
+
+TEST_CASE("a queue pair in error without a completion is explained by its asynchronous event",
+          "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, EventWritten{.eqn = 1, .type = 0x05, .subtype = 0, .number = 0x48});
+    bench.a.emit(At{1}, QueueStateChanged{.qpn = 0x48, .from = rts, .to = err});
+
+    const auto text = bench.finish();
+    CHECK(text.contains("QP 0x48 goes to the error state"));
+    CHECK(text.contains("the producer in the doorbell record ran more than a ring ahead"));
+}
+
+TEST_CASE("a UMR's refusal and its error completion are one paragraph", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, KeyChangeRefused{.qpn = 0x48, .key = 0x300, .why = "the key does not take UMRs"});
+    bench.a.emit(At{1}, CompletionFailed{.cqn = 4,
+                                         .qpn = 0x48,
+                                         .opcode = req_err,
+                                         .syndrome = 0x06,
+                                         .vendor = 0x81,
+                                         .send_opcode = 0x25,
+                                         .wqe_counter = 0});
+
+    const auto text = bench.finish();
+    CHECK(count(text, "Likely cause") == 1);
+    CHECK(text.contains("IBV_WC_MW_BIND_ERR"));
+    CHECK(text.contains("UMR of key 0x300: the key does not take UMRs"));
+    CHECK(text.contains("CREATE_MKEY was given without mkc.umr_en"));
+}
+
+TEST_CASE("the same mistake of the same object is printed three times and then counted", "[unit][observe][explain]") {
+    Bench bench;
+
+    for (std::int64_t i = 0; i < 100; ++i)
+        bench.a.emit(At{i}, DoorbellIgnored{.number = 0x48, .uar = 16, .reason = "no such queue pair"});
+    bench.a.emit(At{100}, DoorbellIgnored{.number = 0x49, .uar = 16, .reason = "no such queue pair"});
+
+    const auto text = bench.finish();
+    CHECK(count(text, "Likely cause") == 4);
+    CHECK(count(text, "once more, and from now on only counted") == 1);
+    CHECK(text.contains("100 times in all, 97 of them left out here"));
+}
+
+TEST_CASE("mistakes without number end in a count", "[unit][observe][explain]") {
+    Bench bench;
+
+    for (std::uint32_t i = 0; i < 5000; ++i)
+        bench.a.emit(At{1}, DoorbellIgnored{.number = i, .uar = 16, .reason = "no such queue pair"});
+
+    const auto text = bench.finish();
+    CHECK(count(text, "Likely cause") == 4096);
+    CHECK(text.contains("904 further mistakes are neither printed nor told apart"));
+}
+
+TEST_CASE("work requests that are posted to a queue pair in error are counted", "[unit][observe][explain]") {
+    Bench bench;
+    const CompletionWritten flushed{
+        .cqn = 4, .qpn = 0x48, .opcode = req_err, .syndrome = 0x05, .wqe_counter = 0, .byte_count = 0};
+
+    fail_locally(bench.a, 1);
+    bench.a.emit(At{2}, DoorbellRung{.qpn = 0x48, .uar = 1, .producer = 9});
+    bench.a.emit(At{3}, flushed);
+    bench.a.emit(At{3}, flushed);
+    bench.a.emit(At{4}, QueueStateChanged{.qpn = 0x48, .from = err, .to = 0});
+
+    CHECK(count(bench.text(), "Likely cause") == 1);
+    CHECK(bench.text().ends_with(
+        "A.hca: QP 0x48: 2 more work requests were flushed in the error state (IBV_WC_WR_FLUSH_ERR)\n"));
+}
+
+TEST_CASE("an arm that is written twice is no mistake", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, DoorbellIgnored{.number = 0x48, .uar = 16, .reason = traces::harmless});
+
+    CHECK(bench.text().empty());
+}

@@ -1,0 +1,150 @@
+#include "platform/observe/life/life.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace platform::observe;
+using namespace platform::observe::life;
+using namespace traces;
+
+namespace {
+
+constexpr std::uint8_t wqe_send = 0x0a, wqe_write = 0x08;
+constexpr std::uint8_t bth_write_only = 0x0a, bth_acknowledge = 0x11, bth_send_only = 0x04;
+
+struct At {
+    std::int64_t ps;
+    std::int64_t count() const { return ps; }
+};
+
+struct Bench {
+    Sources sources;
+    std::uint16_t a_hca = sources.add("A.hca"), a_pcie = sources.add("A.switch"), b_hca = sources.add("B.hca"),
+                  b_pcie = sources.add("B.switch");
+    Life life{sources};
+
+    template <class E> void say(std::uint16_t source, std::int64_t ps, const E& event) {
+        Events{&life, source}.emit(At{ps}, event);
+    }
+
+    std::vector<std::int64_t> times() const {
+        std::vector<std::int64_t> all;
+        for (std::size_t i = 0; i < Life::stages().size(); ++i)
+            all.push_back(life.seen(i) ? life.seen(i)->stamp.time_ps : -1);
+        return all;
+    }
+
+    /// A whole WRITE of queue pair `qpn` with `psn`, times from `start` in steps of 1; `interrupt` at its end or not.
+    void write(std::uint32_t qpn, std::uint32_t psn, std::int64_t start, bool interrupt = true) {
+        say(a_hca, start + 0, DoorbellRung{qpn, 16, 1});
+        say(a_hca, start + 1, QueueScheduled{qpn});
+        say(a_hca, start + 2, WqeFetched{qpn, 0, wqe_write, 1, 64});
+        say(a_hca, start + 3, Translated{0x100, 0, 64, 1});
+        say(a_pcie, start + 4, DmaRead{0, 64, 0});
+        say(a_hca, start + 5, PacketSent{qpn, psn, bth_write_only, 64});
+        say(b_hca, start + 6, PacketReceived{qpn, psn, bth_write_only, 64});
+        say(b_hca, start + 7, Accepted{qpn, psn, bth_write_only});
+        say(b_hca, start + 8, Translated{0x200, 0, 64, 1});
+        say(b_pcie, start + 9, DmaWritten{0, 64, 0});
+        say(b_hca, start + 9, PacketSent{qpn, psn, bth_acknowledge, 0});
+        say(a_hca, start + 10, PacketReceived{qpn, psn, bth_acknowledge, 0});
+        say(a_hca, start + 10, Acknowledged{qpn, psn, 0, 1});
+        say(a_hca, start + 11, CompletionWritten{1, qpn, 0, 0, 0, 64});
+        if (interrupt) {
+            say(a_hca, start + 12, EventWritten{1, 0, 0, 1});
+            say(a_pcie, start + 13, InterruptRaised{1});
+        }
+    }
+};
+
+std::vector<std::int64_t> row(std::int64_t start) {
+    std::vector<std::int64_t> all(14);
+    std::ranges::generate(all, [&] { return start++; });
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("a WRITE is followed from doorbell to interrupt", "[unit][observe]") {
+    Bench bench;
+    bench.write(0x48, 7, 100);
+
+    CHECK(bench.life.is_complete());
+    CHECK(bench.times() == row(100));
+    CHECK(bench.life.seen(9)->stamp.source == bench.b_pcie);
+}
+
+TEST_CASE("only the first WRITE is followed", "[unit][observe]") {
+    Bench bench;
+    bench.write(0x48, 7, 100);
+    bench.write(0x48, 8, 200);
+
+    CHECK(bench.times() == row(100));
+}
+
+TEST_CASE("a SEND before the WRITE is not taken for it", "[unit][observe]") {
+    Bench bench;
+    bench.say(bench.a_hca, 1, DoorbellRung{0x47, 16, 1});
+    bench.say(bench.a_hca, 2, QueueScheduled{0x47});
+    bench.say(bench.a_hca, 3, WqeFetched{0x47, 0, wqe_send, 1, 64});
+    bench.say(bench.a_hca, 4, Translated{0x100, 0, 64, 1});
+    bench.say(bench.a_hca, 5, PacketSent{0x47, 7, bth_send_only, 64});
+    CHECK_FALSE(bench.life.has_begun());
+    bench.write(0x48, 7, 100);
+
+    CHECK(bench.times() == row(100));
+}
+
+TEST_CASE("the last doorbell before the WRITE counts, not an earlier one of the same queue pair", "[unit][observe]") {
+    Bench bench;
+    bench.say(bench.a_hca, 1, DoorbellRung{0x48, 16, 1});
+    bench.say(bench.a_hca, 2, QueueScheduled{0x48});
+    bench.write(0x48, 7, 100);
+
+    CHECK(bench.times() == row(100));
+}
+
+TEST_CASE("traffic of other queue pairs, the way back and NAKs do not disturb it", "[unit][observe]") {
+    Bench bench;
+    bench.say(bench.a_hca, 100, DoorbellRung{0x48, 16, 1});
+    bench.say(bench.a_hca, 101, QueueScheduled{0x48});
+    bench.say(bench.a_hca, 102, WqeFetched{0x48, 0, wqe_write, 1, 64});
+    bench.say(bench.a_hca, 104, PacketSent{0x9, 3, bth_acknowledge, 0});
+    bench.say(bench.a_hca, 105, PacketSent{0x48, 7, bth_write_only, 64});
+    bench.say(bench.b_hca, 105, PacketReceived{0x9, 3, bth_acknowledge, 0});
+    bench.say(bench.a_hca, 105, PacketReceived{0x48, 7, bth_acknowledge, 0});
+    bench.say(bench.a_hca, 105, Acknowledged{0x50, 7, 0, 1});
+    bench.say(bench.a_hca, 105, Acknowledged{0x48, 7, 0x60, 0});
+    bench.say(bench.a_hca, 105, CompletionWritten{1, 0x50, 0, 0, 0, 64});
+    bench.say(bench.b_pcie, 106, DmaWritten{0, 64, 0});
+
+    CHECK(bench.times() == std::vector<std::int64_t>{100, 101, 102, -1, -1, 105, -1, -1, -1, -1, -1, -1, -1, -1});
+}
+
+TEST_CASE("a completion that nobody armed leaves the interrupt unseen", "[unit][observe]") {
+    Bench bench;
+    bench.write(0x48, 7, 100, false);
+
+    CHECK_FALSE(bench.life.is_complete());
+    CHECK(bench.times()[11] == 111);
+    CHECK(bench.times()[12] == -1);
+    CHECK(bench.times()[13] == -1);
+}
+
+TEST_CASE("stages that are told out of order are found all the same", "[unit][observe]") {
+    Bench bench;
+    bench.say(bench.a_hca, 0, DoorbellRung{0x48, 16, 1});
+    bench.say(bench.a_hca, 1, QueueScheduled{0x48});
+    bench.say(bench.a_hca, 2, WqeFetched{0x48, 0, wqe_write, 1, 64});
+    bench.say(bench.a_hca, 5, PacketSent{0x48, 7, bth_write_only, 64});
+    bench.say(bench.a_pcie, 4, DmaRead{0, 64, 0});
+    bench.say(bench.a_hca, 3, Translated{0x100, 0, 64, 1});
+    bench.say(bench.b_hca, 6, PacketReceived{0x48, 7, bth_write_only, 64});
+    bench.say(bench.b_hca, 8, Translated{0x200, 0, 64, 1});
+    bench.say(bench.b_pcie, 9, DmaWritten{0, 64, 0});
+    bench.say(bench.b_hca, 7, Accepted{0x48, 7, bth_write_only});
+
+    CHECK(bench.times() == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1, -1, -1, -1});
+}
