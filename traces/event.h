@@ -374,12 +374,23 @@ struct PacketForwarded { ///< by a switch, which has it ready for the outgoing c
                    Member{"destination_lid", &PacketForwarded::destination_lid}};
 };
 
+// --- hca/ingress ---
+struct FrameDropped { ///< a plain frame; of one that is too short for an EtherType that is 0
+    std::uint32_t length;
+    std::uint16_t ethertype;
+    Reason reason;
+    static constexpr std::string_view name = "FrameDropped";
+    static constexpr auto members =
+        std::tuple{Member{"length", &FrameDropped::length}, Member{"ethertype", &FrameDropped::ethertype},
+                   Member{"reason", &FrameDropped::reason}};
+};
+
 using Event =
     std::variant<DoorbellRung, DoorbellIgnored, CompletionArmed, QueueScheduled, WqeFetched, QueueStateChanged,
                  Translated, Refused, DmaRead, DmaWritten, PacketSent, PacketReceived, PacketDropped, LinkFault,
                  Accepted, Duplicate, Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten,
                  InterruptRaised, CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput,
                  CompletionFailed, RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered,
-                 StaleAccess, WriteLost, PacketForwarded>;
+                 StaleAccess, WriteLost, PacketForwarded, FrameDropped>;
 
 } // namespace traces

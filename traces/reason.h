@@ -73,6 +73,7 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "pad count exceeds the payload",
     "payload behind an operation that carries none",
     "payload length is impossible",
+    "no receiver for plain frames",
 });
 
 class Reason {

@@ -62,10 +62,11 @@ void Traps::bad_key(model::management::Agent::BadKey what, const model::port::Pa
     const abi::View<BadKeyNotice> notice{std::span(trap->notice.bytes)};
     notice.set<"lid1">(path.source_lid)
         .set<"lid2">(path.destination_lid)
-        .set<"key">(is_p_key ? packet.pkey : packet.deth.qkey)
+        .set<"key">(is_p_key ? packet.rdma().pkey : packet.rdma().deth.qkey)
         .set<"sl">(path.service_level)
-        .set<"qp1">(packet.service == Service::ud ? packet.deth.source_qpn.value : 0) // other packets do not say
-        .set<"qp2">(packet.destination.value);
+        .set<"qp1">(packet.rdma().service == Service::ud ? packet.rdma().deth.source_qpn.value
+                                                         : 0) // other packets do not say
+        .set<"qp2">(packet.rdma().destination.value);
     if (path.has_grh)
         notice.set<"gid1">(path.source_gid).set<"gid2">(path.destination_gid);
     if (trap->due <= at)

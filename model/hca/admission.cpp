@@ -24,11 +24,12 @@ bool Hca::is_for_this_port(const port::Packet& packet, port::Time at) {
 /// IBA 10.9: subnet management knows no partitions, QP1 is in all of its port's, any other queue pair in the one at its
 /// index.
 bool Hca::is_in_partition(const QueuePair* qp, const port::Packet& packet, port::Time at) {
-    if (packet.destination == management::subnet_management)
+    if (packet.rdma().destination == management::subnet_management)
         return true;
-    const bool is_in = packet.destination == management::general_services
-                           ? identity_.is_in_table(packet.pkey)
-                           : address::Identity::matches(packet.pkey, identity_.pkey(qp->attributes.path.pkey_index));
+    const bool is_in =
+        packet.rdma().destination == management::general_services
+            ? identity_.is_in_table(packet.rdma().pkey)
+            : address::Identity::matches(packet.rdma().pkey, identity_.pkey(qp->attributes.path.pkey_index));
     if (is_in) [[likely]]
         return true;
     ++counters_.pkey_violations;
@@ -40,7 +41,7 @@ bool Hca::is_in_partition(const QueuePair* qp, const port::Packet& packet, port:
 
 /// IBA 10.2.5: subnet management comes without a queue key that counts (IBA 9.8.3.1).
 bool Hca::has_queue_key(const QueuePair& qp, const port::Packet& packet, port::Time at) {
-    if (packet.deth.qkey == qp.attributes.q_key || qp.attributes.type == queue::QpType::qp0) [[likely]]
+    if (packet.rdma().deth.qkey == qp.attributes.q_key || qp.attributes.type == queue::QpType::qp0) [[likely]]
         return true;
     ++counters_.qkey_violations;
     drop(packet, "Q_Key mismatch", at);

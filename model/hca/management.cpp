@@ -34,12 +34,12 @@ bool Hca::send_management(const management::Datagram& mad, std::uint16_t lid, po
         return false;
     auto& packet = way.next();
     packet.path = identity_.path({.rlid = lid}, management::subnet_management);
-    packet.service = abi::wire::Service::ud;
-    packet.operation = abi::wire::Operation::send_only;
-    packet.pkey = 0xffff; // nobody looks at it (IBA 10.9)
-    packet.destination = management::subnet_management;
-    packet.psn = {};
-    packet.deth = {.qkey = 0, .source_qpn = management::subnet_management};
+    packet.rdma().service = abi::wire::Service::ud;
+    packet.rdma().operation = abi::wire::Operation::send_only;
+    packet.rdma().pkey = 0xffff; // nobody looks at it (IBA 10.9)
+    packet.rdma().destination = management::subnet_management;
+    packet.rdma().psn = {};
+    packet.rdma().deth = {.qkey = 0, .source_qpn = management::subnet_management};
     packet.payload.append_copy(mad);
     send_management(way, packet, at);
     return true;
@@ -47,8 +47,8 @@ bool Hca::send_management(const management::Datagram& mad, std::uint16_t lid, po
 
 port::Time Hca::send_management(port::Wire& way, port::Packet& packet, port::Time at) {
     ++counters_.packets_sent;
-    events_.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value,
-                                        abi::wire::code(packet.service, packet.operation), packet.payload.size()});
+    events_.emit(at, traces::PacketSent{packet.rdma().destination.value, packet.rdma().psn.value,
+                                        packet.rdma().opcode(), packet.payload.size()});
     return way.send(path_.enter_pipe(at + path_.cost(config_.responder_latency)));
 }
 

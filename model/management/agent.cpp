@@ -13,7 +13,7 @@ std::optional<traces::Reason> answer(port::Packet& packet, Agent& agent, unsigne
     const auto mad_class = class_of(*mad);
     const bool is_on_route = mad_class == MadClass::subnet_directed_route;
     // IBA 13.5.1: subnet management is what QP0 is for, and only that.
-    if ((is_on_route || mad_class == MadClass::subnet_lid_routed) != (packet.destination == subnet_management))
+    if ((is_on_route || mad_class == MadClass::subnet_lid_routed) != (packet.rdma().destination == subnet_management))
         return traces::Reason("no agent for this datagram");
     if (is_on_route)
         if (const auto step = follow_route(*mad, number, false); step.kind != Step::Kind::answer)

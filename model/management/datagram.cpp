@@ -7,9 +7,10 @@ namespace model::management {
 using namespace abi::wire;
 
 std::optional<Datagram> take(const port::Packet& packet) {
-    if (packet.service != Service::ud || packet.operation != Operation::send_only || packet.payload.size() != mad_bytes)
+    if (packet.rdma().service != Service::ud || packet.rdma().operation != Operation::send_only ||
+        packet.payload.size() != mad_bytes)
         return {};
-    if (packet.destination == general_services && packet.deth.qkey != general_services_key)
+    if (packet.rdma().destination == general_services && packet.rdma().deth.qkey != general_services_key)
         return {};
     Datagram mad;
     packet.payload.copy_to(mad);
@@ -24,9 +25,9 @@ void put(const Datagram& mad, port::Packet& packet) {
 void reverse(port::Packet& packet) {
     std::swap(packet.path.source_lid, packet.path.destination_lid);
     std::swap(packet.path.source_gid, packet.path.destination_gid);
-    std::swap(packet.destination, packet.deth.source_qpn);
-    packet.deth.qkey = packet.destination == subnet_management ? 0 : general_services_key;
-    packet.solicited = false;
+    std::swap(packet.rdma().destination, packet.rdma().deth.source_qpn);
+    packet.rdma().deth.qkey = packet.rdma().destination == subnet_management ? 0 : general_services_key;
+    packet.rdma().solicited = false;
 }
 
 namespace {

@@ -32,11 +32,11 @@ InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events ev
 
 void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Time at) {
     at += config_.latency;
-    if (!packet.image.empty()) {
-        // IBA 7.8.2: a damaged packet goes no further than the next port.
-        if (const auto parsed = wire::parse(packet.image, port::Encapsulation::infiniband, packet); !parsed) {
+    if (!packet.image.empty() || packet.is_plain_frame()) {
+        // IBA 7.8.2: a damaged packet goes no further than the next port, and neither do bytes that are none.
+        if (const auto unpacked = wire::unpack(packet, port::Encapsulation::infiniband); !unpacked) {
             ++ports_[ingress].damaged;
-            return drop(packet, wire::reason(parsed.error()), at);
+            return drop(packet, wire::reason(unpacked.error()), at);
         }
         packet.image.clear();
     }
@@ -44,11 +44,11 @@ void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Tim
     ports_[ingress].bytes_received += wire::frame_length(packet);
     ports_[ingress].multicast_received += is_multicast(packet);
     const auto to = packet.path.destination_lid;
-    if (packet.destination == subnet_management && (to == permissive_lid || to == agent_.lid()))
+    if (packet.rdma().destination == subnet_management && (to == permissive_lid || to == agent_.lid()))
         return manage(ingress, packet, at);
-    if (packet.destination != subnet_management && !agent_.carries_data(ingress))
+    if (packet.rdma().destination != subnet_management && !agent_.carries_data(ingress))
         return drop(packet, "the port is not armed", at);
-    if (packet.destination == general_services && to == agent_.lid())
+    if (packet.rdma().destination == general_services && to == agent_.lid())
         return serve(ingress, packet, at);
     if (is_multicast(packet))
         return flood(ingress, packet, at);
@@ -61,7 +61,7 @@ void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time 
         ++ports_[ingress].not_relayed;
         return drop(packet, "no route to the LID", at);
     }
-    if (packet.destination != subnet_management && !agent_.carries_data(egress)) {
+    if (packet.rdma().destination != subnet_management && !agent_.carries_data(egress)) {
         ++ports_[egress].discarded;
         return drop(packet, "the port is not armed", at);
     }
@@ -160,7 +160,7 @@ bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
 
 void InfinibandSwitch::drop(const port::Packet& packet, traces::Reason why, port::Time at) {
     ++dropped_;
-    events_.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, why});
+    events_.emit(at, traces::PacketDropped{packet.rdma().destination.value, packet.rdma().psn.value, why});
 }
 
 } // namespace model::net

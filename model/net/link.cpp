@@ -75,7 +75,7 @@ public:
         Slot& slot = *filling_;
         filling_ = nullptr;
         auto& packet = slot.packet;
-        if (!link_.is_up_) [[unlikely]] {
+        if (!link_.is_up_ || !carries(packet)) [[unlikely]] {
             ++counters_.discarded;
             link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets, "discarded"});
             release(slot);
@@ -175,6 +175,10 @@ public:
 private:
     static constexpr std::size_t block_slots = 64;
 
+    /// What is no InfiniBand packet does not enter an InfiniBand link.
+    bool carries(const port::Packet& packet) const {
+        return !packet.is_plain_frame() || link_.config_.encapsulation != port::Encapsulation::infiniband;
+    }
     Slot& at(std::uint32_t i) const { return *ring_[i & (ring_.size() - 1)]; }
     /// A full lane has room no sooner than its first packet arrives.
     port::Time head_due() const { return count() >= limit_ ? head_arrival() : port::Time{0}; }
@@ -237,8 +241,9 @@ private:
         if (random_.chance(config.corrupt)) {
             if (packet.image.empty())
                 wire::build(packet, packet.image);
-            const auto bit = random_.below(packet.image.size() * 8);
-            packet.image[bit / 8] ^= std::byte{1} << bit % 8;
+            const auto bit = random_.below(std::max<std::size_t>(1, packet.image.size() * 8));
+            if (!packet.image.empty()) // a plain frame may be without any bytes
+                packet.image[bit / 8] ^= std::byte{1} << bit % 8;
             ++counters_.corrupted;
             fault("corrupted", out);
         }

@@ -1,7 +1,7 @@
-// A cable between two ports. Receives filled packets at either end and gives them to the receiver at the other, in
-// order, after serialisation and latency, or not as a seeded script of faults has it; every packet is counted once as
-// delivered, lost or still under way. Either end may let the link go; it trains again in no time. Does not look into
-// packets and knows no switch, no pause frames and no credits.
+// A cable between two ports. Receives filled packets, RDMA or plain frames, at either end and gives them to the
+// receiver at the other, in order, after serialisation and latency, or not as a seeded script of faults has it; every
+// packet is counted once as delivered, lost or still under way. Either end may let the link go; it trains again in no
+// time. Does not look into packets and knows no switch, no card, no pause frames and no credits.
 #pragma once
 
 #include "model/port/clock.h"
@@ -47,7 +47,7 @@ struct LinkCounters {
     std::uint64_t packets = 0, bytes = 0; ///< sent, faults included
     std::uint64_t delivered = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
     std::uint64_t refused = 0;   ///< dropped since the sender ignored can_send() for very long
-    std::uint64_t discarded = 0; ///< not sent at all, as the link was down
+    std::uint64_t discarded = 0; ///< not sent at all: the link was down, or is InfiniBand and this a plain frame
     bool operator==(const LinkCounters&) const = default;
 };
 

@@ -1,4 +1,5 @@
-// A packet between two ports: the headers as values, the payload as references into the sender's memory.
+// A packet between two ports: where it goes, RDMA headers as values or none, the payload as references into the
+// sender's memory.
 //
 // Its exact bytes exist only where somebody looks (a capture, an external link, a corruption script): wire/builder
 // makes them from this, wire/parser makes this from them, and `image` holds them while they are what is on the
@@ -10,6 +11,7 @@
 #include "model/port/payload.h"
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -54,8 +56,9 @@ struct Deth { ///< datagram extended transport header (IBA 9.3.2)
     abi::Qpn source_qpn;
 };
 
-struct Packet {
-    Path path;
+/// What stands between the addresses and the payload of an RDMA packet: the base transport header and, of the extended
+/// ones, those that its operation has (IBA 5.2.7).
+struct RdmaHeaders {
     abi::wire::Service service = abi::wire::Service::rc;
     abi::wire::Operation operation = abi::wire::Operation::send_only;
     bool solicited = false;
@@ -65,23 +68,57 @@ struct Packet {
     std::uint16_t pkey = 0xffff;
     abi::Qpn destination;
     abi::Psn psn;
+    std::uint32_t immediate = 0; ///< ImmDt, as the application's 32 bits in network order read big endian
     Reth reth;
     Aeth aeth;
     AtomicEth atomic;
     std::uint64_t atomic_original = 0; ///< AtomicAckETH
-    std::uint32_t immediate = 0;       ///< ImmDt, as the application's 32 bits in network order read big endian
     abi::Key invalidate;               ///< IETH
     Deth deth;
     std::uint32_t xrc_srq = 0; ///< XRCETH
+
+    const abi::wire::OperationTraits& traits() const { return abi::wire::traits(operation); }
+    std::uint8_t opcode() const { return abi::wire::code(service, operation); }
+};
+
+/// Either an RDMA packet or a plain frame: any Ethernet frame that its sender wrote as bytes. Those bytes, from the
+/// destination's MAC on and without the FCS, are the payload; a plain frame has neither `path` nor RDMA headers.
+class Packet {
+public:
+    Path path;
+
+private:
+    enum class Kind : std::uint8_t { rdma, plain_frame };
+    Kind kind_ = Kind::rdma;
+    RdmaHeaders
+        rdma_; // beside the kind, not in a std::variant: the other alternative is empty, and a packet is not longer
+
+public:
     Payload payload;
     std::vector<std::byte> image; ///< exact frame (from the Ethernet header or LRH to ICRC/VCRC), or empty
 
-    const abi::wire::OperationTraits& traits() const { return abi::wire::traits(operation); }
-    /// Makes a used slot ready for the next packet. Headers keep old values: whoever builds a packet sets those it has.
+    bool is_plain_frame() const { return kind_ == Kind::plain_frame; }
+    RdmaHeaders& rdma() {
+        assert(!is_plain_frame() && "a plain frame has no RDMA headers");
+        return rdma_;
+    }
+    const RdmaHeaders& rdma() const {
+        assert(!is_plain_frame() && "a plain frame has no RDMA headers");
+        return rdma_;
+    }
+    const abi::wire::OperationTraits& traits() const { return rdma().traits(); }
+
+    /// From now on a plain frame, whose bytes the caller puts into `payload`.
+    void become_plain_frame() { kind_ = Kind::plain_frame; }
+    /// From now on an RDMA packet, whose headers keep old values.
+    void become_rdma() { kind_ = Kind::rdma; }
+    /// Makes a used slot ready for the next packet, an RDMA packet unless it is told otherwise. Headers keep old
+    /// values: whoever builds a packet sets those it has.
     void clear() {
-        service = abi::wire::Service::rc;
-        solicited = ack_request = fecn = becn = false;
-        migrated = true;
+        kind_ = Kind::rdma;
+        rdma_.service = abi::wire::Service::rc;
+        rdma_.solicited = rdma_.ack_request = rdma_.fecn = rdma_.becn = false;
+        rdma_.migrated = true;
         payload.clear();
         image.clear();
     }

@@ -5,6 +5,7 @@
 // take.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -147,6 +148,17 @@ public:
             std::memcpy(at, piece.data(), piece.size());
             at += piece.size();
         }
+    }
+
+    /// Copies as many of the first bytes as `out` takes; returns those.
+    std::span<std::byte> copy_front_to(std::span<std::byte> out) const {
+        std::size_t length = 0;
+        for (const auto& piece : pieces()) {
+            const auto part = std::min(piece.size(), out.size() - length);
+            std::memcpy(out.data() + length, piece.data(), part);
+            length += part;
+        }
+        return out.first(length);
     }
 
 private:

@@ -11,13 +11,13 @@ struct Traffic {
     std::uint64_t packets = 0, bytes = 0;
 };
 
-/// Sending side. A packet is filled in place: `auto& p = wire.next(); p.psn = ...; wire.send(at);`
+/// Sending side. A packet is filled in place: `auto& p = wire.next(); p.rdma().psn = ...; wire.send(at);`
 class Wire {
 public:
     virtual ~Wire() = default;
     /// Whether the port takes another packet at `now`. After a "no" the link calls Receiver::ready as soon as it does.
     virtual bool can_send(Time now) = 0;
-    /// A cleared packet to fill. Valid until send().
+    /// A cleared packet to fill: an RDMA packet, unless it is told to be a plain frame. Valid until send().
     virtual Packet& next() = 0;
     /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is
     /// out.

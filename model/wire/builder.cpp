@@ -72,47 +72,47 @@ void put_grh(const port::Path& path, std::size_t length, Bytes& rest) {
 }
 
 /// BTH, extended headers in the order of IBA 5.2.7, payload and padding.
-void put_transport(const port::Packet& p, Bytes& rest) {
-    const auto& traits = p.traits();
-    const bool is_cnp = p.service == Service::cnp;
-    const auto pad = is_cnp ? 0 : pad_bytes(p.payload.size());
+void put_transport(const port::RdmaHeaders& h, const port::Payload& payload, Bytes& rest) {
+    const auto& traits = h.traits();
+    const bool is_cnp = h.service == Service::cnp;
+    const auto pad = is_cnp ? 0 : pad_bytes(payload.size());
     take<Bth>(rest)
-        .set<"opcode">(code(p.service, p.operation))
-        .set<"solicited">(p.solicited)
-        .set<"migrated">(p.migrated)
+        .set<"opcode">(code(h.service, h.operation))
+        .set<"solicited">(h.solicited)
+        .set<"migrated">(h.migrated)
         .set<"pad_count">(static_cast<std::uint32_t>(pad))
-        .set<"pkey">(p.pkey)
-        .set<"fecn">(p.fecn)
-        .set<"becn">(p.becn)
-        .set<"destination_qp">(p.destination.value)
-        .set<"ack_request">(p.ack_request)
-        .set<"psn">(p.psn.value);
+        .set<"pkey">(h.pkey)
+        .set<"fecn">(h.fecn)
+        .set<"becn">(h.becn)
+        .set<"destination_qp">(h.destination.value)
+        .set<"ack_request">(h.ack_request)
+        .set<"psn">(h.psn.value);
     if (is_cnp) {
         rest = rest.subspan(cnp_reserved_bytes);
         return;
     }
-    if (p.service == Service::ud)
-        take<Deth>(rest).set<"qkey">(p.deth.qkey).set<"source_qp">(p.deth.source_qpn.value);
-    if (has_xrc(p.service, traits))
-        take<XrcEth>(rest).set<"xrc_srq">(p.xrc_srq);
+    if (h.service == Service::ud)
+        take<Deth>(rest).set<"qkey">(h.deth.qkey).set<"source_qp">(h.deth.source_qpn.value);
+    if (has_xrc(h.service, traits))
+        take<XrcEth>(rest).set<"xrc_srq">(h.xrc_srq);
     if (traits.has_reth)
-        take<Reth>(rest).set<"address">(p.reth.address).set<"rkey">(p.reth.rkey.value).set<"dma_length">(p.reth.length);
+        take<Reth>(rest).set<"address">(h.reth.address).set<"rkey">(h.reth.rkey.value).set<"dma_length">(h.reth.length);
     if (traits.has_atomic)
         take<AtomicEth>(rest)
-            .set<"address">(p.atomic.address)
-            .set<"rkey">(p.atomic.rkey.value)
-            .set<"swap_or_add">(p.atomic.swap_or_add)
-            .set<"compare">(p.atomic.compare);
+            .set<"address">(h.atomic.address)
+            .set<"rkey">(h.atomic.rkey.value)
+            .set<"swap_or_add">(h.atomic.swap_or_add)
+            .set<"compare">(h.atomic.compare);
     if (traits.has_aeth)
-        take<Aeth>(rest).set<"syndrome">(p.aeth.syndrome).set<"msn">(p.aeth.msn);
+        take<Aeth>(rest).set<"syndrome">(h.aeth.syndrome).set<"msn">(h.aeth.msn);
     if (traits.has_atomic_ack)
-        take<AtomicAckEth>(rest).set<"original">(p.atomic_original);
+        take<AtomicAckEth>(rest).set<"original">(h.atomic_original);
     if (traits.has_immediate)
-        take<ImmDt>(rest).set<"immediate">(p.immediate);
+        take<ImmDt>(rest).set<"immediate">(h.immediate);
     if (traits.has_invalidate)
-        take<Ieth>(rest).set<"rkey">(p.invalidate.value);
-    p.payload.copy_to(rest);
-    rest = rest.subspan(p.payload.size() + pad);
+        take<Ieth>(rest).set<"rkey">(h.invalidate.value);
+    payload.copy_to(rest);
+    rest = rest.subspan(payload.size() + pad);
 }
 
 /// CRCs go out low byte first (IBA 7.8.1: "in order from the coefficient of the highest term").
@@ -140,6 +140,11 @@ std::array<std::byte, network_header_bytes> network_header(const port::Packet& p
 }
 
 void build(const port::Packet& packet, std::vector<std::byte>& image) {
+    if (packet.is_plain_frame()) [[unlikely]] {
+        image.resize(packet.payload.size());
+        packet.payload.copy_to(image);
+        return;
+    }
     assert(packet.payload.size() <= max_payload && "a payload is at most the largest MTU");
     assert((packet.payload.is_empty() || packet.traits().has_payload) && "this operation carries no payload");
     const auto& path = packet.path;
@@ -151,7 +156,7 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
         const auto to_icrc = Bytes(image).first(image.size() - vcrc_bytes);
         constexpr abi::Qpn subnet_management{0};
         take<Lrh>(rest)
-            .set<"vl">(packet.destination == subnet_management ? management_lane : 0u)
+            .set<"vl">(packet.rdma().destination == subnet_management ? management_lane : 0u)
             .set<"service_level">(path.service_level)
             .set<"next_header">(path.has_grh ? LinkNextHeader::global : LinkNextHeader::local)
             .set<"dlid">(path.destination_lid)
@@ -159,7 +164,7 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
             .set<"slid">(path.source_lid);
         if (path.has_grh)
             put_grh(path, tail, rest);
-        put_transport(packet, rest);
+        put_transport(packet.rdma(), packet.payload, rest);
         put_icrc(icrc_infiniband(to_icrc.first(to_icrc.size() - icrc_bytes)), rest);
         abi::store<std::uint16_t, abi::Endian::little>(rest.data(), vcrc(to_icrc));
         return;
@@ -174,7 +179,7 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
     else
         put_ipv4(path, datagram, rest);
     put_udp(path, datagram, rest);
-    put_transport(packet, rest);
+    put_transport(packet.rdma(), packet.payload, rest);
     put_icrc(icrc_roce_v2(ip.first(ip.size() - rest.size()), is_ipv6), rest);
 }
 

@@ -1,6 +1,7 @@
 // Receives a packet as values and gives its exact frame: RoCEv2 over IPv4 or IPv6 with its Ethernet header (no FCS,
-// padded to 60 bytes), or InfiniBand from LRH to VCRC. Decides nothing about the transport: opcode, PSN and syndrome
-// are the caller's. IBA chapters 7 to 9, annex A17.
+// padded to 60 bytes), or InfiniBand from LRH to VCRC; of a plain frame the bytes it consists of, whatever their
+// number. Decides nothing about the transport: opcode, PSN and syndrome are the caller's. IBA chapters 7 to 9, annex
+// A17.
 #pragma once
 
 #include "model/port/packet.h"
@@ -45,19 +46,22 @@ constexpr bool has_xrc(abi::wire::Service service, const abi::wire::OperationTra
     return service == abi::wire::Service::xrc && traits.is_request();
 }
 
-/// Bytes from the BTH up to, without, the ICRC.
+/// Bytes of an RDMA packet from the BTH up to, without, the ICRC.
 inline std::size_t transport_length(const port::Packet& packet) {
     using abi::wire::Service;
-    if (packet.service == Service::cnp)
+    const auto& headers = packet.rdma();
+    if (headers.service == Service::cnp)
         return abi::wire::Bth::size + abi::wire::cnp_reserved_bytes;
     const std::size_t payload = packet.payload.size();
-    return transport_header_bytes[static_cast<std::uint8_t>(packet.operation) & 0x1f] +
-           (packet.service == Service::ud ? abi::wire::Deth::size : 0) +
-           (has_xrc(packet.service, packet.traits()) ? abi::wire::XrcEth::size : 0) + payload + pad_bytes(payload);
+    return transport_header_bytes[static_cast<std::uint8_t>(headers.operation) & 0x1f] +
+           (headers.service == Service::ud ? abi::wire::Deth::size : 0) +
+           (has_xrc(headers.service, headers.traits()) ? abi::wire::XrcEth::size : 0) + payload + pad_bytes(payload);
 }
 
 /// Bytes of the frame that build() would make.
 inline std::size_t frame_length(const port::Packet& packet) {
+    if (packet.is_plain_frame()) [[unlikely]]
+        return packet.payload.size();
     const auto& path = packet.path;
     const auto length = route_header_bytes[static_cast<std::uint8_t>(path.encapsulation)] + transport_length(packet) +
                         abi::wire::icrc_bytes;
@@ -68,12 +72,12 @@ inline std::size_t frame_length(const port::Packet& packet) {
 
 /// Bytes in front of a datagram's payload in the receiver's buffer.
 inline constexpr std::size_t network_header_bytes = 40;
-/// What stands there: the global route header or the IPv6 header; an IPv4 header in the last 20 bytes (RoCEv2 annex
-/// A17.4.5.1); zeroes where a packet has none of these.
+/// What stands there in an RDMA packet: the global route header or the IPv6 header; an IPv4 header in the last 20 bytes
+/// (RoCEv2 annex A17.4.5.1); zeroes where a packet has none of these.
 std::array<std::byte, network_header_bytes> network_header(const port::Packet& packet);
 
-/// Writes the frame of `packet` over `image`, whose capacity is kept. The payload is at most abi::wire::max_payload
-/// bytes and goes with operations that carry one; `image` may be the packet's own.
+/// Writes the frame of `packet` over `image`, whose capacity is kept and which may be the packet's own. The payload of
+/// an RDMA packet is at most abi::wire::max_payload bytes and goes with operations that carry one.
 void build(const port::Packet& packet, std::vector<std::byte>& image);
 
 } // namespace model::wire

@@ -92,7 +92,7 @@ bool is_udp_intact(Bytes addresses, Bytes udp) {
 }
 
 /// Reads the transport part; `rest` is from the BTH up to, without, the ICRC.
-Checked read_transport(Bytes rest, port::Packet& out) {
+Checked read_transport(Bytes rest, port::RdmaHeaders& out, port::Payload& payload) {
     const auto bth = take<Bth>(rest);
     if (bth.get<"version">() != 0)
         return drop(bth_version);
@@ -109,7 +109,7 @@ Checked read_transport(Bytes rest, port::Packet& out) {
     out.destination = abi::Qpn{bth.get<"destination_qp">()};
     out.ack_request = bth.get<"ack_request">() != 0;
     out.psn = abi::Psn{bth.get<"psn">()};
-    out.payload.clear();
+    payload.clear();
     const std::size_t pad = bth.get<"pad_count">();
 
     if (out.service == Service::cnp) {
@@ -155,7 +155,7 @@ Checked read_transport(Bytes rest, port::Packet& out) {
         return drop(pad_count);
     if (rest.size() % 4 != 0 || rest.size() - pad > max_payload)
         return drop(payload_length);
-    out.payload.append_copy(rest.first(rest.size() - pad));
+    payload.append_copy(rest.first(rest.size() - pad));
     return {};
 }
 
@@ -193,7 +193,7 @@ Checked parse_ethernet(Bytes rest, port::Packet& out) {
         return drop(truncated);
     if (!ends_with(datagram, icrc_roce_v2(datagram.first(datagram.size() - icrc_bytes), is_ipv6)))
         return drop(icrc_failed);
-    return read_transport(rest.first(rest.size() - icrc_bytes), out);
+    return read_transport(rest.first(rest.size() - icrc_bytes), out.rdma(), out.payload);
 }
 
 Checked parse_infiniband(Bytes image, port::Packet& out) {
@@ -236,9 +236,9 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
     }
     if (!ends_with(to_icrc, icrc_infiniband(to_icrc.first(to_icrc.size() - icrc_bytes))))
         return drop(icrc_failed);
-    const auto checked = read_transport(rest.first(rest.size() - icrc_bytes), out);
+    const auto checked = read_transport(rest.first(rest.size() - icrc_bytes), out.rdma(), out.payload);
     // IBA 9.8.3.1: QP0 is reached over VL15 only, and nothing else is.
-    if (checked && is_management != (out.destination == abi::Qpn{0}))
+    if (checked && is_management != (out.rdma().destination == abi::Qpn{0}))
         return drop(DropReason::management_lane);
     return checked;
 }
@@ -279,8 +279,60 @@ traces::Reason reason(DropReason why) {
 }
 
 std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out) {
+    out.become_rdma();
     out.path = {};
     return link == port::Encapsulation::infiniband ? parse_infiniband(image, out) : parse_ethernet(image, out);
+}
+
+bool is_roce(std::span<const std::byte> frame) {
+    if (frame.size() < Ethernet::size)
+        return false;
+    const auto type = static_cast<EtherType>(take<Ethernet>(frame).get<"type">());
+    if (type == EtherType::ipv4) {
+        if (frame.size() < Ipv4::size)
+            return false;
+        const auto ip = take<Ipv4>(frame);
+        if (ip.get<"version">() != 4 || ip.get<"ihl">() != 5 || ip.get<"protocol">() != ip_protocol_udp ||
+            ip.get<"more_fragments">() != 0 || ip.get<"fragment_offset">() != 0)
+            return false;
+    } else if (type == EtherType::ipv6) {
+        if (frame.size() < Ipv6::size)
+            return false;
+        const auto ip = take<Ipv6>(frame);
+        if (ip.get<"version">() != 6 || ip.get<"next_header">() != ip_protocol_udp)
+            return false;
+    } else {
+        return false;
+    }
+    return frame.size() >= Udp::size && take<Udp>(frame).get<"destination_port">() == roce_v2_port;
+}
+
+std::uint16_t ethertype(const port::Packet& plain_frame) {
+    std::array<std::byte, Ethernet::size> header;
+    const auto begin = plain_frame.payload.copy_front_to(header);
+    return begin.size() < header.size() ? std::uint16_t{0} : ConstView<Ethernet>(begin).get<"type">();
+}
+
+std::expected<void, DropReason> unpack(port::Packet& packet, port::Encapsulation link) {
+    if (packet.is_plain_frame()) {
+        std::array<std::byte, frame_front_bytes> front;
+        const bool has_image = !packet.image.empty(); // it is what has arrived, whatever the payload was
+        const auto begin = has_image ? Bytes(packet.image) : Bytes(packet.payload.copy_front_to(front));
+        if (link != port::Encapsulation::infiniband && !is_roce(begin)) {
+            if (has_image) {
+                packet.payload.clear();
+                packet.payload.append_copy(packet.image);
+            }
+            return {};
+        }
+        if (!has_image)
+            build(packet, packet.image);
+        packet.become_rdma();
+        packet.rdma() = {};
+    } else if (packet.image.empty()) {
+        return {};
+    }
+    return parse(packet.image, link, packet);
 }
 
 } // namespace model::wire

@@ -6,6 +6,10 @@
 #include "model/port/packet.h"
 #include "traces/reason.h"
 
+#include "abi/wire/ethernet.h"
+#include "abi/wire/ip.h"
+#include "abi/wire/udp.h"
+
 #include <cstddef>
 #include <expected>
 #include <span>
@@ -51,5 +55,20 @@ inline std::string_view name(DropReason why) { return reason(why).text(); }
 /// `image` may be; other members keep old values as after Packet::clear(). After a refusal the headers and payload of
 /// `out` mean nothing.
 std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out);
+
+/// Whether an Ethernet frame is RoCEv2's, from its first bytes on (frame_front_bytes are enough): an unfragmented UDP
+/// datagram to port 4791, over IPv6 or over IPv4 without options, and without a VLAN tag. Whether it is a good one is
+/// for parse() to say; everything else is no concern of an RDMA port.
+bool is_roce(std::span<const std::byte> frame);
+inline constexpr std::size_t frame_front_bytes =
+    abi::wire::Ethernet::size + abi::wire::Ipv6::size + abi::wire::Udp::size;
+
+/// What a plain frame has where an EtherType stands; 0: it ends before that.
+std::uint16_t ethertype(const port::Packet& plain_frame);
+
+/// Makes of what came by a link what it is to a receiver: an RDMA packet when it has an image or is a plain frame, or a
+/// plain frame, whose bytes are its payload then. An RDMA packet that was damaged under way counts as damaged whatever
+/// has become of it: behind an Ethernet link's frame check, which no image has, nothing else would be left.
+std::expected<void, DropReason> unpack(port::Packet& packet, port::Encapsulation link);
 
 } // namespace model::wire

@@ -1,6 +1,9 @@
 // Bytes from a cable: any of them may be refused, none may hurt. First byte: the link's kind, and whether to repair the
 // checks (a fuzzer cannot guess a CRC, and behind it lies most of the parser). What is accepted must build the same
-// bytes again, apart from those a receiver is to ignore, and those must then parse to the same packet.
+// bytes again, apart from those a receiver is to ignore, and those must then parse to the same packet. With bit 3 the
+// bytes cross a cable as a plain frame; on the other side they are the same plain frame, or what the parser makes of
+// them.
+#include "model/net/link.h"
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
 #include "testbench/harness/frames.h"
@@ -27,7 +30,7 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     Bytes frame(copy);
     const auto f = locate(frame, is_infiniband);
     if (is_infiniband) {
-        const bool is_management = packet.destination == abi::Qpn{0}; // those lanes are not the sender's choice
+        const bool is_management = packet.rdma().destination == abi::Qpn{0}; // those lanes are not the sender's choice
         View<Lrh>(frame).set<"vl">(is_management ? abi::wire::management_lane : 0u);
         frame[1] &= std::byte{0xf3}; // reserved bits
         frame[4] &= std::byte{0x07};
@@ -44,12 +47,12 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     }
     frame[f.bth + 4] &= std::byte{0xc0}; // BTH reserved bits
     frame[f.bth + 8] &= std::byte{0x80};
-    if (packet.service == Service::cnp) {
+    if (packet.rdma().service == Service::cnp) {
         std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(f.bth + Bth::size), cnp_reserved_bytes, std::byte{});
     } else {
-        if (packet.service == Service::ud)
+        if (packet.rdma().service == Service::ud)
             frame[f.bth + Bth::size + 4] = std::byte{}; // DETH reserved byte
-        if (model::wire::has_xrc(packet.service, packet.traits()))
+        if (model::wire::has_xrc(packet.rdma().service, packet.traits()))
             frame[f.bth + Bth::size] = std::byte{}; // XRCETH reserved byte
         const auto pad = model::wire::pad_bytes(packet.payload.size());
         std::fill_n(frame.begin() + static_cast<std::ptrdiff_t>(f.icrc - pad), pad, std::byte{});
@@ -62,6 +65,61 @@ void require(bool condition, const char* what) {
     if (!condition) {
         std::fprintf(stderr, "packet_fuzz: %s\n", what);
         std::abort();
+    }
+}
+
+/// The far end of a cable: finds out what has come, and has the bytes of a plain frame.
+struct Station final : model::port::Receiver {
+    void receive(Packet& packet, model::port::Time) override {
+        require(packet.is_plain_frame(), "a plain frame became something else on the cable");
+        has_received = true;
+        unpacked = model::wire::unpack(packet, link);
+        is_plain = packet.is_plain_frame();
+        if (unpacked)
+            model::wire::build(packet, bytes);
+    }
+    void received_all(model::port::Time) override {}
+    void ready(model::port::Time) override {}
+
+    Encapsulation link{};
+    std::expected<void, model::wire::DropReason> unpacked;
+    bool has_received = false, is_plain = false;
+    std::vector<std::byte> bytes;
+};
+
+struct NoClock final : model::port::Clock {
+    model::port::Time now() const override { return {}; }
+    void wake_at(model::port::Time) override {}
+};
+
+void cross(std::span<const std::byte> frame, Encapsulation encapsulation, bool exact_bytes) {
+    const bool is_infiniband = encapsulation == Encapsulation::infiniband;
+    NoClock clock;
+    model::net::Link cable({.timed = false, .encapsulation = encapsulation, .exact_bytes = exact_bytes}, clock, {});
+    Station station, sender;
+    station.link = encapsulation;
+    cable.attach(0, sender);
+    cable.attach(1, station);
+    auto& packet = cable.end(0).next();
+    packet.become_plain_frame();
+    packet.payload.append_copy(frame);
+    cable.end(0).send({});
+    cable.pump({});
+
+    require(station.has_received == !is_infiniband, "plain frames cross Ethernet links, and no others");
+    if (is_infiniband)
+        return;
+    static Packet parsed;
+    const auto read = model::wire::parse(frame, encapsulation, parsed);
+    if (station.is_plain) {
+        require(station.unpacked.has_value() && std::ranges::equal(station.bytes, frame), "a plain frame has changed");
+        require(!read, "an RDMA packet passes for a plain frame");
+    } else {
+        require(station.unpacked.has_value() == read.has_value(), "an RDMA packet is what the parser says");
+        if (read)
+            require(station.bytes == canonical(frame, false, parsed), "an RDMA packet has changed");
+        else
+            require(station.unpacked.error() == read.error(), "a broken packet is dropped for another reason");
     }
 }
 
@@ -78,6 +136,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> frame(given.begin(), given.end());
     if (data[0] & 2)
         repair(frame, is_infiniband);
+    if (data[0] & 8)
+        cross(frame, link, (data[0] & 16) != 0);
 
     static Packet packet, again; // a slot is used many times: old content must not matter
     static std::vector<std::byte> built;

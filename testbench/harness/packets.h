@@ -88,23 +88,23 @@ inline void fill_packet(model::port::Packet& p, ServiceOperation what, model::po
         p.path.source_gid = random_gid(encapsulation, random);
         p.path.destination_gid = random_gid(encapsulation, random);
     }
-    p.service = what.service;
-    p.operation = what.operation;
-    p.solicited = flag();
-    p.migrated = flag();
-    p.ack_request = flag();
-    p.fecn = flag();
-    p.becn = flag();
-    p.pkey = u16();
-    p.destination = abi::Qpn{u32() & 0xffffff};
-    p.psn = abi::Psn{u32()};
-    p.reth = {random(), abi::Key{u32()}, u32()};
-    p.aeth = {u8(), u32() & 0xffffff};
-    p.atomic = {random(), abi::Key{u32()}, random(), random()};
-    p.atomic_original = random();
-    p.immediate = u32();
-    p.invalidate = abi::Key{u32()};
-    p.deth = {u32(), abi::Qpn{u32() & 0xffffff}};
+    p.rdma().service = what.service;
+    p.rdma().operation = what.operation;
+    p.rdma().solicited = flag();
+    p.rdma().migrated = flag();
+    p.rdma().ack_request = flag();
+    p.rdma().fecn = flag();
+    p.rdma().becn = flag();
+    p.rdma().pkey = u16();
+    p.rdma().destination = abi::Qpn{u32() & 0xffffff};
+    p.rdma().psn = abi::Psn{u32()};
+    p.rdma().reth = {random(), abi::Key{u32()}, u32()};
+    p.rdma().aeth = {u8(), u32() & 0xffffff};
+    p.rdma().atomic = {random(), abi::Key{u32()}, random(), random()};
+    p.rdma().atomic_original = random();
+    p.rdma().immediate = u32();
+    p.rdma().invalidate = abi::Key{u32()};
+    p.rdma().deth = {u32(), abi::Qpn{u32() & 0xffffff}};
     if (p.traits().has_payload && what.service != Service::cnp)
         std::ranges::generate(p.payload.extend(random() % (max_payload + 1)),
                               [&] { return static_cast<std::byte>(random()); });
@@ -132,36 +132,40 @@ inline std::string difference(const model::port::Packet& a, const model::port::P
                (x.encapsulation == Encapsulation::roce_v2_ipv4 || x.flow_label == y.flow_label);
     };
     const auto& t = a.traits();
-    if (a.service != b.service || a.operation != b.operation)
+    if (a.rdma().service != b.rdma().service || a.rdma().operation != b.rdma().operation)
         return "opcode";
     if (!same_path(a.path, b.path))
         return "path";
-    if (a.solicited != b.solicited || a.migrated != b.migrated || a.ack_request != b.ack_request || a.fecn != b.fecn ||
-        a.becn != b.becn)
+    if (a.rdma().solicited != b.rdma().solicited || a.rdma().migrated != b.rdma().migrated ||
+        a.rdma().ack_request != b.rdma().ack_request || a.rdma().fecn != b.rdma().fecn ||
+        a.rdma().becn != b.rdma().becn)
         return "BTH flags";
-    if (a.pkey != b.pkey)
+    if (a.rdma().pkey != b.rdma().pkey)
         return "pkey";
-    if (a.destination != b.destination)
+    if (a.rdma().destination != b.rdma().destination)
         return "destination";
-    if (a.psn != b.psn)
+    if (a.rdma().psn != b.rdma().psn)
         return "psn";
-    if (a.service == Service::cnp)
+    if (a.rdma().service == Service::cnp)
         return {};
-    if (a.service == Service::ud && (a.deth.qkey != b.deth.qkey || a.deth.source_qpn != b.deth.source_qpn))
+    if (a.rdma().service == Service::ud &&
+        (a.rdma().deth.qkey != b.rdma().deth.qkey || a.rdma().deth.source_qpn != b.rdma().deth.source_qpn))
         return "deth";
-    if (t.has_reth &&
-        (a.reth.address != b.reth.address || a.reth.rkey != b.reth.rkey || a.reth.length != b.reth.length))
+    if (t.has_reth && (a.rdma().reth.address != b.rdma().reth.address || a.rdma().reth.rkey != b.rdma().reth.rkey ||
+                       a.rdma().reth.length != b.rdma().reth.length))
         return "reth";
-    if (t.has_aeth && (a.aeth.syndrome != b.aeth.syndrome || a.aeth.msn != b.aeth.msn))
+    if (t.has_aeth && (a.rdma().aeth.syndrome != b.rdma().aeth.syndrome || a.rdma().aeth.msn != b.rdma().aeth.msn))
         return "aeth";
-    if (t.has_atomic && (a.atomic.address != b.atomic.address || a.atomic.rkey != b.atomic.rkey ||
-                         a.atomic.swap_or_add != b.atomic.swap_or_add || a.atomic.compare != b.atomic.compare))
+    if (t.has_atomic &&
+        (a.rdma().atomic.address != b.rdma().atomic.address || a.rdma().atomic.rkey != b.rdma().atomic.rkey ||
+         a.rdma().atomic.swap_or_add != b.rdma().atomic.swap_or_add ||
+         a.rdma().atomic.compare != b.rdma().atomic.compare))
         return "atomic";
-    if (t.has_atomic_ack && a.atomic_original != b.atomic_original)
+    if (t.has_atomic_ack && a.rdma().atomic_original != b.rdma().atomic_original)
         return "atomic_original";
-    if (t.has_immediate && a.immediate != b.immediate)
+    if (t.has_immediate && a.rdma().immediate != b.rdma().immediate)
         return "immediate";
-    if (t.has_invalidate && a.invalidate != b.invalidate)
+    if (t.has_invalidate && a.rdma().invalidate != b.rdma().invalidate)
         return "invalidate";
     if (bytes_of(a.payload) != bytes_of(b.payload))
         return "payload";

@@ -21,11 +21,11 @@ void ScriptedPeer::send(abi::wire::Operation operation, std::uint32_t psn, std::
                         const Fill& fill) {
     auto& packet = wire_.next();
     packet.path = path;
-    packet.pkey = 0xffff;
-    packet.operation = operation;
-    packet.destination = target;
-    packet.psn = abi::Psn{psn};
-    packet.aeth = {.syndrome = abi::wire::ack_syndrome(), .msn = 0};
+    packet.rdma().pkey = 0xffff;
+    packet.rdma().operation = operation;
+    packet.rdma().destination = target;
+    packet.rdma().psn = abi::Psn{psn};
+    packet.rdma().aeth = {.syndrome = abi::wire::ack_syndrome(), .msn = 0};
     packet.payload.append_copy(payload);
     if (fill)
         fill(packet);
@@ -79,7 +79,7 @@ void OneHca::receive(abi::wire::Operation operation, std::uint32_t at_psn, std::
 
 void OneHca::answer(std::uint32_t at_psn, std::uint8_t syndrome) {
     receive(abi::wire::Operation::acknowledge, at_psn, 0,
-            [&](model::port::Packet& packet) { packet.aeth.syndrome = syndrome; });
+            [&](model::port::Packet& packet) { packet.rdma().aeth.syndrome = syndrome; });
 }
 
 void OneHca::hand_over(abi::wire::Operation operation, std::uint32_t at_psn, std::size_t payload, const Fill& fill) {

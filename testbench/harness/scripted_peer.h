@@ -17,9 +17,9 @@ struct Seen {
     model::port::Packet header; ///< its payload is empty, see `payload`
     std::vector<std::byte> payload;
     Time at{};
-    abi::wire::Operation operation() const { return header.operation; }
-    std::uint32_t psn() const { return header.psn.value; }
-    std::uint8_t syndrome() const { return header.aeth.syndrome; }
+    abi::wire::Operation operation() const { return header.rdma().operation; }
+    std::uint32_t psn() const { return header.rdma().psn.value; }
+    std::uint8_t syndrome() const { return header.rdma().aeth.syndrome; }
 };
 
 class ScriptedPeer final : public model::port::Receiver {

@@ -78,43 +78,43 @@ std::string describe(const Packet& p) {
     using abi::wire::Service;
     Object o;
     describe_route(p.path, o);
-    o.number("infiniband.bth.opcode", code(p.service, p.operation));
-    o.number("infiniband.bth.se", p.solicited);
-    o.number("infiniband.bth.m", p.migrated);
-    o.number("infiniband.bth.padcnt", p.service == Service::cnp ? 0 : model::wire::pad_bytes(p.payload.size()));
+    o.number("infiniband.bth.opcode", code(p.rdma().service, p.rdma().operation));
+    o.number("infiniband.bth.se", p.rdma().solicited);
+    o.number("infiniband.bth.m", p.rdma().migrated);
+    o.number("infiniband.bth.padcnt", p.rdma().service == Service::cnp ? 0 : model::wire::pad_bytes(p.payload.size()));
     o.number("infiniband.bth.tver", 0);
-    o.number("infiniband.bth.p_key", p.pkey);
-    o.number("infiniband.bth.destqp", p.destination.value);
-    o.number("infiniband.bth.a", p.ack_request);
-    o.number("infiniband.bth.psn", p.psn.value);
+    o.number("infiniband.bth.p_key", p.rdma().pkey);
+    o.number("infiniband.bth.destqp", p.rdma().destination.value);
+    o.number("infiniband.bth.a", p.rdma().ack_request);
+    o.number("infiniband.bth.psn", p.rdma().psn.value);
     const auto& t = p.traits();
-    if (p.service == Service::cnp)
+    if (p.rdma().service == Service::cnp)
         return o.close();
-    if (p.service == Service::ud) {
-        o.number("infiniband.deth.q_key", p.deth.qkey);
-        o.number("infiniband.deth.srcqp", p.deth.source_qpn.value);
+    if (p.rdma().service == Service::ud) {
+        o.number("infiniband.deth.q_key", p.rdma().deth.qkey);
+        o.number("infiniband.deth.srcqp", p.rdma().deth.source_qpn.value);
     }
     if (t.has_reth) {
-        o.number("infiniband.reth.va", p.reth.address);
-        o.number("infiniband.reth.r_key", p.reth.rkey.value);
-        o.number("infiniband.reth.dmalen", p.reth.length);
+        o.number("infiniband.reth.va", p.rdma().reth.address);
+        o.number("infiniband.reth.r_key", p.rdma().reth.rkey.value);
+        o.number("infiniband.reth.dmalen", p.rdma().reth.length);
     }
     if (t.has_atomic) {
-        o.number("infiniband.reth.va", p.atomic.address); // tshark has one name for the address of either header
-        o.number("infiniband.reth.r_key", p.atomic.rkey.value);
-        o.number("infiniband.atomiceth.swapdt", p.atomic.swap_or_add);
-        o.number("infiniband.atomiceth.cmpdt", p.atomic.compare);
+        o.number("infiniband.reth.va", p.rdma().atomic.address); // tshark has one name for the address of either header
+        o.number("infiniband.reth.r_key", p.rdma().atomic.rkey.value);
+        o.number("infiniband.atomiceth.swapdt", p.rdma().atomic.swap_or_add);
+        o.number("infiniband.atomiceth.cmpdt", p.rdma().atomic.compare);
     }
     if (t.has_aeth) {
-        o.number("infiniband.aeth.syndrome", p.aeth.syndrome);
-        o.number("infiniband.aeth.msn", p.aeth.msn);
+        o.number("infiniband.aeth.syndrome", p.rdma().aeth.syndrome);
+        o.number("infiniband.aeth.msn", p.rdma().aeth.msn);
     }
     if (t.has_atomic_ack)
-        o.number("infiniband.atomicacketh.origremdt", p.atomic_original);
+        o.number("infiniband.atomicacketh.origremdt", p.rdma().atomic_original);
     if (t.has_immediate)
-        o.number("infiniband.immdt", p.immediate);
+        o.number("infiniband.immdt", p.rdma().immediate);
     if (t.has_invalidate)
-        o.number("infiniband.ieth", p.invalidate.value);
+        o.number("infiniband.ieth", p.rdma().invalidate.value);
     std::vector<std::byte> payload(p.payload.size());
     p.payload.copy_to(payload);
     if (!payload.empty())
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
             for (const std::size_t longest : {0, 64, 4096}) {
                 testbench::fill_packet(packet, what, carrier.encapsulation, carrier.grh, longest, random);
                 packet.path.udp_source_port |= 0xc000; // where RoCEv2 takes its ports from, and other protocols do not
-                packet.aeth.syndrome = known_syndrome(random());
+                packet.rdma().aeth.syndrome = known_syndrome(random());
                 model::wire::build(packet, image);
                 const bool is_infiniband = carrier.encapsulation == Encapsulation::infiniband;
                 taps[is_infiniband]->on_frame(image, random() & 1, at += std::chrono::nanoseconds{123});

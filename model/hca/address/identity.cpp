@@ -38,11 +38,11 @@ bool Identity::is_own(const queue::AddressPath& to) const {
 
 bool Identity::has_link_address(const port::Packet& packet) const {
     const auto& path = packet.path;
-    const bool is_to_group = packet.destination == multicast::multicast_qpn;
+    const bool is_to_group = packet.rdma().destination == multicast::multicast_qpn;
     if (!is_ethernet) {
         // IBA 4.1.3, 7.3: the permissive LID means "this end of the cable" and is for subnet management alone.
         if (path.destination_lid == abi::wire::permissive_lid)
-            return packet.destination == abi::Qpn{0};
+            return packet.rdma().destination == abi::Qpn{0};
         if (path.destination_lid >= abi::wire::first_multicast_lid)
             return is_to_group;
         return covers(lid, lmc, path.destination_lid);
@@ -56,7 +56,7 @@ bool Identity::has_link_address(const port::Packet& packet) const {
 /// IBA 8.3, 9.6.1: a global route header names a GID of this port, or a group, whose members are looked up elsewhere.
 bool Identity::has_network_address(const port::Packet& packet) const {
     const auto& path = packet.path;
-    if (packet.destination == multicast::multicast_qpn)
+    if (packet.rdma().destination == multicast::multicast_qpn)
         return true;
     if (!is_ethernet)
         return !path.has_grh || is_own_gid(path.destination_gid);

@@ -46,18 +46,18 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     if (!qp.can_send() || r.messages.is_empty())
         return;
     // Only what was sent and not yet acknowledged can be answered; anything else is a ghost (IBA 9.7.5.1.1).
-    if (packet.psn.is_before(r.oldest_psn) || !packet.psn.is_before(r.next_psn))
+    if (packet.rdma().psn.is_before(r.oldest_psn) || !packet.rdma().psn.is_before(r.next_psn))
         return;
     const auto& traits = packet.traits();
     if (traits.has_aeth && path_.events.is_on())
-        path_.events.emit(
-            at, traces::Acknowledged{qp.number.value, packet.psn.value, packet.aeth.syndrome, packet.aeth.msn});
+        path_.events.emit(at, traces::Acknowledged{qp.number.value, packet.rdma().psn.value,
+                                                   packet.rdma().aeth.syndrome, packet.rdma().aeth.msn});
     if (traits.kind == OperationTraits::Kind::read_response)
         return read_response(qp, packet, at);
-    if (packet.operation == Operation::atomic_acknowledge)
+    if (packet.rdma().operation == Operation::atomic_acknowledge)
         return atomic_response(qp, packet, at);
-    if (abi::wire::kind_of(packet.aeth.syndrome) == abi::wire::SyndromeKind::acknowledge)
-        return acknowledge(qp, packet.psn, at);
+    if (abi::wire::kind_of(packet.rdma().aeth.syndrome) == abi::wire::SyndromeKind::acknowledge)
+        return acknowledge(qp, packet.rdma().psn, at);
     negative(qp, packet, at);
 }
 
@@ -86,25 +86,27 @@ void Requester::acknowledge(QueuePair& qp, Psn psn, port::Time at) {
 
 void Requester::negative(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.requester;
-    const auto syndrome = packet.aeth.syndrome;
+    const auto syndrome = packet.rdma().aeth.syndrome;
     // Whatever precedes the refused packet has arrived.
-    if (packet.psn.is_after(r.oldest_psn)) {
-        acknowledge(qp, packet.psn + Psn::mask, at);
-        if (!qp.can_send() || r.oldest_psn.is_before(packet.psn))
+    if (packet.rdma().psn.is_after(r.oldest_psn)) {
+        acknowledge(qp, packet.rdma().psn + Psn::mask, at);
+        if (!qp.can_send() || r.oldest_psn.is_before(packet.rdma().psn))
             return; // failed, or an answer is missing and the implied NAK goes first
     }
     // During an RNR pause nothing new is under way: the same NAK again, or one for a packet behind the refused one.
     if (r.waits_rnr)
         return;
     if (abi::wire::kind_of(syndrome) == abi::wire::SyndromeKind::rnr_nak)
-        return wait_for_receiver(qp, packet.psn, abi::wire::value_of(syndrome), at);
+        return wait_for_receiver(qp, packet.rdma().psn, abi::wire::value_of(syndrome), at);
     if (abi::wire::kind_of(syndrome) != abi::wire::SyndromeKind::nak)
         return;
     const auto code = static_cast<abi::wire::NakCode>(abi::wire::value_of(syndrome));
     auto& count = path_.count(qp);
     const auto vendor_code = static_cast<std::uint8_t>(vendor::nak + abi::wire::value_of(syndrome));
     switch (code) {
-    case abi::wire::NakCode::psn_sequence_error: ++count.packet_seq_err; return retry(qp, packet.psn, "sequence", at);
+    case abi::wire::NakCode::psn_sequence_error:
+        ++count.packet_seq_err;
+        return retry(qp, packet.rdma().psn, "sequence", at);
     case abi::wire::NakCode::invalid_request:
         ++count.req_remote_invalid_request;
         return fail_front(qp, {CqeSyndrome::remote_inval_req_err, vendor_code}, at);
@@ -175,7 +177,7 @@ std::optional<port::Time> Requester::load_response(QueuePair& qp, port::Time at)
 }
 
 void Requester::read_response(QueuePair& qp, port::Packet& packet, port::Time at) {
-    if (!answers_front(qp, packet.psn, at))
+    if (!answers_front(qp, packet.rdma().psn, at))
         return;
     auto& r = qp.requester;
     const auto mtu = qp.attributes.mtu_bytes();
@@ -260,7 +262,7 @@ bool Requester::place_answer(QueuePair& qp, std::uint32_t offset, std::span<cons
 }
 
 void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port::Time at) {
-    if (!answers_front(qp, packet.psn, at))
+    if (!answers_front(qp, packet.rdma().psn, at))
         return;
     auto& r = qp.requester;
     if (r.messages.front().opcode == abi::prm::WqeOpcode::rdma_read) {
@@ -272,9 +274,9 @@ void Requester::atomic_response(QueuePair& qp, const port::Packet& packet, port:
     const bool is_in_cqe = is_answered_in_cqe(qp);
     // The order that software chose is that of memory. In a CQE the value is big endian always, as UCX takes it.
     if (host_order_ && !is_in_cqe)
-        abi::store<std::uint64_t, abi::Endian::little>(value.data(), packet.atomic_original);
+        abi::store<std::uint64_t, abi::Endian::little>(value.data(), packet.rdma().atomic_original);
     else
-        abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.atomic_original);
+        abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.rdma().atomic_original);
     if (is_in_cqe) [[unlikely]]
         return answer_in_cqe(qp, pieces, at);
     const auto loaded = load_response(qp, at);

@@ -76,9 +76,9 @@ memory::Moved gather(DataPath& path, queue::QueuePair& qp, std::uint32_t length,
 void address(const DataPath& path, const queue::QueuePair& qp, const queue::Datagram& datagram, port::Packet& packet) {
     constexpr std::uint32_t privileged = 0x80000000; // IBA 10.2.5: such a key stands for the one of the queue pair
     packet.path = path.identity.path(datagram.path, qp.number);
-    packet.destination = datagram.destination;
-    packet.deth = {.qkey = datagram.q_key & privileged ? qp.attributes.q_key : datagram.q_key,
-                   .source_qpn = qp.service.special.value_or(qp.number)};
+    packet.rdma().destination = datagram.destination;
+    packet.rdma().deth = {.qkey = datagram.q_key & privileged ? qp.attributes.q_key : datagram.q_key,
+                          .source_qpn = qp.service.special.value_or(qp.number)};
 }
 
 } // namespace
@@ -96,42 +96,42 @@ memory::Moved packetize(DataPath& path, queue::QueuePair& qp, const queue::Outst
     const auto& request = *r.request;
     const auto mtu = qp.attributes.mtu_bytes();
     packet.path = qp.path;
-    packet.pkey = path.identity.pkey(qp.attributes.path.pkey_index);
-    packet.destination = qp.attributes.remote_qpn;
-    packet.service = qp.service.on_wire;
-    packet.psn = message.first + r.offset / mtu;
-    packet.xrc_srq = request.xrc_srq;
+    packet.rdma().pkey = path.identity.pkey(qp.attributes.path.pkey_index);
+    packet.rdma().destination = qp.attributes.remote_qpn;
+    packet.rdma().service = qp.service.on_wire;
+    packet.rdma().psn = message.first + r.offset / mtu;
+    packet.rdma().xrc_srq = request.xrc_srq;
     if (qp.service.is_datagram) [[unlikely]]
         address(path, qp, request.datagram, packet);
 
     const auto& codes = operations(message.opcode);
     if (message.awaits_data) {
-        packet.operation = codes.only;
-        packet.ack_request = true;
+        packet.rdma().operation = codes.only;
+        packet.rdma().ack_request = true;
         if (message.opcode == WqeOpcode::rdma_read)
             // A READ that goes on after a lost response asks for the rest only (IBA 9.7.5.1.4).
-            packet.reth = {.address = request.remote_address + r.offset,
-                           .rkey = request.rkey,
-                           .length = message.length - r.offset};
+            packet.rdma().reth = {.address = request.remote_address + r.offset,
+                                  .rkey = request.rkey,
+                                  .length = message.length - r.offset};
         else
-            packet.atomic = {.address = request.remote_address,
-                             .rkey = request.rkey,
-                             .swap_or_add = request.swap_or_add,
-                             .compare = request.compare};
+            packet.rdma().atomic = {.address = request.remote_address,
+                                    .rkey = request.rkey,
+                                    .swap_or_add = request.swap_or_add,
+                                    .compare = request.compare};
         return at;
     }
     const auto length = packet_length(message.length, r.offset, mtu);
     const bool is_first = r.offset == 0;
     const bool is_last = r.offset + length == message.length;
-    packet.operation = is_first ? (is_last ? codes.only : codes.first) : (is_last ? codes.last : codes.middle);
-    packet.reth = {.address = request.remote_address, .rkey = request.rkey, .length = message.length};
-    packet.immediate = request.immediate;
-    packet.invalidate = abi::Key{request.immediate};
-    packet.solicited = is_last && request.solicited;
+    packet.rdma().operation = is_first ? (is_last ? codes.only : codes.first) : (is_last ? codes.last : codes.middle);
+    packet.rdma().reth = {.address = request.remote_address, .rkey = request.rkey, .length = message.length};
+    packet.rdma().immediate = request.immediate;
+    packet.rdma().invalidate = abi::Key{request.immediate};
+    packet.rdma().solicited = is_last && request.solicited;
     ++r.since_request;
     const auto frequency = qp.attributes.log_ack_request;
     if (qp.service.is_reliable && (is_last || (frequency != 0 && r.since_request >= 1u << frequency))) {
-        packet.ack_request = true;
+        packet.rdma().ack_request = true;
         r.since_request = 0;
     }
     return gather(path, qp, length, packet, at);

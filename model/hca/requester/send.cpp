@@ -193,15 +193,15 @@ void Requester::send(QueuePair& qp, port::Wire& wire, port::Time at) {
         return;
     }
     const auto payload = packet.payload.size();
-    const auto psn = packet.psn;
+    const auto psn = packet.rdma().psn;
     ++path_.counters.packets_sent;
     path_.counters.payload_sent += payload;
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(*ready, traces::PacketSent{packet.destination.value, packet.psn.value,
-                                                     abi::wire::code(packet.service, packet.operation), payload});
+        path_.events.emit(*ready, traces::PacketSent{packet.rdma().destination.value, packet.rdma().psn.value,
+                                                     packet.rdma().opcode(), payload});
     if (!qp.service.is_reliable) [[unlikely]] {
         packet.payload.own(); // it is complete when it has left: software may write there before it arrives
-        if (qp.service.is_datagram && packet.destination == multicast::multicast_qpn) {
+        if (qp.service.is_datagram && packet.rdma().destination == multicast::multicast_qpn) {
             ++path_.counters.multicast_sent;
             path_.counters.multicast_bytes_sent += wire::frame_length(packet);
             echo(packet, wire, *ready);

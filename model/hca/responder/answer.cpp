@@ -148,18 +148,19 @@ bool Responder::answer(QueuePair& qp, std::uint32_t packets, port::Time at) {
 void Responder::send_simple(QueuePair& qp, const Response& response, port::Time at) {
     auto& packet = qp.wire->next();
     packet.path = qp.path;
-    packet.pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
-    packet.destination = qp.attributes.remote_qpn;
-    packet.service = qp.service.on_wire;
-    packet.psn = response.psn;
-    packet.aeth = {.syndrome = response.syndrome, .msn = response.msn};
-    packet.atomic_original = response.original;
-    packet.operation = response.kind == Response::Kind::atomic ? Operation::atomic_acknowledge : Operation::acknowledge;
+    packet.rdma().pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
+    packet.rdma().destination = qp.attributes.remote_qpn;
+    packet.rdma().service = qp.service.on_wire;
+    packet.rdma().psn = response.psn;
+    packet.rdma().aeth = {.syndrome = response.syndrome, .msn = response.msn};
+    packet.rdma().atomic_original = response.original;
+    packet.rdma().operation =
+        response.kind == Response::Kind::atomic ? Operation::atomic_acknowledge : Operation::acknowledge;
     ++path_.counters.packets_sent;
     path_.counters.acks_sent += response.kind != Response::Kind::negative;
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(at, traces::PacketSent{packet.destination.value, packet.psn.value,
-                                                 abi::wire::code(packet.service, packet.operation), 0});
+        path_.events.emit(at, traces::PacketSent{packet.rdma().destination.value, packet.rdma().psn.value,
+                                                 packet.rdma().opcode(), 0});
     qp.wire->send(path_.enter_pipe(at));
 }
 
@@ -182,18 +183,19 @@ Responder::Sent Responder::send_read(QueuePair& qp, Response& response, port::Ti
     }
     const auto ready = *lent;
     packet.path = qp.path;
-    packet.pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
-    packet.destination = qp.attributes.remote_qpn;
-    packet.service = qp.service.on_wire;
-    packet.psn = response.psn;
-    packet.aeth = {.syndrome = response.syndrome, .msn = response.msn};
-    packet.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)
-                                         : (is_last ? Operation::read_response_last : Operation::read_response_middle);
+    packet.rdma().pkey = path_.identity.pkey(qp.attributes.path.pkey_index);
+    packet.rdma().destination = qp.attributes.remote_qpn;
+    packet.rdma().service = qp.service.on_wire;
+    packet.rdma().psn = response.psn;
+    packet.rdma().aeth = {.syndrome = response.syndrome, .msn = response.msn};
+    packet.rdma().operation = response.is_first
+                                  ? (is_last ? Operation::read_response_only : Operation::read_response_first)
+                                  : (is_last ? Operation::read_response_last : Operation::read_response_middle);
     ++path_.counters.packets_sent;
     path_.counters.payload_sent += length;
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(ready, traces::PacketSent{packet.destination.value, packet.psn.value,
-                                                    abi::wire::code(packet.service, packet.operation), length});
+        path_.events.emit(ready, traces::PacketSent{packet.rdma().destination.value, packet.rdma().psn.value,
+                                                    packet.rdma().opcode(), length});
     qp.wire->send(ready);
     response.is_first = false;
     response.psn += 1;

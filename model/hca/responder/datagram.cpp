@@ -14,7 +14,8 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     if (!qp.can_receive())
         return;
     at += path_.cost(path_.config.responder_latency);
-    if (!is_defined(packet.service, packet.operation) || packet.payload.size() > qp.attributes.mtu_bytes())
+    if (!is_defined(packet.rdma().service, packet.rdma().operation) ||
+        packet.payload.size() > qp.attributes.mtu_bytes())
         return drop(packet, "no datagram of this path's MTU", at);
     const auto taken = placement_.take(qp, at);
     at = taken.at;
@@ -37,8 +38,7 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     at = *placed;
     path_.counters.payload_received += packet.payload.size();
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(
-            at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.rdma().psn.value, packet.rdma().opcode()});
     complete(qp, packet, qp.responder.execute(at));
 }
 
@@ -56,10 +56,10 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
          .user_index = queue::receive_user_index(qp),
          .wqe_counter = qp.responder.receive->index,
          .byte_count = static_cast<std::uint32_t>(wire::network_header_bytes) + packet.payload.size(),
-         .immediate = has_immediate ? packet.immediate : packet.pkey,
-         .solicited = packet.solicited,
+         .immediate = has_immediate ? packet.rdma().immediate : packet.rdma().pkey,
+         .solicited = packet.rdma().solicited,
          .is_datagram = true,
-         .source_qpn = packet.deth.source_qpn,
+         .source_qpn = packet.rdma().deth.source_qpn,
          .source_lid = from.source_lid,
          .path_bits = is_ib ? path_.identity.path_bits_of(from.destination_lid) : std::uint8_t{0},
          .service_level = is_ib ? from.service_level : l3,
@@ -79,7 +79,7 @@ void DatagramResponder::fail(QueuePair& qp, const PlacementError& error, port::T
 
 void DatagramResponder::drop(const port::Packet& packet, traces::Reason reason, port::Time at) {
     ++path_.counters.packets_dropped;
-    path_.events.emit(at, traces::PacketDropped{packet.destination.value, packet.psn.value, reason});
+    path_.events.emit(at, traces::PacketDropped{packet.rdma().destination.value, packet.rdma().psn.value, reason});
 }
 
 } // namespace model::hca::responder

@@ -41,7 +41,7 @@ bool Responder::lacks_page(const tpt::Request& first_packet) {
 /// False: it was refused.
 bool Responder::begin_write(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
-    const auto& reth = packet.reth;
+    const auto& reth = packet.rdma().reth;
     ++path_.count(qp).rx_write_requests;
     if (!qp.attributes.remote_write || reth.length > max_message) {
         refuse_and_fail(qp, NakCode::invalid_request, at);
@@ -98,7 +98,7 @@ std::optional<port::Time> Responder::write(QueuePair& qp, port::Packet& packet, 
                            .length = r.received + r.write_remaining,
                            .committed = r.received,
                            .packet = length,
-                           .psn = packet.psn},
+                           .psn = packet.rdma().psn},
                           at);
             return std::nullopt;
         }
@@ -113,7 +113,7 @@ std::optional<port::Time> Responder::write(QueuePair& qp, port::Packet& packet, 
 void Responder::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     ++path_.count(qp).rx_read_requests;
-    const auto& reth = packet.reth;
+    const auto& reth = packet.rdma().reth;
     if (!qp.attributes.remote_read || reth.length > max_message || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
     auto access = remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, r.remote_pd);
@@ -128,10 +128,10 @@ void Responder::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
                                .address = reth.address,
                                .length = reth.length,
                                .packet = first,
-                               .psn = packet.psn},
+                               .psn = packet.rdma().psn},
                               access, at);
     const auto packets = requester::packet_count(reth.length, qp.attributes.mtu_bytes());
-    remember(qp, {.first = packet.psn,
+    remember(qp, {.first = packet.rdma().psn,
                   .packets = packets,
                   .address = reth.address,
                   .rkey = reth.rkey,
@@ -143,7 +143,7 @@ void Responder::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
     respond(qp,
             {.kind = queue::Response::Kind::read,
              .syndrome = abi::wire::ack_syndrome(),
-             .psn = packet.psn,
+             .psn = packet.rdma().psn,
              .msn = r.msn,
              .address = reth.address,
              .rkey = reth.rkey,
@@ -163,12 +163,12 @@ void Responder::refuse_access(QueuePair& qp, const memory::Denied& denied, const
 void Responder::atomic(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     ++path_.count(qp).rx_atomic_requests;
-    const auto& request = packet.atomic;
+    const auto& request = packet.rdma().atomic;
     if (!qp.attributes.remote_atomic || request.address % 8 != 0 || is_read_limit_reached(qp, false))
         return refuse_and_fail(qp, NakCode::invalid_request, at);
     path_.loans.answers.drain();
     std::uint64_t original = 0;
-    const bool is_swap = packet.operation == Operation::compare_swap;
+    const bool is_swap = packet.rdma().operation == Operation::compare_swap;
     const auto done = path_.memory.modify(
         remote_access(qp, request.rkey, request.address, 8, tpt::Access::remote_atomic, r.remote_pd), r.writes, at,
         [&](std::span<std::byte, 8> bytes) {
@@ -190,16 +190,16 @@ void Responder::atomic(QueuePair& qp, const port::Packet& packet, port::Time at)
                               .address = request.address,
                               .length = 8,
                               .packet = 8,
-                              .psn = packet.psn},
+                              .psn = packet.rdma().psn},
                              at);
-    remember(qp, {.first = packet.psn, .is_atomic = true, .original = original});
+    remember(qp, {.first = packet.rdma().psn, .is_atomic = true, .original = original});
     r.expected += 1;
     r.msn = (r.msn + 1) & abi::Psn::mask;
     say_accepted(qp, packet, at);
     respond(qp,
             {.kind = queue::Response::Kind::atomic,
              .syndrome = abi::wire::ack_syndrome(),
-             .psn = packet.psn,
+             .psn = packet.rdma().psn,
              .msn = r.msn,
              .original = original},
             *done);

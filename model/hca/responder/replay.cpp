@@ -31,7 +31,7 @@ const Replay* Responder::find_replay(const QueuePair& qp, abi::Psn psn) const {
 
 /// False: it was refused.
 bool Responder::read_again(QueuePair& qp, const port::Packet& packet, const Replay& replay, port::Time at) {
-    const auto& reth = packet.reth;
+    const auto& reth = packet.rdma().reth;
     auto access = remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay.pd);
     const auto first = access.length = std::min(reth.length, qp.attributes.mtu_bytes());
     const paging::RemoteFault fault{.type = abi::prm::PageFaultType::remote_read,
@@ -39,23 +39,24 @@ bool Responder::read_again(QueuePair& qp, const port::Packet& packet, const Repl
                                     .address = reth.address,
                                     .length = reth.length,
                                     .packet = static_cast<std::uint32_t>(first),
-                                    .psn = packet.psn};
+                                    .psn = packet.rdma().psn};
     if (lacks_page(access) && page_faults_.raise(qp, fault, access, at)) {
         // The peer lost patience with a response that waits for a page: told when to ask again, it waits without
         // counting.
-        refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), packet.psn, qp.responder.msn, at);
+        refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), packet.rdma().psn, qp.responder.msn, at);
         return true;
     }
     access.length = reth.length;
     if (!may_access(access, at)) {
-        refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.psn, qp.responder.msn, at);
+        refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error), packet.rdma().psn,
+               qp.responder.msn, at);
         fail(qp, abi::wire::NakCode::remote_access_error, at);
         return false;
     }
     respond(qp,
             {.kind = queue::Response::Kind::read,
              .syndrome = abi::wire::ack_syndrome(),
-             .psn = packet.psn,
+             .psn = packet.rdma().psn,
              .msn = qp.responder.msn,
              .address = reth.address,
              .rkey = reth.rkey,
@@ -70,28 +71,27 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
     auto& r = qp.responder;
     ++path_.counters.duplicates;
     ++path_.count(qp).duplicate_request;
-    path_.events.emit(
-        at, traces::Duplicate{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+    path_.events.emit(at, traces::Duplicate{qp.number.value, packet.rdma().psn.value, packet.rdma().opcode()});
     const auto kind = packet.traits().kind;
     if (kind == Kind::send || kind == Kind::write) {
-        if (packet.ack_request)
+        if (packet.rdma().ack_request)
             owe_ack(qp, at);
         return;
     }
-    const auto* replay = find_replay(qp, packet.psn);
+    const auto* replay = find_replay(qp, packet.rdma().psn);
     if (replay == nullptr || replay->is_atomic != (kind == Kind::atomic))
         return; // too old: the requester cannot be waiting for it
     // What is asked for again must be the rest of what was asked for before.
     const auto skipped =
-        std::uint64_t{static_cast<std::uint32_t>(packet.psn - replay->first)} * qp.attributes.mtu_bytes();
-    const auto& reth = packet.reth;
+        std::uint64_t{static_cast<std::uint32_t>(packet.rdma().psn - replay->first)} * qp.attributes.mtu_bytes();
+    const auto& reth = packet.rdma().reth;
     if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped ||
                                        reth.length != replay->length - skipped))
         return;
     // The requester went back: it will ask again for everything behind this packet, too. But it may as well be the
     // network that repeats itself: ACKs that were owed stay owed.
     bool owes_ack = r.ack_pending;
-    for (; !r.responses.is_empty() && !r.responses.back().psn.is_before(packet.psn); r.responses.pop_back()) {
+    for (; !r.responses.is_empty() && !r.responses.back().psn.is_before(packet.rdma().psn); r.responses.pop_back()) {
         owes_ack |= r.responses.back().kind == queue::Response::Kind::acknowledge;
         r.nak_is_out &= r.responses.back().kind != queue::Response::Kind::negative;
     }
@@ -101,7 +101,7 @@ void Responder::duplicate(QueuePair& qp, const port::Packet& packet, port::Time 
         respond(qp,
                 {.kind = queue::Response::Kind::atomic,
                  .syndrome = abi::wire::ack_syndrome(),
-                 .psn = packet.psn,
+                 .psn = packet.rdma().psn,
                  .msn = r.msn,
                  .original = replay->original,
                  .is_repeat = true},

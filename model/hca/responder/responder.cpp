@@ -38,7 +38,7 @@ void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     }
     if (!qp.service.is_reliable) [[unlikely]]
         return receive_unreliable(qp, packet, at);
-    const auto ahead = packet.psn - r.expected;
+    const auto ahead = packet.rdma().psn - r.expected;
     if (ahead == 0) [[likely]] {
         r.nak_is_out = false;
         return execute(qp, packet, at);
@@ -77,7 +77,7 @@ bool Responder::is_in_order(const QueuePair& qp, const port::Packet& packet) con
 bool Responder::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
     if (qp.service.on_wire != abi::wire::Service::xrc) [[likely]]
         return true;
-    auto* srq = path_.shared_receive_queues.find(packet.xrc_srq);
+    auto* srq = path_.shared_receive_queues.find(packet.rdma().xrc_srq);
     if (srq == nullptr || !srq->attributes.is_xrc || srq->attributes.xrcd != qp.attributes.xrcd)
         return false;
     if (!packet.traits().is_first || qp.responder.has_receive)
@@ -95,7 +95,8 @@ void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     switch (traits.kind) {
     case Kind::send:
         done = send(qp, packet, at);
-        if (done && traits.has_invalidate && !umr_.invalidate(qp, packet.invalidate, qp.responder.remote_pd, *done))
+        if (done && traits.has_invalidate &&
+            !umr_.invalidate(qp, packet.rdma().invalidate, qp.responder.remote_pd, *done))
             return refuse_and_fail(qp, NakCode::remote_access_error, *done);
         break;
     case Kind::write: done = write(qp, packet, at); break;
@@ -111,8 +112,7 @@ void Responder::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
 
 void Responder::say_accepted(const QueuePair& qp, const port::Packet& packet, port::Time at) const {
     if (path_.events.is_on()) [[unlikely]]
-        path_.events.emit(
-            at, traces::Accepted{qp.number.value, packet.psn.value, abi::wire::code(packet.service, packet.operation)});
+        path_.events.emit(at, traces::Accepted{qp.number.value, packet.rdma().psn.value, packet.rdma().opcode()});
 }
 
 /// A SEND or WRITE packet was carried out: on to the next sequence number, and the answer it asks for.
@@ -126,7 +126,7 @@ void Responder::finish_packet(QueuePair& qp, const port::Packet& packet, port::T
         r.msn = (r.msn + 1) & abi::Psn::mask;
         r.message = Message::none;
     }
-    if (packet.ack_request && qp.service.is_reliable)
+    if (packet.rdma().ack_request && qp.service.is_reliable)
         owe_ack(qp, at);
     qp.paging.refused = 0;
     // A WRITE leaves a receive alone that a SEND took and is still to fill.
@@ -149,18 +149,19 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
                         : traits.has_immediate     ? CqeOpcode::resp_send_imm
                         : traits.has_invalidate    ? CqeOpcode::resp_send_inv
                                                    : CqeOpcode::resp_send;
-    const bool is_written = path_.cqe_writer.write(queue::receive_cq(qp),
-                                                   {.opcode = opcode,
-                                                    .qpn = qp.number,
-                                                    .user_index = queue::receive_user_index(qp),
-                                                    .wqe_counter = r.receive->index,
-                                                    .byte_count = bytes,
-                                                    .immediate = traits.has_immediate    ? packet.immediate
-                                                                 : traits.has_invalidate ? packet.invalidate.value
-                                                                                         : 0,
-                                                    .solicited = packet.solicited,
-                                                    .data = data},
-                                                   at);
+    const bool is_written =
+        path_.cqe_writer.write(queue::receive_cq(qp),
+                               {.opcode = opcode,
+                                .qpn = qp.number,
+                                .user_index = queue::receive_user_index(qp),
+                                .wqe_counter = r.receive->index,
+                                .byte_count = bytes,
+                                .immediate = traits.has_immediate    ? packet.rdma().immediate
+                                             : traits.has_invalidate ? packet.rdma().invalidate.value
+                                                                     : 0,
+                                .solicited = packet.rdma().solicited,
+                                .data = data},
+                               at);
     if (!is_written) {
         path_.count(qp).cq_overflow += queue::receive_cq(qp).state == completion::State::overrun;
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);

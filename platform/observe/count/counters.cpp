@@ -9,6 +9,7 @@ using namespace traces;
 std::string_view reason_of(const DoorbellIgnored& e) { return e.reason.text(); }
 std::string_view reason_of(const Refused& e) { return e.violation; }
 std::string_view reason_of(const PacketDropped& e) { return e.reason.text(); }
+std::string_view reason_of(const FrameDropped& e) { return e.reason.text(); }
 std::string_view reason_of(const LinkFault& e) { return e.what; }
 std::string_view reason_of(const Retried& e) { return e.reason; }
 std::string_view reason_of(const RemappingFault& e) { return e.reason; }

@@ -194,6 +194,14 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Pac
                        or_none(explain_drop(event.reason))});
 }
 
+void Explain::take(const traces::Stamp& stamp, Device& device, const traces::FrameDropped& event) {
+    go_on(stamp, device);
+    out_.print(stamp, {fmt::format("frame of {} bytes, EtherType {:#06x}, dropped: {}", event.length, event.ethertype,
+                                   event.reason.text()),
+                       {},
+                       or_none(explain_drop(event.reason))});
+}
+
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DmaRead& event) {
     fail_dma(stamp, device, "read", event.address, event.length, event.status);
 }

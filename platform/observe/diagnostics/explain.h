@@ -77,6 +77,7 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::EventWritten& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DoorbellIgnored& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::PacketDropped& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::FrameDropped& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DmaRead& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DmaWritten& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::CommandInput& event);

@@ -139,6 +139,8 @@ constexpr auto drops = std::to_array<Row<traces::Reason>>({
         "the packet was built wrong or damaged"}},
     {"payload length is impossible", {"a payload is at most the largest MTU, in whole dwords with its padding",
         "IBA 9.2", "the packet was built wrong or damaged"}},
+    {"no receiver for plain frames", {"an Ethernet port takes what is no RoCEv2", "IEEE 802.3", "nothing is wrong with "
+        "the frame (ARP, IP, a VLAN tag, ...); the card has no Ethernet port that would receive it"}},
 });
 // clang-format on
 

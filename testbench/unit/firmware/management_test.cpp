@@ -228,12 +228,12 @@ TEST_CASE("bad keys are counted in PortInfo until a manager sets the counters to
     model::port::Packet packet;
     packet.path.encapsulation = model::port::Encapsulation::infiniband;
     packet.path.destination_lid = 7;
-    packet.service = abi::wire::Service::ud;
-    packet.operation = abi::wire::Operation::send_only;
-    packet.destination = abi::Qpn{0x40};
-    packet.deth.qkey = 6;
+    packet.rdma().service = abi::wire::Service::ud;
+    packet.rdma().operation = abi::wire::Operation::send_only;
+    packet.rdma().destination = abi::Qpn{0x40};
+    packet.rdma().deth.qkey = 6;
     bench.hca.receive(packet, bench.clock.now());
-    packet.pkey = 0x8001;
+    packet.rdma().pkey = 0x8001;
     for (int i = 0; i < 70'000; ++i) // more than the field holds
         bench.hca.receive(packet, bench.clock.now());
     CHECK(counts() == std::array{1u, 0xffffu, 1u});

@@ -53,10 +53,10 @@ struct Bench : CommandBench {
         packet.path.encapsulation = model::port::Encapsulation::infiniband;
         packet.path.source_lid = to == permissive_lid ? permissive_lid : 10;
         packet.path.destination_lid = to;
-        packet.service = Service::ud;
-        packet.operation = Operation::send_only;
-        packet.destination = abi::Qpn{qpn};
-        packet.deth = {.qkey = key, .source_qpn = abi::Qpn{qpn}};
+        packet.rdma().service = Service::ud;
+        packet.rdma().operation = Operation::send_only;
+        packet.rdma().destination = abi::Qpn{qpn};
+        packet.rdma().deth = {.qkey = key, .source_qpn = abi::Qpn{qpn}};
         packet.payload.append_copy(mad);
         hca.receive(packet, clock.now());
         hca.received_all(clock.now());
@@ -92,7 +92,7 @@ TEST_CASE("a card without a driver answers a directed route, back the way it cam
     CHECK(Bench::header(mad).get<"tid">() == 0x1234);
     CHECK(mad[0xc2] == std::byte{1}); // the return path: in at port 1
     CHECK(Bench::data<NodeInfo>(mad).get<"port_guid">() == bench.hca.config().node_guid);
-    CHECK(bench.wire.last().destination == abi::Qpn{0});
+    CHECK(bench.wire.last().rdma().destination == abi::Qpn{0});
     CHECK(bench.wire.last().path.destination_lid == permissive_lid);
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("performance datagrams to QP1 are answered with the well-known Q_Key",
     REQUIRE(bench.receive(ask, 1, 0x80010000, 7));
 
     auto mad = bench.answer();
-    CHECK(bench.wire.last().deth.qkey == 0x80010000);
+    CHECK(bench.wire.last().rdma().deth.qkey == 0x80010000);
     CHECK(Bench::data<PortCounters>(mad).get<"port_rcv_packets">() == 2);
     CHECK(Bench::data<PortCounters>(mad).get<"port_xmit_packets">() == 1);
     CHECK(Bench::data<PortCounters>(mad).get<"port_xmit_data">() == (8 + 12 + 8 + 256 + 4) / 4);
@@ -203,7 +203,7 @@ TEST_CASE("what wants no answer or leads nowhere gets none", "[unit][firmware][p
     Packet whatever;
     whatever.path.encapsulation = model::port::Encapsulation::infiniband;
     whatever.path.destination_lid = permissive_lid;
-    whatever.destination = abi::Qpn{0};
+    whatever.rdma().destination = abi::Qpn{0};
     bench.hca.receive(whatever, {});
     CHECK(bench.reason() == "no management datagram");
 }
@@ -266,9 +266,9 @@ TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_a
     packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
     packet.path.destination_mac = mac_of_node(1);
     packet.path.destination_gid = gid_of_node(1);
-    packet.service = Service::ud;
-    packet.destination = abi::Qpn{1};
-    packet.deth.qkey = 0x80010000;
+    packet.rdma().service = Service::ud;
+    packet.rdma().destination = abi::Qpn{1};
+    packet.rdma().deth.qkey = 0x80010000;
     packet.payload.append_copy(Bench::request(SmAttribute::node_info, MadClass::performance));
 
     bench.hca.receive(packet, {});
@@ -293,11 +293,11 @@ struct TrapBench : Bench {
         packet.path.source_lid = from;
         packet.path.destination_lid = 7;
         packet.path.service_level = 3;
-        packet.service = Service::ud;
-        packet.operation = Operation::send_only;
-        packet.pkey = 0x8001;
-        packet.destination = abi::Qpn{1};
-        packet.deth = {.qkey = 0x80010000, .source_qpn = abi::Qpn{0x1234}};
+        packet.rdma().service = Service::ud;
+        packet.rdma().operation = Operation::send_only;
+        packet.rdma().pkey = 0x8001;
+        packet.rdma().destination = abi::Qpn{1};
+        packet.rdma().deth = {.qkey = 0x80010000, .source_qpn = abi::Qpn{0x1234}};
         hca.receive(packet, clock.now());
         hca.received_all(clock.now());
     }
@@ -333,8 +333,8 @@ TEST_CASE("a bad P_Key is told to the subnet manager", "[unit][firmware][port_ag
     const auto& packet = bench.wire.last();
     CHECK(packet.path.source_lid == 7);
     CHECK(packet.path.destination_lid == 10);
-    CHECK(packet.destination == abi::Qpn{0});
-    CHECK(packet.deth.source_qpn == abi::Qpn{0});
+    CHECK(packet.rdma().destination == abi::Qpn{0});
+    CHECK(packet.rdma().deth.source_qpn == abi::Qpn{0});
     auto mad = bench.answer();
     CHECK(Bench::header(mad).get<"mgmt_class">() == 1);
     CHECK(Bench::header(mad).get<"method">() == 5);

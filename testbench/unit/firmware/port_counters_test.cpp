@@ -25,8 +25,8 @@ struct Bench : CommandBench {
         packet.path.encapsulation = model::port::Encapsulation::infiniband;
         packet.path.has_grh = to.value == 0xffffff;
         packet.path.destination_lid = to.value == 0xffffff ? std::uint16_t{0xc000} : config_lid;
-        packet.service = abi::wire::Service::ud;
-        packet.destination = to;
+        packet.rdma().service = abi::wire::Service::ud;
+        packet.rdma().destination = to;
         packet.payload.append_copy(std::vector<std::byte>(20));
         if (is_damaged)
             packet.image.assign(60, std::byte{0x11});

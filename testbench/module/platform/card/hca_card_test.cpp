@@ -1,6 +1,7 @@
 #include "platform/bridge/in_process.h"
 #include "platform/card/hca_card.h"
 #include "testbench/harness/pcie_bench.h"
+#include "testbench/harness/plain_frames.h"
 #include "testbench/harness/test_ports.h"
 
 #include "abi/layout.h"
@@ -104,6 +105,29 @@ TEST_CASE("a command travels over the bus: entry by DMA, doorbell by MMIO, answe
         CHECK(m.first.firmware().state().phase() == firmware::Phase::enabled);
         CHECK(m.second.firmware().state().phase() == firmware::Phase::disabled);
         transport.release(*memory);
+    });
+    machine.run();
+}
+
+TEST_CASE("a card counts the plain frames of its cable, and goes on", "[module][card][plain frame]") {
+    Machine machine([](Machine& m, InProcessTransport& transport) {
+        auto& cable = m.cable.link();
+        for (const auto& [name, bytes] : testbench::plain_frames()) {
+            auto& packet = cable.end(1).next();
+            packet.become_plain_frame();
+            packet.payload.append_copy(bytes);
+            cable.end(1).send(model::tlm::kernel_now());
+        }
+        m.cable.flush();
+
+        const auto count = testbench::plain_frames().size();
+        CHECK(cable.counters(1).delivered == count);
+        CHECK(m.first.hca().counters().frames_without_receiver == count);
+        CHECK(m.second.hca().counters().frames_without_receiver == 0);
+        const auto dropped = m.log.all<traces::FrameDropped>();
+        REQUIRE(dropped.size() == count);
+        CHECK(dropped[0].ethertype == 0x0806);
+        CHECK(read32(transport, 0x230) != 0);
     });
     machine.run();
 }

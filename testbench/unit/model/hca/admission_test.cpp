@@ -52,9 +52,9 @@ struct Bench : OneHca {
             a.post_receive(qp, {to.sge()});
         receive(core().service.is_datagram ? Operation::send_only : Operation::write_only, psn, 16,
                 [&](Packet& packet) {
-                    packet.service = core().service.on_wire;
-                    packet.reth = {.address = to.address, .rkey = to.key, .length = 16};
-                    packet.deth = {.qkey = q_key, .source_qpn = peer_qpn};
+                    packet.rdma().service = core().service.on_wire;
+                    packet.rdma().reth = {.address = to.address, .rkey = to.key, .length = 16};
+                    packet.rdma().deth = {.qkey = q_key, .source_qpn = peer_qpn};
                     change(packet);
                 });
         const auto dropped = a.events.all<traces::PacketDropped>();
@@ -157,7 +157,7 @@ TEST_CASE("packets of a connection come from the LID that its path bits choose, 
         CHECK(bench
                   .arrive([&](Packet& packet) {
                       with_lid(2, bench.a.hca.identity().lid)(packet);
-                      packet.ack_request = true;
+                      packet.rdma().ack_request = true;
                   })
                   .empty());
         const auto seen = bench.peer.take();
@@ -211,9 +211,9 @@ TEST_CASE("subnet management is reached at this end of the cable, and knows no p
     Bench bench(false, [](Attributes& attributes) { attributes.type = QpType::qp0; });
     const auto to_qp0 = [](std::uint16_t lid, std::uint16_t pkey = 0xffff) {
         return [=](Packet& packet) {
-            packet.destination = abi::Qpn{0};
+            packet.rdma().destination = abi::Qpn{0};
             packet.path.destination_lid = lid;
-            packet.pkey = pkey;
+            packet.rdma().pkey = pkey;
         };
     };
     CHECK(bench.arrive(to_qp0(abi::wire::permissive_lid)).empty());
@@ -226,7 +226,7 @@ TEST_CASE("a connection is in the partition at its index of the table, as that s
           "[unit][admission]") {
     Bench bench(true, [](Attributes& attributes) { attributes.path.pkey_index = 1; });
     auto& pkeys = bench.a.hca.identity().pkeys;
-    const auto with = [](std::uint16_t pkey) { return [pkey](Packet& packet) { packet.pkey = pkey; }; };
+    const auto with = [](std::uint16_t pkey) { return [pkey](Packet& packet) { packet.rdma().pkey = pkey; }; };
 
     CHECK(bench.arrive() == other_partition); // the table has one entry
     pkeys = {0xffff, 0x8001};
@@ -247,7 +247,7 @@ TEST_CASE("packets carry the P_Key that the table has when they leave", "[unit][
     for (const std::uint16_t pkey : {0xffff, 0x8001}) {
         bench.a.hca.identity().pkeys = {pkey};
         bench.send({.sges = {bench.to.sge()}, .remote = 0x1000, .rkey = abi::Key{1}});
-        CHECK(bench.peer.take().at(0).header.pkey == pkey);
+        CHECK(bench.peer.take().at(0).header.rdma().pkey == pkey);
     }
 }
 
@@ -275,8 +275,8 @@ TEST_CASE("QP1 is in every partition of its port's table", "[unit][admission]") 
     bench.a.hca.identity().pkeys = {0xffff, 0x8001, 0x0002};
     const auto with = [](std::uint16_t pkey) {
         return [pkey](Packet& packet) {
-            packet.destination = abi::Qpn{1};
-            packet.pkey = pkey;
+            packet.rdma().destination = abi::Qpn{1};
+            packet.rdma().pkey = pkey;
         };
     };
     CHECK(bench.arrive(with(0xffff)).empty());

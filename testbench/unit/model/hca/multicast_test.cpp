@@ -173,11 +173,11 @@ TEST_CASE("what nobody hears, or is no datagram, is dropped", "[unit][multicast]
     model::port::Packet packet;
     packet.path.encapsulation = model::port::Encapsulation::infiniband;
     packet.path.destination_lid = 0xc001;
-    packet.destination = abi::Qpn{0xffffff};
-    packet.service = abi::wire::Service::ud;
+    packet.rdma().destination = abi::Qpn{0xffffff};
+    packet.rdma().service = abi::wire::Service::ud;
     packet.path.destination_gid = group;
     port.node.hca.receive(packet, {});
-    packet.service = abi::wire::Service::rc;
+    packet.rdma().service = abi::wire::Service::rc;
     port.node.hca.receive(packet, {});
     const auto dropped = port.node.events.all<traces::PacketDropped>();
     REQUIRE(dropped.size() == 2);

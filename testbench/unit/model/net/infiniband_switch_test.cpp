@@ -20,7 +20,7 @@ TEST_CASE("a packet goes where the table sends its LID", "[unit][switch]") {
     Bench bench(false);
     bench.send(1, Bench::packet(11));
     REQUIRE(bench.out[2].packets.size() == 1);
-    CHECK(bench.out[2].packets[0].destination == abi::Qpn{0x55});
+    CHECK(bench.out[2].packets[0].rdma().destination == abi::Qpn{0x55});
     CHECK(bench.out[2].packets[0].payload.size() == 16);
     CHECK(bench.out[3].packets.empty());
 

@@ -55,7 +55,7 @@ struct Port final : Receiver {
     std::vector<std::pair<bool, Time>> changes; ///< of the link
     void link_changed(bool is_up, Time at) override { changes.emplace_back(is_up, at); }
     void receive(Packet& packet, Time at) override {
-        arrivals.push_back({packet.psn.value, at});
+        arrivals.push_back({packet.rdma().psn.value, at});
         if (on_packet)
             on_packet(packet, at);
     }
@@ -93,8 +93,8 @@ struct LinkBench {
     }
     Time send(unsigned end, std::uint32_t psn, Time at = {}, std::size_t payload = 0) {
         auto& packet = link.end(end).next();
-        packet.operation = Operation::write_only;
-        packet.psn = abi::Psn{psn};
+        packet.rdma().operation = Operation::write_only;
+        packet.rdma().psn = abi::Psn{psn};
         if (payload != 0)
             packet.payload.extend(payload);
         return link.end(end).send(at);

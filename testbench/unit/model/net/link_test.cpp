@@ -10,7 +10,9 @@ LinkConfig untimed() { return {.timed = false}; }
 
 TEST_CASE("an untimed link delivers in order, both ways, until quiet", "[unit][link]") {
     Bench b(untimed());
-    b.ports[1].on_packet = [&](Packet& p, Time at) { b.send(1, p.psn.value + 100, at); }; // each request is answered
+    b.ports[1].on_packet = [&](Packet& p, Time at) {
+        b.send(1, p.rdma().psn.value + 100, at);
+    }; // each request is answered
 
     for (std::uint32_t i = 0; i < 5; ++i)
         b.send(0, i, nanoseconds{i});
@@ -30,8 +32,8 @@ TEST_CASE("a pump inside a delivery returns at once and loses nothing", "[unit][
     int depth = 0, deepest = 0;
     b.ports[1].on_packet = [&](Packet& p, Time at) {
         deepest = std::max(deepest, ++depth);
-        if (p.psn.value < 3)
-            b.send(0, p.psn.value + 1, at); // loops back into the direction being delivered
+        if (p.rdma().psn.value < 3)
+            b.send(0, p.rdma().psn.value + 1, at); // loops back into the direction being delivered
         b.link.pump(at);
         --depth;
     };
@@ -83,7 +85,7 @@ TEST_CASE("an InfiniBand link charges the frame alone", "[unit][link]") {
     Bench b({.encapsulation = Encapsulation::infiniband, .rate_gbps = 200});
     auto& packet = b.link.end(1).next();
     packet.path.encapsulation = Encapsulation::infiniband;
-    packet.operation = Operation::acknowledge;
+    packet.rdma().operation = Operation::acknowledge;
 
     CHECK(b.link.end(1).send({}) == Time{(8 + 12 + 4 + 4 + 2) * 40});
 }
@@ -92,7 +94,7 @@ TEST_CASE("packets of both directions are delivered in the order of their arriva
     Bench b({.latency = nanoseconds{500}, .rate_gbps = 100, .quantum = nanoseconds{1'000'000}});
     std::vector<std::uint32_t> order;
     for (auto& port : b.ports)
-        port.on_packet = [&](Packet& p, Time) { order.push_back(p.psn.value); };
+        port.on_packet = [&](Packet& p, Time) { order.push_back(p.rdma().psn.value); };
     b.send(0, 1, nanoseconds{0});
     b.send(0, 3, nanoseconds{200});
     b.send(1, 2, nanoseconds{100});
@@ -216,7 +218,7 @@ TEST_CASE("exact bytes: the receiver gets the frame, and it holds the packet", "
     b.send(0, 42, {}, 100);
     b.link.pump({});
 
-    CHECK(parsed.psn == abi::Psn{42});
+    CHECK(parsed.rdma().psn == abi::Psn{42});
     CHECK(parsed.payload.size() == 100);
 }
 
@@ -278,7 +280,7 @@ TEST_CASE("a duplicate is a packet of its own", "[unit][link]") {
         CHECK(*where.back() == std::byte{7});
     };
     auto& packet = b.link.end(0).next();
-    packet.operation = Operation::write_only;
+    packet.rdma().operation = Operation::write_only;
     packet.payload.append_copy(memory);
     b.link.end(0).send({});
 

@@ -65,7 +65,7 @@ struct SwitchBench {
         p.path.encapsulation = model::port::Encapsulation::infiniband;
         p.path.source_lid = 10;
         p.path.destination_lid = to;
-        p.destination = abi::Qpn{0x55};
+        p.rdma().destination = abi::Qpn{0x55};
         p.payload.append_copy(std::vector(16, std::byte{7}));
         return p;
     }
@@ -88,9 +88,9 @@ struct SwitchBench {
     }
     static Packet management(const Mad& mad, std::uint16_t to = permissive_lid) {
         Packet p = packet(to);
-        p.service = Service::ud;
-        p.operation = Operation::send_only;
-        p.destination = abi::Qpn{0};
+        p.rdma().service = Service::ud;
+        p.rdma().operation = Operation::send_only;
+        p.rdma().destination = abi::Qpn{0};
         p.payload.clear();
         p.payload.append_copy(mad);
         return p;

@@ -138,11 +138,11 @@ TEST_CASE("READ answers behind a switch bring what was there before the WRITE th
 
     model::port::Packet write;
     write.path = harness::reversed(fabric.b.core(fabric.qps[1]).path);
-    write.operation = abi::wire::Operation::write_only;
-    write.destination = fabric.qps[1].number;
-    write.psn = abi::Psn{104};
-    write.pkey = 0xffff;
-    write.reth = {there.address, there.key, 8};
+    write.rdma().operation = abi::wire::Operation::write_only;
+    write.rdma().destination = fabric.qps[1].number;
+    write.rdma().psn = abi::Psn{104};
+    write.rdma().pkey = 0xffff;
+    write.rdma().reth = {there.address, there.key, 8};
     write.payload.append_copy(std::vector(8, std::byte{0xee}));
     fabric.b.hca.receive(write, {});
     REQUIRE(fabric.b.bytes(there, 0, 8) == std::vector(8, std::byte{0xee}));

@@ -30,8 +30,8 @@ struct Counting : SwitchBench {
     }
     static Packet service(const Mad& mad, std::uint32_t key = 0x80010000) {
         auto p = management(mad, 5);
-        p.destination = abi::Qpn{1};
-        p.deth = {.qkey = key, .source_qpn = abi::Qpn{1}};
+        p.rdma().destination = abi::Qpn{1};
+        p.rdma().deth = {.qkey = key, .source_qpn = abi::Qpn{1}};
         return p;
     }
     Mad ask(const Mad& m) {
@@ -66,16 +66,16 @@ TEST_CASE("an answer of the performance agent goes from QP1 to the queue pair th
           "[unit][switch][performance]") {
     Counting bench;
     auto packet = Counting::service(Counting::counters(PmAttribute::class_port_info, 0));
-    packet.deth.source_qpn = abi::Qpn{0x77};
+    packet.rdma().deth.source_qpn = abi::Qpn{0x77};
     bench.out[1].packets.clear();
 
     bench.send(1, packet);
 
     REQUIRE(bench.out[1].packets.size() == 1);
     const auto& answer = bench.out[1].packets[0];
-    CHECK(answer.destination == abi::Qpn{0x77});
-    CHECK(answer.deth.source_qpn == abi::Qpn{1});
-    CHECK(answer.deth.qkey == 0x80010000);
+    CHECK(answer.rdma().destination == abi::Qpn{0x77});
+    CHECK(answer.rdma().deth.source_qpn == abi::Qpn{1});
+    CHECK(answer.rdma().deth.qkey == 0x80010000);
     CHECK(answer.path.destination_lid == 10);
     CHECK(answer.path.source_lid == 5);
     auto m = bench.answer(1);

@@ -121,9 +121,9 @@ TEST_CASE("a congestion notification captured from an adapter is understood", "[
 
     REQUIRE(parse(frame, Encapsulation::roce_v2_ipv4, packet));
 
-    CHECK(packet.service == abi::wire::Service::cnp);
-    CHECK(packet.destination == abi::Qpn{0x118});
-    CHECK(packet.becn);
+    CHECK(packet.rdma().service == abi::wire::Service::cnp);
+    CHECK(packet.rdma().destination == abi::Qpn{0x118});
+    CHECK(packet.rdma().becn);
     CHECK(packet.path.traffic_class == 0xc2);
     CHECK(packet.path.source_gid[15] == std::byte{0x01});
     CHECK(packet.path.source_gid[11] == std::byte{0xff});

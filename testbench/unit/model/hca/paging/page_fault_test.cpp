@@ -242,12 +242,12 @@ TEST_CASE("a sender whose page came before software said so goes on when softwar
     Bench::set_pages(bench.a, local, 3);
     model::port::Packet again;
     again.path = reversed(bench.a.core(bench.a_qp).path);
-    again.service = abi::wire::Service::rc;
-    again.operation = abi::wire::Operation::read_response_only;
-    again.destination = bench.a_qp.number;
-    again.psn = abi::Psn{100};
-    again.pkey = 0xffff;
-    again.aeth = {.syndrome = abi::wire::ack_syndrome(), .msn = 1};
+    again.rdma().service = abi::wire::Service::rc;
+    again.rdma().operation = abi::wire::Operation::read_response_only;
+    again.rdma().destination = bench.a_qp.number;
+    again.rdma().psn = abi::Psn{100};
+    again.rdma().pkey = 0xffff;
+    again.rdma().aeth = {.syndrome = abi::wire::ack_syndrome(), .msn = 1};
     const auto bytes = bench.b.bytes(remote);
     again.payload.append_copy(bytes);
     bench.a.hca.receive(again, bench.clock.now());
@@ -337,12 +337,12 @@ TEST_CASE("a WRITE does not complete the receive that a SEND waits to fill", "[u
     const auto arrive = [&](abi::wire::Operation operation) {
         packet.clear();
         packet.path = reversed(core.path);
-        packet.service = abi::wire::Service::rc;
-        packet.operation = operation;
-        packet.destination = bench.b_qp.number;
-        packet.psn = core.responder.expected;
-        packet.pkey = 0xffff;
-        packet.reth = {.address = target.address, .rkey = target.key, .length = 100};
+        packet.rdma().service = abi::wire::Service::rc;
+        packet.rdma().operation = operation;
+        packet.rdma().destination = bench.b_qp.number;
+        packet.rdma().psn = core.responder.expected;
+        packet.rdma().pkey = 0xffff;
+        packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = 100};
         const auto bytes = bench.a.bytes(source);
         packet.payload.append_copy(bytes);
         bench.b.hca.receive(packet, bench.clock.now());

@@ -237,7 +237,7 @@ TEST_CASE("in the error state answers, time-outs and packets change nothing", "[
 
     bench.answer(100, abi::wire::ack_syndrome());
     bench.answer(100, abi::wire::rnr_syndrome(1));
-    bench.receive(Operation::write_only, OneHca::peer_psn, 0, [](auto& packet) { packet.ack_request = true; });
+    bench.receive(Operation::write_only, OneHca::peer_psn, 0, [](auto& packet) { packet.rdma().ack_request = true; });
     bench.run(1s);
 
     CHECK(bench.peer.take().empty());
@@ -250,15 +250,15 @@ TEST_CASE("answers that were owed are not sent from the error state", "[unit][er
     Bench bench;
     model::port::Packet packet;
     packet.path = reversed(bench.core().path);
-    packet.destination = bench.qp.number;
-    packet.operation = Operation::read_request;
-    packet.psn = abi::Psn{OneHca::peer_psn};
-    packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 4000};
+    packet.rdma().destination = bench.qp.number;
+    packet.rdma().operation = Operation::read_request;
+    packet.rdma().psn = abi::Psn{OneHca::peer_psn};
+    packet.rdma().reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 4000};
     bench.a.hca.receive(packet, bench.clock.now());
-    packet.operation = Operation::write_only;
-    packet.psn += 4;
-    packet.reth.length = 0;
-    packet.ack_request = true;
+    packet.rdma().operation = Operation::write_only;
+    packet.rdma().psn += 4;
+    packet.rdma().reth.length = 0;
+    packet.rdma().ack_request = true;
     bench.a.hca.receive(packet, bench.clock.now());
 
     bench.to(QpState::err); // the batch is not over yet
@@ -273,10 +273,10 @@ TEST_CASE("an error of the sending side ends the answers of the receiving side",
     bench.send(bench.write());
     bench.peer.take();
     bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
-        packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 4000};
+        packet.rdma().reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 4000};
     });
     bench.hand_over(Operation::acknowledge, 100, 0, [](auto& packet) {
-        packet.aeth.syndrome = abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error);
+        packet.rdma().aeth.syndrome = abi::wire::nak_syndrome(abi::wire::NakCode::remote_access_error);
     });
     bench.settle();
 
@@ -288,7 +288,7 @@ TEST_CASE("answers owed before a refused request are sent, then the NAK, then no
     Bench bench;
     const auto read = [&](std::uint32_t psn, abi::Key key, std::uint32_t length) {
         bench.hand_over(Operation::read_request, psn, 0, [&](auto& packet) {
-            packet.reth = {.address = bench.local.address, .rkey = key, .length = length};
+            packet.rdma().reth = {.address = bench.local.address, .rkey = key, .length = length};
         });
     };
     read(OneHca::peer_psn, bench.local.key, 2000);
@@ -307,10 +307,10 @@ TEST_CASE("answers owed before a refused request are sent, then the NAK, then no
 TEST_CASE("a READ that runs out of memory on the way ends with a NAK for the packet that is missing", "[unit][error]") {
     Bench bench;
     bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
-        packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192};
+        packet.rdma().reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192};
     });
     bench.hand_over(Operation::read_request, OneHca::peer_psn + 8, 0, [&](auto& packet) {
-        packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8};
+        packet.rdma().reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8};
     });
     bench.a.hca.mkeys().find(bench.local.key.index())->mtt.resize(1); // the first page holds 568 bytes of it
     bench.settle();
@@ -353,7 +353,7 @@ TEST_CASE("a queue pair may be destroyed in any state, also with work under way 
         bench.send(bench.write());
         bench.answer(100, abi::wire::rnr_syndrome(5));
         bench.hand_over(Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
-            packet.reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192};
+            packet.rdma().reth = {.address = bench.local.address, .rkey = bench.local.key, .length = 8192};
         });
         if (state != QpState::rts)
             bench.to(state);

@@ -30,7 +30,7 @@ public:
     }
     Time send(Time at) override {
         --room;
-        sent.push_back({packet_.destination.value, packet_.traits().is_request()});
+        sent.push_back({packet_.rdma().destination.value, packet_.traits().is_request()});
         return at;
     }
     std::uint32_t room = 0;
@@ -164,10 +164,10 @@ TEST_CASE("answering the peer's READs does not keep a queue pair from its own re
         for (; psn < answers + 40; psn += 20) { // there is always an answer to send
             model::port::Packet read;
             read.path = reversed(bench.node.core(qp).path);
-            read.operation = Operation::read_request;
-            read.destination = qp.number;
-            read.psn = abi::Psn{psn};
-            read.reth = {.address = bench.memory.address, .rkey = bench.memory.key, .length = 20 * mtu};
+            read.rdma().operation = Operation::read_request;
+            read.rdma().destination = qp.number;
+            read.rdma().psn = abi::Psn{psn};
+            read.rdma().reth = {.address = bench.memory.address, .rkey = bench.memory.key, .length = 20 * mtu};
             bench.node.hca.receive(read, {});
         }
         bench.take(20);

@@ -106,7 +106,7 @@ TEST_CASE("every message asks for an ACK with its last packet", "[unit][transpor
     REQUIRE(seen.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) {
         CHECK(seen[i].psn() == 100 + i);
-        CHECK(seen[i].header.ack_request == (i >= 2));
+        CHECK(seen[i].header.rdma().ack_request == (i >= 2));
     }
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("log_ack_req_freq asks for ACKs on the way", "[unit][transport][ack]")
     const auto seen = bench.peer.take();
     REQUIRE(seen.size() == 7);
     for (std::size_t i = 0; i < 7; ++i)
-        CHECK(seen[i].header.ack_request == (i % 2 == 1 || i == 6));
+        CHECK(seen[i].header.rdma().ack_request == (i % 2 == 1 || i == 6));
 }
 
 TEST_CASE("the packets of a message carry what the operation says", "[unit][transport]") {
@@ -133,16 +133,16 @@ TEST_CASE("the packets of a message carry what the operation says", "[unit][tran
     CHECK(writes[0].operation() == Operation::write_first);
     CHECK(writes[1].operation() == Operation::write_middle);
     CHECK(writes[2].operation() == Operation::write_last_with_immediate);
-    CHECK(writes[0].header.reth.address == 0x123456789a);
-    CHECK(writes[0].header.reth.rkey == abi::Key{0x55aa});
-    CHECK(writes[0].header.reth.length == 2500);
-    CHECK(writes[2].header.immediate == 0xcafe);
-    CHECK_FALSE(writes[0].header.solicited);
-    CHECK_FALSE(writes[1].header.solicited);
-    CHECK(writes[2].header.solicited);
+    CHECK(writes[0].header.rdma().reth.address == 0x123456789a);
+    CHECK(writes[0].header.rdma().reth.rkey == abi::Key{0x55aa});
+    CHECK(writes[0].header.rdma().reth.length == 2500);
+    CHECK(writes[2].header.rdma().immediate == 0xcafe);
+    CHECK_FALSE(writes[0].header.rdma().solicited);
+    CHECK_FALSE(writes[1].header.rdma().solicited);
+    CHECK(writes[2].header.rdma().solicited);
     std::vector<std::byte> payload;
     for (const auto& packet : writes) {
-        CHECK(packet.header.destination == OneHca::peer_qpn);
+        CHECK(packet.header.rdma().destination == OneHca::peer_qpn);
         payload.insert(payload.end(), packet.payload.begin(), packet.payload.end());
     }
     CHECK(payload == bench.a.bytes(bench.source, 0, 2500));
@@ -159,13 +159,13 @@ TEST_CASE("the packets of a message carry what the operation says", "[unit][tran
     REQUIRE(reads.size() == 2);
     CHECK(reads[0].operation() == Operation::read_request);
     CHECK(reads[0].psn() == 103);
-    CHECK(reads[0].header.reth.length == 5000);
+    CHECK(reads[0].header.rdma().reth.length == 5000);
     CHECK(reads[0].payload.empty());
     CHECK(reads[1].operation() == Operation::compare_swap);
     CHECK(reads[1].psn() == 108); // a READ takes a sequence number for each response packet
-    CHECK(reads[1].header.atomic.address == 0x88);
-    CHECK(reads[1].header.atomic.swap_or_add == 3);
-    CHECK(reads[1].header.atomic.compare == 4);
+    CHECK(reads[1].header.rdma().atomic.address == 0x88);
+    CHECK(reads[1].header.rdma().atomic.swap_or_add == 3);
+    CHECK(reads[1].header.rdma().atomic.compare == 4);
 }
 
 TEST_CASE("READ responses acknowledge the messages before them", "[unit][transport][ack]") {
@@ -187,8 +187,8 @@ TEST_CASE("an acknowledge carries the packet it answers, the messages done, and 
     const auto target = bench.a.make_region(64);
     const auto write = [&](std::uint32_t psn, bool ack_request) {
         bench.hand_over(Operation::write_only, psn, 16, [&](auto& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = 16};
-            packet.ack_request = ack_request;
+            packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = 16};
+            packet.rdma().ack_request = ack_request;
         });
     };
     write(5100, true);
@@ -203,9 +203,9 @@ TEST_CASE("an acknowledge carries the packet it answers, the messages done, and 
     CHECK(seen[0].operation() == Operation::acknowledge);
     CHECK(seen[0].psn() == 5100);
     CHECK(seen[0].syndrome() == 0x1f);
-    CHECK(seen[0].header.aeth.msn == 1);
+    CHECK(seen[0].header.rdma().aeth.msn == 1);
     CHECK(seen[1].psn() == 5103); // everything so far, also what did not ask
-    CHECK(seen[1].header.aeth.msn == 4);
+    CHECK(seen[1].header.rdma().aeth.msn == 4);
 }
 
 TEST_CASE("nothing is answered that does not ask", "[unit][transport][ack][responder]") {
@@ -213,7 +213,7 @@ TEST_CASE("nothing is answered that does not ask", "[unit][transport][ack][respo
     const auto target = bench.a.make_region(4096);
     for (std::uint32_t i = 0; i < 3; ++i)
         bench.receive(i == 0 ? Operation::write_first : Operation::write_middle, 5100 + i, 1024, [&](auto& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = 4096};
+            packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = 4096};
         });
 
     CHECK(bench.peer.take().empty());

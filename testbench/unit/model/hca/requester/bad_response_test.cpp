@@ -224,17 +224,18 @@ TEST_CASE("a packet with another P_Key, service, destination or a reserved opera
     bench.read(10);
     const auto respond = [&](auto&& change) { bench.receive(Operation::read_response_only, 100, 10, change); };
 
-    respond([](auto& packet) { packet.pkey = 0x1234; });
-    respond([](auto& packet) { packet.pkey = 0x0000; });
-    respond([](auto& packet) { packet.service = abi::wire::Service::uc; });
-    respond([](auto& packet) { packet.service = abi::wire::Service::ud; });
-    respond([](auto& packet) { packet.destination = abi::Qpn{1}; });
-    respond([](auto& packet) { packet.destination = abi::Qpn{0xffffff}; });
+    respond([](auto& packet) { packet.rdma().pkey = 0x1234; });
+    respond([](auto& packet) { packet.rdma().pkey = 0x0000; });
+    respond([](auto& packet) { packet.rdma().service = abi::wire::Service::uc; });
+    respond([](auto& packet) { packet.rdma().service = abi::wire::Service::ud; });
+    respond([](auto& packet) { packet.rdma().destination = abi::Qpn{1}; });
+    respond([](auto& packet) { packet.rdma().destination = abi::Qpn{0xffffff}; });
     for (const unsigned reserved : {0x15u, 0x18u, 0x1fu})
-        respond([&](auto& packet) { packet.operation = static_cast<Operation>(reserved), packet.payload.clear(); });
+        respond(
+            [&](auto& packet) { packet.rdma().operation = static_cast<Operation>(reserved), packet.payload.clear(); });
 
     bench.check_dropped();
     CHECK(bench.a.hca.counters().packets_dropped == 9);
-    respond([](auto& packet) { packet.pkey = 0x7fff; }); // a limited member of the same partition
+    respond([](auto& packet) { packet.rdma().pkey = 0x7fff; }); // a limited member of the same partition
     CHECK(bench.a.drain(bench.cq).size() == 1);
 }

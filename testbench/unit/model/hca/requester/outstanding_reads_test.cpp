@@ -167,7 +167,7 @@ TEST_CASE("more READs and atomics at once than the responder's context allows ar
     const auto target = bench.a.make_region(64, 1);
     const auto request = [&](std::uint32_t psn) {
         bench.hand_over(Operation::read_request, psn, 0, [&](auto& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = 8};
+            packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = 8};
         });
     };
     for (std::uint32_t i = 0; i < 2; ++i)

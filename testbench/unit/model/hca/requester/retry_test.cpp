@@ -49,7 +49,7 @@ TEST_CASE("without an answer everything is sent again after the time-out, not be
     const auto again = bench.peer.take();
     REQUIRE(again.size() == 4);
     CHECK(again[0].operation() == Operation::write_first);
-    CHECK(again[0].header.reth.length == 2500);
+    CHECK(again[0].header.rdma().reth.length == 2500);
     CHECK(again[3].operation() == Operation::write_only);
     CHECK(again[3].payload == bench.a.bytes(bench.source, 0, 10));
     CHECK(bench.a.hca.counters().timeouts == 1);
@@ -209,8 +209,8 @@ TEST_CASE("a READ that lost a response asks for the rest only", "[unit][transpor
     REQUIRE(again.size() == 1);
     CHECK(again[0].operation() == Operation::read_request);
     CHECK(again[0].psn() == 102);
-    CHECK(again[0].header.reth.address == 0x1000 + 2048);
-    CHECK(again[0].header.reth.length == 5000 - 2048);
+    CHECK(again[0].header.rdma().reth.address == 0x1000 + 2048);
+    CHECK(again[0].header.rdma().reth.length == 5000 - 2048);
     bench.receive(Operation::read_response_first, 102, 1024);
     bench.receive(Operation::read_response_middle, 103, 1024);
     bench.receive(Operation::read_response_last, 104, 5000 - 4096);
@@ -261,7 +261,8 @@ TEST_CASE("answers that come before the second sending are taken, and nothing is
     bench.psns();
 
     // One batch: the requester goes back, and then hears that all had arrived.
-    bench.hand_over(Operation::acknowledge, 100, 0, [](auto& packet) { packet.aeth.syndrome = out_of_sequence; });
+    bench.hand_over(Operation::acknowledge, 100, 0,
+                    [](auto& packet) { packet.rdma().aeth.syndrome = out_of_sequence; });
     bench.hand_over(Operation::acknowledge, 102, 0, [](auto&) {});
     bench.settle();
 
@@ -278,7 +279,8 @@ TEST_CASE("a NOP between messages that are sent again completes in its turn", "[
     CHECK(bench.a.drain(bench.cq).empty());
 
     SECTION("when the answer comes before the second sending") {
-        bench.hand_over(Operation::acknowledge, 100, 0, [](auto& packet) { packet.aeth.syndrome = out_of_sequence; });
+        bench.hand_over(Operation::acknowledge, 100, 0,
+                        [](auto& packet) { packet.rdma().aeth.syndrome = out_of_sequence; });
         bench.hand_over(Operation::acknowledge, 100, 0, [](auto&) {});
         bench.settle();
     }

@@ -172,7 +172,7 @@ TEST_CASE("a SEND of several packets waits for a receive and then arrives whole"
 TEST_CASE("the responder asks for the time of its context", "[unit][transport][rnr][responder]") {
     for (std::uint8_t code = 0; code < 32; ++code) {
         Bench bench([&](auto& attributes) { attributes.min_rnr_nak = code; });
-        bench.receive(Operation::send_only, 5100, 10, [](auto& packet) { packet.ack_request = true; });
+        bench.receive(Operation::send_only, 5100, 10, [](auto& packet) { packet.rdma().ack_request = true; });
         const auto seen = bench.peer.take();
         REQUIRE(seen.size() == 1);
         CHECK(seen[0].syndrome() == (0x20 | code));
@@ -188,7 +188,7 @@ TEST_CASE("after an RNR NAK other packets are dropped without an answer until th
     const auto target = bench.a.make_region(8192);
     bench.receive(Operation::send_first, 5100, 1024);
     bench.receive(Operation::send_middle, 5101, 1024);
-    bench.receive(Operation::send_last, 5102, 10, [](auto& packet) { packet.ack_request = true; });
+    bench.receive(Operation::send_last, 5102, 10, [](auto& packet) { packet.rdma().ack_request = true; });
     REQUIRE(bench.peer.take().size() == 1);
 
     bench.a.post_receive(bench.qp, {target.sge()});
@@ -196,7 +196,7 @@ TEST_CASE("after an RNR NAK other packets are dropped without an answer until th
     CHECK(bench.peer.take().empty());
     bench.receive(Operation::send_first, 5100, 1024);
     bench.receive(Operation::send_middle, 5101, 1024);
-    bench.receive(Operation::send_last, 5102, 10, [](auto& packet) { packet.ack_request = true; });
+    bench.receive(Operation::send_last, 5102, 10, [](auto& packet) { packet.rdma().ack_request = true; });
 
     const auto seen = bench.peer.take();
     REQUIRE(seen.size() == 1);

@@ -21,19 +21,19 @@ struct Bench : OneHca {
 
     void write(std::uint32_t number, std::uint32_t length, bool ack_request = true) {
         hand_over(Operation::write_only, number, length, [&](auto& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = length};
-            packet.ack_request = ack_request;
+            packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = length};
+            packet.rdma().ack_request = ack_request;
         });
     }
     void read(std::uint32_t number, std::uint32_t offset, std::uint32_t length, abi::Key key = {}) {
         hand_over(Operation::read_request, number, 0, [&](auto& packet) {
-            packet.reth = {
+            packet.rdma().reth = {
                 .address = target.address + offset, .rkey = key == abi::Key{} ? target.key : key, .length = length};
         });
     }
     void add(std::uint32_t number, std::uint32_t offset = 0) {
         hand_over(Operation::fetch_add, number, 0, [&](auto& packet) {
-            packet.atomic = {.address = target.address + offset, .rkey = target.key, .swap_or_add = 1};
+            packet.rdma().atomic = {.address = target.address + offset, .rkey = target.key, .swap_or_add = 1};
         });
     }
     std::vector<Seen> answers() {
@@ -60,7 +60,7 @@ TEST_CASE("a duplicate WRITE is acknowledged when it asks, and changes nothing",
     REQUIRE(seen.size() == 1);
     CHECK(seen[0].syndrome() == good);
     CHECK(seen[0].psn() == first + 1); // the newest
-    CHECK(seen[0].header.aeth.msn == 2);
+    CHECK(seen[0].header.rdma().aeth.msn == 2);
     CHECK(bench.answers().empty());
     CHECK(bench.a.bytes(bench.target) == now);
     CHECK(bench.a.q_counters().duplicate_request == 2);
@@ -72,7 +72,7 @@ TEST_CASE("a duplicate SEND takes no second receive", "[unit][transport][duplica
     for (std::uint32_t i = 0; i < 2; ++i)
         bench.a.post_receive(bench.qp, {bench.target.sge(i * 64, 64)});
     for (int i = 0; i < 3; ++i)
-        bench.receive(Operation::send_only, first, 64, [](auto& packet) { packet.ack_request = true; });
+        bench.receive(Operation::send_only, first, 64, [](auto& packet) { packet.rdma().ack_request = true; });
 
     CHECK(bench.a.drain(bench.cq).size() == 1);
     CHECK(bench.peer.take().size() == 3);
@@ -177,7 +177,7 @@ TEST_CASE("an atomic is executed once, however often it comes", "[unit][transpor
         REQUIRE(seen.size() == 1);
         CHECK(seen[0].operation() == Operation::atomic_acknowledge);
         CHECK(seen[0].psn() == first);
-        CHECK(seen[0].header.atomic_original == 40);
+        CHECK(seen[0].header.rdma().atomic_original == 40);
     }
     CHECK(bench.value() == 41);
     CHECK(bench.a.q_counters().rx_atomic_requests == 1);
@@ -202,7 +202,7 @@ TEST_CASE("as many results are remembered as requests may be outstanding, the ol
             bench.add(first + i);
             const auto seen = bench.answers();
             REQUIRE(seen.size() == 1);
-            CHECK(seen[0].header.atomic_original == 1000 + i);
+            CHECK(seen[0].header.rdma().atomic_original == 1000 + i);
         }
         CHECK(bench.value() == 5);
     }
@@ -268,13 +268,13 @@ TEST_CASE("duplicates of READs do not pile up answers", "[unit][transport][dupli
     const auto key = bench.a.make_key(a, std::vector<std::uint64_t>(1u << 18, 0x40000));
     model::port::Packet packet;
     packet.path = reversed(bench.core().path);
-    packet.operation = Operation::read_request;
-    packet.destination = bench.qp.number;
+    packet.rdma().operation = Operation::read_request;
+    packet.rdma().destination = bench.qp.number;
 
     // The peer asks for the rest, packet by packet, and nothing can be sent meanwhile.
     for (std::uint32_t i = 0; i < 20000; ++i) {
-        packet.psn = abi::Psn{first + i};
-        packet.reth = {.address = i * 256, .rkey = key, .length = (1u << 30) - i * 256};
+        packet.rdma().psn = abi::Psn{first + i};
+        packet.rdma().reth = {.address = i * 256, .rkey = key, .length = (1u << 30) - i * 256};
         bench.a.hca.receive(packet, bench.clock.now());
     }
 

@@ -51,9 +51,10 @@ struct Bench : OneHca {
     }
     void packet(Operation operation, std::size_t length, bool ack_request = true) {
         hand_over(operation, next++, abi::wire::traits(operation).has_payload ? length : 0, [&](auto& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = static_cast<std::uint32_t>(length)};
-            packet.atomic = {.address = target.address, .rkey = target.key, .swap_or_add = 1};
-            packet.ack_request = ack_request;
+            packet.rdma().reth = {
+                .address = target.address, .rkey = target.key, .length = static_cast<std::uint32_t>(length)};
+            packet.rdma().atomic = {.address = target.address, .rkey = target.key, .swap_or_add = 1};
+            packet.rdma().ack_request = ack_request;
         });
     }
     Region own = a.make_region(4096, 1), target = a.make_region(4096, 1);
@@ -183,10 +184,10 @@ TEST_CASE("receives of an unreliable service complete in the order in which they
         for (std::uint32_t i = 0; i < 2; ++i) {
             model::port::Packet packet;
             packet.path = reversed(pair.b.core(pair.b_qp).path);
-            packet.service = type == QpType::uc ? abi::wire::Service::uc : abi::wire::Service::ud;
-            packet.operation = Operation::send_only;
-            packet.destination = pair.b_qp.number;
-            packet.psn = abi::Psn{100 + i};
+            packet.rdma().service = type == QpType::uc ? abi::wire::Service::uc : abi::wire::Service::ud;
+            packet.rdma().operation = Operation::send_only;
+            packet.rdma().destination = pair.b_qp.number;
+            packet.rdma().psn = abi::Psn{100 + i};
             packet.payload.append_copy(std::vector<std::byte>(1000));
             pair.b.hca.receive(packet, pair.clock.now());
             pair.b.dma.set_latency(memory_latency / 7); // the second goes to memory that is nearer

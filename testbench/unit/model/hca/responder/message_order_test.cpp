@@ -22,13 +22,13 @@ struct Bench : OneHca {
 
     void packet(Operation operation, std::size_t length) {
         receive(operation, next++, length, [&](model::port::Packet& p) {
-            p.reth = {.address = target.address,
-                      .rkey = target.key,
-                      .length = abi::wire::traits(operation).is_first && !abi::wire::traits(operation).is_last
-                                    ? 4096u
-                                    : static_cast<std::uint32_t>(length)};
-            p.atomic = {.address = target.address, .rkey = target.key};
-            p.ack_request = abi::wire::traits(operation).is_last;
+            p.rdma().reth = {.address = target.address,
+                             .rkey = target.key,
+                             .length = abi::wire::traits(operation).is_first && !abi::wire::traits(operation).is_last
+                                           ? 4096u
+                                           : static_cast<std::uint32_t>(length)};
+            p.rdma().atomic = {.address = target.address, .rkey = target.key};
+            p.rdma().ack_request = abi::wire::traits(operation).is_last;
         });
     }
 };
@@ -106,7 +106,7 @@ TEST_CASE("a gap is told of once, with the packet that is missing", "[unit][tran
     Bench bench;
     const auto send = [&](std::uint32_t psn) {
         bench.receive(Operation::write_only, psn, 8, [&](auto& p) {
-            p.reth = {.address = bench.target.address, .rkey = bench.target.key, .length = 8};
+            p.rdma().reth = {.address = bench.target.address, .rkey = bench.target.key, .length = 8};
         });
     };
     send(5100);
@@ -118,7 +118,7 @@ TEST_CASE("a gap is told of once, with the packet that is missing", "[unit][tran
     REQUIRE(seen.size() == 1);
     CHECK(seen[0].syndrome() == abi::wire::nak_syndrome(NakCode::psn_sequence_error));
     CHECK(seen[0].psn() == 5101);
-    CHECK(seen[0].header.aeth.msn == 1);
+    CHECK(seen[0].header.rdma().aeth.msn == 1);
     CHECK(bench.a.q_counters().out_of_sequence == 3);
     CHECK(bench.core().state == QpState::rts);
     // The missing one comes; the next gap is told of again.
@@ -137,10 +137,10 @@ TEST_CASE("the sequence wraps at 2^24 on both sides", "[unit][transport]") {
     const auto target = bench.a.make_region(64);
     const auto send = [&](std::uint32_t psn) {
         bench.receive(Operation::write_only, psn, 8, [&](auto& p) {
-            p.reth = {.address = target.address, .rkey = target.key, .length = 8}, p.ack_request = true;
+            p.rdma().reth = {.address = target.address, .rkey = target.key, .length = 8}, p.rdma().ack_request = true;
         });
         const auto seen = bench.peer.take();
-        return seen.size() == 1 ? seen[0].header.aeth.syndrome << 24 | seen[0].psn() : 0;
+        return seen.size() == 1 ? seen[0].header.rdma().aeth.syndrome << 24 | seen[0].psn() : 0;
     };
     CHECK(send(0xfffffe) == 0x1ffffffeu);
     CHECK(send(0xffffff) == 0x1fffffffu);
@@ -157,7 +157,7 @@ TEST_CASE("the number of messages done counts messages, not packets, and wraps a
     bench.packet(Operation::send_last, 10);
     const auto seen = bench.peer.take();
     REQUIRE(seen.size() == 1);
-    CHECK(seen[0].header.aeth.msn == 0);
+    CHECK(seen[0].header.rdma().aeth.msn == 0);
 }
 
 TEST_CASE("the first packet in RTR says that communication is established, once", "[unit][transport][event]") {
@@ -182,7 +182,7 @@ TEST_CASE("before RTR packets are dropped", "[unit][transport]") {
     auto other = bench.a.make_qp(bench.a.attributes(bench.cq));
     bench.peer.target = other.number;
     for (int i = 0; i < 2; ++i) {
-        bench.receive(Operation::write_only, 0, 0, [](auto& packet) { packet.ack_request = true; });
+        bench.receive(Operation::write_only, 0, 0, [](auto& packet) { packet.rdma().ack_request = true; });
         bench.answer(0, 0x1f);
         bench.a.modify(other, QpState::init, bench.clock.now());
     }
@@ -199,12 +199,12 @@ TEST_CASE("what is written behind a READ does not change its answer, which is st
     const auto arrives = [&](Operation what, std::uint32_t length, std::span<const std::byte> payload) {
         model::port::Packet packet;
         packet.path = bench.peer.path;
-        packet.operation = what;
-        packet.destination = bench.qp.number;
-        packet.psn = abi::Psn{bench.next++};
-        packet.pkey = 0xffff;
-        packet.reth = {.address = bench.own.address, .rkey = bench.own.key, .length = length};
-        packet.atomic = {.address = bench.own.address, .rkey = bench.own.key, .swap_or_add = 1};
+        packet.rdma().operation = what;
+        packet.rdma().destination = bench.qp.number;
+        packet.rdma().psn = abi::Psn{bench.next++};
+        packet.rdma().pkey = 0xffff;
+        packet.rdma().reth = {.address = bench.own.address, .rkey = bench.own.key, .length = length};
+        packet.rdma().atomic = {.address = bench.own.address, .rkey = bench.own.key, .swap_or_add = 1};
         packet.payload.append_copy(payload);
         bench.a.hca.receive(packet, bench.clock.now());
         bench.a.hca.received_all(bench.clock.now());

@@ -34,20 +34,20 @@ struct Bench : OneHca {
 
     template <class Change> void write(Operation operation, std::uint32_t length, Change&& change) {
         receive(operation, expected, length, [&](model::port::Packet& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = length};
-            packet.ack_request = true;
+            packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = length};
+            packet.rdma().ack_request = true;
             change(packet);
         });
     }
     template <class Change> void read(std::uint32_t length, Change&& change) {
         receive(Operation::read_request, expected, 0, [&](model::port::Packet& packet) {
-            packet.reth = {.address = target.address, .rkey = target.key, .length = length};
+            packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = length};
             change(packet);
         });
     }
     template <class Change> void atomic(Change&& change) {
         receive(Operation::fetch_add, expected, 0, [&](model::port::Packet& packet) {
-            packet.atomic = {.address = target.address, .rkey = target.key, .swap_or_add = 1};
+            packet.rdma().atomic = {.address = target.address, .rkey = target.key, .swap_or_add = 1};
             change(packet);
         });
     }
@@ -58,7 +58,7 @@ struct Bench : OneHca {
         CHECK(seen[0].operation() == Operation::acknowledge);
         CHECK(seen[0].syndrome() == abi::wire::nak_syndrome(code));
         CHECK(seen[0].psn() == expected);
-        CHECK(seen[0].header.aeth.msn == 0);
+        CHECK(seen[0].header.rdma().aeth.msn == 0);
         CHECK(core().state == QpState::err);
         CHECK(a.drain_events() == std::vector{std::pair{event, qp.number.value}});
         const auto done = a.drain(cq);
@@ -111,26 +111,28 @@ TEST_CASE("a WRITE, READ or atomic that its key forbids is a remote access error
         {
             Bench bench;
             bench.write(Operation::write_only, 16,
-                        [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
+                        [&](auto& packet) { row.apply(bench, packet.rdma().reth.rkey, packet.rdma().reth.address); });
             bench.check_access();
             CHECK(bench.a.q_counters().rx_write_requests == 1);
         }
         {
             Bench bench;
             bench.write(Operation::write_only_with_immediate, 16,
-                        [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
+                        [&](auto& packet) { row.apply(bench, packet.rdma().reth.rkey, packet.rdma().reth.address); });
             bench.check_access();
         }
         {
             Bench bench;
-            bench.read(16, [&](auto& packet) { row.apply(bench, packet.reth.rkey, packet.reth.address); });
+            bench.read(16,
+                       [&](auto& packet) { row.apply(bench, packet.rdma().reth.rkey, packet.rdma().reth.address); });
             // A READ's pages are looked at when its response goes out.
             bench.check_access();
             CHECK(bench.a.q_counters().rx_read_requests == 1);
         }
         {
             Bench bench;
-            bench.atomic([&](auto& packet) { row.apply(bench, packet.atomic.rkey, packet.atomic.address); });
+            bench.atomic(
+                [&](auto& packet) { row.apply(bench, packet.rdma().atomic.rkey, packet.rdma().atomic.address); });
             bench.check_access();
             CHECK(bench.a.q_counters().rx_atomic_requests == 1);
         }
@@ -140,7 +142,7 @@ TEST_CASE("a WRITE, READ or atomic that its key forbids is a remote access error
 TEST_CASE("a WRITE of several packets is refused with its first one when its end leaves the region",
           "[unit][transport][nak]") {
     Bench bench;
-    bench.write(Operation::write_first, 1024, [](auto& packet) { packet.reth.length = 8193; });
+    bench.write(Operation::write_first, 1024, [](auto& packet) { packet.rdma().reth.length = 8193; });
     bench.check_access();
 }
 
@@ -152,8 +154,9 @@ TEST_CASE("a READ that ends one byte beyond the region is refused whole", "[unit
 
 TEST_CASE("a WRITE with immediate to a bad key is refused, also while no receive is posted", "[unit][transport][nak]") {
     OneHca bench;
-    bench.receive(Operation::write_only_with_immediate, expected, 16,
-                  [](auto& packet) { packet.reth = {.address = 0, .rkey = abi::Key{0x7f0000, 0}, .length = 16}; });
+    bench.receive(Operation::write_only_with_immediate, expected, 16, [](auto& packet) {
+        packet.rdma().reth = {.address = 0, .rkey = abi::Key{0x7f0000, 0}, .length = 16};
+    });
     const auto seen = bench.peer.take();
     REQUIRE(seen.size() == 1);
     CHECK(seen[0].syndrome() == abi::wire::nak_syndrome(NakCode::remote_access_error));
@@ -197,14 +200,14 @@ TEST_CASE("an atomic on bytes that a list of ranges divides changes nothing, its
             .set<"address">(bench.target.address + 0x100 * i);
     model::hca::tpt::write_ranges(*bench.a.hca.mkeys().find(key.index()), 0, entries);
 
-    bench.atomic([&](auto& packet) { packet.atomic = {.address = 0x1010, .rkey = key, .swap_or_add = 1}; });
+    bench.atomic([&](auto& packet) { packet.rdma().atomic = {.address = 0x1010, .rkey = key, .swap_or_add = 1}; });
     bench.check_access();
 }
 
 TEST_CASE("an atomic that is not aligned to 8 bytes is an invalid request", "[unit][transport][nak]") {
     for (std::uint64_t off = 1; off < 8; ++off) {
         Bench bench;
-        bench.atomic([&](auto& packet) { packet.atomic.address += off; });
+        bench.atomic([&](auto& packet) { packet.rdma().atomic.address += off; });
         bench.check_invalid();
     }
 }
@@ -217,7 +220,7 @@ TEST_CASE("a length beyond 2^31 is an invalid request", "[unit][transport][nak]"
     }
     SECTION("WRITE") {
         Bench bench;
-        bench.write(Operation::write_first, 1024, [](auto& packet) { packet.reth.length = (1u << 31) + 1; });
+        bench.write(Operation::write_first, 1024, [](auto& packet) { packet.rdma().reth.length = (1u << 31) + 1; });
         bench.check_invalid();
     }
 }
@@ -226,17 +229,17 @@ TEST_CASE("a WRITE whose packets do not bring what its RETH announced is an inva
           "[unit][transport][nak]") {
     SECTION("less in an only packet") {
         Bench bench;
-        bench.write(Operation::write_only, 16, [](auto& packet) { packet.reth.length = 17; });
+        bench.write(Operation::write_only, 16, [](auto& packet) { packet.rdma().reth.length = 17; });
         bench.check_invalid();
     }
     SECTION("more in an only packet") {
         Bench bench;
-        bench.write(Operation::write_only, 16, [](auto& packet) { packet.reth.length = 15; });
+        bench.write(Operation::write_only, 16, [](auto& packet) { packet.rdma().reth.length = 15; });
         bench.check_invalid();
     }
     SECTION("bytes for an announced nothing") {
         Bench bench;
-        bench.write(Operation::write_only, 1, [](auto& packet) { packet.reth.length = 0; });
+        bench.write(Operation::write_only, 1, [](auto& packet) { packet.rdma().reth.length = 0; });
         bench.check_invalid();
     }
     SECTION("all in the first packet of several") {
@@ -255,7 +258,7 @@ TEST_CASE("payload that does not fill the MTU, or exceeds it, is an invalid requ
                                                           {Operation::send_only, 1025}}) {
         Bench bench;
         INFO(abi::wire::traits(operation).name << " with " << length);
-        bench.write(operation, length, [](auto& packet) { packet.reth.length = 4096; });
+        bench.write(operation, length, [](auto& packet) { packet.rdma().reth.length = 4096; });
         bench.check_invalid();
     }
 }
@@ -263,8 +266,9 @@ TEST_CASE("payload that does not fill the MTU, or exceeds it, is an invalid requ
 TEST_CASE("a READ request or an atomic with payload is an invalid request", "[unit][transport][nak]") {
     for (const auto operation : {Operation::read_request, Operation::compare_swap}) {
         Bench bench;
-        bench.write(operation, 4,
-                    [&](auto& packet) { packet.atomic = {.address = bench.target.address, .rkey = bench.target.key}; });
+        bench.write(operation, 4, [&](auto& packet) {
+            packet.rdma().atomic = {.address = bench.target.address, .rkey = bench.target.key};
+        });
         bench.check_invalid();
     }
 }
@@ -319,7 +323,7 @@ TEST_CASE("in the error state nothing is answered", "[unit][transport][nak]") {
     bench.read(16, unchanged);
     bench.receive(Operation::send_only, expected, 16);
     bench.receive(Operation::send_only, expected + 5, 16);
-    bench.receive(Operation::send_only, expected - 1, 16, [](auto& packet) { packet.ack_request = true; });
+    bench.receive(Operation::send_only, expected - 1, 16, [](auto& packet) { packet.rdma().ack_request = true; });
 
     CHECK(bench.peer.take().empty());
     CHECK(bench.a.bytes(bench.target) == bench.before);

@@ -25,11 +25,11 @@ struct Bench : HcaPair {
     void inject(Operation operation, std::uint32_t psn, std::uint32_t length, std::byte value) {
         model::port::Packet packet;
         packet.path = reversed(b.core(b_qp).path);
-        packet.service = abi::wire::Service::uc;
-        packet.operation = operation;
-        packet.destination = b_qp.number;
-        packet.psn = abi::Psn{psn};
-        packet.reth = {.address = to.address, .rkey = to.key, .length = length};
+        packet.rdma().service = abi::wire::Service::uc;
+        packet.rdma().operation = operation;
+        packet.rdma().destination = b_qp.number;
+        packet.rdma().psn = abi::Psn{psn};
+        packet.rdma().reth = {.address = to.address, .rkey = to.key, .length = length};
         const std::vector bytes(std::min(length, 1024u), value);
         packet.payload.append_copy(bytes);
         b.hca.receive(packet, clock.now());
@@ -131,12 +131,12 @@ TEST_CASE("a packet that asks an unreliable queue pair for an ACK gets none", "[
     Bench bench;
     model::port::Packet packet;
     packet.path = reversed(bench.b.core(bench.b_qp).path);
-    packet.service = abi::wire::Service::uc;
-    packet.operation = Operation::write_only;
-    packet.destination = bench.b_qp.number;
-    packet.psn = abi::Psn{100};
-    packet.ack_request = true;
-    packet.reth = {.address = bench.to.address, .rkey = bench.to.key, .length = 0};
+    packet.rdma().service = abi::wire::Service::uc;
+    packet.rdma().operation = Operation::write_only;
+    packet.rdma().destination = bench.b_qp.number;
+    packet.rdma().psn = abi::Psn{100};
+    packet.rdma().ack_request = true;
+    packet.rdma().reth = {.address = bench.to.address, .rkey = bench.to.key, .length = 0};
     bench.b.hca.receive(packet, bench.clock.now());
     bench.b.hca.received_all(bench.clock.now());
     CHECK(bench.b.hca.counters().packets_sent == 0);

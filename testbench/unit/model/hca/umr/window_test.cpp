@@ -99,11 +99,11 @@ TEST_CASE("packets under way keep their bytes when a peer's SEND frees the key t
     auto& hca = bench.b.hca;
     model::port::Packet send;
     send.path = harness::reversed(bench.b.core(bench.b_qp).path);
-    send.operation = abi::wire::Operation::send_only_with_invalidate;
-    send.destination = bench.b_qp.number;
-    send.psn = abi::Psn{100};
-    send.pkey = 0xffff;
-    send.invalidate = bench.window;
+    send.rdma().operation = abi::wire::Operation::send_only_with_invalidate;
+    send.rdma().destination = bench.b_qp.number;
+    send.rdma().psn = abi::Psn{100};
+    send.rdma().pkey = 0xffff;
+    send.rdma().invalidate = bench.window;
     hca.receive(send, {});
     REQUIRE(bench.b.drain(bench.b_cq).size() == 1);
     bench.b.fill(bench.region.address, 100, 6);
