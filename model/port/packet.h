@@ -89,9 +89,9 @@ public:
 
 private:
     enum class Kind : std::uint8_t { rdma, plain_frame };
+    // Not a std::variant: its other alternative would be empty, and its index would make every packet 8 bytes longer.
     Kind kind_ = Kind::rdma;
-    RdmaHeaders
-        rdma_; // beside the kind, not in a std::variant: the other alternative is empty, and a packet is not longer
+    RdmaHeaders rdma_;
 
 public:
     Payload payload;

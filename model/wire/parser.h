@@ -58,7 +58,7 @@ std::expected<void, DropReason> parse(std::span<const std::byte> image, port::En
 
 /// Whether an Ethernet frame is RoCEv2's, from its first bytes on (frame_front_bytes are enough): an unfragmented UDP
 /// datagram to port 4791, over IPv6 or over IPv4 without options, and without a VLAN tag. Whether it is a good one is
-/// for parse() to say; everything else is no concern of an RDMA port.
+/// for parse() to say; everything else is an Ethernet port's.
 bool is_roce(std::span<const std::byte> frame);
 inline constexpr std::size_t frame_front_bytes =
     abi::wire::Ethernet::size + abi::wire::Ipv6::size + abi::wire::Udp::size;
@@ -66,9 +66,10 @@ inline constexpr std::size_t frame_front_bytes =
 /// What a plain frame has where an EtherType stands; 0: it ends before that.
 std::uint16_t ethertype(const port::Packet& plain_frame);
 
-/// Makes of what came by a link what it is to a receiver: an RDMA packet when it has an image or is a plain frame, or a
-/// plain frame, whose bytes are its payload then. An RDMA packet that was damaged under way counts as damaged whatever
-/// has become of it: behind an Ethernet link's frame check, which no image has, nothing else would be left.
+/// Finds out what has come by a link. The image of an RDMA packet is parsed. A plain frame becomes the RDMA packet
+/// whose bytes it has, or stays a plain frame, with what has arrived as its payload. When an RDMA packet was damaged
+/// into something that is no RoCEv2, it is refused like any damaged one: a real port sees that by the FCS, which no
+/// frame has here.
 std::expected<void, DropReason> unpack(port::Packet& packet, port::Encapsulation link);
 
 } // namespace model::wire
