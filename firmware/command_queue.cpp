@@ -116,8 +116,11 @@ Time CommandQueue::execute(unsigned slot, Time at) {
     // DISABLE_HCA forgets the capability: its own answer is still one that the driver checks.
     const bool is_signed = checks_signatures();
     auto status = check_entry(entry.bytes, is_signed);
-    if (status == DeliveryStatus::ok)
-        status = deliver(entry.view(), at);
+    if (status == DeliveryStatus::ok) {
+        const auto delivery = deliver(entry.view(), at);
+        status = delivery.status;
+        at = delivery.done;
+    }
     if (status != DeliveryStatus::ok) {
         const abi::ConstView<prm::CommandIn> header(
             std::span(entry.bytes).subspan(CommandQueueEntry::field<"input">::offset));
@@ -130,7 +133,7 @@ Time CommandQueue::execute(unsigned slot, Time at) {
                                      .why = prm::name(status),
                                  });
     }
-    give_back(entry, slot, status, is_signed || checks_signatures(), at);
+    at = give_back(entry, slot, status, is_signed || checks_signatures(), at);
     if (event_queue && state_.command_eq == event_queue)
         state_.hca.event_queues().write(
             *event_queue, prm::EventType::command, 0, 1u << slot, at,
@@ -138,8 +141,8 @@ Time CommandQueue::execute(unsigned slot, Time at) {
     return at;
 }
 
-/// Brings the input in, executes, brings the output out. The status is that of the delivery, not of the command.
-DeliveryStatus CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time& at) {
+/// Brings the input in, executes, brings the output out.
+CommandQueue::Delivery CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time at) {
     const std::size_t in_length = entry.get<"input_length">(), out_length = entry.get<"output_length">();
     const auto inline_input = entry.bytes().subspan(CommandQueueEntry::field<"input">::offset).first(inline_bytes);
     const auto inline_output = entry.bytes().subspan(output_offset).first(inline_bytes);
@@ -147,7 +150,7 @@ DeliveryStatus CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time& a
     std::ranges::fill(inline_output, std::byte{});
     if (const auto refusal = check_command(state_, header, in_length, out_length)) {
         refuse_command(state_, header, refusal, inline_output, at);
-        return DeliveryStatus::ok;
+        return {DeliveryStatus::ok, at};
     }
     const auto& command = *find_command(header.get<"opcode">());
 
@@ -157,15 +160,17 @@ DeliveryStatus CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time& a
     std::vector<std::byte> in(inline_input.begin(), inline_input.end());
     if (in_length > inline_bytes) {
         const auto rest = read_chain(dma_, input, in_length - inline_bytes, at);
-        if (!rest)
-            return rest.error();
-        in.insert(in.end(), rest->begin(), rest->end());
+        at = rest.done;
+        if (rest.status != DeliveryStatus::ok)
+            return {rest.status, at};
+        in.insert(in.end(), rest.bytes.begin(), rest.bytes.end());
     }
     // The command may not have an effect that its driver cannot hear of.
     const auto room = std::min(out_length, command.out_max);
-    const auto blocks = open_chain(dma_, output, beyond_inline(room), at);
-    if (!blocks)
-        return blocks.error();
+    const auto opened = open_chain(dma_, output, beyond_inline(room), at);
+    at = opened.done;
+    if (opened.status != DeliveryStatus::ok)
+        return {opened.status, at};
 
     std::vector<std::byte> out(command.out_bytes(room));
     run_command(state_, command, in, out, room, at);
@@ -174,30 +179,29 @@ DeliveryStatus CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time& a
 
     out.resize(std::max(room, inline_bytes));
     std::copy_n(out.begin(), inline_bytes, inline_output.begin());
-    if (write_chain(dma_, output, *blocks, std::span(out).subspan(inline_bytes), at) != model::port::DmaStatus::ok)
-        return DeliveryStatus::internal_error;
-    return DeliveryStatus::ok;
+    const auto written = write_chain(dma_, output, opened.blocks, std::span(out).subspan(inline_bytes), at);
+    return {written.is_ok() ? DeliveryStatus::ok : DeliveryStatus::internal_error, written.done};
 }
 
-/// Writes the answer into the entry and then, alone and last, the byte that hands the slot back.
-void CommandQueue::give_back(Entry& entry, unsigned slot, DeliveryStatus status, bool is_signed, Time& at) {
-    const auto address = slot_address(slot);
+/// Writes the answer into the entry and then, alone and last, the byte that hands the slot back. Returns when that byte
+/// is written.
+Time CommandQueue::give_back(Entry& entry, unsigned slot, DeliveryStatus status, bool is_signed, Time at) {
+    const auto write = [&](std::size_t offset, std::size_t count) {
+        const auto bytes = std::span(entry.bytes).subspan(offset, count);
+        at = std::max(at, dma_.write(slot_address(slot) + offset, bytes, at).done);
+    };
     const auto view = entry.view();
     view.set<"delivery_status">(status).set<"owner">(0);
     if (status == DeliveryStatus::ok)
-        at = std::max(
-            at,
-            dma_.write(address + output_offset, std::span(entry.bytes).subspan(output_offset, inline_bytes), at).done);
+        write(output_offset, inline_bytes);
     if (is_signed) {
         view.set<"signature">(0);
         view.set<"signature">(static_cast<std::uint8_t>(~prm::xor_of(entry.bytes)));
-        at = std::max(
-            at, dma_.write(address + signature_offset, std::span(entry.bytes).subspan(signature_offset, 1), at).done);
+        write(signature_offset, 1);
     }
     // answer before ownership: software reads the answer as soon as it owns the slot
-    at = std::max(
-        at, dma_.write(address + prm::status_own_offset, std::span(entry.bytes).subspan(prm::status_own_offset, 1), at)
-                .done);
+    write(prm::status_own_offset, 1);
+    return at;
 }
 
 } // namespace firmware

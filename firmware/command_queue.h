@@ -31,11 +31,17 @@ public:
 
 private:
     using Entry = abi::Block<abi::prm::CommandQueueEntry>;
+    /// How a command reached the device, and how its answer got back; not what the command itself says.
+    struct Delivery {
+        abi::prm::DeliveryStatus status = abi::prm::DeliveryStatus::ok;
+        model::port::Time done{}; ///< of the last access to a mailbox
+    };
 
     model::port::Time latency() const;
     model::port::Time execute(unsigned slot, model::port::Time at);
-    abi::prm::DeliveryStatus deliver(abi::View<abi::prm::CommandQueueEntry> entry, model::port::Time& at);
-    void give_back(Entry& entry, unsigned slot, abi::prm::DeliveryStatus status, bool is_signed, model::port::Time& at);
+    Delivery deliver(abi::View<abi::prm::CommandQueueEntry> entry, model::port::Time at);
+    model::port::Time give_back(Entry& entry, unsigned slot, abi::prm::DeliveryStatus status, bool is_signed,
+                                model::port::Time at);
     abi::BusAddress slot_address(unsigned slot) const {
         return abi::BusAddress{base_ + (std::uint64_t{slot} << log_stride)};
     }

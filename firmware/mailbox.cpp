@@ -6,6 +6,7 @@
 namespace firmware {
 
 namespace prm = abi::prm;
+using model::port::Time;
 using prm::CommandMailbox;
 using prm::DeliveryStatus;
 
@@ -26,27 +27,17 @@ constexpr Direction output{DeliveryStatus::bad_output_pointer, DeliveryStatus::b
 
 using Block = abi::Block<CommandMailbox>;
 
-/// Reads block `number` at `address`; without data when it will be written anyway.
-DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64_t address, std::uint32_t number,
-                          const Direction& way, Block& block, model::port::Time& at) {
-    if (address == 0)
-        return way.bad_length; // the chain ended before the length did
-    if (address & pointer_mask)
-        return way.bad_pointer;
-    const bool is_output = way.bad_pointer == output.bad_pointer;
-    const auto from = is_output ? control_offset : 0;
-    const auto result = dma.read(abi::BusAddress{address + from}, std::span(block.bytes).subspan(from), at);
-    if (!result.is_ok())
-        return DeliveryStatus::internal_error;
-    at = std::max(at, result.done);
+bool is_output(const Direction& way) { return way.bad_pointer == output.bad_pointer; }
 
+/// What must hold of block `number` once it was read.
+DeliveryStatus check_block(const Chain& chain, std::uint32_t number, const Direction& way, const Block& block) {
     const auto view = block.view();
     const auto reserved = std::span(block.bytes).subspan(control_offset, next_offset - control_offset);
     if (chain.check_signature) {
         if (prm::xor_of(std::span(block.bytes).subspan(control_offset, ctrl_sig_end - control_offset)) !=
             good_signature)
             return DeliveryStatus::signature_error;
-        if (!is_output && prm::xor_of(block.bytes) != good_signature)
+        if (!is_output(way) && prm::xor_of(block.bytes) != good_signature)
             return DeliveryStatus::signature_error;
     }
     if (view.get<"token">() != chain.token)
@@ -58,40 +49,63 @@ DeliveryStatus read_block(model::port::Dma& dma, const Chain& chain, std::uint64
     return DeliveryStatus::ok;
 }
 
+struct BlockRead {
+    DeliveryStatus status = DeliveryStatus::ok;
+    Time done{}; ///< of the access, when there was one
+};
+
+/// Reads block `number` at `address`; without data when it will be written anyway.
+BlockRead read_block(model::port::Dma& dma, const Chain& chain, std::uint64_t address, std::uint32_t number,
+                     const Direction& way, Block& block, Time at) {
+    if (address == 0)
+        return {way.bad_length, at}; // the chain ended before the length did
+    if (address & pointer_mask)
+        return {way.bad_pointer, at};
+    const auto from = is_output(way) ? control_offset : 0;
+    const auto result = dma.read(abi::BusAddress{address + from}, std::span(block.bytes).subspan(from), at);
+    if (!result.is_ok())
+        return {DeliveryStatus::internal_error, at};
+    return {check_block(chain, number, way, block), std::max(at, result.done)};
+}
+
 } // namespace
 
-std::expected<std::vector<std::byte>, DeliveryStatus> read_chain(model::port::Dma& dma, const Chain& chain,
-                                                                 std::size_t length, model::port::Time& at) {
-    std::vector<std::byte> bytes;
+ChainInput read_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, Time at) {
+    ChainInput taken{.done = at};
     auto address = chain.first;
-    for (std::uint32_t number = 0; bytes.size() < length; ++number) {
+    for (std::uint32_t number = 0; taken.bytes.size() < length; ++number) {
         Block block;
-        if (const auto status = read_block(dma, chain, address, number, input, block, at); status != DeliveryStatus::ok)
-            return std::unexpected(status);
-        const auto count = std::min(length - bytes.size(), prm::mailbox_data_bytes);
-        bytes.insert(bytes.end(), block.bytes.begin(), block.bytes.begin() + static_cast<std::ptrdiff_t>(count));
+        const auto read = read_block(dma, chain, address, number, input, block, taken.done);
+        taken.done = read.done;
+        taken.status = read.status;
+        if (read.status != DeliveryStatus::ok)
+            return taken;
+        const auto count = std::min(length - taken.bytes.size(), prm::mailbox_data_bytes);
+        taken.bytes.insert(taken.bytes.end(), block.bytes.begin(),
+                           block.bytes.begin() + static_cast<std::ptrdiff_t>(count));
         address = block.view().get<"next">();
     }
-    return bytes;
+    return taken;
 }
 
-std::expected<std::vector<abi::BusAddress>, DeliveryStatus> open_chain(model::port::Dma& dma, const Chain& chain,
-                                                                       std::size_t length, model::port::Time& at) {
-    std::vector<abi::BusAddress> blocks;
+ChainOutput open_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, Time at) {
+    ChainOutput opened{.done = at};
     auto address = chain.first;
-    for (std::uint32_t number = 0; blocks.size() * prm::mailbox_data_bytes < length; ++number) {
+    for (std::uint32_t number = 0; opened.blocks.size() * prm::mailbox_data_bytes < length; ++number) {
         Block block;
-        if (const auto status = read_block(dma, chain, address, number, output, block, at);
-            status != DeliveryStatus::ok)
-            return std::unexpected(status);
-        blocks.push_back(abi::BusAddress{address});
+        const auto read = read_block(dma, chain, address, number, output, block, opened.done);
+        opened.done = read.done;
+        opened.status = read.status;
+        if (read.status != DeliveryStatus::ok)
+            return opened;
+        opened.blocks.push_back(abi::BusAddress{address});
         address = block.view().get<"next">();
     }
-    return blocks;
+    return opened;
 }
 
-model::port::DmaStatus write_chain(model::port::Dma& dma, const Chain& chain, std::span<const abi::BusAddress> blocks,
-                                   std::span<const std::byte> bytes, model::port::Time& at) {
+model::port::DmaResult write_chain(model::port::Dma& dma, const Chain& chain, std::span<const abi::BusAddress> blocks,
+                                   std::span<const std::byte> bytes, Time at) {
     for (const auto address : blocks) {
         const auto part = bytes.first(std::min(bytes.size(), prm::mailbox_data_bytes));
         bytes = bytes.subspan(part.size());
@@ -107,10 +121,10 @@ model::port::DmaStatus write_chain(model::port::Dma& dma, const Chain& chain, st
                 result = dma.write(address + (CommandMailbox::size - 1), std::span(block.bytes).last(1), at);
         }
         if (!result.is_ok())
-            return result.status;
+            return {result.status, at};
         at = std::max(at, result.done);
     }
-    return model::port::DmaStatus::ok;
+    return {model::port::DmaStatus::ok, at};
 }
 
 } // namespace firmware

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <span>
 #include <vector>
 
@@ -20,16 +19,27 @@ struct Chain {
     bool check_signature = false; ///< cmdif_checksum: also signs what is written
 };
 
+/// What came in by a chain. `done` is the time of the last access, also where a block was refused.
+struct ChainInput {
+    abi::prm::DeliveryStatus status = abi::prm::DeliveryStatus::ok;
+    model::port::Time done{};
+    std::vector<std::byte> bytes{};
+};
+/// Where output will go, block by block.
+struct ChainOutput {
+    abi::prm::DeliveryStatus status = abi::prm::DeliveryStatus::ok;
+    model::port::Time done{};
+    std::vector<abi::BusAddress> blocks{};
+};
+
 /// Reads `length` bytes. Memory grows with the blocks that really arrive, never with `length` alone.
-std::expected<std::vector<std::byte>, abi::prm::DeliveryStatus> read_chain(model::port::Dma& dma, const Chain& chain,
-                                                                           std::size_t length, model::port::Time& at);
+ChainInput read_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, model::port::Time at);
 
 /// The blocks that will take `length` bytes of output, checked before the command has any effect.
-std::expected<std::vector<abi::BusAddress>, abi::prm::DeliveryStatus>
-open_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, model::port::Time& at);
+ChainOutput open_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, model::port::Time at);
 
-/// Writes `bytes` into the blocks that open_chain() found for them.
-model::port::DmaStatus write_chain(model::port::Dma& dma, const Chain& chain, std::span<const abi::BusAddress> blocks,
-                                   std::span<const std::byte> bytes, model::port::Time& at);
+/// Writes `bytes` into the blocks that open_chain() found for them; ends at the first block that cannot be written.
+model::port::DmaResult write_chain(model::port::Dma& dma, const Chain& chain, std::span<const abi::BusAddress> blocks,
+                                   std::span<const std::byte> bytes, model::port::Time at);
 
 } // namespace firmware

@@ -50,8 +50,10 @@ void InvalidationQueue::run(port::Time at) {
         Words words;
         for (std::size_t i = 0; i < words.size(); ++i)
             words[i] = abi::load<std::uint64_t, abi::Endian::little>(raw.data() + 8 * i);
-        if (const auto error = execute(words, at); error != QueueError::none)
-            return faults_.queue_error(error, at);
+        const auto executed = execute(words, at);
+        at = executed.done;
+        if (executed.error != QueueError::none)
+            return faults_.queue_error(executed.error, at);
         ++descriptors_;
         head_ = (head_ + width()) % bytes();
     }
@@ -75,27 +77,32 @@ bool InvalidationQueue::is_offered(DescriptorType type) const {
     return false;
 }
 
-QueueError InvalidationQueue::execute(const Words& words, port::Time& at) {
+InvalidationQueue::Executed InvalidationQueue::execute(const Words& words, port::Time at) {
     const AnyDescriptor any({words[0], words[1]});
     const auto type = static_cast<DescriptorType>(any.get<"type">() | any.get<"type_high">() << 4);
     if (!is_offered(type))
-        return QueueError::invalid_type;
-    const auto run = [&](const auto& descriptor, auto&&... more) {
-        const bool is_wrong = descriptor.has_reserved() || (words[2] | words[3]) != 0;
-        return is_wrong ? QueueError::reserved_field : execute(descriptor, more...);
+        return {QueueError::invalid_type, at};
+    const auto has_reserved = [&](const auto& descriptor) {
+        return descriptor.has_reserved() || (words[2] | words[3]) != 0;
+    };
+    const auto run = [&](const auto& descriptor, auto... when) -> Executed {
+        return {has_reserved(descriptor) ? QueueError::reserved_field : execute(descriptor, when...), at};
     };
     switch (type) {
     case DescriptorType::context_cache: return run(ContextCacheDescriptor(any.words));
     case DescriptorType::iotlb: return run(IotlbDescriptor(any.words));
     case DescriptorType::device_tlb: return run(DeviceTlbDescriptor(any.words), at);
-    case DescriptorType::wait: return run(WaitDescriptor(any.words), at);
     case DescriptorType::pasid_iotlb: return run(PasidIotlbDescriptor(any.words));
     case DescriptorType::pasid_cache: return run(PasidCacheDescriptor(any.words));
     case DescriptorType::pasid_device_tlb: return run(PasidDeviceTlbDescriptor(any.words), at);
     case DescriptorType::page_response: return run(PageResponseDescriptor(any.words), at);
+    case DescriptorType::wait: {
+        const WaitDescriptor wait(any.words);
+        return has_reserved(wait) ? Executed{QueueError::reserved_field, at} : execute(wait, at);
+    }
     case DescriptorType::interrupt_entry: break;
     }
-    return QueueError::invalid_type;
+    return {QueueError::invalid_type, at};
 }
 
 QueueError InvalidationQueue::execute(const ContextCacheDescriptor& descriptor) {
@@ -172,7 +179,7 @@ QueueError InvalidationQueue::execute(const PasidCacheDescriptor& descriptor) {
     return QueueError::reserved_field;
 }
 
-QueueError InvalidationQueue::execute(const DeviceTlbDescriptor& descriptor, port::Time& at) {
+QueueError InvalidationQueue::execute(const DeviceTlbDescriptor& descriptor, port::Time at) {
     const auto range = invalidation_range(descriptor.get<"addr">(), descriptor.get<"s">());
     invalidate_device(
         {.device = static_cast<std::uint16_t>(descriptor.get<"sid">()), .begin = range.begin, .bytes = range.bytes},
@@ -180,7 +187,7 @@ QueueError InvalidationQueue::execute(const DeviceTlbDescriptor& descriptor, por
     return QueueError::none;
 }
 
-QueueError InvalidationQueue::execute(const PasidDeviceTlbDescriptor& descriptor, port::Time& at) {
+QueueError InvalidationQueue::execute(const PasidDeviceTlbDescriptor& descriptor, port::Time at) {
     const auto range = invalidation_range(descriptor.get<"addr">(), descriptor.get<"s">());
     invalidate_device({.device = static_cast<std::uint16_t>(descriptor.get<"sid">()),
                        .pasid = static_cast<std::uint32_t>(descriptor.get<"pasid">()),
@@ -202,7 +209,7 @@ void InvalidationQueue::invalidate_device(const DeviceInvalidation& invalidation
         silent_device_ = invalidation.device;
 }
 
-QueueError InvalidationQueue::execute(const PageResponseDescriptor& descriptor, port::Time& at) {
+QueueError InvalidationQueue::execute(const PageResponseDescriptor& descriptor, port::Time at) {
     if (listener_ != nullptr)
         listener_->page_response(
             {.device = static_cast<std::uint16_t>(descriptor.get<"rid">()),
@@ -213,14 +220,14 @@ QueueError InvalidationQueue::execute(const PageResponseDescriptor& descriptor, 
     return QueueError::none;
 }
 
-QueueError InvalidationQueue::execute(const WaitDescriptor& descriptor, port::Time& at) {
+InvalidationQueue::Executed InvalidationQueue::execute(const WaitDescriptor& descriptor, port::Time at) {
     if (descriptor.get<"pd">() && !(config_.page_requests && config_.device_tlb))
-        return QueueError::reserved_field;
+        return {QueueError::reserved_field, at};
     // A device that did not answer in time aborts the wait: no status, no interrupt (VT-d "Hardware Handling of Queued
     // Invalidation Interface Errors").
     if (silent_device_) {
         faults_.invalidation_timeout(*std::exchange(silent_device_, std::nullopt), at);
-        return QueueError::none;
+        return {QueueError::none, at};
     }
     // Everything else before is done: descriptors are carried out one by one, so there is nothing to fence.
     at = std::max({at, devices_done_, writes_landed_});
@@ -234,7 +241,7 @@ QueueError InvalidationQueue::execute(const WaitDescriptor& descriptor, port::Ti
         completion_.set<"iwc">(true);
         event.raise(at);
     }
-    return QueueError::none;
+    return {QueueError::none, at};
 }
 
 void InvalidationQueue::write_completion_status(std::uint32_t value) {

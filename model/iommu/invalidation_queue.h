@@ -41,19 +41,23 @@ public:
 
 private:
     using Words = std::array<std::uint64_t, 4>;
+    struct Executed {
+        abi::iommu::QueueError error = abi::iommu::QueueError::none;
+        port::Time done{}; ///< when the next descriptor may begin
+    };
 
     std::uint64_t bytes() const { return std::uint64_t{0x1000} << base_.get<"qs">(); }
     std::uint64_t width() const { return base_.get<"dw">() ? 32 : 16; }
     /// Carries out one descriptor; an error leaves the queue standing at it.
-    abi::iommu::QueueError execute(const Words& words, port::Time& at);
+    Executed execute(const Words& words, port::Time at);
     abi::iommu::QueueError execute(const abi::iommu::ContextCacheDescriptor& descriptor);
     abi::iommu::QueueError execute(const abi::iommu::IotlbDescriptor& descriptor);
     abi::iommu::QueueError execute(const abi::iommu::PasidIotlbDescriptor& descriptor);
     abi::iommu::QueueError execute(const abi::iommu::PasidCacheDescriptor& descriptor);
-    abi::iommu::QueueError execute(const abi::iommu::DeviceTlbDescriptor& descriptor, port::Time& at);
-    abi::iommu::QueueError execute(const abi::iommu::PasidDeviceTlbDescriptor& descriptor, port::Time& at);
-    abi::iommu::QueueError execute(const abi::iommu::PageResponseDescriptor& descriptor, port::Time& at);
-    abi::iommu::QueueError execute(const abi::iommu::WaitDescriptor& descriptor, port::Time& at);
+    abi::iommu::QueueError execute(const abi::iommu::DeviceTlbDescriptor& descriptor, port::Time at);
+    abi::iommu::QueueError execute(const abi::iommu::PasidDeviceTlbDescriptor& descriptor, port::Time at);
+    abi::iommu::QueueError execute(const abi::iommu::PageResponseDescriptor& descriptor, port::Time at);
+    Executed execute(const abi::iommu::WaitDescriptor& descriptor, port::Time at);
     void invalidate_device(const DeviceInvalidation& invalidation, port::Time at);
     void drain_writes();
     /// What is wrong with the queue itself.
