@@ -16,8 +16,8 @@ if(HCA_SANITIZE)
 endif()
 # For the tests that have threads: the socket transport's, and drivers beside a served platform.
 if(HCA_SANITIZE_THREADS)
-    # GCC warns of each fence of the drivers (sw/base/barrier.h), because this sanitizer does not model fences: a report of
-    # accesses that only a fence orders would be a false one.
+    # GCC warns of each fence of the drivers (sw/base/barrier.h), because this sanitizer does not model fences: a report
+    # of accesses that only a fence orders would be a false one.
     add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -g1 -Wno-tsan)
     add_compile_definitions(_GLIBCXX_ASSERTIONS)
     add_link_options(-fsanitize=thread)

@@ -43,7 +43,13 @@ inline constexpr std::size_t wqe_ds_bytes = 16;   ///< unit of `ds`
 /// `ce`: when a WQE writes a CQE.
 enum class CompletionEvent : std::uint8_t { on_error = 0, on_first_error = 1, always = 2, always_with_event = 3 };
 /// `fm`: what a WQE waits for before it starts.
-enum class FenceMode : std::uint8_t { none = 0, initiator_small = 1, fence = 2, strong_ordering = 3, small_and_fence = 4 };
+enum class FenceMode : std::uint8_t {
+    none = 0,
+    initiator_small = 1,
+    fence = 2,
+    strong_ordering = 3,
+    small_and_fence = 4
+};
 
 /// First segment of every send WQE.
 using WqeCtrl = Layout<"wqe_ctrl_seg", 16,

@@ -54,7 +54,8 @@ inline constexpr std::size_t bth_resv8a_offset = 4; ///< this whole byte counts 
 // IBA 9.3.2 .. 9.3.7
 using Deth = Layout<"deth", 8, U32<"qkey", 0x0>, Bits<"source_qp", 0x4, 23, 0>>;
 using Reth = Layout<"reth", 16, U64<"address", 0x0>, U32<"rkey", 0x8>, U32<"dma_length", 0xc>>;
-using AtomicEth = Layout<"atomic_eth", 28, U64<"address", 0x0>, U32<"rkey", 0x8>, U64<"swap_or_add", 0xc>, U64<"compare", 0x14>>;
+using AtomicEth = Layout<"atomic_eth", 28, U64<"address", 0x0>, U32<"rkey", 0x8>, U64<"swap_or_add", 0xc>,
+                         U64<"compare", 0x14>>;
 using Aeth = Layout<"aeth", 4, Bits<"syndrome", 0x0, 31, 24>, Bits<"msn", 0x0, 23, 0>>;
 using AtomicAckEth = Layout<"atomic_ack_eth", 8, U64<"original", 0x0>>;
 using ImmDt = Layout<"immdt", 4, U32<"immediate", 0x0>>;

@@ -1,4 +1,5 @@
-"""Who may include whom (CONVENTIONS "Where things go"). Includes are spelled from the root, so the first word is the layer."""
+"""Who may include whom (CONVENTIONS "Where things go"). Includes are spelled from the root, so the first word is the
+layer."""
 
 import re
 
@@ -20,7 +21,8 @@ LAYERS = [
     ("HCA model core", rf"(?=model/hca/){CORE}", [r"abi/.*", EVENTS, CORE],                  False, True),
     ("model shell", SHELL,          [r"abi/.*", EVENTS, rf"{NO_HCA}model/.*"],               True,  True),
     ("model core",  r"model/.*",    [r"abi/.*", EVENTS, rf"{NO_HCA}{CORE}"],                 False, True),
-    ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}", r"firmware/.*"], False, True),
+    ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}",
+     r"firmware/.*"],                                                                    False, True),
     # A device on a platform is silicon with its image, behind ports: what makes it a card is the shell's.
     ("device",      r"platform/card/mlx5_device\.(h|cpp)", [r"abi/.*", EVENTS, CORE, r"firmware/.*",
      r"platform/card/mlx5_device\.h"],                                                             False, True),
@@ -110,15 +112,21 @@ if __name__ == "__main__":
         ],
         clean={
             "abi/a.h": '#include "abi/layout.h"\n#include <cstdint>\n',
-            "model/hca/a.cpp": '#include "model/hca/a.h"\n#include "model/pcie/function.h"\n#include "traces/events.h"\n',
-            "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n#include <systemc>\n#include <tlm>\n',
+            "model/hca/a.cpp": '#include "model/hca/a.h"\n#include "model/pcie/function.h"\n'
+                               '#include "traces/events.h"\n',
+            "model/hca/a_module.h": '#include "model/hca/a.h"\n#include "model/tlm/sockets.h"\n#include <systemc>\n'
+                                    '#include <tlm>\n',
             "model/net/a.cpp": '#include "model/net/a.h"\n#include "model/wire/builder.h"\n',
-            "model/net/a_module.h": '#include "model/net/a.h"\n#include "model/tlm/kernel_clock.h"\n#include <systemc>\n',
+            "model/net/a_module.h": '#include "model/net/a.h"\n#include "model/tlm/kernel_clock.h"\n'
+                                    '#include <systemc>\n',
             "model/pcie/tlm_header.h": '#include "abi/pcie/tlp.h"\n',
-            "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n#include <fmt/format.h>\n',
+            "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n'
+                              '#include <fmt/format.h>\n',
             "platform/card/mlx5_device.cpp": '#include "firmware/device.h"\n#include "model/net/link.h"\n',
-            "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n#include <boost/asio.hpp>\n',
+            "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n'
+                              '#include <boost/asio.hpp>\n',
             "sw/mlx/a.cpp": '#include "abi/prm/cqe.h"\n#include "sw/base/result.h"\n#include <linux/vfio.h>\n',
-            "testbench/unit/a_test.cpp": '#include "sw/mlx/completion/cq.h"\n#include "model/hca/config.h"\n#include <systemc>\n',
+            "testbench/unit/a_test.cpp": '#include "sw/mlx/completion/cq.h"\n#include "model/hca/config.h"\n'
+                                         '#include <systemc>\n',
         },
     )
