@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""plain_frames.py PROGRAM: frames as scapy makes them, sent over a cable by PROGRAM (plain_frames). What the capture has
-must be those bytes, tshark must read in them the protocols that scapy put there, and a receiver must take for RoCEv2
-those frames alone in which scapy wrote a BTH."""
+"""plain_frames.py PROGRAM: frames as scapy makes them, sent over a cable by PROGRAM (plain_frames). The capture must have
+those bytes, tshark must read in them the protocols that scapy put there, and a receiver must take for RoCEv2 those
+frames alone in which scapy wrote a BTH."""
 import os
 import subprocess
 import sys
