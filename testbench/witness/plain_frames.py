@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""plain_frames.py PROGRAM: frames as scapy makes them, sent over a cable by PROGRAM (plain_frames). The capture must have
-those bytes, tshark must read in them the protocols that scapy put there, and a receiver must take for RoCEv2 those
+"""plain_frames.py PROGRAM: frames as scapy makes them, sent over a cable by PROGRAM (plain_frames). The capture has to
+have those bytes, tshark to read in them the protocols that scapy put there, and a receiver to take for RoCEv2 those
 frames alone in which scapy wrote a BTH."""
 import os
 import subprocess
