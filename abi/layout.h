@@ -7,7 +7,10 @@
 //   cqe.set<"byte_cnt">(4096);
 //
 // A row that overlaps another, or leaves the structure, does not compile. Access compiles to load, byte swap and mask.
+// A row of a register says as its last argument what software may do to it: Bits<"enable", 0x4, 31, 31, bool, rw>.
 #pragma once
+
+#include "abi/access.h"
 
 #include <algorithm>
 #include <array>
@@ -67,19 +70,21 @@ template <class T, Endian E> constexpr void store(std::byte* p, T value) {
     std::memcpy(p, &value, sizeof value);
 }
 
-/// Bits [Hi:Lo] of the dword at byte offset `Dw`, read as `T` (an integer, bool or enumeration).
-template <Name N, std::size_t Dw, unsigned Hi, unsigned Lo = Hi, class T = std::uint32_t> struct Bits {
+/// Bits [Hi:Lo] of the dword at byte offset `Dw`, read as `T` (an integer, bool or enumeration). `A`, or `T` where the
+/// type is left out, may be the access policy.
+template <Name N, std::size_t Dw, unsigned Hi, unsigned Lo = Hi, class T = std::uint32_t, class A = T> struct Bits {
     static_assert(Dw % 4 == 0 && Hi < 32 && Lo <= Hi);
     static constexpr auto name = N;
     static constexpr std::size_t offset = Dw, bytes = 4;
     static constexpr unsigned high = Hi, low = Lo;
     static constexpr std::size_t width = Hi - Lo + 1;
     static constexpr std::uint32_t mask = width == 32 ? ~0u : (1u << width) - 1;
-    using type = T;
-    template <Endian E> static constexpr T get(const std::byte* p) {
-        return static_cast<T>(load<std::uint32_t, E>(p + Dw) >> Lo & mask);
+    static constexpr AccessPolicy access = detail::policy_of<A>;
+    using type = typename detail::ValueType<T, std::uint32_t>::type;
+    template <Endian E> static constexpr type get(const std::byte* p) {
+        return static_cast<type>(load<std::uint32_t, E>(p + Dw) >> Lo & mask);
     }
-    template <Endian E> static constexpr void set(std::byte* p, T value) {
+    template <Endian E> static constexpr void set(std::byte* p, type value) {
         const auto bits = static_cast<std::uint32_t>(value) & mask;
         if constexpr (width == 32)
             store<std::uint32_t, E>(p + Dw, bits);
@@ -89,26 +94,28 @@ template <Name N, std::size_t Dw, unsigned Hi, unsigned Lo = Hi, class T = std::
 };
 
 /// An unaligned whole integer of one, two or four bytes at byte offset `Off`.
-template <Name N, std::size_t Off, class T> struct Whole {
+template <Name N, std::size_t Off, class T, class A = void> struct Whole {
     static constexpr auto name = N;
     static constexpr std::size_t offset = Off, bytes = sizeof(T);
     static constexpr unsigned high = sizeof(T) * 8 - 1, low = 0;
     static constexpr std::size_t width = sizeof(T) * 8;
+    static constexpr AccessPolicy access = detail::policy_of<A>;
     using type = T;
     template <Endian E> static constexpr T get(const std::byte* p) { return load<T, E>(p + Off); }
     template <Endian E> static constexpr void set(std::byte* p, T value) { store<T, E>(p + Off, value); }
 };
-template <Name N, std::size_t Off> using U8 = Whole<N, Off, std::uint8_t>;
-template <Name N, std::size_t Off> using U16 = Whole<N, Off, std::uint16_t>;
-template <Name N, std::size_t Off> using U32 = Whole<N, Off, std::uint32_t>;
-template <Name N, std::size_t Off> using U64 = Whole<N, Off, std::uint64_t>;
+template <Name N, std::size_t Off, class A = void> using U8 = Whole<N, Off, std::uint8_t, A>;
+template <Name N, std::size_t Off, class A = void> using U16 = Whole<N, Off, std::uint16_t, A>;
+template <Name N, std::size_t Off, class A = void> using U32 = Whole<N, Off, std::uint32_t, A>;
+template <Name N, std::size_t Off, class A = void> using U64 = Whole<N, Off, std::uint64_t, A>;
 
 /// `Count` raw bytes at byte offset `Off` (addresses, strings, opaque areas).
-template <Name N, std::size_t Off, std::size_t Count> struct Raw {
+template <Name N, std::size_t Off, std::size_t Count, class A = void> struct Raw {
     static constexpr auto name = N;
     static constexpr std::size_t offset = Off, bytes = Count;
     static constexpr unsigned high = 0, low = 0;
     static constexpr std::size_t width = Count * 8;
+    static constexpr AccessPolicy access = detail::policy_of<A>;
     using type = std::array<std::byte, Count>;
     template <Endian> static constexpr type get(const std::byte* p) {
         type value{};
@@ -126,6 +133,7 @@ template <Name N, std::size_t Off, class L> struct Sub {
     static constexpr std::size_t offset = Off, bytes = L::size;
     static constexpr unsigned high = 0, low = 0;
     static constexpr std::size_t width = L::size * 8;
+    static constexpr AccessPolicy access = AccessPolicy::unstated; ///< that of its rows
     using layout = L;
 };
 
@@ -138,14 +146,15 @@ struct FieldInfo {
     std::size_t offset; ///< byte offset of the dword (bits) or of the first byte
     std::size_t bytes;
     unsigned high, low; ///< bit numbers within the dword, for `bits`
+    AccessPolicy access = AccessPolicy::unstated;
 };
 
 namespace detail {
 template <class F> constexpr FieldKind kind_of = FieldKind::sub;
-template <Name N, std::size_t D, unsigned H, unsigned L, class T>
-constexpr FieldKind kind_of<Bits<N, D, H, L, T>> = FieldKind::bits;
-template <Name N, std::size_t O, class T> constexpr FieldKind kind_of<Whole<N, O, T>> = FieldKind::whole;
-template <Name N, std::size_t O, std::size_t C> constexpr FieldKind kind_of<Raw<N, O, C>> = FieldKind::raw;
+template <Name N, std::size_t D, unsigned H, unsigned L, class T, class A>
+constexpr FieldKind kind_of<Bits<N, D, H, L, T, A>> = FieldKind::bits;
+template <Name N, std::size_t O, class T, class A> constexpr FieldKind kind_of<Whole<N, O, T, A>> = FieldKind::whole;
+template <Name N, std::size_t O, std::size_t C, class A> constexpr FieldKind kind_of<Raw<N, O, C, A>> = FieldKind::raw;
 } // namespace detail
 
 /// A structure of `Bytes` bytes whose integers have byte order `E`; see the head of this file.
@@ -154,7 +163,7 @@ template <Name N, std::size_t Bytes, Endian E, class... Fs> struct OrderedLayout
     static constexpr std::size_t size = Bytes;
     static constexpr Endian endian = E;
     static constexpr std::array<FieldInfo, sizeof...(Fs)> fields{
-        FieldInfo{Fs::name.view(), detail::kind_of<Fs>, Fs::offset, Fs::bytes, Fs::high, Fs::low}...};
+        FieldInfo{Fs::name.view(), detail::kind_of<Fs>, Fs::offset, Fs::bytes, Fs::high, Fs::low, Fs::access}...};
 
     /// True when every row lies inside the structure and no two rows share a bit.
     static consteval bool is_sane() {

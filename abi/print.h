@@ -50,8 +50,8 @@ template <class F> constexpr auto value_name_of() -> std::string_view (*)(std::u
 template <Name N, std::size_t Bytes, Endian E, class... Fs> struct Describe<OrderedLayout<N, Bytes, E, Fs...>> {
     using L = OrderedLayout<N, Bytes, E, Fs...>;
     static constexpr std::array<RowInfo, sizeof...(Fs)> rows{
-        RowInfo{FieldInfo{Fs::name.view(), kind_of<Fs>, Fs::offset, Fs::bytes, Fs::high, Fs::low}, nested_in<Fs>(),
-                value_name_of<Fs>()}...};
+        RowInfo{FieldInfo{Fs::name.view(), kind_of<Fs>, Fs::offset, Fs::bytes, Fs::high, Fs::low, Fs::access},
+                nested_in<Fs>(), value_name_of<Fs>()}...};
     static constexpr LayoutInfo info{L::name.view(), Bytes, E, rows};
 };
 

@@ -21,20 +21,20 @@ ABI_NAMED_ENUM(GatewaySpace, std::uint16_t, ABI_PCIE_GATEWAY_SPACES)
 #undef ABI_PCIE_GATEWAY_SPACES
 
 using VendorGateway = LittleLayout<"vendor_gateway", 0x18,
-    Bits<"id",            0x00,  7,  0, CapabilityId>,
-    Bits<"next",          0x00, 15,  8, std::uint8_t>,
-    Bits<"length",        0x00, 23, 16, std::uint8_t>,
-    Bits<"type",          0x00, 31, 24, std::uint8_t>, // 0: functional
-    Bits<"space",         0x04, 15,  0, GatewaySpace>,
-    Bits<"syndrome_code", 0x04, 27, 24>,
-    Bits<"size_valid",    0x04, 28, 28, bool>,         // behind a choice of space: `address` is the size of it
-    Bits<"status",        0x04, 31, 29>,               // 0: there is no such space
-    U32 <"counter",       0x08>,                       // each read gives a number that nobody else has
-    U32 <"semaphore",     0x0c>,                       // who has the gateway: a number of the counter, 0 is nobody
-    Bits<"address",       0x10, 29,  0>,
-    Bits<"syndrome",      0x10, 30, 30, bool>,
-    Bits<"flag",          0x10, 31, 31, bool>,         // written 0: read, 1 when done; written 1: write, 0 when done
-    U32 <"data",          0x14>>;
+    Bits<"id",            0x00,  7,  0, CapabilityId, ro>,
+    Bits<"next",          0x00, 15,  8, std::uint8_t, ro>,
+    Bits<"length",        0x00, 23, 16, std::uint8_t, ro>,
+    Bits<"type",          0x00, 31, 24, std::uint8_t, ro>,  // 0: functional
+    Bits<"space",         0x04, 15,  0, GatewaySpace, rw>,
+    Bits<"syndrome_code", 0x04, 27, 24,               ro>,
+    Bits<"size_valid",    0x04, 28, 28, bool,         ro>,  // behind a choice of space: `address` is the size of it
+    Bits<"status",        0x04, 31, 29,               ro>,  // 0: there is no such space
+    U32 <"counter",       0x08,                       ro>,  // each read gives a number that nobody else has
+    U32 <"semaphore",     0x0c,                       rw>,  // who has the gateway: a number of the counter, 0 is nobody
+    Bits<"address",       0x10, 29,  0,               rw>,
+    Bits<"syndrome",      0x10, 30, 30, bool,         ro>,
+    Bits<"flag",          0x10, 31, 31, bool,         rw>,  // written 0: read, then 1; written 1: write, then 0
+    U32 <"data",          0x14,                       rw>>;
 // clang-format on
 inline constexpr std::uint32_t gateway_space_supported = 1; ///< `status`
 inline constexpr std::uint32_t gateway_out_of_range = 3;    ///< `syndrome_code`

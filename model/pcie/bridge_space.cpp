@@ -11,7 +11,6 @@ constexpr unsigned granule_shift = 20;
 constexpr std::uint8_t header_type_bridge = 1;
 constexpr std::uint32_t prefetchable_64bit = 1;
 constexpr std::uint16_t access_control_offset = first_extended_capability;
-constexpr std::uint32_t signaled_target_abort = 1u << 11; ///< of the secondary status
 
 bool has_access_control(PortType type) { return type == PortType::switch_downstream || type == PortType::root_port; }
 
@@ -35,9 +34,9 @@ void BridgeSpace::reset() {
     space_.view<Type1Header>(0)
         .set<"prefetchable_base_type">(prefetchable_64bit)
         .set<"prefetchable_limit_type">(prefetchable_64bit);
-    space_.allow<Type1Header, "primary_bus", "secondary_bus", "subordinate_bus", "memory_base", "memory_limit",
-                 "prefetchable_base", "prefetchable_limit", "prefetchable_base_upper", "prefetchable_limit_upper",
-                 "bridge_parity_response", "bridge_serr_enable", "secondary_bus_reset">(0);
+    space_.define<Type1Header>(0);
+    // A port has no registers of its own in memory, no ROM, and sends no I/O requests down (§7.5.1.3.6).
+    space_.hardwire<Type1Header, "bar0", "bar1", "expansion_rom", "io_base", "io_limit">(0);
     if (has_access_control(type_))
         define_access_control();
     if (negotiated_)
@@ -56,10 +55,11 @@ void BridgeSpace::define_access_control() {
         .set<"has_request_redirect">(is_switch)
         .set<"has_completion_redirect">(is_switch)
         .set<"has_direct_translated">(is_switch);
-    space_.allow<AccessControl, "source_validation", "translation_blocking", "upstream_forwarding">(
-        access_control_offset);
-    if (is_switch)
-        space_.allow<AccessControl, "request_redirect", "completion_redirect", "direct_translated">(
+    space_.define<AccessControl>(access_control_offset);
+    // What a port does not have cannot be turned on (§7.7.11.3).
+    space_.hardwire<AccessControl, "egress_control">(access_control_offset);
+    if (!is_switch)
+        space_.hardwire<AccessControl, "request_redirect", "completion_redirect", "direct_translated">(
             access_control_offset);
 }
 
@@ -115,7 +115,7 @@ BridgeSpace::Meaning BridgeSpace::interpret() const {
 void BridgeSpace::note_violation(bool is_posted) {
     const auto bridge = space_.view<Type1Header>(0);
     if (!is_posted)
-        bridge.set<"secondary_status">(bridge.get<"secondary_status">() | signaled_target_abort);
+        bridge.set<"secondary_signaled_target_abort">(true);
     space_.view<PciExpress>(pci_express_offset).set<"non_fatal_detected">(true);
 }
 

@@ -23,14 +23,15 @@ bool ConfigSpace::write(std::uint16_t offset, unsigned bytes, std::uint32_t valu
     for (unsigned i = 0; i < bytes; ++i) {
         const auto at = offset + i;
         const auto written = static_cast<std::byte>(value >> 8 * i);
-        values_[at] = ((values_[at] & ~writable_[at]) | (written & writable_[at])) & ~(written & clearable_[at]);
+        values_[at] = abi::after_write(values_[at], written, writable_[at], clearable_[at], settable_[at]);
     }
     return true;
 }
 
 void ConfigSpace::define_function(const Identity& identity, PortType type, const LinkConfig& link,
                                   std::uint8_t port_number, std::uint8_t next) {
-    values_.fill({}), writable_.fill({}), clearable_.fill({});
+    for (auto* bytes : {&values_, &writable_, &clearable_, &settable_})
+        bytes->fill({});
 
     view<CommonHeader>(0)
         .set<"vendor_id">(identity.vendor_id)
@@ -39,17 +40,14 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
         .set<"revision_id">(identity.revision)
         .set<"class_code">(identity.class_code)
         .set<"capabilities_pointer">(power_management_offset);
-    allow<CommonHeader, "memory_space_enable", "bus_master_enable", "parity_error_response", "serr_enable",
-          "interrupt_disable", "cache_line_size", "interrupt_line">(0);
-    allow_clear<CommonHeader, "master_data_parity_error", "signaled_target_abort", "received_target_abort",
-                "received_master_abort", "signaled_system_error", "detected_parity_error">(0);
+    define<CommonHeader>(0);
 
     view<PowerManagement>(power_management_offset)
         .set<"id">(CapabilityId::power_management)
         .set<"next">(pci_express_offset)
         .set<"version">(3)
         .set<"no_soft_reset">(true);
-    allow<PowerManagement, "power_state">(power_management_offset);
+    define<PowerManagement>(power_management_offset);
 
     const bool is_endpoint = type == PortType::endpoint;
     const bool faces_down = type == PortType::root_port || type == PortType::switch_downstream;
@@ -69,13 +67,13 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
         .set<"port_number">(port_number)
         .set<"supported_link_speeds">((1u << link.generation) - 1)
         .set<"target_link_speed">(link.generation);
-    allow<PciExpress, "correctable_enable", "non_fatal_enable", "fatal_enable", "unsupported_request_enable",
-          "max_payload_size", "extended_tag_enable", "aspm_control", "common_clock", "extended_synch",
-          "target_link_speed">(pci_express_offset);
-    if (is_endpoint) // no request relaxes the order or leaves out the snoop: what enables that is 0 (§7.5.3.4)
-        allow<PciExpress, "max_read_request_size", "initiate_reset", "read_completion_boundary">(pci_express_offset);
-    allow_clear<PciExpress, "correctable_detected", "non_fatal_detected", "fatal_detected",
-                "unsupported_request_detected">(pci_express_offset);
+    define<PciExpress>(pci_express_offset);
+    // No request relaxes the order or leaves out the snoop, so what enables that is 0 (§7.5.3.4). Links are not taken
+    // down by software, and completions always come in time.
+    hardwire<PciExpress, "relaxed_ordering_enable", "no_snoop_enable", "link_disable", "timeout_disable">(
+        pci_express_offset);
+    if (!is_endpoint) // a port asks for no memory itself, and is reset by the port above it
+        hardwire<PciExpress, "max_read_request_size", "initiate_reset", "read_completion_boundary">(pci_express_offset);
 }
 
 void ConfigSpace::set_link(const LinkConfig& negotiated) {

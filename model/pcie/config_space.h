@@ -1,11 +1,13 @@
-// Registers of a configuration space: 4 KiB of bytes with an exact write mask for each bit. Knows layouts of `abi/pcie`
-// and the capabilities every function has (power management, PCI Express); what the registers mean is the business of
-// EndpointSpace (type 0) and BridgeSpace (type 1). PCIe 6.0 §7.5.
+// Registers of a configuration space: 4 KiB of bytes. What a write does to each bit is said by the access policies of
+// the layouts in `abi/pcie`, and by name where a function has a field hardwired. Knows the capabilities every function
+// has (power management, PCI Express); what the registers mean is the business of EndpointSpace (type 0) and
+// BridgeSpace (type 1). PCIe 6.0 §7.4, §7.5.
 #pragma once
 
 #include "abi/layout.h"
 #include "abi/pcie/capability.h"
 #include "abi/pcie/config_space.h"
+#include "abi/write_masks.h"
 #include "model/pcie/link.h"
 
 #include <array>
@@ -42,18 +44,31 @@ public:
     template <class L> abi::ConstView<L> view(std::uint16_t offset) const {
         return abi::ConstView<L>(std::span<const std::byte>(values_).subspan(offset, L::size));
     }
-    /// Row of the structure at `offset` becomes writable (or constant again).
-    template <class L, abi::Name... Rows> void allow(std::uint16_t offset) {
-        const abi::View<L> mask(part<L>(writable_, offset));
-        (fill<L, Rows>(mask), ...);
+    /// The registers of `L` lie at `offset`: from now on writes do to them what their rows say.
+    template <class L> void define(std::uint16_t offset) {
+        constexpr const auto& masks = abi::write_masks<L>;
+        for (std::size_t i = 0; i < L::size; ++i) {
+            writable_[offset + i] |= masks.writable[i];
+            clearable_[offset + i] |= masks.clearable[i];
+            settable_[offset + i] |= masks.settable[i];
+        }
     }
-    /// Row of the structure at `offset` is cleared by writing ones.
-    template <class L, abi::Name... Rows> void allow_clear(std::uint16_t offset) {
-        const abi::View<L> mask(part<L>(clearable_, offset));
-        (fill<L, Rows>(mask), ...);
+    /// This function has the rows hardwired, as the specification allows: writes leave them as they are.
+    template <class L, abi::Name... Rows> void hardwire(std::uint16_t offset) {
+        for (auto* mask : {&writable_, &clearable_, &settable_})
+            (clear<L, Rows>(abi::View<L>(part<L>(*mask, offset))), ...);
     }
-    void set_mask(std::uint16_t offset, std::uint32_t mask) {
-        abi::store<std::uint32_t, abi::Endian::little>(writable_.data() + offset, mask);
+    /// A register as the rows of `L` say, of which only bits of `mask` can be set (a BAR takes none below its size).
+    template <class L> void define_within(std::uint16_t offset, std::uint32_t mask) {
+        static_assert(L::size == 4);
+        constexpr auto writable = abi::load<std::uint32_t, L::endian>(abi::write_masks<L>.writable.data());
+        abi::store<std::uint32_t, L::endian>(writable_.data() + offset, writable & mask);
+    }
+    /// Takes from `before`, the space as it was, the rows of `L` that a function-level reset leaves.
+    template <class L> void keep(std::uint16_t offset, const ConfigSpace& before) {
+        constexpr const auto& kept = abi::write_masks<L>.kept;
+        for (std::size_t i = 0; i < L::size; ++i)
+            values_[offset + i] = (values_[offset + i] & ~kept[i]) | (before.values_[offset + i] & kept[i]);
     }
     std::uint32_t dword(std::uint16_t offset) const {
         return abi::load<std::uint32_t, abi::Endian::little>(values_.data() + offset);
@@ -74,15 +89,9 @@ private:
     template <class L> static std::span<std::byte> part(Bytes& bytes, std::uint16_t offset) {
         return std::span<std::byte>(bytes).subspan(offset, L::size);
     }
-    template <class L, abi::Name Row> static void fill(const abi::View<L>& mask) {
-        using T = typename L::template field<Row>::type;
-        if constexpr (std::is_same_v<T, bool>)
-            mask.template set<Row>(true);
-        else
-            mask.template set<Row>(static_cast<T>(~std::uint64_t{0}));
-    }
+    template <class L, abi::Name Row> static void clear(const abi::View<L>& mask) { mask.template set<Row>({}); }
 
-    Bytes values_{}, writable_{}, clearable_{};
+    Bytes values_{}, writable_{}, clearable_{}, settable_{};
 };
 
 } // namespace model::pcie

@@ -77,6 +77,9 @@ void EndpointSpace::define() {
     space_.view<Type0Header>(0)
         .set<"subsystem_vendor_id">(config_.identity.subsystem_vendor_id)
         .set<"subsystem_id">(config_.identity.subsystem_id);
+    // Each BAR takes what its size says, and there is no expansion ROM: what is not there reads 0.
+    space_.define<Type0Header>(0);
+    space_.hardwire<Type0Header, "bar0", "bar1", "bar2", "bar3", "bar4", "bar5", "expansion_rom">(0);
     for (unsigned i = 0; i < type0_bars; ++i)
         if (config_.bars[i].size != 0)
             define_bar(i, config_.bars[i].size);
@@ -89,7 +92,7 @@ void EndpointSpace::define() {
             .set<"table_offset">(static_cast<std::uint32_t>(config_.msix_table_offset / 8))
             .set<"pending_bir">(config_.msix_bar)
             .set<"pending_offset">(static_cast<std::uint32_t>(config_.msix_pending_offset / 8));
-        space_.allow<MsixCapability, "function_mask", "enable">(msix_offset);
+        space_.define<MsixCapability>(msix_offset);
     }
     if (config_.has_gateway)
         space_.view<VendorGateway>(gateway_offset)
@@ -103,7 +106,7 @@ void EndpointSpace::define() {
             .set<"bar_index">(*resizable_)
             .set<"bar_count">(1)
             .set<"bar_size">(size_code_of(config_.bars[*resizable_].size));
-        space_.allow<ResizableBar, "bar_size">(resizable_offset);
+        space_.define<ResizableBar>(resizable_offset);
     }
     define_translation();
     space_.set_link(negotiated_);
@@ -127,7 +130,8 @@ void EndpointSpace::define_translation() {
     if (ats.entries != 0) {
         ats_ = place<AddressTranslation>(ExtendedCapabilityId::address_translation);
         space_.view<AddressTranslation>(ats_).set<"page_aligned">(true);
-        space_.allow<AddressTranslation, "enable">(ats_);
+        space_.define<AddressTranslation>(ats_);
+        space_.hardwire<AddressTranslation, "smallest_unit">(ats_); // translations of 4 KiB are taken
     }
     if (ats.has_page_requests) {
         page_request_ = place<PageRequestInterface>(ExtendedCapabilityId::page_request);
@@ -135,13 +139,13 @@ void EndpointSpace::define_translation() {
             .set<"stopped">(true)
             .set<"needs_pasid">(ats.pasid_bits != 0)
             .set<"capacity">(page_request_groups);
-        space_.allow<PageRequestInterface, "enable", "allocation">(page_request_);
-        space_.allow_clear<PageRequestInterface, "response_failure", "unexpected_group">(page_request_);
+        space_.define<PageRequestInterface>(page_request_);
+        space_.hardwire<PageRequestInterface, "reset">(page_request_); // no credits are counted that it could reset
     }
     if (ats.pasid_bits != 0) {
         pasid_ = place<PasidCapability>(ExtendedCapabilityId::pasid);
         space_.view<PasidCapability>(pasid_).set<"width">(ats.pasid_bits);
-        space_.allow<PasidCapability, "enable">(pasid_);
+        space_.define<PasidCapability>(pasid_);
     }
 }
 
@@ -167,10 +171,10 @@ void EndpointSpace::define_bar(unsigned bar, std::uint64_t size) {
     space_.view<MemoryBar>(register_of(bar))
         .set<"type">(shape.is_64bit ? bar_type_64 : 0)
         .set<"prefetchable">(shape.is_prefetchable);
-    space_.set_mask(register_of(bar), static_cast<std::uint32_t>(mask));
+    space_.define_within<MemoryBar>(register_of(bar), static_cast<std::uint32_t>(mask));
     if (shape.is_64bit) {
         const auto upper = static_cast<std::uint32_t>(mask >> 32);
-        space_.set_mask(register_of(bar + 1), upper);
+        space_.define_within<MemoryBarUpper>(register_of(bar + 1), upper);
         space_.set_dword(register_of(bar + 1), space_.dword(register_of(bar + 1)) & upper);
     }
 }
@@ -222,15 +226,7 @@ void EndpointSpace::reset(bool is_function_level) {
     define();
     if (!is_function_level)
         return;
-    // What is the link's, and what is sticky (§6.6.2).
-    const auto from = before.view<PciExpress>(pci_express_offset);
-    space_.view<PciExpress>(pci_express_offset)
-        .set<"read_completion_boundary">(from.get<"read_completion_boundary">())
-        .set<"target_link_speed">(from.get<"target_link_speed">())
-        .set<"max_payload_size">(from.get<"max_payload_size">())
-        .set<"aspm_control">(from.get<"aspm_control">())
-        .set<"common_clock">(from.get<"common_clock">())
-        .set<"extended_synch">(from.get<"extended_synch">());
+    space_.keep<PciExpress>(pci_express_offset, before); // what is the link's, and what is sticky (§6.6.2)
     meaning_ = interpret();
 }
 

@@ -1,5 +1,7 @@
 #include "model/pcie/gateway.h"
 
+#include "abi/write_masks.h"
+
 namespace model::pcie {
 
 using abi::pcie::VendorGateway;
@@ -28,21 +30,18 @@ void Gateway::write(std::uint16_t offset, unsigned bytes, std::uint32_t value, p
     const auto shift = 8 * (offset % 4);
     const auto mask = bytes_mask(bytes) << shift;
     const std::size_t dword = offset / 4 * 4;
-    auto* const stored = registers_.bytes.data() + dword;
-    const auto word = (abi::load<std::uint32_t, VendorGateway::endian>(stored) & ~mask) | (value << shift & mask);
+    const auto stored = abi::load<std::uint32_t, VendorGateway::endian>(registers_.bytes.data() + dword);
+    const auto word = (stored & ~mask) | (value << shift & mask);
     const bool is_complete = offset % 4 + bytes == 4; // narrow writes act with the last byte of the register
     switch (dword) {
-    case control: {
-        abi::Block<VendorGateway> written;
-        abi::store<std::uint32_t, VendorGateway::endian>(written.bytes.data() + dword, word);
-        registers_.view().set<"space">(written.view().get<"space">());
+    case control:
+        abi::write_dword(registers_.view(), dword, word);
         return choose(spaces);
-    }
     case semaphore: return take(word);
     case address:
-        abi::store<std::uint32_t, VendorGateway::endian>(stored, word);
+        abi::write_dword(registers_.view(), dword, word);
         return is_complete ? access(spaces, at) : void();
-    case data: return abi::store<std::uint32_t, VendorGateway::endian>(stored, word);
+    case data: return abi::write_dword(registers_.view(), dword, word);
     default: return; // the header and the counter
     }
 }

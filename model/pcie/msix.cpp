@@ -1,7 +1,8 @@
 #include "model/pcie/msix.h"
 
+#include "abi/write_masks.h"
+
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cassert>
 #include <cstring>
@@ -9,15 +10,6 @@
 namespace model::pcie {
 
 using abi::pcie::MsixEntry;
-
-namespace {
-/// Bits of each dword of an entry that software may change.
-constexpr auto writable = [] {
-    abi::Block<MsixEntry> mask;
-    mask.view().set<"address">(~3u).set<"address_upper">(~0u).set<"data">(~0u).set<"mask">(true);
-    return mask.bytes;
-}();
-} // namespace
 
 Msix::Msix(std::uint16_t vectors)
     : vectors_(vectors), table_(vectors * MsixEntry::size), pending_((vectors + 63u) / 64) {
@@ -61,7 +53,7 @@ std::optional<Msix::Message> Msix::next() {
 
 Msix::Message Msix::message(std::size_t vector) const {
     const auto row = entry(vector);
-    return {std::uint64_t{row.get<"address_upper">()} << 32 | row.get<"address">(), row.get<"data">(),
+    return {std::uint64_t{row.get<"address_upper">()} << 32 | row.get<"address">() << 2, row.get<"data">(),
             static_cast<std::uint16_t>(vector)};
 }
 
@@ -75,7 +67,7 @@ void Msix::write_table(std::uint64_t offset, std::span<const std::byte> from) {
     if (offset % 4 != 0 || from.size() % 4 != 0)
         return; // other than aligned dwords: undefined by the specification (§7.7.2.2), here without effect
     for (std::size_t i = 0; i < from.size(); ++i) {
-        const auto mask = writable[(offset + i) % MsixEntry::size];
+        const auto mask = abi::write_masks<MsixEntry>.writable[(offset + i) % MsixEntry::size];
         table_[offset + i] = from[i] & mask;
     }
 }

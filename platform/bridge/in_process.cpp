@@ -187,7 +187,7 @@ void InProcessTransport::write_entry(unsigned vector, std::uint32_t data, bool i
     abi::store<std::uint32_t, abi::Endian::little>(where.bytes.data() + 4, config_read(msix_capability_ + 4, 4));
     abi::Block<MsixEntry> entry;
     entry.view()
-        .set<"address">(static_cast<std::uint32_t>(host::Interrupts::message_address))
+        .set<"address">(static_cast<std::uint32_t>(host::Interrupts::message_address >> 2))
         .set<"data">(data)
         .set<"mask">(is_masked);
     const auto table = std::uint64_t{where.view().get<"table_offset">()} * 8 + vector * MsixEntry::size;

@@ -82,7 +82,12 @@ TEST_CASE("type 1 headers stand where Linux has them", "[witness][pcie]") {
     STATIC_CHECK(stands<L, "subordinate_bus">(PCI_SUBORDINATE_BUS, byte, 1));
     STATIC_CHECK(stands<L, "io_base">(PCI_IO_BASE, byte, 1));
     STATIC_CHECK(stands<L, "io_limit">(PCI_IO_LIMIT, byte, 1));
-    STATIC_CHECK(stands<L, "secondary_status">(PCI_SEC_STATUS, word, 2));
+    STATIC_CHECK(stands<L, "secondary_master_data_parity_error">(PCI_SEC_STATUS, PCI_STATUS_PARITY, 2));
+    STATIC_CHECK(stands<L, "secondary_signaled_target_abort">(PCI_SEC_STATUS, PCI_STATUS_SIG_TARGET_ABORT, 2));
+    STATIC_CHECK(stands<L, "secondary_received_target_abort">(PCI_SEC_STATUS, PCI_STATUS_REC_TARGET_ABORT, 2));
+    STATIC_CHECK(stands<L, "secondary_received_master_abort">(PCI_SEC_STATUS, PCI_STATUS_REC_MASTER_ABORT, 2));
+    STATIC_CHECK(stands<L, "secondary_received_system_error">(PCI_SEC_STATUS, PCI_STATUS_SIG_SYSTEM_ERROR, 2));
+    STATIC_CHECK(stands<L, "secondary_detected_parity_error">(PCI_SEC_STATUS, PCI_STATUS_DETECTED_PARITY, 2));
     STATIC_CHECK(stands<L, "memory_base">(PCI_MEMORY_BASE, PCI_MEMORY_RANGE_MASK & word, 2));
     STATIC_CHECK(stands<L, "memory_limit">(PCI_MEMORY_LIMIT, PCI_MEMORY_RANGE_MASK & word, 2));
     STATIC_CHECK(stands<L, "prefetchable_base_type">(PCI_PREF_MEMORY_BASE, PCI_PREF_RANGE_TYPE_MASK, 2));
@@ -176,7 +181,7 @@ TEST_CASE("MSI-X stands where Linux has it", "[witness][pcie]") {
     STATIC_CHECK(stands<L, "pending_bir">(PCI_MSIX_PBA, PCI_MSIX_PBA_BIR));
     STATIC_CHECK(stands<L, "pending_offset">(PCI_MSIX_PBA, PCI_MSIX_PBA_OFFSET));
     STATIC_CHECK(MsixEntry::size == PCI_MSIX_ENTRY_SIZE);
-    STATIC_CHECK(stands<MsixEntry, "address">(PCI_MSIX_ENTRY_LOWER_ADDR, dword));
+    STATIC_CHECK(stands<MsixEntry, "address">(PCI_MSIX_ENTRY_LOWER_ADDR, dword & ~3u));
     STATIC_CHECK(stands<MsixEntry, "address_upper">(PCI_MSIX_ENTRY_UPPER_ADDR, dword));
     STATIC_CHECK(stands<MsixEntry, "data">(PCI_MSIX_ENTRY_DATA, dword));
     STATIC_CHECK(stands<MsixEntry, "mask">(PCI_MSIX_ENTRY_VECTOR_CTRL, PCI_MSIX_ENTRY_CTRL_MASKBIT));

@@ -267,7 +267,7 @@ void FunctionPort::steer(std::uint16_t vector) {
     const auto& irq = irqs(static_cast<std::uint32_t>(protocol::IrqType::msix))[vector];
     abi::Block<MsixEntry> entry;
     entry.view()
-        .set<"address">(static_cast<std::uint32_t>(interrupts.begin))
+        .set<"address">(static_cast<std::uint32_t>(interrupts.begin >> 2))
         .set<"data">(vector)
         .set<"mask">(irq.is_masked || !irq.event);
     endpoint_.write_msix_entry(vector, entry.view(), kernel_now());
