@@ -9,17 +9,17 @@ namespace abi::iommu {
 
 // clang-format off
 using FaultRecord = Entry<"frcd", 16,
-    Address<"fi",   63,  12>,              // fault information: the page of the request
-    Field  <"sid",  79,  64>,
-    Flag   <"t2",   92>,                   // with t1: write, read, page request, atomic
-    Flag   <"priv", 93>,
-    Flag   <"exe",  94>,
-    Flag   <"pp",   95>,                   // has a PASID
-    Field  <"fr",  103,  96>,
-    Field  <"pv",  123, 104>,              // the PASID
-    Field  <"at",  125, 124>,
-    Flag   <"t1",  126>,
-    Flag   <"f",   127>>;                  // this record holds a fault; written 1 to free it
+    Address<"fi",   63,  12, ro>,    // fault information: the page of the request
+    Field  <"sid",  79,  64, ro>,
+    Flag   <"t2",   92,      ro>,    // with t1: write, read, page request, atomic
+    Flag   <"priv", 93,      ro>,
+    Flag   <"exe",  94,      ro>,
+    Flag   <"pp",   95,      ro>,    // has a PASID
+    Field  <"fr",  103,  96, ro>,
+    Field  <"pv",  123, 104, ro>,    // the PASID
+    Field  <"at",  125, 124, ro>,
+    Flag   <"t1",  126,      ro>,
+    Flag   <"f",   127,      rw1c>>; // this record holds a fault; written 1 to free it
 
 // Condition names of the document: L legacy, S scalable mode; RTA root table address, RT root table, CT context table,
 // PD PASID directory, PT PASID table, FS first stage, SS second stage, GN general.

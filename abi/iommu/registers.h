@@ -47,115 +47,120 @@ inline constexpr std::size_t register_bytes = 0x1000;
 inline constexpr std::size_t register_offset_unit = 16;
 
 using Version = Entry<"ver", 4,
-    Field<"min", 3, 0>, Field<"max", 7, 4>>;
+    Field<"min", 3, 0, ro>, Field<"max", 7, 4, ro>>;
 
 using Capability = Entry<"cap", 8,
-    Field<"nd",       2,  0>,          // 2^(4 + 2 nd) domains
-    Flag <"afl",      3>,              // advanced fault logging
-    Flag <"rwbf",     4>,              // write buffers must be flushed
-    Flag <"plmr",     5>,
-    Flag <"phmr",     6>,
-    Flag <"cm",       7>,              // caching mode: entries that are not present may be cached
-    Field<"sagaw",   12,  8>,          // bit 1: 3 levels, bit 2: 4 levels, bit 3: 5 levels
-    Field<"mgaw",    21, 16>,          // guest address width, minus one
-    Flag <"zlr",     22>,              // zero-length reads of write-only pages
-    Field<"fro",     33, 24>,          // fault records stand at 16 fro
-    Field<"sslps",   37, 34>,          // bit 0: 2 MiB, bit 1: 1 GiB
-    Flag <"psi",     39>,              // page-selective invalidation
-    Field<"nfr",     47, 40>,          // fault records, minus one
-    Field<"mamv",    53, 48>,          // largest address mask of an invalidation
-    Flag <"dwd",     54>,
-    Flag <"drd",     55>,
-    Flag <"fs1gp",   56>,
-    Flag <"pi",      59>,
-    Flag <"fs5lp",   60>,
-    Flag <"ecmds",   61>,
-    Flag <"esirtps", 62>,
-    Flag <"esrtps",  63>>;             // setting the root table pointer invalidates everything
+    Field<"nd",       2,  0, ro>,  // 2^(4 + 2 nd) domains
+    Flag <"afl",      3,     ro>,  // advanced fault logging
+    Flag <"rwbf",     4,     ro>,  // write buffers must be flushed
+    Flag <"plmr",     5,     ro>,
+    Flag <"phmr",     6,     ro>,
+    Flag <"cm",       7,     ro>,  // caching mode: entries that are not present may be cached
+    Field<"sagaw",   12,  8, ro>,  // bit 1: 3 levels, bit 2: 4 levels, bit 3: 5 levels
+    Field<"mgaw",    21, 16, ro>,  // guest address width, minus one
+    Flag <"zlr",     22,     ro>,  // zero-length reads of write-only pages
+    Field<"fro",     33, 24, ro>,  // fault records stand at 16 fro
+    Field<"sslps",   37, 34, ro>,  // bit 0: 2 MiB, bit 1: 1 GiB
+    Flag <"psi",     39,     ro>,  // page-selective invalidation
+    Field<"nfr",     47, 40, ro>,  // fault records, minus one
+    Field<"mamv",    53, 48, ro>,  // largest address mask of an invalidation
+    Flag <"dwd",     54,     ro>,
+    Flag <"drd",     55,     ro>,
+    Flag <"fs1gp",   56,     ro>,
+    Flag <"pi",      59,     ro>,
+    Flag <"fs5lp",   60,     ro>,
+    Flag <"ecmds",   61,     ro>,
+    Flag <"esirtps", 62,     ro>,
+    Flag <"esrtps",  63,     ro>>; // setting the root table pointer invalidates everything
 
 using ExtendedCapability = Entry<"ecap", 8,
-    Flag <"c",       0>,               // walks are coherent with the processor's caches
-    Flag <"qi",      1>,
-    Flag <"dt",      2>,               // device-TLBs
-    Flag <"ir",      3>,
-    Flag <"eim",     4>,
-    Flag <"pt",      6>,               // pass-through
-    Flag <"sc",      7>,               // snoop control
-    Field<"iro",    17,  8>,           // IVA stands at 16 iro, IOTLB 8 bytes behind it
-    Field<"mhmv",   23, 20>,
-    Flag <"mts",    25>,
-    Flag <"nest",   26>,
-    Flag <"prs",    29>,               // page requests
-    Flag <"ers",    30>,
-    Flag <"srs",    31>,               // supervisor requests
-    Flag <"nwfs",   33>,
-    Flag <"eafs",   34>,
-    Field<"pss",    39, 35>,           // bits of a PASID, minus one
-    Flag <"pasid",  40>,
-    Flag <"dit",    41>,
-    Flag <"pds",    42>,               // page requests can be drained
-    Flag <"smts",   43>,               // scalable mode
-    Flag <"vcs",    44>,
-    Flag <"ssads",  45>,
-    Flag <"ssts",   46>,               // scalable mode: second-stage tables
-    Flag <"fsts",   47>,               // scalable mode: first-stage tables
-    Flag <"smpwcs", 48>,
-    Flag <"rps",    49>,               // RID_PASID
-    Flag <"pms",    51>,
-    Flag <"adms",   52>,
-    Flag <"rprivs", 53>>;
+    Flag <"c",       0,     ro>,  // walks are coherent with the processor's caches
+    Flag <"qi",      1,     ro>,
+    Flag <"dt",      2,     ro>,  // device-TLBs
+    Flag <"ir",      3,     ro>,
+    Flag <"eim",     4,     ro>,
+    Flag <"pt",      6,     ro>,  // pass-through
+    Flag <"sc",      7,     ro>,  // snoop control
+    Field<"iro",    17,  8, ro>,  // IVA stands at 16 iro, IOTLB 8 bytes behind it
+    Field<"mhmv",   23, 20, ro>,
+    Flag <"mts",    25,     ro>,
+    Flag <"nest",   26,     ro>,
+    Flag <"prs",    29,     ro>,  // page requests
+    Flag <"ers",    30,     ro>,
+    Flag <"srs",    31,     ro>,  // supervisor requests
+    Flag <"nwfs",   33,     ro>,
+    Flag <"eafs",   34,     ro>,
+    Field<"pss",    39, 35, ro>,  // bits of a PASID, minus one
+    Flag <"pasid",  40,     ro>,
+    Flag <"dit",    41,     ro>,
+    Flag <"pds",    42,     ro>,  // page requests can be drained
+    Flag <"smts",   43,     ro>,  // scalable mode
+    Flag <"vcs",    44,     ro>,
+    Flag <"ssads",  45,     ro>,
+    Flag <"ssts",   46,     ro>,  // scalable mode: second-stage tables
+    Flag <"fsts",   47,     ro>,  // scalable mode: first-stage tables
+    Flag <"smpwcs", 48,     ro>,
+    Flag <"rps",    49,     ro>,  // RID_PASID
+    Flag <"pms",    51,     ro>,
+    Flag <"adms",   52,     ro>,
+    Flag <"rprivs", 53,     ro>>;
 
 using GlobalCommand = Entry<"gcmd", 4,
-    Flag<"cfi", 23>, Flag<"sirtp", 24>, Flag<"ire", 25>, Flag<"qie", 26>, Flag<"wbf", 27>,
-    Flag<"eafl", 28>, Flag<"sfl", 29>, Flag<"srtp", 30>, Flag<"te", 31>>;
+    Flag<"cfi", 23, wo>, Flag<"sirtp", 24, wo>, Flag<"ire", 25, wo>, Flag<"qie", 26, wo>, Flag<"wbf", 27, wo>,
+    Flag<"eafl", 28, wo>, Flag<"sfl", 29, wo>, Flag<"srtp", 30, wo>, Flag<"te", 31, wo>>;
 
 using GlobalStatus = Entry<"gsts", 4,
-    Flag<"cfis", 23>, Flag<"irtps", 24>, Flag<"ires", 25>, Flag<"qies", 26>, Flag<"wbfs", 27>,
-    Flag<"afls", 28>, Flag<"fls", 29>, Flag<"rtps", 30>, Flag<"tes", 31>>;
+    Flag<"cfis", 23, ro>, Flag<"irtps", 24, ro>, Flag<"ires", 25, ro>, Flag<"qies", 26, ro>, Flag<"wbfs", 27, ro>,
+    Flag<"afls", 28, ro>, Flag<"fls", 29, ro>, Flag<"rtps", 30, ro>, Flag<"tes", 31, ro>>;
 
 enum class TableMode : std::uint8_t { legacy = 0, scalable = 1, reserved = 2, abort = 3 };
 using RootTableAddress = Entry<"rtaddr", 8,
-    Field<"ttm", 11, 10, TableMode>, Address<"rta", 63, 12>>;
+    Field<"ttm", 11, 10, TableMode, rw>, Address<"rta", 63, 12, rw>>;
 
 using ContextCommand = Entry<"ccmd", 8,
-    Field<"did", 15, 0>, Field<"sid", 31, 16>, Field<"fm", 33, 32>, Field<"caig", 60, 59>, Field<"cirg", 62, 61>,
-    Flag <"icc", 63>>;
+    Field<"did", 15, 0, rw>, Field<"sid", 31, 16, rw>, Field<"fm", 33, 32, rw>,
+    Field<"caig", 60, 59, ro>, Field<"cirg", 62, 61, rw>, Flag<"icc", 63, rw>>;
 
 using InvalidateAddress = Entry<"iva", 8,
-    Field<"am", 5, 0>, Flag<"ih", 6>, Address<"addr", 63, 12>>;
+    Field<"am", 5, 0, rw>, Flag<"ih", 6, rw>, Address<"addr", 63, 12, rw>>;
 
 using IotlbInvalidate = Entry<"iotlb", 8,
-    Field<"did", 47, 32>, Flag<"dw", 48>, Flag<"dr", 49>, Field<"iaig", 58, 57>, Field<"iirg", 61, 60>,
-    Flag <"ivt", 63>>;
+    Field<"did", 47, 32, rw>, Flag<"dw", 48, rw>, Flag<"dr", 49, rw>,
+    Field<"iaig", 58, 57, ro>, Field<"iirg", 61, 60, rw>, Flag<"ivt", 63, rw>>;
 
 using FaultStatus = Entry<"fsts", 4,
-    Flag <"pfo", 0>,                   // a fault found all records taken
-    Flag <"ppf", 1>,                   // some record holds a fault
-    Flag <"iqe", 4>,
-    Flag <"ice", 5>,
-    Flag <"ite", 6>,
-    Flag <"pro", 7>,
-    Field<"fri", 15, 8>>;              // first record that holds one
+    Flag <"pfo", 0,     rw1c>, // a fault found all records taken
+    Flag <"ppf", 1,     ro>,   // some record holds a fault
+    Flag <"iqe", 4,     rw1c>,
+    Flag <"ice", 5,     rw1c>,
+    Flag <"ite", 6,     rw1c>,
+    Flag <"pro", 7,     ro>,
+    Field<"fri", 15, 8, ro>>;  // first record that holds one
 
 /// Control of one of the three events: fault, invalidation completion, page request.
 using EventControl = Entry<"fectl", 4,
-    Flag<"ip", 30>, Flag<"im", 31>>;
+    Flag<"ip", 30, ro>, Flag<"im", 31, rw>>;
 
-using QueueHead = Entry<"iqh", 8, Address<"qh", 18, 4>>;
-using QueueTail = Entry<"iqt", 8, Address<"qt", 18, 4>>;
+/// The message that an event is: data and address of a memory write.
+using EventData = Entry<"fedata", 4, Field<"imd", 15, 0, rw>>;
+using EventAddress = Entry<"feaddr", 4, Address<"ma", 31, 2, rw>>;
+using EventUpperAddress = Entry<"feuaddr", 4, Field<"mua", 31, 0, rw>>;
+
+using QueueHead = Entry<"iqh", 8, Address<"qh", 18, 4, ro>>;
+using QueueTail = Entry<"iqt", 8, Address<"qt", 18, 4, rw>>;
 using QueueAddress = Entry<"iqa", 8,
-    Field<"qs", 2, 0>,                 // 2^qs pages of descriptors
-    Flag <"dw", 11>,                   // descriptors of 256 bits
-    Address<"iqa", 63, 12>>;
-using CompletionStatus = Entry<"ics", 4, Flag<"iwc", 0>>;
+    Field<"qs", 2, 0,      rw>,  // 2^qs pages of descriptors
+    Flag <"dw", 11,        rw>,  // descriptors of 256 bits
+    Address<"iqa", 63, 12, rw>>;
+using CompletionStatus = Entry<"ics", 4, Flag<"iwc", 0, rw1c>>;
 
 using QueueErrorRecord = Entry<"iqercd", 8,
-    Field<"iqei", 3, 0>, Field<"itesid", 47, 32>, Field<"icesid", 63, 48>>;
+    Field<"iqei", 3, 0, ro>, Field<"itesid", 47, 32, ro>, Field<"icesid", 63, 48, ro>>;
 
-using PageQueueHead = Entry<"pqh", 8, Address<"pqh", 18, 5>>;
-using PageQueueTail = Entry<"pqt", 8, Address<"pqt", 18, 5>>;
-using PageQueueAddress = Entry<"pqa", 8, Field<"pqs", 2, 0>, Address<"pqa", 63, 12>>;
-using PageRequestStatus = Entry<"prs", 4, Flag<"ppr", 0>, Flag<"pro", 1>>;
+using PageQueueHead = Entry<"pqh", 8, Address<"pqh", 18, 5, rw>>;
+using PageQueueTail = Entry<"pqt", 8, Address<"pqt", 18, 5, rw>>;
+using PageQueueAddress = Entry<"pqa", 8, Field<"pqs", 2, 0, rw>, Address<"pqa", 63, 12, rw>>;
+using PageRequestStatus = Entry<"prs", 4, Flag<"ppr", 0, rw1c>, Flag<"pro", 1, rw1c>>;
 // clang-format on
 
 } // namespace abi::iommu

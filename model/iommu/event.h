@@ -19,17 +19,21 @@ public:
     /// Software has served every condition before the message went out.
     void settle() { control_.set<"ip">(false); }
 
-    std::uint32_t control() const { return static_cast<std::uint32_t>(control_.value()); }
+    /// The four registers of an event stand one behind the other: control, data, address, upper address.
+    static constexpr std::uint32_t register_count = 4;
+    std::uint32_t read(std::uint32_t index) const;
     /// Taking the mask away sends what is pending.
-    void write_control(std::uint32_t value, port::Time at);
-
-    std::uint32_t data = 0, address = 0, upper_address = 0;
+    void write(std::uint32_t index, std::uint32_t value, port::Time at);
 
 private:
+    void write_control(std::uint32_t value, port::Time at);
     void send(port::Time at);
 
     port::Dma& memory_;
     abi::iommu::EventControl control_ = abi::iommu::EventControl{}.set<"im">(true);
+    abi::iommu::EventData data_;
+    abi::iommu::EventAddress address_;
+    abi::iommu::EventUpperAddress upper_address_;
 };
 
 } // namespace model::iommu

@@ -9,8 +9,6 @@ using namespace abi::iommu;
 namespace {
 constexpr std::uint64_t conditions = FaultStatus::mask<"pfo"> | FaultStatus::mask<"ppf"> | FaultStatus::mask<"iqe"> |
                                      FaultStatus::mask<"ice"> | FaultStatus::mask<"ite">;
-constexpr std::uint64_t write_clears =
-    FaultStatus::mask<"pfo"> | FaultStatus::mask<"iqe"> | FaultStatus::mask<"ice"> | FaultStatus::mask<"ite">;
 } // namespace
 
 template <abi::Name Bit> void FaultLog::set(port::Time at) {
@@ -107,13 +105,12 @@ void FaultLog::invalidation_timeout(std::uint16_t source, port::Time at) {
 }
 
 void FaultLog::write_status(std::uint32_t value) {
-    status_.words[0] &= ~(value & write_clears);
+    status_ = status_.written({value});
     settle();
 }
 
-void FaultLog::write_record_high(std::size_t index, std::uint64_t value) {
-    if (FaultRecord{{0, value}}.get<"f">())
-        records_[index].set<"f">(false);
+void FaultLog::write_record_high(std::size_t index, std::uint32_t value) {
+    records_[index] = records_[index].written(upper_dword(value), 1);
     status_.set<"ppf">(std::ranges::any_of(records_, [](const FaultRecord& r) { return r.get<"f">(); }));
     settle();
 }

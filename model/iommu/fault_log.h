@@ -41,8 +41,8 @@ public:
     void write_status(std::uint32_t value);
     std::size_t size() const { return records_.size(); }
     std::uint64_t record_word(std::size_t index, unsigned word) const { return records_[index].words[word]; }
-    /// F written 1 frees the record.
-    void write_record_high(std::size_t index, std::uint64_t value);
+    /// The last dword of a record: F written 1 frees it.
+    void write_record_high(std::size_t index, std::uint32_t value);
 
     std::uint64_t recorded() const { return recorded_; }
     std::uint64_t lost() const { return lost_; }

@@ -16,8 +16,6 @@ void InvalidationQueue::set_enabled(bool is_enabled, port::Time at) {
     run(at);
 }
 
-void InvalidationQueue::set_base(std::uint64_t value) { base_ = QueueAddress{value & QueueAddress::defined[0]}; }
-
 void InvalidationQueue::set_tail(std::uint64_t value, port::Time at) {
     tail_ = QueueTail{value}.get<"qt">();
     run(at);

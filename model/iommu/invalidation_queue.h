@@ -23,7 +23,7 @@ public:
     void set_enabled(bool is_enabled, port::Time at);
     bool is_enabled() const { return is_enabled_; }
     std::uint64_t base() const { return base_.value(); }
-    void set_base(std::uint64_t value);
+    void write_base(abi::iommu::Written value) { base_ = base_.written(value); }
     std::uint64_t head() const { return head_; }
     std::uint64_t tail() const { return tail_; }
     void set_tail(std::uint64_t value, port::Time at);

@@ -36,6 +36,8 @@ private:
     std::uint32_t read_dword(std::uint32_t offset) const;
     void write_dword(std::uint32_t offset, std::uint32_t value, port::Time now);
     void command(std::uint32_t value, port::Time now);
+    /// The event that has a register at `offset`, with the register's number among its four; or nullptr.
+    template <class Self> static auto event_at(Self& self, std::uint32_t offset);
 
     IommuConfig config_;
     FaultLog faults_;
@@ -43,7 +45,10 @@ private:
     InvalidationQueue queue_;
     PageRequests page_requests_;
     abi::iommu::GlobalStatus status_;
-    std::uint64_t root_ = 0, context_command_ = 0, invalidate_address_ = 0, iotlb_command_ = 0;
+    abi::iommu::RootTableAddress root_;
+    abi::iommu::ContextCommand context_command_;
+    abi::iommu::InvalidateAddress invalidate_address_;
+    abi::iommu::IotlbInvalidate iotlb_command_;
 };
 
 } // namespace model::iommu

@@ -71,10 +71,8 @@ void PageRequests::respond(const PageRequest& request, ResponseCode code, port::
             {.device = request.requester, .pasid = request.pasid, .group = request.group, .code = code}, at);
 }
 
-void PageRequests::set_base(std::uint64_t value) { base_ = PageQueueAddress{value & PageQueueAddress::defined[0]}; }
-
 void PageRequests::write_status(std::uint32_t value) {
-    status_.words[0] &= ~(value & PageRequestStatus::defined[0]);
+    status_ = status_.written({value});
     if (status_.value() == 0)
         event.settle();
 }

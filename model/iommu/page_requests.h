@@ -37,7 +37,7 @@ public:
     std::uint64_t base() const { return base_.value(); }
     void set_head(std::uint64_t value) { head_ = abi::iommu::PageQueueHead{value}.get<"pqh">(); }
     void set_tail(std::uint64_t value) { tail_ = abi::iommu::PageQueueTail{value}.get<"pqt">(); }
-    void set_base(std::uint64_t value);
+    void write_base(abi::iommu::Written value) { base_ = base_.written(value); }
     std::uint32_t status() const { return static_cast<std::uint32_t>(status_.value()); }
     /// Bits written 1 are cleared.
     void write_status(std::uint32_t value);

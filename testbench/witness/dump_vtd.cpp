@@ -48,6 +48,7 @@ int main() {
     dump<GlobalCommand>(), dump<GlobalStatus>(), dump<RootTableAddress>();
     dump<ContextCommand>(), dump<InvalidateAddress>(), dump<IotlbInvalidate>();
     dump<FaultStatus>(), dump<EventControl>(), dump<FaultRecord>();
+    dump<EventData>(), dump<EventAddress>(), dump<EventUpperAddress>();
     dump<QueueHead>(), dump<QueueTail>(), dump<QueueAddress>(), dump<CompletionStatus>(), dump<QueueErrorRecord>();
     dump<PageQueueHead>(), dump<PageQueueTail>(), dump<PageQueueAddress>(), dump<PageRequestStatus>();
     dump<RootEntry>(), dump<ContextEntry>();
