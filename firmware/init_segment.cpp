@@ -1,5 +1,7 @@
 #include "firmware/init_segment.h"
 
+#include "abi/write_masks.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +17,6 @@ constexpr std::uint32_t fw_major = 28, fw_minor = 39, fw_subminor = 1002;
 /// Health ticks: one a millisecond, so that a poll every second or so sees a change.
 constexpr std::int64_t picoseconds_a_tick = 1'000'000'000;
 
-constexpr auto cmdq_high = InitialSegment::field<"cmdq_phy_addr_63_32">::offset;
 constexpr auto cmdq_low = InitialSegment::field<"cmdq_phy_addr_31_12">::offset;
 constexpr auto doorbell = InitialSegment::field<"command_doorbell_vector">::offset;
 constexpr auto health = InitialSegment::field<"health_counter">::offset;
@@ -77,28 +78,28 @@ void InitSegment::write(std::uint64_t offset, std::span<const std::byte> from, T
 void InitSegment::write_dword(std::uint64_t offset, std::uint32_t value, Time at) {
     const auto segment = image_.view();
     switch (offset) {
-    case cmdq_high: segment.set<"cmdq_phy_addr_63_32">(value); return;
     case cmdq_low: {
-        // The sizes in the low bits stay as presented.
-        abi::Block<InitialSegment> written;
-        abi::store<std::uint32_t, std::endian::big>(written.bytes.data() + cmdq_low, value);
-        const auto low = written.view().get<"cmdq_phy_addr_31_12">();
-        const auto wanted = written.view().get<"nic_interface">();
-        segment.set<"cmdq_phy_addr_31_12">(low);
+        const auto before = segment.get<"nic_interface">();
+        abi::write_dword(segment, offset, value);
+        const auto wanted = segment.get<"nic_interface">();
         // nic_interface_supported is 0: a software reset is not offered, only on and off.
-        if (wanted == NicInterface::disabled && segment.get<"nic_interface">() != NicInterface::disabled)
+        if (wanted != NicInterface::full_driver && wanted != NicInterface::disabled)
+            segment.set<"nic_interface">(before);
+        if (wanted == NicInterface::disabled && before != NicInterface::disabled)
             disable_();
         if (wanted == NicInterface::full_driver)
-            queue_.set_base(std::uint64_t{segment.get<"cmdq_phy_addr_63_32">()} << 32 | std::uint64_t{low} << 12);
-        if (wanted == NicInterface::full_driver || wanted == NicInterface::disabled)
-            segment.set<"nic_interface">(wanted);
+            queue_.set_base(std::uint64_t{segment.get<"cmdq_phy_addr_63_32">()} << 32 |
+                            std::uint64_t{segment.get<"cmdq_phy_addr_31_12">()} << 12);
         return;
     }
     case doorbell:
         if (segment.get<"nic_interface">() == NicInterface::full_driver)
             queue_.ring(value, at);
         return;
-    default: return;
+    default:
+        if (offset < InitialSegment::size)
+            abi::write_dword(segment, offset, value);
+        return;
     }
 }
 

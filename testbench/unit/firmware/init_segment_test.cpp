@@ -2,6 +2,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
 using namespace harness;
 
 namespace {
@@ -105,6 +109,32 @@ TEST_CASE("stores of less than a dword and to read-only registers change nothing
     bench.write32(0x230, 0xffffffff);
 
     CHECK(read(bench, 0, 0x240) == before);
+}
+
+TEST_CASE("a write to the segment changes exactly the bits that their rows let software change",
+          "[unit][firmware][init_segment][access]") {
+    using Segment = prm::InitialSegment;
+    std::map<std::size_t, std::uint32_t> writable;
+    for (const auto& field : Segment::fields)
+        if (field.access == abi::AccessPolicy::rw)
+            writable[field.offset] |=
+                (field.kind == abi::FieldKind::whole ? ~0u : (2u << field.high) - (1u << field.low));
+    REQUIRE(writable.size() == 2);          // the address of the command queue, and what stands beside its lower half
+    constexpr auto nic_interface = 7u << 8; // takes only the values that are offered: cases of their own
+    constexpr auto health_counter = Segment::field<"health_counter">::offset;
+
+    for (std::size_t at = 0; at < 0x1048; at += 4) {
+        CAPTURE(at);
+        CommandBench bench;
+        const auto left_out = at == 0x14 ? nic_interface : at == health_counter ? 0xff'ffffu : 0u;
+        const auto mask = writable[at] & ~left_out;
+        const auto before = bench.read32(at) & ~left_out;
+
+        bench.write32(at, ~0u);
+        CHECK((bench.read32(at) & ~left_out) == (before | mask));
+        bench.write32(at, 0);
+        CHECK((bench.read32(at) & ~left_out) == (before & ~mask));
+    }
 }
 
 TEST_CASE("a driver that turns the interface off finds it off, and every object gone when it returns",
