@@ -57,14 +57,14 @@ constexpr Command command(Opcode opcode, std::uint8_t phases, Advertised adverti
             .out_max = out + padding + extent.out_list,
             .advertised = advertised,
             .input = input_of(H),
-            .is_kernels = false,
+            .is_privileged = false,
             .run = [](State& state, const Call& how, std::span<const std::byte> input, std::span<std::byte> output) {
                 return call(H, state, how, input, output);
             }};
 }
 /// A command that no user context may send.
-constexpr Command kernels(Command row) {
-    row.is_kernels = true;
+constexpr Command privileged(Command row) {
+    row.is_privileged = true;
     return row;
 }
 template <abi::Name F> constexpr Advertised cap() {
@@ -77,24 +77,24 @@ constexpr std::array table{
     command<query_hca_cap>            (Opcode::query_hca_cap, after_boot, {},
                                        {.out_least = prm::QueryHcaCapOut::field<"capability">::offset}),
     command<query_adapter>            (Opcode::query_adapter, after_boot),
-    kernels(command<init_hca>         (Opcode::init_hca, booted)),
-    kernels(command<teardown_hca>     (Opcode::teardown_hca, initialized)),
-    kernels(command<enable_hca>       (Opcode::enable_hca, disabled)),
-    kernels(command<disable_hca>      (Opcode::disable_hca, before_init)),
-    kernels(command<query_pages>      (Opcode::query_pages, while_enabled)),
-    kernels(command<manage_pages>     (Opcode::manage_pages, while_enabled, {},
+    privileged(command<init_hca>         (Opcode::init_hca, booted)),
+    privileged(command<teardown_hca>     (Opcode::teardown_hca, initialized)),
+    privileged(command<enable_hca>       (Opcode::enable_hca, disabled)),
+    privileged(command<disable_hca>      (Opcode::disable_hca, before_init)),
+    privileged(command<query_pages>      (Opcode::query_pages, while_enabled)),
+    privileged(command<manage_pages>     (Opcode::manage_pages, while_enabled, {},
                                        {.in_list = page_list, .out_list = page_list})),
-    kernels(command<set_hca_cap>      (Opcode::set_hca_cap, booted)),
+    privileged(command<set_hca_cap>      (Opcode::set_hca_cap, booted)),
     command<query_issi>               (Opcode::query_issi, while_enabled),
-    kernels(command<set_issi>         (Opcode::set_issi, before_init)),
+    privileged(command<set_issi>         (Opcode::set_issi, before_init)),
     command<create_mkey>              (Opcode::create_mkey, initialized, {}, {.in_list = mkey_list}),
     command<query_mkey>               (Opcode::query_mkey, initialized, {}, {.out_list = klm_list}),
     command<destroy_mkey>             (Opcode::destroy_mkey, initialized),
     command<query_special_contexts>   (Opcode::query_special_contexts, initialized),
-    kernels(command<handlers::page_fault_resume>(Opcode::page_fault_resume, initialized, cap<"pg">())),
-    kernels(command<create_eq>        (Opcode::create_eq, initialized, {}, {.in_list = ring_list})),
-    kernels(command<destroy_eq>       (Opcode::destroy_eq, initialized)),
-    kernels(command<query_eq>         (Opcode::query_eq, initialized, {}, {.out_list = short_list})),
+    privileged(command<handlers::page_fault_resume>(Opcode::page_fault_resume, initialized, cap<"pg">())),
+    privileged(command<create_eq>        (Opcode::create_eq, initialized, {}, {.in_list = ring_list})),
+    privileged(command<destroy_eq>       (Opcode::destroy_eq, initialized)),
+    privileged(command<query_eq>         (Opcode::query_eq, initialized, {}, {.out_list = short_list})),
     command<create_cq>                (Opcode::create_cq, initialized, {}, {.in_list = ring_list}),
     command<destroy_cq>               (Opcode::destroy_cq, initialized),
     command<query_cq>                 (Opcode::query_cq, initialized, {}, {.out_list = short_list}),
@@ -111,7 +111,7 @@ constexpr std::array table{
     command<query_qp>                 (Opcode::query_qp, initialized, cap<"rc">(),
                                        {.out_least = prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset}),
     command<modify_qp>                (Opcode::sqd2rts_qp, initialized, cap<"rc">()),
-    kernels(command<handlers::mad_ifc>(Opcode::mad_ifc, initialized, cap<"ib_virt">())),
+    privileged(command<handlers::mad_ifc>(Opcode::mad_ifc, initialized, cap<"ib_virt">())),
     command<modify_qp>                (Opcode::init2init_qp, initialized, cap<"rc">()),
     command<create_xrc_srq>           (Opcode::create_xrc_srq, initialized, cap<"xrc">(), {.in_list = ring_list}),
     command<destroy_xrc_srq>          (Opcode::destroy_xrc_srq, initialized, cap<"xrc">()),
@@ -119,11 +119,11 @@ constexpr std::array table{
     command<arm_xrc_srq>              (Opcode::arm_xrc_srq, initialized, cap<"xrc">()),
     command<query_vport_state>        (Opcode::query_vport_state, initialized),
     command<query_nic_vport_context>  (Opcode::query_nic_vport_context, initialized, cap<"port_type">()),
-    kernels(command<modify_nic_vport_context>(Opcode::modify_nic_vport_context, initialized, cap<"port_type">())),
+    privileged(command<modify_nic_vport_context>(Opcode::modify_nic_vport_context, initialized, cap<"port_type">())),
     command<query_roce_address>       (Opcode::query_roce_address, initialized, cap<"roce">()),
-    kernels(command<set_roce_address> (Opcode::set_roce_address, initialized, cap<"roce">())),
+    privileged(command<set_roce_address> (Opcode::set_roce_address, initialized, cap<"roce">())),
     command<query_hca_vport_context>  (Opcode::query_hca_vport_context, initialized, cap<"ib_virt">()),
-    kernels(command<handlers::modify_hca_vport_context>(Opcode::modify_hca_vport_context, initialized,
+    privileged(command<handlers::modify_hca_vport_context>(Opcode::modify_hca_vport_context, initialized,
                                                         cap<"ib_virt">())),
     command<query_hca_vport_gid>      (Opcode::query_hca_vport_gid, initialized, cap<"ib_virt">(),
                                        {.out_list = short_list}),
@@ -137,7 +137,7 @@ constexpr std::array table{
     command<dealloc_pd>               (Opcode::dealloc_pd, initialized),
     command<alloc_uar>                (Opcode::alloc_uar, initialized),
     command<dealloc_uar>              (Opcode::dealloc_uar, initialized),
-    kernels(command<access_register>  (Opcode::access_reg, after_boot, {},
+    privileged(command<access_register>  (Opcode::access_reg, after_boot, {},
                                        {.in_list = short_list, .out_list = short_list})),
     command<handlers::attach_to_mcg>  (Opcode::attach_to_mcg, initialized, cap<"max_qp_mcg">()),
     command<handlers::detach_from_mcg>(Opcode::detach_from_mcg, initialized, cap<"max_qp_mcg">()),
@@ -151,8 +151,8 @@ constexpr std::array table{
     command<handlers::modify_rmp>     (Opcode::modify_rmp, initialized, cap<"log_max_rmp">()),
     command<destroy_rmp>              (Opcode::destroy_rmp, initialized, cap<"log_max_rmp">()),
     command<query_rmp>                (Opcode::query_rmp, initialized, cap<"log_max_rmp">(), {.out_list = short_list}),
-    kernels(command<create_uctx>      (Opcode::create_uctx, initialized, cap<"log_max_uctx">())),
-    kernels(command<destroy_uctx>     (Opcode::destroy_uctx, initialized, cap<"log_max_uctx">())),
+    privileged(command<create_uctx>      (Opcode::create_uctx, initialized, cap<"log_max_uctx">())),
+    privileged(command<destroy_uctx>     (Opcode::destroy_uctx, initialized, cap<"log_max_uctx">())),
     command<create_umem>              (Opcode::create_umem, initialized, cap<"log_max_umem">(), {.in_list = ring_list}),
     command<destroy_umem>             (Opcode::destroy_umem, initialized, cap<"log_max_umem">()),
 };
@@ -223,8 +223,8 @@ Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, s
         uid != 0 && uid != prm::shared_uid) { // both of these are the kernel's own
         if (state.registry.find<Kind::user_context>(uid) == nullptr)
             return refuse("command.uid");
-        if (command->is_kernels)
-            return refuse("command.kernels");
+        if (command->is_privileged)
+            return refuse("command.privileged");
     }
     return accepted;
 }

@@ -32,7 +32,7 @@ struct Command {
     std::size_t out_max;         ///< with the longest list; a longer output is not written to its end
     Advertised advertised;
     const abi::LayoutInfo* input; ///< the input structure, for diagnostics
-    bool is_kernels;              ///< no user context may send it (PRM "User context")
+    bool is_privileged;           ///< no user context may send it (PRM "User context")
     Reply (*run)(State&, const Call&, std::span<const std::byte> in, std::span<std::byte> out);
 
     std::string_view name() const { return abi::prm::name(opcode); }

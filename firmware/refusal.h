@@ -37,7 +37,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0106, Status::bad_output_length, "command.output_too_short", "the output has no room for the command's "
         "structure"},
     {0x0107, Status::bad_resource, "command.uid", "uid names no user context"},
-    {0x0108, Status::bad_operation, "command.kernels", "uid names a user context, and the command is the kernel's "
+    {0x0108, Status::bad_operation, "command.privileged", "uid names a user context, and the command is the kernel's "
         "alone"},
     // Life cycle
     {0x0201, Status::bad_parameter, "enable_hca.function",

@@ -42,7 +42,7 @@ std::string_view mkey_in(Bench& bench, std::uint64_t start, std::uint32_t log_pa
 }
 
 const std::array user_contexts{
-    Provocation{"command.kernels",
+    Provocation{"command.privileged",
                 [](Bench& b) {
                     const auto uid = b.create_uctx();
                     return refused(b, Bench::eq_input(b.alloc_uar(), 0).by(uid));

@@ -37,7 +37,7 @@ constexpr auto causes = std::to_array<Cause>({
         "syndrome"},
     {"command.uid", "uid stays 0 for the kernel's own commands; that of a program comes from CREATE_UCTX and is void "
         "after DESTROY_UCTX"},
-    {"command.kernels", "a program may create, change and query objects of its own and query capabilities; life "
+    {"command.privileged", "a program may create, change and query objects of its own and query capabilities; life "
         "cycle, pages, event queues, registers and the port stay with the kernel"},
     {"create_uctx.capability", "uctx_cap is 0: neither raw transmission nor the device's internal resources are "
         "offered"},
