@@ -18,7 +18,7 @@ IommuModule::IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, s
 }
 
 /// With `ready` when the translation is known, walks and waiting for a walker included.
-Translation IommuModule::look_up(const Gate::Request& request, port::Time at) {
+Translation IommuModule::look_up(const Remapper::Request& request, port::Time at) {
     auto result = iommu_.translate({.requester = request.requester.value,
                                     .pasid = request.pasid,
                                     .address = request.address,
@@ -42,7 +42,7 @@ Translation IommuModule::look_up(const Gate::Request& request, port::Time at) {
     return result;
 }
 
-pcie::Gate::Passage IommuModule::pass(const Gate::Request& request, port::Time at) {
+pcie::Remapper::Remapped IommuModule::remap(const Remapper::Request& request, port::Time at) {
     const auto result = look_up(request, at);
     if (result.is_ok() && result.length < request.length)
         return {DmaStatus::completer_abort, 0, result.ready};
@@ -54,19 +54,19 @@ DmaStatus IommuModule::translate(::tlm::tlm_generic_payload& payload, tlm::Exten
     const auto now = tlm::kernel_now();
     const std::uint64_t address = payload.get_address(), length = payload.get_data_length();
     const bool is_write = payload.is_write();
-    const auto passage = pass({.requester = request.requester,
-                               .type = request.address_type,
-                               .pasid = request.pasid,
-                               .address = address,
-                               .length = length,
-                               .is_write = is_write,
-                               .packets = is_write ? pcie::write_packets(address, length, request.sizes)
-                                                   : pcie::read_requests(address, length, request.sizes)},
-                              now + tlm::from_sc(delay));
-    delay = tlm::to_sc(passage.ready - now);
-    if (passage.is_ok())
-        payload.set_address(passage.address);
-    return passage.status;
+    const auto remapped = remap({.requester = request.requester,
+                                 .type = request.address_type,
+                                 .pasid = request.pasid,
+                                 .address = address,
+                                 .length = length,
+                                 .is_write = is_write,
+                                 .packets = is_write ? pcie::write_packets(address, length, request.sizes)
+                                                     : pcie::read_requests(address, length, request.sizes)},
+                                now + tlm::from_sc(delay));
+    delay = tlm::to_sc(remapped.ready - now);
+    if (remapped.is_ok())
+        payload.set_address(remapped.address);
+    return remapped.status;
 }
 
 DmaStatus IommuModule::complete_translation(::tlm::tlm_generic_payload& payload, tlm::Extension& request,

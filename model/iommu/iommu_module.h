@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/iommu/iommu.h"
-#include "model/pcie/gate.h"
+#include "model/pcie/remapper.h"
 #include "model/tlm/initiator.h"
 
 #include <functional>
@@ -20,7 +20,7 @@ struct IommuModuleConfig {
     port::Time read_latency{}; ///< of each of these reads; the root complex sets its own
 };
 
-class IommuModule final : public pcie::Gate, private Listener {
+class IommuModule final : public pcie::Remapper, private Listener {
 public:
     /// memory     where the unit's own accesses go: host memory and interrupt messages, nothing else
     /// paths_gone is called when direct paths that were found before must not be used any more
@@ -33,9 +33,9 @@ public:
     /// Every request that comes up a root port: in the middle of a direct path, too, so that each is counted, timed,
     /// and answered from the caches as they are. Packets behind the first of a request are hits. Does not change what
     /// it translates while it is off.
-    Passage pass(const Gate::Request& request, port::Time at) override;
-    /// As pass(): replaces the payload's address by the translated one; ok, or how the request ends. A request does not
-    /// cross a page (PCIe 6.0 §2.2.7: nor 4 KiB).
+    Remapped remap(const Remapper::Request& request, port::Time at) override;
+    /// As remap(): replaces the payload's address by the translated one; ok, or how the request ends. A request does
+    /// not cross a page (PCIe 6.0 §2.2.7: nor 4 KiB).
     port::DmaStatus translate(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay);
     /// A translation request: what its completion says, or how else it ends.
     port::DmaStatus complete_translation(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
@@ -57,7 +57,7 @@ private:
     std::optional<port::Time> invalidate_device(const DeviceInvalidation& invalidation, port::Time at) override;
     void page_response(const PageResponse& response, port::Time at) override;
     port::Time writes_landed() const override { return writes_landed_(); }
-    Translation look_up(const Gate::Request& request, port::Time at);
+    Translation look_up(const Remapper::Request& request, port::Time at);
 
     IommuModuleConfig config_;
     tlm::Initiator memory_;

@@ -73,8 +73,8 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
         return tlm::set_status(payload, is_answered ? iommu_->complete_translation(payload, request, delay)
                                                     : DmaStatus::unsupported_request);
     }
-    if (request.passed) { // translated by the gate of a direct path, which ends there
-        payload.set_address(*std::exchange(request.passed, std::nullopt));
+    if (request.remapped) { // a direct path came through the unit, which gave this address
+        payload.set_address(*std::exchange(request.remapped, std::nullopt));
     } else if (iommu_ != nullptr && core_.is_master(port)) {
         if (const auto status = iommu_->translate(payload, request, delay); status != DmaStatus::ok) {
             core_.port(port).note_refused(payload.is_write());
@@ -187,21 +187,21 @@ bool RootComplexModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload
         return false;
     if (iommu_ != nullptr && iommu_->is_enabled() && core_.is_master(port)) {
         tlm::grant(dmi, request, everything); // the same for each address: the unit decides where it goes from here
-        if (!request.passed) {
-            request.gate = iommu_.get();
+        if (!request.remapped) {
+            request.remapper = iommu_.get();
             return false;
         }
-        const auto passed = std::exchange(request.passed, std::nullopt);
-        request.hops.gate = request.hops.count;
-        payload.set_address(*passed);
-        ::tlm::tlm_dmi beyond;
-        beyond.init();
-        if (find_from_port(port, payload, request, beyond))
-            request.answer.memory = reinterpret_cast<std::byte*>(beyond.get_dmi_ptr());
+        const auto remapped = std::exchange(request.remapped, std::nullopt);
+        request.hops.before_remapper = request.hops.count;
+        payload.set_address(*remapped);
+        ::tlm::tlm_dmi behind;
+        behind.init();
+        if (find_from_port(port, payload, request, behind))
+            request.answer.memory = reinterpret_cast<std::byte*>(behind.get_dmi_ptr());
         if (request.answer.memory != nullptr || request.answer.completer != nullptr)
-            request.beyond = {beyond.get_start_address(), beyond.get_end_address() + 1};
+            request.remapped_range = {behind.get_start_address(), behind.get_end_address() + 1};
         payload.set_address(address);
-        request.passed = passed;
+        request.remapped = remapped;
         return false;
     }
     return find_from_port(port, payload, request, dmi);

@@ -28,14 +28,14 @@ void Route::leave(const Link& link) {
     hops_.count = static_cast<std::size_t>(kept - hops_.hops.begin());
 }
 
-port::Time Route::request_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at) {
+port::Time Route::request_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at) {
     const auto requests = pcie::read_requests(address, length, sizes_);
     read_requests_ += requests;
     return is_timed_ ? charge_forward(requests * (header_ + framing_bytes), at, hops) : at;
 }
 
-port::Time Route::write_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
-                               port::Purpose purpose) {
+port::Time Route::write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                             port::Purpose purpose) {
     const auto packets = pcie::write_packets(address, length, sizes_);
     const auto dwords = dword_bytes(address, length);
     write_packets_ += packets;
@@ -44,9 +44,9 @@ port::Time Route::write_beyond(std::size_t hops, std::uint64_t address, std::uin
     return is_timed_ ? charge_forward(packets * (header_ + framing_bytes) + dwords, at, hops) : at;
 }
 
-port::Time Route::read_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
-                              port::Purpose purpose) {
-    const auto there = request_beyond(hops, address, length, at);
+port::Time Route::read_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                            port::Purpose purpose) {
+    const auto there = request_from(hops, address, length, at);
     return complete(address, length, is_timed_ ? there + read_latency_ : there, purpose);
 }
 
@@ -63,7 +63,7 @@ port::Time Route::approach(std::uint64_t address, std::uint64_t length, bool is_
 port::Time Route::refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at,
                          port::Purpose purpose) {
     if (is_write)
-        return write_beyond(hops_.count, address, length, at, purpose);
+        return write_from(hops_.count, address, length, at, purpose);
     read_requests_ += pcie::read_requests(address, length, sizes_);
     ++completions_;
     return is_timed_ ? charge_backward(completion_header + framing_bytes, at) : at;

@@ -25,7 +25,7 @@ struct HopList {
     static constexpr std::size_t capacity = 8;
     std::array<Hop, capacity> hops{};
     std::size_t count = 0;
-    std::size_t gate = 0;     ///< links before the gate, where there is one
+    std::size_t before_remapper = 0; ///< links before the remapping unit, where there is one
     std::size_t redirect = 0; ///< links before the switch that sent a peer request up
     bool is_complete = true;  ///< false when the path is longer than the list
     void add(Hop hop) {
@@ -88,17 +88,17 @@ public:
     }
     /// The two halves of a read whose target says itself when it is ready: request there, completions back.
     port::Time request(std::uint64_t address, std::uint64_t length, port::Time at) {
-        return request_beyond(0, address, length, at);
+        return request_from(0, address, length, at);
     }
     port::Time complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose);
 
     /// As write(), read() and request(), of a request that has already crossed the first `hops` links: they are counted
     /// and not charged again.
-    port::Time write_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
-                            port::Purpose purpose);
-    port::Time read_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
-                           port::Purpose purpose);
-    port::Time request_beyond(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at);
+    port::Time write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                          port::Purpose purpose);
+    port::Time read_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                         port::Purpose purpose);
+    port::Time request_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at);
     /// Charges a request and counts nothing: when it is at the end of this route, from where it goes on or is refused.
     port::Time approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) const;
     /// Counts a request that was refused at the end of this route; returns when its completion is back, which a posted

@@ -124,7 +124,7 @@ bool SwitchModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& pay
     auto& out = is_down ? *ports_[routing.port] : upstream;
     const bool is_memory = out.send_direct(payload, request, dmi);
     request.redirected_by = before;
-    if (request.answer.completer != nullptr || request.gate != nullptr || is_memory)
+    if (request.answer.completer != nullptr || request.remapper != nullptr || is_memory)
         tlm::narrow(dmi, request, routing.range);
     return is_memory;
 }

@@ -4,7 +4,7 @@
 
 #include "model/pcie/bridge_space.h"
 #include "model/pcie/completer.h"
-#include "model/pcie/gate.h"
+#include "model/pcie/remapper.h"
 #include "model/pcie/posted_writes.h"
 #include "model/pcie/route.h"
 
@@ -35,13 +35,13 @@ struct Target {
 struct Window {
     std::uint64_t begin = 0, size = 0;
     Target target;
-    Gate* gate = nullptr;       ///< the window ends here, and has no target: each request is asked about
-    std::size_t hops_before = 0; ///< links that a request has crossed when it comes through a gate into this window
+    Remapper* remapper = nullptr; ///< the window ends here, and has no target: each request is asked about
+    std::size_t hops_before = 0;  ///< links that a request has crossed when a remapping unit sends it into this window
     bool is_delayed = false;
     Route route;
     /// `header` of a request on these links, bytes.
     Window(Range range, const Target& t, const HopList& hops, TlpSizes sizes, std::uint64_t header)
-        : begin(range.begin), size(range.end - range.begin), target(t), hops_before(hops.gate),
+        : begin(range.begin), size(range.end - range.begin), target(t), hops_before(hops.before_remapper),
           route(hops, header, sizes, t.read_latency) {
         is_delayed = route.is_timed() || t.is_delayed;
     }

@@ -20,12 +20,12 @@ Sight look(Fabric& fabric, const Extension& as, std::uint64_t address, ::tlm::tl
     request.extension.kind = RequestKind::memory;
     request.extension.hops = {};
     request.extension.answer = {};
-    request.extension.gate = nullptr;
+    request.extension.remapper = nullptr;
     ::tlm::tlm_dmi dmi;
     dmi.init();
     const bool is_memory = fabric.enter_direct(request.payload, request.extension, dmi);
     auto target = request.extension.answer;
-    if (request.extension.gate != nullptr || (!is_memory && target.completer == nullptr))
+    if (request.extension.remapper != nullptr || (!is_memory && target.completer == nullptr))
         return {};
     target.memory = is_memory ? reinterpret_cast<std::byte*>(dmi.get_dmi_ptr()) : nullptr;
     return {target, address - dmi.get_start_address(), dmi.get_end_address() - address + 1};

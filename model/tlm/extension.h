@@ -60,12 +60,12 @@ public:
     AtsMessage message;
     pcie::HopList hops;  ///< get_direct_mem_ptr: links crossed so far
     pcie::Target answer; ///< get_direct_mem_ptr: who stands at the end
-    /// A gate on the way: found by get_direct_mem_ptr, which ends at it. With `passed`, the address that it gave, a
-    /// request goes through it unasked, and get_direct_mem_ptr tells in `beyond` which addresses behind it go the same
-    /// way.
-    pcie::Gate* gate = nullptr;
-    std::optional<std::uint64_t> passed;
-    pcie::Range beyond;
+    /// A remapping unit on the way: get_direct_mem_ptr finds it and ends there. A request that has `remapped`, the
+    /// address that the unit gave, goes on from the unit without asking it again, and get_direct_mem_ptr says in
+    /// `remapped_range` which of the unit's addresses go the same way.
+    pcie::Remapper* remapper = nullptr;
+    std::optional<std::uint64_t> remapped;
+    pcie::Range remapped_range;
 
     ::tlm::tlm_extension_base* clone() const override { return new Extension(*this); }
     void copy_from(const ::tlm::tlm_extension_base& other) override { *this = static_cast<const Extension&>(other); }
@@ -92,8 +92,8 @@ inline std::span<std::byte> bytes_of(::tlm::tlm_generic_payload& payload) {
 
 /// Shrinks what a target granted to `range`; what stands for the begin moves along.
 inline void narrow(::tlm::tlm_dmi& dmi, Extension& request, pcie::Range range) {
-    if (range.begin > dmi.get_start_address() && request.passed) {
-        dmi.set_start_address(range.begin); // the answer is about addresses behind the gate
+    if (range.begin > dmi.get_start_address() && request.remapped) {
+        dmi.set_start_address(range.begin); // the answer is about addresses that the remapping unit gave
     } else if (range.begin > dmi.get_start_address()) {
         const auto skipped = range.begin - dmi.get_start_address();
         if (dmi.get_dmi_ptr() != nullptr)
@@ -124,7 +124,7 @@ public:
     void prepare(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data) {
         extension.redirected_by = nullptr;
         extension.is_answer_straight = false;
-        extension.passed.reset();
+        extension.remapped.reset();
         payload.set_command(command);
         payload.set_address(address);
         payload.set_data_ptr(reinterpret_cast<unsigned char*>(data.data()));

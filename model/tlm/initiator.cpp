@@ -27,7 +27,7 @@ std::uint64_t header_of(std::uint64_t address, const Extension& request) {
 
 std::uint64_t piece_of(const Window* window, std::uint64_t address, std::uint64_t length) {
     auto limit = window != nullptr ? window->left(address) : request_boundary;
-    if (window == nullptr || window->gate != nullptr)
+    if (window == nullptr || window->remapper != nullptr)
         limit = std::min(limit, request_boundary - address % request_boundary);
     return std::min(limit, length);
 }
@@ -41,7 +41,7 @@ void Initiator::set_enabled(bool is_enabled) {
 
 void Initiator::set_requester(abi::pcie::Bdf bdf) {
     if (std::exchange(request_.extension.requester, bdf) != bdf)
-        forget_all(); // ports and gates on the way were asked about another one
+        forget_all(); // ports and remapping units on the way were asked about another one
 }
 
 void Initiator::set_sizes(pcie::TlpSizes sizes) {
@@ -55,8 +55,8 @@ port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at,
     auto* window = windows_.find(address.value, purpose);
     if (window == nullptr) [[unlikely]]
         window = resolve(address.value, purpose, ::tlm::TLM_READ_COMMAND);
-    if (window != nullptr && window->gate != nullptr)
-        return lend_beyond(*window, address.value, length, at, purpose);
+    if (window != nullptr && window->remapper != nullptr)
+        return lend_remapped(*window, address.value, length, at, purpose);
     if (window == nullptr || window->target.memory == nullptr || length > window->left(address.value) || length == 0)
         return {nullptr, {DmaStatus::ok, at}};
     const auto* data = window->target.memory + (address.value - window->begin);
@@ -101,8 +101,8 @@ DmaResult Initiator::fetch_piece(Window* window, std::uint64_t address, std::spa
                                  Purpose purpose) {
     if (window == nullptr)
         return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose);
-    if (window->gate != nullptr)
-        return fetch_beyond(*window, address, into, at, purpose);
+    if (window->remapper != nullptr)
+        return fetch_remapped(*window, address, into, at, purpose);
     if (window->target.memory != nullptr && into.empty()) {
         const auto arrival = window->route.request(address, 0, at);
         return {DmaStatus::ok, window->route.complete(address, 0, flush(*window, arrival), purpose)};
@@ -124,8 +124,8 @@ DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::spa
         const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose);
         return result.is_ok() ? result : lose(address, from.size(), result.status, result.done);
     }
-    if (window->gate != nullptr)
-        return store_beyond(*window, address, from, at, purpose);
+    if (window->remapper != nullptr)
+        return store_remapped(*window, address, from, at, purpose);
     if (window->target.memory == nullptr)
         return ring(*window, address, from, at, purpose);
     return put(*window, address, from, at, purpose);
@@ -141,58 +141,58 @@ Window* Initiator::resolve(std::uint64_t address, Purpose purpose, ::tlm::tlm_co
     request.kind = RequestKind::memory;
     request.hops = {};
     request.answer = {};
-    request.gate = nullptr;
+    request.remapper = nullptr;
     ::tlm::tlm_dmi dmi;
     dmi.init();
     const bool is_memory = fabric_.enter_direct(request_.payload, request, dmi);
-    if (!request.hops.is_complete || (!is_memory && request.answer.completer == nullptr && request.gate == nullptr))
+    if (!request.hops.is_complete || (!is_memory && request.answer.completer == nullptr && request.remapper == nullptr))
         return nullptr;
     if (is_memory)
         request.answer.memory = reinterpret_cast<std::byte*>(dmi.get_dmi_ptr());
     const pcie::Range range{dmi.get_start_address(), dmi.get_end_address() + 1};
     auto window =
         std::make_unique<Window>(range, request.answer, request.hops, request.sizes, header_of(range.begin, request));
-    window->gate = request.gate;
+    window->remapper = request.remapper;
     return &windows_.insert(std::move(window));
 }
 
-// --- through a gate ---
+// --- through a remapping unit ---
 
 /// Asks about one request, which lies within 4 KiB.
-Initiator::Beyond Initiator::pass(Window& window, std::uint64_t address, std::size_t length, bool is_write, Time at,
-                                  Purpose purpose) {
+Initiator::RemappedAccess Initiator::remap(Window& window, std::uint64_t address, std::size_t length, bool is_write,
+                                           Time at, Purpose purpose) {
     const auto& extension = request_.extension;
     const auto packets = is_write ? pcie::write_packets(address, length, extension.sizes)
                                   : pcie::read_requests(address, length, extension.sizes);
     const auto arrival = window.route.approach(address, length, is_write, at);
-    const auto passage = window.gate->pass({.requester = extension.requester,
-                                            .type = extension.address_type,
-                                            .pasid = extension.pasid,
-                                            .address = address,
-                                            .length = length,
-                                            .is_write = is_write,
-                                            .packets = packets},
-                                           arrival);
-    if (!passage.is_ok())
-        return {
-            {passage.status, passage.address, window.route.refuse(address, length, is_write, passage.ready, purpose)}};
+    const auto remapped = window.remapper->remap({.requester = extension.requester,
+                                                  .type = extension.address_type,
+                                                  .pasid = extension.pasid,
+                                                  .address = address,
+                                                  .length = length,
+                                                  .is_write = is_write,
+                                                  .packets = packets},
+                                                 arrival);
+    if (!remapped.is_ok())
+        return {{remapped.status, remapped.address,
+                 window.route.refuse(address, length, is_write, remapped.ready, purpose)}};
     if (watch_ != nullptr) [[unlikely]]
         watch_->landed({.requester = extension.requester,
                         .address = address,
-                        .physical = passage.address,
+                        .physical = remapped.address,
                         .length = length,
                         .is_write = is_write,
                         .is_translated = true,
                         .purpose = purpose},
                        at);
-    auto* beyond = beyond_.find(passage.address, purpose);
-    if (beyond == nullptr)
-        beyond =
-            resolve_beyond(address, passage.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
-    return {passage, beyond};
+    auto* behind = remapped_.find(remapped.address, purpose);
+    if (behind == nullptr)
+        behind =
+            resolve_remapped(address, remapped.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
+    return {remapped, behind};
 }
 
-Window* Initiator::resolve_beyond(std::uint64_t address, std::uint64_t passed, ::tlm::tlm_command command) {
+Window* Initiator::resolve_remapped(std::uint64_t address, std::uint64_t remapped, ::tlm::tlm_command command) {
     if (is_busy_)
         return nullptr;
     auto& request = request_.extension;
@@ -200,78 +200,79 @@ Window* Initiator::resolve_beyond(std::uint64_t address, std::uint64_t passed, :
     request.kind = RequestKind::memory;
     request.hops = {};
     request.answer = {};
-    request.gate = nullptr;
-    request.passed = passed;
-    request.beyond = {};
+    request.remapper = nullptr;
+    request.remapped = remapped;
+    request.remapped_range = {};
     ::tlm::tlm_dmi dmi;
     dmi.init();
     fabric_.enter_direct(request_.payload, request, dmi);
-    if (!request.hops.is_complete || !request.beyond.contains(passed))
+    if (!request.hops.is_complete || !request.remapped_range.contains(remapped))
         return nullptr;
-    return &beyond_.insert(std::make_unique<Window>(request.beyond, request.answer, request.hops, request.sizes,
-                                                    header_of(address, request)));
+    return &remapped_.insert(std::make_unique<Window>(request.remapped_range, request.answer, request.hops,
+                                                      request.sizes, header_of(address, request)));
 }
 
-DmaResult Initiator::fetch_beyond(Window& window, std::uint64_t address, std::span<std::byte> into, Time at,
-                                  Purpose purpose) {
-    const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
-    const auto [passage, beyond] = pass(window, address, into.size(), false, at, purpose);
-    if (!passage.is_ok())
-        return {passage.status, passage.ready};
-    if (beyond == nullptr)
-        return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose, passage.address);
-    auto& route = beyond->route;
-    if (beyond->target.memory != nullptr && into.empty()) {
-        const auto arrival = route.request_beyond(beyond->hops_before, passage.address, 0, passage.ready);
-        return {DmaStatus::ok, route.complete(passage.address, 0, flush(*beyond, arrival), purpose)};
+DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::span<std::byte> into, Time at,
+                                    Purpose purpose) {
+    const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
+    const auto [remapped, behind] = remap(window, address, into.size(), false, at, purpose);
+    if (!remapped.is_ok())
+        return {remapped.status, remapped.ready};
+    if (behind == nullptr)
+        return transport(::tlm::TLM_READ_COMMAND, address, into, at, purpose, remapped.address);
+    auto& route = behind->route;
+    if (behind->target.memory != nullptr && into.empty()) {
+        const auto arrival = route.request_from(behind->hops_before, remapped.address, 0, remapped.ready);
+        return {DmaStatus::ok, route.complete(remapped.address, 0, flush(*behind, arrival), purpose)};
     }
-    if (beyond->target.memory != nullptr) {
-        take(*beyond, passage.address, into);
+    if (behind->target.memory != nullptr) {
+        take(*behind, remapped.address, into);
         return {DmaStatus::ok,
-                route.read_beyond(beyond->hops_before, passage.address, into.size(), passage.ready, purpose)};
+                route.read_from(behind->hops_before, remapped.address, into.size(), remapped.ready, purpose)};
     }
-    const auto& target = beyond->target;
-    const auto arrival = route.request_beyond(beyond->hops_before, passage.address, into.size(), passage.ready);
+    const auto& target = behind->target;
+    const auto arrival = route.request_from(behind->hops_before, remapped.address, into.size(), remapped.ready);
     const auto answer = target.completer->complete_read(
-        target.cookie, target.offset + (passage.address - beyond->begin), into, arrival);
-    return {answer.status, route.complete(passage.address, into.size(), answer.done, purpose)};
+        target.cookie, target.offset + (remapped.address - behind->begin), into, arrival);
+    return {answer.status, route.complete(remapped.address, into.size(), answer.done, purpose)};
 }
 
-DmaResult Initiator::store_beyond(Window& window, std::uint64_t address, std::span<const std::byte> from, Time at,
-                                  Purpose purpose) {
-    const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
-    const auto [passage, beyond] = pass(window, address, from.size(), true, at, purpose);
-    if (!passage.is_ok())
-        return lose(address, from.size(), passage.status, passage.ready);
-    if (beyond == nullptr) {
+DmaResult Initiator::store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from, Time at,
+                                    Purpose purpose) {
+    const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
+    const auto [remapped, behind] = remap(window, address, from.size(), true, at, purpose);
+    if (!remapped.is_ok())
+        return lose(address, from.size(), remapped.status, remapped.ready);
+    if (behind == nullptr) {
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size());
-        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, passage.address);
+        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, remapped.address);
         return result.is_ok() ? result : lose(address, from.size(), result.status, result.done);
     }
     const auto done = arrive(
-        *beyond, beyond->route.write_beyond(beyond->hops_before, passage.address, from.size(), passage.ready, purpose));
-    if (beyond->target.memory == nullptr)
-        return tell(*beyond, passage.address, from, done);
-    give(*beyond, passage.address, from, done, purpose);
+        *behind, behind->route.write_from(behind->hops_before, remapped.address, from.size(), remapped.ready, purpose));
+    if (behind->target.memory == nullptr)
+        return tell(*behind, remapped.address, from, done);
+    give(*behind, remapped.address, from, done, purpose);
     return {DmaStatus::ok, done};
 }
 
-port::Loan Initiator::lend_beyond(Window& window, std::uint64_t address, std::size_t length, Time at, Purpose purpose) {
+port::Loan Initiator::lend_remapped(Window& window, std::uint64_t address, std::size_t length, Time at,
+                                    Purpose purpose) {
     if (length == 0 || length > piece_of(&window, address, length))
         return {nullptr, {DmaStatus::ok, at}};
-    const pcie::WindowCache::Hold hold(windows_), hold_beyond(beyond_);
-    const auto [passage, beyond] = pass(window, address, length, false, at, purpose);
-    if (!passage.is_ok()) {
+    const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
+    const auto [remapped, behind] = remap(window, address, length, false, at, purpose);
+    if (!remapped.is_ok()) {
         if (events_.is_on()) [[unlikely]]
-            events_.emit(at, traces::DmaRead{address, length, static_cast<std::uint8_t>(passage.status)});
-        return {nullptr, refuse(passage.status, passage.ready)};
+            events_.emit(at, traces::DmaRead{address, length, static_cast<std::uint8_t>(remapped.status)});
+        return {nullptr, refuse(remapped.status, remapped.ready)};
     }
-    if (beyond == nullptr || beyond->target.memory == nullptr)
+    if (behind == nullptr || behind->target.memory == nullptr)
         return {nullptr, {DmaStatus::ok, at}};
-    const auto* data = beyond->target.memory + (passage.address - beyond->begin);
-    if (beyond->target.posted != nullptr && beyond->target.posted->is_held(data, length)) [[unlikely]]
+    const auto* data = behind->target.memory + (remapped.address - behind->begin);
+    if (behind->target.posted != nullptr && behind->target.posted->is_held(data, length)) [[unlikely]]
         return {nullptr, {DmaStatus::ok, at}};
-    const auto done = beyond->route.read_beyond(beyond->hops_before, passage.address, length, passage.ready, purpose);
+    const auto done = behind->route.read_from(behind->hops_before, remapped.address, length, remapped.ready, purpose);
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaRead{address, length, 0});
     return {data, {DmaStatus::ok, done}};
@@ -291,14 +292,14 @@ void Initiator::tell_written(std::uint64_t address, std::uint64_t length, DmaSta
         tell_landing(address, length, true, at, purpose);
 }
 
-/// Of what went by direct paths; where a gate stood on the way, it was asked and has been told of each part.
+/// Of what went by direct paths; a remapping unit on the way was asked, and has been told of each part.
 void Initiator::tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, Time at, Purpose purpose) {
     while (length != 0) {
         const auto* window = windows_.find(address, purpose);
         const auto part = piece_of(window, address, length);
         const bool is_lost =
             std::ranges::any_of(lost_, [&](const pcie::Range& range) { return range.contains(address); });
-        if (!is_lost && (window == nullptr || window->gate == nullptr))
+        if (!is_lost && (window == nullptr || window->remapper == nullptr))
             watch_->landed({.requester = request_.extension.requester,
                             .address = address,
                             .physical = address,
@@ -344,7 +345,7 @@ DmaResult Initiator::send(Request& request, Time at) {
 }
 
 DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Time at,
-                               Purpose purpose, std::optional<std::uint64_t> passed) {
+                               Purpose purpose, std::optional<std::uint64_t> remapped) {
     if (!is_enabled_)
         return {DmaStatus::unsupported_request, at};
     std::unique_ptr<Request> nested; // a target that called back while request_ was under way
@@ -356,7 +357,7 @@ DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address
     request.prepare(command, address, data);
     request.extension.kind = RequestKind::memory;
     request.extension.purpose = purpose;
-    request.extension.passed = passed;
+    request.extension.remapped = remapped;
     auto delay = to_sc(at - kernel_now());
 
     const bool was_busy = std::exchange(is_busy_, true);

@@ -62,8 +62,8 @@ public:
         if (window == nullptr || from.size() > window->left(address)) [[unlikely]]
             return store_slowly(address, from, at, purpose);
         if (window->target.memory == nullptr)
-            return window->gate == nullptr ? ring(*window, address, from, at, purpose)
-                                           : store_slowly(address, from, at, purpose);
+            return window->remapper == nullptr ? ring(*window, address, from, at, purpose)
+                                               : store_slowly(address, from, at, purpose);
         return put(*window, address, from, at, purpose);
     }
     port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
@@ -108,17 +108,17 @@ public:
         is_observed_ = events_.is_on() || watch_ != nullptr;
     }
 
-    /// Paths to these bus addresses, on either side of a gate.
+    /// Paths to these bus addresses, on either side of a remapping unit.
     void forget(pcie::Range range) {
         windows_.forget(range);
-        beyond_.forget(range);
+        remapped_.forget(range);
     }
     void forget_all() { forget({0, ~std::uint64_t{0}}); }
-    std::size_t known_windows() const { return windows_.size() + beyond_.size(); }
+    std::size_t known_windows() const { return windows_.size() + remapped_.size(); }
     /// Everything that went to targets of this kind.
     pcie::Volume volume(pcie::TargetKind kind) const {
         auto sum = windows_.volume(kind);
-        return sum += beyond_.volume(kind);
+        return sum += remapped_.volume(kind);
     }
 
 private:
@@ -193,21 +193,21 @@ private:
     port::DmaResult store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                                 port::Purpose purpose);
     Window* resolve(std::uint64_t address, port::Purpose purpose, ::tlm::tlm_command command);
-    struct Beyond { ///< a request that has come to a gate
-        pcie::Gate::Passage passage;
-        Window* window = nullptr; ///< behind the gate; nullptr: no direct path leads there
+    struct RemappedAccess { ///< a request that has come to a remapping unit
+        pcie::Remapper::Remapped remapped;
+        Window* window = nullptr; ///< behind the unit; nullptr: no direct path leads there
     };
-    Beyond pass(Window& window, std::uint64_t address, std::size_t length, bool is_write, port::Time at,
-                port::Purpose purpose);
-    Window* resolve_beyond(std::uint64_t address, std::uint64_t passed, ::tlm::tlm_command command);
-    port::DmaResult fetch_beyond(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
-                                 port::Purpose purpose);
-    port::DmaResult store_beyond(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
-                                 port::Purpose purpose);
-    port::Loan lend_beyond(Window& window, std::uint64_t address, std::size_t length, port::Time at,
-                           port::Purpose purpose);
+    RemappedAccess remap(Window& window, std::uint64_t address, std::size_t length, bool is_write, port::Time at,
+                         port::Purpose purpose);
+    Window* resolve_remapped(std::uint64_t address, std::uint64_t remapped, ::tlm::tlm_command command);
+    port::DmaResult fetch_remapped(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
+                                   port::Purpose purpose);
+    port::DmaResult store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from,
+                                   port::Time at, port::Purpose purpose);
+    port::Loan lend_remapped(Window& window, std::uint64_t address, std::size_t length, port::Time at,
+                             port::Purpose purpose);
     port::DmaResult transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data,
-                              port::Time at, port::Purpose purpose, std::optional<std::uint64_t> passed = {});
+                              port::Time at, port::Purpose purpose, std::optional<std::uint64_t> remapped = {});
     port::DmaResult send(Request& request, port::Time at);
     port::DmaResult refuse(port::DmaStatus status, port::Time at);
     port::DmaResult lose(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at);
@@ -222,7 +222,7 @@ private:
     pcie::WriteOrder own_order_;
     pcie::WriteOrder& order_;
     pcie::WindowCache windows_;
-    pcie::WindowCache beyond_; ///< by the addresses that a gate gave
+    pcie::WindowCache remapped_; ///< by the addresses that a remapping unit gave
     traces::Events events_, loss_events_;
     std::vector<pcie::Range> lost_; ///< of the last write
     std::uint64_t losses_ = 0;

@@ -1,6 +1,6 @@
 #include "model/pcie/device_tlb.h"
 
-#include "model/pcie/gate.h"
+#include "model/pcie/remapper.h"
 
 #include <catch2/catch_test_macros.hpp>
 

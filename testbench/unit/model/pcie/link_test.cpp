@@ -172,7 +172,7 @@ TEST_CASE("a request is charged up to a gate, and counted when it is known what 
     HopList to_gate, whole;
     to_gate.add({&near, Direction::upstream});
     whole.add({&near, Direction::upstream});
-    whole.gate = 1;
+    whole.before_remapper = 1;
     whole.add({&beyond, Direction::downstream});
     Route first(to_gate, request_header(far), TlpSizes::of(256, 512), 0ns);
     Route second(whole, request_header(far), TlpSizes::of(256, 512), 90ns);
@@ -180,7 +180,7 @@ TEST_CASE("a request is charged up to a gate, and counted when it is known what 
     const auto at_gate = first.approach(far, 64, false, {});
     CHECK(at_gate > near.config().latency);
     CHECK(near.traffic(Direction::upstream).tlps == 0);
-    const auto done = second.read_beyond(whole.gate, far, 64, at_gate + 200ns, Purpose::payload);
+    const auto done = second.read_from(whole.before_remapper, far, 64, at_gate + 200ns, Purpose::payload);
     CHECK(done - at_gate > 200ns + 90ns + 3 * near.config().latency);
     CHECK(done - at_gate < 200ns + 90ns + 4 * near.config().latency);
     CHECK(near.traffic(Direction::upstream).tlps == 1);

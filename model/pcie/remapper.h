@@ -1,5 +1,6 @@
-// What stands in the middle of a direct path and judges each request on it: a remapping unit. The path leads to the
-// gate and from it to whatever address the gate gives; what the gate has kept, it answers from there, stale or not.
+// A remapping unit in the middle of a direct path. One path leads from the requester to the unit. For each request the
+// unit gives a host address, and another path leads there. The unit answers from its caches as they are, even where
+// they are stale.
 #pragma once
 
 #include "abi/pcie/config_space.h"
@@ -12,7 +13,7 @@ namespace model::pcie {
 
 inline constexpr std::uint32_t no_pasid = ~0u;
 
-class Gate {
+class Remapper {
 public:
     struct Request { ///< does not cross 4 KiB
         abi::pcie::Bdf requester;
@@ -22,15 +23,15 @@ public:
         bool is_write = false;
         std::uint64_t packets = 1; ///< on the link
     };
-    struct Passage {
+    struct Remapped {
         port::DmaStatus status = port::DmaStatus::ok;
-        std::uint64_t address = 0; ///< beyond the gate
+        std::uint64_t address = 0; ///< as the host has it
         port::Time ready{};        ///< when the request goes on, or its completion back
         bool is_ok() const { return status == port::DmaStatus::ok; }
     };
-    virtual ~Gate() = default;
+    virtual ~Remapper() = default;
     /// A request that has arrived at `at`.
-    virtual Passage pass(const Request& request, port::Time at) = 0;
+    virtual Remapped remap(const Request& request, port::Time at) = 0;
 };
 
 } // namespace model::pcie
