@@ -17,7 +17,7 @@ public:
     /// An interrupt condition arose. Masked: it stays pending.
     void raise(port::Time at);
     /// Software has served every condition before the message went out.
-    void settle() { control_.set<"ip">(false); }
+    void clear_pending() { control_.set<"ip">(false); }
 
     /// The four registers of an event stand one behind the other: control, data, address, upper address.
     static constexpr std::uint32_t register_count = 4;

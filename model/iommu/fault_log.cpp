@@ -106,18 +106,18 @@ void FaultLog::invalidation_timeout(std::uint16_t source, port::Time at) {
 
 void FaultLog::write_status(std::uint32_t value) {
     status_ = status_.written({value});
-    settle();
+    clear_event_when_served();
 }
 
 void FaultLog::write_record_high(std::size_t index, std::uint32_t value) {
     records_[index] = records_[index].written(upper_dword(value), 1);
     status_.set<"ppf">(std::ranges::any_of(records_, [](const FaultRecord& r) { return r.get<"f">(); }));
-    settle();
+    clear_event_when_served();
 }
 
-void FaultLog::settle() {
+void FaultLog::clear_event_when_served() {
     if ((status_.value() & conditions) == 0)
-        event.settle();
+        event.clear_pending();
 }
 
 } // namespace model::iommu

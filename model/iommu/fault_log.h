@@ -59,7 +59,7 @@ private:
     void say(const Request& request, Type type, abi::iommu::FaultReason reason, bool is_recorded, port::Time at) const;
     /// Sets a status bit; a new one among none that is set is an interrupt condition.
     template <abi::Name Bit> void set(port::Time at);
-    void settle();
+    void clear_event_when_served();
 
     std::vector<abi::iommu::FaultRecord> records_;
     abi::iommu::FaultStatus status_;

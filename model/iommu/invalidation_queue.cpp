@@ -245,7 +245,7 @@ InvalidationQueue::Executed InvalidationQueue::execute(const WaitDescriptor& des
 void InvalidationQueue::write_completion_status(std::uint32_t value) {
     if (CompletionStatus{value}.get<"iwc">()) {
         completion_.set<"iwc">(false);
-        event.settle();
+        event.clear_pending();
     }
 }
 

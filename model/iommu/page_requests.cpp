@@ -74,7 +74,7 @@ void PageRequests::respond(const PageRequest& request, ResponseCode code, port::
 void PageRequests::write_status(std::uint32_t value) {
     status_ = status_.written({value});
     if (status_.value() == 0)
-        event.settle();
+        event.clear_pending();
 }
 
 } // namespace model::iommu

@@ -149,7 +149,7 @@ private:
         Result<void> hold();
 
     private:
-        Result<void> settle(std::uint64_t first, std::uint64_t end) const;
+        Result<void> wait_until_stable(std::uint64_t first, std::uint64_t end) const;
         Result<void> write(std::uint64_t first, std::uint64_t end);
     };
     /// A thread is inside the region; the next one is told.

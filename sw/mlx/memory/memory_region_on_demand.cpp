@@ -188,15 +188,15 @@ Result<void> MemoryRegion::Paged::write(std::uint64_t first, std::uint64_t end) 
 }
 
 /// Waits until none of these pages is about to go and nobody changes the entries.
-Result<void> MemoryRegion::Paged::settle(std::uint64_t first, std::uint64_t end) const {
-    const auto is_settled = [&] {
+Result<void> MemoryRegion::Paged::wait_until_stable(std::uint64_t first, std::uint64_t end) const {
+    const auto is_stable = [&] {
         for (auto page = first; page != end; ++page)
             if (memory->is_leaving(first_page + page))
                 return false;
         return !is_changing;
     };
-    if (!base::poll_until(device->transport(), patience, is_settled))
-        return failure(ETIMEDOUT, fmt::format("bring pages of key {:#x}: they do not come to rest", key.value));
+    if (!base::poll_until(device->transport(), patience, is_stable))
+        return failure(ETIMEDOUT, fmt::format("bring pages of key {:#x}: they keep changing", key.value));
     return {};
 }
 
@@ -206,8 +206,8 @@ Result<void> MemoryRegion::Paged::bring(std::uint64_t address, std::uint64_t len
         return failure(EFAULT, fmt::format("bring [{:#x}, +{:#x}) of key {:#x}: it leaves the region", address, length,
                                            key.value));
     const auto first = (address - begin) / page_bytes, end = (address - begin + length - 1) / page_bytes + 1;
-    if (auto settled = settle(first, end); !settled)
-        return settled;
+    if (auto stable = wait_until_stable(first, end); !stable)
+        return stable;
     if (!has_key)
         return failure(ENOENT, fmt::format("bring pages of key {:#x}: it is deregistered", key.value));
     // Whoever takes one of these pages away meanwhile waits, and then takes it from the key as well.
