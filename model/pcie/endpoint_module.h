@@ -21,7 +21,7 @@
 namespace model::pcie {
 
 class EndpointModule final : public sc_core::sc_module,
-                             private tlm::PortOwner,
+                             private tlm::PcieComponent,
                              private tlm::Fabric,
                              private Completer,
                              private port::Interrupts {
@@ -89,7 +89,7 @@ public:
     void write_msix_entry(std::uint16_t vector, abi::ConstView<abi::pcie::MsixEntry> entry, port::Time at);
 
 private:
-    // PortOwner: requests of others
+    // PcieComponent: requests of others
     void receive(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                  sc_core::sc_time& delay) override;
     bool receive_direct(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,

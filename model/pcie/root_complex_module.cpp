@@ -39,8 +39,8 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
     assert(dram.size() == config.core.map.dram_bytes);
     processor_.set_requester(Bdf{0, 0, 0});
     for (unsigned i = 0; i < core_.port_count(); ++i)
-        ports_.push_back(std::make_unique<tlm::PciePort>(("root" + std::to_string(i)).c_str(),
-                                                         static_cast<tlm::PortOwner&>(*this), i, config.core.links[i]));
+        ports_.push_back(std::make_unique<tlm::PciePort>(
+            ("root" + std::to_string(i)).c_str(), static_cast<tlm::PcieComponent&>(*this), i, config.core.links[i]));
     if (config.iommu) {
         auto unit = *config.iommu;
         unit.read_latency = dram_read_latency_;

@@ -32,7 +32,7 @@ struct RootComplexConfig {
 };
 
 class RootComplexModule final : public sc_core::sc_module,
-                                private tlm::PortOwner,
+                                private tlm::PcieComponent,
                                 private tlm::Fabric,
                                 private Completer,
                                 private PostedWrites {

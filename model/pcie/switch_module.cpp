@@ -13,8 +13,9 @@ using tlm::RequestKind;
 SwitchModule::SwitchModule(sc_core::sc_module_name name, const Switch::Config& config)
     : sc_module(name), upstream("up", *this, upstream_number, config.upstream_link), core_(config) {
     for (unsigned i = 0; i < core_.port_count(); ++i)
-        ports_.push_back(std::make_unique<tlm::PciePort>(
-            ("down" + std::to_string(i)).c_str(), static_cast<tlm::PortOwner&>(*this), i, config.downstream_links[i]));
+        ports_.push_back(std::make_unique<tlm::PciePort>(("down" + std::to_string(i)).c_str(),
+                                                         static_cast<tlm::PcieComponent&>(*this), i,
+                                                         config.downstream_links[i]));
 }
 
 MemoryRouting SwitchModule::route(unsigned port, std::uint64_t address, const tlm::Extension& request) const {

@@ -12,7 +12,7 @@
 
 namespace model::pcie {
 
-class SwitchModule final : public sc_core::sc_module, private tlm::PortOwner {
+class SwitchModule final : public sc_core::sc_module, private tlm::PcieComponent {
 public:
     SwitchModule(sc_core::sc_module_name name, const Switch::Config& config);
 

@@ -63,8 +63,8 @@ pcie::LinkConfig negotiate(const pcie::LinkConfig& port, const pcie::LinkConfig&
 }
 } // namespace
 
-PciePort::PciePort(const char* name, PortOwner& owner, unsigned number, const pcie::LinkConfig& capability)
-    : out_((std::string(name) + "_out").c_str()), in_((std::string(name) + "_in").c_str()), owner_(owner),
+PciePort::PciePort(const char* name, PcieComponent& component, unsigned number, const pcie::LinkConfig& capability)
+    : out_((std::string(name) + "_out").c_str()), in_((std::string(name) + "_in").c_str()), component_(component),
       number_(number), capability_(capability) {
     out_.bind(static_cast<PcieBackward&>(*this));
     in_.bind(static_cast<PcieForward&>(*this));
@@ -78,8 +78,8 @@ void PciePort::connect(PciePort& device) {
     device.outwards_ = pcie::Direction::upstream;
     out_.bind(device.in_);
     device.out_.bind(in_);
-    owner_.linked(number_, config);
-    device.owner_.linked(device.number_, config);
+    component_.linked(number_, config);
+    device.component_.linked(device.number_, config);
 }
 
 void PciePort::charge(pcie::Direction direction, const Traffic& traffic, sc_core::sc_time& delay) {
@@ -130,12 +130,12 @@ void PciePort::b_transport(::tlm::tlm_generic_payload& payload, sc_core::sc_time
     auto* request = payload.get_extension<Extension>();
     if (request == nullptr)
         return set_status(payload, port::DmaStatus::unsupported_request);
-    owner_.receive(number_, payload, *request, delay);
+    component_.receive(number_, payload, *request, delay);
 }
 
 bool PciePort::get_direct_mem_ptr(::tlm::tlm_generic_payload& payload, ::tlm::tlm_dmi& dmi) {
     auto* request = payload.get_extension<Extension>();
-    return request != nullptr && owner_.receive_direct(number_, payload, *request, dmi);
+    return request != nullptr && component_.receive_direct(number_, payload, *request, dmi);
 }
 
 ::tlm::tlm_sync_enum PciePort::nb_transport_fw(::tlm::tlm_generic_payload& payload, ::tlm::tlm_phase&,
@@ -145,7 +145,7 @@ bool PciePort::get_direct_mem_ptr(::tlm::tlm_generic_payload& payload, ::tlm::tl
 }
 
 void PciePort::invalidate_direct_mem_ptr(sc_dt::uint64 begin, sc_dt::uint64 end) {
-    owner_.receive_invalidate(number_, {begin, end + 1 != 0 ? end + 1 : end});
+    component_.receive_invalidate(number_, {begin, end + 1 != 0 ? end + 1 : end});
 }
 
 } // namespace model::tlm

@@ -13,9 +13,9 @@
 namespace model::tlm {
 
 /// What stands behind a port: an endpoint, a switch, a root complex. `port` is the number given to PciePort.
-class PortOwner {
+class PcieComponent {
 public:
-    virtual ~PortOwner() = default;
+    virtual ~PcieComponent() = default;
     virtual void receive(unsigned port, ::tlm::tlm_generic_payload& payload, Extension& request,
                          sc_core::sc_time& delay) = 0;
     /// As get_direct_mem_ptr; `request.answer` names a completer where there is no plain memory.
@@ -27,7 +27,7 @@ public:
 
 class PciePort final : private PcieForward, private PcieBackward {
 public:
-    PciePort(const char* name, PortOwner& owner, unsigned number, const pcie::LinkConfig& capability);
+    PciePort(const char* name, PcieComponent& component, unsigned number, const pcie::LinkConfig& capability);
 
     /// Called on the port that faces down, with the port of the device. Speed, width and MPS become the lower of both.
     void connect(PciePort& device);
@@ -57,7 +57,7 @@ private:
 
     PcieInitiatorSocket out_;
     PcieTargetSocket in_;
-    PortOwner& owner_;
+    PcieComponent& component_;
     unsigned number_;
     pcie::LinkConfig capability_;
     std::unique_ptr<pcie::Link> owned_; ///< on the side that faces down

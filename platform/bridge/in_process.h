@@ -15,7 +15,7 @@
 
 namespace platform::bridge {
 
-class InProcessTransport final : public sw::transport::Transport, private sw::transport::Owners {
+class InProcessTransport final : public sw::transport::Transport, private sw::transport::OwnershipListener {
 public:
     /// `bdf` as the host's enumeration gives it. Construct it when the simulation runs.
     InProcessTransport(host::Host& host, abi::pcie::Bdf bdf);
@@ -45,10 +45,12 @@ public:
 
     void relax() override;
     std::chrono::nanoseconds now() override;
-    sw::transport::Owners* owners() override { return host_.ownership() != nullptr ? this : nullptr; }
+    sw::transport::OwnershipListener* ownership_listener() override {
+        return host_.ownership() != nullptr ? this : nullptr;
+    }
 
 private:
-    // Owners, for the host's detector of stale mappings
+    // OwnershipListener, for the host's detector of stale mappings
     void own(std::uint64_t bus, std::uint64_t bytes, std::string_view who) override;
     void own_memory(const std::byte* data, std::uint64_t bytes, std::string_view who) override;
     void disown(std::uint64_t bus, std::uint64_t bytes) override;

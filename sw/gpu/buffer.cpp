@@ -61,24 +61,24 @@ struct BufferManager::Copy {
     }
 };
 
-/// Whoever watches who has which memory hears of a buffer's place.
+/// Tells the machine who owns a buffer's place, where it asks.
 void BufferManager::note_owner(const BufferObject& object) {
-    owners_ = is_dead_ ? nullptr : transport_->owners();
-    if (owners_ == nullptr)
+    listener_ = is_dead_ ? nullptr : transport_->ownership_listener();
+    if (listener_ == nullptr)
         return;
     bar_base_ = transport_->bar_address(bar_);
     const auto who = fmt::format("buffer {} of the GPU, generation {}", object.number, object.generation);
     const auto& place = *object.place;
     for (const auto& range : place.vram)
-        owners_->own(bar_base_ + range.offset, range.size, who);
+        listener_->own(bar_base_ + range.offset, range.size, who);
     if (place.placement == Placement::system)
-        owners_->own_memory(place.system.data(), place.system.size(), who);
+        listener_->own_memory(place.system.data(), place.system.size(), who);
 }
 
 void BufferManager::note_free(const Place& place) {
-    if (owners_ != nullptr && !is_dead_) // a buffer may outlive its GPU, and the transport that leads to it
+    if (listener_ != nullptr && !is_dead_) // a buffer may outlive its GPU, and the transport that leads to it
         for (const auto& range : place.vram)
-            owners_->disown(bar_base_ + range.offset, range.size);
+            listener_->disown(bar_base_ + range.offset, range.size);
 }
 
 Result<PlaceHandle> BufferManager::find_place(std::uint64_t bytes, Placement placement) {

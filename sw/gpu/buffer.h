@@ -116,7 +116,7 @@ private:
 
     transport::Transport* transport_;
     unsigned bar_;
-    transport::Owners* owners_ = nullptr; ///< who watches, as the last buffer that got a place found him
+    transport::OwnershipListener* listener_ = nullptr; ///< who was told of the buffer's place; nullptr: nobody asks
     std::uint64_t bar_base_ = 0;          ///< and where VRAM was then
     VramAllocator allocator_;
     std::list<BufferObject*> objects_;                                           ///< that live, oldest first

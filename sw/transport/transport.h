@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sw/base/result.h"
-#include "sw/transport/owners.h"
+#include "sw/transport/ownership_listener.h"
 
 #include <algorithm>
 #include <bit>
@@ -75,7 +75,7 @@ public:
     virtual std::chrono::nanoseconds now() = 0;
 
     /// Who wants to hear who has which memory; nullptr: nobody.
-    virtual Owners* owners() { return nullptr; }
+    virtual OwnershipListener* ownership_listener() { return nullptr; }
 
 private:
     /// Calls `access(offset, position, bytes)` for the largest naturally aligned pieces of at most 8 bytes.

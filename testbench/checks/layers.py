@@ -28,7 +28,7 @@ LAYERS = [
      r"platform/card/mlx5_device\.h"],                                                             False, True),
     # The in-process transport is a bridge's far end: it implements the interface that drivers see.
     ("in-process transport", r"platform/bridge/in_process\.(h|cpp)", [r"abi/.*", r"model/.*", r"platform/.*",
-     r"sw/(transport/(transport|owners)|base/result)\.h"],                                           True,  True),
+     r"sw/(transport/(transport|ownership_listener)|base/result)\.h"],                    True,  True),
     ("platform",    r"platform/.*", [r"abi/.*", r"traces/.*", r"model/.*", r"firmware/.*", r"platform/.*"], True, True),
     ("sw",          r"sw/.*",       [r"abi/.*", r"sw/.*"],                                   False, True),
     ("testbench",   r"testbench/.*", [r".*"],                                                True,  True),

@@ -20,7 +20,7 @@ GuestModule::GuestModule(sc_core::sc_module_name name, const GuestConfig& config
         config_.memory_latency = {};
     for (unsigned i = 0; i < config_.slots; ++i)
         ports_.push_back(std::make_unique<model::tlm::PciePort>(
-            ("slot" + std::to_string(i)).c_str(), static_cast<model::tlm::PortOwner&>(*this), i, config_.link));
+            ("slot" + std::to_string(i)).c_str(), static_cast<model::tlm::PcieComponent&>(*this), i, config_.link));
 }
 
 void GuestModule::plug(const std::string& name, model::pcie::EndpointModule& card) {

@@ -24,7 +24,7 @@ struct GuestConfig {
     model::port::Time memory_latency = std::chrono::nanoseconds{90};
 };
 
-class GuestModule final : public sc_core::sc_module, private model::tlm::PortOwner, private model::pcie::Completer {
+class GuestModule final : public sc_core::sc_module, private model::tlm::PcieComponent, private model::pcie::Completer {
 public:
     /// `files` is shared by all guests of the process.
     GuestModule(sc_core::sc_module_name name, const GuestConfig& config, FileMappings& files);
@@ -39,7 +39,7 @@ public:
     bool is_quiet() const;
 
 private:
-    // PortOwner
+    // PcieComponent
     void receive(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
                  sc_core::sc_time& delay) override;
     bool receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,

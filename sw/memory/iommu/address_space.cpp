@@ -129,9 +129,9 @@ Result<void> AddressSpace::map_pieces(std::uint64_t iova, std::span<const BusRan
         bytes += piece.size;
     }
     areas_.emplace(iova, bytes);
-    if (auto* owners = unit_.machine().owners())
+    if (auto* listener = unit_.machine().ownership_listener())
         for (auto at = iova; const auto& piece : pieces) {
-            owners->map(domain_, at, piece.bus, piece.size);
+            listener->map(domain_, at, piece.bus, piece.size);
             at += piece.size;
         }
     // Only a unit in caching mode has cached that there was nothing.
@@ -155,8 +155,8 @@ Result<void> AddressSpace::unmap(std::uint64_t iova, std::uint64_t bytes) {
     for (auto at = begin; at != end; at = areas_.erase(at)) {
         std::vector<Buffer> empty; // until the unit cannot hold their addresses any more
         table_.unmap(at->first, at->second, empty);
-        if (auto* owners = unit_.machine().owners())
-            owners->unmap(domain_, at->first, at->second);
+        if (auto* listener = unit_.machine().ownership_listener())
+            listener->unmap(domain_, at->first, at->second);
         if (auto done = unit_.invalidate(*this, at->first, at->second, empty.empty()); !done)
             result = std::move(done);
         places_.release(abi::Iova{std::max(at->first, automatic.begin)});

@@ -59,7 +59,7 @@ public:
     }
     void relax() override { function_.relax(); }
     std::chrono::nanoseconds now() override { return function_.now(); }
-    transport::Owners* owners() override { return function_.owners(); }
+    transport::OwnershipListener* ownership_listener() override { return function_.ownership_listener(); }
 
 private:
     transport::Transport& function_;

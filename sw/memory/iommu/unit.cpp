@@ -196,8 +196,8 @@ Result<void> Unit::attach(std::uint16_t requester, AddressSpace& space, bool has
     base::dma_wmb(); // width and domain before "present"
     std::copy(bytes.begin(), bytes.begin() + 8, *context);
     attached_.emplace(requester, Attachment{&space, has_device_tlb});
-    if (auto* owners = machine_.owners())
-        owners->attach(requester, space.domain());
+    if (auto* listener = machine_.ownership_listener())
+        listener->attach(requester, space.domain());
     // What is not present is not cached, unless the unit is an emulation that wants to hear of it.
     return capability_.get<"cm">() ? forget_context(requester, 0) : Result<void>{};
 }
@@ -216,8 +216,8 @@ Result<void> Unit::detach(std::uint16_t requester) {
     std::fill_n(*context + 8, 8, std::byte{0});
     attached_.erase(found);
     auto forgotten = forget_context(requester, domain);
-    if (auto* owners = machine_.owners())
-        owners->detach(requester);
+    if (auto* listener = machine_.ownership_listener())
+        listener->detach(requester);
     return forgotten;
 }
 

@@ -1,5 +1,5 @@
-// What software knows of who has which memory, for a machine that wants to hear of it: a simulator that looks whether
-// DMA by a stale mapping reaches somebody else's page. Hardware does not ask.
+// Software tells a machine that asks for it who owns which memory, and where addresses of devices lead. A simulator
+// asks, to find DMA that reaches somebody else's page by a stale mapping. Hardware does not ask.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace sw::transport {
 
-class Owners {
+class OwnershipListener {
 public:
-    /// [bus, +bytes), as the host has it (memory or a BAR), is somebody's from now on, and of nobody else: of `who`.
+    /// From now on `who` owns [bus, +bytes), as the host has it (memory or a BAR), and nobody else.
     virtual void own(std::uint64_t bus, std::uint64_t bytes, std::string_view who) = 0;
     /// The same for DMA memory, by where the processor has it.
     virtual void own_memory(const std::byte* data, std::uint64_t bytes, std::string_view who) = 0;
-    /// It is given back, to be somebody else's next.
+    /// The memory is given back, and may get another owner.
     virtual void disown(std::uint64_t bus, std::uint64_t bytes) = 0;
 
     // Address spaces of devices, by their domains.
@@ -24,7 +24,7 @@ public:
     virtual void detach(std::uint16_t requester) = 0;
 
 protected:
-    ~Owners() = default;
+    ~OwnershipListener() = default;
 };
 
 } // namespace sw::transport

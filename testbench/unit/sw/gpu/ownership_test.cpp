@@ -1,4 +1,4 @@
-// What software says of who has which memory: see sw/transport/owners.h.
+// What software says of who has which memory: see sw/transport/ownership_listener.h.
 #include "sw/gpu/gpu.h"
 #include "testbench/unit/sw/fake_transport.h"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t base = 0x38'0000'0000;
 
 /// A GPU whose machine wants to hear it.
-struct Watched final : testbench::FakeTransport, private sw::transport::Owners {
+struct Watched final : testbench::FakeTransport, private sw::transport::OwnershipListener {
     std::vector<std::string> heard;
 
     Watched() {
@@ -27,7 +27,7 @@ struct Watched final : testbench::FakeTransport, private sw::transport::Owners {
         bars[2].resize(8 * vram_block);
         bar_addresses[2] = base;
     }
-    sw::transport::Owners* owners() override { return this; }
+    sw::transport::OwnershipListener* ownership_listener() override { return this; }
     /// Since the last call.
     std::vector<std::string> take() { return std::exchange(heard, {}); }
 
