@@ -165,7 +165,7 @@ CommandQueue::Delivery CommandQueue::deliver(abi::View<CommandQueueEntry> entry,
             return {rest.status, at};
         in.insert(in.end(), rest.bytes.begin(), rest.bytes.end());
     }
-    // The command may not have an effect that its driver cannot hear of.
+    // A command whose answer cannot be written has no effect.
     const auto room = std::min(out_length, command.out_max);
     const auto opened = open_chain(dma_, output, beyond_inline(room), at);
     at = opened.done;

@@ -212,7 +212,7 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0b23, Status::bad_parameter, "qp_path.source_address",
      "src_addr_index names an empty entry: set it first with SET_ROCE_ADDRESS (Ethernet)"},
     {0x0b24, Status::bad_resource, "attach_to_mcg.unknown", "qpn names no queue pair"},
-    {0x0b25, Status::bad_parameter, "attach_to_mcg.service", "only unreliable datagram queue pairs hear multicast"},
+    {0x0b25, Status::bad_parameter, "attach_to_mcg.service", "only unreliable datagram queue pairs receive multicast"},
     {0x0b26, Status::limits_exceeded, "attach_to_mcg.groups", "2^log_max_mcg multicast groups have members"},
     {0x0b27, Status::limits_exceeded, "attach_to_mcg.members", "max_qp_mcg queue pairs are members of the group"},
     {0x0b28, Status::bad_resource, "detach_from_mcg.unknown", "qpn names no queue pair"},

@@ -99,7 +99,7 @@ public:
     }
     /// Does what software decided of the port's link (Set(PortInfo), PAOS), once the answer is out.
     void settle_link(model::port::Time at);
-    /// The port's link is gone, or up: its state follows and the driver hears of it.
+    /// The port's link is gone, or up: its state follows and the driver is told.
     void link_changed(bool is_up, model::port::Time at) { link_changed(is_up, config().is_managed, at); }
     /// Tells the driver what became of the port.
     void tell(abi::prm::PortChange change, model::port::Time at);
@@ -110,7 +110,7 @@ public:
     objects::PagePool pages;
     objects::Account account;
     objects::Registry registry;
-    /// The event queue that hears of finished commands; none means that the driver polls.
+    /// The event queue to which finished commands are reported; none means that the driver polls.
     std::optional<abi::Eqn> command_eq;
     PortSettings port;
     model::management::PerformanceAgent performance{1, 1};

@@ -121,7 +121,7 @@ struct DmaRead { ///< status as model::port::DmaStatus
     static constexpr auto members = std::tuple{Member{"address", &DmaRead::address}, Member{"length", &DmaRead::length},
                                                Member{"status", &DmaRead::status}};
 };
-struct DmaWritten { ///< status as the function itself knows it; what is lost on the way it never hears of: WriteLost
+struct DmaWritten { ///< status as the function itself knows it; what is silently dropped on the way is WriteLost
     std::uint64_t address, length;
     std::uint8_t status;
     static constexpr std::string_view name = "DmaWritten";

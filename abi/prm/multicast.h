@@ -1,4 +1,4 @@
-// Multicast groups (PRM "ATTACH_TO_MCG", "DETACH_FROM_MCG"): which queue pair hears what is sent to a group's GID.
+// Multicast groups (PRM "ATTACH_TO_MCG", "DETACH_FROM_MCG"): which queue pair receives what is sent to a group's GID.
 // Witness: testbench/witness/prm_layouts.py (mlx5_ifc.h).
 #pragma once
 

@@ -14,7 +14,7 @@ model::port::Time interval(const model::management::ManagedPort& port) {
 }
 } // namespace
 
-/// The notice to fill in, or nullptr: nobody is to hear of it, or this kind is under way.
+/// The notice to fill in, or nullptr: no manager wants it, or one of this kind is under way.
 Traps::Trap* Traps::begin(std::uint16_t number, model::port::Time at) {
     auto& trap = traps_[number - first_number];
     if (!has_manager_ || port_.lid == 0 || port_.sm_lid == 0 || trap.sendings_left != 0)

@@ -43,7 +43,7 @@ public:
     void request_page(const ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
                       const sc_core::sc_time& delay);
     bool is_enabled() const { return iommu_.translator().is_enabled(); }
-    /// Called when translations were invalidated, before software hears that they were.
+    /// Called when translations were invalidated, before software is told that they were.
     void set_invalidated(std::function<void(const Gone&)> invalidated) { invalidated_ = std::move(invalidated); }
 
     /// A register access of the processor.

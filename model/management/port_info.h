@@ -13,7 +13,7 @@ namespace model::management {
 struct LinkControl {
     bool is_disabled = false; ///< until somebody enables it
     bool retrains = false;    ///< it is to go, and to come up again
-    bool is_off = false;      ///< the cable has heard that it is disabled
+    bool is_off = false;      ///< the cable has been told that it is disabled
     bool is_up = false;
 };
 

@@ -15,7 +15,7 @@ public:
     virtual ~Completer() = default;
     virtual port::DmaResult complete_read(unsigned cookie, std::uint64_t offset, std::span<std::byte> into,
                                           port::Time at) = 0;
-    /// Posted: on silicon the requester never hears of the status; it is given for whoever explains the mistake.
+    /// Posted: on silicon the requester never gets the status; it is given for explanations of the mistake.
     virtual port::DmaStatus complete_write(unsigned cookie, std::uint64_t offset, std::span<const std::byte> from,
                                            port::Time at) = 0;
     /// What a debugger reads and writes: no time passes, and nothing happens because of it. Returns how many bytes,

@@ -54,7 +54,7 @@ public:
     /// Where DmaRead, DmaWritten and InterruptRaised go.
     void set_events(traces::Events events);
 
-    /// Who hears where the function's accesses land; nullptr: nobody.
+    /// Is told where the function's accesses land; nullptr: nobody.
     void set_watch(LandingWatch* watch);
     /// What its requests carry.
     abi::pcie::Bdf requester() const { return initiator_.requester(); }

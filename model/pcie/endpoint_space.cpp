@@ -279,7 +279,7 @@ void EndpointSpace::note_refused(port::DmaStatus status, bool is_posted) {
         space_.view<CommonHeader>(0).set<"signaled_target_abort">(true);
     if (status == port::DmaStatus::unsupported_request)
         express.set<"unsupported_request_detected">(true);
-    // A refused non-posted request is an advisory non-fatal error: its requester hears of it (§6.2.3.2.4.1).
+    // A refused non-posted request is an advisory non-fatal error: its requester gets the status (§6.2.3.2.4.1).
     if (is_posted)
         express.set<"non_fatal_detected">(true);
     else

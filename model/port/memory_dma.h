@@ -32,7 +32,7 @@ public:
     };
 
     /// Every access that touches [begin, end) ends with `status` from now on, and moves nothing. `remaining` accesses
-    /// succeed first. For a write that is the requester's own refusal: of others it would not hear.
+    /// succeed first. For a write that is a refusal by the requester itself, since it would not be told of another.
     void fail(std::uint64_t begin, std::uint64_t end, DmaStatus status, unsigned remaining = 0) {
         faults_.push_back({begin, end, status, remaining});
     }

@@ -23,7 +23,7 @@ public:
     /// out.
     virtual Time send(Time at) = 0;
     /// Lets the link go, or trains it: a port that is disabled, or starts anew. A link is up while neither end has let
-    /// it go. Returns whether it is up now; when that is news, the other end hears it (Receiver::link_changed).
+    /// it go. Returns whether it is up now; when that is a change, the other end is told (Receiver::link_changed).
     virtual bool set_on(bool is_on, Time) { return is_on; }
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }

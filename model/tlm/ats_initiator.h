@@ -24,7 +24,7 @@ public:
                     port::Purpose purpose = port::Purpose::control) override;
 
     void set_events(traces::Events events) { events_ = events; }
-    /// Hears of what is sent translated; the rest the untranslated requester says itself.
+    /// Is told of what is sent translated; the untranslated requester reports the rest itself.
     void set_watch(pcie::LandingWatch* watch) { watch_ = watch; }
 
 private:

@@ -102,7 +102,7 @@ public:
     }
     /// Where it is said that a write was lost; also of writes that others say themselves.
     void set_loss_events(traces::Events events) { loss_events_ = events; }
-    /// Who hears where accesses land; nullptr: nobody.
+    /// Is told where accesses land; nullptr: nobody.
     void set_watch(pcie::LandingWatch* watch) {
         watch_ = watch;
         is_observed_ = events_.is_on() || watch_ != nullptr;

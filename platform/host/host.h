@@ -49,7 +49,7 @@ public:
     /// Where the switch and the root complex report what they do not let pass, and the remapping unit its faults.
     void set_events(traces::Events switch_events, traces::Events root_complex_events);
 
-    /// Who hears which memory belongs to whom; outlives this. nullptr: nobody.
+    /// Is told who owns which memory; outlives this. nullptr: nobody.
     void set_ownership(observe::ownership::Ownership* ownership) { ownership_ = ownership; }
     observe::ownership::Ownership* ownership() const { return ownership_; }
 

@@ -22,7 +22,7 @@ public:
     Result<DmaBufHandle> get(int descriptor) const;
     /// A second number for the same buffer.
     Result<int> duplicate(int descriptor);
-    /// EBADF when it is not open. The exporter hears of it when this was the last reference.
+    /// EBADF when it is not open. The exporter is told when this was the last reference.
     Result<void> close(int descriptor);
     std::size_t open_count() const { return buffers_.size(); }
 

@@ -132,7 +132,7 @@ Result<void> DmaBuf::revoke(transport::Transport& machine, bool forced) {
     if (is_stuck && !forced)
         return refuse(EBUSY, who + " has it pinned or mapped and cannot be told (no move_notify)");
     if (!is_revoked_) {
-        is_revoked_ = true; // before the importers hear of it: none maps anew
+        is_revoked_ = true; // before the importers are told: none maps it again
         if (auto told = notify_move(*lock); !told)
             return told;
     }

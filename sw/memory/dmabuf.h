@@ -22,7 +22,7 @@ namespace sw::memory {
 
 class Attachment;
 class DmaBuf;
-/// One reference, as an open file holds it. The exporter hears of the last one's end.
+/// One reference, as an open file holds it. The exporter is told when the last one ends.
 using DmaBufHandle = std::shared_ptr<DmaBuf>;
 
 /// What an importer gets for its mapping.

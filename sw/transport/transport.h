@@ -74,7 +74,7 @@ public:
     /// Monotonic time of the machine the driver runs on, for time-outs.
     virtual std::chrono::nanoseconds now() = 0;
 
-    /// Who wants to hear who has which memory; nullptr: nobody.
+    /// Is to be told who owns which memory; nullptr: nobody.
     virtual OwnershipListener* ownership_listener() { return nullptr; }
 
 private:

@@ -33,7 +33,7 @@ std::string_view vport_with(Bench& b, std::uint32_t field_select, std::uint32_t 
     return refused(b, in);
 }
 
-/// A queue pair of this type, asked to hear a multicast group.
+/// A queue pair of this type, asked to join a multicast group.
 std::string_view attach(Bench& b, prm::QpType type, unsigned members = 1) {
     const auto o = b.make_objects();
     std::string_view answer;

@@ -80,7 +80,7 @@ def fails(base):
     except OSError:
         assert not [path for path in image.cache().iterdir() if "other-" in path.name or "making" in path.name], base
         return
-    raise AssertionError("a failure was not heard of")
+    raise AssertionError("a failure was not reported")
 
 
 for test in (two_at_once, killed_half_way, another_recipe, old_ones_go, fails):

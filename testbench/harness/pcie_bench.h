@@ -90,7 +90,7 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
 struct ScratchCard final : private traces::Sink {
     ScratchFunction function;
     model::pcie::EndpointModule endpoint;
-    std::vector<traces::WriteLost> lost; ///< writes of which the function itself has heard nothing
+    std::vector<traces::WriteLost> lost; ///< writes that were silently dropped, as the function sees it
     ScratchCard(const char* name, std::uint16_t device_id, const model::pcie::AtsConfig& ats = {})
         : endpoint(name, ScratchFunction::config(device_id, ats), function) {
         endpoint.set_events({this, 0});

@@ -119,7 +119,7 @@ struct RemappedMachine {
         return machine.host.root_complex().iommu()->core().translator().iotlb_counters();
     }
     model::port::Dma& dma() { return machine.first.endpoint.dma(); }
-    /// The status says what became of it, also where the card does not hear of it.
+    /// The status says what became of it, also where the card is not told.
     model::port::DmaResult send(std::uint64_t address, std::uint8_t value, std::size_t length = 1) {
         const std::vector<std::byte> bytes(length, std::byte{value});
         const auto result = dma().write(abi::BusAddress{address}, bytes, {}, model::port::Purpose::payload);

@@ -1,5 +1,5 @@
 // What a person reads of a run: text as it comes, and how far it has got. Knows whether it is a terminal: lines that
-// are rewritten, colours and a width are for those only. Hears when nobody can read it any more.
+// are rewritten, colours and a width are for those only. Notices when nobody can read it any more.
 #pragma once
 
 #include "platform/observe/files/output.h"

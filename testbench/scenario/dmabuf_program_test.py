@@ -65,7 +65,7 @@ def takes_every_way():
 
 
 def refused_by_the_host():
-    """Registration where there is a unit; else the bytes are lost, which the cards do not hear of. What to do is
+    """Registration where there is a unit; else the bytes are lost, which the cards are not told. What to do is
     said."""
     for unit, ended, words in (("true", "registration refused", "no byte was moved"),
                                ("false", "success", "1048576 of 1048576 bytes are not there: the bus has lost")):

@@ -57,7 +57,7 @@ private:
     sc_core::sc_event reached_;
 };
 
-/// Posted writes that did not arrive anywhere. No card hears of them.
+/// Posted writes that were silently dropped: no card is told of them.
 class Losses final : public traces::Sink {
 public:
     void on(const traces::Stamp&, const traces::Event& event) override {
@@ -211,7 +211,7 @@ Result Show::run() {
     Programs programs;
     for (unsigned i = 0; i < platform_.machines().size(); ++i)
         programs.add(fmt::format("program_{}", platform_.machines()[i].name), [this, i] {
-            // The first failure is the cause: the other side hears of it and gives up.
+            // The first failure is the cause: the other side is told and gives up.
             if (const auto outcome = take_part(i); !outcome)
                 fail(outcome.error().what);
             queues_.close(i);

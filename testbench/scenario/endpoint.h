@@ -43,7 +43,7 @@ public:
 
     /// `bytes` of VRAM, exported and registered.
     sw::Result<RegisteredVram> make_vram(std::uint64_t bytes);
-    /// Tells the peer about `vram`, hears of the peer's, connects all queue pairs.
+    /// Tells the peer about `vram`, is told of the peer's, connects all queue pairs.
     sw::Result<void> connect(const RegisteredVram& vram);
     /// The same without a word about memory.
     sw::Result<void> connect() { return connect(Hello{}); }

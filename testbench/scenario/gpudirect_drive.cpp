@@ -59,7 +59,7 @@ Result drive_gpudirect(const std::array<Cards, 2>& machines, GpuDirectOptions op
                               .gpu = machines[i].gpu,
                               .peer = queues.end(i)};
         const auto outcome = i == 0 ? initiate(machine, options, report) : respond(machine, options);
-        // The first failure is the cause: the other side hears of it and gives up.
+        // The first failure is the cause: the other side is told and gives up.
         if (const std::lock_guard lock(first); !outcome && result.failure.empty())
             result.failure = outcome.error().what;
         queues.close(i);

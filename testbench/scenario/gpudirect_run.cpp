@@ -128,7 +128,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
         programs.add(fmt::format("program_{}", platform.machines()[i].name), [&, i] {
             const bool is_ipv6 = config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
             const auto outcome = take_part(platform.machines()[i], i, is_ipv6, queues.end(i), options, report);
-            // The first failure is the cause: the other side hears of it and gives up.
+            // The first failure is the cause: the other side is told and gives up.
             if (!outcome && result.failure.empty())
                 result.failure = outcome.error().what;
             queues.close(i);

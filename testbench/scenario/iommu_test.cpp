@@ -266,7 +266,7 @@ TEST_CASE("a WRITE to a page that was unmapped behind the driver's back is a fau
               .remote_address = region.iova().value},
              {from->sge(0, 100)});
 
-        // Posted: the card has acknowledged it, and hears nothing more.
+        // Posted: the card has acknowledged it, and is told nothing more.
         CHECK(a.sent().status == CompletionStatus::success);
         const auto faults = b.functions->unit()->take_faults();
         REQUIRE(faults.size() == 1);

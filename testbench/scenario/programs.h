@@ -20,7 +20,7 @@ namespace scenario {
 class MessageQueues {
 public:
     OutOfBand& end(unsigned i) { return ends_[i]; }
-    /// The program at end `i` has returned: whoever waits for it hears so.
+    /// The program at end `i` has returned: whoever waits for it is told.
     void close(unsigned i) { ends_[i].close(); }
 
 private:

@@ -9,7 +9,7 @@ namespace scenario::race {
 
 using sw::mlx::CompletionStatus;
 
-// --- what both ends must hear ---
+// --- what both ends must be told ---
 
 /// Packets did not arrive, or not as they were sent: so may have been what would have told the requester.
 bool Race::has_lost_packets() const {
@@ -146,7 +146,7 @@ void Race::check_probe() {
     if (!probed_)
         return violate("an access by the old key has no completion");
     const auto status = probed_->status;
-    // A posted write that the remapping unit refuses is lost, and no device hears of it; only the unit knows.
+    // A posted write that the remapping unit refuses is silently dropped: only the unit knows.
     if (status == CompletionStatus::success && has(Action::release) && is_target() && is_write_lost())
         return;
     const bool is_right = status == CompletionStatus::transport_retry_exceeded

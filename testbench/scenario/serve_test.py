@@ -100,7 +100,7 @@ def clients_come_and_go(scratch):
             if turn % 2:
                 client.socket.sendall(os.urandom(200))
             client.socket.close()
-        expect(stays.identity()[0] == 0x15b3, "another client's end was heard")
+        expect(stays.identity()[0] == 0x15b3, "the end of another client was noticed")
         server.end(signal.SIGINT)
 
 

@@ -13,7 +13,7 @@ namespace scenario {
 class ThreadQueues {
 public:
     OutOfBand& end(unsigned i) { return ends_[i]; }
-    /// The program at end `i` has returned: whoever waits for it hears so.
+    /// The program at end `i` has returned: whoever waits for it is told.
     void close(unsigned i) { ends_[1 - i].peer_has_gone(); }
 
 private:

@@ -18,8 +18,8 @@ public:
     explicit Requests(Initiator& initiator) : initiator_(initiator) {}
 
     /// A refusal within this machine, Unsupported Request, is an address error; any other is a generic error. Of a
-    /// write that was lost on its way a function hears nothing; here it is an address error, since TLM_OK_RESPONSE says
-    /// that the target has executed it.
+    /// write that was lost on its way a function is told nothing; here it is an address error, since TLM_OK_RESPONSE
+    /// says that the target has executed it.
     void transport(::tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
     unsigned debug(::tlm::tlm_generic_payload& payload);
 

@@ -70,7 +70,7 @@ void Listener::accept() {
 }
 
 void Listener::welcome(Connection::Socket socket) {
-    // A hypervisor that starts anew may be here before the end of the old one has been heard.
+    // A hypervisor that starts anew may connect before the end of the old one was noticed.
     if (const auto last = connection_; last && last->is_hung_up())
         last->close("the client has gone");
     if (connection_)

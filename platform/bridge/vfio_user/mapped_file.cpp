@@ -80,7 +80,7 @@ FileMapping::~FileMapping() {
 std::expected<std::shared_ptr<FileMapping>, int> FileMapping::create(int file, std::uint64_t offset, std::uint64_t size,
                                                                      bool is_writable, bool is_huge) {
     BusErrors::install();
-    // Huge pages are reserved here, where there is somebody to hear that there are none.
+    // Huge pages are reserved here, where the error that there are none can still be returned.
     const int flags = is_huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE;
     void* data = ::mmap(nullptr, size, is_writable ? PROT_READ | PROT_WRITE : PROT_READ, flags, file,
                         static_cast<off_t>(offset));

@@ -179,7 +179,7 @@ constexpr auto stale_mappings = std::to_array<Row<std::string_view>>({
 });
 // clang-format on
 
-constexpr std::string_view posted_rule = "a posted write has no completion: its requester never hears that it was "
+constexpr std::string_view posted_rule = "a posted write has no completion: its requester is never told that it was "
                                          "refused, and goes on as if the bytes were there";
 constexpr std::string_view posted_chapter = "PCIe 6.0 §2.2.9, §2.3.1";
 constexpr auto losses = std::to_array<Row<DmaStatus>>({

@@ -1,6 +1,6 @@
 // A file to be written, whole or not at all: what is written goes to a temporary file beside it, which takes its name
 // when it is finished, so that nobody reads half of it and what stood there before is lost only to something complete.
-// What is no file (a device, a pipe, standard output) is written as it comes. Hears of the first failure and keeps it.
+// What is no file (a device, a pipe, standard output) is written as it comes. Keeps the first failure.
 #pragma once
 
 #include <cstdint>

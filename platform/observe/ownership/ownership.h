@@ -120,7 +120,7 @@ private:
     std::map<std::tuple<std::string, std::string_view, std::uint32_t, Tag, bool>, std::size_t> known_; ///< in findings_
 };
 
-/// What one function with memory keys does: hears of its keys, of the translations that it makes and of where its
+/// What one function with memory keys does: is told of its keys, of the translations that it makes and of where its
 /// requests land, and emits StaleAccess.
 class FunctionWatch final : public model::pcie::LandingWatch,
                             public model::hca::tpt::MkeyWatch,

@@ -198,7 +198,7 @@ Result<void> Unit::attach(std::uint16_t requester, AddressSpace& space, bool has
     attached_.emplace(requester, Attachment{&space, has_device_tlb});
     if (auto* listener = machine_.ownership_listener())
         listener->attach(requester, space.domain());
-    // What is not present is not cached, unless the unit is an emulation that wants to hear of it.
+    // What is not present is not cached, unless the unit is an emulation that wants to be told of it.
     return capability_.get<"cm">() ? forget_context(requester, 0) : Result<void>{};
 }
 

@@ -20,7 +20,7 @@ namespace sw::mlx {
 
 struct CqOptions {
     std::uint32_t entries = 256;    ///< at least; rounded up to a power of two
-    unsigned completion_eq = 0;     ///< which completion event queue hears of it
+    unsigned completion_eq = 0;     ///< to which completion event queue it reports
     bool verify_signatures = false; ///< check the XOR of every CQE; a wrong one counts and completes with unknown_error
     bool ignore_overrun = false;    ///< the device overwrites unread entries instead of going to error
     std::uint16_t moderation_count = 0;  ///< events only every so many completions ...

@@ -109,7 +109,7 @@ TEST_CASE("a posted write that is lost is told with its requester, and why nobod
     const auto text = text_of(traces::WriteLost{.requester = 0x0300, .address = 0x1000, .length = 64, .status = 1});
     CHECK(text.contains("a posted write of device 03:00.0 is lost ("));
     CHECK(text.contains("Decoded: 64 bytes at bus address 0x1000.\n"));
-    CHECK(text.contains("its requester never hears"));
+    CHECK(text.contains("its requester is never told"));
 
     using model::port::DmaStatus;
     for (const auto status : {DmaStatus::unsupported_request, DmaStatus::completer_abort, DmaStatus::timeout}) {
