@@ -8,7 +8,7 @@ import tempfile
 TEXT = {".h", ".cpp", ".py", ".cmake", ".txt", ".md", ".toml", ".json", ".sh", ""}
 
 
-def files(root, suffixes):
+def all_files(root):
     """Paths below root, relative and sorted: those git knows or would add; every source file where there is no git."""
     root = pathlib.Path(root)
     listed = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"],
@@ -18,7 +18,12 @@ def files(root, suffixes):
     else:
         names = [path.relative_to(root) for path in root.rglob("*")]
         names = [name for name in names if name.parts[0] not in ("build", ".deps", ".git")]
-    return sorted(name for name in set(names) if name.suffix in suffixes and (root / name).is_file())
+    return sorted(name for name in set(names) if (root / name).is_file())
+
+
+def files(root, suffixes):
+    """Those with one of these suffixes."""
+    return [name for name in all_files(root) if name.suffix in suffixes]
 
 
 def lines(root, name):
