@@ -20,7 +20,7 @@ struct Ring {
     std::uint64_t bytes;
 };
 
-/// `list`: bus addresses, eight bytes each. More of them than the ring needs are left alone.
+/// `list`: bus addresses, eight bytes each. Those that the ring does not need are ignored.
 std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& ring, std::span<const std::byte> list);
 
 /// A place in user memory, as the fields *_umem_valid, *_umem_id and *_umem_offset say it.

@@ -1,6 +1,6 @@
 // Mailbox chains (PRM "Command interface", mailboxes): input longer than 16 bytes comes, and longer output goes, in
 // blocks of 512 bytes that the driver links together. Walks a chain, checks every block, moves the bytes. Never follows
-// more blocks than the length needs, so a chain that bites its tail ends with a wrong block number.
+// more blocks than the length needs, so a chain that leads back to itself ends with a wrong block number.
 #pragma once
 
 #include "abi/prm/command.h"
@@ -32,7 +32,7 @@ struct ChainOutput {
     std::vector<abi::BusAddress> blocks{};
 };
 
-/// Reads `length` bytes. Memory grows with the blocks that really arrive, never with `length` alone.
+/// Reads `length` bytes. Memory is allocated for blocks that have arrived, never for `length` alone.
 ChainInput read_chain(model::port::Dma& dma, const Chain& chain, std::size_t length, model::port::Time at);
 
 /// The blocks that will take `length` bytes of output, checked before the command has any effect.

@@ -15,7 +15,7 @@ void decode_context(abi::ConstView<abi::prm::Qpc> qpc, model::hca::queue::QueueP
 /// Fields that CREATE_QP fixes: type, sizes, the objects it names.
 Reply check_creation(const State& state, const Scope& scope, abi::ConstView<abi::prm::Qpc> qpc);
 /// Fields that a transition into `to` must have right; `qpc` has the new values already. `takes_path`: the command
-/// brought the primary path; one that was good before stays in force even when its table entry is gone since.
+/// brought the primary path. A path that was valid before stays in force, even when its table entry is gone meanwhile.
 Reply check_transition(State& state, const Scope& scope, abi::ConstView<abi::prm::Qpc> qpc, abi::prm::QpState to,
                        bool takes_path);
 

@@ -1,6 +1,6 @@
-// What tools and a driver in trouble may read of the card without its BAR: the CR space, as far as this card has one
-// (the initialization segment with the health buffer, and the number of the silicon), the same swept for a dump, and
-// semaphores by which the functions of a card take turns. Reached through the vendor-specific capability
+// The register spaces that tools, and a driver that has lost the BAR, can read: the CR space, as far as this card has
+// one (the initialization segment with the health buffer, and the number of the silicon), the same in one sweep for a
+// dump, and semaphores by which the functions of a card take turns. Reached through the vendor-specific capability
 // (abi/pcie/vendor_gateway.h).
 #pragma once
 

@@ -34,8 +34,8 @@ enum class Phase : std::uint8_t { disabled = 1, enabled = 2, booted = 4, initial
 /// An InfiniBand port as its subnet manager sees it (IBA 14.2.5.6). Without one the platform has chosen: the port
 /// starts active, with the LID of the configuration.
 struct InfinibandPort {
-    /// Bits of the capability mask (IBA 14.2.5.6): what software on the host offers and says for itself (a subnet
-    /// manager, SNMP tunnelling, communication, device and vendor management), and what the port can.
+    /// Bits of the capability mask (IBA 14.2.5.6): what software on the host offers (a subnet manager, SNMP tunnelling,
+    /// communication, device and vendor management), and what the port can do.
     static constexpr std::uint32_t changeable_capabilities = 1u << 1 | 1u << 16 | 1u << 17 | 1u << 19 | 1u << 20;
     static constexpr std::uint32_t traps = 1u << 3, system_image_guid = 1u << 11, client_reregistration = 1u << 25;
 
@@ -87,10 +87,10 @@ public:
     std::uint16_t issi = 0;
     void enable() { is_enabled_ = true; }
     void initialize();
-    /// TEARDOWN_HCA: every object is gone, the pages stay; and so does what a subnet manager made of the port, which is
-    /// a node of the subnet without a driver too. A port that was disabled stays so.
+    /// TEARDOWN_HCA: every object is destroyed. The pages stay, and so does what a subnet manager has set at the port,
+    /// which is a node of the subnet without a driver too. A disabled port stays disabled.
     void tear_down();
-    /// The port as a subnet manager finds it first.
+    /// The port before any subnet manager has set anything.
     void reset_port();
     /// The LID and the GID prefix of the port are new: the wire learns them.
     void adopt_port();

@@ -157,7 +157,8 @@ Reply create_mkey(State& state, const Call& call, In<prm::CreateMkeyIn> in, Out<
         if (!list)
             return list.error();
         const auto octowords = mkc.get<"translations_octword_size">();
-        // A KSM, whose entries have one size, is found in without a search and bounded by the device's memory alone.
+        // The entries of a KSM have one size, so an entry is found without a search, and only the device's memory
+        // limits them.
         if (attributes.mode == AccessMode::klms &&
             octowords > 1u << state.capabilities.general().get<"log_max_klm_list_size">())
             return refuse("create_mkey.klm_list");

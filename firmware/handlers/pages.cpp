@@ -16,7 +16,7 @@ Reply query_pages(State& state, const Call& call, In<prm::QueryPagesIn> in, Out<
         out.set<"num_pages">(static_cast<std::uint32_t>(state.pages.init_missing()));
         return accepted;
     case prm::PageQuery::regular:
-        // Signed: wanted, or (negative) ready to be taken back.
+        // Signed: positive is a number of pages wanted, negative a number that the driver may take back.
         out.set<"num_pages">(state.pages.wanted() != 0 ? static_cast<std::uint32_t>(state.pages.wanted())
                                                        : 0 - static_cast<std::uint32_t>(state.pages.surplus()));
         return accepted;

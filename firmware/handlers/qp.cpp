@@ -36,7 +36,7 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     attributes.counter_set = 0; // named by RST2INIT
     abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
     if (model::hca::queue::service_of(attributes.type).is_local)
-        attributes.pd = {}; // it serves all of them, whichever it names, and keeps none from going
+        attributes.pd = {}; // it serves all of them, whichever it names, and does not count as a user of any
     attributes.buffer = std::move(*buffer);
     attributes.doorbell_record = *record;
     const auto number = call.scope.create<Kind::qp>(

@@ -1,6 +1,6 @@
 // The management agents of the device (IBA chapters 14 and 16): answer a datagram, and carry out what a subnet manager
-// sets. One comes with MAD_IFC, by which software hands over what it got at QP0 and QP1, or straight from the wire
-// while no software has those.
+// sets. A datagram comes with MAD_IFC, by which software hands over what it received at QP0 and QP1, or from the
+// wire while no software has created these.
 #pragma once
 
 #include "abi/wire/mad.h"

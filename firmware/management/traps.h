@@ -1,6 +1,6 @@
-// Traps (IBA 13.4.9, 14.2.5.1): what the port tells its subnet manager unasked, again and again until the manager
-// represses it. Receives what went wrong; sends datagrams from QP0 to the LID of the manager. Of each kind one is under
-// way at a time, with the first offence in it; what follows until the manager has answered is only counted.
+// Traps (IBA 13.4.9, 14.2.5.1): the port reports to its subnet manager, and repeats a report until the manager
+// represses it. Receives what went wrong; sends datagrams from QP0 to the LID of the manager. One trap of each kind is
+// under way at a time and reports the first offence; later ones are only counted until the manager has answered.
 #pragma once
 
 #include "abi/wire/mad.h"
@@ -36,7 +36,7 @@ public:
 
 private:
     static constexpr std::uint16_t first_number = abi::wire::bad_m_key_trap;
-    /// A manager that answers none of so many does not want to know.
+    /// After so many traps without an answer the port gives up.
     static constexpr unsigned most_sendings = 16;
     struct Trap {
         abi::Block<abi::wire::Notice> notice;

@@ -32,8 +32,8 @@ struct TransportDomain {};
 struct UarPage {};
 /// A program that speaks to the device directly. Its users are the objects that belong to it.
 struct UserContext : Counted {};
-/// Memory that a user context handed over (PRM "UMEM"). What the entries say of reading and writing is not kept: queues
-/// and keys on top have rights of their own.
+/// Memory that a user context handed over (PRM "UMEM"). The rights in its entries are not kept: queues and keys that
+/// use the memory have rights of their own.
 struct UserMemory : Counted {
     explicit UserMemory(model::hca::queue::PagedBuffer p) : pages(std::move(p)) {}
     model::hca::queue::PagedBuffer pages;
@@ -90,7 +90,7 @@ inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::user_context
 ///     make, unmake                  how the core makes and destroys one, where its table alone does not
 template <Kind> struct Row;
 
-// --- the rows; small numbers are what a careless driver makes up, and are kept back where there are many ---
+// --- the rows. Where there are many numbers, the small ones are not given out: a careless driver makes them up ---
 
 template <> struct Row<Kind::eq> : Common {
     static constexpr std::string_view name = "event queues";

@@ -25,7 +25,7 @@
 
 namespace firmware::objects {
 
-/// What a new object takes up.
+/// The memory that a new object needs.
 struct Footing {
     model::port::Time at{};
     std::uint64_t entries = 0;              ///< of page lists
@@ -104,7 +104,7 @@ public:
         return accepted;
     }
 
-    /// The object has a page list of another length now; that it fits was asked before.
+    /// The object's page list has another length now. The caller has asked before whether it fits.
     template <Kind K> void resize(std::uint32_t number, std::uint64_t entries, model::port::Time at) {
         auto* holding = shelf_of<K>().holdings.find(number);
         assert(holding != nullptr && "only what was made");

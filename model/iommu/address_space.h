@@ -1,4 +1,4 @@
-// What the tables in memory say of a requester, or of a requester's PASID: the one thing both modes of tables lead to.
+// What the tables in memory say of a requester, or of one of its PASIDs. Legacy and scalable mode both lead to this.
 #pragma once
 
 #include "abi/iommu/fault.h"
@@ -14,12 +14,12 @@ namespace model::iommu {
 enum class Stage : std::uint8_t { legacy, second_stage, first_stage };
 
 struct AddressSpace {
-    abi::iommu::FaultReason fault{}; ///< other than `none`: every request ends with it
-    bool is_recorded = true;         ///< faults are: FPD is clear in every entry on the way
+    abi::iommu::FaultReason fault{}; ///< unless `none`, every request ends with this fault
+    bool is_recorded = true;         ///< whether faults are recorded: FPD is clear in every entry on the way
     Stage stage = Stage::legacy;
     bool is_pass_through = false;
     bool has_device_tlb = false; ///< requests with other address types than untranslated are let in
-    bool is_supervisor = false;  ///< requests without PASID are a supervisor's
+    bool is_supervisor = false;  ///< requests without PASID count as a supervisor's
     bool allows_supervisor = false;
     std::uint16_t domain = 0;
     unsigned address_bits = 0; ///< of the requester's addresses

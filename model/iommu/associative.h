@@ -1,5 +1,5 @@
-// A set-associative cache that holds what it was given: after the memory behind an entry has changed, the entry is
-// stale and is used until it is invalidated or makes room. Oldest use makes room first. Knows nothing of tables.
+// A set-associative cache. When the memory behind an entry changes, the entry becomes stale, and is used until it is
+// invalidated or replaced. The entry that was not used for the longest time is replaced first. Knows nothing of tables.
 #pragma once
 
 #include "model/iommu/config.h"
@@ -14,7 +14,7 @@ struct CacheCounters {
     std::uint64_t hits = 0, misses = 0, evictions = 0, invalidated = 0;
 };
 
-/// What an entry is found by: whose it is (domain, requester, ...), and a page or index.
+/// The key of an entry: its owner (domain, requester, ...), and a page or an index.
 struct CacheKey {
     std::uint64_t owner = 0, page = 0;
     bool operator==(const CacheKey&) const = default;
@@ -24,7 +24,7 @@ template <class Value> class Associative {
 public:
     struct Line {
         CacheKey key;
-        std::uint64_t used = 0; ///< when, in lookups; 0: the line is free
+        std::uint64_t used = 0; ///< the look-up, by number, that used it last; 0: the line is free
         Value value{};
     };
 
@@ -48,7 +48,7 @@ public:
         }
         return nullptr;
     }
-    /// Brings an entry in, in place of one with the same key or of the one used longest ago.
+    /// Stores an entry in the place of one with the same key, or of the one used longest ago.
     void insert(const CacheKey& key, const Value& value) {
         if (ways_ == 0)
             return;

@@ -14,12 +14,12 @@ struct CacheShape {
 };
 
 struct IommuConfig {
-    unsigned host_address_bits = 46;  ///< of what tables and pages may point to
+    unsigned host_address_bits = 46;  ///< width of the addresses in tables
     unsigned guest_address_bits = 57; ///< MGAW
     bool three_levels = false, four_levels = true, five_levels = true;
     bool pages_2m = true, pages_1g = true;
     unsigned domain_bits = 16; ///< 4, 6, ... 16
-    bool caching_mode = false; ///< what is not present may be cached, too
+    bool caching_mode = false; ///< entries that are not present may be cached, too
     bool pass_through = true;
     bool snoop_control = true;
     bool page_selective = true;     ///< invalidation of single pages

@@ -1,5 +1,5 @@
-// Whose request is this: root and context tables, and what is kept of them. From a requester to its address space, or
-// to the fault that ends the request. VT-d "Source Identifier to Domain Mapping", "Context-Cache".
+// Root and context tables, and the cache of them: they lead from a requester to its address space, or to the fault that
+// ends the request. VT-d "Source Identifier to Domain Mapping", "Context-Cache".
 #pragma once
 
 #include "abi/iommu/registers.h"
@@ -22,7 +22,7 @@ public:
 
     void forget_all() { cache_.clear(); }
     void forget_domain(std::uint16_t domain);
-    /// Requesters that equal `requester` outside `ignored`, as far as they belong to the domain.
+    /// Forgets requesters of the domain that equal `requester` in all bits but those of `ignored`.
     void forget_requester(std::uint16_t domain, std::uint16_t requester, std::uint16_t ignored);
 
     const CacheCounters& counters() const { return cache_.counters(); }
@@ -33,7 +33,7 @@ private:
     const IommuConfig& config_;
     port::Dma& memory_;
     Associative<AddressSpace> cache_;
-    AddressSpace found_; ///< the last one that is in no cache
+    AddressSpace found_; ///< the last one, when no cache can hold it
 };
 
 } // namespace model::iommu

@@ -16,13 +16,13 @@ public:
 
     /// An interrupt condition arose. Masked: it stays pending.
     void raise(port::Time at);
-    /// Software has served every condition before the message went out.
+    /// Software has served every condition before the message was sent.
     void clear_pending() { control_.set<"ip">(false); }
 
     /// The four registers of an event stand one behind the other: control, data, address, upper address.
     static constexpr std::uint32_t register_count = 4;
     std::uint32_t read(std::uint32_t index) const;
-    /// Taking the mask away sends what is pending.
+    /// Clearing the mask sends a pending message.
     void write(std::uint32_t index, std::uint32_t value, port::Time at);
 
 private:

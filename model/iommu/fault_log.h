@@ -26,7 +26,7 @@ public:
     /// Takes the next record. When that one still holds a fault, or an overflow has not been cleared, this one is lost.
     void record(const Request& request, abi::iommu::FaultReason reason, port::Time at);
     void record_page_request(const Request& request, abi::iommu::FaultReason reason, port::Time at);
-    /// A fault that the tables want to have no record of; only the events tell.
+    /// A fault that the tables do not want recorded (FPD): only the trace has it.
     void pass_over(const Request& request, abi::iommu::FaultReason reason, port::Time at);
     void pass_over_page_request(const Request& request, abi::iommu::FaultReason reason, port::Time at);
     /// The invalidation queue stopped; a device did not complete an invalidation in time.
@@ -57,7 +57,7 @@ private:
     void record(const Request& request, Type type, abi::iommu::FaultReason reason, port::Time at);
     bool take_record(const Request& request, Type type, abi::iommu::FaultReason reason, port::Time at);
     void say(const Request& request, Type type, abi::iommu::FaultReason reason, bool is_recorded, port::Time at) const;
-    /// Sets a status bit; a new one among none that is set is an interrupt condition.
+    /// Sets a status bit. It is an interrupt condition when no other bit was set.
     template <abi::Name Bit> void set(port::Time at);
     void clear_event_when_served();
 

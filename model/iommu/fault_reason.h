@@ -1,5 +1,5 @@
-// Which reason of fault a finding has: legacy mode and the stages of scalable mode have reasons of their own. And what
-// a reason means for a translation request of a device. VT-d "Address Translation Faults".
+// Which fault reason belongs to a mistake: legacy mode and each stage of scalable mode have their own reasons. And how
+// a translation request of a device ends for each reason. VT-d "Address Translation Faults".
 #pragma once
 
 #include "abi/iommu/fault.h"

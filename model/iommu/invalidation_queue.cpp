@@ -55,7 +55,7 @@ void InvalidationQueue::run(port::Time at) {
         ++descriptors_;
         head_ = (head_ + width()) % bytes();
     }
-    // Nobody waits for it: the time-out shows all the same.
+    // No wait descriptor follows: the time-out is reported all the same.
     if (head_ == tail_ && silent_device_)
         faults_.invalidation_timeout(*std::exchange(silent_device_, std::nullopt), at);
 }

@@ -27,14 +27,14 @@ public:
     std::uint64_t head() const { return head_; }
     std::uint64_t tail() const { return tail_; }
     void set_tail(std::uint64_t value, port::Time at);
-    /// Carries out what there is; after an error was cleared, too.
+    /// Carries out the descriptors that are in the queue; also called after an error was cleared.
     void run(port::Time at);
 
     std::uint32_t completion_status() const { return static_cast<std::uint32_t>(completion_.value()); }
     void write_completion_status(std::uint32_t value);
 
     std::uint64_t descriptors() const { return descriptors_; }
-    /// When the devices asked so far have completed.
+    /// When the devices have completed all invalidations sent so far.
     port::Time devices_done() const { return devices_done_; }
 
     Event event;
@@ -48,7 +48,7 @@ private:
 
     std::uint64_t bytes() const { return std::uint64_t{0x1000} << base_.get<"qs">(); }
     std::uint64_t width() const { return base_.get<"dw">() ? 32 : 16; }
-    /// Carries out one descriptor; an error leaves the queue standing at it.
+    /// Carries out one descriptor. After an error the queue stands at this descriptor.
     Executed execute(const Words& words, port::Time at);
     abi::iommu::QueueError execute(const abi::iommu::ContextCacheDescriptor& descriptor);
     abi::iommu::QueueError execute(const abi::iommu::IotlbDescriptor& descriptor);
@@ -72,9 +72,9 @@ private:
     abi::iommu::QueueAddress base_;
     abi::iommu::CompletionStatus completion_;
     std::uint64_t head_ = 0, tail_ = 0, descriptors_ = 0;
-    port::Time devices_done_{};                  ///< when the devices asked so far have completed
-    port::Time writes_landed_{};                 ///< when what used translations that are gone is in memory
-    std::optional<std::uint16_t> silent_device_; ///< one that has not
+    port::Time devices_done_{};                  ///< when the devices have completed all invalidations sent so far
+    port::Time writes_landed_{};                 ///< when writes by invalidated translations are in memory
+    std::optional<std::uint16_t> silent_device_; ///< a device that did not complete in time
     bool is_enabled_ = false;
 };
 

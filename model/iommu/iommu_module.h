@@ -15,9 +15,9 @@ namespace model::iommu {
 struct IommuModuleConfig {
     IommuConfig core;
     port::Time hit_latency{};  ///< of every translation
-    port::Time miss_latency{}; ///< of one that reads tables, beyond the reads themselves
+    port::Time miss_latency{}; ///< of a table walk, in addition to its reads
     unsigned walkers = 0;      ///< table walks at a time; others wait for one to end. 0: any number
-    port::Time read_latency{}; ///< of each of these reads; the root complex sets its own
+    port::Time read_latency{}; ///< of each read of a walk; set by the root complex
 };
 
 class IommuModule final : public pcie::Remapper, private Listener {
@@ -30,9 +30,9 @@ public:
     IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
                 std::function<port::Time()> writes_landed, SendDown send_down);
 
-    /// Every request that comes up a root port: in the middle of a direct path, too, so that each is counted, timed,
-    /// and answered from the caches as they are. Packets behind the first of a request are hits. Does not change what
-    /// it translates while it is off.
+    /// Called for every request that comes up a root port, on direct paths too, so that each is counted, timed and
+    /// answered from the caches as they are. Packets behind the first of a request are hits. While the unit is off, the
+    /// address stays as it is.
     Remapped remap(const Remapper::Request& request, port::Time at) override;
     /// As remap(): replaces the payload's address by the translated one; ok, or how the request ends. A request does
     /// not cross a page (PCIe 6.0 §2.2.7: nor 4 KiB).

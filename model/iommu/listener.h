@@ -1,5 +1,5 @@
-// Who wants to know what a remapping unit does to others: holders of direct paths (their windows were found through the
-// unit), and devices with a TLB of their own.
+// Those who depend on translations of a remapping unit: requesters that keep direct paths through the unit, and devices
+// with a TLB of their own.
 #pragma once
 
 #include "abi/iommu/invalidation.h"

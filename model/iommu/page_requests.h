@@ -1,5 +1,6 @@
-// The page request queue: what devices ask for, written where software reads it. Answers itself where software will
-// not: when the tables forbid page requests, and when the queue is full. VT-d "Page Request Servicing".
+// The page request queue: writes the requests of devices into memory, where software reads them. Where software will
+// not answer, the unit does: when the tables forbid page requests, and when the queue is full. VT-d "Page Request
+// Servicing".
 #pragma once
 
 #include "abi/iommu/page_request.h"
@@ -13,7 +14,7 @@
 
 namespace model::iommu {
 
-/// A page request message (PCIe 6.0 §10.4.1). Neither read nor write: a stop marker.
+/// A page request message (PCIe 6.0 §10.4.1). One that is neither read nor write is a stop marker.
 struct PageRequest {
     std::uint16_t requester = 0;
     std::uint32_t pasid = no_pasid;

@@ -23,17 +23,17 @@ enum class TableFormat : std::uint8_t { second_stage, first_stage };
 struct TableRoot {
     std::uint64_t table = 0;
     unsigned levels = 0;
-    std::uint64_t owner = 0; ///< of cached entries: domain, and of first-stage tables the PASID plus one above bit 16
+    std::uint64_t owner = 0; ///< of cached entries: the domain; of first-stage tables also PASID + 1, from bit 16 on
     TableFormat format = TableFormat::second_stage;
-    bool is_write_protected = false; ///< first stage: read-only pages are so for supervisors, too
+    bool is_write_protected = false; ///< first stage: read-only pages are read-only for supervisors, too
 };
 
 /// What a walk is for.
 struct Wanted {
     std::uint64_t address = 0;
     Access access = Access::read;
-    bool is_empty = false;     ///< a zero-length read where those may go to write-only pages
-    bool is_any_right = false; ///< a translation request: any right will do
+    bool is_empty = false;     ///< a zero-length read, and these may go to write-only pages
+    bool is_any_right = false; ///< a translation request: any right is enough
     bool is_supervisor = false;
 };
 
@@ -41,8 +41,8 @@ struct Page {
     std::uint64_t address = 0; ///< of the first byte, in the host
     std::uint8_t shift = 0;
     bool is_readable = false, is_writable = false;
-    bool is_clean = false; ///< its tables have not been told of a write yet: the first one walks
-    bool is_user = true;   ///< others than supervisors may use it
+    bool is_clean = false; ///< the dirty bit is not set yet: the first write walks the tables
+    bool is_user = true;   ///< users may use it, not only supervisors
 };
 
 /// Memory reads of a walk, and when the last was done.

@@ -1,6 +1,6 @@
-// Whose request is this, in scalable mode: root and context tables lead to a PASID directory, and that to the table
-// whose entry says how addresses of that PASID are translated. A request without PASID has the one its context names.
-// VT-d "Scalable Mode Context Entry", "Scalable Mode PASID Table Entry", "PASID-Cache".
+// The tables of scalable mode: root and context tables lead to a PASID directory, the directory to a PASID table, and
+// the entry there says how addresses of the PASID are translated. A request without PASID uses the one its context
+// names. VT-d "Scalable Mode Context Entry", "Scalable Mode PASID Table Entry", "PASID-Cache".
 #pragma once
 
 #include "abi/iommu/tables.h"
@@ -28,11 +28,11 @@ public:
 
     /// Valid until the next call that changes anything.
     const AddressSpace& find(std::uint64_t root, const Request& request, WalkCost& cost);
-    /// The requester alone: page requests ask no more.
+    /// Looks up the requester only: page requests need no more.
     const PasidContext& context_of(std::uint64_t root, std::uint16_t requester, WalkCost& cost);
 
     void forget_contexts() { contexts_.clear(); }
-    /// Requesters that equal `requester` outside `ignored`.
+    /// Forgets requesters that equal `requester` in all bits but those of `ignored`.
     void forget_requester(std::uint16_t requester, std::uint16_t ignored);
     void forget_pasids() { pasids_.clear(); }
     void forget_domain(std::uint16_t domain);
@@ -52,7 +52,7 @@ private:
     Associative<PasidContext> contexts_;
     Associative<AddressSpace> pasids_;
     PasidContext found_context_;
-    AddressSpace found_; ///< the last ones that are in no cache
+    AddressSpace found_; ///< the last ones, when no cache can hold them
 };
 
 } // namespace model::iommu

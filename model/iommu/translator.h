@@ -1,5 +1,5 @@
-// The path of a request: its address space, its page, its rights; what is found is kept in the IOTLB until it is
-// invalidated or makes room. Receives requests; gives addresses, or records the fault. Moves no data.
+// Translates a request: finds its address space, its page and its rights, and keeps the result in the IOTLB until it is
+// invalidated or replaced. Gives an address, or records the fault. Moves no data.
 // VT-d "DMA Remapping", "IOTLB", "Support for Device-TLBs".
 #pragma once
 
@@ -54,7 +54,7 @@ public:
 private:
     struct Cached {
         Page page;
-        abi::iommu::FaultReason fault{}; ///< in caching mode: why there is none
+        abi::iommu::FaultReason fault{}; ///< in caching mode: the fault, where there is no page
     };
     /// Sizes a page can have.
     static constexpr std::array<std::uint8_t, 3> shifts{12, 21, 30};
@@ -78,7 +78,7 @@ private:
     PasidTable pasids_;
     PageTable pages_;
     Associative<Cached> iotlb_;
-    std::array<bool, shifts.size()> kept_{}; ///< whether pages of a size were brought in since the last clearing
+    std::array<bool, shifts.size()> kept_{}; ///< whether there were pages of a size since the cache was last emptied
     abi::iommu::RootTableAddress root_;
     AddressSpace no_mode_;
     bool is_enabled_ = false;

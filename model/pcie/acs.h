@@ -1,7 +1,7 @@
 // Access control services as a port applies them: what is switched on, and what that means for a request that comes up
 // through the port. Names routes and refusals; the routing itself is Switch and RootComplex. PCIe 6.0 §6.12.
 //
-// A switch's downstream port has all services but egress control. A root port has those that it can do something about:
+// A downstream port of a switch has all services but egress control. A root port has three:
 // source validation, translation blocking, upstream forwarding. Redirect is not among them, because every request that
 // comes to the root complex is validated there (VT-d "Root-Complex Peer to Peer Considerations"), whether or not it is
 // between two ports; software reads services that a port lacks as hard-wired.
@@ -18,21 +18,20 @@ namespace model::pcie {
 struct Acs {
     bool source_validation = false;    ///< requesters are behind the port
     bool translation_blocking = false; ///< only untranslated requests
-    bool request_redirect = false;     ///< requests to peers go up
+    bool request_redirect = false;     ///< requests to peers go up to the root complex
     bool completion_redirect = false; ///< read completions to peers go up, unless relaxed ordering allows the short way
-    bool upstream_forwarding =
-        false;                      ///< what was redirected below and is meant for the same port goes up, or down again
+    bool upstream_forwarding = false; ///< a redirected request for the port that it came from is let through
     bool direct_translated = false; ///< translated requests to peers are not redirected
     bool operator==(const Acs&) const = default;
 };
 
-/// What routing asks of a request.
+/// What routing has to know of a request.
 struct Origin {
     abi::pcie::Bdf requester;
     abi::pcie::AddressType type = abi::pcie::AddressType::untranslated;
 };
 
-/// Why a request does not pass: texts of RequestBlocked.
+/// Why a port refuses a request: the texts of RequestBlocked.
 namespace blocked {
 inline constexpr std::string_view source = "source validation: the requester's bus is not behind the port",
                                   translation = "translation blocking: only untranslated requests pass the port",

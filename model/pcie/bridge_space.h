@@ -15,7 +15,7 @@ struct Range {
     std::uint64_t begin = 0, end = 0;
     bool contains(std::uint64_t address) const { return address >= begin && address < end; }
     bool operator==(const Range&) const = default;
-    /// Shrinks to the part around `address` that has `other` wholly inside or outside.
+    /// Shrinks to the part around `address` that lies wholly inside or wholly outside `other`.
     void narrow(std::uint64_t address, const Range& other) {
         for (const auto edge : {other.begin, other.end}) {
             if (other.begin == other.end)
@@ -41,7 +41,7 @@ public:
         bool operator==(const Meaning&) const = default;
         bool claims(std::uint64_t address) const { return memory.contains(address) || prefetchable.contains(address); }
         bool claims_bus(std::uint8_t bus) const { return secondary != 0 && bus >= secondary && bus <= subordinate; }
-        /// Why the port lets no request of this origin in; empty: it does (PCIe 6.0 §6.12.1.1).
+        /// Why the port refuses a request of this origin; empty: it accepts it (PCIe 6.0 §6.12.1.1).
         std::string_view find_violation(const Origin& origin) const {
             if (acs.source_validation && !claims_bus(origin.requester.bus()))
                 return blocked::source;
@@ -59,7 +59,7 @@ public:
     /// The port's link has come up, with this speed and width.
     void set_link(const LinkConfig& negotiated);
     void note_refused(bool is_posted);
-    /// An ACS violation: Completer Abort for what has a completion (§6.12.4).
+    /// Notes an ACS violation. A non-posted request ends with Completer Abort (§6.12.4).
     void note_violation(bool is_posted);
 
 private:

@@ -18,8 +18,8 @@ public:
     /// Posted: on silicon the requester never gets the status; it is given for explanations of the mistake.
     virtual port::DmaStatus complete_write(unsigned cookie, std::uint64_t offset, std::span<const std::byte> from,
                                            port::Time at) = 0;
-    /// What a debugger reads and writes: no time passes, and nothing happens because of it. Returns how many bytes,
-    /// from `offset` on, can be looked at.
+    /// Reads and writes for a debugger: no time passes, and there are no side effects. Return how many bytes from
+    /// `offset` on can be accessed.
     virtual std::size_t peek(unsigned cookie, std::uint64_t offset, std::span<std::byte> into) {
         static_cast<void>(cookie), static_cast<void>(offset), static_cast<void>(into);
         return 0;

@@ -68,8 +68,8 @@ void ConfigSpace::define_function(const Identity& identity, PortType type, const
         .set<"supported_link_speeds">((1u << link.generation) - 1)
         .set<"target_link_speed">(link.generation);
     define<PciExpress>(pci_express_offset);
-    // No request relaxes the order or leaves out the snoop, so what enables that is 0 (§7.5.3.4). Links are not taken
-    // down by software, and completions always come in time.
+    // No request relaxes the order or omits the snoop, so the bits that enable this are 0 (§7.5.3.4). Software cannot
+    // take links down, and completions always come in time.
     hardwire<PciExpress, "relaxed_ordering_enable", "no_snoop_enable", "link_disable", "timeout_disable">(
         pci_express_offset);
     if (!is_endpoint) // a port asks for no memory itself, and is reset by the port above it

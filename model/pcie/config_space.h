@@ -44,7 +44,7 @@ public:
     template <class L> abi::ConstView<L> view(std::uint16_t offset) const {
         return abi::ConstView<L>(std::span<const std::byte>(values_).subspan(offset, L::size));
     }
-    /// The registers of `L` lie at `offset`: from now on writes do to them what their rows say.
+    /// The registers of `L` lie at `offset`: from now on a write to them does what their rows say.
     template <class L> void define(std::uint16_t offset) {
         constexpr const auto& masks = abi::write_masks<L>;
         for (std::size_t i = 0; i < L::size; ++i) {

@@ -1,5 +1,6 @@
-// The TLB of a function that translates its own addresses: what translation completions said, until the remapping unit
-// invalidates it or it makes room. Asks nobody; what to do on a miss is AtsInitiator's business. PCIe 6.0 §10.
+// The TLB of a function that translates its own addresses. It keeps what translation completions said until the
+// remapping unit invalidates an entry or another entry needs the place. It sends no requests: AtsInitiator decides what
+// to do on a miss. PCIe 6.0 §10.
 #pragma once
 
 #include "model/iommu/associative.h"
@@ -11,7 +12,7 @@
 
 namespace model::pcie {
 
-/// What a function has of it; without entries it leaves translation to the root complex.
+/// The TLB of a function; with no entries the root complex translates for the function.
 struct AtsConfig {
     std::uint32_t entries = 0, ways = 8;
     port::Time hit_latency{};       ///< of each look-up
@@ -30,11 +31,11 @@ public:
 
     explicit DeviceTlb(const AtsConfig& config) : entries_({.entries = config.entries, .ways = config.ways}) {}
 
-    /// An entry that allows the access, with the page's address and not that of `address`; nothing is counted.
+    /// The entry that allows the access. Its address is that of the page. Counts nothing.
     std::optional<Entry> find(std::uint32_t pasid, std::uint64_t address, bool is_write);
     void insert(std::uint32_t pasid, std::uint64_t address, const Entry& entry);
-    /// Pages that touch [begin, begin + bytes); everything where bytes is 0. `pasid` may be none: of requests without
-    /// one.
+    /// Drops pages that touch [begin, begin + bytes), or all where bytes is 0. `pasid` may be no_pasid: then those of
+    /// requests without a PASID.
     void invalidate(std::uint32_t pasid, bool is_global, std::uint64_t begin, std::uint64_t bytes);
     void clear() { entries_.clear(); }
 

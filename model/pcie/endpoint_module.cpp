@@ -38,7 +38,7 @@ EndpointModule::EndpointModule(sc_core::sc_module_name name, const FunctionConfi
 void EndpointModule::set_events(traces::Events events) {
     events_ = events;
     initiator_.set_events(events);
-    ats_.set_events(events); // what it sends translated it has said itself
+    ats_.set_events(events); // it has reported itself what it sends translated
     for_each_initiator([&](auto& initiator) { initiator.set_loss_events(events); });
 }
 
@@ -223,10 +223,10 @@ void EndpointModule::receive_message(::tlm::tlm_generic_payload& payload, const 
     const auto& message = request.message;
     tlm::set_status(payload, DmaStatus::ok);
     if (request.kind == tlm::RequestKind::invalidation) {
-        if (!space_.meaning().ats_enable) // no completion: whoever waits for it times out
+        if (!space_.meaning().ats_enable) // no completion is sent: the requester times out
             return tlm::set_status(payload, DmaStatus::unsupported_request);
         tlb_.invalidate(request.pasid, message.is_global, payload.get_address(), message.bytes);
-        // It is completed when no request is outstanding that used what goes (PCIe 6.0 §10.3.1).
+        // An invalidation completes when no request is outstanding that used the translation (PCIe 6.0 §10.3.1).
         return drain();
     }
     constexpr std::uint8_t failure = 15;
@@ -314,7 +314,7 @@ void EndpointModule::adopt(const EndpointSpace::Meaning& before) {
         channel->untranslated.set_sizes(now.sizes);
     }
     if (now.ats_enable != is_ats_on_)
-        tlb_.clear(); // what was kept has not been invalidated meanwhile (PCIe 6.0 §10.5.1.3)
+        tlb_.clear(); // entries kept until now were not invalidated meanwhile (PCIe 6.0 §10.5.1.3)
     is_ats_on_ = now.ats_enable;
     if (!now.page_request_enable)
         page_groups_.clear();

@@ -36,12 +36,13 @@ public:
             return ats_;
         return initiator_;
     }
-    /// Its untranslated requests, with what only a shell asks of them: how many writes were lost, debug access.
+    /// Sends the function's untranslated requests. Shells also ask it for lost writes and debug access.
     tlm::Initiator& initiator() { return initiator_; }
     /// Requests with a PASID; Unsupported Request while software has not enabled them.
     port::Dma& dma(std::uint32_t pasid);
-    /// Asks for a page, as one of a group of requests that is answered as a whole, with Function::page_answered.
-    /// Refused (Unsupported Request, and not sent) while page requests are disabled or more than software allows.
+    /// Asks for a page. The request is one of a group, which Function::page_answered answers as a whole.
+    /// Refused (Unsupported Request, and not sent) while page requests are disabled, or when there are more than
+    /// software allows.
     struct PageRequest {
         std::uint64_t address = 0;
         std::uint32_t pasid = no_pasid;
@@ -56,9 +57,10 @@ public:
 
     /// Is told where the function's accesses land; nullptr: nobody.
     void set_watch(LandingWatch* watch);
-    /// What its requests carry.
+    /// Sets what the function's requests carry.
     abi::pcie::Bdf requester() const { return initiator_.requester(); }
-    /// Memory may change hands: its reads have completed, and what it was lent becomes the packets' own.
+    /// Called before memory may get another owner: the function's reads have completed, and packets get a copy of the
+    /// bytes that they were lent.
     void drain() {
         for_each_dma([](auto& dma) { dma.loans().drain(); });
     }
@@ -66,7 +68,7 @@ public:
     void drain(std::span<const std::byte> memory) {
         for_each_dma([&](auto& dma) { dma.loans().drain(memory); });
     }
-    /// A mistake on purpose, for looking whether it is found: what this one gives back is not drained.
+    /// A mistake on purpose, to see whether it is found: loans of this function are not drained.
     void plant_missing_drains(port::Giver giver) {
         for_each_dma([&](auto& dma) { dma.loans().forgetful = giver; });
     }
@@ -77,15 +79,15 @@ public:
     Volume volume(TargetKind kind) const;
     /// Direct paths known at the moment.
     std::size_t known_windows() const { return initiator_.known_windows() + translated_.known_windows(); }
-    /// The memory file that a BAR is, for other processes; -1: it is registers.
+    /// The memory file behind a BAR, for other processes; -1: the BAR has registers.
     int bar_file(unsigned bar) const { return function_.file(bar); }
     /// As power off and on: everything at its reset values.
     void reset(port::Time at);
     /// The device's direct() ranges have changed: nobody may use old ones.
     void invalidate(unsigned bar);
-    /// A posted write that the function has taken turns out to be wrong: what its status registers say of that.
+    /// A posted write that the function has taken turns out to be wrong. Its status registers say so.
     void note_failed_write(port::DmaStatus status) { space_.note_refused(status, true); }
-    /// As software's write of an entry of the MSI-X table, for a bridge whose client keeps the table itself.
+    /// Does what a write of software to an MSI-X table entry does, for a bridge whose client keeps the table.
     void write_msix_entry(std::uint16_t vector, abi::ConstView<abi::pcie::MsixEntry> entry, port::Time at);
 
 private:
@@ -153,7 +155,7 @@ private:
     };
     DeviceTlb tlb_;
     bool is_ats_on_ = false;
-    WriteOrder order_; ///< of what all of its initiators write
+    WriteOrder order_; ///< order of the writes of all its initiators
     tlm::Initiator initiator_, translated_;
     tlm::AtsInitiator ats_;
     std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;

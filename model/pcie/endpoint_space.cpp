@@ -140,7 +140,7 @@ void EndpointSpace::define_translation() {
             .set<"needs_pasid">(ats.pasid_bits != 0)
             .set<"capacity">(page_request_groups);
         space_.define<PageRequestInterface>(page_request_);
-        space_.hardwire<PageRequestInterface, "reset">(page_request_); // no credits are counted that it could reset
+        space_.hardwire<PageRequestInterface, "reset">(page_request_); // it would reset credits, which are not counted
     }
     if (ats.pasid_bits != 0) {
         pasid_ = place<PasidCapability>(ExtendedCapabilityId::pasid);

@@ -31,7 +31,7 @@ struct FunctionConfig {
     std::uint64_t msix_pending_offset = 0x3000; ///< behind the table: with more than 256 vectors, move it
     bool has_gateway = false;                   ///< a vendor-specific capability, behind which is Function::spaces
     AtsConfig ats{};                            ///< address translation services, page requests, PASIDs
-    LinkConfig link;                            ///< what the function says of its link
+    LinkConfig link;                            ///< what the link registers of the function say
     port::Time memory_latency{};                ///< of a read of memory behind Function::direct
 };
 
@@ -82,7 +82,7 @@ public:
                offset < gateway_offset + abi::pcie::VendorGateway::size;
     }
 
-    /// Error bits: a request of this function ended so; a request to this function was answered so.
+    /// Set error bits for a request of this function that ended so, and for a request to it that was answered so.
     void note_received(port::DmaStatus status);
     void note_refused(port::DmaStatus status, bool is_posted);
     /// A page response that says failure, or answers nothing that was asked (PCIe 6.0 §10.5.2.3).

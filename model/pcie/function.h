@@ -21,13 +21,13 @@ public:
     virtual void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) = 0;
     /// The plain memory behind `offset`, up to the end of what is contiguous; empty where accesses have side effects.
     virtual std::span<std::byte> direct(unsigned bar, std::uint64_t offset) = 0;
-    /// The memory file whose bytes are BAR `bar` from its first on; -1 where accesses have side effects.
+    /// The memory file that holds the bytes of BAR `bar`, from the first one on; -1 where accesses have side effects.
     virtual int file(unsigned bar) const {
         static_cast<void>(bar);
         return -1;
     }
-    /// What a debugger reads and writes: no time passes, and nothing happens because of it. Returns how many bytes,
-    /// from `offset` on, can be looked at.
+    /// Reads and writes for a debugger: no time passes, and there are no side effects. Return how many bytes from
+    /// `offset` on can be accessed.
     virtual std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) {
         static_cast<void>(bar), static_cast<void>(offset), static_cast<void>(into);
         return 0;

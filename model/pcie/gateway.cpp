@@ -76,7 +76,7 @@ void Gateway::access(port::RegisterSpaces* spaces, port::Time at) {
             is_done = true;
         }
     }
-    // A failed access ends as well: who waits for the flag would wait forever.
+    // A failed access sets the flag as well; otherwise software would wait for it without end.
     view.set<"flag">(!is_write).set<"syndrome">(!is_done).set<"syndrome_code">(
         is_done ? 0 : abi::pcie::gateway_out_of_range);
     view.set<"size_valid">(false); // the address register holds addresses again

@@ -1,5 +1,5 @@
-// Where the memory requests of a function end, told to who watches: for each, the address as the function has it and
-// the address that it led to, by whatever path. Nobody has to watch.
+// An observer is told where each memory request of a function ends: the address as the function has it, and the address
+// on the bus of the host, whatever path the request took. There need be no observer.
 #pragma once
 
 #include "abi/pcie/config_space.h"

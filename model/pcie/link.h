@@ -55,7 +55,7 @@ public:
     Link(std::string name, const LinkConfig& config);
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
-    ~Link(); ///< routes that still exist go on without it
+    ~Link(); ///< routes that use the link go on without it
 
     const std::string& name() const { return name_; }
     const LinkConfig& config() const { return config_; }
@@ -66,8 +66,8 @@ public:
     struct Front {
         port::Time head, tail;
     };
-    /// Sends `wire_bytes`, cut through: the head leaves when it is here and the link is free, the tail no earlier than
-    /// it came.
+    /// Sends `wire_bytes` cut-through: the head leaves when it has arrived and the link is free, the tail no earlier
+    /// than it has arrived.
     Front transfer(Direction direction, std::uint64_t wire_bytes, Front front) {
         auto& busy = busy_until_[static_cast<std::size_t>(direction)];
         const auto start = front.head > busy ? front.head : busy;
@@ -75,10 +75,10 @@ public:
         const auto tail = busy > front.tail ? busy : front.tail;
         return {start + config_.latency, tail + config_.latency};
     }
-    /// Everything sent so far is over: what happened before the time that counts.
+    /// Forgets when the link is busy: what was sent so far belongs to the time before the measurement.
     void forget_occupancy() { busy_until_ = {}; }
     void count(Direction direction, const Traffic& traffic) { own_[static_cast<std::size_t>(direction)] += traffic; }
-    /// Everything so far, routes that still exist included.
+    /// All traffic so far, including that of routes that still exist.
     Traffic traffic(Direction direction) const;
 
 private:

@@ -36,7 +36,7 @@ RootComplex::Routing RootComplex::route_from_port(unsigned port, std::uint64_t a
         return {.to = Routing::To::interrupts, .offset = address - map_.interrupts.begin, .range = map_.interrupts};
     auto routing = route_from_processor(address);
     if (routing.to == Routing::To::port) {
-        // What comes back down the port it came up by was redirected below (PCIe 6.0 §6.12.1.1, upstream forwarding).
+        // A request for the port that it came up by was redirected below (PCIe 6.0 §6.12.1.1, upstream forwarding).
         if (routing.port == port && !ports_[port].meaning().acs.upstream_forwarding)
             routing.blocked = blocked::own_port;
         else if (!peer_forwarding_)

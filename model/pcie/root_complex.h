@@ -48,16 +48,16 @@ public:
         unsigned port = 0;
         std::uint64_t offset = 0; ///< in DRAM, in ECAM, in the interrupt range, in the registers
         Range range{0, ~std::uint64_t{0}};
-        std::string_view blocked = {}; ///< why it goes nowhere, where that is somebody's decision
+        std::string_view blocked = {}; ///< why it goes nowhere, where access control has decided so
     };
     Routing route_from_processor(std::uint64_t address) const;
-    /// Of a request that the port has let in, with the address that the remapping unit gave it.
+    /// Routes a request that the port has accepted, with the address that the remapping unit gave it.
     Routing route_from_port(unsigned port, std::uint64_t address) const;
-    /// Why the port does not let it in: an ACS violation, or empty.
+    /// Why the port refuses it: an ACS violation, or empty.
     std::string_view find_violation(unsigned port, const Origin& origin) const {
         return ports_[port].meaning().find_violation(origin);
     }
-    /// Of the remapping unit's own accesses: memory and interrupt messages, nothing else.
+    /// Routes the remapping unit's own accesses: to memory and interrupts, nowhere else.
     Routing route_from_iommu(std::uint64_t address) const;
     /// Whether requests of this port may go up.
     bool is_master(unsigned port) const { return ports_[port].meaning().is_master; }

@@ -20,8 +20,8 @@ using tlm::RequestKind;
 using To = RootComplex::Routing::To;
 
 namespace {
-/// Writes that are due so soon after one are shown with it, and cost no event each: a polling loop does not look more
-/// often.
+/// Writes that are due so soon after another one are shown together with it, and need no event of their own: a polling
+/// loop does not look more often.
 constexpr Time shown_together = std::chrono::nanoseconds{100};
 constexpr Range everything{0, ~std::uint64_t{0}};
 
@@ -86,7 +86,7 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
         refuse(port, routing.blocked, false, payload, request, delay);
     else
         forward(routing, payload, request, delay, Writes::posted);
-    payload.set_address(address); // the requester's, again
+    payload.set_address(address); // the requester's own address again
 }
 
 /// `why` may be empty: nobody claims the address.
@@ -186,7 +186,7 @@ bool RootComplexModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload
     if (!core_.find_violation(port, {.requester = request.requester, .type = request.address_type}).empty())
         return false;
     if (iommu_ != nullptr && iommu_->is_enabled() && core_.is_master(port)) {
-        tlm::grant(dmi, request, everything); // the same for each address: the unit decides where it goes from here
+        tlm::grant(dmi, request, everything); // the same for every address: the unit decides where each request goes
         if (!request.remapped) {
             request.remapper = iommu_.get();
             return false;
@@ -312,7 +312,7 @@ RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command 
     return {.status = status, .done = std::max(at, now + tlm::from_sc(delay))};
 }
 
-/// By the number of the function that it is meant for.
+/// Routes a message by the number of the function that it is meant for.
 void RootComplexModule::send_message(tlm::Request& message, sc_core::sc_time& delay) {
     const auto routing = core_.route_config(message.extension.target);
     if (routing.to != ConfigRouting::To::port_type0 && routing.to != ConfigRouting::To::port_type1)

@@ -68,7 +68,7 @@ public:
     /// Where RequestBlocked goes, and what the remapping unit says.
     void set_events(traces::Events events);
     void set_interrupt_sink(InterruptSink* sink) { sink_ = sink; }
-    /// Device writes into DRAM: whether and when there were any.
+    /// Counts device writes into DRAM, so that a waiting processor can be woken.
     PostedWrites& memory_writes() { return *this; }
     /// Notified (next delta) by a device write while memory_writes() is watched.
     const sc_core::sc_event& memory_written() const { return written_; }
@@ -112,7 +112,7 @@ private:
         void refused(port::DmaStatus) override {}
     };
 
-    /// Control writes of devices over timed links are posted: they show at their time.
+    /// Control writes of devices over timed links are posted: memory shows them at their time.
     enum class Writes : std::uint8_t { at_once, posted };
     void refuse(unsigned port, std::string_view why, bool is_violation, ::tlm::tlm_generic_payload& payload,
                 const tlm::Extension& request, const sc_core::sc_time& delay);

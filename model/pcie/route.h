@@ -17,7 +17,7 @@ namespace model::pcie {
 struct Hop {
     Link* link;
     Direction direction;
-    bool has_requests = true, has_answers = true; ///< which cross it: completions may have a way of their own (ACS)
+    bool has_requests = true, has_answers = true; ///< which cross the link: with ACS, completions may not
 };
 
 /// Collects hops while a request for a direct path travels.
@@ -56,7 +56,7 @@ class Route {
 public:
     /// `header` is the size of a request's header (3 or 4 dwords), `read_latency` what the target takes for a read.
     Route(const HopList& hops, std::uint64_t header, TlpSizes sizes, port::Time read_latency);
-    ~Route(); ///< leaves its counts with the links
+    ~Route(); ///< adds its counts to the links
     Route(const Route&) = delete;
     Route& operator=(const Route&) = delete;
 
@@ -86,23 +86,23 @@ public:
                                        answers * (completion_header + framing_bytes) + dwords, at)
                          : at;
     }
-    /// The two halves of a read whose target says itself when it is ready: request there, completions back.
+    /// A read in two halves, for a target that says itself when it is ready: the request there, the completions back.
     port::Time request(std::uint64_t address, std::uint64_t length, port::Time at) {
         return request_from(0, address, length, at);
     }
     port::Time complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose);
 
-    /// As write(), read() and request(), of a request that has already crossed the first `hops` links: they are counted
-    /// and not charged again.
+    /// As write(), read() and request(), for a request that has already crossed the first `hops` links: these are
+    /// counted, but take no time again.
     port::Time write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
                           port::Purpose purpose);
     port::Time read_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
                          port::Purpose purpose);
     port::Time request_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at);
-    /// Charges a request and counts nothing: when it is at the end of this route, from where it goes on or is refused.
+    /// Returns when a request is at the end of this route, from where it goes on or is refused. Counts nothing.
     port::Time approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) const;
-    /// Counts a request that was refused at the end of this route; returns when its completion is back, which a posted
-    /// write has none of.
+    /// Counts a request that was refused at the end of this route; returns when its completion is back. A posted write
+    /// has none.
     port::Time refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at, port::Purpose purpose);
 
     Traffic forward() const;  ///< requester to target
@@ -111,7 +111,7 @@ public:
 
 private:
     friend class Link;
-    /// The link goes: whatever else this route does, it does without it.
+    /// The link is going to be destroyed: the route goes on without it.
     void leave(const Link& link);
     port::Time charge_forward(std::uint64_t wire_bytes, port::Time at, std::size_t first = 0) const;
     port::Time charge_backward(std::uint64_t wire_bytes, port::Time at) const;

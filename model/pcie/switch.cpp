@@ -61,7 +61,7 @@ MemoryRouting Switch::route_from_port(unsigned port, std::uint64_t address, cons
             }
             return routing;
         }
-    // Claimed by the switch but by none of its ports: does not go up (§2.3.1).
+    // The switch claims the address, but none of its ports does: the request does not go up (§2.3.1).
     if (!upstream_.meaning().claims(address) && upstream_.meaning().is_master)
         routing.to = MemoryRouting::To::upstream;
     return routing;

@@ -1,6 +1,6 @@
-// A switch as it routes: an upstream port and downstream ports, each a type 1 function. Takes an address or a
-// configuration target and the port it came in by, gives the port to go out by. Moves no data. PCIe 6.0 §1.3.3, §2.2.4,
-// §7.3.
+// The routing of a switch: an upstream port and downstream ports, each a type 1 function. Takes an address or a
+// configuration target and the port that the request came in by; gives the port to send it out by. Moves no data.
+// PCIe 6.0 §1.3.3, §2.2.4, §7.3.
 #pragma once
 
 #include "model/pcie/bridge_space.h"
@@ -16,9 +16,9 @@ struct MemoryRouting {
     enum class To : std::uint8_t { port, upstream, nowhere } to = To::nowhere;
     unsigned port = 0; ///< downstream port number
     Range range{0, ~std::uint64_t{0}};
-    bool is_redirected = false;    ///< to a peer, which it will reach from above
+    bool is_redirected = false;    ///< to a peer, by way of the root complex
     bool is_violation = false;     ///< of access control: Completer Abort
-    std::string_view blocked = {}; ///< why it goes nowhere, where that is somebody's decision
+    std::string_view blocked = {}; ///< why it goes nowhere, where access control has decided so
 };
 
 /// Where a configuration request goes.

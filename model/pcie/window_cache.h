@@ -1,5 +1,6 @@
-// Ranges of the bus that a requester has found its way to: where the bytes are, or who answers, and over which links.
-// Found once through the fabric, used for each access after that, forgotten when something on the way changes.
+// Ranges of the bus to which a requester knows the way: where the bytes are, or who answers, and over which links. A
+// range is looked up once through the fabric, used for each access after that, and forgotten when something on the way
+// changes.
 #pragma once
 
 #include "model/pcie/bridge_space.h"
@@ -16,18 +17,19 @@
 
 namespace model::pcie {
 
-/// A peer that is reached through a switch alone, or by way of the root complex; what a remapping unit has refused.
+/// Where requests went: to a peer through a switch alone, to a peer by way of the root complex, or nowhere, because a
+/// remapping unit refused them.
 enum class TargetKind : std::uint8_t { peer, host_memory, interrupts, redirected_peer, nothing };
 inline constexpr std::size_t target_kinds = 5;
 
-/// What a target says of itself when a requester asks for the way.
+/// What a requester learns of a target when it asks for the way.
 struct Target {
     TargetKind kind = TargetKind::peer;
     std::byte* memory = nullptr;    ///< byte at the window's begin, or nullptr: ask `completer`
     PostedWrites* posted = nullptr; ///< of host memory
     Completer* completer = nullptr;
     unsigned cookie = 0;
-    std::uint64_t offset = 0; ///< what the completer calls the window's begin
+    std::uint64_t offset = 0; ///< of the window's begin, as the completer counts
     port::Time read_latency{};
     bool is_delayed = false; ///< control writes appear at their time, whether links are timed or not
 };
@@ -35,7 +37,7 @@ struct Target {
 struct Window {
     std::uint64_t begin = 0, size = 0;
     Target target;
-    Remapper* remapper = nullptr; ///< the window ends here, and has no target: each request is asked about
+    Remapper* remapper = nullptr; ///< the window has no target: the unit is asked for each request
     std::size_t hops_before = 0;  ///< links that a request has crossed when a remapping unit sends it into this window
     bool is_delayed = false;
     Route route;
