@@ -156,15 +156,15 @@ Result<memory::FenceHandle> BufferManager::move(BufferObject& object, const Lock
     }
     if (object.pins != 0)
         return failure(EBUSY, fmt::format("{}: it is pinned {} times", operation, object.pins));
-    if (object.moving) // what it copies to, this one copies from
+    if (object.moving) // this copy reads what that one writes
         if (!base::poll_until(*transport_, memory::fence_patience, [&] { return object.moving->is_signaled(); }))
             return failure(ETIMEDOUT, fmt::format("{}: the {} has not ended", operation, object.moving->what()));
     auto place = find_place(object.size, to);
     if (!place)
         return failure(place.error().code, operation + ": " + place.error().what);
-    // Importers first. Their old mappings stay as they are, and are to be given back soon (Linux, dma_buf_attach_ops,
-    // move_notify); what they still do with the old place they say with a fence. The copy waits for that, the old place
-    // goes when the copy has ended, and nobody asks whether a mapping is left.
+    // Importers are told first. Their old mappings stay for now, and must be given back soon (Linux,
+    // dma_buf_attach_ops, move_notify). Work of theirs at the old place has a fence, for which the copy waits. The old
+    // place is released when the copy has ended, whether or not a mapping is left.
     if (const auto exported = object.exported.lock())
         if (auto told = exported->notify_move(lock); !told)
             return std::unexpected(std::move(told.error()));

@@ -1,7 +1,6 @@
-// One buffer of a GPU, wherever it lies, and the manager of them all: takes VRAM in blocks, moves buffers between VRAM
-// and system memory behind a fence, evicts those nobody pinned when VRAM is full, and gives old places back only when
-// the copy has ended. The copy is the processor's, through the BAR, a piece at a time whenever somebody looks at the
-// fence.
+// The buffers of a GPU and their manager: allocates VRAM in blocks, moves buffers between VRAM and system memory behind
+// a fence, evicts buffers that nobody has pinned when VRAM is full, and releases the old place only when the copy has
+// ended. The processor copies through the BAR, one piece at each poll of the fence.
 #pragma once
 
 #include "sw/base/result.h"
@@ -76,21 +75,20 @@ public:
     /// A buffer in VRAM; others are moved out for it when nothing is free. ENOMEM when that does not help, ENODEV when
     /// the GPU is gone.
     Result<std::shared_ptr<BufferObject>> allocate(std::uint64_t bytes);
-    /// Begins a move: importers are told, the buffer is at its new place at once, and the fence (also among those of
-    /// the buffer, as memory management's) says when its bytes are. EBUSY while it is pinned, ENOMEM without room
-    /// there.
+    /// Begins a move. Importers are told, and the buffer has its new place at once. The fence, which is also a fence of
+    /// the buffer, says when the bytes are there. EBUSY while it is pinned, ENOMEM without room at the new place.
     Result<memory::FenceHandle> move(BufferObject& object, const memory::Lock& lock, Placement to);
     /// The dma-buf of a buffer: the same one as long as it lives and was not taken back.
     Result<memory::DmaBufHandle> export_buffer(const std::shared_ptr<BufferObject>& object);
-    /// Takes the export back; what was mapped by it is another's from then on, by its generation.
+    /// Takes the export back; from then on the memory belongs to the next generation of the buffer.
     Result<void> revoke(BufferObject& object);
     /// Calls `in_vram(BAR offset, position, bytes)` or `in_memory(span)` for the pieces of [offset, +size), after
     /// a move of the buffer has ended.
     Result<void> access(BufferObject& object, std::uint64_t offset, std::size_t size,
                         const std::function<void(std::uint64_t, std::size_t, std::size_t)>& in_vram,
                         const std::function<void(std::span<std::byte>)>& in_memory);
-    /// The GPU goes: every export is taken back, also from importers that cannot be told, and nothing works any more.
-    /// EBUSY when one of those still has a mapping.
+    /// The GPU is removed: every export is taken back, also from importers that cannot be told (EBUSY when one of these
+    /// still has a mapping), and later calls fail.
     Result<void> die();
     bool is_dead() const { return is_dead_; }
 
@@ -117,7 +115,7 @@ private:
     transport::Transport* transport_;
     unsigned bar_;
     transport::OwnershipListener* listener_ = nullptr; ///< who was told of the buffer's place; nullptr: nobody asks
-    std::uint64_t bar_base_ = 0;          ///< and where VRAM was then
+    std::uint64_t bar_base_ = 0;                       ///< address of VRAM at that time
     VramAllocator allocator_;
     std::list<BufferObject*> objects_;                                           ///< that live, oldest first
     std::vector<std::pair<memory::Attachment*, std::uint64_t>> system_mappings_; ///< and the address each was given

@@ -30,7 +30,7 @@ Result<std::vector<memory::BusRange>> BufferManager::bus_ranges(const BufferObje
 Result<void> BufferManager::pin(BufferObject& object, Attachment& attachment, const Lock& lock) {
     if (is_dead_)
         return failure(ENODEV, "the GPU is gone");
-    // In VRAM if all its importers reach it there: an older one that does not has a say as well.
+    // In VRAM only if all its importers reach it there, the older ones too.
     const auto exported = object.exported.lock();
     const bool all_reach = exported && std::ranges::all_of(exported->attachments(), [](const Attachment* importer) {
                                return importer->peer2peer() || importer->type() == MappingType::physical_list;
@@ -73,7 +73,7 @@ Result<memory::ScatterList> BufferManager::map(BufferObject& object, Attachment&
     return memory::map_peers(attachment.device(), *ranges);
 }
 
-/// The buffer may lie elsewhere by now: what was mapped says how it is unmapped.
+/// The buffer may lie elsewhere by now, so the mapping itself says how it is unmapped.
 void BufferManager::unmap(Attachment& attachment, const memory::ScatterList& list) {
     const auto in_memory = std::ranges::find(system_mappings_, std::pair{&attachment, list.front().bus});
     if (in_memory == system_mappings_.end())
@@ -125,7 +125,7 @@ Result<memory::DmaBufHandle> BufferManager::export_buffer(const std::shared_ptr<
         return failure(ENODEV, fmt::format("export VRAM: BAR {} has no bus address", bar_));
     if (auto before = object->exported.lock(); before && !before->is_revoked())
         return before;
-    // What was taken back stays so. Its importers may not have come to their end: then there is no new beginning.
+    // An export that was taken back stays so. While one of its importers is not done, there is no new export.
     if (const auto before = object->exported.lock(); before && before->mapping_count() != 0)
         return failure(EBUSY, "export VRAM: an importer of what was taken back still has it mapped");
     auto made = memory::DmaBuf::make(exporter_of(object), object->size, object->reservation);

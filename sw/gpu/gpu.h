@@ -18,7 +18,7 @@
 
 namespace sw::gpu {
 
-/// A buffer that belongs to somebody. Its memory is given back when the last of owner and exports lets go.
+/// A buffer with its owner. Its memory is released when neither the owner nor an export needs it any more.
 class VramBuffer {
 public:
     std::uint64_t size() const { return size_; }

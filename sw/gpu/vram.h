@@ -22,8 +22,8 @@ struct VramRange {
 
 struct VramLayout {
     std::uint64_t block_bytes = vram_block; ///< a multiple of 4 KiB
-    /// Buffers are made of ranges of at most so many bytes (whole blocks), taken by turns from the low and the high end
-    /// of what is free, so that neighbours in a buffer are none in VRAM. 0: as few ranges as possible.
+    /// Buffers are made of ranges of at most so many bytes (whole blocks), taken alternately from the low and the high
+    /// end of the free memory, so that neighbours in a buffer are not neighbours in VRAM. 0: as few ranges as possible.
     std::uint64_t fragment_bytes = 0;
 };
 

@@ -1,4 +1,4 @@
-// One device's use of a dma-buf, from attach to detach: what was agreed on, its pins, its mappings.
+// The use of a dma-buf by one device, from attach to detach: the agreed form of mapping, the pins, the mappings.
 #pragma once
 
 #include "sw/base/result.h"
@@ -13,18 +13,19 @@ class Attachment {
 public:
     Attachment(const Attachment&) = delete;
     Attachment& operator=(const Attachment&) = delete;
-    /// Undoes what is left and detaches. An importer that leaves pins or mappings to this has a bug; detach() says so.
+    /// Undoes pins and mappings that are left, and detaches. An importer that relies on this has a bug; detach() says
+    /// so.
     ~Attachment();
 
-    /// Keeps the buffer where it is, and the exporter from moving it. Counted: as many unpins as pins.
+    /// Keeps the exporter from moving the buffer. Pins are counted: each needs an unpin.
     /// Only for dynamic importers (EINVAL). ENODEV when the buffer was taken back.
     Result<void> pin(const Lock& lock);
     /// EINVAL without a pin of this attachment.
     Result<void> unpin(const Lock& lock);
 
     /// Addresses of the whole buffer for this device. The importer may trim the list in place but gives it back as it
-    /// was. Fences are not waited for: the contents may still be on their way. Each call makes a mapping of its own.
-    /// EINVAL when another type was agreed on, or nothing tells the importer of moves and it has not pinned; ENODEV
+    /// was. Does not wait for fences: the contents may not have arrived yet. Each call makes a mapping of its own.
+    /// EINVAL when another type was agreed on, or when the importer has not pinned and cannot be told of moves; ENODEV
     /// when the buffer was taken back; EIO when the exporter's list breaks the contract.
     Result<ScatterList*> map(const Lock& lock);
     /// EINVAL for a list that is not mapped, and for one that came back changed; the latter is unmapped all the same.
@@ -34,8 +35,8 @@ public:
     Result<const PhysicalList*> map_physical(const Lock& lock);
     Result<void> unmap_physical(const Lock& lock, const PhysicalList* list);
 
-    /// EBUSY while pins or mappings are left, EDEADLK when the caller holds the lock. Nothing but the destructor may
-    /// follow.
+    /// EBUSY while pins or mappings are left, EDEADLK when the caller holds the lock. After it only the destructor may
+    /// be called.
     Result<void> detach();
 
     const DmaBufHandle& buffer() const { return buffer_; }
@@ -51,7 +52,7 @@ public:
 private:
     friend class DmaBuf;
     struct Mapping {
-        ScatterList list;  ///< the importer's hands are on it
+        ScatterList list;  ///< the list that the importer has, and may trim
         ScatterList given; ///< as the exporter made it
     };
     Attachment(DmaBufHandle buffer, transport::Transport& device, Importer importer, bool is_dynamic, MappingType type)

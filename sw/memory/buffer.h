@@ -1,4 +1,4 @@
-// DMA memory that belongs to somebody: allocated from a transport, released when its owner goes. Knows no contents.
+// DMA memory with one owner: allocated from a transport, released when the object is destroyed. Knows no contents.
 #pragma once
 
 #include "sw/base/result.h"

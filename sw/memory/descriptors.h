@@ -1,5 +1,5 @@
-// Numbers for buffers, as a process has them: dma_buf_fd, dma_buf_get, dup, close. A number holds a reference; so does
-// whoever looked it up. Memory that travels between programs travels as such a number.
+// The file descriptors of buffers in a process: dma_buf_fd, dma_buf_get, dup, close. A number holds a reference, and a
+// look-up gives another one. Programs pass memory to each other as such a number.
 #pragma once
 
 #include "sw/base/result.h"
@@ -18,7 +18,7 @@ public:
 
     /// The lowest free number. EINVAL for no buffer, EMFILE when all are taken.
     Result<int> install(DmaBufHandle buffer);
-    /// A reference to what `descriptor` stands for. EBADF when it is not open.
+    /// A reference to the buffer of `descriptor`. EBADF when it is not open.
     Result<DmaBufHandle> get(int descriptor) const;
     /// A second number for the same buffer.
     Result<int> duplicate(int descriptor);

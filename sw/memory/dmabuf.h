@@ -1,7 +1,8 @@
 // Memory of one device that other devices use, with the rules of the Linux dma-buf framework (Documentation
 // "Buffer Sharing and Synchronization"; the invalidation of importers as of 7.0). The exporter hands out a buffer and
-// may move it or take it back; an importer attaches, agrees on a form of mapping, pins or promises to follow, maps, and
-// gives back what it got as it got it. Knows no device: exporters and importers are sets of functions.
+// may move it or take it back. An importer attaches, agrees on a form of mapping, pins the buffer or promises to follow
+// its moves, maps it, and later gives the mapping back unchanged. Knows no device: exporters and importers are sets of
+// functions.
 #pragma once
 
 #include "sw/base/result.h"
@@ -32,7 +33,7 @@ enum class MappingType : std::uint8_t {
 };
 std::string_view name(MappingType type);
 
-/// A form of mapping that one side can do. Peer to peer: the exporter needs it, the importer accepts it.
+/// A form of mapping that one side can do. Peer to peer: the exporter needs it, or the importer accepts it.
 struct MappingOffer {
     MappingType type = MappingType::scatter_list;
     bool peer_to_peer = false;
@@ -66,9 +67,9 @@ struct Exporter {
 struct Importer {
     std::string name; ///< for messages
     bool allow_peer2peer = false;
-    /// The buffer moves or is taken back: new mappings will be elsewhere, old ones are to be given back at once. Called
-    /// with the lock held. An importer without it cannot be told and must pin before it maps; one that has it promises
-    /// to be done in bounded time, which makes it revocable.
+    /// The buffer moves or is taken back: mappings must be given back at once, and new ones will lead elsewhere. Called
+    /// with the lock held. An importer without this function must pin before it maps; one that has it promises to
+    /// return in bounded time, which makes it revocable.
     std::function<void(const Lock&)> move_notify{};
     /// What it can use, in any order. Empty: a scatter list, peer to peer as `allow_peer2peer` says.
     std::vector<MappingOffer> accepts{};
@@ -87,18 +88,18 @@ public:
     DmaBuf& operator=(const DmaBuf&) = delete;
     ~DmaBuf();
 
-    /// Adds a device. `importer.accepts` is held against what the exporter offers: the first of the exporter's list
-    /// that the importer accepts; EINVAL when there is none. The lock must not be held. With `dynamic` false the
-    /// importer is of the old kind: it neither pins nor is told, and its one mapping is made here. ENODEV when the
-    /// buffer was taken back. The attachment holds a reference.
+    /// Adds a device. The form of mapping is the first of the exporter's list that is in `importer.accepts`; EINVAL
+    /// when there is none. The lock must not be held. With `dynamic` false the importer is of the old kind: it does not
+    /// pin, is not told of moves, and its one mapping is made here. ENODEV when the buffer was taken back. The
+    /// attachment holds a reference.
     Result<std::unique_ptr<Attachment>> attach(transport::Transport& device, Importer importer, bool dynamic = true);
 
-    /// Tells every importer that can be told. The exporter calls it before a move, with the lock held.
+    /// Calls move_notify of every importer that has one. The exporter calls this before a move, with the lock held.
     Result<void> notify_move(const Lock& lock);
     /// Takes the buffer back for good: no attach, pin or map from now on (ENODEV); importers are told; fences are
-    /// waited for; then their mappings must be gone. EBUSY and nothing done when somebody cannot be told and has it
-    /// pinned or mapped, unless `forced`. EBUSY too when a mapping is still there at the end: then the memory must not
-    /// be used anew.
+    /// waited for; then their mappings must be gone. EBUSY, and nothing is done, when an importer
+    /// that cannot be told has it pinned or mapped, unless `forced`. EBUSY too when a mapping is left at the end: then
+    /// the memory must not be used again.
     Result<void> revoke(transport::Transport& machine, bool forced = false);
     bool is_revoked() const { return is_revoked_; }
 
@@ -120,12 +121,12 @@ private:
     bool is_revoked_ = false;
 };
 
-/// Makes ranges of a peer reachable for `device`, all or none; what exporters of BARs map with.
+/// Makes ranges of a peer reachable for `device`, all or none. Exporters of BARs map with this.
 Result<ScatterList> map_peers(transport::Transport& device, const std::vector<BusRange>& ranges);
 void unmap_peers(transport::Transport& device, const ScatterList& list);
 
-/// A buffer of whole pages that lies where it lies: the exporter is not dynamic. `keeps_alive` goes with the last
-/// reference. Nothing for ranges that are not whole pages.
+/// A buffer of whole pages that never moves: the exporter is not dynamic. `keeps_alive` is destroyed with the last
+/// reference. Returns nothing for ranges that are not whole pages.
 DmaBufHandle export_fixed(ScatterList ranges, std::shared_ptr<const void> keeps_alive = {});
 
 } // namespace sw::memory

@@ -1,6 +1,6 @@
 // A promise that work on a buffer will end: a copy by a GPU, a move between memories (Linux "DMA Fences"). Signalled
-// once and for good, with an error or without. Whoever waits looks again and again, and looking may do a piece of the
-// work: in a program of cooperating threads nobody else would.
+// once, with an error or without. Waiting is polling, and a poll may do a piece of the work: in a program of
+// cooperating threads no other thread would.
 #pragma once
 
 #include "sw/base/result.h"
@@ -22,11 +22,11 @@ public:
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
 
-    /// Looks, and lets the work go on by one piece. While one thread is inside, others are told "not yet".
+    /// Polls, and does one piece of the work. While one thread is inside, the answer to others is "not yet".
     bool is_signaled();
-    /// Ends the promise. EINVAL when it has ended before: a fence is signalled once.
+    /// Signals the fence. EINVAL when it was signalled before.
     Result<void> signal(int error = 0);
-    /// The same without letting anything go on.
+    /// The same, but does no work.
     bool has_ended() const { return error_.has_value(); }
     /// errno value with which the work ended; 0 while it goes on.
     int error() const { return error_.value_or(0); }

@@ -1,6 +1,7 @@
 // Memory of a program whose pages the system takes away and brings back as it likes (Linux mm; mmu_interval_notifier).
-// Each page is in a frame that devices can reach, or its contents are put aside. Who gave a device the address of a
-// frame listens: he is told before the frame goes, and when he returns no device reaches it any more.
+// Each page is in a frame that devices can reach, or its contents are stored elsewhere. A driver that gives a device
+// the address of a frame registers a listener: it is called before the frame is taken away, and when it returns no
+// device reaches the frame any more.
 #pragma once
 
 #include "sw/base/result.h"
@@ -30,14 +31,14 @@ public:
 
     std::uint64_t size() const { return pages_.size() * page_bytes; }
 
-    /// As the program reads and writes: pages come as they are needed. EINVAL beyond the end.
+    /// Accesses of the program: missing pages are brought. EINVAL beyond the end.
     Result<void> read(std::uint64_t offset, std::span<std::byte> into);
     Result<void> write(std::uint64_t offset, std::span<const std::byte> from);
 
     /// Bus address of the page's frame, made when there is none. EINVAL beyond the end, ENOMEM without memory, EAGAIN
     /// while it goes.
     Result<std::uint64_t> bring(std::uint64_t page);
-    /// Whether it is about to go: what is told now would be told too late.
+    /// Whether the page is about to be taken away: then a device must not be given its address any more.
     bool is_leaving(std::uint64_t page) const { return page < pages_.size() && pages_[page].is_leaving; }
     bool is_present(std::uint64_t page) const { return page < pages_.size() && pages_[page].frame.has_value(); }
 

@@ -12,7 +12,7 @@ constexpr std::uint8_t host_bus = 0;
 /// The bridges from a bus up to the host, the nearest first.
 std::vector<const Bridge*> path_up(std::span<const Bridge> bridges, std::uint8_t bus) {
     std::vector<const Bridge*> path;
-    while (bus != host_bus && path.size() <= bridges.size()) { // what claims to be a loop is none for ever
+    while (bus != host_bus && path.size() <= bridges.size()) { // a loop in the tables must not hang us
         const auto above = std::ranges::find(bridges, bus, &Bridge::secondary);
         if (above == bridges.end())
             break;
@@ -40,7 +40,7 @@ PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, st
                           bool translates) {
     const auto host = host_forwards ? PeerRoute::through_host : PeerRoute::none;
     const auto ways_up = path_up(bridges, from), ways_down = path_up(bridges, to);
-    // The lowest bus that both ways touch; functions of one bus are behind one port already.
+    // The lowest bus on both ways; functions of one bus are behind one port already.
     const auto touches = [](std::span<const Bridge* const> path, std::uint8_t begin, std::uint8_t bus) {
         return begin == bus || std::ranges::any_of(path, [&](const auto* bridge) { return bridge->bus == bus; });
     };

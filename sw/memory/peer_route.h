@@ -1,7 +1,7 @@
-// Which way a device's requests to a peer take, and so which address it must use (the rule of Linux' p2pdma): below a
-// common bridge whose ports redirect nothing they go straight, by the peer's bus address; otherwise up to the host,
-// which translates them where it has a remapping unit and passes them on, or is not known to. Decides by what
-// enumeration found; sends nothing.
+// Which way a device's requests to a peer take, and therefore which address the device must use (the rule of Linux'
+// p2pdma). Below a common bridge whose ports redirect nothing they go straight, by the peer's bus address. Otherwise
+// they go up to the host, which translates them where it has a remapping unit, and forwards them if it is known to.
+// Decides by what enumeration found; sends nothing.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class PeerRoute : std::uint8_t {
 };
 
 /// `from` and `to`: the buses of two functions. Bus 0 is the host's own. `translates`: the function at `from` has a TLB
-/// of its own that is on. Then it has no request whose address is taken as it is, so that no route is direct; Linux
-/// does not look at that, nor at what ports let pass translated.
+/// of its own that is on. Then none of its requests uses a bus address as it is, so no route is direct. Linux does
+/// not consider that, nor ports that let translated requests pass.
 PeerRoute find_peer_route(std::span<const Bridge> bridges, std::uint8_t from, std::uint8_t to, bool host_forwards,
                           bool translates = false);
 

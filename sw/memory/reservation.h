@@ -1,6 +1,6 @@
-// The lock and the fences of a buffer (Linux "Reservation Objects"). Whoever changes where a buffer lies, maps it or
-// pins it holds the lock and shows it: functions that want it take it as an argument. Threads cooperate, so a wait lets
-// others run, and a lock that does not come free within its time is reported instead of hanging.
+// The lock and the fences of a buffer (Linux "Reservation Objects"). Whoever moves a buffer, maps it or pins it
+// holds the lock and proves it: such functions take the lock as an argument. Threads cooperate, so a wait lets others
+// run, and a lock that is not released in time is reported as an error.
 #pragma once
 
 #include "sw/base/result.h"
@@ -18,7 +18,7 @@ namespace sw::memory {
 
 /// What a fence stands for. Waiting for one kind waits for those before it too.
 enum class Usage : std::uint8_t {
-    kernel,   ///< memory management: the contents are on their way; nobody may look before
+    kernel,   ///< memory management: the contents are not there before this has ended
     write,    ///< by a user of the buffer
     read,     ///< by a user of the buffer
     bookkeep, ///< anything else that must end before the memory goes away
@@ -35,7 +35,7 @@ class Reservation {
     };
 
 public:
-    /// Proof that the lock is held; gives it back when it goes.
+    /// Proof that the lock is held; its destructor releases the lock.
     class Lock {
     public:
         Lock() = default;
@@ -63,17 +63,17 @@ public:
 
     /// The lock if it is free, else an empty one.
     Lock try_lock();
-    /// The lock, after waiting for it. EDEADLK when it does not come free: then the caller itself may hold it.
+    /// The lock, after waiting for it. EDEADLK when it is not released in time: then the caller itself may hold it.
     Result<Lock> lock(transport::Transport& machine, std::chrono::nanoseconds patience = lock_patience);
-    /// What the kernel asserts. `operation` begins the message: "pin". EINVAL for an empty lock and for another
+    /// Checks what the kernel asserts. `operation` begins the message: "pin". EINVAL for an empty lock and for another
     /// buffer's.
     Result<void> require(const Lock& lock, std::string_view operation) const;
     bool is_locked() const { return state_->is_locked; }
 
     Result<void> add_fence(const Lock& lock, FenceHandle fence, Usage usage);
-    /// Looks once at the fences of `usage` and before, each of which may go on by a piece.
+    /// Polls once the fences of `usage` and of the kinds before it; each may do a piece of its work.
     bool is_signaled(Usage usage);
-    /// Waits for them. ETIMEDOUT names the fence that is left. How the work ended is not told here, as in the kernel.
+    /// Waits for them. ETIMEDOUT names the fence that is left. Does not say how the work ended, as in the kernel.
     Result<void> wait(transport::Transport& machine, Usage usage, std::chrono::nanoseconds patience = fence_patience);
     /// Fences of `usage` and before that have not ended, oldest first.
     std::vector<FenceHandle> pending(Usage usage) const;

@@ -69,8 +69,8 @@ Result<std::unique_ptr<UmemDmaBuf>> UmemDmaBuf::get_pinned(transport::Transport&
 }
 
 Result<UmemDmaBuf::Locked> UmemDmaBuf::get_revocable(transport::Transport& device, DmaBufHandle buffer, Part part) {
-    // A pin may bring the buffer to where we reach it. Linux takes that move for a revocation, and the registration
-    // fails; but before there is a pin nothing can be taken back.
+    // A pin may move the buffer to a place that we reach. Linux takes that move for a revocation, and the registration
+    // fails; but before the first pin there is nothing to take back.
     auto umem = attach(device, std::move(buffer), part, [](UmemDmaBuf& own, const Lock& lock) {
         if (own.is_pinned_)
             (void)own.revoke_locked(lock);
@@ -120,7 +120,7 @@ Result<void> UmemDmaBuf::map(const Lock& lock) {
         list_ = *list;
         trim();
     }
-    // The addresses are right now; what lies there may still be on its way.
+    // The addresses are valid now; the contents may not have arrived yet.
     return reservation().wait(attachment_->device(), Usage::kernel);
 }
 

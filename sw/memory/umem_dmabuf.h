@@ -1,7 +1,7 @@
 // A part of a dma-buf as memory of a registration (Linux drivers/infiniband/core/umem_dmabuf.c). Checks offset and
 // length, attaches, pins where asked, maps, trims the first and the last piece of the mapping to the part's pages, and
-// restores both before it gives the mapping back. Once revoked it never maps again. Knows no HCA: who uses the
-// addresses says with a callback how that use ends.
+// restores both before it gives the mapping back. Once revoked it never maps again. Knows no HCA: the user of
+// the addresses gives a callback that ends the use.
 #pragma once
 
 #include "sw/base/result.h"
@@ -24,7 +24,7 @@ struct Part {
 
 class UmemDmaBuf {
 public:
-    /// Ends every use of the addresses before it returns; with an Error it could not, and the mapping stays.
+    /// Ends every use of the addresses before it returns. On an Error it could not, and the mapping stays.
     using Revoke = std::function<Result<void>()>;
 
     /// Neither pinned nor mapped: for who maps on demand. `move_notify` ends the use and unmaps.

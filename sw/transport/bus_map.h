@@ -1,6 +1,6 @@
-// The bus of a machine whose firmware we are: gives BARs their addresses and knows whose range an address is. Where
-// functions are reached over sockets nobody else does that. Addresses of BARs and of DMA memory never overlap: both are
-// addresses for a device. Not for several threads at once.
+// The bus of a machine for which we do what its firmware would: assigns addresses to BARs, and finds the BAR of an
+// address. Where functions are reached over sockets nobody else does that. Addresses of BARs and of DMA memory never
+// overlap: both are addresses for a device. Not for several threads at once.
 #pragma once
 
 #include "sw/base/result.h"

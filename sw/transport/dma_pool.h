@@ -1,5 +1,5 @@
-// DMA memory in pieces of any size out of few large chunks, so that thousands of pages are one mapping of the device. A
-// chunk's memory and its way to the device are its maker's business; here it is divided, zeroed and taken back. Not for
+// Divides a few large chunks of DMA memory into pieces of any size, so that thousands of pages are one mapping of the
+// device. The maker of a chunk provides its memory and maps it; here it is divided, zeroed and taken back. Not for
 // several threads at once.
 #pragma once
 
@@ -38,7 +38,7 @@ public:
 
     /// As Transport::allocate.
     Result<DmaMemory> allocate(std::size_t bytes, std::size_t alignment);
-    /// Chunks that nobody uses any more are let go, but one.
+    /// Releases chunks that nobody uses any more, except one.
     void release(const DmaMemory& memory);
     /// The processor's view of what the device has at [bus, +size); empty when that is no one chunk of ours.
     std::span<std::byte> find(std::uint64_t bus, std::uint64_t size) const;

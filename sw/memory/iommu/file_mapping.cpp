@@ -41,7 +41,7 @@ Result<std::unique_ptr<FileMapping>> FileMapping::create(AddressSpace& space, Dm
         return refuse(EOVERFLOW, fmt::format("it leaves a buffer of {:#x} bytes", buffer->size()));
     std::unique_ptr<FileMapping> mapping(new FileMapping(space, bytes));
     Importer importer{.name = "address space", .allow_peer2peer = true, .accepts = {{MappingType::physical_list}}};
-    // A pin may bring the buffer to where it has physical addresses; before there is one nothing can be taken back.
+    // A pin may move the buffer to a place with physical addresses; before the first pin there is nothing to take back.
     importer.move_notify = [own = mapping.get()](const Lock& lock) {
         if (own->is_pinned_ && own->unmap(lock))
             own->is_revoked_ = true;
@@ -69,7 +69,7 @@ Result<void> FileMapping::map(const Lock& lock, std::uint64_t offset, const Opti
     if (!list)
         return std::unexpected(list.error());
     list_ = *list;
-    // The addresses are right now; what lies there may still be on its way.
+    // The addresses are valid now; the contents may not have arrived yet.
     if (auto there = attachment_->buffer()->reservation().wait(attachment_->device(), Usage::kernel); !there)
         return there;
     const auto place = space_.map_list(cut(*list_, offset, bytes_), options.iova, options.rights);

@@ -27,7 +27,7 @@ public:
                                                        std::uint64_t bytes, const Options& options);
     FileMapping(const FileMapping&) = delete;
     FileMapping& operator=(const FileMapping&) = delete;
-    /// Unmaps, unpins, lets go of the buffer. Nobody may hold its lock and wait for this.
+    /// Unmaps, unpins and releases the buffer. Nobody may hold its lock and wait for this.
     ~FileMapping();
 
     std::uint64_t iova() const { return iova_; }

@@ -82,7 +82,7 @@ Result<void> InvalidationQueue::run(std::span<const Descriptor> batch) {
     return {};
 }
 
-/// An error that the unit has stopped or complained for. The queue goes on behind it.
+/// The error for which the unit has stopped. The queue goes on behind the descriptor.
 Result<void> InvalidationQueue::take_error() {
     const auto status = read<FaultStatus>(*machine_, Register::fsts);
     if (!status.get<"iqe">() && !status.get<"ite">())

@@ -1,4 +1,4 @@
-// The invalidation queue of a remapping unit, as its driver has it (VT-d "Queued Invalidation Interface"): takes a
+// The invalidation queue of a remapping unit, from the driver's side (VT-d "Queued Invalidation Interface"): takes a
 // batch of descriptors and waits until the unit has carried all of them out. A unit that finds a mistake stops its
 // queue: the driver gets the error, and the queue goes on behind the descriptor that was wrong.
 #pragma once
@@ -22,7 +22,7 @@ class InvalidationQueue {
 public:
     static Result<InvalidationQueue> create(transport::Transport& machine);
 
-    /// For the register: where the queue is. Descriptors of 128 bits.
+    /// The value of the address register. Descriptors have 128 bits.
     abi::iommu::QueueAddress address() const;
     /// As many as fit at once.
     static constexpr std::size_t max_batch = 128;
@@ -43,7 +43,7 @@ private:
 /// Descriptors for the pages of [iova, +bytes): ranges of 2^n pages at multiples of their size, n at most `max_mask`.
 std::vector<Descriptor> page_descriptors(std::uint16_t domain, std::uint64_t iova, std::uint64_t bytes,
                                          unsigned max_mask, bool leaves_only);
-/// The same for what a function with a TLB of its own keeps.
+/// The same for the TLB of a function.
 std::vector<Descriptor> device_tlb_descriptors(std::uint16_t requester, std::uint64_t iova, std::uint64_t bytes);
 
 } // namespace sw::memory::iommu

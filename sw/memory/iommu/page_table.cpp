@@ -63,7 +63,7 @@ Result<void> PageTable::map(std::uint64_t iova, std::uint64_t physical, std::uin
         const auto level = largest_level(iova + done, physical + done, bytes - done);
         if (auto put_in = put(iova + done, physical + done, level, rights); !put_in) {
             unmap(iova, done, empty);
-            clear(*root_, format_.levels, iova + done, empty); // what it had of the way
+            clear(*root_, format_.levels, iova + done, empty); // tables that were made for it
             return put_in;
         }
         done += bytes_of(level);

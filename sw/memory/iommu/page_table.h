@@ -1,6 +1,6 @@
 // Second-stage paging structures in memory, as a remapping unit walks them (VT-d "Second-Stage Translation"): maps
-// ranges by the largest pages that fit, and gives tables back when nothing is left in them. Knows no caches: whoever
-// changes what was present invalidates before he lets go of what this returns.
+// ranges by the largest pages that fit, and gives tables back when they are empty. Knows no caches: whoever changes
+// entries that were present must invalidate before the returned tables are released.
 #pragma once
 
 #include "abi/iommu/tables.h"

@@ -34,7 +34,8 @@ void TranslatedTransport::release(const transport::DmaMemory& memory) {
     const auto found = physical_.find(memory.bus);
     assert(found != physical_.end() && "what is released was allocated here");
     space_.unit().forget_memory(memory.data);
-    // Memory that a device may still reach is nobody else's: should the unit not answer, it is never given away again.
+    // Memory that a device may still reach must not get another owner: when the unit does not answer, it is never
+    // reused.
     if (space_.unmap(memory.bus, whole_pages(0, memory.size)))
         function_.release({memory.data, found->second, memory.size});
     physical_.erase(found);

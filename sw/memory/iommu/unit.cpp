@@ -198,7 +198,7 @@ Result<void> Unit::attach(std::uint16_t requester, AddressSpace& space, bool has
     attached_.emplace(requester, Attachment{&space, has_device_tlb});
     if (auto* listener = machine_.ownership_listener())
         listener->attach(requester, space.domain());
-    // What is not present is not cached, unless the unit is an emulation that wants to be told of it.
+    // Entries that are not present are not cached, unless the unit is an emulation that wants to be told of changes.
     return capability_.get<"cm">() ? forget_context(requester, 0) : Result<void>{};
 }
 
@@ -249,7 +249,7 @@ Result<void> Unit::invalidate(const AddressSpace& space, std::uint64_t iova, std
     const auto pages = page_descriptors(space.domain(), iova, bytes, max_mask, leaves_only);
     if (auto done = queue_->run(pages); !done)
         return done;
-    // A device asks again from the IOTLB: its own copies go last.
+    // A device that misses asks the IOTLB, so its own TLB is invalidated last.
     std::vector<Descriptor> copies;
     for (const auto& [requester, attachment] : attached_)
         if (attachment.space == &space && attachment.has_device_tlb)

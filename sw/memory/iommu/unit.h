@@ -1,6 +1,7 @@
 // The driver of a remapping unit: root and context tables, the invalidation queue, faults (VT-d "Programming
 // Considerations"). The unit is reached as a function is: its registers are BAR 0 of `machine`, whose memory has
-// physical addresses. Which device has which address space is decided here; what is mapped in one, in AddressSpace.
+// physical addresses. Which device has which address space is decided here; AddressSpace decides what is mapped
+// there.
 #pragma once
 
 #include "abi/iommu/fault.h"
@@ -55,10 +56,10 @@ public:
 
     /// Faults recorded since the last call, oldest first; their records are free again.
     std::vector<Fault> take_faults();
-    /// Whether faults were lost since the last call for want of records.
+    /// Whether faults were lost since the last call, because no record was free.
     bool take_overflow();
 
-    /// For tests of tools that are to find the mistake: the next `count` invalidations of pages are left out.
+    /// A mistake on purpose, for tests of tools that must find it: the next `count` invalidations of pages are omitted.
     void plant_missing_invalidations(unsigned count) { missing_invalidations_ = count; }
 
     /// Memory that functions behind this unit have by addresses of their own: where it is physically. Who wants to map
@@ -87,7 +88,8 @@ private:
     Result<std::byte*> context_of(std::uint16_t requester);
     Result<std::uint16_t> take_domain();
     void release_domain(std::uint16_t domain) { domains_[domain] = false; }
-    /// Pages of a domain are not what they were: no cache holds them when this returns. `leaves_only`: no table went.
+    /// Entries of a domain have changed: when this returns no cache holds the old ones. `leaves_only`: no table was
+    /// removed.
     Result<void> invalidate(const AddressSpace& space, std::uint64_t iova, std::uint64_t bytes, bool leaves_only);
     Result<void> forget_context(std::uint16_t requester, std::uint16_t domain);
 

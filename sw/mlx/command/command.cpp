@@ -168,7 +168,7 @@ Result<void> CommandChannel::wait(unsigned slot_number) {
 Result<void> CommandChannel::collect(unsigned slot_number, std::span<std::byte> out) {
     const auto& slot = slots_[slot_number];
     const auto at = entry(slot_number);
-    base::dma_rmb(); // ownership before answer: what the device wrote first is read last
+    base::dma_rmb(); // ownership before answer: the device writes the answer first, so it is read last
     if (const auto delivery = at.get<"delivery_status">(); delivery != DeliveryStatus::ok)
         return std::unexpected(delivery_error(slot.opcode, delivery));
     if (verify_ && (signature_of(at.bytes()) != 0 || !is_chain_signed(slot.out)))

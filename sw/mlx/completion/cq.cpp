@@ -149,7 +149,8 @@ Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(Device& device,
 }
 
 CompletionQueue::~CompletionQueue() {
-    if (!destroy()) { // the device is gone or refuses: our tables forget us, and what it may still reach stays
+    if (!destroy()) { // the device is gone or refuses: our tables forget the queue, and memory that it may still reach
+                      // stays
         device_.cqs().erase(number_.value);
         device_.forget_completion_events(number_);
         device_.keep_until_closed(std::move(ring_));

@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint16_t vendor = 0x15b3;
 constexpr unsigned command_vector = 0;
 constexpr unsigned log_page_fault_eq_size = 12;
-constexpr std::size_t events_kept = 65'536; // nobody collects them: the oldest are worth least
+constexpr std::size_t events_kept = 65'536; // when nobody collects events, the oldest are dropped
 
 /// Runs a command whose answer is only its status.
 template <class Out, class In> Result<void> tell(CommandChannel& commands, const Input<In>& in) {
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Device>> Device::open(transport::Transport& transport, De
 }
 
 Result<void> Device::bring_up() {
-    // The stock driver's order; each step leaves behind how to undo it.
+    // The stock driver's order. Each step adds what undoes it.
     for (const auto step : {&Device::start_function, &Device::start_commands, &Device::enable, &Device::negotiate_issi,
                             &Device::supply_boot_pages, &Device::set_host_endianness, &Device::choose_capabilities,
                             &Device::supply_init_pages, &Device::initialize, &Device::query_adapter,
@@ -311,7 +311,7 @@ unsigned Device::service_events(unsigned vector) {
         const auto count = queue.poll([this](abi::ConstView<Eqe> event) { dispatch(event); });
         total += count;
         if (count)
-            queue.arm(); // its interrupt was used up by these
+            queue.arm(); // an armed queue gives one interrupt: arm it for the next
     }
     if (auto supplied = pages_->service(); !supplied)
         commands_->fail(supplied.error()); // without its pages the device may never answer again
@@ -386,7 +386,7 @@ void Device::dispatch(abi::ConstView<Eqe> event) {
             return;
         }
         cq->on_event();
-        completion_events_.push_back(cqn); // at most one a queue and arm
+        completion_events_.push_back(cqn); // a queue has at most one event for each time that it was armed
         return;
     }
     case EventType::cq_error: {

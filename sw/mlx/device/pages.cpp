@@ -94,7 +94,7 @@ Result<void> PageSupply::service() {
                 const auto taken = take(std::min(left, take_at_most));
                 if (!taken)
                     result = std::unexpected(taken.error());
-                else if (*taken == 0) // it changed its mind
+                else if (*taken == 0) // the wish was withdrawn
                     break;
                 else
                     left -= *taken;

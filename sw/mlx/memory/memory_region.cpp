@@ -164,8 +164,7 @@ Result<MemoryRegion> MemoryRegion::from_host(Device& device, abi::Pd pd, const t
     const auto umem = memory::Umem::from_host(memory, offset, length);
     if (!umem)
         return std::unexpected(umem.error());
-    // As a kernel's driver does: the bus address. It is the same in every run, and agrees with itself in every page
-    // size.
+    // The bus address, as in a kernel's driver: it is the same in every run, and any page size fits.
     const abi::Iova own{memory.bus + offset};
     return create(device, pd, *umem, options.zero_based ? abi::Iova{0} : options.iova.value_or(own), options);
 }
@@ -175,7 +174,7 @@ Result<MemoryRegion> MemoryRegion::create_at_iova(Device& device, abi::Pd pd, co
                                                   const RegionOptions& options) {
     if (options.zero_based || options.iova)
         return create(device, pd, umem, options.zero_based ? abi::Iova{0} : *options.iova, options);
-    // No address of its own: one that agrees with the bus address in as many bits as the region is long.
+    // No address was given: take one that has the offset of the bus address within pages as large as the region.
     const auto length = umem.length();
     const auto alignment = std::bit_ceil(std::clamp<std::uint64_t>(length, 4096, std::uint64_t{1} << log_page_largest));
     auto iova = device.iova_space().allocate(length, alignment, umem.ranges().front().bus & (alignment - 1));
@@ -201,7 +200,7 @@ Result<MemoryRegion> MemoryRegion::from_export(Device& device, abi::Pd pd, memor
     if (options.mode == DmaBufMode::on_demand)
         return from_export_on_demand(device, pd, std::move(handle), {offset, length}, options);
     const bool is_revocable = options.mode == DmaBufMode::revocable;
-    if (is_revocable) // what a revocation will want must be there before it comes
+    if (is_revocable) // a revocation needs the queue, so it must exist before
         if (auto queue = device.umr(); !queue)
             return std::unexpected(std::move(queue.error()));
     auto state = std::make_shared<Export>();

@@ -1,4 +1,4 @@
-// A memory region: memory the device may reach by key, from host memory or from a dma-buf (PRM "Memory key",
+// A memory region: memory that the device may reach by key, from host memory or from a dma-buf (PRM "Memory key",
 // CREATE_MKEY; ibv_reg_mr, ibv_reg_dmabuf_mr). Chooses the page size, hands the page list over, and takes the key away
 // again. A region of a dma-buf is either pinned for its life, or revocable: when the exporter takes its memory back, a
 // UMR sets the key free before the exporter is told that it is done. Or it is there on demand: when the exporter moves

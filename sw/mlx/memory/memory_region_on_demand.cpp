@@ -35,7 +35,7 @@ struct Place {
 Result<Place> choose_place(Device& device, const RegionOptions& options, std::uint64_t offset, std::uint64_t length) {
     if (options.zero_based || options.iova)
         return Place{options.zero_based ? abi::Iova{0} : *options.iova};
-    // Pages are of 4 KiB and come and go one by one: the address agrees with the memory within those only.
+    // Pages have 4 KiB and come and go one by one, so iova and memory need the same offset within 4 KiB only.
     const auto own = device.iova_space().allocate(length, page_bytes, offset & (page_bytes - 1));
     if (!own)
         return std::unexpected(own.error());
@@ -210,7 +210,7 @@ Result<void> MemoryRegion::Paged::bring(std::uint64_t address, std::uint64_t len
         return stable;
     if (!has_key)
         return failure(ENOENT, fmt::format("bring pages of key {:#x}: it is deregistered", key.value));
-    // Whoever takes one of these pages away meanwhile waits, and then takes it from the key as well.
+    // A thread that wants to take one of these pages away waits meanwhile, and then takes it from the key as well.
     is_changing = true;
     Result<void> result;
     for (auto page = first; result && page != end; ++page) {

@@ -73,7 +73,7 @@ Result<std::unique_ptr<UmrQueue>> UmrQueue::create(Device& device) {
     return queue;
 }
 
-/// From RST to RTS. It has no peer and so no path; an MTU is asked for all the same.
+/// From RST to RTS. The queue pair has no peer and so no path, but the command needs an MTU all the same.
 Result<void> UmrQueue::start() {
     if (auto done = qp_->modify(QpState::init, {.pkey_index = 0, .port = 1}); !done)
         return done;
@@ -251,7 +251,7 @@ Result<void> UmrQueue::execute(abi::Key key, const Change& change) {
         const auto completion = wait(*id);
         --in_flight_;
         if (!completion) {
-            is_broken_ = true; // what was asked for may still happen, at any time
+            is_broken_ = true; // the device may still carry out the request, at any time
             return std::unexpected(completion.error());
         }
         ++executed_;

@@ -126,7 +126,8 @@ Result<void> QueuePair::create_in_device() {
 }
 
 QueuePair::~QueuePair() {
-    if (!destroy()) { // the device is gone or refuses: our tables forget us, and what it may still reach stays
+    if (!destroy()) { // the device is gone or refuses: our tables forget the queue pair, and memory that it may still
+                      // reach stays
         device_.qps().erase(number_.value);
         device_.keep_until_closed(std::move(buffer_));
     }
