@@ -131,6 +131,7 @@ Time CommandQueue::execute(unsigned slot, Time at) {
                                      .syndrome = 0,
                                      .command = prm::name(header.get<"opcode">()),
                                      .why = prm::name(status),
+                                     .delivery = static_cast<std::uint8_t>(status),
                                  });
     }
     at = give_back(entry, slot, status, is_signed || checks_signatures(), at);

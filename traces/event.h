@@ -15,7 +15,7 @@ namespace traces {
 
 inline constexpr std::uint32_t events_version = 1;
 
-/// One member of an event: its name and where it is.
+/// One member of an event: its name, and where it is or which function gives it.
 template <class E, class T> struct Member {
     std::string_view name;
     T E::* pointer;
@@ -80,10 +80,10 @@ struct Translated {
         std::tuple{Member{"key", &Translated::key}, Member{"address", &Translated::address},
                    Member{"length", &Translated::length}, Member{"segments", &Translated::segments}};
 };
-struct Refused { ///< violation is static text, see hca/tpt/translate.h
+struct Refused {
     std::uint32_t key;
     std::uint64_t address, length;
-    std::string_view violation;
+    RefusalReason violation;
     static constexpr std::string_view name = "Refused";
     static constexpr auto members =
         std::tuple{Member{"key", &Refused::key}, Member{"address", &Refused::address},
@@ -99,9 +99,9 @@ struct KeyChanged { ///< a UMR work request changed a key; fields as its mkey_ma
         std::tuple{Member{"qpn", &KeyChanged::qpn}, Member{"key", &KeyChanged::key},
                    Member{"fields", &KeyChanged::fields}, Member{"translations", &KeyChanged::translations}};
 };
-struct KeyChangeRefused { ///< why is static text, see hca/umr/umr.h
+struct KeyChangeRefused {
     std::uint32_t qpn, key;
-    std::string_view why;
+    KeyChangeReason why;
     static constexpr std::string_view name = "KeyChangeRefused";
     static constexpr auto members =
         std::tuple{Member{"qpn", &KeyChangeRefused::qpn}, Member{"key", &KeyChangeRefused::key},
@@ -156,10 +156,10 @@ struct PacketDropped {
         std::tuple{Member{"destination_qpn", &PacketDropped::destination_qpn}, Member{"psn", &PacketDropped::psn},
                    Member{"reason", &PacketDropped::reason}};
 };
-struct LinkFault { ///< the link's script acted: "lost", "duplicated", "reordered", "corrupted"
+struct LinkFault { ///< the link's script acted
     std::uint32_t direction;
     std::uint64_t packet; ///< running number of the packet in its direction
-    std::string_view what;
+    LinkFaultKind what;
     static constexpr std::string_view name = "LinkFault";
     static constexpr auto members = std::tuple{Member{"direction", &LinkFault::direction},
                                                Member{"packet", &LinkFault::packet}, Member{"what", &LinkFault::what}};
@@ -196,9 +196,9 @@ struct Acknowledged {
         std::tuple{Member{"qpn", &Acknowledged::qpn}, Member{"psn", &Acknowledged::psn},
                    Member{"syndrome", &Acknowledged::syndrome}, Member{"msn", &Acknowledged::msn}};
 };
-struct Retried {                  ///< the requester went back; reason: "timeout", "sequence", "rnr", "implied"
+struct Retried {                  ///< the requester went back
     std::uint32_t qpn, psn, left; ///< left: tries that remain
-    std::string_view reason;
+    RetryReason reason;
     static constexpr std::string_view name = "Retried";
     static constexpr auto members = std::tuple{Member{"qpn", &Retried::qpn}, Member{"psn", &Retried::psn},
                                                Member{"left", &Retried::left}, Member{"reason", &Retried::reason}};
@@ -242,6 +242,8 @@ struct CommandExecuted { ///< why is empty when status is 0, else the rule that 
     std::uint8_t status;
     std::uint32_t syndrome;
     std::string_view command, why;
+    std::uint8_t delivery = 0; ///< of the queue entry, as abi::prm::DeliveryStatus: not 0 where there was no command.
+                               ///< Said by `why` already: no member of its own
     static constexpr std::string_view name = "CommandExecuted";
     static constexpr auto members =
         std::tuple{Member{"opcode", &CommandExecuted::opcode},   Member{"op_mod", &CommandExecuted::op_mod},
@@ -280,7 +282,7 @@ struct RemappingFault { ///< requester as bus, device, function; pasid ~0: none;
     std::uint64_t address;
     std::uint8_t access, type, fault;
     bool is_recorded; ///< in a fault record: tables or an overflow may suppress it
-    std::string_view reason;
+    std::string_view reason() const; ///< the name of the fault
     static constexpr std::string_view name = "RemappingFault";
     static constexpr auto members = std::tuple{Member{"requester", &RemappingFault::requester},
                                                Member{"pasid", &RemappingFault::pasid},
@@ -294,19 +296,18 @@ struct RemappingFault { ///< requester as bus, device, function; pasid ~0: none;
 struct InvalidationStopped { ///< the invalidation queue stands; device is the one that did not answer, where that is
                              ///< why
     std::uint16_t device;
-    std::uint8_t error; ///< as VT-d numbers them
-    std::string_view reason;
+    std::uint8_t error;              ///< as VT-d numbers them; 0: no descriptor is wrong
+    std::string_view reason() const; ///< the name of the error, or that the device is silent
     static constexpr std::string_view name = "InvalidationStopped";
     static constexpr auto members =
         std::tuple{Member{"device", &InvalidationStopped::device}, Member{"error", &InvalidationStopped::error},
                    Member{"reason", &InvalidationStopped::reason}};
 };
-struct RequestBlocked { ///< a port did not let a memory request pass; both as bus, device, function; reason is static
-                        ///< text, see model/pcie/acs.h
+struct RequestBlocked { ///< a port did not let a memory request pass; both as bus, device, function
     std::uint16_t requester, port;
     std::uint64_t address;
     std::uint8_t type; ///< as AT
-    std::string_view reason;
+    BlockReason reason;
     static constexpr std::string_view name = "RequestBlocked";
     static constexpr auto members =
         std::tuple{Member{"requester", &RequestBlocked::requester}, Member{"port", &RequestBlocked::port},
@@ -341,7 +342,8 @@ struct StaleAccess { ///< a DMA went where its mapping no longer should lead; pa
     std::uint32_t key;
     std::uint64_t address, page, length;
     bool is_write;
-    std::string_view mapping, owner_then, owner_now; ///< mapping is static text, see platform/observe/ownership
+    StaleMapping mapping;
+    std::string_view owner_then, owner_now;
     std::uint64_t mapped_ps, unmapped_ps, invalidated_ps, changed_ps;
     static constexpr std::string_view name = "StaleAccess";
     static constexpr auto members = std::tuple{

@@ -1,6 +1,6 @@
-// Why the device passes over a doorbell or a packet that nobody gets an answer to: one sentence each. A room names its
-// sentence (`drop(packet, "bad ICRC", at)`); it is looked up at compile time, and what travels and is compared is its
-// number. A new one goes to the end; platform/observe/diagnostics explains each.
+// Why something was refused, dropped, passed over or done again: sentences for people, numbers for whoever compares. A
+// room names its sentence (`drop(packet, "bad ICRC", at)`); it is looked up when it is compiled, and what travels in an
+// event is its number. A new sentence goes to the end of its table.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,32 @@
 
 namespace traces {
 
+/// One of `texts`, by its number.
+template <const auto& texts> class OneOf {
+public:
+    /// Known when it is compiled.
+    template <std::size_t n> consteval OneOf(const char (&text)[n]) : OneOf(find(std::string_view(text, n - 1))) {}
+    /// The one with a number that a table or an event has.
+    static constexpr OneOf numbered(std::size_t number) { return OneOf(static_cast<std::uint16_t>(number)); }
+
+    constexpr std::string_view text() const { return texts[number_]; }
+    constexpr std::size_t number() const { return number_; }
+    friend constexpr auto operator<=>(OneOf, OneOf) = default;
+
+private:
+    constexpr explicit OneOf(std::uint16_t number) : number_(number) {}
+    static consteval std::uint16_t find(std::string_view text) {
+        const auto found = std::ranges::find(texts, text);
+        if (found == texts.end())
+            throw "no sentence of this table";
+        return static_cast<std::uint16_t>(found - texts.begin());
+    }
+
+    std::uint16_t number_;
+};
+
+/// Why the device passes over a doorbell or a packet that nobody gets an answer to; platform/observe/diagnostics
+/// explains each.
 inline constexpr auto reasons = std::to_array<std::string_view>({
     "no such queue pair",
     "wrong UAR page for this queue pair",
@@ -76,30 +102,82 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "no receiver for plain frames",
 });
 
-class Reason {
-public:
-    /// One of `reasons`, and known when it is compiled.
-    template <std::size_t n> consteval Reason(const char (&text)[n]) : Reason(find(std::string_view(text, n - 1))) {}
-    /// Number of one of `reasons`.
-    static constexpr Reason numbered(std::size_t number) { return Reason(static_cast<std::uint16_t>(number)); }
-
-    constexpr std::string_view text() const { return reasons[number_]; }
-    constexpr std::size_t number() const { return number_; }
-    friend constexpr auto operator<=>(Reason, Reason) = default;
-
-private:
-    constexpr explicit Reason(std::uint16_t number) : number_(number) {}
-    static consteval std::uint16_t find(std::string_view text) {
-        const auto found = std::ranges::find(reasons, text);
-        if (found == reasons.end())
-            throw "not one of traces::reasons";
-        return static_cast<std::uint16_t>(found - reasons.begin());
-    }
-
-    std::uint16_t number_;
-};
+using Reason = OneOf<reasons>;
 
 /// An arm that is written twice does no harm (PRM "CQ doorbell", cmd_sn): no mistake, and nothing to explain.
 inline constexpr Reason harmless = "the event of this arm sequence number is out";
+
+/// Why an access by a key is refused: what model::hca::tpt calls its violations.
+inline constexpr auto refusals = std::to_array<std::string_view>({
+    "no such key",
+    "key is free",
+    "wrong variant",
+    "wrong protection domain",
+    "key bound to another queue pair",
+    "no right",
+    "out of bounds",
+    "page not present",
+    "atomic on divided bytes",
+    "page fault",
+    "unknown",
+});
+using RefusalReason = OneOf<refusals>;
+
+/// Why a key is not changed: what model::hca::umr calls its faults.
+inline constexpr auto key_change_refusals = std::to_array<std::string_view>({
+    "no such key",
+    "the key does not take UMRs",
+    "wrong protection domain",
+    "the key is free",
+    "the key is not free",
+    "key bound to another queue pair",
+    "the queue pair may not change this kind of key",
+    "a field that no UMR may change",
+    "no such protection domain",
+    "page size",
+    "the range leaves the address space",
+    "translations beyond the table",
+    "fewer translations than announced",
+    "unknown",
+});
+using KeyChangeReason = OneOf<key_change_refusals>;
+
+/// What the script of a link does to a packet.
+inline constexpr auto link_faults = std::to_array<std::string_view>({
+    "lost",
+    "duplicated",
+    "reordered",
+    "corrupted",
+    "discarded",
+    "refused",
+});
+using LinkFaultKind = OneOf<link_faults>;
+
+/// Why a requester goes back.
+inline constexpr auto retries = std::to_array<std::string_view>({
+    "timeout",
+    "sequence",
+    "rnr",
+    "implied",
+});
+using RetryReason = OneOf<retries>;
+
+/// Why a port lets no request pass.
+inline constexpr auto blocks = std::to_array<std::string_view>({
+    "source validation: the requester's bus is not behind the port",
+    "translation blocking: only untranslated requests pass the port",
+    "the address lies behind the port that the request came by",
+    "the host forwards no requests between devices",
+});
+using BlockReason = OneOf<blocks>;
+
+/// Which mapping led an access to another's page.
+inline constexpr auto stale_mappings = std::to_array<std::string_view>({
+    "memory key",
+    "remapping unit",
+    "memory key behind remapping unit",
+    "none that is known",
+});
+using StaleMapping = OneOf<stale_mappings>;
 
 } // namespace traces

@@ -49,8 +49,7 @@ void FaultLog::say(const Request& request, Type type, FaultReason reason, bool i
                                             .access = access,
                                             .type = static_cast<std::uint8_t>(request.type),
                                             .fault = static_cast<std::uint8_t>(reason),
-                                            .is_recorded = is_recorded,
-                                            .reason = name(reason)});
+                                            .is_recorded = is_recorded});
 }
 
 void FaultLog::record(const Request& request, Type type, FaultReason reason, port::Time at) {
@@ -92,15 +91,14 @@ bool FaultLog::take_record(const Request& request, Type type, FaultReason reason
 void FaultLog::queue_error(QueueError error, port::Time at) {
     error_record_.set<"iqei">(static_cast<std::uint64_t>(error));
     if (events_.is_on())
-        events_.emit(at, traces::InvalidationStopped{
-                             .device = 0, .error = static_cast<std::uint8_t>(error), .reason = name(error)});
+        events_.emit(at, traces::InvalidationStopped{.device = 0, .error = static_cast<std::uint8_t>(error)});
     set<"iqe">(at);
 }
 
 void FaultLog::invalidation_timeout(std::uint16_t source, port::Time at) {
     error_record_.set<"itesid">(source);
     if (events_.is_on())
-        events_.emit(at, traces::InvalidationStopped{.device = source, .error = 0, .reason = device_is_silent});
+        events_.emit(at, traces::InvalidationStopped{.device = source, .error = 0});
     set<"ite">(at);
 }
 

@@ -11,13 +11,9 @@
 #include "traces/events.h"
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace model::iommu {
-
-/// Reason of InvalidationStopped where no descriptor is wrong.
-inline constexpr std::string_view device_is_silent = "a device has not completed an invalidation in time";
 
 class FaultLog {
 public:

@@ -216,7 +216,7 @@ private:
         ring_ = std::move(larger);
     }
 
-    void fault(const char* what, port::Time at) {
+    void fault(traces::LinkFaultKind what, port::Time at) {
         link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets - 1, what});
     }
 

@@ -9,9 +9,7 @@
 
 #include "abi/pcie/config_space.h"
 #include "abi/pcie/tlp.h"
-
-#include <cstdint>
-#include <string_view>
+#include "traces/reason.h"
 
 namespace model::pcie {
 
@@ -31,12 +29,12 @@ struct Origin {
     abi::pcie::AddressType type = abi::pcie::AddressType::untranslated;
 };
 
-/// Why a port refuses a request: the texts of RequestBlocked.
+/// Why a port refuses a request, as RequestBlocked says it.
 namespace blocked {
-inline constexpr std::string_view source = "source validation: the requester's bus is not behind the port",
-                                  translation = "translation blocking: only untranslated requests pass the port",
-                                  own_port = "the address lies behind the port that the request came by",
-                                  host = "the host forwards no requests between devices";
+inline constexpr traces::BlockReason source = "source validation: the requester's bus is not behind the port",
+                                     translation = "translation blocking: only untranslated requests pass the port",
+                                     own_port = "the address lies behind the port that the request came by",
+                                     host = "the host forwards no requests between devices";
 }
 
 } // namespace model::pcie

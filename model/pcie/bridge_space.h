@@ -41,8 +41,8 @@ public:
         bool operator==(const Meaning&) const = default;
         bool claims(std::uint64_t address) const { return memory.contains(address) || prefetchable.contains(address); }
         bool claims_bus(std::uint8_t bus) const { return secondary != 0 && bus >= secondary && bus <= subordinate; }
-        /// Why the port refuses a request of this origin; empty: it accepts it (PCIe 6.0 §6.12.1.1).
-        std::string_view find_violation(const Origin& origin) const {
+        /// Why the port refuses a request of this origin; none: it accepts it (PCIe 6.0 §6.12.1.1).
+        std::optional<traces::BlockReason> find_violation(const Origin& origin) const {
             if (acs.source_validation && !claims_bus(origin.requester.bus()))
                 return blocked::source;
             if (acs.translation_blocking && origin.type != abi::pcie::AddressType::untranslated)

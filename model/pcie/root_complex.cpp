@@ -43,7 +43,7 @@ RootComplex::Routing RootComplex::route_from_port(unsigned port, std::uint64_t a
             routing.blocked = blocked::host;
     }
     const bool is_closed = routing.to == Routing::To::ecam || routing.to == Routing::To::iommu; // not for devices
-    if (is_closed || !routing.blocked.empty())
+    if (is_closed || routing.blocked)
         routing.to = Routing::To::nowhere;
     return routing;
 }

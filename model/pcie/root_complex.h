@@ -6,6 +6,7 @@
 #include "model/pcie/switch.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace model::pcie {
@@ -48,13 +49,13 @@ public:
         unsigned port = 0;
         std::uint64_t offset = 0; ///< in DRAM, in ECAM, in the interrupt range, in the registers
         Range range{0, ~std::uint64_t{0}};
-        std::string_view blocked = {}; ///< why it goes nowhere, where access control has decided so
+        std::optional<traces::BlockReason> blocked{}; ///< why it goes nowhere, where access control has decided so
     };
     Routing route_from_processor(std::uint64_t address) const;
     /// Routes a request that the port has accepted, with the address that the remapping unit gave it.
     Routing route_from_port(unsigned port, std::uint64_t address) const;
-    /// Why the port refuses it: an ACS violation, or empty.
-    std::string_view find_violation(unsigned port, const Origin& origin) const {
+    /// Why the port refuses it: an ACS violation.
+    std::optional<traces::BlockReason> find_violation(unsigned port, const Origin& origin) const {
         return ports_[port].meaning().find_violation(origin);
     }
     /// Routes the remapping unit's own accesses: to memory and interrupts, nowhere else.

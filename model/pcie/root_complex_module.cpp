@@ -66,7 +66,7 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
         return tlm::set_status(payload, DmaStatus::unsupported_request);
     const auto address = payload.get_address();
     const Origin origin{.requester = request.requester, .type = request.address_type};
-    if (const auto violation = core_.find_violation(port, origin); !violation.empty())
+    if (const auto violation = core_.find_violation(port, origin))
         return refuse(port, violation, true, payload, request, delay);
     if (request.address_type == tlm::AddressType::translation_request) {
         const bool is_answered = iommu_ != nullptr && core_.is_master(port);
@@ -89,21 +89,21 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
     payload.set_address(address); // the requester's own address again
 }
 
-/// `why` may be empty: nobody claims the address.
-void RootComplexModule::refuse(unsigned port, std::string_view why, bool is_violation,
+/// Without `why` nobody claims the address.
+void RootComplexModule::refuse(unsigned port, std::optional<traces::BlockReason> why, bool is_violation,
                                ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
                                const sc_core::sc_time& delay) {
     if (is_violation)
         core_.port(port).note_violation(payload.is_write());
     else
         core_.port(port).note_refused(payload.is_write());
-    if (!why.empty() && events_.is_on())
+    if (why && events_.is_on())
         events_.emit(tlm::kernel_now() + tlm::from_sc(delay),
                      traces::RequestBlocked{.requester = request.requester.value,
                                             .port = RootComplex::bdf_of(port).value,
                                             .address = payload.get_address(),
                                             .type = static_cast<std::uint8_t>(request.address_type),
-                                            .reason = why});
+                                            .reason = *why});
     tlm::set_status(payload, is_violation ? DmaStatus::completer_abort : DmaStatus::unsupported_request);
 }
 
@@ -183,7 +183,7 @@ DmaStatus RootComplexModule::complete_write(unsigned, std::uint64_t offset, std:
 bool RootComplexModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                        ::tlm::tlm_dmi& dmi) {
     const auto address = payload.get_address();
-    if (!core_.find_violation(port, {.requester = request.requester, .type = request.address_type}).empty())
+    if (core_.find_violation(port, {.requester = request.requester, .type = request.address_type}))
         return false;
     if (iommu_ != nullptr && iommu_->is_enabled() && core_.is_master(port)) {
         tlm::grant(dmi, request, everything); // the same for every address: the unit decides where each request goes

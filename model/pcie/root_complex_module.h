@@ -114,8 +114,8 @@ private:
 
     /// Control writes of devices over timed links are posted: memory shows them at their time.
     enum class Writes : std::uint8_t { at_once, posted };
-    void refuse(unsigned port, std::string_view why, bool is_violation, ::tlm::tlm_generic_payload& payload,
-                const tlm::Extension& request, const sc_core::sc_time& delay);
+    void refuse(unsigned port, std::optional<traces::BlockReason> why, bool is_violation,
+                ::tlm::tlm_generic_payload& payload, const tlm::Extension& request, const sc_core::sc_time& delay);
     void forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                  sc_core::sc_time& delay, Writes writes);
     bool find_from_port(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,

@@ -42,7 +42,7 @@ MemoryRouting Switch::route_from_port(unsigned port, std::uint64_t address, cons
     const auto& from = ports_[port].meaning();
     if (!from.is_master)
         return routing;
-    if (const auto violation = from.find_violation(origin); !violation.empty()) {
+    if (const auto violation = from.find_violation(origin)) {
         routing.is_violation = true, routing.blocked = violation;
         return routing;
     }

@@ -6,6 +6,7 @@
 #include "model/pcie/bridge_space.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct MemoryRouting {
     Range range{0, ~std::uint64_t{0}};
     bool is_redirected = false;    ///< to a peer, by way of the root complex
     bool is_violation = false;     ///< of access control: Completer Abort
-    std::string_view blocked = {}; ///< why it goes nowhere, where access control has decided so
+    std::optional<traces::BlockReason> blocked{}; ///< why it goes nowhere, where access control has decided so
 };
 
 /// Where a configuration request goes.

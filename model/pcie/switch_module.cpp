@@ -78,13 +78,13 @@ void SwitchModule::refuse(unsigned port, const MemoryRouting& routing, ::tlm::tl
         space(port).note_violation(payload.is_write());
     else
         space(port).note_refused(payload.is_write());
-    if (!routing.blocked.empty() && events_.is_on())
+    if (routing.blocked && events_.is_on())
         events_.emit(tlm::kernel_now() + tlm::from_sc(delay),
                      traces::RequestBlocked{.requester = request.requester.value,
                                             .port = bdf_of(port).value,
                                             .address = payload.get_address(),
                                             .type = static_cast<std::uint8_t>(request.address_type),
-                                            .reason = routing.blocked});
+                                            .reason = *routing.blocked});
     tlm::set_status(payload, routing.is_violation ? DmaStatus::completer_abort : DmaStatus::unsupported_request);
 }
 

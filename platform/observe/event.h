@@ -7,6 +7,7 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -29,14 +30,15 @@ inline constexpr std::size_t event_type = []<std::size_t... i>(std::index_sequen
 }(std::make_index_sequence<event_type_count>{});
 
 /// A reason is its text to whoever writes members down.
-template <class T> constexpr const T& plain(const T& value) { return value; }
-constexpr std::string_view plain(traces::Reason reason) { return reason.text(); }
+template <class T> constexpr T plain(T value) { return value; }
+template <const auto& texts> constexpr std::string_view plain(traces::OneOf<texts> reason) { return reason.text(); }
 
 /// Calls visit(name, value) for each member, in the order of the event's table.
 template <class Visit> void for_each_member(const traces::Event& event, Visit&& visit) {
     std::visit(
         [&]<class E>(const E& e) {
-            std::apply([&](const auto&... member) { (visit(member.name, plain(e.*member.pointer)), ...); }, E::members);
+            std::apply([&](const auto&... member) { (visit(member.name, plain(std::invoke(member.pointer, e))), ...); },
+                       E::members);
         },
         event);
 }

@@ -80,7 +80,7 @@ void check_remote_access(const std::function<void(SendRequest&, Side& b, Registe
                       EventType::wq_access_error);
         const auto refused = cluster.events<traces::Refused>("B.hca");
         REQUIRE(refused.size() == 1);
-        CHECK(refused[0].violation == violation);
+        CHECK(refused[0].violation.text() == violation);
         CHECK(is_zero(*target));
     });
 }
@@ -250,7 +250,7 @@ TEST_CASE("a key of another protection domain is a remote access error", "[scena
 
             check_refused(cluster, connection, nak_remote_access, CompletionStatus::remote_access_error,
                           EventType::wq_access_error);
-            CHECK(cluster.events<traces::Refused>("B.hca").at(0).violation == "wrong protection domain");
+            CHECK(cluster.events<traces::Refused>("B.hca").at(0).violation.text() == "wrong protection domain");
         }
         must(b.context->dealloc_pd(other));
     });
@@ -299,7 +299,7 @@ TEST_CASE("a SEND without a receive waits as the RNR NAK says and then arrives",
         CHECK(b.received().wr_id == 46);
         CHECK(std::ranges::equal(from->bytes(), to->bytes()));
         CHECK(naks(cluster).size() == 1);
-        CHECK(cluster.events<traces::Retried>("A.hca").at(0).reason == "rnr");
+        CHECK(cluster.events<traces::Retried>("A.hca").at(0).reason.text() == "rnr");
     });
 }
 

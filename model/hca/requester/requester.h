@@ -66,7 +66,7 @@ private:
     void progress(queue::QueuePair& qp, port::Time at);
     void watch(queue::QueuePair& qp, port::Time at);
     void go_back(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    void retry(queue::QueuePair& qp, abi::Psn psn, std::string_view reason, port::Time at);
+    void retry(queue::QueuePair& qp, abi::Psn psn, traces::RetryReason reason, port::Time at);
     void wait_for_receiver(queue::QueuePair& qp, abi::Psn psn, std::uint8_t timer, port::Time at);
 
     DataPath& path_;

@@ -78,7 +78,7 @@ void Requester::go_back(QueuePair& qp, Psn psn, port::Time at) {
     watch(qp, at);
 }
 
-void Requester::retry(QueuePair& qp, Psn psn, std::string_view reason, port::Time at) {
+void Requester::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time at) {
     auto& r = qp.requester;
     if (r.retries_left == 0) {
         ++path_.count(qp).req_transport_retries_exceeded;

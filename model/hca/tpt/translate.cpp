@@ -69,7 +69,7 @@ bool append(Segments& out, BusAddress address, std::uint64_t length) {
 
 } // namespace
 
-std::string_view to_string(Violation violation) {
+traces::RefusalReason reason_of(Violation violation) {
     switch (violation) {
     case Violation::no_such_key: return "no such key";
     case Violation::key_is_free: return "key is free";
@@ -241,7 +241,7 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
 std::unexpected<Violation> Translator::refuse(const Request& request, Violation violation, port::Time at) {
     ++counters_.refusals;
     if (events_.is_on())
-        events_.emit(at, traces::Refused{request.key.value, request.address, request.length, to_string(violation)});
+        events_.emit(at, traces::Refused{request.key.value, request.address, request.length, reason_of(violation)});
     return std::unexpected(violation);
 }
 

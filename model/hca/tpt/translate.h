@@ -35,7 +35,8 @@ enum class Violation : std::uint8_t {
     divided_atomic,   ///< the 8 bytes of an atomic lie in pieces that do not touch
     page_fault, ///< the same, where the access may wait until software has brought the page: nothing is refused yet
 };
-std::string_view to_string(Violation violation);
+traces::RefusalReason reason_of(Violation violation);
+inline std::string_view to_string(Violation violation) { return reason_of(violation).text(); }
 
 /// One piece of bus address space.
 struct Segment {

@@ -68,7 +68,7 @@ std::optional<Fault> check_context(const tpt::MkeyAttributes& wanted, const Data
 
 } // namespace
 
-std::string_view to_string(Fault fault) {
+traces::KeyChangeReason reason_of(Fault fault) {
     switch (fault) {
     case Fault::no_such_key: return "no such key";
     case Fault::not_enabled: return "the key does not take UMRs";
@@ -89,7 +89,7 @@ std::string_view to_string(Fault fault) {
 
 std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const WorkRequest& request, port::Time at) {
     const auto refuse = [&](Fault fault) {
-        path_.events.emit(at, traces::KeyChangeRefused{qp.number.value, request.immediate, to_string(fault)});
+        path_.events.emit(at, traces::KeyChangeRefused{qp.number.value, request.immediate, reason_of(fault)});
         return refusal(fault);
     };
     const auto raw = std::span<const std::byte>(request.raw);

@@ -33,7 +33,8 @@ enum class Fault : std::uint8_t {
     table_too_small, ///< translations go beyond translations_octword_size
     list_too_short,  ///< xlt_octowords is more than the list holds
 };
-std::string_view to_string(Fault fault);
+traces::KeyChangeReason reason_of(Fault fault);
+inline std::string_view to_string(Fault fault) { return reason_of(fault).text(); }
 
 class Umr {
 public:

@@ -7,14 +7,14 @@ using namespace traces;
 
 // Which member is the reason. Events without one are not counted by reason.
 std::string_view reason_of(const DoorbellIgnored& e) { return e.reason.text(); }
-std::string_view reason_of(const Refused& e) { return e.violation; }
+std::string_view reason_of(const Refused& e) { return e.violation.text(); }
 std::string_view reason_of(const PacketDropped& e) { return e.reason.text(); }
 std::string_view reason_of(const FrameDropped& e) { return e.reason.text(); }
-std::string_view reason_of(const LinkFault& e) { return e.what; }
-std::string_view reason_of(const Retried& e) { return e.reason; }
-std::string_view reason_of(const RemappingFault& e) { return e.reason; }
-std::string_view reason_of(const InvalidationStopped& e) { return e.reason; }
-std::string_view reason_of(const RequestBlocked& e) { return e.reason; }
+std::string_view reason_of(const LinkFault& e) { return e.what.text(); }
+std::string_view reason_of(const Retried& e) { return e.reason.text(); }
+std::string_view reason_of(const RemappingFault& e) { return e.reason(); }
+std::string_view reason_of(const InvalidationStopped& e) { return e.reason(); }
+std::string_view reason_of(const RequestBlocked& e) { return e.reason.text(); }
 
 template <class E>
 concept HasReason = requires(const E& e) { reason_of(e); };

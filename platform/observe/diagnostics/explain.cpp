@@ -79,8 +79,8 @@ Explain::Incident& Explain::open(const traces::Stamp& stamp, const Device& devic
     auto& incident = incidents_.emplace_back();
     incident.stamp = stamp;
     incident.qpn = qpn;
-    if (device.retried.qpn == qpn)
-        incident.retried = device.retried.reason;
+    if (device.retried && device.retried->qpn == qpn)
+        incident.retried = device.retried->reason;
     return incident;
 }
 
@@ -119,9 +119,9 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
     auto& incident = open(stamp, device, event.qpn);
     incident.failed = event;
     const auto vendor = decode_vendor(is_responder, event.vendor);
-    if (vendor.is_translation && !incident.refused) {
+    if (vendor.refusal && !incident.refused) {
         const auto found =
-            std::ranges::find(device.refusals, vendor.what, [](const Refusal& r) { return r.event.violation; });
+            std::ranges::find(device.refusals, *vendor.refusal, [](const Refusal& r) { return r.event.violation; });
         if (found != device.refusals.end()) {
             incident.refused = found->event;
             device.refusals.erase(found);
@@ -243,7 +243,7 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
                         event.command.empty() ? "without a name" : event.command, event.opcode, event.op_mod,
                         event.status, name(static_cast<abi::prm::Status>(event.status)), event.syndrome),
             {},
-            refusal ? explain(*refusal) : or_none(explain_delivery(event.why))};
+            refusal ? explain(*refusal) : or_none(explain(static_cast<abi::prm::DeliveryStatus>(event.delivery)))};
         if (command != nullptr && command->input->size <= device.input.size() && !input.empty())
             abi::print(paragraph.decoded, *command->input, device.input, abi::PrintForm::line, abi::PrintZeros::no);
         else if (!input.empty())
@@ -324,8 +324,8 @@ void Explain::print_dma(Device& device) {
 
 void Explain::print(const Refusal& refusal) {
     const auto& e = refusal.event;
-    out_.print(refusal.stamp, {fmt::format("key {:#x} refused: {}", e.key, e.violation),
-                               describe_key(e.key, e.address, e.length), or_none(explain_violation(e.violation))});
+    out_.print(refusal.stamp, {fmt::format("key {:#x} refused: {}", e.key, e.violation.text()),
+                               describe_key(e.key, e.address, e.length), or_none(explain(e.violation))});
 }
 
 void Explain::print(const Incident& incident) {
@@ -359,13 +359,13 @@ void Explain::print(const Incident& incident) {
         paragraph.object += " goes to the error state";
     }
     if (const auto& refused = incident.refused) {
-        add(paragraph.decoded,
-            fmt::format("{}: {}", describe_key(refused->key, refused->address, refused->length), refused->violation));
-        pick(explain_violation(refused->violation));
+        add(paragraph.decoded, fmt::format("{}: {}", describe_key(refused->key, refused->address, refused->length),
+                                           refused->violation.text()));
+        pick(explain(refused->violation));
     }
     if (const auto& change = incident.key_change) {
-        add(paragraph.decoded, fmt::format("UMR of key {:#x}: {}", change->key, change->why));
-        pick(explain_fault(change->why));
+        add(paragraph.decoded, fmt::format("UMR of key {:#x}: {}", change->key, change->why.text()));
+        pick(explain(change->why));
     }
     add(paragraph.decoded, incident.dma);
     if (const auto& naked = incident.naked) {
@@ -373,8 +373,9 @@ void Explain::print(const Incident& incident) {
         add(paragraph.decoded, fmt::format("NAK for PSN {:#x}: {}", naked->psn, name_of(code)));
         pick(explain(code));
     }
-    if (!incident.retried.empty() && incident.failed)
-        add(paragraph.decoded, fmt::format("the requester had gone back before, reason \"{}\"", incident.retried));
+    if (incident.retried && incident.failed)
+        add(paragraph.decoded,
+            fmt::format("the requester had gone back before, reason \"{}\"", incident.retried->text()));
     if (incident.asynchronous) {
         add(paragraph.decoded,
             fmt::format("asynchronous event: {}", name(static_cast<EventType>(*incident.asynchronous))));

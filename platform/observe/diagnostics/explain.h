@@ -50,7 +50,7 @@ private:
         std::optional<traces::CompletionFailed> failed;
         std::optional<traces::QueueStateChanged> state;
         std::optional<std::uint8_t> asynchronous; ///< type of its event queue entry
-        std::string_view retried;                 ///< why the requester went back before
+        std::optional<traces::RetryReason> retried; ///< why the requester went back before
         std::string dma;                          ///< the access that the bus refused
         std::uint64_t flushed = 0;
     };
@@ -59,7 +59,7 @@ private:
         traces::Stamp dma_stamp{};
         std::string dma; ///< the last access that the bus refused, if nothing has explained it yet
         model::port::DmaStatus dma_status{};
-        traces::Retried retried{};
+        std::optional<traces::Retried> retried;
         traces::EventWritten asynchronous{};
         std::array<std::byte, 1024> input{}; ///< of the command that is refused next
         std::size_t input_bytes = 0;

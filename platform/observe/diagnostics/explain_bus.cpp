@@ -32,7 +32,7 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::RemappingF
         event.pasid != model::iommu::no_pasid ? fmt::format(", PASID {:#x}", event.pasid) : std::string{};
     out_.print(stamp,
                {fmt::format("remapping fault of device {}: {:#04x} ({})", name_device(event.requester), event.fault,
-                            event.reason),
+                            event.reason()),
                 fmt::format("{} at {:#x}{}, {}; {}", pick(accesses, event.access), event.address, pasid,
                             pick(types, event.type),
                             event.is_recorded ? "there is a fault record of it"
@@ -41,25 +41,25 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::RemappingF
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::InvalidationStopped& event) {
-    const auto* row =
-        event.error != 0 ? explain(static_cast<abi::iommu::QueueError>(event.error)) : explain_blocked(event.reason);
-    out_.print(stamp, {fmt::format("the invalidation queue stops: {}", event.reason),
+    const auto& text =
+        event.error != 0 ? or_none(explain(static_cast<abi::iommu::QueueError>(event.error))) : explain_silence();
+    out_.print(stamp, {fmt::format("the invalidation queue stops: {}", event.reason()),
                        event.error != 0 ? fmt::format("invalidation queue error {}", event.error)
                                         : fmt::format("invalidation time-out, device {}", name_device(event.device)),
-                       or_none(row)});
+                       text});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::RequestBlocked& event) {
     out_.print(stamp, {fmt::format("port {} blocks a request of device {}: {}", name_device(event.port),
-                                   name_device(event.requester), event.reason),
+                                   name_device(event.requester), event.reason.text()),
                        fmt::format("address {:#x}, {}", event.address, pick(types, event.type)),
-                       or_none(explain_blocked(event.reason))});
+                       or_none(explain(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::StaleAccess& event) {
     out_.print(stamp, {fmt::format("device {} uses a stale mapping: its {} led to another's page",
-                                   name_device(event.requester), event.mapping),
-                       ownership::describe_stale(event), or_none(explain_stale(event.mapping))});
+                                   name_device(event.requester), event.mapping.text()),
+                       ownership::describe_stale(event), or_none(explain(event.mapping))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device&, const traces::WriteLost& event) {

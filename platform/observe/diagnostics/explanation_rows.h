@@ -21,4 +21,13 @@ constexpr const Explanation* find(const std::array<Row<Key>, n>& rows, std::type
     return row == rows.end() ? nullptr : &row->text;
 }
 
+/// Whether there is a row for each sentence of a table of traces/reason.h.
+template <class Id, std::size_t n>
+constexpr bool is_complete(const std::array<Row<Id>, n>& rows, std::size_t sentences) {
+    for (std::size_t i = 0; i < sentences; ++i)
+        if (find(rows, Id::numbered(i)) == nullptr)
+            return false;
+    return true;
+}
+
 } // namespace platform::observe::diagnostics

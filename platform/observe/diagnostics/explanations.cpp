@@ -251,6 +251,13 @@ constexpr std::string_view wqe_fault_names[]{
     "none",       "WQE cannot be read", "WQE names another queue pair", "WQE names another index", "bad size",
     "bad opcode", "bad segment"};
 
+/// The row of what a room gives this reason for.
+template <class Key, std::size_t n>
+const Explanation* find_because(const std::array<Row<Key>, n>& rows, decltype(reason_of(Key{})) reason) {
+    const auto row = std::ranges::find(rows, reason, [](const Row<Key>& r) { return reason_of(r.key); });
+    return row == rows.end() ? nullptr : &row->text;
+}
+
 template <std::size_t n> std::string_view at(const std::string_view (&names)[n], unsigned code) {
     return code < n ? names[code] : "?";
 }
@@ -259,6 +266,8 @@ template <std::size_t n> std::string_view at(const std::string_view (&names)[n],
 
 const Explanation* explain(Violation violation) { return find(violations, violation); }
 const Explanation* explain(Fault fault) { return find(faults, fault); }
+const Explanation* explain(traces::RefusalReason reason) { return find_because(violations, reason); }
+const Explanation* explain(traces::KeyChangeReason reason) { return find_because(faults, reason); }
 const Explanation* explain(WqeFault fault) { return find(wqe_faults, fault); }
 const Explanation* explain(DmaStatus status) { return find(dma_statuses, status); }
 const Explanation* explain(DeliveryStatus status) { return find(deliveries, status); }
@@ -286,7 +295,10 @@ VendorSyndrome decode_vendor(bool is_responder, std::uint8_t code) {
     const auto violation = static_cast<Violation>(low);
     const auto status = static_cast<DmaStatus>(low);
     if (high == (is_responder ? responder::translation : requester::translation))
-        return {.room = "translation", .what = to_string(violation), .row = explain(violation), .is_translation = true};
+        return {.room = "translation",
+                .what = to_string(violation),
+                .row = explain(violation),
+                .refusal = reason_of(violation)};
     if (high == (is_responder ? responder::bus : requester::bus))
         return {.room = "bus", .what = at(dma_names, low), .row = explain(status), .is_bus = true};
     if (is_responder) {

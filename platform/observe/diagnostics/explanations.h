@@ -17,6 +17,7 @@
 #include "traces/reason.h"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace platform::observe::diagnostics {
@@ -39,18 +40,15 @@ const Explanation* explain(abi::wire::NakCode code);  ///< as the side that send
 const Explanation* explain(abi::prm::EventType type); ///< asynchronous events of a queue pair
 const Explanation* explain(abi::iommu::FaultReason reason);
 const Explanation* explain(abi::iommu::QueueError error);
-/// By the text of RequestBlocked::reason, and of InvalidationStopped::reason where no descriptor is wrong.
-const Explanation* explain_blocked(std::string_view reason);
-/// By the text of StaleAccess::mapping.
-const Explanation* explain_stale(std::string_view mapping);
+const Explanation& explain_silence(); ///< of a device that does not answer invalidations
+const Explanation* explain(traces::BlockReason reason);
+const Explanation* explain(traces::StaleMapping mapping);
 /// A refused command; the rule is the refusal's own sentence. Incomplete when no row says the cause.
 Explanation explain(const firmware::Refusal& refusal);
 const Explanation* explain_doorbell(traces::Reason reason); ///< of DoorbellIgnored
 const Explanation* explain_drop(traces::Reason reason);     ///< of PacketDropped
-/// By the text that an event carries: of a tpt::Violation, a umr::Fault, the delivery status of a command queue entry.
-const Explanation* explain_violation(std::string_view text);
-const Explanation* explain_fault(std::string_view text);
-const Explanation* explain_delivery(std::string_view text);
+const Explanation* explain(traces::RefusalReason reason);
+const Explanation* explain(traces::KeyChangeReason reason);
 
 /// What stands where no row is.
 inline constexpr Explanation nothing_known{"", "", "nothing more is known"};
@@ -65,7 +63,7 @@ std::string_view verbs_name(abi::prm::CqeSyndrome syndrome);
 struct VendorSyndrome {
     std::string_view room, what;
     const Explanation* row = nullptr;
-    bool is_translation = false; ///< `what` is a tpt::Violation
+    std::optional<traces::RefusalReason> refusal{}; ///< where a key was refused
     bool is_bus = false;         ///< `what` is a port::DmaStatus
     bool is_nak = false;         ///< the peer refused
 };

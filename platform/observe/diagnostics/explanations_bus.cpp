@@ -1,5 +1,4 @@
 // What is known of remapping faults, of errors of the invalidation queue and of requests that ports block.
-#include "model/iommu/fault_log.h"
 #include "model/pcie/acs.h"
 #include "platform/observe/diagnostics/explanation_rows.h"
 #include "platform/observe/ownership/ownership.h"
@@ -143,7 +142,7 @@ constexpr auto errors = std::to_array<Row<QueueError>>({
         "RTADDR.TTM was written wrong"}},
 });
 
-constexpr auto blocks = std::to_array<Row<std::string_view>>({
+constexpr auto blocks = std::to_array<Row<traces::BlockReason>>({
     {model::pcie::blocked::source, {"with ACS source validation a requester's bus is between secondary and "
         "subordinate bus of the port", "PCIe 6.0 §6.12.1.1", "bus numbers were changed and the function has not been "
         "written to since (it captures its number from configuration writes), or the device lies about who it is"}},
@@ -157,12 +156,9 @@ constexpr auto blocks = std::to_array<Row<std::string_view>>({
         "\"Root-Complex Peer to Peer Considerations\"", "ACS redirect is on at the switch and this host refuses peers "
         "(host.peer_forwarding): switch redirect off, use direct translated with ATS, or move the data through host "
         "memory"}},
-    {model::iommu::device_is_silent, {"a device completes the invalidations of its TLB", "PCIe 6.0 §10.3.2; VT-d "
-        "\"Device-TLB Invalidation\"", "ATS is off in the device (or was reset by FLR), the device is gone, or the "
-        "descriptor names another requester ID"}},
 });
 
-constexpr auto stale_mappings = std::to_array<Row<std::string_view>>({
+constexpr auto stale_mappings = std::to_array<Row<traces::StaleMapping>>({
     {stale::key, {"a memory key leads to pages of the owner that it was registered for, or nowhere",
         "IBA 10.6.2, 10.6.7; PRM \"Memory key\"", "the memory was given back or taken back with the key alive: "
         "deregistration is missing, its revocation by UMR was not waited for, or it went to another key"}},
@@ -179,6 +175,12 @@ constexpr auto stale_mappings = std::to_array<Row<std::string_view>>({
 });
 // clang-format on
 
+static_assert(is_complete(blocks, traces::blocks.size()), "each of traces::blocks has a row");
+static_assert(is_complete(stale_mappings, traces::stale_mappings.size()), "each of traces::stale_mappings has a row");
+
+constexpr Explanation silence{
+    "a device completes the invalidations of its TLB", "PCIe 6.0 §10.3.2; VT-d \"Device-TLB Invalidation\"",
+    "ATS is off in the device (or was reset by FLR), the device is gone, or the descriptor names another requester ID"};
 constexpr std::string_view posted_rule = "a posted write has no completion: its requester is never told that it was "
                                          "refused, and goes on as if the bytes were there";
 constexpr std::string_view posted_chapter = "PCIe 6.0 §2.2.9, §2.3.1";
@@ -196,9 +198,10 @@ constexpr auto losses = std::to_array<Row<DmaStatus>>({
 } // namespace
 
 const Explanation* explain_loss(DmaStatus status) { return find(losses, status); }
-const Explanation* explain_stale(std::string_view mapping) { return find(stale_mappings, mapping); }
+const Explanation* explain(traces::StaleMapping mapping) { return find(stale_mappings, mapping); }
 const Explanation* explain(FaultReason reason) { return find(faults, reason); }
 const Explanation* explain(QueueError error) { return find(errors, error); }
-const Explanation* explain_blocked(std::string_view reason) { return find(blocks, reason); }
+const Explanation* explain(traces::BlockReason reason) { return find(blocks, reason); }
+const Explanation& explain_silence() { return silence; }
 
 } // namespace platform::observe::diagnostics

@@ -161,28 +161,4 @@ static_assert(
 const Explanation* explain_doorbell(traces::Reason reason) { return find(doorbells, reason); }
 const Explanation* explain_drop(traces::Reason reason) { return find(drops, reason); }
 
-const Explanation* explain_violation(std::string_view text) {
-    using model::hca::tpt::Violation;
-    for (unsigned i = 0; to_string(static_cast<Violation>(i)) != "unknown"; ++i)
-        if (to_string(static_cast<Violation>(i)) == text)
-            return explain(static_cast<Violation>(i));
-    return nullptr;
-}
-
-const Explanation* explain_fault(std::string_view text) {
-    using model::hca::umr::Fault;
-    for (unsigned i = 0; to_string(static_cast<Fault>(i)) != "unknown"; ++i)
-        if (to_string(static_cast<Fault>(i)) == text)
-            return explain(static_cast<Fault>(i));
-    return nullptr;
-}
-
-const Explanation* explain_delivery(std::string_view text) {
-    using abi::prm::DeliveryStatus;
-    for (const auto& row : named(std::type_identity<DeliveryStatus>{}))
-        if (row.text == text)
-            return explain(row.value);
-    return nullptr;
-}
-
 } // namespace platform::observe::diagnostics

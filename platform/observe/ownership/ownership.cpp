@@ -38,7 +38,7 @@ std::string describe_stale(const traces::StaleAccess& access) {
                             access.owner_now, static_cast<double>(access.changed_ps) * 1e-6);
     if (access.mapping == stale::unknown)
         return text + "; no mapping is known that led there";
-    text += fmt::format("; mapped {} ({}), when it was of {}", when(access.mapped_ps), access.mapping,
+    text += fmt::format("; mapped {} ({}), when it was of {}", when(access.mapped_ps), access.mapping.text(),
                         access.owner_then);
     if (has_unit)
         text += fmt::format("; unmapped {}, invalidated {}", when(access.unmapped_ps), when(access.invalidated_ps));

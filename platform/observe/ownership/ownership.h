@@ -28,15 +28,15 @@ namespace platform::observe::ownership {
 
 /// Which mapping it was, as StaleAccess has it.
 namespace stale {
-inline constexpr std::string_view key = "memory key", unit = "remapping unit",
-                                  both = "memory key behind remapping unit", unknown = "none that is known";
+inline constexpr traces::StaleMapping key = "memory key", unit = "remapping unit",
+                                      both = "memory key behind remapping unit", unknown = "none that is known";
 }
 
 /// A DMA that went to a page of another owner than its mapping was made for.
 struct StaleFinding {
     std::string function; ///< "B.hca"
     model::port::Time at{};
-    traces::StaleAccess access{};
+    traces::StaleAccess access;
     std::uint64_t count = 1; ///< accesses of the same function, by the same mapping, to memory of the same owner
 };
 /// Of an access alone: what it did, whose the page is and was, the mapping's history.
@@ -117,7 +117,8 @@ private:
     std::map<std::uint16_t, Space> spaces_; ///< by domain
     std::map<std::uint16_t, std::uint16_t> domains_; ///< of requesters
     std::vector<StaleFinding> findings_;
-    std::map<std::tuple<std::string, std::string_view, std::uint32_t, Tag, bool>, std::size_t> known_; ///< in findings_
+    std::map<std::tuple<std::string, traces::StaleMapping, std::uint32_t, Tag, bool>, std::size_t>
+        known_; ///< in findings_
 };
 
 /// What one function with memory keys does: is told of its keys, of the translations that it makes and of where its

@@ -272,7 +272,9 @@ TEST_CASE("a command that cannot be delivered is reported by an event as well", 
     bench.ring(1);
 
     CHECK(bench.log.all<traces::EventWritten>().size() == 1);
-    CHECK(bench.log.all<traces::CommandExecuted>().back().why == "bad descriptor type");
+    const auto executed = bench.log.all<traces::CommandExecuted>().back();
+    CHECK(executed.why == "bad descriptor type");
+    CHECK(executed.delivery == static_cast<unsigned>(prm::DeliveryStatus::bad_descriptor_type));
 }
 
 TEST_CASE("with the timing model on a command takes its latency, and slots wait for one another",

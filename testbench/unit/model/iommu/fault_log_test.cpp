@@ -156,7 +156,7 @@ TEST_CASE("each fault is an event, whether there is a record of it or not", "[un
     CHECK(seen.faults[0].address == 0x1000);
     CHECK(seen.faults[0].access == 1);
     CHECK(seen.faults[0].fault == static_cast<unsigned>(FaultReason::root_not_present));
-    CHECK(seen.faults[0].reason == name(FaultReason::root_not_present));
+    CHECK(seen.faults[0].reason() == name(FaultReason::root_not_present));
     CHECK(seen.faults[2].is_recorded);
     CHECK_FALSE(seen.faults[3].is_recorded);
     CHECK(seen.faults[4].fault == static_cast<unsigned>(FaultReason::context_not_present));
@@ -164,4 +164,5 @@ TEST_CASE("each fault is an event, whether there is a record of it or not", "[un
     CHECK_FALSE(seen.faults[4].is_recorded);
     REQUIRE(seen.stops.size() == 1);
     CHECK(seen.stops[0].error == static_cast<unsigned>(QueueError::invalid_type));
+    CHECK(seen.stops[0].reason() == name(QueueError::invalid_type));
 }

@@ -78,7 +78,7 @@ struct Log final : traces::Sink {
     void on(const traces::Stamp&, const traces::Event& event) override {
         const auto& fault = std::get<traces::LinkFault>(event);
         lines.push_back(std::to_string(fault.direction) + ":" + std::to_string(fault.packet) + " " +
-                        std::string(fault.what));
+                        std::string(fault.what.text()));
     }
 };
 

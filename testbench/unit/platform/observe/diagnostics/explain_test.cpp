@@ -258,6 +258,25 @@ TEST_CASE("input of one refused command does not reach into the next", "[unit][o
     CHECK(count(bench.text(), "Likely cause") == 2);
 }
 
+TEST_CASE("a command whose queue entry cannot be delivered is explained by its delivery status",
+          "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, CommandExecuted{.opcode = 0x800,
+                                        .op_mod = 0,
+                                        .status = 1,
+                                        .syndrome = 0,
+                                        .command = "ALLOC_PD",
+                                        .why = "token error",
+                                        .delivery = static_cast<std::uint8_t>(abi::prm::DeliveryStatus::token_error)});
+
+    const auto* known = explain(abi::prm::DeliveryStatus::token_error);
+    REQUIRE(known != nullptr);
+    const auto text = bench.finish();
+    CHECK(text.contains(std::string(known->rule)));
+    CHECK(text.contains(std::string(known->cause)));
+}
+
 TEST_CASE("a queue pair that the driver brings to the error state is no failure", "[unit][observe][explain]") {
     Bench bench;
 

@@ -67,12 +67,12 @@ TEST_CASE("every remapping fault and every error of the invalidation queue is ex
 
 TEST_CASE("every reason for which a port blocks a request is explained", "[unit][observe][explain]") {
     using namespace model::pcie::blocked;
-    for (const auto reason : {source, translation, own_port, host, model::iommu::device_is_silent}) {
-        INFO(reason);
-        REQUIRE(explain_blocked(reason) != nullptr);
-        CHECK(explain_blocked(reason)->is_complete());
+    for (const auto reason : {source, translation, own_port, host}) {
+        INFO(reason.text());
+        REQUIRE(explain(reason) != nullptr);
+        CHECK(explain(reason)->is_complete());
     }
-    CHECK(explain_blocked("a reason of tomorrow") == nullptr);
+    CHECK(explain_silence().is_complete());
 }
 
 TEST_CASE("every refusal of a command is explained", "[unit][observe][explain]") {
@@ -114,11 +114,16 @@ TEST_CASE("a requester's vendor syndrome names the rule of the room that found t
     const auto decoded = [](unsigned code) { return decode_vendor(false, static_cast<std::uint8_t>(code)); };
 
     for (unsigned i = 0; i <= static_cast<unsigned>(model::hca::tpt::Violation::page_fault); ++i) {
-        CHECK(decoded(vendor::translation + i).what == to_string(static_cast<model::hca::tpt::Violation>(i)));
-        CHECK(decoded(vendor::translation + i).is_translation);
+        const auto violation = static_cast<model::hca::tpt::Violation>(i);
+        CHECK(decoded(vendor::translation + i).what == to_string(violation));
+        CHECK(decoded(vendor::translation + i).refusal == reason_of(violation));
+        CHECK(explain(reason_of(violation)) == explain(violation));
     }
-    for (unsigned i = 0; i <= static_cast<unsigned>(model::hca::umr::Fault::list_too_short); ++i)
-        CHECK(decoded(vendor::umr + i).row == explain(static_cast<model::hca::umr::Fault>(i)));
+    for (unsigned i = 0; i <= static_cast<unsigned>(model::hca::umr::Fault::list_too_short); ++i) {
+        const auto fault = static_cast<model::hca::umr::Fault>(i);
+        CHECK(decoded(vendor::umr + i).row == explain(fault));
+        CHECK(explain(reason_of(fault)) == explain(fault));
+    }
     for (unsigned i = 1; i <= static_cast<unsigned>(model::hca::queue::WqeFault::bad_segment); ++i) {
         REQUIRE(decoded(vendor::wqe + i).row != nullptr);
         CHECK(decoded(vendor::wqe + i).row->is_complete());
