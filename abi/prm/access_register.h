@@ -35,8 +35,9 @@ using AccessRegOut = Layout<"access_register_out", 0x10,
     Bits<"status",   0x00, 31, 24, Status>,
     U32 <"syndrome", 0x04>>;
 
-// Codes of PTYS: ib_link_width_* is lanes, ib_proto_* the speed of one. Modes of Ethernet are numbers of bits in
-// eth_proto_*, those that have no place there in ext_eth_proto_*; of all that there are, some of copper cables.
+// Codes of PTYS: ib_link_width_* is a number of lanes, ib_proto_* the speed of one. A mode of Ethernet is the number of
+// a bit in eth_proto_*, or in ext_eth_proto_* where the former has no bit for it. Only some modes of copper cables are
+// listed.
 #define ABI_PRM_LANES(X) \
     X(one,  1 << 0, "1x") \
     X(four, 1 << 2, "4x")

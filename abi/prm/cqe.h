@@ -45,8 +45,8 @@ ABI_NAMED_ENUM(CqeOpcode, std::uint8_t, ABI_PRM_CQE_OPCODES)
 ABI_NAMED_ENUM(CqeSyndrome, std::uint8_t, ABI_PRM_CQE_SYNDROMES)
 #undef ABI_PRM_CQE_SYNDROMES
 
-/// `cqe_format`: whether the entry carries bytes of the message (PRM "CQE", scatter to CQE). 32 of them take the place
-/// of the first half of the CQE64, what a datagram's completion says; 64 stand in front of it, in a 128-byte entry.
+/// `cqe_format`: whether the entry carries bytes of the message (PRM "CQE", scatter to CQE). 32 bytes overwrite the
+/// first half of the CQE64, which otherwise describes a datagram; 64 bytes stand in front of it, in a 128-byte entry.
 enum class CqeFormat : std::uint8_t { no_data = 0, inline_32 = 1, inline_64 = 2, compressed = 3 };
 
 using Cqe64 = Layout<"cqe64", 64,

@@ -66,7 +66,8 @@ enum class QueueEventSource : std::uint8_t { qp = 0, rq = 1, sq = 2 };
 ABI_NAMED_ENUM(PageFaultSubtype, std::uint8_t, ABI_PRM_PAGE_FAULT_SUBTYPES)
 #undef ABI_PRM_PAGE_FAULT_SUBTYPES
 
-/// `type` of a page fault: bit 0 sending side, bit 1 the device writes (of a WQE: or receives), bit 2 a remote access.
+/// `type` of a page fault. Bit 0: of the sending side; bit 1: the device writes, or receives into a WQE; bit 2: a
+/// remote access.
 #define ABI_PRM_PAGE_FAULT_TYPES(X) \
     X(shared_receive, 0, "a WQE of a shared receive queue") \
     X(send_or_write,  1, "a SEND or WRITE's WQE")          \

@@ -57,8 +57,8 @@ using Mtt = Layout<"mtt", 8,
     Bits<"wr_en",      0x04,  1>,
     Bits<"rd_en",      0x04,  0>>;
 
-/// A KLM table that begins with this block is interleaved: the entries behind it stand `repeat_count` times, one
-/// repetition after the other, each a stride further. The operation stands where other entries have their key.
+/// A KLM table that begins with this block is interleaved: the entries behind it are used `repeat_count` times, each
+/// time one stride further. The block's operation stands where other entries have their key.
 inline constexpr std::uint32_t repeat_block_op = 0x400;
 using RepeatBlock = Layout<"stride_block_ctrl_seg", 16,
     U32 <"bcount_per_cycle", 0x00>,                         // bytes of one repetition

@@ -111,6 +111,7 @@ public:
     void forget_completion_events(abi::Cqn cqn);
 
 private:
+    static constexpr unsigned command_vector = 0; ///< MSI-X vector of all events but completions and page faults
     struct Step {
         std::string name;
         std::function<Result<void>()> undo;
