@@ -17,7 +17,7 @@ struct LayoutInfo;
 /// A row of a layout as data: where it is, and how its value reads.
 struct RowInfo {
     FieldInfo field;
-    const LayoutInfo* nested;                   ///< the embedded structure, or null
+    const LayoutInfo* nested;                      ///< the embedded structure, or null
     std::string_view (*value_name)(std::uint64_t); ///< name of a value of an enumeration, empty if unknown; or null
 };
 
@@ -41,7 +41,10 @@ template <class F> constexpr const LayoutInfo* nested_in() {
 }
 
 template <class F> constexpr auto value_name_of() -> std::string_view (*)(std::uint64_t) {
-    if constexpr (requires { requires std::is_enum_v<typename F::type>; name(typename F::type{}); })
+    if constexpr (requires {
+                      requires std::is_enum_v<typename F::type>;
+                      name(typename F::type{});
+                  })
         return [](std::uint64_t value) { return name(static_cast<typename F::type>(value)); };
     else
         return nullptr;

@@ -19,7 +19,7 @@ using ConstMad = std::span<const std::byte, abi::wire::mad_bytes>;
 struct Step {
     enum class Kind : std::uint8_t { answer, forward, drop };
     Kind kind = Kind::drop;
-    unsigned port = 0;      ///< forward: leaves there
+    unsigned port = 0;                   ///< forward: leaves there
     std::optional<traces::Reason> why{}; ///< drop
 };
 

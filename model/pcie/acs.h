@@ -19,7 +19,7 @@ struct Acs {
     bool request_redirect = false;     ///< requests to peers go up to the root complex
     bool completion_redirect = false; ///< read completions to peers go up, unless relaxed ordering allows the short way
     bool upstream_forwarding = false; ///< a redirected request for the port that it came from is let through
-    bool direct_translated = false; ///< translated requests to peers are not redirected
+    bool direct_translated = false;   ///< translated requests to peers are not redirected
     bool operator==(const Acs&) const = default;
 };
 

@@ -102,7 +102,7 @@ private:
 
     FunctionConfig config_;
     LinkConfig negotiated_;
-    std::optional<unsigned> resizable_; ///< the BAR of the Resizable BAR capability
+    std::optional<unsigned> resizable_;                    ///< the BAR of the Resizable BAR capability
     std::uint16_t ats_ = 0, page_request_ = 0, pasid_ = 0; ///< where the capabilities lie; 0: there is none
     std::uint16_t last_extended_ = 0, next_extended_ = 0;  ///< the last capability, and where another may lie
     ConfigSpace space_;

@@ -34,13 +34,9 @@ void Gateway::write(std::uint16_t offset, unsigned bytes, std::uint32_t value, p
     const auto word = (stored & ~mask) | (value << shift & mask);
     const bool is_complete = offset % 4 + bytes == 4; // narrow writes act with the last byte of the register
     switch (dword) {
-    case control:
-        abi::write_dword(registers_.view(), dword, word);
-        return choose(spaces);
+    case control: abi::write_dword(registers_.view(), dword, word); return choose(spaces);
     case semaphore: return take(word);
-    case address:
-        abi::write_dword(registers_.view(), dword, word);
-        return is_complete ? access(spaces, at) : void();
+    case address: abi::write_dword(registers_.view(), dword, word); return is_complete ? access(spaces, at) : void();
     case data: return abi::write_dword(registers_.view(), dword, word);
     default: return; // the header and the counter
     }

@@ -26,8 +26,8 @@ struct HopList {
     std::array<Hop, capacity> hops{};
     std::size_t count = 0;
     std::size_t before_remapper = 0; ///< links before the remapping unit, where there is one
-    std::size_t redirect = 0; ///< links before the switch that sent a peer request up
-    bool is_complete = true;  ///< false when the path is longer than the list
+    std::size_t redirect = 0;        ///< links before the switch that sent a peer request up
+    bool is_complete = true;         ///< false when the path is longer than the list
     void add(Hop hop) {
         if (count < capacity)
             hops[count++] = hop;

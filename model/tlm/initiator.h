@@ -215,8 +215,7 @@ private:
                    port::Purpose purpose);
     void tell_written(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at,
                       port::Purpose purpose);
-    void tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at,
-                      port::Purpose purpose);
+    void tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at, port::Purpose purpose);
 
     Fabric& fabric_;
     pcie::WriteOrder own_order_;

@@ -44,7 +44,7 @@ struct FunctionFound {
 struct EnumerateConfig {
     model::pcie::Range low_mmio, high_mmio;
     unsigned max_payload = 512, max_read_request = 512; ///< upper limits; MPS is the lowest one of the tree
-    model::pcie::Acs acs{}; ///< what is switched on at ports, where they have it
+    model::pcie::Acs acs{};                             ///< what is switched on at ports, where they have it
 };
 
 struct Enumeration {

@@ -8,8 +8,8 @@
 namespace sw {
 
 struct Error {
-    int code = 0;        ///< errno value, or a device's status where `what` says so
-    std::string what;    ///< one sentence: operation, object, reason
+    int code = 0;     ///< errno value, or a device's status where `what` says so
+    std::string what; ///< one sentence: operation, object, reason
 };
 
 template <class T> using Result = std::expected<T, Error>;

@@ -90,9 +90,7 @@ Result<void> Gpu::evict(const VramBuffer& buffer) {
     return buffer.object_->reservation->wait(*transport_, memory::Usage::kernel);
 }
 
-Result<void> Gpu::revoke(const VramBuffer& buffer) {
-    return manager_->revoke(*buffer.object_);
-}
+Result<void> Gpu::revoke(const VramBuffer& buffer) { return manager_->revoke(*buffer.object_); }
 
 Result<void> Gpu::upload(const VramBuffer& buffer, std::uint64_t offset, std::span<const std::byte> from) {
     if (auto inside = check_inside(buffer, offset, from.size()); !inside)

@@ -23,7 +23,7 @@ std::vector<const Bridge*> path_up(std::span<const Bridge> bridges, std::uint8_t
 }
 
 /// Whether, on the way up to `bus`, nothing redirects.
-bool is_plain(std::span<const Bridge* const> path, std::uint8_t from, std::uint8_t bus, bool Bridge::*redirects) {
+bool is_plain(std::span<const Bridge* const> path, std::uint8_t from, std::uint8_t bus, bool Bridge::* redirects) {
     for (const auto* bridge : path) {
         if (from == bus)
             break;

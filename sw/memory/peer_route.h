@@ -11,9 +11,9 @@ namespace sw::memory {
 
 /// A bridge of the host: root port, or port of a switch.
 struct Bridge {
-    std::uint8_t bus = 0;       ///< it stands on
-    std::uint8_t secondary = 0; ///< behind it
-    bool redirects = false;     ///< access control sends peer requests or their completions up
+    std::uint8_t bus = 0;              ///< it stands on
+    std::uint8_t secondary = 0;        ///< behind it
+    bool redirects = false;            ///< access control sends peer requests or their completions up
     bool redirects_translated = false; ///< also those whose address the requester has translated itself (ATS)
 };
 

@@ -11,9 +11,8 @@ using namespace harness;
 
 namespace {
 
-const auto chapters = {life_cycle_mistakes, register_mistakes, queue_mistakes,
-                       mkey_mistakes,       qp_mistakes,       port_mistakes,     srq_mistakes,
-                       user_context_mistakes};
+const auto chapters = {life_cycle_mistakes, register_mistakes, queue_mistakes, mkey_mistakes,
+                       qp_mistakes,         port_mistakes,     srq_mistakes,   user_context_mistakes};
 
 void prepare(CommandBench& bench, Start start) {
     switch (start) {

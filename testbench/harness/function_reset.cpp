@@ -40,7 +40,8 @@ void FunctionReset::finish() {
     for (std::size_t i = dwords_.size(); i-- > 0;) // BARs before the command register
         function_.config_write(static_cast<std::uint16_t>(4 * i), 4, dwords_[i]);
     if (has_device_tlb_on_) // its context still says so: the unit would wait for its answers
-        [[maybe_unused]] const auto enabled = sw::memory::iommu::enable_device_tlb(function_);
+        [[maybe_unused]]
+        const auto enabled = sw::memory::iommu::enable_device_tlb(function_);
 }
 
 void reset_function(sw::transport::Transport& function) {

@@ -114,8 +114,7 @@ sw::Result<std::unique_ptr<sw::transport::Transport>> HostFunctions::function(ab
         return std::unexpected(std::move(space.error()));
     auto function = std::make_unique<TranslatedFunction>(host_, bdf, std::move(*space),
                                                          [this, bdf](std::uint64_t bus) { return route(bdf, bus); });
-    const bool translates =
-        unit_->extended_capability().get<"dt">() && sw::memory::iommu::has_device_tlb(*function);
+    const bool translates = unit_->extended_capability().get<"dt">() && sw::memory::iommu::has_device_tlb(*function);
     if (translates)
         translating_.insert(bdf.value);
     if (auto attached = function->attach(translates); !attached)

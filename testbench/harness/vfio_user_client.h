@@ -117,8 +117,10 @@ inline Bytes region_write_multi(std::span<const SmallWrite> writes) {
     abi::View<RegionWriteMulti>(std::span(body)).set<"writes">(writes.size());
     for (std::size_t i = 0; i < writes.size(); ++i) {
         const auto at = std::span(body).subspan(RegionWriteMulti::size + i * RegionWriteSmall::size);
-        abi::View<RegionWriteSmall>(at).set<"offset">(writes[i].offset).set<"region">(writes[i].region).set<"count">(
-            writes[i].count);
+        abi::View<RegionWriteSmall>(at)
+            .set<"offset">(writes[i].offset)
+            .set<"region">(writes[i].region)
+            .set<"count">(writes[i].count);
         abi::store<std::uint64_t, abi::Endian::little>(at.data() + RegionWriteSmall::field<"data">::offset,
                                                        writes[i].data);
     }

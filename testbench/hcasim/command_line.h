@@ -42,7 +42,7 @@ struct ServeOptions {
     std::string config, socket_directory;
     std::vector<std::string> overrides; ///< "key=value"
     ObserverOptions observe;
-    bool commands = false;              ///< a line for each command of a driver
+    bool commands = false; ///< a line for each command of a driver
 };
 
 /// Print `text` and leave with `code`: --help, --version, `keys`, or a mistake (code 2, one line).

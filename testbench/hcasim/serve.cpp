@@ -49,8 +49,8 @@ public:
         const auto* command = std::get_if<traces::CommandExecuted>(&event);
         if (command == nullptr)
             return;
-        const auto name = command->command.empty() ? fmt::format("opcode {:#x}", command->opcode)
-                                                   : std::string(command->command);
+        const auto name =
+            command->command.empty() ? fmt::format("opcode {:#x}", command->opcode) : std::string(command->command);
         auto line = fmt::format("{:>14.6f} s  {}  {}", static_cast<double>(stamp.time_ps) * 1e-12,
                                 sources_.name(stamp.source), name);
         if (command->op_mod != 0)

@@ -16,7 +16,7 @@
 namespace platform::bridge::vfio_user {
 
 struct PumpConfig {
-    std::chrono::microseconds spin{50};                     ///< after the last work
+    std::chrono::microseconds spin{50};                      ///< after the last work
     model::port::Time ahead = std::chrono::microseconds{50}; ///< how far simulated time may run before the wall's
 };
 

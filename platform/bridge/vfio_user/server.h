@@ -22,7 +22,7 @@ namespace platform::bridge::vfio_user {
 class Server {
 public:
     struct Hooks {
-        std::function<void()> before = [] {};                                          ///< each handler
+        std::function<void()> before = [] {}; ///< each handler
         std::function<void(const FunctionPort&)> connected = [](const auto&) {};
         std::function<void(const FunctionPort&, std::string_view why)> disconnected = [](const auto&, auto) {};
     };

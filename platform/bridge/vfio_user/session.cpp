@@ -278,8 +278,8 @@ void Session::begin_exchange(Command command, std::uint64_t address, std::uint64
     while (owed_.contains(next_id_))
         ++next_id_;
     exchange_ = Exchange{next_id_++, command, count, !fault_.empty(), false, {}};
-    auto message = make_message(protocol::MessageType::command, exchange_->id, command,
-                                protocol::DmaAccess::size + data.size());
+    auto message =
+        make_message(protocol::MessageType::command, exchange_->id, command, protocol::DmaAccess::size + data.size());
     const auto body = body_of(message);
     abi::View<protocol::DmaAccess>(body).set<"address">(address).set<"count">(count);
     std::ranges::copy(data, body.begin() + protocol::DmaAccess::size);

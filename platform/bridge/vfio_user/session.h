@@ -119,7 +119,7 @@ private:
     std::vector<std::byte> stream_; ///< what has come and is not yet taken begins at position_
     std::size_t position_ = 0;
     std::vector<Descriptor> files_; ///< of the last message in stream_
-    std::uint16_t id_ = 0; ///< of the command being performed
+    std::uint16_t id_ = 0;          ///< of the command being performed
     protocol::Command command_{};
     int file_ = -1; ///< that goes with its reply
     std::uint16_t next_id_ = 0;

@@ -21,8 +21,8 @@ std::uint16_t find(transport::Transport& function) {
 
 abi::Block<AddressTranslation> read_control(transport::Transport& function, std::uint16_t at) {
     abi::Block<AddressTranslation> block;
-    abi::store<std::uint32_t, abi::Endian::little>(
-        block.bytes.data() + control, function.config_read(static_cast<std::uint16_t>(at + control), 4));
+    abi::store<std::uint32_t, abi::Endian::little>(block.bytes.data() + control,
+                                                   function.config_read(static_cast<std::uint16_t>(at + control), 4));
     return block;
 }
 

@@ -41,9 +41,9 @@ class Pager;
 struct DeviceOptions {
     CommandOptions command{};
     std::chrono::nanoseconds initialize_timeout = std::chrono::seconds{120};
-    unsigned log_max_qp = 18;        ///< asked of the device, at most
-    bool command_events = true;      ///< else commands are polled for good
-    unsigned completion_vectors = 1; ///< event queues for completions; 0: they share vector 0
+    unsigned log_max_qp = 18;             ///< asked of the device, at most
+    bool command_events = true;           ///< else commands are polled for good
+    unsigned completion_vectors = 1;      ///< event queues for completions; 0: they share vector 0
     unsigned log_completion_eq_size = 11; ///< at most: a device may have smaller queues only
     unsigned log_async_eq_size = 13;
     bool page_faults = false; ///< regions on demand: a vector and an event queue more, and a thread for pager()

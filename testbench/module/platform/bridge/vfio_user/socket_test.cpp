@@ -233,9 +233,7 @@ TEST_CASE("more descriptors than were agreed end the connection, and none of the
     Client client(s, "first");
     const GuestRam ram(4096);
     const std::vector<int> files(20, ram.file());
-    const auto open_files = [] {
-        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-    };
+    const auto open_files = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
     const auto before = open_files();
     client.send(dma_map(0, 4096), files);
     CHECK(client.is_over());
@@ -334,9 +332,7 @@ TEST_CASE("sockets are their owner's alone, and so is the directory they lie in"
 TEST_CASE("a socket that nobody listens at gives way, anything else does not", "[module][vfio_user]") {
     Served s;
     auto& function = s.port(0);
-    const auto create = [&](const std::string& path) {
-        return bridge::Listener::create(s.io, path, function, [] {});
-    };
+    const auto create = [&](const std::string& path) { return bridge::Listener::create(s.io, path, function, [] {}); };
     CHECK(create(s.path("first")).error() == s.path("first") + ": somebody else listens there");
 
     const auto file = s.directory.path + "/file";

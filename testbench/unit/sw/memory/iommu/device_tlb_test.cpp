@@ -86,8 +86,7 @@ TEST_CASE("invalidations of a device-TLB cover the range, each page once, with f
         for (const auto& bytes : all) {
             const auto descriptor = abi::iommu::DeviceTlbDescriptor::from(bytes);
             CHECK(descriptor.get<"sid">() == 0x0100);
-            const auto range =
-                abi::iommu::invalidation_range(descriptor.get<"addr">(), descriptor.get<"s">());
+            const auto range = abi::iommu::invalidation_range(descriptor.get<"addr">(), descriptor.get<"s">());
             for (std::uint64_t at = 0; at < range.bytes; at += 4096)
                 CHECK(pages.insert((range.begin + at) >> 12).second);
         }

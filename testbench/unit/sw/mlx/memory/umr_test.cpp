@@ -135,7 +135,9 @@ TEST_CASE("a revocation sets the key free by a UMR while the memory is still map
 
 TEST_CASE("a region that goes first needs no UMR", "[unit][mlx][umr]") {
     Rig rig;
-    { const auto region = rig.must(DmaBufMode::revocable); }
+    {
+        const auto region = rig.must(DmaBufMode::revocable);
+    }
     CHECK(rig.umrs.empty());
     CHECK(rig.exporter.pins == 0);
     CHECK(rig.exporter.unmapped == testbench::given_once);
@@ -300,7 +302,9 @@ TEST_CASE("a registration that makes no sense is refused, and leaves nothing", "
 
 TEST_CASE("the queue for UMRs goes with the device, or earlier, and is made again", "[unit][mlx][umr]") {
     Rig rig;
-    { const auto region = rig.must(DmaBufMode::revocable); }
+    {
+        const auto region = rig.must(DmaBufMode::revocable);
+    }
     REQUIRE(rig.context->device().drop_umr());
     CHECK(rig.count(destroy_qp) == 1);
     REQUIRE(rig.context->device().drop_umr());
