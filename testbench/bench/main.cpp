@@ -81,6 +81,7 @@ constexpr std::array rooms{
     "ownership (stale)",
     "pcie (write lost)",
     "net (forwarded)",
+    "hca/ingress (frame dropped)",
 };
 static_assert(rooms.size() == bench::event_types);
 
