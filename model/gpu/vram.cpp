@@ -26,7 +26,6 @@ pcie::FunctionConfig Vram::function_config(const VramConfig& config) {
                                .is_64bit = true,
                                .is_prefetchable = true,
                                .resizable_sizes = std::bit_floor(config.bytes) / mebibyte * 2 - 1};
-    function.link = config.link;
     function.memory_latency = config.read_latency;
     return function;
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "model/memory/sparse_memory.h"
+#include "model/pcie/device.h"
 #include "model/pcie/endpoint_space.h"
-#include "model/pcie/function.h"
 
 #include <cstdint>
 #include <string>
@@ -16,16 +16,15 @@ struct VramConfig {
     std::uint64_t bar_bytes = 0;                  ///< size of the VRAM BAR after reset; 0: all of it
     std::uint16_t vendor_id = 0x10de, device_id = 0x20b0;
     port::Time read_latency = std::chrono::nanoseconds{400}; ///< of VRAM, for reads through the BAR
-    pcie::LinkConfig link;
 };
 
-class Vram final : public pcie::Function {
+class Vram final : public pcie::Device {
 public:
     static constexpr unsigned register_bar = 0, vram_bar = 1;
     static constexpr std::uint64_t register_bytes = 16 << 20;
 
     Vram(const std::string& name, const VramConfig& config);
-    /// The function that an endpoint in front of this has.
+    /// What the function tells the bus of itself, apart from what its slot decides.
     static pcie::FunctionConfig function_config(const VramConfig& config);
 
     std::span<std::byte> bytes() const { return memory_.bytes(); }

@@ -43,10 +43,11 @@ model::pcie::FunctionConfig Mlx5Device::function_config(const model::hca::HcaCon
     return function;
 }
 
-Mlx5Device::Mlx5Device(const model::hca::HcaConfig& config, const Ports& ports, traces::Events events)
+Mlx5Device::Mlx5Device(const model::hca::HcaConfig& config, const model::pcie::DevicePorts& ports,
+                       traces::Events events)
     : uar_begin_(std::uint64_t{config.first_uar} * abi::prm::uar_page_bytes), alarm_(ports.clock),
       inside_(inside(config), alarm_, events),
-      hca_(config, {ports.dma, ports.clock, ports.wire, ports.interrupts, &inside_.end(0)}, events),
+      hca_(config, {ports.dma, ports.clock, *ports.wires.front(), ports.interrupts, &inside_.end(0)}, events),
       firmware_(hca_, ports.dma, ports.clock, events) {
     for (const unsigned side : {0u, 1u})
         inside_.attach(side, turned_);

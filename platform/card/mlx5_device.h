@@ -8,12 +8,9 @@
 #include "model/hca/config.h"
 #include "model/hca/hca.h"
 #include "model/net/link.h"
+#include "model/pcie/device.h"
 #include "model/pcie/endpoint_space.h"
-#include "model/pcie/function.h"
 #include "model/port/alarm.h"
-#include "model/port/clock.h"
-#include "model/port/dma.h"
-#include "model/port/interrupt.h"
 #include "model/port/wire.h"
 #include "traces/events.h"
 
@@ -24,16 +21,10 @@
 
 namespace platform::card {
 
-class Mlx5Device final : public model::pcie::Function, public model::port::Receiver {
+class Mlx5Device final : public model::pcie::Device, public model::port::Receiver {
 public:
-    /// What it needs from outside; all of them outlive it.
-    struct Ports {
-        model::port::Dma& dma;
-        model::port::Clock& clock;
-        model::port::Interrupts& interrupts;
-        model::port::Wire& wire;
-    };
-    Mlx5Device(const model::hca::HcaConfig& config, const Ports& ports, traces::Events events);
+    /// Has one network port.
+    Mlx5Device(const model::hca::HcaConfig& config, const model::pcie::DevicePorts& ports, traces::Events events);
 
     /// What the function tells the bus of itself, apart from what its slot decides.
     static model::pcie::FunctionConfig function_config(const model::hca::HcaConfig& config);
@@ -42,22 +33,17 @@ public:
     const model::hca::Hca& hca() const { return hca_; }
     firmware::Device& firmware() { return firmware_; }
 
-    /// Time asked for by Clock::wake_at has come.
-    void wake(model::port::Time now);
-    /// Where time plays no part: delivers what the port has sent to itself. False: there was nothing. Whoever calls
-    /// bar_write() or wake() calls this afterwards until it says so, and each time lets the cable deliver first, since
-    /// either may bring packets for the other.
-    bool settle();
-    /// Nothing that the port sent to itself is under way.
-    bool is_quiet() const { return inside_.under_way(0) + inside_.under_way(1) == 0; }
-
-    // Function
+    // Device
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
                                     model::port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
     model::port::RegisterSpaces* spaces() override { return &firmware_.spaces(); }
     void reset(model::port::Time at) override;
+    void wake(model::port::Time now) override;
+    bool settle() override;
+    bool is_quiet() const override { return inside_.under_way(0) + inside_.under_way(1) == 0; }
+    model::port::Receiver* receiver(unsigned number) override { return number == 0 ? this : nullptr; }
 
     // Receiver: packets of the cable
     void receive(model::port::Packet& packet, model::port::Time at) override { hca_.receive(packet, at); }

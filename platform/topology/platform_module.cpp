@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 
 namespace platform::topology {
 
@@ -53,6 +54,7 @@ host::HostConfig host_config(const Config& config, unsigned number) {
 model::hca::HcaConfig hca_config(const Config& config, unsigned number) {
     auto hca = config.hca;
     hca.timed = config.timed;
+    hca.port_rate_gbps = config.link.rate_gbps;
     hca.is_managed = config.fabric.is_managed;
     hca.node_guid += number;
     hca.lid = static_cast<std::uint16_t>(hca.lid + number);
@@ -167,24 +169,29 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(config_);
     const auto device_source = static_cast<std::uint16_t>(sources.size());
     const auto device = events(".hca"), bus = events(".hca.pcie");
-    machine.hca = std::make_unique<card::HcaCard>(
-        (name + "_hca").c_str(), hca_config(config_, number),
-        card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])},
-        switch_ ? *cables_[number] : *cables_[0], switch_ ? 0 : number, device, bus);
+    const auto hca = hca_config(config_, number);
+    const std::array plugs{switch_ ? card::Plug{*cables_[number], 0} : card::Plug{*cables_[0], number}};
+    machine.hca = std::make_unique<card::CardModule>(
+        (name + "_hca").c_str(), card::Mlx5Device::function_config(hca),
+        card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])}, plugs, bus,
+        [&](const model::pcie::DevicePorts& ports) { return std::make_unique<card::Mlx5Device>(hca, ports, device); });
     if (machine.ownership) {
         machine.watch = std::make_unique<observe::ownership::FunctionWatch>(
-            *machine.ownership, name + ".hca", device_source, bus, machine.hca->hca().mkeys(),
+            *machine.ownership, name + ".hca", device_source, bus, machine.mlx5().hca().mkeys(),
             [card = machine.hca.get()] { return card->endpoint.requester().value; });
         machine.hca->endpoint.set_watch(machine.watch.get());
-        machine.hca->hca().mkeys().set_watch(machine.watch.get());
+        machine.mlx5().hca().mkeys().set_watch(machine.watch.get());
         fanout_.add(*machine.watch);
     }
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
-    vram.link = host.device_link;
     if (!config_.timed)
         vram.read_latency = {};
-    machine.gpu = std::make_unique<model::gpu::VramModule>((name + "_gpu").c_str(), vram);
+    const auto gpu_name = name + "_gpu";
+    machine.gpu = std::make_unique<card::CardModule>(
+        gpu_name.c_str(), model::gpu::Vram::function_config(vram), card::SlotConfig{.link = host.device_link},
+        std::span<const card::Plug>{}, traces::Events{},
+        [&](const model::pcie::DevicePorts&) { return std::make_unique<model::gpu::Vram>(gpu_name, vram); });
     if (machine.guest) {
         machine.guest->plug("host" + name + ".hca", machine.hca->endpoint);
         machine.guest->plug("host" + name + ".gpu", machine.gpu->endpoint);

@@ -3,11 +3,12 @@
 // Elaborates everything and names it for the sinks; runs nothing.
 #pragma once
 
-#include "model/gpu/vram_module.h"
+#include "model/gpu/vram.h"
 #include "model/net/link_module.h"
 #include "model/net/switch_module.h"
 #include "platform/bridge/vfio_user/guest_module.h"
-#include "platform/card/hca_card.h"
+#include "platform/card/card_module.h"
+#include "platform/card/mlx5_device.h"
 #include "platform/host/host.h"
 #include "platform/observe/event.h"
 #include "platform/observe/fanout.h"
@@ -31,8 +32,10 @@ struct Machine {
     std::unique_ptr<host::Host> host;                        ///< nullptr where it is served
     std::unique_ptr<bridge::vfio_user::GuestModule> guest; ///< and this instead
     std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of the HCA
-    std::unique_ptr<card::HcaCard> hca;
-    std::unique_ptr<model::gpu::VramModule> gpu;
+    std::unique_ptr<card::CardModule> hca, gpu;
+
+    card::Mlx5Device& mlx5() const { return hca->as<card::Mlx5Device>(); }
+    model::gpu::Vram& vram() const { return gpu->as<model::gpu::Vram>(); }
 
     /// As enumeration numbered them; the simulation must have started.
     abi::pcie::Bdf hca_bdf() const;

@@ -58,7 +58,7 @@ struct Side {
         const auto gid = sw::mlx::gid_of_ipv4(ipv4);
         must(context->set_roce_address(0, {.gid = gid, .mac = mac}));
         path = {.remote_gid = gid, .remote_mac = mac};
-        bytes = machine.gpu->vram.bytes().subspan(vram.ranges().front().offset, span_bytes);
+        bytes = machine.vram().bytes().subspan(vram.ranges().front().offset, span_bytes);
         std::memset(bytes.data(), 1, bytes.size()); // pages exist before anything is measured
     }
     void connect(const Side& peer) {
@@ -197,8 +197,8 @@ template <class Body> void on_platform(const Load& load, traces::Sink* sink, Bod
 Measured measure(const Load& load) {
     Measured measured;
     on_platform(load, nullptr, [&](Platform& platform, Loop& loop, Side& a, Side& b) {
-        const auto before = platform.a().hca->hca().counters();
-        const auto acks_before = platform.b().hca->hca().counters().acks_sent;
+        const auto before = platform.a().mlx5().hca().counters();
+        const auto acks_before = platform.b().mlx5().hca().counters().acks_sent;
         std::vector<double> rates, copies, ratios, simulated;
         for (unsigned i = 0; i < load.samples; ++i) {
             const auto one = sample(loop, a, b, load);
@@ -207,7 +207,7 @@ Measured measure(const Load& load) {
             ratios.push_back(one.messages_per_s / one.memcpy_messages_per_s);
             simulated.push_back(one.sim_messages_per_s);
         }
-        const auto& after = platform.a().hca->hca().counters();
+        const auto& after = platform.a().mlx5().hca().counters();
         const auto messages = static_cast<double>(after.messages_completed - before.messages_completed);
         measured.messages_per_s = median(rates);
         measured.bytes_per_s = measured.messages_per_s * load.message_bytes;
@@ -217,7 +217,7 @@ Measured measure(const Load& load) {
         measured.turns_per_message = static_cast<double>(after.turns - before.turns) / messages;
         measured.packets_per_message = static_cast<double>(after.packets_sent - before.packets_sent) / messages;
         measured.acks_per_message =
-            static_cast<double>(platform.b().hca->hca().counters().acks_sent - acks_before) / messages;
+            static_cast<double>(platform.b().mlx5().hca().counters().acks_sent - acks_before) / messages;
     });
     return measured;
 }

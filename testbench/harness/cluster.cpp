@@ -198,7 +198,7 @@ std::unique_ptr<RegisteredMemory> Side::vram(std::uint64_t length, sw::mlx::Acce
     constexpr auto offset = RegisteredMemory::offset_in_buffer;
     std::unique_ptr<RegisteredMemory> memory(new RegisteredMemory(*this, length));
     memory->vram_ = must(gpu->allocate(length + 2 * offset));
-    memory->bytes_ = machine.gpu->vram.bytes().subspan(memory->vram_->ranges().front().offset + offset, length);
+    memory->bytes_ = machine.vram().bytes().subspan(memory->vram_->ranges().front().offset + offset, length);
     std::ranges::fill(memory->bytes_, std::byte{});
     memory->set_guards();
     memory->region_ =

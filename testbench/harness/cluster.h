@@ -118,7 +118,7 @@ public:
 
     std::string_view name() const { return machine.name; }
     std::string source() const { return machine.name + ".hca"; } ///< of its HCA's events
-    firmware::Device& firmware() { return machine.hca->firmware(); }
+    firmware::Device& firmware() { return machine.mlx5().firmware(); }
     void find(std::string what);
 
     platform::topology::Machine& machine;

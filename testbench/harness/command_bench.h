@@ -79,7 +79,7 @@ public:
     static constexpr std::uint64_t box_stride = 1024;
 
     explicit CommandBench(const model::hca::HcaConfig& config = untimed())
-        : card(config, {memory, clock, interrupts, wire}, traces::Events{&log, 1}) {
+        : card(config, {memory, clock, interrupts, wires}, traces::Events{&log, 1}) {
         set_queue_address();
     }
 
@@ -388,6 +388,7 @@ public:
     TestClock clock;
     InterruptLog interrupts;
     DeadWire wire;
+    const std::array<model::port::Wire*, 1> wires{&wire};
     EventLog log;
     platform::card::Mlx5Device card;
     model::hca::Hca& hca = card.hca();

@@ -57,7 +57,7 @@ public:
     DirectHost(const model::hca::HcaConfig& config, TestClock& clock, model::net::Link& link, unsigned end,
                std::size_t memory_bytes, traces::Events events)
         : memory(memory_bytes), function_(platform::card::Mlx5Device::function_config(config)), clock_(clock),
-          link_(link), device(config, {memory, clock, *this, link.end(end)}, events) {
+          link_(link), wires_{&link.end(end)}, device(config, {memory, clock, *this, wires_}, events) {
         link.attach(end, device);
     }
 
@@ -119,6 +119,7 @@ private:
     model::pcie::FunctionConfig function_;
     TestClock& clock_;
     model::net::Link& link_;
+    std::array<model::port::Wire*, 1> wires_;
     std::array<std::uint32_t, 4096> config_space_{};
     std::uint64_t next_ = 0x10000;
 

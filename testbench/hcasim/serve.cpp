@@ -82,7 +82,7 @@ void listen_for_questions(boost::asio::signal_set& questions, platform::topology
         if (error)
             return;
         for (auto& machine : platform.machines())
-            say(fmt::format("host{}.hca holds {}", machine.name, print_holdings(machine.hca->firmware())));
+            say(fmt::format("host{}.hca holds {}", machine.name, print_holdings(machine.mlx5().firmware())));
         listen_for_questions(questions, platform);
     });
 }

@@ -49,7 +49,7 @@ void add_between(const Totals& begin, const Totals& end, Totals& sum) {
 Totals totals(Platform& platform) {
     Totals sum;
     for (auto& machine : platform.machines()) {
-        const auto& c = machine.hca->hca().counters();
+        const auto& c = machine.mlx5().hca().counters();
         sum.packets += c.packets_sent;
         sum.retries += c.retries;
         sum.timeouts += c.timeouts;
@@ -84,7 +84,7 @@ void count(Platform& platform, Result& result) {
         add_link(machine.name + ".upstream", machine.host->upstream_link(), result);
         add_link(machine.name + ".hca", machine.host->slot_link(platform::topology::Machine::hca_slot), result);
         add_link(machine.name + ".gpu", machine.host->slot_link(platform::topology::Machine::gpu_slot), result);
-        const auto& c = machine.hca->hca().counters();
+        const auto& c = machine.mlx5().hca().counters();
         result.caches.push_back({.name = machine.name + ".hca MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
         result.caches.push_back({.name = machine.name + ".hca MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
         if (machine.hca->endpoint.space().config().ats.entries != 0) {

@@ -187,7 +187,7 @@ sw::Result<void> Show::take_part(unsigned number) {
             .hca = **hca,
             .gpu = **gpu,
             .peer = queues_.end(number),
-            .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); },
+            .vram = [&](std::uint64_t at) { return machine.vram().bytes().subspan(at); },
             .serve_pages = [](sw::mlx::Device& device) { return std::make_shared<harness::PageService>(device); }};
         if (number == 1) {
             // Both hosts are made alike.

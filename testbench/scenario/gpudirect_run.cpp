@@ -45,7 +45,7 @@ sw::Result<void> take_part(platform::topology::Machine& machine, unsigned number
                        .hca = **hca,
                        .gpu = **gpu,
                        .peer = peer,
-                       .vram = [&](std::uint64_t at) { return machine.gpu->vram.bytes().subspan(at); }};
+                       .vram = [&](std::uint64_t at) { return machine.vram().bytes().subspan(at); }};
     return number == 0 ? initiate(host, options, report) : respond(host, options);
 }
 

@@ -69,7 +69,7 @@ struct Streaming {
             failure = outcome.error().what;
         queues.close(i);
     }
-    std::span<std::byte> vram(unsigned i) { return platform.machines()[i].gpu->vram.bytes(); }
+    std::span<std::byte> vram(unsigned i) { return platform.machines()[i].vram().bytes(); }
 
     platform::observe::Sources sources;
     Platform platform{small(), nullptr, sources};

@@ -1,4 +1,5 @@
-#include "model/gpu/vram_module.h"
+#include "model/gpu/vram.h"
+#include "platform/card/card_module.h"
 #include "testbench/harness/pcie_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -12,13 +13,16 @@ namespace {
 struct Pair {
     platform::host::Host host{"host", {.timed = false}};
     ScratchCard card{"card", 1};
-    gpu::VramModule gpu;
-    explicit Pair(gpu::VramConfig config = {}) : gpu("gpu", config) {
+    platform::card::CardModule gpu;
+    explicit Pair(const gpu::VramConfig& config = {})
+        : gpu("gpu", gpu::Vram::function_config(config), {}, {}, {},
+              [&](const pcie::DevicePorts&) { return std::make_unique<gpu::Vram>("gpu", config); }) {
         host.plug(0, card.endpoint);
         host.plug(1, gpu.endpoint);
         sc_core::sc_start(sc_core::SC_ZERO_TIME);
         host.root_complex().config_write(host.enumeration().find(0x1234, 1)->bdf, 4, 2, 6, {});
     }
+    gpu::Vram& vram() { return gpu.as<gpu::Vram>(); }
     const platform::host::FunctionFound& found() const { return *host.enumeration().find(0x10de, 0x20b0); }
 };
 } // namespace
@@ -26,15 +30,15 @@ struct Pair {
 TEST_CASE("VRAM costs nothing until it is touched", "[module][gpu]") {
     Pair pair;
     CHECK(pair.found().bars[gpu::Vram::vram_bar].size == std::uint64_t{2} << 30);
-    CHECK(pair.gpu.vram.memory().resident_bytes() == 0);
+    CHECK(pair.vram().memory().resident_bytes() == 0);
 
     const std::array bytes{std::byte{1}};
     const auto bar = pair.found().bars[gpu::Vram::vram_bar].address;
     REQUIRE(pair.card.endpoint.dma().write(BusAddress{bar + (1 << 30)}, bytes, {}).is_ok());
 
-    CHECK(pair.gpu.vram.bytes()[1 << 30] == std::byte{1});
-    CHECK(pair.gpu.vram.memory().resident_bytes() > 0);
-    CHECK(pair.gpu.vram.memory().resident_bytes() <= 1 << 21);
+    CHECK(pair.vram().bytes()[1 << 30] == std::byte{1});
+    CHECK(pair.vram().memory().resident_bytes() > 0);
+    CHECK(pair.vram().memory().resident_bytes() <= 1 << 21);
 }
 
 TEST_CASE("a DMA into VRAM is one copy into its bytes, lent back without any", "[module][gpu]") {
@@ -45,7 +49,7 @@ TEST_CASE("a DMA into VRAM is one copy into its bytes, lent back without any", "
     REQUIRE(pair.card.endpoint.dma().write(BusAddress{bar + 12345}, bytes, {}).is_ok());
     const auto loan = pair.card.endpoint.dma().lend(BusAddress{bar + 12345}, bytes.size(), {});
 
-    CHECK(loan.data == pair.gpu.vram.bytes().data() + 12345);
+    CHECK(loan.data == pair.vram().bytes().data() + 12345);
     CHECK(std::equal(bytes.begin(), bytes.end(), loan.data));
     CHECK(loan.data[-1] == std::byte{});
     CHECK(loan.data[bytes.size()] == std::byte{});
@@ -70,12 +74,12 @@ TEST_CASE("a smaller VRAM BAR shows the first part of VRAM", "[module][gpu][reba
     CHECK(pair.card.fate(dma.write(BusAddress{bar + (1 << 29)}, bytes, {})) == port::DmaStatus::unsupported_request);
     CHECK(dma.write(BusAddress{bar + (1 << 28) - 1}, bytes, {}).is_ok());
     CHECK(dma.lend(BusAddress{bar + (1 << 28) - 1}, 2, {}).data == nullptr);
-    CHECK(pair.gpu.vram.bytes()[(1 << 28) - 1] == std::byte{9});
+    CHECK(pair.vram().bytes()[(1 << 28) - 1] == std::byte{9});
 }
 
 TEST_CASE("VRAM survives a reset of the function", "[module][gpu]") {
     Pair pair;
-    pair.gpu.vram.bytes()[77] = std::byte{3};
+    pair.vram().bytes()[77] = std::byte{3};
 
     pair.host.root_complex().config_write(pair.found().bdf, 0x69, 1, 0x80, {});
     pair.host.enumerate();

@@ -103,7 +103,7 @@ struct Bench {
     /// Objects that a card's driver has made.
     std::size_t held(unsigned i) {
         std::size_t all = 0;
-        for (const auto& kind : machine(i).hca->firmware().state().registry.counts())
+        for (const auto& kind : machine(i).mlx5().firmware().state().registry.counts())
             all += kind.objects;
         return all;
     }
@@ -343,7 +343,7 @@ TEST_CASE("an HCA reaches VRAM of its machine through two sessions, and none of 
         TRY(gpu->download(vram, 0, seen));
         if (!std::ranges::all_of(seen, [](std::byte x) { return x == std::byte{0x5e}; }))
             return sw::failure(EIO, "VRAM holds something else");
-        std::ranges::copy(bench.machine(0).gpu->vram.bytes().subspan(vram.ranges().front().offset + 100, 8),
+        std::ranges::copy(bench.machine(0).vram().bytes().subspan(vram.ranges().front().offset + 100, 8),
                           by_server.begin());
         is_elsewhere = pair.b.transport->map_peer((*card)->bar_address(1), 4096).has_value();
 

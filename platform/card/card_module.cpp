@@ -1,0 +1,110 @@
+#include "platform/card/card_module.h"
+
+#include <cassert>
+
+namespace platform::card {
+
+namespace {
+model::pcie::FunctionConfig in_slot(const SlotConfig& slot, model::pcie::FunctionConfig function) {
+    function.link = slot.link;
+    function.ats = slot.ats;
+    return function;
+}
+} // namespace
+
+/// Packets of one cable, where they take turns with other calls or may lead to packets on another cable.
+class CardModule::Entrance final : public model::port::Receiver {
+public:
+    Entrance(CardModule& card, model::port::Receiver& receiver) : card_(card), receiver_(receiver) {}
+
+    void receive(model::port::Packet& packet, model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        receiver_.receive(packet, card_.present(at));
+    }
+    void received_all(model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        receiver_.received_all(card_.present(at));
+        flush_others();
+    }
+    void ready(model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        receiver_.ready(card_.present(at));
+        flush_others();
+    }
+    void link_changed(bool is_up, model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        receiver_.link_changed(is_up, card_.present(at));
+    }
+
+private:
+    /// The cable that calls goes on by itself.
+    void flush_others() {
+        if (card_.plugs_.size() > 1)
+            card_.flush();
+    }
+
+    CardModule& card_;
+    model::port::Receiver& receiver_;
+};
+
+CardModule::CardModule(sc_core::sc_module_name name, const model::pcie::FunctionConfig& function,
+                       const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make)
+    : sc_module(name), endpoint("pcie", in_slot(slot, function), *this), turn_(slot.calls),
+      plugs_(plugs.begin(), plugs.end()), clock_([this](model::port::Time now) { wake(now); }, slot.calls) {
+    endpoint.set_events(bus);
+    for (const auto& [cable, end] : plugs_)
+        wires_.push_back(&cable.link().end(end));
+    device_ = make({endpoint.dma(), clock_, endpoint.interrupts(), wires_});
+    const bool takes_turns = turn_.can_delay() || plugs_.size() > 1;
+    for (unsigned number = 0; number < plugs_.size(); ++number) {
+        auto* receiver = device_->receiver(number);
+        assert(receiver != nullptr && "a cable leads to a network port of the device");
+        if (takes_turns) {
+            entrances_.push_back(std::make_unique<Entrance>(*this, *receiver));
+            receiver = entrances_.back().get();
+        }
+        plugs_[number].cable.link().attach(plugs_[number].end, *receiver);
+    }
+}
+
+CardModule::~CardModule() = default;
+
+model::port::DmaResult CardModule::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
+                                            model::port::Time at) {
+    // Does not wait for its turn: it changes nothing that a chain of calls relies on, and whoever reads may be the one
+    // who has what the device waits for.
+    return device_->bar_read(bar, offset, into, at);
+}
+
+void CardModule::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
+    const model::tlm::Turn::Hold hold(turn_);
+    device_->bar_write(bar, offset, from, present(at));
+    flush();
+}
+
+void CardModule::page_answered(std::uint16_t group, std::uint8_t code, model::port::Time at) {
+    const model::tlm::Turn::Hold hold(turn_);
+    device_->page_answered(group, code, present(at));
+    flush();
+}
+
+void CardModule::reset(model::port::Time at) {
+    const model::tlm::Turn::Hold hold(turn_);
+    device_->reset(at);
+}
+
+void CardModule::wake(model::port::Time now) {
+    const model::tlm::Turn::Hold hold(turn_);
+    device_->wake(present(now));
+    flush();
+}
+
+/// Delivers what was sent when time plays no part.
+void CardModule::flush() {
+    do
+        for (const auto& plug : plugs_)
+            plug.cable.flush();
+    while (device_->settle());
+}
+
+} // namespace platform::card

@@ -1,0 +1,88 @@
+// A card: any device (model/pcie/device.h) behind one PCIe endpoint and at the ends of its cables. Gives the device its
+// ports, takes turns where calls may wait, and lets the cables deliver after each entry; what the device does is the
+// device's.
+#pragma once
+
+#include "model/net/link_module.h"
+#include "model/pcie/device.h"
+#include "model/pcie/endpoint_module.h"
+#include "model/tlm/kernel_clock.h"
+#include "model/tlm/process.h"
+#include "traces/events.h"
+
+#include <algorithm>
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <span>
+#include <systemc>
+#include <vector>
+
+namespace platform::card {
+
+/// What a slot decides of the card in it.
+struct SlotConfig {
+    model::pcie::LinkConfig link;
+    model::pcie::AtsConfig ats{};
+    /// may_wait: its memory may be with somebody outside of the simulation, as a served machine's.
+    model::tlm::Calls calls = model::tlm::Calls::at_once;
+};
+
+/// One end of a cable.
+struct Plug {
+    model::net::LinkModule& cable;
+    unsigned end;
+};
+
+/// Makes the device of a card, on the ports that the card gives it. Called once, by the card's constructor.
+using MakeDevice = std::function<std::unique_ptr<model::pcie::Device>(const model::pcie::DevicePorts& ports)>;
+
+class CardModule final : public sc_core::sc_module, private model::pcie::Function {
+public:
+    /// `function` is what the device tells the bus of itself. `plugs` are where the device's network ports have their
+    /// cables, in the order of the ports. `bus` is where the endpoint reports events.
+    CardModule(sc_core::sc_module_name name, const model::pcie::FunctionConfig& function, const SlotConfig& slot,
+               std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make);
+    ~CardModule() override;
+
+    model::pcie::Device& device() { return *device_; }
+    /// The device, of which the caller knows what it is.
+    template <std::derived_from<model::pcie::Device> D> D& as() { return dynamic_cast<D&>(*device_); }
+    /// Nothing that the device sent to itself is under way.
+    bool is_quiet() const { return device_->is_quiet(); }
+
+    model::pcie::EndpointModule endpoint;
+
+private:
+    // Function: what reaches the endpoint, for the device
+    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
+                                    model::port::Time at) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
+    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override { return device_->direct(bar, offset); }
+    int file(unsigned bar) const override { return device_->file(bar); }
+    std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override {
+        return device_->peek(bar, offset, into);
+    }
+    std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override {
+        return device_->poke(bar, offset, from);
+    }
+    model::port::RegisterSpaces* spaces() override { return device_->spaces(); }
+    void page_answered(std::uint16_t group, std::uint8_t code, model::port::Time at) override;
+    void reset(model::port::Time at) override;
+    void wake(model::port::Time now);
+    void flush();
+    /// When a call enters the device that was to enter it at `at`: no earlier than it has its turn.
+    model::port::Time present(model::port::Time at) const {
+        return turn_.can_delay() ? std::max(at, clock_.now()) : at;
+    }
+    class Entrance;
+
+    model::tlm::Turn turn_; ///< of everything that enters the device
+    std::vector<Plug> plugs_;
+    std::vector<model::port::Wire*> wires_;
+    std::vector<std::unique_ptr<Entrance>> entrances_;
+    model::tlm::KernelClock clock_;
+    std::unique_ptr<model::pcie::Device> device_;
+};
+
+} // namespace platform::card
