@@ -11,7 +11,7 @@ constexpr std::uint64_t mebibyte = 1 << 20;
 } // namespace
 
 Vram::Vram(const std::string& name, const VramConfig& config)
-    : read_latency_(config.read_latency), memory_(name, config.bytes),
+    : read_latency_(config.timed ? config.read_latency : port::Time{}), memory_(name, config.bytes),
       is_all_memory_(config.bar_bytes <= config.bytes) {}
 
 pcie::FunctionConfig Vram::function_config(const VramConfig& config) {
@@ -26,7 +26,7 @@ pcie::FunctionConfig Vram::function_config(const VramConfig& config) {
                                .is_64bit = true,
                                .is_prefetchable = true,
                                .resizable_sizes = std::bit_floor(config.bytes) / mebibyte * 2 - 1};
-    function.memory_latency = config.read_latency;
+    function.memory_latency = config.timed ? config.read_latency : port::Time{};
     return function;
 }
 

@@ -12,6 +12,7 @@
 namespace model::gpu {
 
 struct VramConfig {
+    bool timed = true;
     std::uint64_t bytes = std::uint64_t{2} << 30; ///< a power of two, 1 MiB or more
     std::uint64_t bar_bytes = 0;                  ///< size of the VRAM BAR after reset; 0: all of it
     std::uint16_t vendor_id = 0x10de, device_id = 0x20b0;

@@ -47,6 +47,12 @@ private:
     model::port::Receiver& receiver_;
 };
 
+CardModule::CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
+                       std::span<const Plug> plugs, const CardEvents& events)
+    : CardModule(name, device.function(), slot, plugs, events.bus, [&](const model::pcie::DevicePorts& ports) {
+          return device.make(ports, {.name = static_cast<const char*>(name), .events = events.device});
+      }) {}
+
 CardModule::CardModule(sc_core::sc_module_name name, const model::pcie::FunctionConfig& function,
                        const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make)
     : sc_module(name), endpoint("pcie", in_slot(slot, function), *this), turn_(slot.calls),

@@ -8,6 +8,7 @@
 #include "model/pcie/endpoint_module.h"
 #include "model/tlm/kernel_clock.h"
 #include "model/tlm/process.h"
+#include "platform/card/kinds.h"
 #include "traces/events.h"
 
 #include <algorithm>
@@ -34,13 +35,21 @@ struct Plug {
     unsigned end;
 };
 
+/// Where a card and what is on it say what they do.
+struct CardEvents {
+    traces::Events device{}, bus{};
+};
+
 /// Makes the device of a card, on the ports that the card gives it. Called once, by the card's constructor.
 using MakeDevice = std::function<std::unique_ptr<model::pcie::Device>(const model::pcie::DevicePorts& ports)>;
 
 class CardModule final : public sc_core::sc_module, private model::pcie::Function {
 public:
-    /// `function` is what the device tells the bus of itself. `plugs` are where the device's network ports have their
-    /// cables, in the order of the ports. `bus` is where the endpoint reports events.
+    /// `plugs` are where the device's network ports have their cables, in the order of the ports.
+    CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
+               std::span<const Plug> plugs = {}, const CardEvents& events = {});
+    /// A device that is in no table. `function` is what it tells the bus of itself, `bus` where the endpoint reports
+    /// events.
     CardModule(sc_core::sc_module_name name, const model::pcie::FunctionConfig& function, const SlotConfig& slot,
                std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make);
     ~CardModule() override;

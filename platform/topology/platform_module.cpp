@@ -169,12 +169,11 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(config_);
     const auto device_source = static_cast<std::uint16_t>(sources.size());
     const auto device = events(".hca"), bus = events(".hca.pcie");
-    const auto hca = hca_config(config_, number);
     const std::array plugs{switch_ ? card::Plug{*cables_[number], 0} : card::Plug{*cables_[0], number}};
     machine.hca = std::make_unique<card::CardModule>(
-        (name + "_hca").c_str(), card::Mlx5Device::function_config(hca),
-        card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])}, plugs, bus,
-        [&](const model::pcie::DevicePorts& ports) { return std::make_unique<card::Mlx5Device>(hca, ports, device); });
+        (name + "_hca").c_str(), hca_config(config_, number),
+        card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])}, plugs,
+        card::CardEvents{.device = device, .bus = bus});
     if (machine.ownership) {
         machine.watch = std::make_unique<observe::ownership::FunctionWatch>(
             *machine.ownership, name + ".hca", device_source, bus, machine.mlx5().hca().mkeys(),
@@ -185,13 +184,9 @@ void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, obse
     }
     model::gpu::VramConfig vram;
     vram.bytes = config_.gpu.vram_bytes;
-    if (!config_.timed)
-        vram.read_latency = {};
-    const auto gpu_name = name + "_gpu";
-    machine.gpu = std::make_unique<card::CardModule>(
-        gpu_name.c_str(), model::gpu::Vram::function_config(vram), card::SlotConfig{.link = host.device_link},
-        std::span<const card::Plug>{}, traces::Events{},
-        [&](const model::pcie::DevicePorts&) { return std::make_unique<model::gpu::Vram>(gpu_name, vram); });
+    vram.timed = config_.timed;
+    machine.gpu =
+        std::make_unique<card::CardModule>((name + "_gpu").c_str(), vram, card::SlotConfig{.link = host.device_link});
     if (machine.guest) {
         machine.guest->plug("host" + name + ".hca", machine.hca->endpoint);
         machine.guest->plug("host" + name + ".gpu", machine.gpu->endpoint);

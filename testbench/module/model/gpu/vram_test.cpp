@@ -14,9 +14,7 @@ struct Pair {
     platform::host::Host host{"host", {.timed = false}};
     ScratchCard card{"card", 1};
     platform::card::CardModule gpu;
-    explicit Pair(const gpu::VramConfig& config = {})
-        : gpu("gpu", gpu::Vram::function_config(config), {}, {}, {},
-              [&](const pcie::DevicePorts&) { return std::make_unique<gpu::Vram>("gpu", config); }) {
+    explicit Pair(const gpu::VramConfig& config = {}) : gpu("gpu", config, {}) {
         host.plug(0, card.endpoint);
         host.plug(1, gpu.endpoint);
         sc_core::sc_start(sc_core::SC_ZERO_TIME);

@@ -50,14 +50,9 @@ struct Machine {
 
     explicit Machine(std::function<void(Machine&, InProcessTransport&)> what,
                      model::hca::HcaConfig config = card_config())
-        : first("first", Mlx5Device::function_config(config), slot_config(), std::array{Plug{cable, 0}}, {&log, 2},
-                [&](const DevicePorts& ports) {
-                    return std::make_unique<Mlx5Device>(config, ports, traces::Events{&log, 1});
-                }),
-          second(
-              "second", Mlx5Device::function_config(config), slot_config(), std::array{Plug{cable, 1}}, {},
-              [&](const DevicePorts& ports) { return std::make_unique<Mlx5Device>(config, ports, traces::Events{}); }),
-          body(std::move(what)), thread("driver", [this] {
+        : first("first", config, slot_config(), std::array{Plug{cable, 0}}, {.device = {&log, 1}, .bus = {&log, 2}}),
+          second("second", config, slot_config(), std::array{Plug{cable, 1}}), body(std::move(what)),
+          thread("driver", [this] {
               InProcessTransport transport(host, host.enumeration().find(0x15b3, 0x101b)->bdf);
               body(*this, transport);
           }) {

@@ -1,0 +1,76 @@
+#include "platform/card/kinds.h"
+
+#include "model/gpu/vram.h"
+#include "platform/card/mlx5_device.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace platform::card {
+
+namespace {
+
+using model::pcie::DevicePorts;
+
+/// A device that needs no more than its configuration and its ports.
+template <class D, class Config>
+std::unique_ptr<D> make_alone(const Config& config, const DevicePorts& ports, const DevicePlace&) {
+    return std::make_unique<D>(config, ports);
+}
+
+/// `make(config, ports, place)` makes a device of type D.
+template <class D, class Config, auto make = &make_alone<D, Config>>
+Kind row(std::string_view name, unsigned network_ports) {
+    return {.name = name,
+            .config = typeid(Config),
+            .network_ports = network_ports,
+            .defaults = [] { return std::any(Config{}); },
+            .function = [](const std::any& config) { return D::function_config(std::any_cast<const Config&>(config)); },
+            .make = [](const std::any& config, const DevicePorts& ports,
+                       const DevicePlace& place) -> std::unique_ptr<model::pcie::Device> {
+                return make(std::any_cast<const Config&>(config), ports, place);
+            },
+            .settings =
+                [](std::any& config) {
+                    if constexpr (requires(Config c) { c.settings(); })
+                        return std::any_cast<Config&>(config).settings();
+                    else
+                        return std::vector<model::pcie::Setting>{};
+                },
+            .set_timed =
+                [](std::any& config, bool is_timed) {
+                    if constexpr (requires(Config c) { c.timed = true; })
+                        std::any_cast<Config&>(config).timed = is_timed;
+                }};
+}
+
+constexpr auto make_hca = [](const model::hca::HcaConfig& config, const DevicePorts& ports, const DevicePlace& place) {
+    return std::make_unique<Mlx5Device>(config, ports, place.events);
+};
+constexpr auto make_gpu = [](const model::gpu::VramConfig& config, const DevicePorts&, const DevicePlace& place) {
+    return std::make_unique<model::gpu::Vram>(place.name, config);
+};
+
+} // namespace
+
+std::span<const Kind> kinds() {
+    static const std::array table{
+        row<Mlx5Device, model::hca::HcaConfig, make_hca>("hca", 1),
+        row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
+    };
+    return table;
+}
+
+const Kind* find_kind(std::string_view name) {
+    const auto found = std::ranges::find(kinds(), name, &Kind::name);
+    return found != kinds().end() ? &*found : nullptr;
+}
+
+const Kind& kind_of(std::type_index config) {
+    const auto found = std::ranges::find(kinds(), config, &Kind::config);
+    assert(found != kinds().end() && "each type of configuration has a row");
+    return *found;
+}
+
+} // namespace platform::card
