@@ -13,16 +13,26 @@
 
 namespace model::pcie {
 
+/// What one function of a device sends its requests and interrupts by.
+struct FunctionPorts {
+    port::Dma& dma;
+    port::Interrupts& interrupts;
+};
+
 /// What a device has of the outside. All of them outlive it.
 struct DevicePorts {
-    port::Dma& dma;
+    port::Dma& dma; ///< of function 0, as are the interrupts
     port::Clock& clock;
     port::Interrupts& interrupts;
-    std::span<port::Wire* const> wires{}; ///< of its network ports, in their order
+    std::span<port::Wire* const> wires{};       ///< of its network ports, in their order
+    std::span<const FunctionPorts> functions{}; ///< of all its functions, for a device that has several
 };
 
 class Device : public Function {
 public:
+    /// What stands behind function `number` of its endpoint; function 0 is the device itself. Asked once for each
+    /// function that its configuration names.
+    virtual Function* function(unsigned number) { return number == 0 ? this : nullptr; }
     /// Time asked for by Clock::wake_at has come.
     virtual void wake(port::Time now) { static_cast<void>(now); }
     /// Where time plays no part: delivers what the device has sent to itself. False: there was nothing. Whoever calls

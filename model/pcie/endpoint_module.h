@@ -1,94 +1,79 @@
-// A PCIe endpoint: the socket side of a Function. Answers configuration requests, decodes BARs, keeps MSI-X and gives
-// the device its Dma and Interrupts. What the device does behind its BARs is the Function's. PCIe 6.0 §7.5, §6.1.4,
-// §6.6.2.
+// A PCIe endpoint: one end of a link and the functions behind it, each with a configuration space and BARs of its own.
+// Gives what comes by the link to the function that it is for; all else is the function's (function_module.h). The
+// functions are numbered from 0 without gaps, as device 0 of their bus. PCIe 6.0 §7.3, §2.2.6.2.
 #pragma once
 
-#include "model/pcie/endpoint_space.h"
-#include "model/pcie/function.h"
-#include "model/pcie/gateway.h"
-#include "model/pcie/msix.h"
-#include "model/port/interrupt.h"
-#include "model/tlm/ats_initiator.h"
-#include "model/tlm/initiator.h"
-#include "model/tlm/pcie_port.h"
-#include "traces/events.h"
+#include "model/pcie/function_module.h"
 
-#include <map>
-#include <memory>
-#include <set>
+#include <array>
+#include <deque>
+#include <span>
 #include <systemc>
 
 namespace model::pcie {
 
-class EndpointModule final : public sc_core::sc_module,
-                             private tlm::PcieComponent,
-                             private tlm::Fabric,
-                             private Completer,
-                             private port::Interrupts {
+/// A function that an endpoint is to have, and the device's side of it.
+struct FunctionPart {
+    FunctionConfig config;
+    Function& function;
+};
+
+class EndpointModule final : public sc_core::sc_module, private tlm::PcieComponent {
 public:
-    /// `config` must be free of faults (find_fault).
-    EndpointModule(sc_core::sc_module_name name, const FunctionConfig& config, Function& function);
+    /// Each `config` must be free of faults (find_fault). The link is what function 0 says of it.
+    EndpointModule(sc_core::sc_module_name name, std::span<const FunctionPart> functions);
+    EndpointModule(sc_core::sc_module_name name, const FunctionConfig& config, Function& function)
+        : EndpointModule(name, std::array{FunctionPart{config, function}}) {}
+
+    static constexpr unsigned max_functions = 8;
 
     tlm::PciePort port;
 
-    port::Dma& dma() {
-        if (space_.config().ats.entries != 0)
-            return ats_;
-        return initiator_;
-    }
-    /// Sends the function's untranslated requests. Shells also ask it for lost writes and debug access.
-    tlm::Initiator& initiator() { return initiator_; }
-    /// Requests with a PASID; Unsupported Request while software has not enabled them.
-    port::Dma& dma(std::uint32_t pasid);
-    /// Asks for a page. The request is one of a group, which Function::page_answered answers as a whole.
-    /// Refused (Unsupported Request, and not sent) while page requests are disabled, or when there are more than
-    /// software allows.
-    struct PageRequest {
-        std::uint64_t address = 0;
-        std::uint32_t pasid = no_pasid;
-        std::uint16_t group = 0; ///< 9 bits
-        bool is_read = true, is_write = false, is_last = true;
-    };
-    port::DmaResult request_page(const PageRequest& request, port::Time at);
-    const DeviceTlb& tlb() const { return tlb_; }
-    port::Interrupts& interrupts() { return *this; }
-    /// Where DmaRead, DmaWritten and InterruptRaised go.
-    void set_events(traces::Events events);
+    unsigned function_count() const { return static_cast<unsigned>(functions_.size()); }
+    EndpointFunction& function(unsigned number) { return functions_[number]; }
+    const EndpointFunction& function(unsigned number) const { return functions_[number]; }
 
-    /// Is told where the function's accesses land; nullptr: nobody.
-    void set_watch(LandingWatch* watch);
-    /// Sets what the function's requests carry.
-    abi::pcie::Bdf requester() const { return initiator_.requester(); }
-    /// Called before memory may get another owner: the function's reads have completed, and packets get a copy of the
-    /// bytes that they were lent.
+    // All of its functions
+    /// Where DmaRead, DmaWritten and InterruptRaised go.
+    void set_events(traces::Events events) {
+        for_each([&](auto& function) { function.set_events(events); });
+    }
+    /// Called before memory may get another owner: reads have completed, and packets get a copy of the bytes that they
+    /// were lent.
     void drain() {
-        for_each_dma([](auto& dma) { dma.loans().drain(); });
+        for_each([](auto& function) { function.drain(); });
     }
     /// The same where only these bytes do.
     void drain(std::span<const std::byte> memory) {
-        for_each_dma([&](auto& dma) { dma.loans().drain(memory); });
+        for_each([&](auto& function) { function.drain(memory); });
     }
-    /// A mistake on purpose, to see whether it is found: loans of this function are not drained.
+    /// A mistake on purpose, to see whether it is found: loans of this card are not drained.
     void plant_missing_drains(port::Giver giver) {
-        for_each_dma([&](auto& dma) { dma.loans().forgetful = giver; });
+        for_each([&](auto& function) { function.plant_missing_drains(giver); });
+    }
+    /// As power off and on: everything at its reset values.
+    void reset(port::Time at) {
+        for_each([&](auto& function) { function.reset(at); });
     }
 
-    const EndpointSpace& space() const { return space_; }
-    const Msix& msix() const { return msix_; }
-    /// Bytes this function has moved as a requester, to targets of that kind.
-    Volume volume(TargetKind kind) const;
-    /// Direct paths known at the moment.
-    std::size_t known_windows() const { return initiator_.known_windows() + translated_.known_windows(); }
-    /// The memory file behind a BAR, for other processes; -1: the BAR has registers.
-    int bar_file(unsigned bar) const { return function_.file(bar); }
-    /// As power off and on: everything at its reset values.
-    void reset(port::Time at);
-    /// The device's direct() ranges have changed: nobody may use old ones.
-    void invalidate(unsigned bar);
-    /// A posted write that the function has taken turns out to be wrong. Its status registers say so.
-    void note_failed_write(port::DmaStatus status) { space_.note_refused(status, true); }
-    /// Does what a write of software to an MSI-X table entry does, for a bridge whose client keeps the table.
-    void write_msix_entry(std::uint16_t vector, abi::ConstView<abi::pcie::MsixEntry> entry, port::Time at);
+    // Function 0, which most devices have alone
+    port::Dma& dma() { return first().dma(); }
+    port::Dma& dma(std::uint32_t pasid) { return first().dma(pasid); }
+    tlm::Initiator& initiator() { return first().initiator(); }
+    port::Interrupts& interrupts() { return first().interrupts(); }
+    using PageRequest = EndpointFunction::PageRequest;
+    port::DmaResult request_page(const PageRequest& request, port::Time at) {
+        return first().request_page(request, at);
+    }
+    const DeviceTlb& tlb() const { return function(0).tlb(); }
+    void set_watch(LandingWatch* watch) { first().set_watch(watch); }
+    abi::pcie::Bdf requester() const { return function(0).requester(); }
+    const EndpointSpace& space() const { return function(0).space(); }
+    const Msix& msix() const { return function(0).msix(); }
+    Volume volume(TargetKind kind) const { return function(0).volume(kind); }
+    std::size_t known_windows() const { return function(0).known_windows(); }
+    void invalidate(unsigned bar) { first().invalidate(bar); }
+    void note_failed_write(port::DmaStatus status) { first().note_failed_write(status); }
 
 private:
     // PcieComponent: requests of others
@@ -96,72 +81,24 @@ private:
                  sc_core::sc_time& delay) override;
     bool receive_direct(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                         ::tlm::tlm_dmi& dmi) override;
-    void receive_invalidate(unsigned, Range range) override;
-    void linked(unsigned, const LinkConfig& negotiated) override { space_.set_link(negotiated); }
-    // Fabric: requests of this function
-    void enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) override {
-        port.send(payload, request, delay);
+    void receive_invalidate(unsigned, Range range) override {
+        for_each([&](auto& function) { function.forget(range); });
     }
-    bool enter_direct(::tlm::tlm_generic_payload& payload, tlm::Extension& request, ::tlm::tlm_dmi& dmi) override {
-        return port.send_direct(payload, request, dmi);
+    void linked(unsigned, const LinkConfig& negotiated) override {
+        for_each([&](auto& function) { function.set_link(negotiated); });
     }
-    void refused(port::DmaStatus status) override { space_.note_received(status); }
-    // Completer: accesses to a BAR by a known path
-    port::DmaResult complete_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
-                                  port::Time at) override;
-    port::DmaStatus complete_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from,
-                                   port::Time at) override;
-    std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
-    std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
-    // Interrupts
-    void raise(std::uint16_t vector, port::Time at) override;
 
-    enum class Part : std::uint8_t { function, table, pending };
-    struct Slice {
-        Part part;
-        std::uint64_t offset, length;
-    };
-    Slice slice(unsigned bar, std::uint64_t offset, std::uint64_t length) const;
-    void receive_message(::tlm::tlm_generic_payload& payload, const tlm::Extension& request, port::Time at);
-    /// The ports that dma() gives.
-    template <class F> void for_each_dma(F&& f) {
-        f(initiator_), f(ats_);
-        for (auto& [pasid, channel] : channels_)
-            f(channel->untranslated), f(channel->ats);
+    template <class F> void for_each(F&& f) {
+        for (auto& function : functions_)
+            f(function);
     }
-    template <class F> void for_each_initiator(F&& f) {
-        f(initiator_), f(translated_);
-        for (auto& [pasid, channel] : channels_)
-            f(channel->untranslated);
-    }
-    void configure(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay);
-    std::uint32_t read_register(std::uint16_t offset, unsigned bytes);
-    void write_register(std::uint16_t offset, unsigned bytes, std::uint32_t value, port::Time at);
-    void adopt(const EndpointSpace::Meaning& before);
-    void send_pending(port::Time at);
-    void send(const Msix::Message& message, port::Time at);
+    EndpointFunction& first() { return functions_.front(); }
+    port::DmaStatus receive_memory(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+                                   sc_core::sc_time& delay);
+    /// The function that a configuration request or a message is for; nullptr: there is none of that number.
+    EndpointFunction* target_of(const tlm::Extension& request);
 
-    Function& function_;
-    Range msix_range_; ///< of the MSI-X BAR: from the first byte of table or pending bits to the last
-    EndpointSpace space_;
-    Msix msix_;
-    Gateway gateway_;
-    struct Channel { ///< requests of one PASID
-        tlm::Initiator untranslated;
-        tlm::AtsInitiator ats;
-        Channel(EndpointModule& owner, std::uint32_t pasid)
-            : untranslated(owner, tlm::AddressType::untranslated, pasid, &owner.order_),
-              ats(untranslated, owner.translated_, owner.tlb_, owner.space_.config().ats, pasid, owner.is_ats_on_) {}
-    };
-    DeviceTlb tlb_;
-    bool is_ats_on_ = false;
-    WriteOrder order_; ///< order of the writes of all its initiators
-    tlm::Initiator initiator_, translated_;
-    tlm::AtsInitiator ats_;
-    std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;
-    std::set<std::uint16_t> page_groups_; ///< asked for and not answered
-    traces::Events events_;
-    LandingWatch* watch_ = nullptr;
+    std::deque<EndpointFunction> functions_;
 };
 
 } // namespace model::pcie

@@ -63,7 +63,8 @@ const char* find_fault(const FunctionConfig& config) {
     return find_fault(config.link);
 }
 
-EndpointSpace::EndpointSpace(const FunctionConfig& config) : config_(config), negotiated_(config.link) {
+EndpointSpace::EndpointSpace(const FunctionConfig& config, bool is_one_of_several)
+    : config_(config), is_one_of_several_(is_one_of_several), negotiated_(config.link) {
     for (unsigned i = 0; i < type0_bars; ++i)
         if (config_.bars[i].resizable_sizes != 0)
             resizable_ = i;
@@ -74,6 +75,7 @@ void EndpointSpace::define() {
     const bool has_msix = config_.msix_vectors != 0;
     const auto behind_msix = config_.has_gateway ? gateway_offset : std::uint8_t{0};
     space_.define_function(config_.identity, PortType::endpoint, config_.link, 0, has_msix ? msix_offset : behind_msix);
+    space_.view<CommonHeader>(0).set<"multi_function">(is_one_of_several_);
     space_.view<Type0Header>(0)
         .set<"subsystem_vendor_id">(config_.identity.subsystem_vendor_id)
         .set<"subsystem_id">(config_.identity.subsystem_id);

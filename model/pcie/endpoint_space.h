@@ -47,7 +47,8 @@ struct Aperture {
 
 class EndpointSpace {
 public:
-    explicit EndpointSpace(const FunctionConfig& config);
+    /// `is_one_of_several`: there are other functions behind the same link.
+    explicit EndpointSpace(const FunctionConfig& config, bool is_one_of_several = false);
 
     /// What the registers mean right now.
     struct Meaning {
@@ -101,6 +102,7 @@ private:
     Meaning interpret() const;
 
     FunctionConfig config_;
+    bool is_one_of_several_;
     LinkConfig negotiated_;
     std::optional<unsigned> resizable_;                    ///< the BAR of the Resizable BAR capability
     std::uint16_t ats_ = 0, page_request_ = 0, pasid_ = 0; ///< where the capabilities lie; 0: there is none

@@ -12,6 +12,48 @@ model::pcie::FunctionConfig in_slot(const SlotConfig& slot, model::pcie::Functio
 }
 } // namespace
 
+/// What the endpoint calls for one function: the device, in turn with its other callers.
+class CardModule::Front final : public model::pcie::Function {
+public:
+    explicit Front(CardModule& card) : card_(card) {}
+    /// There is nothing to call before this.
+    void stand_before(Function& function) { function_ = &function; }
+
+    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
+                                    model::port::Time at) override {
+        // Does not wait for its turn: it changes nothing that a chain of calls relies on, and whoever reads may be the
+        // one who has what the device waits for.
+        return function_->bar_read(bar, offset, into, at);
+    }
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        function_->bar_write(bar, offset, from, card_.present(at));
+        card_.flush();
+    }
+    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override { return function_->direct(bar, offset); }
+    int file(unsigned bar) const override { return function_->file(bar); }
+    std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override {
+        return function_->peek(bar, offset, into);
+    }
+    std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override {
+        return function_->poke(bar, offset, from);
+    }
+    model::port::RegisterSpaces* spaces() override { return function_->spaces(); }
+    void page_answered(std::uint16_t group, std::uint8_t code, model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        function_->page_answered(group, code, card_.present(at));
+        card_.flush();
+    }
+    void reset(model::port::Time at) override {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        function_->reset(at);
+    }
+
+private:
+    CardModule& card_;
+    Function* function_ = nullptr;
+};
+
 /// Packets of one cable, where they take turns with other calls or may lead to packets on another cable.
 class CardModule::Entrance final : public model::port::Receiver {
 public:
@@ -49,18 +91,46 @@ private:
 
 CardModule::CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
                        std::span<const Plug> plugs, const CardEvents& events)
-    : CardModule(name, device.function(), slot, plugs, events.bus, [&](const model::pcie::DevicePorts& ports) {
+    : CardModule(name, device.functions(), slot, plugs, events.bus, [&](const model::pcie::DevicePorts& ports) {
           return device.make(ports, {.name = static_cast<const char*>(name), .events = events.device});
       }) {}
 
-CardModule::CardModule(sc_core::sc_module_name name, const model::pcie::FunctionConfig& function,
+CardModule::CardModule(sc_core::sc_module_name name, const std::vector<model::pcie::FunctionConfig>& functions,
                        const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make)
-    : sc_module(name), endpoint("pcie", in_slot(slot, function), *this), turn_(slot.calls),
-      plugs_(plugs.begin(), plugs.end()), clock_([this](model::port::Time now) { wake(now); }, slot.calls) {
+    : sc_module(name), endpoint("pcie", parts(functions, slot)), turn_(slot.calls), plugs_(plugs.begin(), plugs.end()),
+      clock_([this](model::port::Time now) { wake(now); }, slot.calls) {
     endpoint.set_events(bus);
     for (const auto& [cable, end] : plugs_)
         wires_.push_back(&cable.link().end(end));
-    device_ = make({endpoint.dma(), clock_, endpoint.interrupts(), wires_});
+    for (unsigned number = 0; number < endpoint.function_count(); ++number)
+        function_ports_.push_back({endpoint.function(number).dma(), endpoint.function(number).interrupts()});
+    device_ = make({.dma = function_ports_.front().dma,
+                    .clock = clock_,
+                    .interrupts = function_ports_.front().interrupts,
+                    .wires = wires_,
+                    .functions = function_ports_});
+    for (unsigned number = 0; number < fronts_.size(); ++number) {
+        auto* function = device_->function(number);
+        assert(function != nullptr && "a device has the functions that its configuration names");
+        fronts_[number]->stand_before(*function);
+    }
+    plug_in();
+}
+
+CardModule::~CardModule() = default;
+
+std::vector<model::pcie::FunctionPart> CardModule::parts(const std::vector<model::pcie::FunctionConfig>& functions,
+                                                         const SlotConfig& slot) {
+    std::vector<model::pcie::FunctionPart> parts;
+    for (const auto& function : functions) {
+        fronts_.push_back(std::make_unique<Front>(*this));
+        parts.push_back({in_slot(slot, function), *fronts_.back()});
+    }
+    return parts;
+}
+
+/// From now on the device receives what comes by its cables.
+void CardModule::plug_in() {
     const bool takes_turns = turn_.can_delay() || plugs_.size() > 1;
     for (unsigned number = 0; number < plugs_.size(); ++number) {
         auto* receiver = device_->receiver(number);
@@ -71,32 +141,6 @@ CardModule::CardModule(sc_core::sc_module_name name, const model::pcie::Function
         }
         plugs_[number].cable.link().attach(plugs_[number].end, *receiver);
     }
-}
-
-CardModule::~CardModule() = default;
-
-model::port::DmaResult CardModule::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
-                                            model::port::Time at) {
-    // Does not wait for its turn: it changes nothing that a chain of calls relies on, and whoever reads may be the one
-    // who has what the device waits for.
-    return device_->bar_read(bar, offset, into, at);
-}
-
-void CardModule::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
-    const model::tlm::Turn::Hold hold(turn_);
-    device_->bar_write(bar, offset, from, present(at));
-    flush();
-}
-
-void CardModule::page_answered(std::uint16_t group, std::uint8_t code, model::port::Time at) {
-    const model::tlm::Turn::Hold hold(turn_);
-    device_->page_answered(group, code, present(at));
-    flush();
-}
-
-void CardModule::reset(model::port::Time at) {
-    const model::tlm::Turn::Hold hold(turn_);
-    device_->reset(at);
 }
 
 void CardModule::wake(model::port::Time now) {

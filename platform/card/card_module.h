@@ -43,15 +43,15 @@ struct CardEvents {
 /// Makes the device of a card, on the ports that the card gives it. Called once, by the card's constructor.
 using MakeDevice = std::function<std::unique_ptr<model::pcie::Device>(const model::pcie::DevicePorts& ports)>;
 
-class CardModule final : public sc_core::sc_module, private model::pcie::Function {
+class CardModule final : public sc_core::sc_module {
 public:
     /// `plugs` are where the device's network ports have their cables, in the order of the ports.
     CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
                std::span<const Plug> plugs = {}, const CardEvents& events = {});
-    /// A device that is in no table. `function` is what it tells the bus of itself, `bus` where the endpoint reports
-    /// events.
-    CardModule(sc_core::sc_module_name name, const model::pcie::FunctionConfig& function, const SlotConfig& slot,
-               std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make);
+    /// A device that is in no table. `functions` is what it tells the bus of its functions, `bus` where the endpoint
+    /// reports events.
+    CardModule(sc_core::sc_module_name name, const std::vector<model::pcie::FunctionConfig>& functions,
+               const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make);
     ~CardModule() override;
 
     model::pcie::Device& device() { return *device_; }
@@ -60,35 +60,29 @@ public:
     /// Nothing that the device sent to itself is under way.
     bool is_quiet() const { return device_->is_quiet(); }
 
-    model::pcie::EndpointModule endpoint;
-
 private:
-    // Function: what reaches the endpoint, for the device
-    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
-                                    model::port::Time at) override;
-    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override;
-    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override { return device_->direct(bar, offset); }
-    int file(unsigned bar) const override { return device_->file(bar); }
-    std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override {
-        return device_->peek(bar, offset, into);
-    }
-    std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override {
-        return device_->poke(bar, offset, from);
-    }
-    model::port::RegisterSpaces* spaces() override { return device_->spaces(); }
-    void page_answered(std::uint16_t group, std::uint8_t code, model::port::Time at) override;
-    void reset(model::port::Time at) override;
+    class Front;
+    class Entrance;
+    std::vector<model::pcie::FunctionPart> parts(const std::vector<model::pcie::FunctionConfig>& functions,
+                                                 const SlotConfig& slot);
+    void plug_in();
     void wake(model::port::Time now);
     void flush();
     /// When a call enters the device that was to enter it at `at`: no earlier than it has its turn.
     model::port::Time present(model::port::Time at) const {
         return turn_.can_delay() ? std::max(at, clock_.now()) : at;
     }
-    class Entrance;
 
+    std::vector<std::unique_ptr<Front>> fronts_; ///< what the endpoint calls, by function
+
+public:
+    model::pcie::EndpointModule endpoint;
+
+private:
     model::tlm::Turn turn_; ///< of everything that enters the device
     std::vector<Plug> plugs_;
     std::vector<model::port::Wire*> wires_;
+    std::vector<model::pcie::FunctionPorts> function_ports_;
     std::vector<std::unique_ptr<Entrance>> entrances_;
     model::tlm::KernelClock clock_;
     std::unique_ptr<model::pcie::Device> device_;

@@ -26,7 +26,10 @@ Kind row(std::string_view name, unsigned network_ports) {
             .config = typeid(Config),
             .network_ports = network_ports,
             .defaults = [] { return std::any(Config{}); },
-            .function = [](const std::any& config) { return D::function_config(std::any_cast<const Config&>(config)); },
+            .functions =
+                [](const std::any& config) {
+                    return std::vector{D::function_config(std::any_cast<const Config&>(config))};
+                },
             .make = [](const std::any& config, const DevicePorts& ports,
                        const DevicePlace& place) -> std::unique_ptr<model::pcie::Device> {
                 return make(std::any_cast<const Config&>(config), ports, place);

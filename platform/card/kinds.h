@@ -32,8 +32,8 @@ struct Kind {
     std::type_index config; ///< type of its configuration
     unsigned network_ports; ///< cables that it takes
     std::any (*defaults)();
-    /// What the device tells the bus of itself, apart from what its slot decides.
-    model::pcie::FunctionConfig (*function)(const std::any& config);
+    /// What each function of the device tells the bus of itself, apart from what its slot decides.
+    std::vector<model::pcie::FunctionConfig> (*functions)(const std::any& config);
     std::unique_ptr<model::pcie::Device> (*make)(const std::any& config, const model::pcie::DevicePorts& ports,
                                                  const DevicePlace& place);
     std::vector<model::pcie::Setting> (*settings)(std::any& config);
@@ -64,7 +64,7 @@ public:
     /// Whether what the device does takes time; nothing, where the kind has no such switch.
     void set_timed(bool is_timed) { kind_->set_timed(config_, is_timed); }
 
-    model::pcie::FunctionConfig function() const { return kind_->function(config_); }
+    std::vector<model::pcie::FunctionConfig> functions() const { return kind_->functions(config_); }
     std::unique_ptr<model::pcie::Device> make(const model::pcie::DevicePorts& ports, const DevicePlace& place) const {
         return kind_->make(config_, ports, place);
     }

@@ -24,7 +24,7 @@ using model::tlm::kernel_now;
 
 namespace {
 
-constexpr abi::pcie::Bdf own_number{1, 0, 0}; ///< the client's numbers do not reach us; each link has one function
+constexpr std::uint8_t own_bus = 1; ///< of each link: the client's numbers do not reach us
 
 /// What a write in the backlog costs beside its bytes.
 constexpr std::size_t put_cost = 64;
@@ -52,9 +52,9 @@ bool begins_reset(std::uint16_t offset, std::span<const std::byte> data) {
 
 } // namespace
 
-FunctionPort::FunctionPort(std::string name, model::pcie::EndpointModule& endpoint, model::tlm::PciePort& port,
+FunctionPort::FunctionPort(std::string name, model::pcie::EndpointFunction& function, model::tlm::PciePort& port,
                            FileMappings& files)
-    : name_(std::move(name)), endpoint_(endpoint), port_(port), processor_(*this), memory_(files) {
+    : name_(std::move(name)), endpoint_(function), port_(port), processor_(*this), memory_(files) {
     processor_.set_requester(abi::pcie::Bdf{0, 0, 0});
     irqs(static_cast<std::uint32_t>(protocol::IrqType::msix)).resize(endpoint_.space().config().msix_vectors);
     for (const auto type : {protocol::IrqType::error, protocol::IrqType::request})
@@ -148,7 +148,7 @@ void FunctionPort::write_region(std::uint32_t region, std::uint64_t offset, std:
 void FunctionPort::configure(::tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data) {
     config_request_.prepare(command, offset, data);
     config_request_.extension.kind = model::tlm::RequestKind::config_type0;
-    config_request_.extension.target = own_number;
+    config_request_.extension.target = {own_bus, 0, endpoint_.number()};
     auto delay = sc_core::SC_ZERO_TIME;
     port_.send(config_request_.payload, config_request_.extension, delay);
     if (command == ::tlm::TLM_READ_COMMAND && !config_request_.payload.is_response_ok())

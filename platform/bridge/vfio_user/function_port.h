@@ -6,7 +6,7 @@
 // reached by messages, and nobody but this function waits then.
 #pragma once
 
-#include "model/pcie/endpoint_module.h"
+#include "model/pcie/function_module.h"
 #include "model/tlm/initiator.h"
 #include "platform/bridge/vfio_user/device.h"
 #include "platform/bridge/vfio_user/guest_memory.h"
@@ -36,11 +36,11 @@ public:
 class FunctionPort final : public Device, private model::tlm::Fabric {
 public:
     /// `port` is the link's upper end. All outlive it.
-    FunctionPort(std::string name, model::pcie::EndpointModule& endpoint, model::tlm::PciePort& port,
+    FunctionPort(std::string name, model::pcie::EndpointFunction& function, model::tlm::PciePort& port,
                  FileMappings& files);
 
     const std::string& name() const { return name_; }
-    const model::pcie::EndpointModule& endpoint() const { return endpoint_; }
+    const model::pcie::EndpointFunction& endpoint() const { return endpoint_; }
     const GuestMemory& memory() const { return memory_; }
 
     /// While a client is connected; nullptr otherwise.
@@ -110,7 +110,7 @@ private:
     void steer_all();
 
     std::string name_;
-    model::pcie::EndpointModule& endpoint_;
+    model::pcie::EndpointFunction& endpoint_;
     model::tlm::PciePort& port_;
     model::tlm::Initiator processor_;
     model::tlm::Request config_request_;

@@ -24,32 +24,41 @@ GuestModule::GuestModule(sc_core::sc_module_name name, const GuestConfig& config
 }
 
 void GuestModule::plug(const std::string& name, model::pcie::EndpointModule& card) {
-    assert(functions_.size() < ports_.size() && "a slot is free");
-    auto& port = *ports_[functions_.size()];
+    assert(next_port_ < ports_.size() && "a slot is free");
+    auto& port = *ports_[next_port_];
     port.connect(card.port);
-    functions_.push_back(std::make_unique<FunctionPort>(name, card, port, files_));
+    for (unsigned i = 0; i < card.function_count(); ++i)
+        functions_.push_back({std::make_unique<FunctionPort>(i == 0 ? name : name + ".f" + std::to_string(i),
+                                                             card.function(i), port, files_),
+                              next_port_});
+    ++next_port_;
 }
 
 bool GuestModule::is_quiet() const {
-    return std::ranges::none_of(functions_, [](const auto& function) { return function->is_waiting(); });
+    return std::ranges::none_of(functions_, [](const auto& plugged) { return plugged.function->is_waiting(); });
 }
 
-model::tlm::PciePort* GuestModule::find_peer(unsigned port, std::uint64_t address) {
+unsigned GuestModule::function_of(unsigned port, abi::pcie::Bdf requester) const {
+    const auto first = std::ranges::find(functions_, port, &Plugged::port);
+    return static_cast<unsigned>(first - functions_.begin()) + requester.function();
+}
+
+model::tlm::PciePort* GuestModule::find_peer(unsigned function, std::uint64_t address) {
     for (unsigned i = 0; i < functions_.size(); ++i)
-        if (i != port && functions_[i]->endpoint().space().decode(address))
-            return ports_[i].get();
+        if (are_peers(i, function) && functions_[i].function->endpoint().space().decode(address))
+            return ports_[functions_[i].port].get();
     return nullptr;
 }
 
-const GuestMemory::Range* GuestModule::find_memory(unsigned port, std::uint64_t address) {
-    const auto* range = functions_[port]->memory().find(address);
+const GuestMemory::Range* GuestModule::find_memory(unsigned function, std::uint64_t address) {
+    const auto* range = functions_[function].function->memory().find(address);
     if (range == nullptr || range->memory != nullptr)
         return range;
     // A hypervisor announces BARs that can be mapped, at their addresses and as a whole, as memory without a file.
     // Behind an IOMMU the addresses are others, and the client is asked as for all memory without a file.
     for (unsigned i = 0; i < functions_.size(); ++i) {
-        const auto& space = functions_[i]->endpoint().space();
-        const auto hit = i != port ? space.decode(range->bus.begin) : std::nullopt;
+        const auto& space = functions_[i].function->endpoint().space();
+        const auto hit = are_peers(i, function) ? space.decode(range->bus.begin) : std::nullopt;
         if (hit && hit->offset == 0 && space.meaning().bars[hit->bar].size == range->bus.end - range->bus.begin)
             return nullptr;
     }
@@ -66,20 +75,21 @@ void GuestModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, mo
         return model::tlm::set_status(payload, DmaStatus::unsupported_request);
     const auto address = payload.get_address();
     const auto data = model::tlm::bytes_of(payload);
-    const bool is_here = FunctionPort::interrupts.contains(address) || find_memory(port, address) != nullptr;
+    const auto function = function_of(port, request.requester);
+    const bool is_here = FunctionPort::interrupts.contains(address) || find_memory(function, address) != nullptr;
     if (!is_here)
-        if (auto* peer = find_peer(port, address))
+        if (auto* peer = find_peer(function, address))
             return peer->send(payload, request, delay);
     const auto at = model::tlm::kernel_now() + model::tlm::from_sc(delay);
     if (payload.is_write())
-        return model::tlm::set_status(payload, complete_write(port, address, data, at));
-    const auto result = complete_read(port, address, data, at);
+        return model::tlm::set_status(payload, complete_write(function, address, data, at));
+    const auto result = complete_read(function, address, data, at);
     delay = model::tlm::to_sc(result.done - model::tlm::kernel_now()); // which the client's answer may have taken on
     model::tlm::set_status(payload, result.status);
 }
 
-DmaResult GuestModule::complete_read(unsigned port, std::uint64_t address, std::span<std::byte> into, Time at) {
-    auto& function = *functions_[port];
+DmaResult GuestModule::complete_read(unsigned number, std::uint64_t address, std::span<std::byte> into, Time at) {
+    auto& function = *functions_[number].function;
     const auto* range = function.memory().find(address);
     if (range == nullptr || !range->is_readable || into.size() > range->bus.end - address)
         return {DmaStatus::unsupported_request, at};
@@ -93,8 +103,8 @@ DmaResult GuestModule::complete_read(unsigned port, std::uint64_t address, std::
     return {DmaStatus::ok, at};
 }
 
-DmaStatus GuestModule::complete_write(unsigned port, std::uint64_t address, std::span<const std::byte> from, Time) {
-    auto& function = *functions_[port];
+DmaStatus GuestModule::complete_write(unsigned number, std::uint64_t address, std::span<const std::byte> from, Time) {
+    auto& function = *functions_[number].function;
     if (FunctionPort::interrupts.contains(address)) {
         if (from.size() == sizeof(std::uint32_t) && address % sizeof(std::uint32_t) == 0)
             function.signal(abi::load<std::uint32_t, abi::Endian::little>(from.data()));
@@ -114,35 +124,36 @@ DmaStatus GuestModule::complete_write(unsigned port, std::uint64_t address, std:
 bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payload, model::tlm::Extension& request,
                                  ::tlm::tlm_dmi& dmi) {
     const auto address = payload.get_address();
+    const auto function = function_of(port, request.requester);
     if (request.address_type != model::tlm::AddressType::untranslated)
         return false;
     if (FunctionPort::interrupts.contains(address)) {
         request.answer = {.kind = TargetKind::interrupts,
                           .completer = this,
-                          .cookie = port,
+                          .cookie = function,
                           .offset = FunctionPort::interrupts.begin};
         return model::tlm::grant(dmi, request, FunctionPort::interrupts);
     }
-    if (const auto* range = find_memory(port, address)) {
+    if (const auto* range = find_memory(function, address)) {
         // A path is for both directions; what may only be read goes the long way and is judged there.
         if (!range->is_readable || !range->is_writable)
             return false;
         request.answer = {
             .kind = TargetKind::host_memory, .memory = range->memory, .read_latency = config_.memory_latency};
         if (range->memory == nullptr)
-            request.answer.completer = this, request.answer.cookie = port, request.answer.offset = range->bus.begin;
+            request.answer.completer = this, request.answer.cookie = function, request.answer.offset = range->bus.begin;
         const bool is_memory = model::tlm::grant(dmi, request, range->bus);
         Range clear = range->bus;
         clear.narrow(address, FunctionPort::interrupts);
         model::tlm::narrow(dmi, request, clear);
         return is_memory;
     }
-    auto* peer = find_peer(port, address);
+    auto* peer = find_peer(function, address);
     if (peer == nullptr)
         return false;
     const bool is_memory = peer->send_direct(payload, request, dmi);
     if (is_memory || request.answer.completer != nullptr) {
-        const auto& memory = functions_[port]->memory();
+        const auto& memory = functions_[function].function->memory();
         const auto* announced = memory.find(address);
         auto clear = announced != nullptr ? announced->bus : memory.gap(address);
         clear.narrow(address, FunctionPort::interrupts);
@@ -152,8 +163,10 @@ bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payl
 }
 
 void GuestModule::receive_invalidate(unsigned port, Range range) {
-    functions_[port]->forget(range);
-    for (unsigned i = 0; i < functions_.size(); ++i)
+    for (const auto& plugged : functions_)
+        if (plugged.port == port)
+            plugged.function->forget(range);
+    for (unsigned i = 0; i < next_port_; ++i)
         if (i != port)
             ports_[i]->invalidate(range);
 }

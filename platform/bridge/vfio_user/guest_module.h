@@ -29,12 +29,13 @@ public:
     /// `files` is shared by all guests of the process.
     GuestModule(sc_core::sc_module_name name, const GuestConfig& config, FileMappings& files);
 
-    /// Puts a card into the next slot, before the simulation starts. `name` is what people call the function.
+    /// Puts a card into the next slot, before the simulation starts. `name` is what people call its function 0; others
+    /// have their number behind it, as in "hostA.hca.f1".
     void plug(const std::string& name, model::pcie::EndpointModule& card);
 
     std::size_t function_count() const { return functions_.size(); }
     FileMappings& files() { return files_; }
-    FunctionPort& function(std::size_t number) { return *functions_[number]; }
+    FunctionPort& function(std::size_t number) { return *functions_[number].function; }
     /// Nobody waits for a client's memory.
     bool is_quiet() const;
 
@@ -46,21 +47,30 @@ private:
                         ::tlm::tlm_dmi& dmi) override;
     void receive_invalidate(unsigned port, model::pcie::Range range) override;
     void linked(unsigned, const model::pcie::LinkConfig&) override {}
-    // Completer: interrupt messages and memory without a direct path; the cookie is the port, the offset the address
-    model::port::DmaResult complete_read(unsigned port, std::uint64_t address, std::span<std::byte> into,
+    // Completer: interrupt messages and memory without a direct path; the cookie is the function, the offset the
+    // address
+    model::port::DmaResult complete_read(unsigned number, std::uint64_t address, std::span<std::byte> into,
                                          model::port::Time at) override;
-    model::port::DmaStatus complete_write(unsigned port, std::uint64_t address, std::span<const std::byte> from,
+    model::port::DmaStatus complete_write(unsigned number, std::uint64_t address, std::span<const std::byte> from,
                                           model::port::Time at) override;
 
+    struct Plugged {
+        std::unique_ptr<FunctionPort> function;
+        unsigned port; ///< of its card
+    };
+    /// The number of the function that a request comes from.
+    unsigned function_of(unsigned port, abi::pcie::Bdf requester) const;
+    bool are_peers(unsigned one, unsigned other) const { return functions_[one].port != functions_[other].port; }
     /// The other card in whose BAR an address lies; nullptr: none.
-    model::tlm::PciePort* find_peer(unsigned port, std::uint64_t address);
+    model::tlm::PciePort* find_peer(unsigned function, std::uint64_t address);
     /// The client's memory at an address. A peer's BAR that the client has announced is none: it is reached inside.
-    const GuestMemory::Range* find_memory(unsigned port, std::uint64_t address);
+    const GuestMemory::Range* find_memory(unsigned function, std::uint64_t address);
 
     GuestConfig config_;
     FileMappings& files_;
     std::vector<std::unique_ptr<model::tlm::PciePort>> ports_;
-    std::vector<std::unique_ptr<FunctionPort>> functions_; ///< by port; the last ports may be empty
+    unsigned next_port_ = 0;         ///< the first one without a card
+    std::vector<Plugged> functions_; ///< by card, and by number
 };
 
 } // namespace platform::bridge::vfio_user

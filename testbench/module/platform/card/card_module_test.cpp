@@ -116,6 +116,48 @@ private:
     Time due_ = model::port::never;
 };
 
+/// A function that has its device number written wherever its only register is told, and raises vector 0.
+struct Half final : model::pcie::Function {
+    Half(const model::pcie::FunctionPorts& outside, std::uint8_t its_id) : ports(outside), id(its_id) {}
+    static model::pcie::FunctionConfig function_config(std::uint16_t device_id) {
+        auto function = TimeStamper::function_config();
+        function.identity.device_id = device_id;
+        return function;
+    }
+    model::port::DmaResult bar_read(unsigned, std::uint64_t, std::span<std::byte> into, Time at) override {
+        std::ranges::fill(into, std::byte{});
+        return {model::port::DmaStatus::ok, at};
+    }
+    void bar_write(unsigned, std::uint64_t, std::span<const std::byte> from, Time at) override {
+        const abi::BusAddress target{abi::load<std::uint64_t, std::endian::little>(from.data())};
+        ports.interrupts.raise(0, ports.dma.write(target, std::array{std::byte(id)}, at).done);
+    }
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    void reset(Time) override { ++resets; }
+
+    model::pcie::FunctionPorts ports;
+    std::uint8_t id;
+    unsigned resets = 0;
+};
+
+/// A device with two functions.
+struct Twins final : model::pcie::Device {
+    explicit Twins(const DevicePorts& ports) : first(ports.functions[0], 0x10), second(ports.functions[1], 0x11) {}
+    model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, Time at) override {
+        return first.bar_read(bar, offset, into, at);
+    }
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, Time at) override {
+        first.bar_write(bar, offset, from, at);
+    }
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    void reset(Time at) override { first.reset(at); }
+    Function* function(unsigned number) override {
+        return number == 0 ? static_cast<Function*>(this) : number == 1 ? &second : nullptr;
+    }
+
+    Half first, second;
+};
+
 std::uint32_t read32(InProcessTransport& transport, std::uint64_t offset) {
     std::array<std::byte, 4> bytes{};
     transport.mmio_read(0, offset, bytes);
@@ -188,7 +230,7 @@ TEST_CASE("a card counts the plain frames of its cable, and goes on", "[module][
 
 TEST_CASE("a card gives any device its DMA, its time and its interrupts", "[module][card]") {
     platform::host::Host host("host", Machine::host_config());
-    CardModule card("card", TimeStamper::function_config(), slot_config(), {}, {},
+    CardModule card("card", {TimeStamper::function_config()}, slot_config(), {}, {},
                     [](const DevicePorts& ports) { return std::make_unique<TimeStamper>(ports); });
     host.plug(0, card.endpoint);
     Thread thread("driver", [&] {
@@ -215,4 +257,36 @@ TEST_CASE("a card gives any device its DMA, its time and its interrupts", "[modu
     sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
 
     CHECK(thread.is_finished());
+}
+
+TEST_CASE("a card gives each function of a device its own DMA and interrupts", "[module][card]") {
+    platform::host::Host host("host", Machine::host_config());
+    CardModule card("card", {Half::function_config(0x10), Half::function_config(0x11)}, slot_config(), {}, {},
+                    [](const DevicePorts& ports) { return std::make_unique<Twins>(ports); });
+    host.plug(0, card.endpoint);
+    Thread thread("driver", [&] {
+        for (const std::uint16_t id : {0x10, 0x11}) {
+            InProcessTransport transport(host, host.enumeration().find(0x1234, id)->bdf);
+            transport.config_write(4, 2, 6); // memory space, bus master
+            REQUIRE(transport.enable_interrupts(1).has_value());
+            auto memory = transport.allocate(4096);
+            REQUIRE(memory.has_value());
+            std::array<std::byte, 8> address;
+            abi::store<std::uint64_t, std::endian::little>(address.data(), memory->bus);
+
+            transport.mmio_write(0, 0, address);
+
+            CHECK(memory->data[0] == std::byte(id));
+            CHECK(transport.wait_interrupt(0, 10us));
+            transport.release(*memory);
+        }
+        InProcessTransport first(host, host.enumeration().find(0x1234, 0x10)->bdf);
+        first.config_write(0x68, 2, 0x8000); // function-level reset
+    });
+
+    sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
+
+    CHECK(thread.is_finished());
+    CHECK(card.as<Twins>().first.resets == 1);
+    CHECK(card.as<Twins>().second.resets == 0);
 }

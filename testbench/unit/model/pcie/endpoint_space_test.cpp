@@ -45,6 +45,17 @@ TEST_CASE("identity reads in any width and cannot be written", "[unit][pcie][con
     CHECK(space.read(0x2c, 4) == 0x00020001);
 }
 
+TEST_CASE("a function says that there are others behind its link only where there are", "[unit][pcie][config]") {
+    EndpointSpace alone(config());
+    EndpointSpace one_of_several(config(), true);
+
+    CHECK(alone.read(0x0e, 1) == 0);
+    CHECK(one_of_several.read(0x0e, 1) == 0x80);
+    write(one_of_several, 0x0e, 1, 0);
+    one_of_several.reset(true);
+    CHECK(one_of_several.read(0x0e, 1) == 0x80);
+}
+
 TEST_CASE("accesses across dwords or out of the space read as ones and write nothing", "[unit][pcie][config]") {
     EndpointSpace space(config());
     const auto before = space.read(command, 4);

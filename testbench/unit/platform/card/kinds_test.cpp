@@ -47,7 +47,8 @@ TEST_CASE("a device of each kind is made from its defaults and its ports alone",
 
         const auto device = place.make(config);
 
-        CHECK(model::pcie::find_fault(config.function()) == nullptr);
+        for (const auto& function : config.functions())
+            CHECK(model::pcie::find_fault(function) == nullptr);
         CHECK(device->is_quiet());
         for (unsigned port = 0; port < kind.network_ports; ++port)
             CHECK(device->receiver(port) != nullptr);
@@ -70,8 +71,8 @@ TEST_CASE("a device is as its configuration says, and a copy of that is its own"
 
     copy.as<VramConfig>().bytes = 2 << 20;
 
-    CHECK(config.function().bars[model::gpu::Vram::vram_bar].size == 1 << 20);
-    CHECK(copy.function().bars[model::gpu::Vram::vram_bar].size == 2 << 20);
+    CHECK(config.functions().front().bars[model::gpu::Vram::vram_bar].size == 1 << 20);
+    CHECK(copy.functions().front().bars[model::gpu::Vram::vram_bar].size == 2 << 20);
 }
 
 TEST_CASE("what a device does takes no time once its configuration is told so", "[unit][card]") {
@@ -85,5 +86,5 @@ TEST_CASE("what a device does takes no time once its configuration is told so", 
     std::array<std::byte, 4> bytes{};
     CHECK(timed->bar_read(model::gpu::Vram::vram_bar, 0, bytes, {}).done > model::port::Time{});
     CHECK(untimed->bar_read(model::gpu::Vram::vram_bar, 0, bytes, {}).done == model::port::Time{});
-    CHECK(config.function().memory_latency == model::port::Time{});
+    CHECK(config.functions().front().memory_latency == model::port::Time{});
 }
