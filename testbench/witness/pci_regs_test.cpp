@@ -4,6 +4,7 @@
 #include "abi/pcie/config_space.h"
 #include "abi/pcie/translation_services.h"
 #include "abi/pcie/vendor_gateway.h"
+#include "abi/write_masks.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -239,4 +240,66 @@ TEST_CASE("address translation, page requests and PASIDs stand where Linux has t
     STATIC_CHECK(static_cast<unsigned>(ExtendedCapabilityId::pasid) == PCI_EXT_CAP_ID_PASID);
     STATIC_CHECK(stands<Pasid, "width">(PCI_PASID_CAP, 0x1f00, 2));
     STATIC_CHECK(stands<Pasid, "enable">(PCI_PASID_CTRL, PCI_PASID_CTRL_ENABLE, 2));
+}
+
+namespace {
+/// What the name of a register says of its bits: CAP, CTL or CTRL, STA or STATUS.
+enum class Role { capability, control, status };
+constexpr bool fits(abi::AccessPolicy policy, Role role) {
+    using enum abi::AccessPolicy;
+    switch (role) {
+    case Role::capability: return policy == ro || policy == hwinit;
+    case Role::control: return policy == rw || policy == rws || policy == rw1s;
+    case Role::status: return policy == ro || policy == rw1c;
+    }
+    return false;
+}
+/// Whether all rows in the `bytes` bytes at `offset` have a policy that fits the register's name; there is one at
+/// least.
+template <class L> constexpr bool fits(std::size_t offset, std::size_t bytes, Role role) {
+    std::size_t count = 0;
+    for (const auto& row : L::fields) {
+        const auto first = row.kind == abi::FieldKind::bits ? row.offset + row.low / 8 : row.offset;
+        if (first < offset || first >= offset + bytes)
+            continue;
+        if (!fits(row.access, role))
+            return false;
+        ++count;
+    }
+    return count != 0;
+}
+} // namespace
+
+TEST_CASE("software may do to a register what the name that Linux has for it says", "[witness][pcie]") {
+    STATIC_CHECK(fits<CommonHeader>(PCI_COMMAND, 2, Role::control));
+    STATIC_CHECK(fits<CommonHeader>(PCI_STATUS, 2, Role::status));
+    STATIC_CHECK(fits<Type1Header>(PCI_SEC_STATUS, 2, Role::status));
+    STATIC_CHECK(fits<Type1Header>(PCI_BRIDGE_CONTROL, 2, Role::control));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_DEVCAP, 4, Role::capability));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_DEVCTL, 2, Role::control));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_DEVSTA, 2, Role::status));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_LNKCAP, 4, Role::capability));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_LNKCTL, 2, Role::control));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_LNKSTA, 2, Role::status));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_DEVCAP2, 4, Role::capability));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_DEVCTL2, 2, Role::control));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_LNKCAP2, 4, Role::capability));
+    STATIC_CHECK(fits<PciExpress>(PCI_EXP_LNKCTL2, 2, Role::control));
+    STATIC_CHECK(fits<AccessControl>(PCI_ACS_CAP, 2, Role::capability));
+    STATIC_CHECK(fits<AccessControl>(PCI_ACS_CTRL, 2, Role::control));
+    STATIC_CHECK(fits<ResizableBar>(PCI_REBAR_CAP, 4, Role::capability));
+    STATIC_CHECK(fits<AddressTranslation>(PCI_ATS_CAP, 2, Role::capability));
+    STATIC_CHECK(fits<AddressTranslation>(PCI_ATS_CTRL, 2, Role::control));
+    STATIC_CHECK(fits<PageRequestInterface>(PCI_PRI_CTRL, 2, Role::control));
+    STATIC_CHECK(fits<PageRequestInterface>(PCI_PRI_STATUS, 2, Role::status));
+    STATIC_CHECK(fits<PasidCapability>(PCI_PASID_CAP, 2, Role::capability));
+    STATIC_CHECK(fits<PasidCapability>(PCI_PASID_CTRL, 2, Role::control));
+    // Where it gives the mask of what software sets.
+    constexpr auto writable = [](const auto& mask, std::size_t at) {
+        return abi::load<std::uint32_t, abi::Endian::little>(mask.writable.data() + at);
+    };
+    STATIC_CHECK(writable(abi::write_masks<MemoryBar>, 0) == static_cast<std::uint32_t>(PCI_BASE_ADDRESS_MEM_MASK));
+    STATIC_CHECK((writable(abi::write_masks<Type1Header>, PCI_MEMORY_BASE) & word) == (PCI_MEMORY_RANGE_MASK & word));
+    STATIC_CHECK((writable(abi::write_masks<Type1Header>, PCI_PREF_MEMORY_BASE) & word) ==
+                 (PCI_PREF_RANGE_MASK & word));
 }
