@@ -74,8 +74,10 @@ using Type1Header = LittleLayout<"type1_header", 64,
     U8  <"primary_bus",               0x18,               rw>,
     U8  <"secondary_bus",             0x19,               rw>,
     U8  <"subordinate_bus",           0x1a,               rw>,
-    Bits<"io_base",                   0x1c,  7,  0,       rw>,
-    Bits<"io_limit",                  0x1c, 15,  8,       rw>,
+    Bits<"io_base_type",              0x1c,  3,  0,       ro>,
+    Bits<"io_base",                   0x1c,  7,  4,       rw>,  // address bits 15..12
+    Bits<"io_limit_type",             0x1c, 11,  8,       ro>,
+    Bits<"io_limit",                  0x1c, 15, 12,       rw>,
     Bits<"secondary_master_data_parity_error", 0x1c, 24, 24, bool, rw1c>, // of the secondary bus, as in the common
     Bits<"secondary_signaled_target_abort", 0x1c, 27, 27, bool, rw1c>,    // header's status of the primary one
     Bits<"secondary_received_target_abort", 0x1c, 28, 28, bool, rw1c>,

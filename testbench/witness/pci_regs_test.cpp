@@ -81,8 +81,10 @@ TEST_CASE("type 1 headers stand where Linux has them", "[witness][pcie]") {
     STATIC_CHECK(stands<L, "primary_bus">(PCI_PRIMARY_BUS, byte, 1));
     STATIC_CHECK(stands<L, "secondary_bus">(PCI_SECONDARY_BUS, byte, 1));
     STATIC_CHECK(stands<L, "subordinate_bus">(PCI_SUBORDINATE_BUS, byte, 1));
-    STATIC_CHECK(stands<L, "io_base">(PCI_IO_BASE, byte, 1));
-    STATIC_CHECK(stands<L, "io_limit">(PCI_IO_LIMIT, byte, 1));
+    STATIC_CHECK(stands<L, "io_base_type">(PCI_IO_BASE, PCI_IO_RANGE_TYPE_MASK, 1));
+    STATIC_CHECK(stands<L, "io_base">(PCI_IO_BASE, PCI_IO_RANGE_MASK & byte, 1));
+    STATIC_CHECK(stands<L, "io_limit_type">(PCI_IO_LIMIT, PCI_IO_RANGE_TYPE_MASK, 1));
+    STATIC_CHECK(stands<L, "io_limit">(PCI_IO_LIMIT, PCI_IO_RANGE_MASK & byte, 1));
     STATIC_CHECK(stands<L, "secondary_master_data_parity_error">(PCI_SEC_STATUS, PCI_STATUS_PARITY, 2));
     STATIC_CHECK(stands<L, "secondary_signaled_target_abort">(PCI_SEC_STATUS, PCI_STATUS_SIG_TARGET_ABORT, 2));
     STATIC_CHECK(stands<L, "secondary_received_target_abort">(PCI_SEC_STATUS, PCI_STATUS_REC_TARGET_ABORT, 2));
