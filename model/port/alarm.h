@@ -1,5 +1,5 @@
-// One clock for two parts of a device of which one may be woken at any time and the other may not: that one asks
-// through an alarm, which says whether a wake of the device is its own.
+// One clock for two parts of a device. One part may be woken at any time; the other may not, and asks for its wakes
+// through an alarm, which says whether a wake of the device is meant for it.
 #pragma once
 
 #include "model/port/clock.h"
@@ -17,8 +17,8 @@ public:
         next_ = at;
         clock_.wake_at(at);
     }
-    /// The device is woken. True: the time asked for here has come, and is forgotten. Otherwise the clock, which keeps
-    /// nothing beyond the time it rings for, is asked again.
+    /// The device is woken. True: the time asked for here has come, and is forgotten. Otherwise the clock is asked
+    /// again, since it keeps only the earliest time.
     bool rings(Time now) {
         if (next_ == never)
             return false;

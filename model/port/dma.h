@@ -41,16 +41,16 @@ public:
     /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the
     /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes at their `done` time; payload
     /// at once, or at its `done` time when an earlier write does not show yet. The status says what the function itself
-    /// knows: an error is its own (bus mastering or PASIDs are off, its own TLB has no such page), and what is behind
-    /// it was not sent. Of a write that was sent nobody tells it anything (§2.2.9: posted requests have no completion):
-    /// what a port, a remapping unit or the target refuses is lost, and ends with `ok` here.
+    /// knows: an error is the function's own (bus mastering or PASIDs are off, its TLB has no such page), and the rest
+    /// of the write was not sent. A write that was sent has no completion (§2.2.9): what a port, a remapping unit or
+    /// the target refuses is silently dropped, and the status is `ok`.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.
     virtual Loan lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose = Purpose::control) = 0;
 
-    /// Payload that refers to what lend() gave: the borrower enters it here, and whoever takes memory, or the way to
-    /// it, from this port drains the book before anybody else may have the memory.
+    /// Payload that refers to bytes from lend(): the borrower enters it here. Whoever takes memory away from this port,
+    /// or the way to it, drains the book before the memory may get another owner.
     LoanBook& loans() { return loans_; }
 
 private:

@@ -1,4 +1,4 @@
-// Memory behind a Dma port without a bus: sparse pages that come into being when touched, ranges that fail on demand,
+// Memory behind a Dma port without a bus: sparse pages that are made at the first access, ranges that fail on demand,
 // and a log of the accesses. For tests of cores and for whoever needs a plain memory; no topology, no time of its own.
 #pragma once
 
@@ -27,7 +27,7 @@ public:
         std::size_t length;
         Purpose purpose;
         DmaStatus status;
-        Time at{}; ///< when it was asked for
+        Time at{}; ///< time of the request
         bool operator==(const Access&) const = default;
     };
 

@@ -1,8 +1,7 @@
-// Payload of a packet, and the book of who holds bytes that lie in another's memory. A memory port (port/dma.h) lends
-// bytes instead of copying them; the packet refers to them wherever it is by then: on a cable, in a switch, on the next
-// cable. Each payload that does is in the book of the port that lent, from its first piece until it is delivered, so
-// that whoever gives memory back asks one place to have all of them copied, and knows nothing of the ways that packets
-// take.
+// Payload of a packet, and the book of loans. A memory port (port/dma.h) lends bytes instead of copying them, and the
+// packet refers to them wherever it goes: on a cable, in a switch, on the next cable. Each such payload is in the book
+// of the port that lent the bytes, from its first piece until it is delivered. Whoever gives memory back asks the book
+// to have all of them copied, and need not know where packets are.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +24,11 @@ public:
     Loans() = default;
     Loans(const Loans&) = delete;
     Loans& operator=(const Loans&) = delete;
-    /// Whoever lent is gone, and the memory may be, too: what is left of the packets is without payload.
+    /// The lender is gone, and the memory may be gone, too: packets that still refer to it lose their payload.
     ~Loans();
 
     bool is_empty() const { return first_ == nullptr; }
-    /// The bytes become the payloads' own: the memory may change, or be another's, from now on.
+    /// Copies the bytes into the payloads: from now on the memory may change, or get another owner.
     void drain() {
         if (!is_empty()) [[unlikely]]
             own_all();
@@ -44,15 +43,15 @@ private:
     Payload* first_ = nullptr;
 };
 
-/// Whose act gives memory back.
+/// By what memory is given back.
 enum class Giver : std::uint8_t { anybody, work_request, command, reset };
 
 /// All that a memory port has lent.
 struct LoanBook {
     Loans requests; ///< to SENDs and WRITEs: software keeps the bytes as they are until the request is complete
-    Loans answers; ///< to READ responses: nobody tells software that they are under way, and the device may write there
-    Giver forgetful =
-        Giver::anybody; ///< a mistake on purpose: what this one gives back is not drained; anybody: no mistake
+    Loans
+        answers; ///< to READ responses: software does not know that they are under way, and the device may write there
+    Giver forgetful = Giver::anybody; ///< a mistake on purpose: this giver does not drain; anybody: no mistake
 
     void drain(Giver giver = Giver::anybody) {
         if (giver != Giver::anybody && giver == forgetful) [[unlikely]]
@@ -172,7 +171,7 @@ private:
                 return true;
         return false;
     }
-    /// Into a book, before what stands at `place`: its front, or behind another payload.
+    /// Enters the book at `place`: at its front, or behind another payload.
     void enter(Payload*& place) {
         next_ = place;
         place_ = &place;

@@ -1,5 +1,5 @@
-// What a gateway in configuration space may ask of its device: 32-bit registers in numbered spaces. Everything that
-// comes in may be nonsense.
+// What a gateway in configuration space may ask of its device: 32-bit registers in numbered spaces. Software may
+// ask for anything, valid or not.
 #pragma once
 
 #include "abi/pcie/vendor_gateway.h"

@@ -6,7 +6,7 @@
 
 namespace model::port {
 
-/// What has left a port, from the first byte of each frame to the last.
+/// Frames and bytes that have left a port.
 struct Traffic {
     std::uint64_t packets = 0, bytes = 0;
 };
@@ -22,8 +22,8 @@ public:
     /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is
     /// out.
     virtual Time send(Time at) = 0;
-    /// Lets the link go, or trains it: a port that is disabled, or starts anew. A link is up while neither end has let
-    /// it go. Returns whether it is up now; when that is a change, the other end is told (Receiver::link_changed).
+    /// Turns this end of the link off, or on again (training). A link is up while both ends are on. Returns whether it
+    /// is up now; when that is a change, the other end is told (Receiver::link_changed).
     virtual bool set_on(bool is_on, Time) { return is_on; }
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
@@ -33,14 +33,14 @@ public:
 class Receiver {
 public:
     virtual ~Receiver() = default;
-    /// One packet, its last bit here at `at`. The packet is the receiver's to change until it returns.
+    /// One packet, whose last bit has arrived at `at`. The receiver may change the packet until it returns.
     virtual void receive(Packet& packet, Time at) = 0;
     /// No more packets for now: the moment to send coalesced acknowledgements.
     virtual void received_all(Time at) = 0;
-    /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver sees to it that the
-    /// cable is pumped again.
+    /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver must have the
+    /// cable pumped again.
     virtual bool can_receive(Time) { return true; }
-    /// The other end has let the link go, or trained it.
+    /// The other end has turned the link off, or on again.
     virtual void link_changed(bool /*is_up*/, Time) {}
     /// The port takes packets again (see Wire::can_send).
     virtual void ready(Time at) = 0;

@@ -1,6 +1,6 @@
 // A function's requests, translated by the function itself: looks in its TLB, asks the root complex for what is not
-// there, and sends translated requests. What it may not reach ends here with Unsupported Request and is not sent, which
-// the function knows of writes, too. PCIe 6.0 §10.2.
+// there, and sends translated requests. A request that it may not make ends here with Unsupported Request and is not
+// sent; so the function gets a status for such writes, too. PCIe 6.0 §10.2.
 #pragma once
 
 #include "model/pcie/device_tlb.h"
@@ -10,7 +10,7 @@ namespace model::tlm {
 
 class AtsInitiator final : public port::Dma {
 public:
-    /// `untranslated` asks, and has the PASID; it takes everything while `is_on` is false.
+    /// `untranslated` sends translation requests and has the PASID. While `is_on` is false it sends everything.
     AtsInitiator(Initiator& untranslated, Initiator& translated, pcie::DeviceTlb& tlb, const pcie::AtsConfig& config,
                  std::uint32_t pasid, const bool& is_on)
         : untranslated_(untranslated), translated_(translated), tlb_(tlb), hit_latency_(config.hit_latency),

@@ -1,6 +1,6 @@
-// What a debugger reads and writes through the fabric: no time passes, nothing is counted, nothing happens because of
-// it. Follows the direct path of the requester whose identity `as` carries, and keeps none. A remapping unit cannot be
-// looked through, since it counts and records what it is asked. TLM-2.0 "Debug transport interface".
+// Reads and writes for a debugger through the fabric: no time passes, nothing is counted, there are no side effects.
+// Follows the direct path of the requester whose identity `as` carries, and keeps no path. Ends at a remapping unit,
+// since that counts and records each translation. TLM-2.0 "Debug transport interface".
 #pragma once
 
 #include "model/tlm/extension.h"

@@ -55,8 +55,9 @@ public:
     pcie::TlpSizes sizes;  ///< of the requester
     pcie::WriteOrder* order = nullptr;   ///< of the requester's writes
     const void* redirected_by = nullptr; ///< the switch that sent a peer request up; it will come down again
-    bool is_answer_straight = false;   ///< its completion has taken the short way: no link that it passed by counts it
-    TranslationCompletion translation; ///< of a translation request, when it ended well
+    bool is_answer_straight =
+        false; ///< its completion has taken the short way: links that it did not cross do not count it
+    TranslationCompletion translation; ///< of a translation request that was successful
     AtsMessage message;
     pcie::HopList hops;  ///< get_direct_mem_ptr: links crossed so far
     pcie::Target answer; ///< get_direct_mem_ptr: who stands at the end
@@ -90,7 +91,7 @@ inline std::span<std::byte> bytes_of(::tlm::tlm_generic_payload& payload) {
     return {reinterpret_cast<std::byte*>(payload.get_data_ptr()), payload.get_data_length()};
 }
 
-/// Shrinks what a target granted to `range`; what stands for the begin moves along.
+/// Shrinks what a target has granted to `range`, and adjusts the pointer or offset of the begin.
 inline void narrow(::tlm::tlm_dmi& dmi, Extension& request, pcie::Range range) {
     if (range.begin > dmi.get_start_address() && request.remapped) {
         dmi.set_start_address(range.begin); // the answer is about addresses that the remapping unit gave

@@ -1,8 +1,8 @@
 // The requester's end of memory requests: implements port::Dma for a function, and carries the processor's own
 // accesses. The first use of a range looks for a direct path through the fabric; after that an access is a bounds
-// check, a copy and a few counters. Where a remapping unit stands on the way, the path leads to it, each request is
-// translated by it, and another path leads on from there: what it answers from its caches, stale or not, is what
-// happens. What has no direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
+// check, a copy and a few counters. With a remapping unit on the way, one path leads to the unit, the unit gives each
+// request a host address from its caches, even from stale entries, and another path leads on from there. A request
+// without a direct path goes by b_transport. PCIe 6.0 §2.2.7, §2.3.
 #pragma once
 
 #include "model/memory/copy.h"
@@ -22,8 +22,8 @@ namespace model::tlm {
 
 class Initiator final : public port::Dma {
 public:
-    /// All its requests have this address type, and this PASID. `order`: of the writes of its function, when that has
-    /// several initiators.
+    /// All its requests have this address type and this PASID. `order` is the order of the writes of its function, when
+    /// the function has several initiators.
     explicit Initiator(Fabric& fabric, AddressType type = AddressType::untranslated,
                        std::uint32_t pasid = pcie::no_pasid, pcie::WriteOrder* order = nullptr)
         : fabric_(fabric), order_(order != nullptr ? *order : own_order_) {
@@ -54,7 +54,7 @@ public:
     /// How many parts of writes have been lost.
     std::uint64_t losses() const { return losses_; }
 
-    /// As write(), without an event: interrupt messages, which have one of their own.
+    /// As write(), without an event: for interrupt messages, which have an event of their own.
     port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose) {
         lost_.clear(); // of interrupt messages, too: a guest may send them to nowhere without end
@@ -100,7 +100,7 @@ public:
         events_ = events;
         is_observed_ = events_.is_on() || watch_ != nullptr;
     }
-    /// Where it is said that a write was lost; also of writes that others say themselves.
+    /// Where lost writes are reported, also those of writes whose events come from elsewhere.
     void set_loss_events(traces::Events events) { loss_events_ = events; }
     /// Is told where accesses land; nullptr: nobody.
     void set_watch(pcie::LandingWatch* watch) {
@@ -115,7 +115,7 @@ public:
     }
     void forget_all() { forget({0, ~std::uint64_t{0}}); }
     std::size_t known_windows() const { return windows_.size() + remapped_.size(); }
-    /// Everything that went to targets of this kind.
+    /// All traffic to targets of this kind.
     pcie::Volume volume(pcie::TargetKind kind) const {
         auto sum = windows_.volume(kind);
         return sum += remapped_.volume(kind);
@@ -141,15 +141,15 @@ private:
         give(window, address, from, done, purpose);
         return {port::DmaStatus::ok, done};
     }
-    /// When a read of no bytes that has come to its target at `at` is answered: it pushes the posted writes of its
-    /// function ahead of itself (§2.2.5, §2.4.1).
+    /// When a zero-length read that has arrived at its target at `at` is answered: after all earlier posted writes of
+    /// its function (§2.2.5, §2.4.1).
     port::Time flush(const Window& window, port::Time at) const {
         const auto& target = window.target;
         if (!window.route.is_timed())
             return at;
         return (target.posted != nullptr ? std::max(at, order_.last) : at) + target.read_latency;
     }
-    /// When a write that has come to its target at `at` is there: behind the earlier ones of its function.
+    /// When a write that has arrived at its target at `at` is in memory: after all earlier writes of its function.
     port::Time arrive(const Window& window, port::Time at) {
         const auto& target = window.target;
         if (!window.is_delayed || (target.posted == nullptr && target.kind != pcie::TargetKind::interrupts))

@@ -33,7 +33,7 @@ public:
             [this, ring = std::move(ring)] {
                 for (;;) {
                     ring();
-                    while (next_ > now()) // a time that came while `on_wake` waited has no event any more
+                    while (next_ > now()) // a time that came due while `on_wake` waited has no event any more
                         sc_core::wait(wake_);
                 }
             },

@@ -37,7 +37,7 @@ public:
     /// Sends a request over the link; it ends with Unsupported Request when nothing is plugged in.
     void send(::tlm::tlm_generic_payload& payload, Extension& request, sc_core::sc_time& delay);
     bool send_direct(::tlm::tlm_generic_payload& payload, Extension& request, ::tlm::tlm_dmi& dmi);
-    /// A completion that is sent up here, and comes down again.
+    /// Charges a completion that goes up here and comes down again.
     void detour(const ::tlm::tlm_generic_payload& payload, const Extension& request, sc_core::sc_time& delay);
     void detour(pcie::HopList& hops) const;
     /// Tells the partner that paths it has found through here may be wrong now.

@@ -1,6 +1,6 @@
-// Calls into a device that may have to wait in the middle, for bytes that only somebody outside of the simulation has.
-// Such calls are processes of the kernel (threads), so that everything else goes on while they wait; and a device takes
-// part in one chain of calls at a time, since its core knows nothing of waiting.
+// Calls into a device that may have to wait for bytes from outside of the simulation. Such calls are processes of the
+// kernel (threads), so that everything else goes on while they wait. A device takes part in one chain of calls at a
+// time, since its core knows nothing of waiting.
 #pragma once
 
 #include <systemc>
@@ -12,14 +12,14 @@ namespace model::tlm {
 /// Whether calls into a device return at once, or may wait for the outside.
 enum class Calls : bool { at_once, may_wait };
 
-/// Of a process that may hold a whole chain of calls.
+/// Stack size of a process that may hold a whole chain of calls.
 inline constexpr int process_stack_bytes = 1 << 20;
 
-/// Whether whoever calls may wait.
+/// Whether the calling process may wait.
 inline bool is_in_thread() { return sc_core::sc_get_curr_process_kind() == sc_core::SC_THREAD_PROC_; }
 
-/// A device that is in one chain of calls at a time. Others wait until it has ended, in no order between them: each of
-/// them stands for another source (its clock, its cable, its client), and keeps its own order.
+/// A device that is in one chain of calls at a time. Other chains wait until this one has ended, in no fixed order:
+/// each comes from another source (its clock, its cable, its client), and a source keeps its own order.
 class Turn {
 public:
     explicit Turn(Calls calls) : is_taken_in_turn_(calls == Calls::may_wait) {}
@@ -29,7 +29,7 @@ public:
     /// Whether a call may come later than it was meant to, as others waited before it.
     bool can_delay() const { return is_taken_in_turn_; }
 
-    /// Held while the device is called. Calls inside of the chain that has the device come through.
+    /// Held while the device is called. Calls inside the same chain need not wait.
     class [[nodiscard]] Hold {
     public:
         explicit Hold(Turn& turn) : turn_(turn.is_taken_in_turn_ ? &turn : nullptr) {

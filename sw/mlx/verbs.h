@@ -1,6 +1,6 @@
-// The face of the driver for programs, in the shape of the verbs: open a device, make protection domains, regions and
-// queues, connect, post, poll, wait for events (IBA 11; ibv_*). Adds nothing to the rooms behind it; objects undo
-// themselves when they go, queue pairs before their completion queues, all before the context.
+// The driver as programs use it, in the shape of the verbs: open a device, make protection domains, regions and
+// queues, connect, post, poll, wait for events (IBA 11; ibv_*). Adds nothing to the rooms behind it. Destructors
+// undo what objects have made: queue pairs go before their completion queues, and all objects before the context.
 #pragma once
 
 #include "abi/prm/adapter.h"

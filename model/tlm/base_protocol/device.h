@@ -1,6 +1,6 @@
-// A device whose inside is somebody else's: a PCIe function with configuration space and BARs, behind which stands a
-// target of TLM-2.0's base protocol, and whose requests come from an initiator of it. Either may be absent. Accesses to
-// its BARs are calls of b_transport from a thread, which may wait.
+// A device made of third-party modules: a PCIe function with configuration space and BARs, behind which stands a target
+// of TLM-2.0's base protocol, and whose requests come from an initiator of that protocol. Either may be absent.
+// Accesses to its BARs are calls of b_transport from a thread, which may wait.
 #pragma once
 
 #include "model/pcie/endpoint_module.h"
@@ -32,12 +32,12 @@ class Device : public sc_core::sc_module, private pcie::Function {
 public:
     pcie::EndpointModule endpoint;
 
-    /// Writes that a target which waits has not taken yet; a thread that writes more waits itself.
+    /// Limit of writes that a waiting target has not taken yet; a thread that writes more waits itself.
     static constexpr std::size_t posted_limit = 64;
 
 protected:
     Device(const sc_core::sc_module_name& name, const DeviceConfig& config);
-    /// What was given for direct use is to be asked for again.
+    /// Direct memory of the target must be asked for again.
     void invalidate();
 
 private:

@@ -50,8 +50,8 @@ public:
     /// Hands a command to the device and returns its slot. The answer will have at most `out_bytes`.
     Result<unsigned> submit(std::span<const std::byte> in, std::size_t out_bytes,
                             SlotClass slots = SlotClass::ordinary);
-    /// Waits for the command of `slot`, copies its answer and frees the slot. A slot whose time ran out stays lost: the
-    /// device may still write to its mailboxes.
+    /// Waits for the command of `slot`, copies its answer and frees the slot. After a time-out the slot is not used
+    /// again: the device may still write to its mailboxes.
     Result<void> finish(unsigned slot, std::span<std::byte> out);
 
     /// From now on a command is done when its event says so. `wait` looks for events and may sleep until the given time
@@ -63,7 +63,7 @@ public:
     /// A command completion event: bit n of `slots` is slot n (PRM "Command interface completion event").
     void complete(std::uint32_t slots);
 
-    /// Called between looks while a command is waited for; its Error ends the wait and all later commands.
+    /// Called at each poll while a command is waited for; its Error ends the wait and all later commands.
     void set_watch(std::function<Result<void>()> watch) { watch_ = std::move(watch); }
     /// Whether the device signs its answers, so that they can be checked.
     void verify_signatures(bool on) { verify_ = on; }

@@ -1,5 +1,5 @@
-// The device's pulse: fatal signs of the init segment in the stock driver's order, and a counter that must move (PRM
-// "Health buffer"). Reads registers when asked; decides nothing about recovery.
+// The health of the device: fatal signs in the initialization segment, in the stock driver's order, and a counter that
+// must move (PRM "Health buffer"). Reads registers when asked; decides nothing about recovery.
 #pragma once
 
 #include "abi/prm/init_segment.h"

@@ -1,7 +1,7 @@
-// Brings pages that the device needs and does not find (PRM "Page fault"): takes page fault events, finds the regions
-// they are about, has their pages brought and says PAGE_FAULT_RESUME. Events are collected where events are taken; the
-// work is done by a thread of its own, which calls wait(): bringing pages takes locks and waits for fences, and whoever
-// happened to look at an event queue may hold them.
+// Brings pages that the device does not find (PRM "Page fault"): takes page fault events, finds their regions, brings
+// the pages and sends PAGE_FAULT_RESUME. Whoever polls an event queue hands the events over; the work is done by a
+// thread of its own, which calls wait(). Bringing pages takes locks and waits for fences, and the thread that polls may
+// hold them.
 #pragma once
 
 #include "abi/layout.h"

@@ -1,6 +1,6 @@
 // The driver's own queue for changing memory keys while they are in use (PRM "UMR work request"): one queue pair of
-// type REG_UMR with a completion queue of its own, made when first needed. A change is in force, and no access by the
-// old contents of the key is under way any more, when the call returns. Several threads may wait at once.
+// type REG_UMR with a completion queue of its own, made when first needed. When a call returns the change is in force,
+// and no access by the old contents of the key is under way any more. Several threads may wait at once.
 #pragma once
 
 #include "abi/layout.h"
