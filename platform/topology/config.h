@@ -1,6 +1,6 @@
-// What a platform consists of, as values: the typed form of a configuration file. Given by read.h, taken by whoever
-// builds modules from it; checked key by key, so that nothing here can be out of its range. Holds no files and no
-// SystemC.
+// A configuration file as values: the defaults of each class of parts, which parts there are as somebody has written
+// them, and the exceptions by name. Given by read.h, checked key by key, so that nothing here can be out of its range;
+// description.h says what all of it means for each part. Holds no files and no SystemC.
 #pragma once
 
 #include "model/hca/config.h"
@@ -8,6 +8,7 @@
 #include "model/net/link.h"
 #include "model/pcie/device_tlb.h"
 #include "model/port/time.h"
+#include "platform/topology/written.h"
 
 #include <array>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct ScenarioConfig {
 
 struct HostConfig {
     std::uint64_t memory_bytes = 4ULL << 30; ///< costs nothing until touched
+    bool is_served = false;                  ///< its processor and memory are those of a vfio-user client
 };
 
 /// What both hosts do with requests of one device to another.
@@ -81,9 +83,11 @@ struct GivenKey {
 struct Config {
     std::string file;            ///< where it was read, for messages
     std::vector<GivenKey> given; ///< in the order in which they were set
+    Written written;             ///< hosts and fabric; none: the pair
+    std::vector<Setting> exceptions; ///< keys of parts by name, in the order in which they were set
     bool timed = true;           ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
-    std::array<HostConfig, 2> hosts; ///< A and B
+    std::array<HostConfig, 2> hosts; ///< A and B of the pair
     PeerConfig peers;
     IommuConfig iommu;
     model::hca::HcaConfig hca;

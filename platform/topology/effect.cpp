@@ -58,6 +58,9 @@ std::string reason(const Config& config, const Key& key, Work work) {
         return "drivers elsewhere bring work of their own";
     if (key.kind == Kind::time && !config.timed)
         return "timed is false";
+    // Of parts that have keys of their own, one may have what the others lack.
+    if (!config.written.is_pair() || !config.exceptions.empty())
+        return {};
     for (const auto& need : needs)
         if (is_meant(need, key.path) && !(is_switch(key.path) && need.path != key.path) && !need.is_met(config))
             return std::string(need.why_not);

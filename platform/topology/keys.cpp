@@ -1,6 +1,7 @@
 #include "platform/topology/keys.h"
 
 #include "platform/observe/files/json.h"
+#include "platform/topology/names.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +10,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 
 namespace platform::topology {
@@ -247,20 +247,6 @@ constexpr std::array table{
 };
 #undef AT
 
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-    std::vector<std::size_t> row(to.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        auto diagonal = row[0]++;
-        for (std::size_t j = 0; j < to.size(); ++j) {
-            const auto replaced = diagonal + (from[i] != to[j] ? 1 : 0);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-        }
-    }
-    return row.back();
-}
-
 std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
 std::string_view kind_in_json(Kind kind) {
@@ -342,13 +328,16 @@ std::string_view nearest_key(std::string_view path) {
     return best_distance <= std::max<std::size_t>(2, last_word(path).size() / 2) ? best : std::string_view{};
 }
 
-/// Appends the head of the key's section to `text` where it is another than `section`, which it is afterwards.
-static void begin_section(std::string& text, std::string_view& section, const Key& key) {
+/// Appends the head of the key's section to `text` where it is another than `section`, which it is afterwards. True: it
+/// did.
+static bool begin_section(std::string& text, std::string_view& section, const Key& key) {
     const auto dot = key.path.rfind('.');
     const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);
-    if (of != section)
-        text += fmt::format("\n[{}]\n", of);
+    if (of == section)
+        return false;
+    text += fmt::format("\n[{}]\n", of);
     section = of;
+    return true;
 }
 
 std::string print_keys() {
@@ -409,7 +398,8 @@ std::string print_toml(const Config& config) {
     std::string text;
     std::string_view section;
     for (const auto& key : table) {
-        begin_section(text, section, key);
+        if (begin_section(text, section, key) && section == "fabric")
+            text += print_fabric(config.written);
         const auto value = key.get(config);
         const bool is_quoted = key.kind == Kind::text || key.kind == Kind::size || key.kind == Kind::time;
         fmt::memory_buffer shown;
@@ -419,7 +409,7 @@ std::string print_toml(const Config& config) {
             shown.append(print(key.kind, value));
         text += fmt::format("{} = {}\n", last_word(key.path), std::string_view(shown.data(), shown.size()));
     }
-    return text;
+    return text + print_hosts(config.written) + print_exceptions(config.exceptions);
 }
 
 std::vector<std::pair<std::string, std::string>> effective(const Config& config) {
@@ -427,6 +417,10 @@ std::vector<std::pair<std::string, std::string>> effective(const Config& config)
     all.reserve(table.size());
     for (const auto& key : table)
         all.emplace_back(key.path, print(key.kind, key.get(config)));
+    if (!config.written.is_pair())
+        all.emplace_back("written", print_fabric(config.written) + print_hosts(config.written));
+    for (const auto& setting : config.exceptions)
+        all.emplace_back(setting.path, print(setting.value));
     return all;
 }
 

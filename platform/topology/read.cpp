@@ -1,6 +1,10 @@
 #include "platform/topology/read.h"
 
+#include "platform/topology/contradictions.h"
+#include "platform/topology/description.h"
 #include "platform/topology/keys.h"
+#include "platform/topology/part_keys.h"
+#include "platform/topology/read_written.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,11 +23,6 @@ namespace platform::topology {
 namespace {
 
 using Error = std::unexpected<std::string>;
-
-struct Fault {
-    std::uint32_t line;
-    std::string text;
-};
 
 /// Of "p2p.toml:12".
 unsigned long line_of(const std::string& where) { return std::stoul(where.substr(where.rfind(':') + 1)); }
@@ -50,18 +48,6 @@ bool is_table(std::string_view path) {
     return false;
 }
 
-std::optional<Value> value_of(const toml::node& node) {
-    if (const auto value = node.value_exact<bool>())
-        return *value;
-    if (const auto value = node.value_exact<std::int64_t>())
-        return *value;
-    if (const auto value = node.value_exact<double>())
-        return *value;
-    if (const auto value = node.value_exact<std::string>())
-        return *value;
-    return std::nullopt;
-}
-
 std::expected<void, std::string> assign(Config& config, const Key& key,
                                         const std::expected<Value, std::string>& value) {
     if (!value)
@@ -77,8 +63,16 @@ void take(Config& config, const toml::table& table, const std::string& prefix, s
     for (const auto& [name, node] : table) {
         const auto path = prefix + std::string(name.str());
         const auto line = name.source().begin.line;
-        const auto note = [&](std::string text) { faults.push_back({line, std::move(text)}); };
+        const auto note = [&](std::string text) {
+            faults.push_back({fmt::format("{}:{}", config.file, line), std::move(text)});
+        };
         const auto* key = find_key(path);
+        if (is_written(path))
+            continue;
+        if (prefix.empty() && node.is_table() && is_thing(config, path)) {
+            take_exceptions(config, node, path, name.source(), faults);
+            continue;
+        }
         if (const auto* inner = node.as_table(); inner != nullptr && key == nullptr) {
             if (is_table(path))
                 take(config, *inner, path + ".", faults);
@@ -114,6 +108,11 @@ std::expected<void, std::string> override_key(Config& config, std::string_view t
         return Error(fmt::format("--set {}: wants KEY=VALUE", text));
     const auto path = text.substr(0, equals);
     const auto* key = find_key(path);
+    if (key == nullptr && path.contains('.') && is_thing(config, path.substr(0, path.find('.')))) {
+        config.exceptions.push_back(
+            {std::string(path), value_of_word(text.substr(equals + 1)), fmt::format("--set {}", text)});
+        return {};
+    }
     if (key == nullptr) {
         const auto nearest = nearest_key(path);
         return Error(
@@ -126,47 +125,6 @@ std::expected<void, std::string> override_key(Config& config, std::string_view t
     return {};
 }
 
-/// A cache whose sets are no power of two would have fewer entries than it was given.
-void check_cache(std::vector<std::string>& faults, std::string_view entries_key, std::uint32_t entries,
-                 std::string_view ways_key, std::uint32_t ways) {
-    if (entries >= ways && (entries % ways != 0 || !std::has_single_bit(entries / ways)))
-        faults.push_back(fmt::format("'{}' = {} is no power of two of sets of '{}' = {}; the next lower is {}",
-                                     entries_key, entries, ways_key, ways, std::bit_floor(entries / ways) * ways));
-}
-
-/// What follows from more than one key.
-std::vector<std::string> finish(Config& config) {
-    config.hca.timed = config.link.timed = config.timed;
-    config.hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
-    std::vector<std::string> faults;
-    if (config.scenario.message_bytes > 1ULL << config.hca.log_max_message)
-        faults.push_back(
-            fmt::format("'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}",
-                        print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
-    if (config.scenario.queue_depth > 1U << config.hca.log_max_qp_size)
-        faults.push_back(fmt::format("'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}",
-                                     1U << config.hca.log_max_qp_size));
-    if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
-        faults.push_back(
-            fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
-    if (config.fabric.has_switch && config.hca.is_ethernet)
-        faults.push_back("'fabric.switch' forwards by LIDs: 'link.encapsulation' has to be infiniband");
-    if (config.fabric.is_managed && config.hca.is_ethernet)
-        faults.push_back(
-            "'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband");
-    constexpr double least_rate = 0.001; // slower, a packet takes longer than any timer waits
-    if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
-        faults.push_back(
-            fmt::format("'link.rate_gbps' = {} is neither 0 nor at least {}", config.link.rate_gbps, least_rate));
-    check_cache(faults, "hca.mkey_cache_entries", config.hca.mkey_cache_entries, "hca.cache_ways",
-                config.hca.cache_ways);
-    check_cache(faults, "hca.mtt_cache_entries", config.hca.mtt_cache_entries, "hca.cache_ways", config.hca.cache_ways);
-    check_cache(faults, "hca.device_tlb_entries", config.hca_ats.entries, "hca.device_tlb_ways", config.hca_ats.ways);
-    check_cache(faults, "iommu.iotlb_entries", config.iommu.unit.iotlb.entries, "iommu.iotlb_ways",
-                config.iommu.unit.iotlb.ways);
-    return faults;
-}
-
 } // namespace
 
 std::expected<Config, std::string> parse_config(std::string_view text, std::string_view name,
@@ -177,11 +135,13 @@ std::expected<Config, std::string> parse_config(std::string_view text, std::stri
     try {
         const toml::table root = toml::parse(text, name);
         std::vector<Fault> found;
+        take_written(config, root, found);
         take(config, root, "", found);
-        std::ranges::stable_sort(found, {}, &Fault::line);
+        std::ranges::stable_sort(found, {}, [](const Fault& fault) { return line_of(fault.where); });
         for (const auto& fault : found)
-            faults.push_back(fmt::format("{}:{}: {}", name, fault.line, fault.text));
+            faults.push_back(fmt::format("{}: {}", fault.where, fault.text));
         std::ranges::stable_sort(config.given, {}, [](const GivenKey& key) { return line_of(key.where); });
+        std::ranges::stable_sort(config.exceptions, {}, [](const Setting& one) { return line_of(one.where); });
     } catch (const toml::parse_error& error) {
         faults.push_back(fmt::format("{}:{}: not TOML: {}", name, error.source().begin.line, error.description()));
     }
@@ -189,9 +149,15 @@ std::expected<Config, std::string> parse_config(std::string_view text, std::stri
     for (const auto& text_of_one : overrides)
         if (const auto done = override_key(config, text_of_one); !done)
             faults.push_back(done.error());
+    config.hca.timed = config.link.timed = config.timed;
+    config.hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
     if (faults.empty()) // keys that contradict each other only when each is right
-        for (const auto& fault : finish(config))
+        for (const auto& fault : contradictions(config))
             faults.push_back(fmt::format("{}: {}", name, fault));
+    if (faults.empty()) // parts and cables that cannot be
+        if (const auto described = describe(config); !described)
+            for (const auto& fault : described.error())
+                faults.push_back(fmt::format("{}: {}", fault.where, fault.text));
     if (!faults.empty())
         return Error(fmt::format("{}", fmt::join(faults, "\n")));
     return config;

@@ -1,5 +1,7 @@
 #include "platform/topology/value.h"
 
+#include "platform/observe/files/json.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -225,6 +227,15 @@ std::string print(Kind kind, const Value& value) {
         if (whole % unit.scale == 0)
             best = unit;
     return fmt::format("{} {}", whole / best.scale, best.name);
+}
+
+std::string print(const Value& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        fmt::memory_buffer quoted; // the escapes of JSON are those of TOML, too
+        observe::files::append_quoted(quoted, *text);
+        return {quoted.data(), quoted.size()};
+    }
+    return show(value);
 }
 
 } // namespace platform::topology

@@ -26,6 +26,8 @@ std::expected<Value, std::string> parse(Kind kind, std::string_view text);
 
 /// The notation of the configuration file, without quotes around texts: "2 GiB", "250 ns", "0.01".
 std::string print(Kind kind, const Value& value);
+/// The same of a value as it was written, whatever it is for; texts with quotes around them.
+std::string print(const Value& value);
 
 /// What a value of this kind is called in messages: "a whole number", "a size such as \"2 GiB\"".
 std::string_view name_of(Kind kind);

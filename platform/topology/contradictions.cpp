@@ -1,0 +1,55 @@
+#include "platform/topology/contradictions.h"
+
+#include "platform/topology/value.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+namespace platform::topology {
+namespace {
+
+/// A cache whose sets are no power of two would have fewer entries than it was given.
+void check_cache(std::vector<std::string>& faults, std::string_view entries_key, std::uint32_t entries,
+                 std::string_view ways_key, std::uint32_t ways) {
+    if (entries >= ways && (entries % ways != 0 || !std::has_single_bit(entries / ways)))
+        faults.push_back(fmt::format("'{}' = {} is no power of two of sets of '{}' = {}; the next lower is {}",
+                                     entries_key, entries, ways_key, ways, std::bit_floor(entries / ways) * ways));
+}
+
+} // namespace
+
+std::vector<std::string> contradictions(const Config& config) {
+    const bool is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
+    std::vector<std::string> faults;
+    if (config.scenario.message_bytes > 1ULL << config.hca.log_max_message)
+        faults.push_back(
+            fmt::format("'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}",
+                        print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
+    if (config.scenario.queue_depth > 1U << config.hca.log_max_qp_size)
+        faults.push_back(fmt::format("'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}",
+                                     1U << config.hca.log_max_qp_size));
+    if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
+        faults.push_back(
+            fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
+    if (config.fabric.has_switch && is_ethernet)
+        faults.push_back("'fabric.switch' forwards by LIDs: 'link.encapsulation' has to be infiniband");
+    if (config.fabric.is_managed && is_ethernet)
+        faults.push_back(
+            "'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband");
+    constexpr double least_rate = 0.001; // slower, a packet takes longer than any timer waits
+    if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
+        faults.push_back(
+            fmt::format("'link.rate_gbps' = {} is neither 0 nor at least {}", config.link.rate_gbps, least_rate));
+    check_cache(faults, "hca.mkey_cache_entries", config.hca.mkey_cache_entries, "hca.cache_ways",
+                config.hca.cache_ways);
+    check_cache(faults, "hca.mtt_cache_entries", config.hca.mtt_cache_entries, "hca.cache_ways", config.hca.cache_ways);
+    check_cache(faults, "hca.device_tlb_entries", config.hca_ats.entries, "hca.device_tlb_ways", config.hca_ats.ways);
+    check_cache(faults, "iommu.iotlb_entries", config.iommu.unit.iotlb.entries, "iommu.iotlb_ways",
+                config.iommu.unit.iotlb.ways);
+    return faults;
+}
+
+} // namespace platform::topology
