@@ -27,6 +27,7 @@ A configuration is a TOML file; platform/configs has some. --set link.loss=0.01 
   loss = 0.01
 Every key may be left out. `hcasim keys` lists all with range and default, `hcasim run CONFIG --print-config`
 prints the values of a configuration, `hcasim check CONFIG` says everything that is wrong with it.
+--set A.hca0.mtt_cache_entries=64 sets a key of one part, `hcasim show CONFIG` draws which parts there are.
 Sizes are bytes or "2 GiB", times are nanoseconds or "2 us". The first ones to know:
   timed                          false: purely functional, nothing costs simulated time
   scenario.name, .message, .qps  the workload, bytes a work request moves, queue pairs
@@ -126,6 +127,19 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
     add_overrides(explore, options.overrides);
 }
 
+/// What is no key: which parts there are. platform/topology/README.md says all of it.
+constexpr const char* about_parts = R"(
+Which parts there are (none of this: two hosts A and B, each with an HCA and a GPU behind a switch, and a cable):
+  [[hosts]]
+  name = "A..B"                                   # or name = "node" and count = 64; memory, acs, served, iommu.present
+  parts = ["root0..3.sw0..3.hca0..3", "root0..3.sw0..3.gpu0..7"]
+  [fabric]
+  switches = ["leaf0..3", { name = "spine0..1", ports = 16 }]
+  cables = ["A..B.hca0..3 -- leaf0..3", "leaf0..3 >< spine0..1"]
+A key of one part, in a file or with --set: A.hca0.mtt_cache_entries, A.gpu0.vram, A.gpu0.pcie.width, A.memory,
+A.iommu.present, cable3.loss, leaf0.ports.
+)";
+
 std::string names_of(const std::vector<CLI::App*>& commands) {
     std::string names;
     for (std::size_t i = 0; i < commands.size(); ++i)
@@ -162,7 +176,8 @@ Command parse_command_line(int argc, const char* const* argv) {
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
     serve->footer(
         "\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
-        "printed.\nRuns until it is interrupted; on SIGUSR1 it prints what each HCA holds for its driver.\n");
+        "printed.\nRuns until it is interrupted; on "
+        "SIGUSR1 it prints what each HCA holds for its driver.\n");
     serve->add_option("config", serving.config, "The platform, a TOML file")->required()->type_name("PLATFORM.toml");
     serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")
         ->required()
@@ -181,11 +196,21 @@ Command parse_command_line(int argc, const char* const* argv) {
     check->footer(about_status);
     const auto* check_payload = add_plan(*check, checking.plan, payload);
 
+    ShowOptions showing;
+    auto* show = app.add_subcommand("show", "Draw the platform of a configuration, and run nothing");
+    show->footer(
+        "\nThe tree of each host with its links, and the fabric with its cables. Hosts that are alike are drawn "
+        "once in text,\neach in the picture.\n");
+    show->add_option("config", showing.config, "The platform, a TOML file")->required()->type_name("CONFIG.toml");
+    show->add_option("--svg", showing.svg, "Write a picture as SVG; - is standard output, without the text")
+        ->type_name("FILE");
+    add_overrides(*show, showing.overrides);
+
     bool lists_as_json = false;
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
     keys->add_flag("--json", lists_as_json, "As one JSON object");
 
-    const std::vector<CLI::App*> commands{run, serve, explore, check, keys};
+    const std::vector<CLI::App*> commands{run, serve, explore, check, show, keys};
     try {
         app.parse(argc, argv);
         if (app.get_subcommands().empty())
@@ -204,11 +229,14 @@ Command parse_command_line(int argc, const char* const* argv) {
                                                   names_of(commands))};
     }
     if (keys->parsed())
-        return Leave{0, lists_as_json ? platform::topology::keys_as_json() : platform::topology::print_keys()};
+        return Leave{0, lists_as_json ? platform::topology::keys_as_json()
+                                      : platform::topology::print_keys() + about_parts};
     if (serve->parsed())
         return serving;
     if (explore->parsed())
         return exploring;
+    if (show->parsed())
+        return showing;
     if (check->parsed()) {
         if (check_payload->count() != 0)
             checking.plan.payload = payload;

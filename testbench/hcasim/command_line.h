@@ -38,6 +38,12 @@ struct PrintConfigOptions {
     PlanOptions plan;
 };
 
+struct ShowOptions {
+    std::string config;
+    std::vector<std::string> overrides{}; ///< "key=value"
+    std::string svg{};                    ///< file to write; "-": standard output; empty: none
+};
+
 struct ServeOptions {
     std::string config, socket_directory;
     std::vector<std::string> overrides; ///< "key=value"
@@ -51,7 +57,8 @@ struct Leave {
     std::string text;
 };
 
-using Command = std::variant<RunOptions, CheckOptions, PrintConfigOptions, ServeOptions, ExploreOptions, Leave>;
+using Command =
+    std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions, Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

@@ -1,10 +1,11 @@
-// The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `serve PLATFORM.toml`, `explore SCENARIO`, `keys`.
-// Nothing but the way in; see run.h, serve.h and explore.h.
+// The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `show CONFIG.toml`, `serve PLATFORM.toml`, `explore
+// SCENARIO`, `keys`. Nothing but the way in; see run.h, show.h, serve.h and explore.h.
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/run.h"
 #include "testbench/hcasim/serve.h"
+#include "testbench/hcasim/show.h"
 #include "testbench/hcasim/status.h"
 
 #include <fcntl.h>
@@ -58,6 +59,8 @@ int sc_main(int argc, char** argv) {
         return hcasim::explore(*options);
     if (const auto* options = std::get_if<hcasim::CheckOptions>(&command))
         return hcasim::check(options->plan);
+    if (const auto* options = std::get_if<hcasim::ShowOptions>(&command))
+        return hcasim::show(*options);
     if (const auto* options = std::get_if<hcasim::PrintConfigOptions>(&command))
         return hcasim::print_config(options->plan);
     const int status = hcasim::run(std::get<hcasim::RunOptions>(command));

@@ -9,6 +9,7 @@
 #include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/report.h"
+#include "testbench/hcasim/show.h"
 #include "testbench/hcasim/status.h"
 
 #include <boost/asio/io_context.hpp>
@@ -93,6 +94,8 @@ int serve(const ServeOptions& options) {
     const auto config = platform::topology::read_config(options.config, options.overrides);
     if (!config)
         return refuse(config.error());
+    if (const auto why = why_not_built(*config); !why.empty())
+        return refuse(why);
 
     if (const auto apart = are_apart(files_of(options.observe, options.config)); !apart)
         return refuse(apart.error());

@@ -53,6 +53,17 @@ TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
     CHECK(leave({"serve", "pair.toml"}).code == 2);
 }
 
+TEST_CASE("show takes a platform, overrides and where its picture goes", "[unit][hcasim]") {
+    const auto outcome = parse({"show", "pair.toml", "--svg", "pair.svg", "--set", "A.hca.pcie.width=8"});
+
+    REQUIRE(std::holds_alternative<ShowOptions>(outcome));
+    const auto& options = std::get<ShowOptions>(outcome);
+    CHECK(options.config == "pair.toml");
+    CHECK(options.svg == "pair.svg");
+    CHECK(options.overrides == std::vector<std::string>{"A.hca.pcie.width=8"});
+    CHECK(leave({"show"}).code == 2);
+}
+
 TEST_CASE("explain goes to standard error, or to the file it is given, and does not swallow the word after it",
           "[unit][hcasim]") {
     const auto run = parse({"run", "--explain", "p2p.toml"});
