@@ -91,10 +91,10 @@ void State::adopt_port() {
     abi::store<std::uint64_t, std::endian::big>(gid.gid.data() + 8, config().node_guid);
 }
 
-void State::settle_link(model::port::Time at) {
+void State::apply_link_change(model::port::Time at) {
     auto& link = port.infiniband.managed.link;
     const bool awaits_manager = config().is_managed || link.retrains; // whoever makes it train again arms it
-    model::management::settle_link(
+    model::management::apply_link_change(
         link, [&](bool is_on) { return hca.set_link_on(is_on, at); },
         [&](bool is_up) { link_changed(is_up, awaits_manager, at); });
 }

@@ -98,7 +98,7 @@ public:
         return port.infiniband.capability_mask | model::management::speed_capabilities(config().port_rate_gbps);
     }
     /// Does what software decided of the port's link (Set(PortInfo), PAOS), once the answer is out.
-    void settle_link(model::port::Time at);
+    void apply_link_change(model::port::Time at);
     /// The port's link is gone, or up: its state follows and the driver is told.
     void link_changed(bool is_up, model::port::Time at) { link_changed(is_up, config().is_managed, at); }
     /// Tells the driver what became of the port.

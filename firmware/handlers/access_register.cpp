@@ -170,7 +170,7 @@ Reply access_register(State& state, const Call& call, In<prm::AccessRegIn> in, O
     if (call.out_tail.size() < row->bytes)
         return refuse("access_reg.output_short");
     auto reply = action(state, call.tail, call.out_tail);
-    state.settle_link(call.at); // PAOS
+    state.apply_link_change(call.at); // PAOS
     return reply;
 }
 

@@ -18,7 +18,7 @@ Reply mad_ifc(State& state, const Call& call, In<prm::MadIfcIn> in, Out<prm::Mad
         out.bytes().subspan<prm::MadIfcOut::field<"response_mad_packet">::offset, abi::wire::mad_bytes>();
     if (!management::process(state, request, answer, {.ignore_m_key = (call.op_mod & ignore_m_key) != 0}, call.at))
         return refuse("mad_ifc.m_key");
-    state.settle_link(call.at);
+    state.apply_link_change(call.at);
     return accepted;
 }
 

@@ -49,7 +49,9 @@ bool PortAgent::process(model::management::Datagram& mad, model::port::Time at) 
     return management::process(state_, request, mad, {}, at);
 }
 
-bool PortAgent::hear(const model::management::Datagram& mad, model::port::Time) { return state_.traps.repress(mad); }
+bool PortAgent::take_notice(const model::management::Datagram& mad, model::port::Time) {
+    return state_.traps.repress(mad);
+}
 
 void PortAgent::report(BadKey what, const model::port::Packet& packet, model::port::Time at) {
     state_.traps.bad_key(what, packet, at);

@@ -35,8 +35,8 @@ class PortAgent final : public model::management::Agent {
 public:
     explicit PortAgent(State& state) : state_(state) {}
     bool process(model::management::Datagram& mad, model::port::Time at) override;
-    void settle(model::port::Time at) override { state_.settle_link(at); }
-    bool hear(const model::management::Datagram& mad, model::port::Time at) override;
+    void apply_link_change(model::port::Time at) override { state_.apply_link_change(at); }
+    bool take_notice(const model::management::Datagram& mad, model::port::Time at) override;
     void report(BadKey what, const model::port::Packet& packet, model::port::Time at) override;
 
 private:

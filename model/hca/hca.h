@@ -88,7 +88,7 @@ public:
     multicast::Groups& groups() { return groups_; }
     /// Who answers management that no QP0 or QP1 takes; nullptr: nobody.
     void set_agent(management::Agent* agent) { agent_ = agent; }
-    /// The firmware, which hears what becomes of the port's link.
+    /// The firmware, which is told what becomes of the port's link.
     std::function<void(bool is_up, port::Time at)> on_link_changed;
     /// Lets the port's link go or trains it; whether it is up.
     bool set_link_on(bool is_on, port::Time at) { return ports_.wire.set_on(is_on, at); }
@@ -128,7 +128,7 @@ public:
     /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when
     /// it does not wait any more, as after an error.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
-    /// An event queue has gone. When nobody hears of page faults any more, nobody will answer those that wait: they
+    /// An event queue has gone. When no queue takes page faults any more, nobody will answer those that wait: they
     /// fail.
     void stop_paging(port::Time at);
     /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian

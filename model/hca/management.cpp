@@ -12,20 +12,20 @@ void Hca::manage(port::Packet& packet, port::Time at) {
     };
     if (!is_in_partition(nullptr, packet, at))
         return;
-    if (const auto mad = management::take(packet); mad && agent_->hear(*mad, at))
+    if (const auto mad = management::take(packet); mad && agent_->take_notice(*mad, at))
         return;
     if (const auto why = management::answer(packet, *agent_, 1, at))
         return lost(*why);
     auto& way = outlets_.way(identity_.is_own({.rlid = packet.path.destination_lid}));
     if (!way.can_send(at)) {
-        agent_->settle(at);
+        agent_->apply_link_change(at);
         return lost("no room for the answer of an agent");
     }
     ++counters_.management_answered;
     auto& out = way.next();
     out = packet;
     out.image.clear();
-    agent_->settle(send_management(way, out, at));
+    agent_->apply_link_change(send_management(way, out, at));
 }
 
 bool Hca::send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at) {

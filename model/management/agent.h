@@ -17,9 +17,9 @@ public:
     /// Carries out a datagram that came in at the port and makes `mad` its answer. False: nothing answers this.
     virtual bool process(Datagram& mad, port::Time at) = 0;
     /// The answer of process() is out, or lost: what it says of the link comes true.
-    virtual void settle(port::Time at) = 0;
+    virtual void apply_link_change(port::Time at) = 0;
     /// Takes in what wants no answer. False: it is nothing of the kind.
-    virtual bool hear(const Datagram& mad, port::Time at) = 0;
+    virtual bool take_notice(const Datagram& mad, port::Time at) = 0;
     /// A packet came in with a key that is not the receiver's (IBA 14.2.5.1, traps 257 and 258).
     enum class BadKey : std::uint8_t { p_key, q_key };
     virtual void report(BadKey what, const port::Packet& packet, port::Time at) = 0;

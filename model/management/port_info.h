@@ -45,13 +45,13 @@ bool admits(const ManagedPort& port, abi::wire::MadMethod method, std::uint64_t 
 bool conceals_key(const ManagedPort& port, std::uint64_t shown);
 
 /// Takes over what a Set(PortInfo) says, or nothing with the reason. Fields with 0 for "as it is" stay, and states go
-/// up one by one. What it says of the link is noted, and done by settle_link(). has_link: false is port 0 of a switch,
-/// whose state nobody sets.
+/// up one by one. What it says of the link is noted, and done by apply_link_change(). has_link: false is port 0 of a
+/// switch, whose state nobody sets.
 abi::wire::MadStatus take_over(ManagedPort& port, abi::ConstView<abi::wire::PortInfo> wanted, bool has_link);
 
 /// Does what was decided of the link, once the answer to whoever decided it is out. train(is_on): the cable's end; says
 /// whether the link is up. changed(is_up): the port loses its link, or has one again.
-template <class Train, class Changed> void settle_link(LinkControl& link, Train&& train, Changed&& changed) {
+template <class Train, class Changed> void apply_link_change(LinkControl& link, Train&& train, Changed&& changed) {
     if (link.is_disabled == link.is_off && !link.retrains)
         return;
     link.retrains = false;

@@ -86,12 +86,12 @@ void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time
         return drop(packet, "no agent for this datagram", at);
     management::put(*mad, packet);
     management::reverse(packet);
-    settle_links(send(ingress, ingress, packet, at));
+    apply_link_changes(send(ingress, ingress, packet, at));
 }
 
-/// Whoever sets a port down hears of it, even by that port: the answer leaves first.
-void InfinibandSwitch::settle_links(port::Time at) {
-    agent_.settle_links([&](unsigned number, bool is_on) {
+/// Whoever sets a port down gets the answer, even by that port: the answer leaves first.
+void InfinibandSwitch::apply_link_changes(port::Time at) {
+    agent_.apply_link_changes([&](unsigned number, bool is_on) {
         return ports_[number].out != nullptr && ports_[number].out->set_on(is_on, at);
     });
 }
@@ -109,7 +109,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     if (!is_port(step.port))
         return drop(packet, "a route through no port", at);
     management::put(mad, packet);
-    settle_links(send(ingress, step.port, packet, at));
+    apply_link_changes(send(ingress, step.port, packet, at));
 }
 
 /// General services of port 0: the performance agent alone.

@@ -66,7 +66,7 @@ private:
     management::PortTotals totals(unsigned number) const;
     /// Returns when the last bit is out.
     port::Time send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
-    void settle_links(port::Time at);
+    void apply_link_changes(port::Time at);
     bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, traces::Reason why, port::Time at);
     bool is_port(unsigned number) const {

@@ -169,7 +169,7 @@ public:
     }
 
     port::Receiver* sink = nullptr;   ///< at the other end
-    port::Receiver* source = nullptr; ///< at this end: who sends, and hears ready()
+    port::Receiver* source = nullptr; ///< at this end: who sends, and is called ready()
     LinkCounters counters_;
 
 private:
@@ -383,7 +383,7 @@ bool Link::set_on(unsigned end, bool is_on, port::Time at) {
     return is_up_;
 }
 
-/// Each end hears of the link in a turn of the cable, as it does of packets.
+/// Each end is told of the link in a turn of the cable, as it is of packets.
 bool Link::tell(port::Time until) {
     bool any = false;
     while (!changes_.empty() && (!config_.timed || changes_.front().at <= until)) {

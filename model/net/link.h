@@ -87,7 +87,7 @@ private:
     struct Held;
     class Lane;
     struct Change {
-        unsigned end; ///< that is to hear of it
+        unsigned end; ///< that is to be told
         bool is_up;
         port::Time at;
     };
@@ -107,7 +107,7 @@ private:
     bool is_pumping_ = false;
     bool is_up_ = true;
     std::array<bool, 2> is_on_{true, true};
-    std::deque<Change> changes_; ///< that an end has yet to hear of
+    std::deque<Change> changes_; ///< that an end has yet to be told
     port::Time next_wake_ = port::never;
     std::array<std::unique_ptr<Lane>, 2> lanes_;
 };

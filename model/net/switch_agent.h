@@ -34,9 +34,9 @@ public:
     /// The link of port `number` is up, as when something is plugged in, or gone.
     void link_changed(unsigned number, bool is_up);
     /// Does what managers decided of links; train(number, is_on) is the cable's end and says whether the link is up.
-    template <class Train> void settle_links(Train&& train) {
+    template <class Train> void apply_link_changes(Train&& train) {
         for (unsigned number = 1; number < ports_.size(); ++number)
-            management::settle_link(
+            management::apply_link_change(
                 ports_[number].link, [&](bool is_on) { return train(number, is_on); },
                 [&](bool is_up) { link_changed(number, is_up); });
     }

@@ -44,7 +44,7 @@ struct Machine {
 
 class Platform {
 public:
-    /// `sink` hears of everything, or is nullptr; `sources` gets the names of the components.
+    /// `sink` is told of everything, or is nullptr; `sources` gets the names of the components.
     /// Machine n is served where `served[n]` says so.
     Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served = {});
 

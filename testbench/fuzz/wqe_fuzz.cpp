@@ -76,14 +76,14 @@ public:
         case 4: return ring(side, tape_.take<std::uint32_t>());
         case 5: return post_receive(side);
         case 6: return side.node.write_be32(side.qp.record, tape_.take<std::uint16_t>());
-        case 7: return settle();
+        case 7: return run_and_check();
         case 8: return side.node.arm(side.cq, (choice & 0x80) != 0, pair_.clock.now(), choice / 20u);
         default: return change_state(side);
         }
     }
     /// What every input must leave possible.
     void finish() {
-        settle();
+        run_and_check();
         reset();
         auto& [a, b] = sides_;
         const auto source = a.node.make_region(3000, 9), target = b.node.make_region(3000);
@@ -245,7 +245,7 @@ private:
     /// Rings with this counter in the record, and notes what the device took.
     void ring(Side& side, std::uint32_t producer) {
         if (!side.taken.empty())
-            settle();
+            run_and_check();
         const auto before = side.node.core(side.qp).requester.producer;
         const auto count = static_cast<std::uint16_t>(producer - before);
         std::deque<Taken> posted;
@@ -272,7 +272,7 @@ private:
         const auto choice = tape_.take<std::uint8_t>() % 4;
         if (choice < 2)
             return side.node.modify(side.qp, QpState::err, pair_.clock.now());
-        settle();
+        run_and_check();
         if (choice == 2)
             return reset();
         for (auto& each : sides_)
@@ -281,7 +281,7 @@ private:
     }
 
     /// Lets everything happen that can, then holds what the device did against what it may do.
-    void settle() {
+    void run_and_check() {
         pair_.run(pair_.clock.now() + 20ms);
         for (auto& side : sides_) {
             check_accesses(side);

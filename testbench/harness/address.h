@@ -19,7 +19,7 @@ inline model::port::MacAddress mac_of_node(std::uint16_t number) {
 }
 
 /// What a driver and a subnet manager would have told node `number`.
-inline void settle_in(model::hca::address::Identity& identity, std::uint16_t number) {
+inline void set_addresses(model::hca::address::Identity& identity, std::uint16_t number) {
     identity.mac = mac_of_node(number);
     identity.gids[0] = {.is_valid = true, .gid = gid_of_node(number), .mac = mac_of_node(number)};
 }

@@ -151,11 +151,11 @@ public:
     Output<Out> run(const Input<In>& in, std::size_t out_length = Out::size, unsigned slot = 0) {
         fill(in.bytes, out_length, slot);
         ring(1u << slot);
-        settle(slot);
+        wait_for_answer(slot);
         return collect<Out>(out_length, slot);
     }
     /// Runs the clock until the device has given the slot back.
-    void settle(unsigned slot) {
+    void wait_for_answer(unsigned slot) {
         const auto is_back = [&] {
             return (memory.peek(queue + slot * 64 + prm::status_own_offset, 1)[0] & std::byte{1}) == std::byte{0};
         };

@@ -5,7 +5,7 @@ namespace harness {
 Node::Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source,
            model::port::Wire* inside)
     : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}), peer(source == 1 ? 2 : 1) {
-    settle_in(hca.identity(), source);
+    set_addresses(hca.identity(), source);
 }
 
 Node::~Node() = default;

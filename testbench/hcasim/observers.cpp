@@ -41,9 +41,9 @@ std::expected<std::unique_ptr<Observers>, std::string> Observers::create(const O
     return observers;
 }
 
-void Observers::settle() {
+void Observers::flush() {
     if (explain_)
-        explain_->settle();
+        explain_->print_waiting();
     if (log_)
         log_->flush();
 }

@@ -41,7 +41,7 @@ public:
     platform::observe::files::Capture* capture() { return capture_.get(); }
 
     /// Nothing is under way: what waits for more is printed, and events are in their file.
-    void settle();
+    void flush();
     /// After the last event. The error is one line: the first file that could not be written to its end.
     std::expected<void, std::string> close();
 

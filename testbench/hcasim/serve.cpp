@@ -145,7 +145,7 @@ int serve(const ServeOptions& options) {
         if (!platform.is_quiet())
             return;
         platform.guest_files().sweep();
-        observed.settle();
+        observed.flush();
     };
 
     for (const auto& key : platform::topology::idle_keys(*config, platform::topology::Work::of_drivers))

@@ -262,7 +262,7 @@ void Race::await() {
     }
 }
 
-void Race::settle() {
+void Race::let_it_end() {
     cluster_.log.watched = 0; // what comes from now on is no point of the transfer
     sc_core::wait(sc_core::SC_ZERO_TIME);
     if (begin_ == 0) {
@@ -365,7 +365,7 @@ void Race::take_down() {
 void Race::run() {
     set_up();
     post();
-    settle();
+    let_it_end();
     measure();
     check_status();
     for (const auto& transfer : transfers_) {

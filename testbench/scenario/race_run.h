@@ -68,7 +68,7 @@ private:
     void give_back(std::optional<std::size_t> importer = {});
     void let_peer_die();
     void await();
-    void settle();
+    void let_it_end();
     void probe();
     void measure();
     bool is_touch(const traces::Stamp& stamp, const traces::Event& event) const;

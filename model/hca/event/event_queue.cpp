@@ -22,10 +22,10 @@ void EventQueues::destroy(abi::Eqn eqn) {
 void EventQueues::subscribe(EventQueue& eq, std::uint64_t events) {
     for (std::size_t type = 0; type < subscribers_.size(); ++type) {
         auto& heard_by = subscribers_[type];
-        const bool hears = (eq.attributes.events >> type & 1) != 0, will_hear = (events >> type & 1) != 0;
-        if (hears && !will_hear)
+        const bool takes = (eq.attributes.events >> type & 1) != 0, will_take = (events >> type & 1) != 0;
+        if (takes && !will_take)
             std::erase(heard_by, &eq);
-        else if (will_hear && !hears)
+        else if (will_take && !takes)
             heard_by.insert(std::ranges::upper_bound(heard_by, eq.number, {}, &EventQueue::number), &eq);
     }
     eq.attributes.events = events;

@@ -56,7 +56,7 @@ public:
     EventQueue& create(abi::Eqn eqn, Attributes attributes);
     void destroy(abi::Eqn eqn);
     void clear();
-    /// From now on the queue hears of these types (Attributes::events).
+    /// From now on the queue takes events of these types (Attributes::events).
     void subscribe(EventQueue& eq, std::uint64_t events);
     /// Those that subscribed to events of this type, by ascending number.
     std::span<EventQueue* const> subscribers(abi::prm::EventType type) const {

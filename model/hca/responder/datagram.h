@@ -1,6 +1,6 @@
 // The receiving side of the unreliable datagram service (IBA 9.8.3), and with it of QP0 and QP1: checks the queue key,
-// puts the network header and the payload into the next receive WQE, completes it. What does not fit is dropped; nobody
-// hears.
+// puts the network header and the payload into the next receive WQE, completes it. What does not fit is silently
+// dropped.
 #pragma once
 
 #include "model/hca/queue/failure.h"

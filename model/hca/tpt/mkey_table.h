@@ -76,7 +76,7 @@ struct alignas(64) Mkey {
     Ref<ProtectionDomain> domain{}; ///< that of its attributes
 };
 
-/// Hears when pages are entered into keys.
+/// Is told when pages are entered into keys.
 class MkeyWatch {
 public:
     virtual ~MkeyWatch() = default;

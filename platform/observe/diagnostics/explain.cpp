@@ -288,7 +288,7 @@ void Explain::close(std::size_t count) {
     incidents_.erase(incidents_.begin(), end);
 }
 
-void Explain::settle() {
+void Explain::print_waiting() {
     close(incidents_.size());
     for (auto& [name, device] : devices_) {
         print_dma(device);
@@ -305,7 +305,7 @@ files::Output::Outcome Explain::finish() {
 }
 
 void Explain::print_rest() {
-    settle();
+    print_waiting();
     for (const auto& [queue_pair, count] : in_error_)
         out_.print_flushed(queue_pair.first, queue_pair.second, count);
     in_error_.clear();

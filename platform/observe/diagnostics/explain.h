@@ -31,8 +31,8 @@ public:
 
     void on(const traces::Stamp& stamp, const traces::Event& event) override;
     /// Prints what still waits for something that belongs to it: nothing of the kind is under way.
-    void settle();
-    /// After the last event: settles, and prints how often what repeated was left out.
+    void print_waiting();
+    /// After the last event: prints the same, and how often what repeated was left out.
     files::Output::Outcome finish();
 
 private:

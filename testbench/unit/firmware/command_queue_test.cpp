@@ -304,7 +304,7 @@ TEST_CASE("a slot rung twice before it was served is served once", "[unit][firmw
     bench.fill(Input<prm::EnableHcaIn>(Opcode::enable_hca).bytes, 12);
     bench.ring(1);
     bench.ring(1);
-    bench.settle(0);
+    bench.wait_for_answer(0);
 
     CHECK(bench.log.all<traces::CommandExecuted>().size() == 1);
     CHECK(bench.log.all<traces::DoorbellIgnored>().empty());

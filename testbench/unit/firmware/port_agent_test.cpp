@@ -69,7 +69,7 @@ struct Bench : CommandBench {
         return mad;
     }
     /// The subnet manager gives the port a LID.
-    void settle_at(std::uint16_t lid) {
+    void give_lid(std::uint16_t lid) {
         auto set = request(SmAttribute::port_info, MadClass::subnet_directed_route, MadMethod::set);
         data<PortInfo>(set).set<"lid">(lid).set<"sm_lid">(10).set<"subnet_timeout">(10).set<"gid_prefix">(
             0xfe80000000000000);
@@ -168,7 +168,7 @@ TEST_CASE("a port that is disabled from afar answers before it lets its link go"
 
 TEST_CASE("performance datagrams to QP1 are answered with the well-known Q_Key", "[unit][firmware][port_agent]") {
     Bench bench;
-    bench.settle_at(7);
+    bench.give_lid(7);
     auto ask = Bench::request(static_cast<SmAttribute>(PmAttribute::port_counters), MadClass::performance);
     Bench::data<PortCounters>(ask).set<"port_select">(1);
 
@@ -246,7 +246,7 @@ TEST_CASE("questions of the performance class are the card's even while a driver
     attributes.receive_cq = attributes.send_cq = abi::Cqn{0x80};
     bench.hca.create_cq(attributes.receive_cq, {});
     auto& qp = bench.hca.create_qp(abi::Qpn{0x40}, attributes);
-    bench.settle_at(7);
+    bench.give_lid(7);
     bench.hca.modify_qp(qp, attributes, model::hca::queue::QpState::rtr, bench.clock.now(), true);
     auto ask = Bench::request(static_cast<SmAttribute>(PmAttribute::class_port_info), MadClass::performance);
 
@@ -261,7 +261,7 @@ TEST_CASE("questions of the performance class are the card's even while a driver
 
 TEST_CASE("an Ethernet port has no agents on the wire", "[unit][firmware][port_agent]") {
     CommandBench bench;
-    settle_in(bench.hca.identity(), 1);
+    set_addresses(bench.hca.identity(), 1);
     Packet packet;
     packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
     packet.path.destination_mac = mac_of_node(1);
@@ -283,7 +283,7 @@ struct TrapBench : Bench {
     static constexpr auto apart = std::chrono::nanoseconds{4096} * 1024; ///< SubnetTimeOut 10
 
     TrapBench() {
-        settle_at(7);
+        give_lid(7);
         counted_ = wire.sent().packets;
     }
     /// A datagram to QP1 from partition 0x8001, which this port is not in.

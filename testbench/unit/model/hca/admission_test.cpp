@@ -120,7 +120,7 @@ TEST_CASE("the address table counts as it stands when the packet comes", "[unit]
     CHECK(bench.arrive() == other_gid); // the port still has its MAC
     bench.a.hca.identity().mac = {};
     CHECK(bench.arrive() == other_mac);
-    settle_in(bench.a.hca.identity(), 1);
+    set_addresses(bench.a.hca.identity(), 1);
     CHECK(bench.arrive().empty());
     datagrams.a.hca.identity().gids[5] = {};
     CHECK(datagrams.arrive(to_second) == other_mac);

@@ -37,7 +37,7 @@ public:
     Bench(const Bench&) = delete;
     Bench& operator=(const Bench&) = delete;
 
-    void settle() { explain_->settle(); }
+    void settle() { explain_->print_waiting(); }
     std::string finish() {
         REQUIRE(explain_->finish());
         std::fflush(file_);
