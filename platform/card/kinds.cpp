@@ -1,5 +1,6 @@
 #include "platform/card/kinds.h"
 
+#include "model/copy/copy_engine.h"
 #include "model/gpu/vram.h"
 #include "platform/card/mlx5_device.h"
 
@@ -61,6 +62,7 @@ std::span<const Kind> kinds() {
     static const std::array table{
         row<Mlx5Device, model::hca::HcaConfig, make_hca>("hca", 1),
         row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
+        row<model::copy::CopyEngine, model::copy::CopyEngineConfig>("copy", 0),
     };
     return table;
 }
