@@ -11,7 +11,7 @@ using prm::CapabilityMode;
 using prm::CapabilityType;
 
 namespace {
-/// `cmdif_checksum`: 0 signatures are neither checked nor made, otherwise both. Drivers start without.
+/// `cmdif_checksum`: with 0 signatures are neither checked nor made, otherwise both. Drivers start with 0.
 constexpr std::uint32_t checksum_supported = 3;
 /// `atomic_operations`: compare-and-swap, fetch-and-add. `atomic_size_qp`: operand sizes in bytes, one bit each.
 constexpr std::uint32_t atomic_compare_swap = 1u << 0, atomic_fetch_add = 1u << 1, atomic_eight_bytes = 8;
@@ -161,7 +161,7 @@ Reply Capabilities::set(CapabilityType type, std::span<const std::byte> wanted) 
     switch (type) {
     case CapabilityType::general: return set_general(abi::ConstView<prm::CmdHcaCap>(wanted));
     case CapabilityType::atomic: return set_atomic(abi::ConstView<prm::AtomicCaps>(wanted));
-    default: return accepted; // a page without a choice
+    default: return accepted; // a page of which a driver may choose nothing
     }
 }
 
@@ -175,7 +175,7 @@ Reply Capabilities::set_general(abi::ConstView<prm::CmdHcaCap> wanted) {
 }
 
 Reply Capabilities::set_atomic(abi::ConstView<prm::AtomicCaps> wanted) {
-    // Drivers send a page that is zero but for the mode (it is merged, not copied).
+    // Drivers send a page in which only the mode is set: it is merged into the page in force, not copied.
     const auto mode = wanted.get<"atomic_req_8b_endianness_mode">();
     if (mode > maximum_.atomic.view().get<"atomic_req_8b_endianness_mode">())
         return refuse("set_hca_cap.atomic_mode");

@@ -84,7 +84,7 @@ void CommandQueue::ring(std::uint32_t vector, Time at) {
 }
 
 void CommandQueue::wake(Time now) {
-    if (is_executing_) // a command's own memory writes led back here
+    if (is_executing_) // a memory write of the command that is being executed has led back here
         return;
     is_executing_ = true;
     while (!waiting_.empty() && (due_ <= now || !state_.config().timed)) {
@@ -110,10 +110,10 @@ Time CommandQueue::execute(unsigned slot, Time at) {
         state_.events().emit(at, traces::DoorbellIgnored{slot, 0, "the command queue entry belongs to software"});
         return at;
     }
-    // Events are for commands that were fetched while their event queue was there, and is still there: the commands
-    // that create and destroy it are polled for.
+    // An event is written when the event queue exists before the command and after it: drivers poll for the commands
+    // that create and destroy the queue.
     const auto event_queue = state_.command_eq;
-    // DISABLE_HCA forgets the capability: its own answer is still one that the driver checks.
+    // DISABLE_HCA resets the capability, but the driver still checks the signature of its answer.
     const bool is_signed = checks_signatures();
     auto status = check_entry(entry.bytes, is_signed);
     if (status == DeliveryStatus::ok) {
@@ -142,7 +142,7 @@ Time CommandQueue::execute(unsigned slot, Time at) {
     return at;
 }
 
-/// Brings the input in, executes, brings the output out.
+/// Reads the input, executes the command, writes the output.
 CommandQueue::Delivery CommandQueue::deliver(abi::View<CommandQueueEntry> entry, Time at) {
     const std::size_t in_length = entry.get<"input_length">(), out_length = entry.get<"output_length">();
     const auto inline_input = entry.bytes().subspan(CommandQueueEntry::field<"input">::offset).first(inline_bytes);
@@ -175,8 +175,8 @@ CommandQueue::Delivery CommandQueue::deliver(abi::View<CommandQueueEntry> entry,
 
     std::vector<std::byte> out(command.out_bytes(room));
     run_command(state_, command, in, out, room, at);
-    dma_.loans().drain(
-        model::port::Giver::command); // what the command took from the device may be another's when it is answered
+    dma_.loans().drain(model::port::Giver::command); // memory that the command took from the device may get another
+                                                     // owner once it is answered
 
     out.resize(std::max(room, inline_bytes));
     std::copy_n(out.begin(), inline_bytes, inline_output.begin());

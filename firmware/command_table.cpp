@@ -220,7 +220,7 @@ Reply check_command(const State& state, abi::ConstView<prm::CommandIn> header, s
     if (out_length < command->out_least)
         return refuse("command.output_too_short");
     if (const auto uid = header.get<"uid">();
-        uid != 0 && uid != prm::shared_uid) { // both of these are the kernel's own
+        uid != 0 && uid != prm::shared_uid) { // with either of these the kernel speaks for itself
         if (state.registry.find<Kind::user_context>(uid) == nullptr)
             return refuse("command.uid");
         if (command->is_privileged)

@@ -13,12 +13,12 @@ using prm::DeliveryStatus;
 namespace {
 
 constexpr std::uint64_t pointer_mask = 0x1ff;                   ///< PRM: bits 8..0 of a mailbox pointer are reserved
-constexpr std::size_t control_offset = prm::mailbox_data_bytes; ///< of what is not data
+constexpr std::size_t control_offset = prm::mailbox_data_bytes; ///< of the part behind the data
 constexpr std::size_t next_offset = CommandMailbox::field<"next">::offset;
 constexpr std::size_t ctrl_sig_end = CommandMailbox::field<"ctrl_sig">::offset + 1;
 constexpr std::uint8_t good_signature = 0xff;
 
-/// Which way the bytes go decides how a bad chain is reported.
+/// How a bad chain is reported depends on the direction.
 struct Direction {
     DeliveryStatus bad_pointer, bad_length;
 };
@@ -58,7 +58,7 @@ struct BlockRead {
 BlockRead read_block(model::port::Dma& dma, const Chain& chain, std::uint64_t address, std::uint32_t number,
                      const Direction& way, Block& block, Time at) {
     if (address == 0)
-        return {way.bad_length, at}; // the chain ended before the length did
+        return {way.bad_length, at}; // the chain is shorter than the length
     if (address & pointer_mask)
         return {way.bad_pointer, at};
     const auto from = is_output(way) ? control_offset : 0;

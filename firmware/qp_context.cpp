@@ -53,7 +53,7 @@ model::hca::queue::ReceiveKind receive_kind(Context qpc) {
     return type == ReceiveQueueType::regular ? ordinary : type == ReceiveQueueType::srq ? shared : none;
 }
 
-/// Bytes that a completion may carry; nothing for a value that says neither 0, 32 nor 64.
+/// Bytes that a completion may carry: 0, 32 or 64; nothing for another value.
 template <class Scatter> std::optional<std::uint8_t> scatter_bytes(Scatter scatter) {
     switch (scatter) {
     case Scatter::disable: return 0;

@@ -46,7 +46,7 @@ void State::tear_down() {
     auto& identity = hca.identity();
     const auto guid = config().node_guid;
     identity.is_ethernet = config().is_ethernet;
-    // EUI-64 to EUI-48: the two bytes in the middle go (IEEE "Guidelines for EUI").
+    // EUI-64 to EUI-48: the two bytes in the middle are dropped (IEEE "Guidelines for EUI").
     for (std::size_t i = 0; i < 3; ++i) {
         identity.mac[i] = static_cast<std::byte>(guid >> (56 - 8 * i) & 0xff);
         identity.mac[3 + i] = static_cast<std::byte>(guid >> (16 - 8 * i) & 0xff);
@@ -93,7 +93,8 @@ void State::adopt_port() {
 
 void State::apply_link_change(model::port::Time at) {
     auto& link = port.infiniband.managed.link;
-    const bool awaits_manager = config().is_managed || link.retrains; // whoever makes it train again arms it
+    const bool awaits_manager =
+        config().is_managed || link.retrains; // software that retrains the link arms the port afterwards
     model::management::apply_link_change(
         link, [&](bool is_on) { return hca.set_link_on(is_on, at); },
         [&](bool is_up) { link_changed(is_up, awaits_manager, at); });

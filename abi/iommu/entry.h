@@ -1,5 +1,5 @@
 // Structures of VT-d as its document draws them: bits numbered from 0 over the whole structure, little endian, in
-// 64-bit words. What has no row is reserved, so "are the reserved bits clear" comes from the same rows as the fields.
+// 64-bit words. Bits without a row are reserved, so the rows also say which bits must be zero.
 //
 //   using ContextEntry = Entry<"context_entry", 16,
 //       Field<"p", 0>, Field<"tt", 3, 2>, Address<"ssptptr", 63, 12>, Ignored<70, 67>, Field<"did", 87, 72>>;
@@ -48,7 +48,7 @@ template <Name N, unsigned Hi, unsigned Lo, class A = void> struct Address : Fie
     static constexpr std::uint64_t put(std::uint64_t value) { return value & Base::mask; }
 };
 
-/// Bits that hardware ignores: not reserved, and of no meaning.
+/// Bits that hardware ignores: they are not reserved and have no meaning.
 template <unsigned Hi, unsigned Lo = Hi> struct Ignored : Field<"", Hi, Lo> {
     static constexpr bool is_named = false;
 };

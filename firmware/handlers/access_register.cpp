@@ -24,7 +24,7 @@ std::uint32_t admin_mtu(const State& state) {
     return state.port.admin_mtu != 0 ? state.port.admin_mtu : ethernet_default_mtu;
 }
 
-/// Registers of a port start with the same dword; there is one port.
+/// The registers of a port begin with the same dword, which has the port's number; there is one port.
 Reply check_port(Bytes in) {
     return abi::ConstView<prm::PvlcReg>(in).get<"local_port">() == 1 ? accepted : refuse("access_reg.port");
 }

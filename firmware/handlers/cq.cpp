@@ -100,7 +100,7 @@ Reply query_cq(State&, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCq
 }
 
 namespace {
-/// MODIFY_CQ, op_mod 1: another ring, and the old one ends.
+/// MODIFY_CQ with op_mod 1: the queue goes on in another ring, and the old one ends.
 Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::hca::completion::CompletionQueue& cq) {
     constexpr auto all = static_cast<std::uint32_t>(prm::CqResize::log_size) |
                          static_cast<std::uint32_t>(prm::CqResize::page_offset) |
@@ -126,7 +126,7 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
         return refused;
     auto& writer = state.hca.cqe_writer();
     const auto outstanding = writer.outstanding(cq, call.at);
-    if (outstanding && outstanding->value + 1 > 1u << log_size) // and the one that ends the old ring
+    if (outstanding && outstanding->value + 1 > 1u << log_size) // one entry more, for the CQE that ends the old ring
         return refuse("modify_cq.outstanding");
     if (!outstanding || cq.state != model::hca::completion::State::ready ||
         !writer.resize(cq, std::move(*buffer), static_cast<std::uint8_t>(log_size), outstanding->at))

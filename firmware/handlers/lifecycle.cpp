@@ -1,5 +1,5 @@
-// PRM "HCA initialization": ENABLE_HCA, ISSI, INIT_HCA, and the way back. Which phase allows which is the command
-// table's.
+// PRM "HCA initialization": ENABLE_HCA, ISSI, INIT_HCA, and the commands that undo them. The command table says which
+// phase allows which command.
 #include "firmware/handlers/handlers.h"
 
 namespace firmware::handlers {
@@ -19,7 +19,7 @@ Reply enable_hca(State& state, const Call&, In<prm::EnableHcaIn> in, Out<prm::En
 Reply disable_hca(State& state, const Call&, In<prm::DisableHcaIn> in, Out<prm::DisableHcaOut>) {
     if (in.get<"function_id">() != 0 || in.get<"embedded_cpu_function">())
         return refuse("disable_hca.function");
-    state.reset(); // pages that are still here are forgotten: the driver owns its memory again
+    state.reset(); // pages that were not taken back are forgotten: the driver owns its memory again
     return accepted;
 }
 

@@ -29,12 +29,13 @@ Reply check_features(In<prm::CreateMkeyIn> in) {
     return accepted;
 }
 
-/// What a translation table counts in the account of objects, whose unit is a page address: a range takes more.
+/// How many entries a translation table counts in the account of objects. The unit is a page address; a range counts as
+/// more than one.
 constexpr std::uint64_t account(AccessMode mode, std::uint64_t room) {
     return tpt::is_indirect(mode) ? room * (sizeof(tpt::KeyRange) / sizeof(std::uint64_t)) : room;
 }
 
-/// The list behind the command, as far as the command says that it goes.
+/// The list behind the command, with the length that the command gives it.
 std::expected<std::span<const std::byte>, Reply> translation_list(In<prm::CreateMkeyIn> in,
                                                                   std::span<const std::byte> list) {
     const auto octowords = in.get<"translations_octword_actual_size">();
@@ -101,14 +102,14 @@ std::expected<std::vector<std::uint64_t>, Reply> pages(const tpt::MkeyAttributes
     std::vector<std::uint64_t> entries(count);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         entries[i] = abi::load<std::uint64_t, std::endian::big>(list.data() + prm::Mtt::size * i);
-        constexpr std::uint64_t flags = 0xfff; // bits 11..0 carry rights or nothing, never address
+        constexpr std::uint64_t flags = 0xfff; // bits 11..0 carry rights or are ignored; they are no address bits
         if (entries[i] & page_mask & ~flags)
             return std::unexpected(refuse("create_mkey.page_not_aligned"));
     }
     return entries;
 }
-/// The ranges of a key that refers to others, as far as the output has room: two in the structure, the rest behind it.
-/// Of an interleaved one, whose list begins with a block of another kind, only the ranges.
+/// The ranges of a key that refers to other keys, as many as the output has room for: two in the structure, the rest
+/// behind it. The list of an interleaved key begins with another block, which is left out.
 void write_list(const tpt::Mkey& mkey, Out<prm::QueryMkeyOut> out, std::span<std::byte> tail) {
     const auto first = out.bytes().subspan(prm::QueryMkeyOut::field<"bsf0_klm0_pas_mtt0_1">::offset);
     for (std::size_t i = 0; i < mkey.ranges.size(); ++i) {

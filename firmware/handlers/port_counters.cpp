@@ -10,7 +10,7 @@
 namespace firmware::handlers {
 
 namespace {
-/// A counter stays at its end.
+/// A counter stops at its largest value.
 template <class L, abi::Name F> void put(abi::View<L> out, std::uint64_t value) {
     using Field = typename L::template field<F>;
     out.template set<F>(static_cast<typename Field::type>(std::min(value, ~std::uint64_t{0} >> (64 - Field::width))));

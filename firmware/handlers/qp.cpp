@@ -33,7 +33,7 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
     const auto entries = buffer->pages().size();
     model::hca::queue::QueuePairAttributes attributes;
     decode_context(qpc, attributes);
-    attributes.counter_set = 0; // named by RST2INIT
+    attributes.counter_set = 0; // RST2INIT names it
     abi::View<prm::Qpc>(attributes.context).set<"counter_set_id">(0);
     if (model::hca::queue::service_of(attributes.type).is_local)
         attributes.pd = {}; // it serves all of them, whichever it names, and does not count as a user of any

@@ -15,7 +15,7 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
 
     auto status = MadStatus::ok;
     if (state.traps.repress(request))
-        return true; // the answer that MAD_IFC wants says nothing
+        return true; // MAD_IFC needs an answer, even one without content
     if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
         status = MadStatus::bad_version;
     } else if (is_subnet) {

@@ -1,5 +1,5 @@
-// What the port has counted, for its performance agent (IBA 16.1.3.5) and for the commands that read the same. What the
-// model cannot lose is zero.
+// The counters of the port, for its performance agent (IBA 16.1.3.5) and for the commands that read them. Counters of
+// errors that the model cannot have are zero.
 #include "firmware/management/agent.h"
 
 #include "abi/wire/infiniband.h"

@@ -76,7 +76,7 @@ MadStatus set_pkeys(const Call& call, Data in) {
     return MadStatus::ok;
 }
 
-/// A counter of PortInfo stays at its end.
+/// A counter of PortInfo stops at its largest value.
 constexpr std::uint16_t counted(std::uint64_t total, std::uint64_t forgiven) {
     return static_cast<std::uint16_t>(std::min<std::uint64_t>(total - forgiven, 0xffff));
 }
@@ -108,7 +108,8 @@ MadStatus set_port_info(const Call& call, Data in) {
     if (const auto status = model::management::take_over(p, wanted, true); status != MadStatus::ok)
         return status;
     call.state.adopt_port(); // LID and GID 0 of the wire
-    // What a manager sets to 0 counts anew. opensm writes back what it last read; other values change nothing.
+    // A counter that a manager sets to 0 starts again. opensm writes back what it has read; other values change
+    // nothing.
     const auto now = call.state.violations();
     auto& forgiven = call.state.forgiven;
     if (wanted.get<"mkey_violations">() == 0)

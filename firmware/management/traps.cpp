@@ -39,8 +39,8 @@ void Traps::bad_m_key(Mad request, model::port::Time at) {
     const abi::ConstView<MadHeader> header(request.first<MadHeader::size>());
     const abi::ConstView<Smp> asked(request);
     const bool is_on_route = static_cast<MadClass>(header.get<"mgmt_class">()) == MadClass::subnet_directed_route;
-    // The sender's LID is in the packet's header, which does not come with the datagram; of a directed route it stands
-    // in it.
+    // The sender's LID is in the packet's header, which does not come with the datagram; a datagram with a directed
+    // route contains it.
     abi::View<BadManagementKeyNotice>(std::span(trap->notice.bytes))
         .set<"dr_slid">(is_on_route ? asked.get<"dr_slid">() : std::uint16_t{0})
         .set<"method">(header.get<"method">())
@@ -85,7 +85,7 @@ void Traps::send(Trap& trap, model::port::Time at) {
         .set<"tid">(trap.transaction)
         .set<"attr_id">(notice_attribute);
     std::ranges::copy(trap.notice.bytes, mad.begin() + static_cast<std::ptrdiff_t>(Smp::field<"data">::offset));
-    hca_.send_management(mad, port_.sm_lid, at); // one that finds no room is sent again like one that was lost
+    hca_.send_management(mad, port_.sm_lid, at); // a trap that finds no room on the wire is repeated like a lost one
     --trap.sendings_left;
     trap.due = at + interval(port_);
     if (clock_ != nullptr && trap.sendings_left != 0)

@@ -16,7 +16,7 @@ const AddressSpace& ContextTable::find(std::uint64_t root, const Request& reques
     if (found != nullptr)
         return *found;
     found_ = look_up(root, request.requester, cost);
-    // In caching mode what is not present or wrong is kept, too, under domain 0 (VT-d "Caching Mode").
+    // In caching mode entries that are not present or faulty are kept, too, under domain 0 (VT-d "Caching Mode").
     if (found_.fault == FaultReason::none || config_.caching_mode)
         cache_.insert(key, found_);
     return found_;

@@ -41,7 +41,7 @@ void FaultLog::pass_over_page_request(const Request& request, FaultReason reason
 void FaultLog::say(const Request& request, Type type, FaultReason reason, bool is_recorded, port::Time at) const {
     if (!events_.is_on())
         return;
-    // Of the event: read, write, atomic, page request.
+    // As the event numbers them: read, write, atomic, page request.
     const std::uint8_t access = type == Type::read ? 0 : type == Type::write ? 1 : type == Type::atomic ? 2 : 3;
     events_.emit(at, traces::RemappingFault{.requester = request.requester,
                                             .pasid = request.pasid,
@@ -56,7 +56,7 @@ void FaultLog::record(const Request& request, Type type, FaultReason reason, por
     say(request, type, reason, take_record(request, type, reason, at), at);
 }
 
-/// False when there is none free.
+/// False when no record is free.
 bool FaultLog::take_record(const Request& request, Type type, FaultReason reason, port::Time at) {
     if (status_.get<"pfo">()) {
         ++lost_;

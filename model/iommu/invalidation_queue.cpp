@@ -37,7 +37,8 @@ void InvalidationQueue::run(port::Time at) {
     while (is_enabled_ && head_ != tail_ && !faults_.is_queue_stopped()) {
         if (const auto error = check(); error != QueueError::none)
             return faults_.queue_error(error, at);
-        if (head_ >= bytes() || head_ % width() != 0) // the queue was given another shape behind our back
+        if (head_ >= bytes() ||
+            head_ % width() != 0) // software has changed the size of the queue or of its descriptors
             head_ = 0;
         std::array<std::byte, 32> raw{};
         const auto from = std::span(raw).first(width());
@@ -109,7 +110,7 @@ QueueError InvalidationQueue::execute(const ContextCacheDescriptor& descriptor) 
     case ContextGranularity::global: translator_.forget_contexts(); return QueueError::none;
     case ContextGranularity::domain: translator_.forget_contexts(domain); return QueueError::none;
     case ContextGranularity::device: {
-        // The function mask leaves out bits of the function number, from its highest down.
+        // The function mask ignores upper bits of the function number.
         static constexpr std::array<std::uint16_t, 4> ignored{0, 4, 6, 7};
         translator_.forget_contexts(domain, static_cast<std::uint16_t>(descriptor.get<"sid">()),
                                     ignored[descriptor.get<"fm">()]);
@@ -119,8 +120,9 @@ QueueError InvalidationQueue::execute(const ContextCacheDescriptor& descriptor) 
     return QueueError::reserved_field;
 }
 
-/// A wait behind this completes when the writes that were let through before are in memory. From major version 2 on the
-/// unit drains whether DW is set or not (VT-d "Capability Register", DWD); reads have been told by the listener.
+/// A wait descriptor behind this one completes when all writes that the unit let through before are in memory. From
+/// major version 2 on the unit drains whether DW is set or not (VT-d "Capability Register", DWD); the listener has
+/// drained reads.
 void InvalidationQueue::drain_writes() {
     if (listener_ != nullptr)
         writes_landed_ = std::max(writes_landed_, listener_->writes_landed());
@@ -196,8 +198,8 @@ QueueError InvalidationQueue::execute(const PasidDeviceTlbDescriptor& descriptor
     return QueueError::none;
 }
 
-/// Requests go out without waiting; the wait descriptor does that. The device's completion pushes its writes before it
-/// (PCIe 6.0 §10.3.1).
+/// Sends the request and does not wait; that is for the wait descriptor. The device's completion arrives behind its
+/// posted writes (PCIe 6.0 §10.3.1).
 void InvalidationQueue::invalidate_device(const DeviceInvalidation& invalidation, port::Time at) {
     drain_writes();
     const auto done = listener_ != nullptr ? listener_->invalidate_device(invalidation, at) : std::nullopt;
@@ -227,7 +229,7 @@ InvalidationQueue::Executed InvalidationQueue::execute(const WaitDescriptor& des
         faults_.invalidation_timeout(*std::exchange(silent_device_, std::nullopt), at);
         return {QueueError::none, at};
     }
-    // Everything else before is done: descriptors are carried out one by one, so there is nothing to fence.
+    // All descriptors before this one are done, since they are carried out one by one: there is nothing to fence.
     at = std::max({at, devices_done_, writes_landed_});
     if (descriptor.get<"sw">()) {
         std::array<std::byte, 4> status;

@@ -31,7 +31,8 @@ std::uint64_t Iommu::read(std::uint32_t offset, unsigned bytes) const {
 void Iommu::write(std::uint32_t offset, unsigned bytes, std::uint64_t value, port::Time now) {
     if ((bytes != 4 && bytes != 8) || offset % bytes != 0 || offset >= register_bytes)
         return;
-    // The upper dword last where it starts something (CCMD, IOTLB, fault records), the lower one last where that does.
+    // The dword that starts something is written last: the upper one of CCMD, IOTLB and fault records, the lower one of
+    // the queue's tail.
     const bool is_tail = offset == at(Register::iqt);
     if (bytes == 8 && is_tail)
         write_dword(offset + 4, high(value), now);

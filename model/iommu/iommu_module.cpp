@@ -17,7 +17,7 @@ IommuModule::IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, s
     memory_.set_requester(abi::pcie::Bdf{0, 0, 0});
 }
 
-/// With `ready` when the translation is known, walks and waiting for a walker included.
+/// Sets `ready` to when the translation is known, including table walks and waiting for a walker.
 Translation IommuModule::look_up(const Remapper::Request& request, port::Time at) {
     auto result = iommu_.translate({.requester = request.requester.value,
                                     .pasid = request.pasid,
@@ -149,7 +149,8 @@ DmaStatus IommuModule::access(std::uint64_t offset, ::tlm::tlm_generic_payload& 
     return DmaStatus::ok;
 }
 
-/// While translation is on each request is looked up, on direct paths too, so only turning it on or off ends those.
+/// While translation is on each request is looked up, on direct paths too; so only turning it on or off ends direct
+/// paths.
 void IommuModule::translations_gone(const Gone& gone) {
     if (invalidated_)
         invalidated_(gone);

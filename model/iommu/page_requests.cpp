@@ -21,8 +21,8 @@ void PageRequests::receive(const PageRequest& request, port::Time at) {
             faults_.pass_over_page_request(refused, reason, cost.at);
         return respond(request, ResponseCode::invalid_request, cost.at);
     }
-    // Full, or was full: the request is dropped, and the device told to try again (VT-d "Handling of Page Request Queue
-    // Overflow").
+    // The queue is full, or an overflow is not cleared yet: the request is dropped, and the device is told to try again
+    // (VT-d "Handling of Page Request Queue Overflow").
     const auto bytes = std::uint64_t{0x1000} << base_.get<"pqs">();
     const auto next = (tail_ + PageRequestDescriptor::size) % bytes;
     if (status_.get<"pro">() || next == head_ % bytes) {

@@ -61,7 +61,7 @@ std::expected<Page, WalkError> PageTable::walk(const TableRoot& root, const Want
     const auto address = wanted.address & below(shift_of(root.levels + 1));
     Pointer pointer{root.table, {}};
     unsigned level = root.levels;
-    // From the lowest upper level that is known.
+    // Begins at the lowest level whose table is known.
     for (unsigned known = 2; known <= root.levels; ++known) {
         auto& cache = structures_[known - 2];
         const auto* found = cache.find({root.owner, address >> shift_of(known)});

@@ -23,8 +23,8 @@ constexpr bool is_canonical(std::uint64_t address, unsigned bits) {
     return upper == 0 || upper == -1;
 }
 
-/// Whether a page that was kept answers the request. One that lacks a right does not: software may have added it since,
-/// and need not say so (VT-d "Caching Mode", "Required Invalidations": only rights that are taken away are
+/// Whether a cached page answers the request. One that lacks a right does not: software may have added the right since,
+/// and need not invalidate for that (VT-d "Caching Mode", "Required Invalidations": only rights that are taken away are
 /// invalidated).
 bool answers(const Page& page, const Request& request, bool is_supervisor, bool is_write_protected,
              bool takes_empty_reads) {
@@ -37,8 +37,8 @@ bool answers(const Page& page, const Request& request, bool is_supervisor, bool 
     return (request.access == Access::read || may_write) && (request.access == Access::write || may_read);
 }
 
-/// What was kept under the access that found it, for another one: in legacy mode a page that is absent cannot be read
-/// or cannot be written.
+/// Uses a cached fault for another kind of access than the one that found it: in legacy mode an absent page cannot be
+/// read, or cannot be written.
 FaultReason absence(FaultReason kept, Access access) {
     if (kept != FaultReason::no_read && kept != FaultReason::no_write)
         return kept;
@@ -136,7 +136,7 @@ const AddressSpace& Translator::find_space(const Request& request, WalkCost& cos
     }
 }
 
-/// What does not depend on the page.
+/// Faults that do not depend on the page.
 FaultReason Translator::admit(const Request& request, const AddressSpace& space) const {
     if (space.fault != FaultReason::none)
         return space.fault;
@@ -154,7 +154,7 @@ FaultReason Translator::admit(const Request& request, const AddressSpace& space)
     return is_reachable ? FaultReason::none : reason_of(AddressError::beyond_width, space);
 }
 
-/// A request whose address is one of the host already.
+/// A request that has a host address already.
 Translation Translator::pass(const Request& request, const AddressSpace& space, const WalkCost& cost) {
     if (touches_interrupts(request.address, request.length)) [[unlikely]]
         return refuse(request, reason_of(AddressError::interrupt_range, space), space.is_recorded, cost);
@@ -192,7 +192,7 @@ Translation Translator::finish(const Request& request, const AddressSpace& space
             .length = length,
             .shift = page.shift,
             .is_readable = page.is_readable,
-            // A device that promised not to write gets no right to, so that the page stays clean.
+            // A device that has promised not to write gets no right to write, so that the page stays clean.
             .is_writable = may_write && !(is_translation && page.is_clean && request.access == Access::read),
             .reads = static_cast<std::uint8_t>(cost.reads),
             .ready = cost.at};
