@@ -206,7 +206,16 @@ void Builder::settle_host(std::size_t number) {
 }
 
 void Builder::settle_part(Part& part, const std::vector<Setting>& settings) {
-    const auto config = with(settings, thing_of(part.kind), class_);
+    auto of_class = settings;
+    if (auto* device = std::get_if<card::DeviceConfig>(&part.device)) {
+        device->set_timed(config_.timed);
+        std::erase_if(of_class, [](const Setting& setting) { return !setting.path.starts_with("pcie."); });
+        for (const auto& setting : settings)
+            if (!setting.path.starts_with("pcie."))
+                if (const auto done = set_device_key(*device, setting.path, setting.value); !done)
+                    add_fault(setting.where, done.error());
+    }
+    const auto config = with(of_class, thing_of(part.kind), class_);
     part.link = part.is_card()                       ? config.device_link
                 : part.kind == PartKind::pcie_switch ? config.upstream_link
                                                      : PcieLinkConfig{};
@@ -227,6 +236,7 @@ Thing Builder::thing_of(PartKind kind) {
     case PartKind::pcie_switch: return Thing::pcie_switch;
     case PartKind::hca: return Thing::hca;
     case PartKind::gpu: return Thing::gpu;
+    case PartKind::device: return Thing::device;
     }
     return Thing::root_port;
 }

@@ -22,21 +22,29 @@ constexpr unsigned buses = 256;
 constexpr std::array kinds{KindRow{"root", PartKind::root_port, 1}, KindRow{"sw", PartKind::pcie_switch, switch_slots},
                            KindRow{"switch", PartKind::pcie_switch, switch_slots}, KindRow{"hca", PartKind::hca, 0},
                            KindRow{"gpu", PartKind::gpu, 0}};
+constexpr KindRow device{"", PartKind::device, 0}; ///< any other row of the table of devices
 
 const KindRow* find_kind(std::string_view name) {
     const auto found = std::ranges::find(kinds, name, &KindRow::name);
-    return found == kinds.end() ? nullptr : &*found;
+    if (found == kinds.end())
+        return card::find_kind(name) != nullptr ? &device : nullptr;
+    return &*found;
 }
 
-const KindRow& row_of(PartKind kind) { return *std::ranges::find(kinds, kind, &KindRow::kind); }
+const KindRow& row_of(PartKind kind) {
+    return kind == PartKind::device ? device : *std::ranges::find(kinds, kind, &KindRow::kind);
+}
 
 std::string unknown_kind(std::string_view kind, std::string_view word) {
     std::vector<std::string> known;
     std::string list;
-    for (const auto& row : kinds) {
+    for (const auto& row : kinds)
         known.emplace_back(row.name);
-        list += fmt::format(" {}", row.name);
-    }
+    for (const auto& row : card::kinds())
+        if (std::ranges::find(known, row.name) == known.end())
+            known.emplace_back(row.name);
+    for (const auto& name : known)
+        list += " " + name;
     const auto meant = did_you_mean(kind, known);
     return fmt::format("unknown kind '{}' of part '{}'{}; the kinds are{}, and a part of another name says its own: "
                        "{{ path = \"...{}\", kind = \"hca\" }}",
@@ -159,6 +167,8 @@ std::optional<std::size_t> Builder::enter(Tree& tree, std::optional<std::size_t>
     part.link_name = link_name_of(part);
     if (part.kind == PartKind::hca)
         part.device = HcaPart{};
+    if (part.kind == PartKind::device)
+        part.device = card::DeviceConfig(*card::find_kind(kind_name));
     tree.parts.push_back(std::move(part));
     tree.settings.emplace_back();
     tree.slots.emplace_back();

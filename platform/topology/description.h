@@ -3,6 +3,7 @@
 // configuration, whether that says all this or is the short form of two hosts; taken by whoever builds or draws it.
 #pragma once
 
+#include "platform/card/kinds.h"
 #include "platform/topology/config.h"
 
 #include <array>
@@ -17,7 +18,8 @@
 
 namespace platform::topology {
 
-enum class PartKind : std::uint8_t { root_port, pcie_switch, hca, gpu };
+/// `device`: any other kind in the table of devices (platform/card/kinds.h).
+enum class PartKind : std::uint8_t { root_port, pcie_switch, hca, gpu, device };
 
 struct HcaPart {
     model::hca::HcaConfig core; ///< with the identities of this one
@@ -36,12 +38,13 @@ struct Part {
     unsigned slot = 0;       ///< of its parent
     PcieLinkConfig link{};   ///< to its parent; of a root port: none
     std::string link_name{}; ///< "upstream", "hca0": what is counted on that link, after the host's name
-    std::variant<std::monostate, HcaPart, GpuConfig> device{};
+    std::variant<std::monostate, HcaPart, GpuConfig, card::DeviceConfig> device{};
     std::string where{}; ///< "server.toml:12"; empty: of the short form
 
-    bool is_card() const { return kind == PartKind::hca || kind == PartKind::gpu; }
+    bool is_card() const { return kind != PartKind::root_port && kind != PartKind::pcie_switch; }
     const HcaPart& hca() const { return std::get<HcaPart>(device); }
     const GpuConfig& gpu() const { return std::get<GpuConfig>(device); }
+    const card::DeviceConfig& other() const { return std::get<card::DeviceConfig>(device); }
 };
 
 struct DescribedHost {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <variant>
 
 namespace platform::topology {
 namespace {
@@ -26,6 +27,7 @@ constexpr std::array rows{
     Row{Thing::hca, "pcie.", "pcie.device."},
     Row{Thing::hca, "", "hca."},
     Row{Thing::gpu, "pcie.", "pcie.device."},
+    Row{Thing::device, "pcie.", "pcie.device."},
     Row{Thing::gpu, "", "gpu."},
     Row{Thing::cable, "", "link."},
     Row{Thing::fabric_switch, "ports", "fabric.switch_ports"},
@@ -39,6 +41,17 @@ const Key served{"served",
                  "its processor and memory are those of a vfio-user client",
                  [](Config& c, const Value& value) { c.hosts[0].is_served = std::get<bool>(value); },
                  [](const Config& c) -> Value { return c.hosts[0].is_served; }};
+
+Kind kind_of(const model::pcie::Setting& setting) {
+    constexpr std::array kinds{Kind::boolean, Kind::integer, Kind::size, Kind::time}; // in the order of the variant
+    static_assert(kinds.size() == std::variant_size_v<decltype(setting.value)>);
+    return kinds.at(setting.value.index());
+}
+
+void store(bool& at, const Value& value) { at = std::get<bool>(value); }
+void store(std::uint32_t& at, const Value& value) { at = static_cast<std::uint32_t>(std::get<std::int64_t>(value)); }
+void store(std::uint64_t& at, const Value& value) { at = static_cast<std::uint64_t>(std::get<std::int64_t>(value)); }
+void store(model::port::Time& at, const Value& value) { at = model::port::Time{std::get<std::int64_t>(value)}; }
 
 bool is_table(std::string_view text) { return text.empty() || text.back() == '.'; }
 
@@ -97,6 +110,33 @@ std::expected<void, std::string> set_part_key(Config& config, Thing thing, std::
     if (const auto allowed = check(*key, *converted); !allowed)
         return std::unexpected(fmt::format("'{}' {}", name, allowed.error()));
     key->set(config, *converted);
+    return {};
+}
+
+std::expected<void, std::string> set_device_key(card::DeviceConfig& device, std::string_view name, const Value& value) {
+    const auto settings = device.settings();
+    const auto found = std::ranges::find(settings, name, &model::pcie::Setting::name);
+    if (found == settings.end()) {
+        std::vector<std::string> known = part_keys(Thing::device);
+        for (const auto& setting : settings)
+            known.emplace_back(setting.name);
+        return std::unexpected(
+            fmt::format("unknown key '{}' of kind {}{}", name, device.kind().name, did_you_mean(name, known)));
+    }
+    const Key key{.path = found->name,
+                  .kind = kind_of(*found),
+                  .limits = {.minimum = static_cast<double>(found->minimum),
+                             .maximum = static_cast<double>(found->maximum),
+                             .is_power_of_two = found->is_power_of_two},
+                  .help = found->help,
+                  .set = nullptr,
+                  .get = nullptr};
+    const auto converted = convert(key.kind, value);
+    if (!converted)
+        return std::unexpected(fmt::format("'{}' {}", name, converted.error()));
+    if (const auto allowed = check(key, *converted); !allowed)
+        return std::unexpected(fmt::format("'{}' {}", name, allowed.error()));
+    std::visit([&](auto* at) { store(*at, *converted); }, found->value);
     return {};
 }
 

@@ -2,6 +2,7 @@
 // "hca.mtt_cache_entries", "pcie.width" of the same its link's "pcie.device.width". Knows no parts, only what they are.
 #pragma once
 
+#include "platform/card/kinds.h"
 #include "platform/topology/keys.h"
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 namespace platform::topology {
 
 /// What has keys of its own.
-enum class Thing : std::uint8_t { host, root_port, pcie_switch, hca, gpu, cable, fabric_switch };
+enum class Thing : std::uint8_t { host, root_port, pcie_switch, hca, gpu, device, cable, fabric_switch };
 
 /// nullptr: there is none of that name.
 const Key* find_part_key(Thing thing, std::string_view name);
@@ -21,6 +22,9 @@ const Key* find_part_key(Thing thing, std::string_view name);
 std::vector<std::string> part_keys(Thing thing);
 /// The whole number, number, truth or text that a word on the command line is.
 Value value_of_word(std::string_view word);
+
+/// Sets a key of a device itself: one of its settings. The error says what is wrong.
+std::expected<void, std::string> set_device_key(card::DeviceConfig& device, std::string_view name, const Value& value);
 
 /// Sets a key in `config`, which stands for the part. The error says what is wrong.
 std::expected<void, std::string> set_part_key(Config& config, Thing thing, std::string_view name, const Value& value);

@@ -138,6 +138,8 @@ std::string print_cable(const model::net::LinkConfig& link) {
 std::string print_facts(const Part& part) {
     if (part.kind == PartKind::gpu)
         return "VRAM " + print_bytes(part.gpu().vram_bytes);
+    if (part.kind == PartKind::device)
+        return std::string(part.other().kind().name);
     return {};
 }
 
