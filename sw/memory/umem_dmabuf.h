@@ -41,7 +41,7 @@ public:
 
     UmemDmaBuf(const UmemDmaBuf&) = delete;
     UmemDmaBuf& operator=(const UmemDmaBuf&) = delete;
-    /// Revokes, detaches, lets go of the buffer. Nobody may hold the lock and wait for this.
+    /// Revokes, detaches and releases the buffer. Nobody may hold the lock and wait for this.
     ~UmemDmaBuf();
 
     /// Called once at most: at the first revocation, or when the object goes.

@@ -69,7 +69,7 @@ void Device::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::
     write_posted_.notify(sc_core::SC_ZERO_TIME);
 }
 
-/// The thread of posted writes: whoever wrote has gone on.
+/// The thread of posted writes; their requesters do not wait.
 void Device::carry_writes() {
     for (;;) {
         while (writes_.empty())

@@ -1,5 +1,5 @@
-// A machine whose processor and memory are somebody else's: in the place of a host's root complex, a port for each
-// card, behind which stands a vfio-user client. Routes what the cards ask for: memory of the card's client, interrupt
+// A machine whose processor and memory belong to vfio-user clients: instead of a root complex it has a port for each
+// card, and behind the port the card's client. Routes what the cards ask for: memory of the card's client, interrupt
 // messages, BARs of the other cards of the machine by the addresses their clients gave them; everything else ends with
 // Unsupported Request. Knows no sockets.
 #pragma once

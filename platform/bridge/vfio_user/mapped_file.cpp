@@ -47,9 +47,9 @@ struct BusErrors {
         for (auto* mapping = first; mapping != nullptr; mapping = mapping->next_)
             if (address >= mapping->data_ && address < mapping->data_ + mapping->size_ && give_zeroes(*mapping)) {
                 errno = error;
-                return; // to the access, which finds them
+                return; // to the access, which now finds zeroes
             }
-        // Nobody's: it happens again, under whoever stood here before us.
+        // In none of our mappings: the access faults again, and the handler that was installed before ours gets it.
         ::sigaction(SIGBUS, &before, nullptr);
     }
     static bool give_zeroes(FileMapping& mapping) {

@@ -1,7 +1,7 @@
 // Files of clients as memory of this process. Of a file the parts that are asked for are mapped, in windows that
 // several ranges share, up to a sum for each client. A page that cannot be had when it is touched (huge pages that have
-// run out, a full file system) is no end of the process: the whole mapping becomes anonymous zeroes, is known to be
-// broken from then on, and whoever waits at fault_file() sends its clients away.
+// run out, a full file system) does not end the process: the whole mapping becomes anonymous zeroes and counts as
+// broken from then on, and the thread that waits at fault_file() disconnects its clients.
 #pragma once
 
 #include "platform/bridge/vfio_user/descriptor.h"

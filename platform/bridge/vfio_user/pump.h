@@ -33,8 +33,8 @@ public:
     /// Called before each sleep.
     std::function<void()> on_idle;
     /// Whether a device waits for bytes of somebody outside. Simulated time then runs `slowdown` times slower than the
-    /// wall's: timers of the other side, which knows nothing of that, are not to outrun it, and whoever has nothing to
-    /// do with it goes on.
+    /// wall's: timers of the other side, which does not know of the wait, must not expire because of it, and parts
+    /// that are not concerned go on.
     std::function<bool()> is_waiting;
     static constexpr int slowdown = 16;
 

@@ -70,7 +70,7 @@ public:
     bool is_exchange_over() const { return !exchange_ || exchange_->is_over; }
     /// The reply's data, or nothing when the client refused. Ends the exchange.
     std::optional<std::vector<std::byte>> end_exchange();
-    /// Ends an exchange that has no reply. One that comes late is nobody's any more; a client may owe only so many.
+    /// Ends an exchange that has no reply. A late reply is ignored; a client may owe only so many.
     void abandon_exchange();
 
 private:

@@ -211,8 +211,8 @@ void Connection::wait_to_write() {
 
 // --- memory by messages ---
 
-/// One access, which may take several messages: in the process of whoever asks, and with one deadline for all of it.
-/// One at a time: a second one waits for its turn, and its time begins then.
+/// One access, which may take several messages. It runs in the calling process, with one deadline for all messages. A
+/// second access waits for its turn, and its time begins then.
 class Connection::Access {
 public:
     explicit Access(Connection& connection)

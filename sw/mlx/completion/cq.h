@@ -55,8 +55,8 @@ public:
         ++events_;
         ++arm_sequence_;
     }
-    /// Drops what queue pair `qpn` still has in the ring; called when it goes away or back to RST, lest its number is
-    /// taken for the next owner's.
+    /// Drops the entries of queue pair `qpn` that are still in the ring. Called when it is destroyed or goes back to
+    /// RST, since its number may be given to another queue pair.
     void forget(abi::Qpn qpn);
 
 private:

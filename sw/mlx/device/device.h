@@ -93,7 +93,7 @@ public:
 
     /// Event queue for completions number `i`; with none of their own, the one that also takes asynchronous events.
     EventQueue& completion_eq(unsigned i);
-    /// Memory of an object the device did not let go of: kept until it cannot write any more.
+    /// Keeps the memory of an object that the device did not release, until the device cannot write any more.
     void keep_until_closed(memory::Buffer memory) { abandoned_.push_back(std::move(memory)); }
     NumberTable<CompletionQueue>& cqs() { return cqs_; }
     NumberTable<QueuePair>& qps() { return qps_; }

@@ -63,15 +63,15 @@ public:
     MemoryRegion(MemoryRegion&& other) noexcept;
     MemoryRegion& operator=(MemoryRegion&& other) noexcept;
     ~MemoryRegion();
-    /// Takes the key away from the device, then lets go of the memory. EBUSY while another thread is inside the region
+    /// Takes the key away from the device, then releases the memory. EBUSY while another thread is inside the region
     /// (destroying or reregistering it).
     Result<void> destroy();
 
     /// Other rights and protection domain for the same key, by a UMR (ibv_rereg_mr with IBV_REREG_MR_CHANGE_PD and
     /// _ACCESS). EOPNOTSUPP for a key that takes no UMR, EINVAL once revoked, EBUSY as destroy().
     Result<void> rereg_access(abi::Pd pd, Access access);
-    /// Other memory (IBV_REREG_MR_CHANGE_TRANSLATION). A dma-buf's region is made anew, as by the kernel: it has a new
-    /// key afterwards. On failure it stays what it was.
+    /// Other memory (IBV_REREG_MR_CHANGE_TRANSLATION). The region of a dma-buf is replaced by another one, as in the
+    /// kernel: it has a new key afterwards. On failure it stays what it was.
     Result<void> rereg_export(memory::DmaBufHandle handle, std::uint64_t offset, std::uint64_t length,
                               const RegionOptions& options);
 

@@ -268,7 +268,7 @@ Result<void> UmrQueue::execute(abi::Key key, const Change& change) {
 }
 
 /// The queue pair is in ERR. One more request is posted, and when it comes back flushed so has everything before it;
-/// then the queue pair starts anew.
+/// then the queue pair is brought from RST to RTS again.
 Result<void> UmrQueue::recover(abi::Key key, const Change& change) {
     is_recovering_ = true;
     ++recoveries_;

@@ -35,8 +35,8 @@ public:
     /// Takes queue pair, completion queue and protection domain away from the device.
     Result<void> destroy();
 
-    /// Sets the key free and moves it to the queue's own protection domain: whoever uses it from now on is refused, and
-    /// its number stays taken until it is destroyed. The key must have been made with umr_en.
+    /// Sets the key free and moves it to the queue's own protection domain: every use from now on is refused, and its
+    /// number stays taken until it is destroyed. The key must have been made with umr_en.
     Result<void> revoke(abi::Key key);
     /// New rights and protection domain for a key that is not free.
     Result<void> change_access(abi::Key key, abi::Pd pd, Access access);
@@ -48,7 +48,7 @@ public:
     Result<void> clear_pages(abi::Key key, std::uint64_t first, std::uint64_t count);
     static constexpr std::uint64_t entries_per_unit = 8; ///< PRM "UMR", alignment of translations
 
-    /// For tests of tools that are to find the mistake: the next `count` revocations are left out.
+    /// A mistake on purpose, for tests of tools that must find it: the next `count` revocations are omitted.
     void plant_missing_revocations(unsigned count) { missing_revocations_ = count; }
 
     std::uint64_t executed() const { return executed_; }

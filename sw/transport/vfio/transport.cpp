@@ -113,7 +113,7 @@ std::uint32_t DeviceTransport::config_read(std::uint16_t offset, unsigned bytes)
 void DeviceTransport::config_write(std::uint16_t offset, unsigned bytes, std::uint32_t value) {
     std::array<std::byte, 4> data;
     abi::store<std::uint32_t, abi::Endian::little>(data.data(), value);
-    // What the kernel does not let through is seen by whoever reads it back.
+    // The kernel may change or ignore the write; a driver that must know reads it back.
     [[maybe_unused]] const auto written = ::pwrite(file_.number(), data.data(), std::min<std::size_t>(bytes, 4),
                                                    static_cast<off_t>(config_offset_ + offset));
 }

@@ -1,5 +1,5 @@
 // A connected local socket that carries messages and descriptors: blocking, with a time limit on everything. Knows no
-// message; whoever uses it says how many bytes it waits for.
+// message; the caller says how many bytes it waits for.
 #pragma once
 
 #include "sw/base/result.h"
