@@ -47,6 +47,8 @@ TEST_CASE("each function of a card is a client's own: registers, memory and inte
         guest.function(i).read(abi::vfio_user::config_region, 0, identity);
         CHECK(abi::load<std::uint32_t, abi::Endian::little>(identity.data()) == (0x1234 | (i + 1) << 16));
         config_write(i, 0x10, 4, 0xe000'0000 + (i << 24));
+        config_write(i, 0x18, 4, i << 24);
+        config_write(i, 0x1c, 4, 8); // BAR 2 above 4 GiB, out of the way
         config_write(i, 4, 2, 6); // memory space, bus master
         config_write(i, model::pcie::msix_offset + 2u, 2, 0x8000);
         ram.emplace_back(page);
