@@ -1,10 +1,9 @@
 #include "model/hca/hca.h"
 
 #include "model/hca/doorbell/doorbell_record.h"
-#include "model/wire/builder.h"
-#include "model/wire/parser.h"
 
 #include <algorithm>
+#include <cassert>
 #include <type_traits>
 #include <utility>
 
@@ -14,37 +13,45 @@ using queue::QpState;
 using queue::QueuePair;
 
 Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
-    : config_(config), ports_(ports), events_(events), translator_(mkeys_, config_, counters_, events_),
-      memory_(translator_, ports.dma), event_queues_(ports.dma, ports.interrupts, counters_, events_),
+    : config_(config), ports_(ports), events_(events), event_queues_(ports.dma, ports.interrupts, counters_, events_),
+      translator_(objects_.mkeys, config_, counters_, events_), memory_(translator_, ports.dma),
       outlets_(ports.wire, ports.inside), timers_(ports.clock),
       cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      path_{config_,     ports.dma,     ports.dma.loans(),      outlets_,    timers_,
-            scheduler_,  mkeys_,        protection_domains_,    translator_, memory_,
-            cqe_writer_, event_queues_, shared_receive_queues_, groups_,     identity_,
-            counters_,   events_},
+      path_{config_,
+            ports.dma,
+            ports.dma.loans(),
+            outlets_,
+            timers_,
+            scheduler_,
+            objects_.mkeys,
+            objects_.protection_domains,
+            translator_,
+            memory_,
+            cqe_writer_,
+            event_queues_,
+            objects_.shared_receive_queues,
+            objects_.groups,
+            identity_,
+            counters_,
+            events_},
       failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_),
-      responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_), uar_(*this, config_.uar_pages) {
+      responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_),
+      management_(path_, {counters_, events_}),
+      ingress_(objects_, identity_, {responder_, datagram_, requester_, management_}, {counters_, events_}),
+      uar_(*this, config_.uar_pages) {
     reset();
 }
 
 void Hca::reset() {
     path_.loans.drain(port::Giver::reset); // memory is another's when the reset is done
-    queue_pairs_.for_each([this](QueuePair& qp) { responder_.forget(qp); });
+    objects_.queue_pairs.for_each([this](QueuePair& qp) { responder_.forget(qp); });
     scheduler_.clear();
     timers_.clear();
-    queue_pairs_.clear();
-    special_ = {};
-    groups_.clear();
-    shared_receive_queues_.clear();
     cqe_writer_.clear();
-    completion_queues_.clear();
+    objects_.clear();
     event_queues_.clear();
     translator_.forget_all();
-    mkeys_.clear();
-    protection_domains_.clear();
-    xrc_domains_.clear();
-    q_counters_.clear();
-    q_counters_.create(0);
+    objects_.q_counters.create(0);
     identity_ = {};
     identity_.is_ethernet = config_.is_ethernet;
     identity_.lid = config_.lid;
@@ -63,7 +70,7 @@ void Hca::write_uar(std::uint32_t page, std::uint32_t offset, std::span<const st
 
 void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
     ++counters_.doorbells;
-    auto* qp = queue_pairs_.find(qpn.value);
+    auto* qp = objects_.queue_pairs.find(qpn.value);
     const auto ignore = [&](traces::Reason reason) {
         ++counters_.doorbells_ignored;
         events_.emit(at, traces::DoorbellIgnored{qpn.value, uar, reason});
@@ -95,7 +102,7 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
 }
 
 void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint32_t uar, port::Time at) {
-    auto* cq = completion_queues_.find(cqn.value);
+    auto* cq = objects_.completion_queues.find(cqn.value);
     const auto ignore = [&](traces::Reason reason) {
         ++counters_.doorbells_ignored;
         events_.emit(at, traces::DoorbellIgnored{cqn.value, uar, reason});
@@ -109,105 +116,7 @@ void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint3
         ignore("the event of this arm sequence number is out");
 }
 
-void Hca::drop(const port::Packet& packet, traces::Reason reason, port::Time at) {
-    ++counters_.packets_dropped;
-    events_.emit(at, traces::PacketDropped{packet.rdma().destination.value, packet.rdma().psn.value, reason});
-}
-
-/// Whether this is an RDMA packet that holds what it claims; exact bytes are parsed, packets of an internal link are
-/// valid as they are.
-bool Hca::accept(port::Packet& packet, port::Time at) {
-    if (packet.image.empty() && !packet.is_plain_frame()) [[likely]]
-        return true;
-    const auto link = config_.is_ethernet ? port::Encapsulation::roce_v2_ipv4 : port::Encapsulation::infiniband;
-    if (const auto unpacked = wire::unpack(packet, link); !unpacked) {
-        ++counters_.packets_damaged;
-        drop(packet, wire::reason(unpacked.error()), at);
-        return false;
-    }
-    if (!packet.is_plain_frame())
-        return true;
-    // TODO: an Ethernet port, which takes them; until there is one they end here.
-    ++counters_.frames_without_receiver;
-    events_.emit(at, traces::FrameDropped{.length = packet.payload.size(),
-                                          .ethertype = wire::ethertype(packet),
-                                          .reason = "no receiver for plain frames"});
-    return false;
-}
-
-namespace {
-/// Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same.
-/// Questions of the performance class never reach software: Linux's mlx5_ib would answer them with an empty header
-/// (mad.c, process_pma_cmd fills in the counters alone), so a ConnectX must keep them to itself.
-bool is_for_agent(const QueuePair* qp, const port::Packet& packet) {
-    if (qp == nullptr || !qp->can_receive())
-        return true;
-    if (packet.rdma().destination != management::general_services)
-        return false;
-    const auto mad = management::take(packet);
-    return mad && management::class_of(*mad) == abi::wire::MadClass::performance && management::is_request(*mad);
-}
-} // namespace
-
-void Hca::receive(port::Packet& packet, port::Time at) {
-    if (!accept(packet, at) || !is_for_this_port(packet, at))
-        return;
-    ++counters_.packets_received;
-    counters_.bytes_received += wire::frame_length(packet);
-    if (events_.is_on()) [[unlikely]]
-        events_.emit(at, traces::PacketReceived{packet.rdma().destination.value, packet.rdma().psn.value,
-                                                packet.rdma().opcode(), packet.payload.size()});
-    auto* qp = destination(packet.rdma().destination);
-    if (qp == nullptr && packet.rdma().destination == multicast::multicast_qpn)
-        return receive_multicast(packet, at);
-    if (packet.rdma().destination.value < special_.size() && agent_ != nullptr && is_for_agent(qp, packet)) [[unlikely]]
-        return manage(packet, at);
-    if (qp == nullptr)
-        return drop(packet, "no such queue pair", at);
-    if (packet.rdma().service != qp->service.on_wire)
-        return drop(packet, "transport service of another kind of queue pair", at);
-    if (qp->service.is_local) [[unlikely]]
-        return drop(packet, "queue pair without a peer", at);
-    if (!is_in_partition(qp, packet, at))
-        return;
-    if (!packet.traits().is_valid()) [[unlikely]]
-        return drop(packet, "reserved operation", at);
-    if (qp->service.is_datagram) {
-        if (!qp->can_receive() || has_queue_key(*qp, packet, at))
-            datagram_.receive(*qp, packet, at);
-        return;
-    }
-    if (qp->can_receive() && !identity_.is_from_peer(qp->path, packet.path)) [[unlikely]]
-        return drop(packet, "not from the peer of this connection", at);
-    // XRC: one side sends requests, the other has no send queue and answers them (IBA annex A14).
-    if (qp->service.on_wire == abi::wire::Service::xrc && packet.traits().is_request() == qp->attributes.has_sq)
-        return drop(packet, "the wrong side of an XRC connection", at);
-    if (packet.traits().is_request())
-        responder_.receive(*qp, packet, at);
-    else
-        requester_.receive(*qp, packet, at);
-}
-
-/// Every member of the group has a copy (IBA 10.5.2); what one of them does not take, it alone misses.
-void Hca::receive_multicast(port::Packet& packet, port::Time at) {
-    if (packet.rdma().service != abi::wire::Service::ud || !packet.traits().is_valid())
-        return drop(packet, "multicast is for datagrams", at);
-    // IBA 10.5.1: a multicast packet has a global route header.
-    const bool has_group = packet.path.has_grh || packet.path.encapsulation != port::Encapsulation::infiniband;
-    const auto members = groups_.members(packet.path.destination_gid);
-    ++counters_.multicast_received;
-    counters_.multicast_bytes_received += wire::frame_length(packet);
-    if (!has_group || members.empty())
-        return drop(packet, "no member of this multicast group", at);
-    for (auto* qp : members)
-        if (is_in_partition(qp, packet, at) && (!qp->can_receive() || has_queue_key(*qp, packet, at)))
-            datagram_.receive(*qp, packet, at);
-}
-
-/// Numbers 0 and 1 are the special queue pairs, whatever number software knows them by (IBA 3.9.4).
-QueuePair* Hca::destination(abi::Qpn qpn) const {
-    return qpn.value < special_.size() ? special_[qpn.value] : queue_pairs_.find(qpn.value);
-}
+void Hca::receive(port::Packet& packet, port::Time at) { ingress_.receive(packet, at); }
 
 void Hca::received_all(port::Time at) {
     responder_.received_all(at);
@@ -266,41 +175,41 @@ void Hca::run(port::Time now) {
 // --- objects --------------------------------------------------------------------------------------------------------
 
 tpt::Mkey& Hca::create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt) {
-    auto& mkey = mkeys_.create(index, std::move(attributes), std::move(mtt));
-    mkey.domain = Ref(protection_domains_.find(mkey.attributes.pd.value));
+    auto& mkey = objects_.mkeys.create(index, std::move(attributes), std::move(mtt));
+    mkey.domain = Ref(objects_.protection_domains.find(mkey.attributes.pd.value));
     return mkey;
 }
 
 void Hca::destroy_mkey(std::uint32_t index) {
     translator_.forget(index);
-    mkeys_.destroy(index);
+    objects_.mkeys.destroy(index);
 }
 
 completion::CompletionQueue& Hca::create_cq(abi::Cqn cqn, completion::Attributes attributes) {
-    auto& cq = completion_queues_.create(cqn.value, cqn, std::move(attributes));
+    auto& cq = objects_.completion_queues.create(cqn.value, cqn, std::move(attributes));
     cq.eq = Ref(event_queues_.table().find(cq.attributes.eqn.value));
     return cq;
 }
 
 void Hca::destroy_cq(abi::Cqn cqn) {
-    auto* cq = completion_queues_.find(cqn.value);
+    auto* cq = objects_.completion_queues.find(cqn.value);
     assert(cq != nullptr);
     cqe_writer_.forget(*cq);
-    completion_queues_.destroy(cqn.value);
+    objects_.completion_queues.destroy(cqn.value);
 }
 
 queue::SharedReceiveQueue& Hca::create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes) {
-    auto& srq = shared_receive_queues_.create(number, number, std::move(attributes));
-    srq.domain = Ref(protection_domains_.find(srq.attributes.pd.value));
+    auto& srq = objects_.shared_receive_queues.create(number, number, std::move(attributes));
+    srq.domain = Ref(objects_.protection_domains.find(srq.attributes.pd.value));
     if (srq.attributes.is_xrc) {
-        srq.xrc_domain = Ref(xrc_domains_.find(srq.attributes.xrcd));
-        srq.cq = Ref(completion_queues_.find(srq.attributes.cqn.value));
+        srq.xrc_domain = Ref(objects_.xrc_domains.find(srq.attributes.xrcd));
+        srq.cq = Ref(objects_.completion_queues.find(srq.attributes.cqn.value));
     }
     return srq;
 }
 
 void Hca::destroy_srq(std::uint32_t number, port::Time at) {
-    auto* srq = shared_receive_queues_.find(number);
+    auto* srq = objects_.shared_receive_queues.find(number);
     assert(srq != nullptr);
     // Requests of the XRC service may have named it without being attached to it.
     srq->takers.for_each([&](QueuePair& qp) {
@@ -310,26 +219,26 @@ void Hca::destroy_srq(std::uint32_t number, port::Time at) {
             failure_.enter_error(qp, at);
         queue::take_from(qp, nullptr);
     });
-    shared_receive_queues_.destroy(number);
+    objects_.shared_receive_queues.destroy(number);
 }
 
 void Hca::count_in(QueuePair& qp, std::uint32_t set) {
-    auto* own = q_counters_.find(set);
-    qp.counters = Ref(own != nullptr ? own : q_counters_.find(0));
+    auto* own = objects_.q_counters.find(set);
+    qp.counters = Ref(own != nullptr ? own : objects_.q_counters.find(0));
 }
 
 QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
-    auto& qp = queue_pairs_.create(qpn.value, qpn, std::move(attributes));
+    auto& qp = objects_.queue_pairs.create(qpn.value, qpn, std::move(attributes));
     qp.wire = &outlets_.cable();
-    qp.send_cq = Ref(completion_queues_.find(qp.attributes.send_cq.value));
-    qp.receive_cq = Ref(completion_queues_.find(qp.attributes.receive_cq.value));
+    qp.send_cq = Ref(objects_.completion_queues.find(qp.attributes.send_cq.value));
+    qp.receive_cq = Ref(objects_.completion_queues.find(qp.attributes.receive_cq.value));
     count_in(qp, qp.attributes.counter_set);
     if (!qp.service.is_local)
-        qp.domain = Ref(protection_domains_.find(qp.attributes.pd.value));
+        qp.domain = Ref(objects_.protection_domains.find(qp.attributes.pd.value));
     if (qp.attributes.type == queue::QpType::xrc)
-        qp.xrc_domain = Ref(xrc_domains_.find(qp.attributes.xrcd));
+        qp.xrc_domain = Ref(objects_.xrc_domains.find(qp.attributes.xrcd));
     if (qp.attributes.receive == queue::ReceiveKind::shared) {
-        qp.attached = Ref(shared_receive_queues_.find(qp.attributes.srqn));
+        qp.attached = Ref(objects_.shared_receive_queues.find(qp.attributes.srqn));
         queue::take_from(qp, qp.attached.get());
     }
     if (qp.attributes.receive == queue::ReceiveKind::ordinary) {
@@ -338,22 +247,22 @@ QueuePair& Hca::create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
         qp.sq_offset = (receive_bytes + wqebb - 1) / wqebb * wqebb;
     }
     if (qp.service.special)
-        special_[qp.service.special->value] = &qp;
+        objects_.special[qp.service.special->value] = &qp;
     return qp;
 }
 
 void Hca::destroy_qp(abi::Qpn qpn) {
-    auto* qp = queue_pairs_.find(qpn.value);
+    auto* qp = objects_.queue_pairs.find(qpn.value);
     assert(qp != nullptr);
     scheduler_.remove(*qp);
     timers_.remove(*qp);
     responder_.forget(*qp);
-    groups_.forget(*qp);
+    objects_.groups.forget(*qp);
     queue::Failure::forget(*qp);
     queue::take_from(*qp, nullptr);
-    if (qp->service.special && special_[qp->service.special->value] == qp)
-        special_[qp->service.special->value] = nullptr;
-    queue_pairs_.destroy(qpn.value);
+    if (qp->service.special && objects_.special[qp->service.special->value] == qp)
+        objects_.special[qp->service.special->value] = nullptr;
+    objects_.queue_pairs.destroy(qpn.value);
 }
 
 /// Reset: the queues are empty again and nothing of the past is answered.
@@ -403,7 +312,7 @@ void Hca::set_lids(std::uint16_t base, std::uint8_t lmc) {
     identity_.lid = base;
     identity_.lmc = lmc;
     if (!config_.is_ethernet)
-        queue_pairs_.for_each([this](QueuePair& qp) {
+        objects_.queue_pairs.for_each([this](QueuePair& qp) {
             qp.path.source_lid = identity_.source_lid(qp.attributes.path);
             choose_way(qp);
         });
@@ -432,7 +341,7 @@ void Hca::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, por
 void Hca::stop_paging(port::Time at) {
     if (event_queues_.is_heard(abi::prm::EventType::page_fault))
         return;
-    queue_pairs_.for_each([&](QueuePair& qp) {
+    objects_.queue_pairs.for_each([&](QueuePair& qp) {
         for (const auto& type : abi::prm::named(std::type_identity<abi::prm::PageFaultType>{}))
             resume(qp, type.value, true, at);
     });

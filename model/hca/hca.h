@@ -12,8 +12,8 @@
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/memory/application_memory.h"
-#include "model/hca/multicast/groups.h"
-#include "model/hca/object_table.h"
+#include "model/hca/ingress/ingress.h"
+#include "model/hca/objects.h"
 #include "model/hca/paging/page_faults.h"
 #include "model/hca/queue/failure.h"
 #include "model/hca/queue/queue_pair.h"
@@ -28,6 +28,7 @@
 #include "model/hca/umr/umr.h"
 #include "model/hca/address/identity.h"
 #include "model/hca/address/outlets.h"
+#include "model/hca/subnet/management_port.h"
 #include "model/management/agent.h"
 #include "model/port/clock.h"
 #include "model/port/dma.h"
@@ -74,26 +75,28 @@ public:
     void wake(port::Time now);
 
     // --- objects, for the firmware; numbers come from its pools ---
-    tpt::MkeyTable& mkeys() { return mkeys_; }
-    ObjectTable<ProtectionDomain>& protection_domains() { return protection_domains_; }
-    ObjectTable<XrcDomain>& xrc_domains() { return xrc_domains_; }
+    tpt::MkeyTable& mkeys() { return objects_.mkeys; }
+    ObjectTable<ProtectionDomain>& protection_domains() { return objects_.protection_domains; }
+    ObjectTable<XrcDomain>& xrc_domains() { return objects_.xrc_domains; }
     tpt::Translator& translator() { return translator_; }
     event::EventQueues& event_queues() { return event_queues_; }
-    ObjectTable<completion::CompletionQueue>& completion_queues() { return completion_queues_; }
+    ObjectTable<completion::CompletionQueue>& completion_queues() { return objects_.completion_queues; }
     /// RMPs and XRC SRQs share one space of numbers.
-    ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues() { return shared_receive_queues_; }
-    ObjectTable<queue::QueuePair>& queue_pairs() { return queue_pairs_; }
+    ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues() { return objects_.shared_receive_queues; }
+    ObjectTable<queue::QueuePair>& queue_pairs() { return objects_.queue_pairs; }
     /// QP0 or QP1, or nullptr.
-    queue::QueuePair* special_queue_pair(abi::Qpn number) const { return special_[number.value]; }
-    multicast::Groups& groups() { return groups_; }
+    queue::QueuePair* special_queue_pair(abi::Qpn number) const { return objects_.special[number.value]; }
+    multicast::Groups& groups() { return objects_.groups; }
     /// Who answers management that no QP0 or QP1 takes; nullptr: nobody.
-    void set_agent(management::Agent* agent) { agent_ = agent; }
+    void set_agent(management::Agent* agent) { management_.set_agent(agent); }
     /// The firmware, which is told what becomes of the port's link.
     std::function<void(bool is_up, port::Time at)> on_link_changed;
     /// Lets the port's link go or trains it; whether it is up.
     bool set_link_on(bool is_on, port::Time at) { return ports_.wire.set_on(is_on, at); }
     /// Sends a datagram from QP0 to that of `lid` (IBA 13.5.1). False: there is no room, and management waits for none.
-    bool send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at);
+    bool send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at) {
+        return management_.send(mad, lid, at);
+    }
     /// What has left by the cable.
     port::Traffic sent() const { return ports_.wire.sent(); }
     address::Identity& identity() { return identity_; }
@@ -101,7 +104,7 @@ public:
     /// bits, the base LID is the port's).
     void set_lids(std::uint16_t base, std::uint8_t lmc);
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
-    ObjectTable<CounterSet>& q_counters() { return q_counters_; }
+    ObjectTable<CounterSet>& q_counters() { return objects_.q_counters; }
 
     // What an object's attributes name it refers to, where that exists (model/hca/counted.h). The firmware has checked
     // what must. None goes before those that refer to it.
@@ -150,16 +153,6 @@ public:
 private:
     void run(port::Time now);
     void on_deadline(queue::QueuePair& qp, port::Time now);
-    bool accept(port::Packet& packet, port::Time at);
-    bool is_for_this_port(const port::Packet& packet, port::Time at);
-    bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
-    bool has_queue_key(const queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void drop(const port::Packet& packet, traces::Reason reason, port::Time at);
-    queue::QueuePair* destination(abi::Qpn qpn) const;
-    void receive_multicast(port::Packet& packet, port::Time at);
-    void manage(port::Packet& packet, port::Time at);
-    /// Returns when the last bit is out.
-    port::Time send_management(port::Wire& way, port::Packet& packet, port::Time at);
     void forget_state(queue::QueuePair& qp);
     void choose_way(queue::QueuePair& qp);
     /// Counts in this set from now on, or in set 0 when there is none of that number.
@@ -169,20 +162,10 @@ private:
     Ports ports_;
     traces::Events events_;
     Counters counters_;
-    // Each kind of object before those that refer to it: what stands last goes first.
-    ObjectTable<CounterSet> q_counters_;
-    ObjectTable<ProtectionDomain> protection_domains_;
-    ObjectTable<XrcDomain> xrc_domains_;
-    tpt::MkeyTable mkeys_;
+    event::EventQueues event_queues_;
+    Objects objects_; ///< completion queues refer to event queues
     tpt::Translator translator_;
     memory::ApplicationMemory memory_;
-    event::EventQueues event_queues_;
-    ObjectTable<completion::CompletionQueue> completion_queues_;
-    ObjectTable<queue::SharedReceiveQueue> shared_receive_queues_;
-    ObjectTable<queue::QueuePair> queue_pairs_;
-    std::array<queue::QueuePair*, 2> special_{}; ///< QP0 and QP1
-    multicast::Groups groups_;
-    management::Agent* agent_ = nullptr;
     address::Identity identity_;
     address::Outlets outlets_;
     Timers timers_;
@@ -195,6 +178,8 @@ private:
     requester::Requester requester_;
     responder::Responder responder_;
     responder::DatagramResponder datagram_;
+    subnet::ManagementPort management_;
+    ingress::Ingress ingress_;
     doorbell::Uar uar_;
     bool is_running_ = false;
 };

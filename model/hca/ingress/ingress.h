@@ -1,0 +1,44 @@
+// Whose is this packet (IBA 7.3, 8.3, 9.6.1, 10.2.5, 10.9; RoCEv2 annex A17): parses exact bytes, compares addresses,
+// partitions and queue keys, finds the queue pair, and hands the packet to its requester or responder. Receives every
+// packet that comes in at the port; what it turns away is counted and said, never answered.
+#pragma once
+
+#include "model/hca/address/identity.h"
+#include "model/hca/objects.h"
+#include "model/hca/report.h"
+#include "model/hca/requester/requester.h"
+#include "model/hca/responder/datagram.h"
+#include "model/hca/responder/responder.h"
+#include "model/hca/subnet/management_port.h"
+
+namespace model::hca::ingress {
+
+/// The far ends of a packet's way through the port.
+struct Receivers {
+    responder::Responder& responder;
+    responder::DatagramResponder& datagram;
+    requester::Requester& requester;
+    subnet::ManagementPort& management;
+};
+
+class Ingress {
+public:
+    Ingress(const Objects& objects, const address::Identity& identity, const Receivers& receivers, const Report& report)
+        : objects_(objects), identity_(identity), to_(receivers), report_(report) {}
+
+    void receive(port::Packet& packet, port::Time at);
+
+private:
+    bool accept(port::Packet& packet, port::Time at);
+    bool is_for_this_port(const port::Packet& packet, port::Time at);
+    bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
+    bool has_queue_key(const queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void receive_multicast(port::Packet& packet, port::Time at);
+
+    const Objects& objects_;
+    const address::Identity& identity_;
+    Receivers to_;
+    Report report_;
+};
+
+} // namespace model::hca::ingress

@@ -1,0 +1,21 @@
+// Where the rooms of the data path count what they do, and say it.
+#pragma once
+
+#include "model/hca/counters.h"
+#include "model/port/packet.h"
+#include "traces/events.h"
+
+namespace model::hca {
+
+struct Report {
+    Counters& counters;
+    const traces::Events& events;
+
+    /// An RDMA packet goes no further; its sender is not told.
+    void drop(const port::Packet& packet, traces::Reason reason, port::Time at) const {
+        ++counters.packets_dropped;
+        events.emit(at, traces::PacketDropped{packet.rdma().destination.value, packet.rdma().psn.value, reason});
+    }
+};
+
+} // namespace model::hca
