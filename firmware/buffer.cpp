@@ -8,7 +8,7 @@
 
 namespace firmware {
 
-std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& ring, std::span<const std::byte> list) {
+std::expected<model::hca::memory::PagedBuffer, Reply> decode_buffer(const Ring& ring, std::span<const std::byte> list) {
     const unsigned shift = 12 + ring.log_page_size;
     const auto first_byte = std::uint64_t{ring.page_offset} << (shift - 6);
     const auto page = std::uint64_t{1} << shift;
@@ -21,11 +21,11 @@ std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& r
         if (pages[i].value & (page - 1))
             return std::unexpected(refuse("buffer.page_not_aligned"));
     }
-    return model::hca::queue::PagedBuffer(std::move(pages), shift, first_byte);
+    return model::hca::memory::PagedBuffer(std::move(pages), shift, first_byte);
 }
 
-std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
-                                                             std::uint64_t bytes) {
+std::expected<model::hca::memory::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
+                                                              std::uint64_t bytes) {
     const auto* memory = scope.find<Kind::umem>(umem.id);
     if (memory == nullptr)
         return std::unexpected(refuse("umem.unknown"));
@@ -37,11 +37,11 @@ std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope,
     const auto first = first_byte / page, end = (first_byte + bytes + page - 1) / page;
     std::vector<abi::BusAddress> pages(whole.pages().begin() + static_cast<std::ptrdiff_t>(first),
                                        whole.pages().begin() + static_cast<std::ptrdiff_t>(end));
-    return model::hca::queue::PagedBuffer(std::move(pages), whole.page_shift(), first_byte % page);
+    return model::hca::memory::PagedBuffer(std::move(pages), whole.page_shift(), first_byte % page);
 }
 
-std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring,
-                                                                 const InUmem& umem, std::span<const std::byte> list) {
+std::expected<model::hca::memory::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring,
+                                                                  const InUmem& umem, std::span<const std::byte> list) {
     return umem.is_valid ? part_of(scope, umem, ring.bytes) : decode_buffer(ring, list);
 }
 
@@ -54,7 +54,7 @@ std::expected<abi::BusAddress, Reply> doorbell_record(const Scope& scope, const 
     return part->address(0);
 }
 
-void encode_pages(const model::hca::queue::PagedBuffer& buffer, std::span<std::byte> list) {
+void encode_pages(const model::hca::memory::PagedBuffer& buffer, std::span<std::byte> list) {
     const auto count = std::min(buffer.pages().size(), list.size() / 8);
     for (std::size_t i = 0; i < count; ++i)
         abi::store<std::uint64_t, std::endian::big>(list.data() + 8 * i, buffer.pages()[i].value);

@@ -5,7 +5,7 @@
 
 #include "firmware/call.h"
 #include "firmware/refusal.h"
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Ring {
 };
 
 /// `list`: bus addresses, eight bytes each. Those that the ring does not need are ignored.
-std::expected<model::hca::queue::PagedBuffer, Reply> decode_buffer(const Ring& ring, std::span<const std::byte> list);
+std::expected<model::hca::memory::PagedBuffer, Reply> decode_buffer(const Ring& ring, std::span<const std::byte> list);
 
 /// A place in user memory, as the fields *_umem_valid, *_umem_id and *_umem_offset say it.
 struct InUmem {
@@ -36,17 +36,17 @@ struct InUmem {
 };
 
 /// The ring in the user memory that `umem` names, whose pages then count instead of the ring's; otherwise in `list`.
-std::expected<model::hca::queue::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring,
-                                                                 const InUmem& umem, std::span<const std::byte> list);
+std::expected<model::hca::memory::PagedBuffer, Reply> ring_buffer(const Scope& scope, const Ring& ring,
+                                                                  const InUmem& umem, std::span<const std::byte> list);
 /// `bytes` of the user memory at `umem`, with the pages that hold them.
-std::expected<model::hca::queue::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
-                                                             std::uint64_t bytes);
+std::expected<model::hca::memory::PagedBuffer, Reply> part_of(const Scope& scope, const InUmem& umem,
+                                                              std::uint64_t bytes);
 
 inline constexpr std::uint64_t doorbell_record_bytes = 8;
 /// Where a doorbell record is. Its alignment is the caller's to check; one that crosses a page is misaligned.
 std::expected<abi::BusAddress, Reply> doorbell_record(const Scope& scope, const InUmem& place);
 
 /// Writes the page list of `buffer` into `list`, as far as it goes.
-void encode_pages(const model::hca::queue::PagedBuffer& buffer, std::span<std::byte> list);
+void encode_pages(const model::hca::memory::PagedBuffer& buffer, std::span<std::byte> list);
 
 } // namespace firmware

@@ -21,7 +21,7 @@ Reply check_features(In<prm::CreateCqIn> in) {
     return accepted;
 }
 /// The limits of the context, in force (PRM "CQ moderation": period in us).
-model::hca::completion::ModerationLimits moderation(abi::ConstView<prm::Cqc> cqc) {
+model::hca::queue::ModerationLimits moderation(abi::ConstView<prm::Cqc> cqc) {
     return {.period = std::chrono::microseconds{cqc.get<"cq_period">()}, .max_count = cqc.get<"cq_max_count">()};
 }
 } // namespace
@@ -54,7 +54,7 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         return refuse("create_cq.doorbell_record");
 
     const auto entries = buffer->pages().size();
-    model::hca::completion::Attributes attributes{
+    model::hca::queue::CompletionQueueAttributes attributes{
         .buffer = std::move(*buffer),
         .log_size = static_cast<std::uint8_t>(cqc.get<"log_cq_size">()),
         .log_entry_bytes = static_cast<std::uint8_t>(log_entry),
@@ -79,7 +79,7 @@ Reply destroy_cq(State&, const Call& call, In<prm::DestroyCqIn> in, Out<prm::Des
 }
 
 Reply query_cq(State&, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCqOut> out) {
-    using enum model::hca::completion::State;
+    using enum model::hca::queue::CompletionState;
     const auto* cq = call.scope.find<Kind::cq>(in.get<"cqn">());
     if (cq == nullptr)
         return refuse("query_cq.unknown");
@@ -101,7 +101,7 @@ Reply query_cq(State&, const Call& call, In<prm::QueryCqIn> in, Out<prm::QueryCq
 
 namespace {
 /// MODIFY_CQ with op_mod 1: the queue goes on in another ring, and the old one ends.
-Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::hca::completion::CompletionQueue& cq) {
+Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::hca::queue::CompletionQueue& cq) {
     constexpr auto all = static_cast<std::uint32_t>(prm::CqResize::log_size) |
                          static_cast<std::uint32_t>(prm::CqResize::page_offset) |
                          static_cast<std::uint32_t>(prm::CqResize::page_size);
@@ -128,7 +128,7 @@ Reply resize_cq(State& state, const Call& call, In<prm::ModifyCqIn> in, model::h
     const auto outstanding = writer.outstanding(cq, call.at);
     if (outstanding && outstanding->value + 1 > 1u << log_size) // one entry more, for the CQE that ends the old ring
         return refuse("modify_cq.outstanding");
-    if (!outstanding || cq.state != model::hca::completion::State::ready ||
+    if (!outstanding || cq.state != model::hca::queue::CompletionState::ready ||
         !writer.resize(cq, std::move(*buffer), static_cast<std::uint8_t>(log_size), outstanding->at))
         return refuse("modify_cq.state");
     state.registry.resize<Kind::cq>(cq.number.value, entries, call.at);

@@ -46,7 +46,7 @@ Reply create_umem(State&, const Call& call, In<prm::CreateUmemIn> in, Out<prm::C
     }
     const auto id = call.scope.create<Kind::umem>(
         {.at = call.at, .entries = count},
-        model::hca::queue::PagedBuffer(std::move(pages), shift, umem.get<"page_offset">()));
+        model::hca::memory::PagedBuffer(std::move(pages), shift, umem.get<"page_offset">()));
     if (!id)
         return id.error();
     out.set<"umem_id">(*id);

@@ -9,7 +9,7 @@
 #include "model/hca/config.h"
 #include "model/hca/counted.h"
 #include "model/hca/hca.h"
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "model/port/time.h"
 
 #include <algorithm>
@@ -35,8 +35,8 @@ struct UserContext : Counted {};
 /// Memory that a user context handed over (PRM "UMEM"). The rights in its entries are not kept: queues and keys that
 /// use the memory have rights of their own.
 struct UserMemory : Counted {
-    explicit UserMemory(model::hca::queue::PagedBuffer p) : pages(std::move(p)) {}
-    model::hca::queue::PagedBuffer pages;
+    explicit UserMemory(model::hca::memory::PagedBuffer p) : pages(std::move(p)) {}
+    model::hca::memory::PagedBuffer pages;
 };
 
 // --- what rows are made of ---
@@ -115,7 +115,7 @@ template <> struct Row<Kind::cq> : Common {
     static constexpr bool takes_pages = true;
     static Numbers numbers(const Limits& limits) { return numbers_below(limits.cap.get<"log_max_cq">(), 0x80); }
     static const auto& table(Hca& hca) { return hca.completion_queues(); }
-    static void make(Hca& hca, std::uint32_t number, model::hca::completion::Attributes attributes) {
+    static void make(Hca& hca, std::uint32_t number, model::hca::queue::CompletionQueueAttributes attributes) {
         hca.create_cq(abi::Cqn{number}, std::move(attributes));
     }
     static void unmake(Hca& hca, std::uint32_t number, model::port::Time) { hca.destroy_cq(abi::Cqn{number}); }

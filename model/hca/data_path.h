@@ -9,7 +9,7 @@
 #include "model/hca/multicast/groups.h"
 #include "model/hca/object_table.h"
 #include "model/hca/queue/scheduler.h"
-#include "model/hca/timers.h"
+#include "model/hca/queue/timers.h"
 #include "model/hca/tpt/translate.h"
 #include "model/hca/address/identity.h"
 #include "model/hca/address/outlets.h"
@@ -23,7 +23,7 @@ struct DataPath {
     port::Dma& dma;
     port::LoanBook& loans; ///< of that port
     address::Outlets& outlets;
-    Timers& timers;
+    queue::Timers& timers;
     queue::Scheduler& scheduler;
     tpt::MkeyTable& mkeys;
     ObjectTable<ProtectionDomain>& protection_domains;

@@ -17,25 +17,28 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
       translator_(objects_.mkeys, config_, counters_, events_), memory_(translator_, ports.dma),
       outlets_(ports.wire, ports.inside), timers_(ports.clock),
       cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      path_{config_,
-            ports.dma,
-            ports.dma.loans(),
-            outlets_,
-            timers_,
-            scheduler_,
-            objects_.mkeys,
-            objects_.protection_domains,
-            translator_,
-            memory_,
-            cqe_writer_,
-            event_queues_,
-            objects_.shared_receive_queues,
-            objects_.groups,
-            identity_,
-            counters_,
-            events_},
-      failure_(path_), umr_(path_), page_faults_(path_), requester_(path_, failure_, umr_, page_faults_),
-      responder_(path_, failure_, umr_, page_faults_), datagram_(path_, failure_),
+      completions_(cqe_writer_, ports.dma.loans()), path_{config_,
+                                                          ports.dma,
+                                                          ports.dma.loans(),
+                                                          outlets_,
+                                                          timers_,
+                                                          scheduler_,
+                                                          objects_.mkeys,
+                                                          objects_.protection_domains,
+                                                          translator_,
+                                                          memory_,
+                                                          cqe_writer_,
+                                                          event_queues_,
+                                                          objects_.shared_receive_queues,
+                                                          objects_.groups,
+                                                          identity_,
+                                                          counters_,
+                                                          events_},
+      failure_(ports.dma, completions_, event_queues_, timers_, events_),
+      umr_({objects_.mkeys, objects_.protection_domains, translator_}, memory_, events_),
+      page_faults_(translator_, event_queues_, {counters_, events_}),
+      requester_(path_, completions_, failure_, umr_, page_faults_),
+      responder_(path_, completions_, failure_, umr_, page_faults_), datagram_(path_, completions_, failure_),
       management_(path_, {counters_, events_}),
       ingress_(objects_, identity_, {responder_, datagram_, requester_, management_}, {counters_, events_}),
       uar_(*this, config_.uar_pages) {
@@ -101,7 +104,7 @@ void Hca::ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at) {
         scheduler_.add(*qp);
 }
 
-void Hca::arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint32_t uar, port::Time at) {
+void Hca::arm_cq(abi::Cqn cqn, const queue::ArmRequest& request, std::uint32_t uar, port::Time at) {
     auto* cq = objects_.completion_queues.find(cqn.value);
     const auto ignore = [&](traces::Reason reason) {
         ++counters_.doorbells_ignored;
@@ -185,7 +188,7 @@ void Hca::destroy_mkey(std::uint32_t index) {
     objects_.mkeys.destroy(index);
 }
 
-completion::CompletionQueue& Hca::create_cq(abi::Cqn cqn, completion::Attributes attributes) {
+queue::CompletionQueue& Hca::create_cq(abi::Cqn cqn, queue::CompletionQueueAttributes attributes) {
     auto& cq = objects_.completion_queues.create(cqn.value, cqn, std::move(attributes));
     cq.eq = Ref(event_queues_.table().find(cq.attributes.eqn.value));
     return cq;
@@ -258,7 +261,7 @@ void Hca::destroy_qp(abi::Qpn qpn) {
     timers_.remove(*qp);
     responder_.forget(*qp);
     objects_.groups.forget(*qp);
-    queue::Failure::forget(*qp);
+    completion::Failure::forget(*qp);
     queue::take_from(*qp, nullptr);
     if (qp->service.special && objects_.special[qp->service.special->value] == qp)
         objects_.special[qp->service.special->value] = nullptr;
@@ -269,7 +272,7 @@ void Hca::destroy_qp(abi::Qpn qpn) {
 void Hca::forget_state(QueuePair& qp) {
     scheduler_.remove(qp);
     responder_.forget(qp);
-    queue::Failure::forget(qp);
+    completion::Failure::forget(qp);
     qp.requester = {};
     qp.responder = {};
     qp.paging = {};

@@ -2,7 +2,7 @@
 // the firmware (the command interface) creates and changes objects here. Plain C++: the shell is hca_module.
 #pragma once
 
-#include "model/hca/completion/completion_queue.h"
+#include "model/hca/queue/completion_queue.h"
 #include "model/hca/completion/cqe_writer.h"
 #include "model/hca/config.h"
 #include "model/hca/counted.h"
@@ -15,14 +15,14 @@
 #include "model/hca/ingress/ingress.h"
 #include "model/hca/objects.h"
 #include "model/hca/paging/page_faults.h"
-#include "model/hca/queue/failure.h"
+#include "model/hca/completion/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/queue/shared_receive_queue.h"
 #include "model/hca/requester/requester.h"
 #include "model/hca/responder/datagram.h"
 #include "model/hca/responder/responder.h"
-#include "model/hca/timers.h"
+#include "model/hca/queue/timers.h"
 #include "model/hca/tpt/mkey_table.h"
 #include "model/hca/tpt/translate.h"
 #include "model/hca/umr/umr.h"
@@ -80,7 +80,7 @@ public:
     ObjectTable<XrcDomain>& xrc_domains() { return objects_.xrc_domains; }
     tpt::Translator& translator() { return translator_; }
     event::EventQueues& event_queues() { return event_queues_; }
-    ObjectTable<completion::CompletionQueue>& completion_queues() { return objects_.completion_queues; }
+    ObjectTable<queue::CompletionQueue>& completion_queues() { return objects_.completion_queues; }
     /// RMPs and XRC SRQs share one space of numbers.
     ObjectTable<queue::SharedReceiveQueue>& shared_receive_queues() { return objects_.shared_receive_queues; }
     ObjectTable<queue::QueuePair>& queue_pairs() { return objects_.queue_pairs; }
@@ -110,7 +110,7 @@ public:
     // what must. None goes before those that refer to it.
     tpt::Mkey& create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt);
     void destroy_mkey(std::uint32_t index);
-    completion::CompletionQueue& create_cq(abi::Cqn cqn, completion::Attributes attributes);
+    queue::CompletionQueue& create_cq(abi::Cqn cqn, queue::CompletionQueueAttributes attributes);
     completion::CqeWriter& cqe_writer() { return cqe_writer_; }
     void destroy_cq(abi::Cqn cqn);
     queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes);
@@ -148,7 +148,7 @@ public:
     /// Software posted send WQEs; the doorbell record says how many.
     void ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at);
     /// Software wants an event for the next completion beyond its consumer index.
-    void arm_cq(abi::Cqn cqn, const completion::ArmRequest& request, std::uint32_t uar, port::Time at);
+    void arm_cq(abi::Cqn cqn, const queue::ArmRequest& request, std::uint32_t uar, port::Time at);
 
 private:
     void run(port::Time now);
@@ -168,11 +168,12 @@ private:
     memory::ApplicationMemory memory_;
     address::Identity identity_;
     address::Outlets outlets_;
-    Timers timers_;
+    queue::Timers timers_;
     queue::Scheduler scheduler_;
     completion::CqeWriter cqe_writer_;
+    completion::WorkCompletions completions_;
     DataPath path_;
-    queue::Failure failure_;
+    completion::Failure failure_;
     umr::Umr umr_;
     paging::PageFaults page_faults_;
     requester::Requester requester_;

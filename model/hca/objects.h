@@ -2,7 +2,7 @@
 // them up. Event queues stand in their own room.
 #pragma once
 
-#include "model/hca/completion/completion_queue.h"
+#include "model/hca/queue/completion_queue.h"
 #include "model/hca/counters.h"
 #include "model/hca/domains.h"
 #include "model/hca/multicast/groups.h"
@@ -21,7 +21,7 @@ struct Objects {
     ObjectTable<ProtectionDomain> protection_domains;
     ObjectTable<XrcDomain> xrc_domains;
     tpt::MkeyTable mkeys;
-    ObjectTable<completion::CompletionQueue> completion_queues;
+    ObjectTable<queue::CompletionQueue> completion_queues;
     ObjectTable<queue::SharedReceiveQueue> shared_receive_queues;
     ObjectTable<queue::QueuePair> queue_pairs;
     std::array<queue::QueuePair*, 2> special{}; ///< QP0 and QP1

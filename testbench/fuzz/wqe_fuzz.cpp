@@ -328,8 +328,8 @@ private:
         }
         side.saw_overrun = side.saw_overrun || is_overrun;
         side.node.ring_eq(side.node.eq_consumer, true, pair_.clock.now());
-        using model::hca::completion::State;
-        require(side.node.core(side.cq).state == (side.saw_overrun ? State::overrun : State::ready),
+        using model::hca::queue::CompletionState;
+        require(side.node.core(side.cq).state == (side.saw_overrun ? CompletionState::overrun : CompletionState::ready),
                 "a CQ is in error without an event");
         require(!is_overrun || side.node.core(side.qp).state == QpState::err,
                 "an overrun CQ leaves its queue pair working");

@@ -57,7 +57,7 @@ TestCq Node::make_cq(TestCq cq, bool overrun_ignore) {
     cq.record = allocate(8);
     for (std::uint64_t i = 1; i <= 1ull << cq.log_size; ++i)
         dma.poke(cq.buffer + (i << cq.log_entry) - 1, std::array{std::byte{0xf1}});
-    model::hca::completion::Attributes a;
+    model::hca::queue::CompletionQueueAttributes a;
     a.buffer = {{bus(cq.buffer)}, std::max(16u, cq.log_size + cq.log_entry), 0};
     a.log_size = static_cast<std::uint8_t>(cq.log_size);
     a.log_entry_bytes = static_cast<std::uint8_t>(cq.log_entry);

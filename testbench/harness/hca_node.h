@@ -135,7 +135,7 @@ public:
     /// A key for [address, address + length) with 4 KiB pages, identity mapped.
     abi::Key make_mr(std::uint64_t address, std::uint64_t length, model::hca::tpt::Rights rights = all_rights);
     model::hca::queue::QueuePair& core(const TestQp& qp) { return *hca.queue_pairs().find(qp.number.value); }
-    model::hca::completion::CompletionQueue& core(const TestCq& cq) {
+    model::hca::queue::CompletionQueue& core(const TestCq& cq) {
         return *hca.completion_queues().find(cq.number.value);
     }
     model::hca::event::EventQueue& core_eq() { return *hca.event_queues().table().find(eqn.value); }

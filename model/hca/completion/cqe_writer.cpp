@@ -7,6 +7,8 @@
 
 namespace model::hca::completion {
 
+using queue::CompletionState;
+
 namespace {
 
 constexpr std::uint32_t index_mask = 0xffffff;
@@ -80,11 +82,12 @@ CqeWriter::Room CqeWriter::room(CompletionQueue& cq, port::Time at) {
     return {used() < cq.size(), consumer->at};
 }
 
-void CqeWriter::fail(CompletionQueue& cq, State state, port::Time at) {
+void CqeWriter::fail(CompletionQueue& cq, CompletionState state, port::Time at) {
     cq.state = state;
     events_.emit(at, traces::CompletionOverrun{cq.number.value});
     using abi::prm::CqErrorSyndrome;
-    const auto syndrome = state == State::overrun ? CqErrorSyndrome::overrun : CqErrorSyndrome::access_violation;
+    const auto syndrome =
+        state == CompletionState::overrun ? CqErrorSyndrome::overrun : CqErrorSyndrome::access_violation;
     event_queues_.broadcast(abi::prm::EventType::cq_error, 0, cq.number.value, at, [&](abi::View<abi::prm::Eqe> eqe) {
         abi::prm::event_data<abi::prm::CqErrorEventData>(eqe).set<"cqn">(cq.number.value).set<"syndrome">(syndrome);
     });
@@ -103,12 +106,12 @@ void CqeWriter::say(const CompletionQueue& cq, const Completion& completion, por
 
 bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::Time at) {
     at += latency_;
-    if (cq.state != State::ready)
+    if (cq.state != CompletionState::ready)
         return false;
     const auto room = this->room(cq, at);
     at = room.at;
     if (!room.is_there) {
-        fail(cq, State::overrun, at);
+        fail(cq, CompletionState::overrun, at);
         return false;
     }
     assert(completion.data.size() <= cq.inline_bytes() && "whoever has the bytes asks whether the entry has room");
@@ -137,7 +140,7 @@ std::optional<port::Time> CqeWriter::put(CompletionQueue& cq, CompletionEntry& e
     const auto bytes = has_front ? std::span<const std::byte>(entry.bytes) : entry.cqe();
     const auto written = cq.attributes.buffer.write(dma_, end - bytes.size(), bytes, at);
     if (!written.is_ok()) {
-        fail(cq, State::write_failed, at);
+        fail(cq, CompletionState::write_failed, at);
         return std::nullopt;
     }
     ++cq.producer;
@@ -153,7 +156,7 @@ std::optional<doorbell::RecordRead> CqeWriter::outstanding(CompletionQueue& cq, 
                                 consumer->at};
 }
 
-bool CqeWriter::resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at) {
+bool CqeWriter::resize(CompletionQueue& cq, memory::PagedBuffer buffer, std::uint8_t log_size, port::Time at) {
     const auto room = this->room(cq, at);
     if (!room.is_there)
         return false;
@@ -182,7 +185,7 @@ void CqeWriter::wake(port::Time now) {
     });
 }
 
-bool CqeWriter::arm(CompletionQueue& cq, const ArmRequest& request, port::Time at) {
+bool CqeWriter::arm(CompletionQueue& cq, const queue::ArmRequest& request, port::Time at) {
     auto& arm = cq.arm;
     const auto consumer = extend(request.consumer, cq.producer);
     // The same request again, late or repeated: its event is out, and software will see it (PRM "CQ doorbell", cmd_sn).

@@ -5,7 +5,7 @@
 
 #include "abi/prm/cqe.h"
 #include "abi/types.h"
-#include "model/hca/completion/completion_queue.h"
+#include "model/hca/queue/completion_queue.h"
 #include "model/hca/completion/moderation.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
@@ -24,6 +24,7 @@ namespace model::hca::completion {
 
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;
+using queue::CompletionQueue;
 
 /// What a CQE says. For an error CQE `syndrome` is set and `byte_count` and `immediate` do not count.
 struct Completion {
@@ -68,11 +69,11 @@ public:
     bool write(CompletionQueue& cq, const Completion& completion, port::Time at);
     /// Software arms (CQ doorbell): the next completion beyond its consumer index writes an event. False when the
     /// request is stale: it was carried out before.
-    bool arm(CompletionQueue& cq, const ArmRequest& request, port::Time at);
+    bool arm(CompletionQueue& cq, const queue::ArmRequest& request, port::Time at);
 
     /// Software gives the queue another ring (PRM "Resizing a CQ"): the old one ends with a CQE that says so, and the
     /// next completion is the one behind it in the new ring. False when the old ring has no room for that CQE.
-    bool resize(CompletionQueue& cq, queue::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
+    bool resize(CompletionQueue& cq, memory::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
     /// Entries that software has not consumed yet, as its doorbell record says; nothing when that cannot be read.
     std::optional<doorbell::RecordRead> outstanding(CompletionQueue& cq, port::Time at);
     /// The queue's moderation limits are new: an event that the old ones held back is judged again.
@@ -92,7 +93,7 @@ private:
     };
     Room room(CompletionQueue& cq, port::Time at);
     void say(const CompletionQueue& cq, const Completion& completion, port::Time at) const;
-    void fail(CompletionQueue& cq, State state, port::Time at);
+    void fail(CompletionQueue& cq, queue::CompletionState state, port::Time at);
     void notify(CompletionQueue& cq, port::Time at, bool at_once = false);
 
     port::Dma& dma_;

@@ -3,12 +3,14 @@
 // the event.
 #pragma once
 
-#include "model/hca/completion/completion_queue.h"
+#include "model/hca/queue/completion_queue.h"
 #include "model/port/clock.h"
 
 #include <set>
 
 namespace model::hca::completion {
+
+using queue::CompletionQueue;
 
 class Moderation {
 public:

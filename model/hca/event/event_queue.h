@@ -7,7 +7,7 @@
 #include "model/hca/counted.h"
 #include "model/hca/counters.h"
 #include "model/hca/object_table.h"
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "model/port/interrupt.h"
 #include "traces/events.h"
 
@@ -22,7 +22,7 @@ namespace model::hca::event {
 
 /// What CREATE_EQ says.
 struct Attributes {
-    queue::PagedBuffer buffer;
+    memory::PagedBuffer buffer;
     std::uint8_t log_size = 0; ///< entries of 64 bytes
     std::uint16_t vector = 0;  ///< MSI-X
     bool overrun_ignore = false;
@@ -82,6 +82,12 @@ public:
         for (auto* eq : subscribers(type))
             is_taken |= write(*eq, entry, type, subtype, number, at);
         return is_taken;
+    }
+    /// As above, of an event about queue pair or shared receive queue `number` (PRM "QP events").
+    bool tell(abi::prm::EventType type, std::uint32_t number, port::Time at) {
+        return broadcast(type, 0, number, at, [number](abi::View<abi::prm::Eqe> eqe) {
+            abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(number);
+        });
     }
     /// Whether any queue subscribed to events of this type.
     bool is_heard(abi::prm::EventType type) const { return !subscribers(type).empty(); }

@@ -25,6 +25,9 @@ class ApplicationMemory {
 public:
     ApplicationMemory(tpt::Translator& translator, port::Dma& dma) : translator_(translator), dma_(dma) {}
 
+    /// What is lent of it at the moment.
+    port::LoanBook& loans() { return dma_.loans(); }
+
     /// Adds the range to `payload` without copying it, where it is plain memory: `loans` keeps account.
     Moved lend(tpt::Request request, port::Payload& payload, port::Loans& loans, port::Time at);
     /// Copies the range into `into`, whose size counts as the request's length.
@@ -36,6 +39,9 @@ public:
     template <class Change> Moved modify(tpt::Request request, Order& order, port::Time at, Change&& change);
     /// Whether the key allows the whole range, without a look at its pages.
     std::expected<void, Denied> check(const tpt::Request& request, port::Time at);
+
+    /// Whether a page of the range is not there and may be waited for; says and counts nothing.
+    bool lacks_page(const tpt::Request& request) { return translator_.lacks_page(request); }
 
 private:
     template <class Move> Moved walk(tpt::Request request, port::Time at, Move&& move);

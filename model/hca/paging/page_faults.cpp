@@ -28,23 +28,23 @@ PageFaults::Outcome PageFaults::look(QueuePair& qp, PageFaultType type, std::uin
 bool PageFaults::begin(QueuePair& qp, PageFaultType type, std::uint32_t what, bool is_told, const tpt::Request& access,
                        port::Time at) {
     if (!is_told) {
-        path_.translator.refuse(access, tpt::Violation::page_not_present, at);
+        translator_.refuse(access, tpt::Violation::page_not_present, at);
         return false;
     }
     qp.paging.waiting = static_cast<std::uint8_t>(qp.paging.waiting | bit(type));
     qp.paging.told[static_cast<std::size_t>(type)] = what;
-    ++path_.counters.page_faults;
-    path_.events.emit(at, traces::PageFaulted{qp.number.value, static_cast<std::uint8_t>(type), access.key.value,
-                                              access.address, access.length});
+    ++report_.counters.page_faults;
+    report_.events.emit(at, traces::PageFaulted{qp.number.value, static_cast<std::uint8_t>(type), access.key.value,
+                                                access.address, access.length});
     return true;
 }
 
 template <class Fill> bool PageFaults::tell(const QueuePair& qp, PageFaultSubtype subtype, Fill&& fill, port::Time at) {
-    return path_.event_queues.broadcast(EventType::page_fault, static_cast<std::uint8_t>(subtype), qp.number.value, at,
-                                        std::forward<Fill>(fill));
+    return event_queues_.broadcast(EventType::page_fault, static_cast<std::uint8_t>(subtype), qp.number.value, at,
+                                   std::forward<Fill>(fill));
 }
 
-bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, const tpt::Request& access, port::Time at) {
+bool PageFaults::raise(QueuePair& qp, const WqePageFault& fault, const tpt::Request& access, port::Time at) {
     const auto outcome = look(qp, fault.type, fault.what);
     if (outcome == Outcome::waits)
         return true;
@@ -63,7 +63,7 @@ bool PageFaults::raise(QueuePair& qp, const WqeFault& fault, const tpt::Request&
     return begin(qp, fault.type, fault.what, is_told, access, at);
 }
 
-bool PageFaults::raise(QueuePair& qp, const RemoteFault& fault, const tpt::Request& access, port::Time at) {
+bool PageFaults::raise(QueuePair& qp, const RemotePageFault& fault, const tpt::Request& access, port::Time at) {
     const auto outcome = look(qp, fault.type, fault.psn.value);
     if (outcome == Outcome::waits)
         return true;

@@ -5,15 +5,17 @@
 #pragma once
 
 #include "abi/prm/eqe.h"
-#include "model/hca/data_path.h"
+#include "model/hca/event/event_queue.h"
 #include "model/hca/queue/queue_pair.h"
+#include "model/hca/report.h"
+#include "model/hca/tpt/translate.h"
 
 #include <cstdint>
 
 namespace model::hca::paging {
 
 /// A work request's data, or those of the receive WQE.
-struct WqeFault {
+struct WqePageFault {
     abi::prm::PageFaultType type{};
     std::uint32_t wq_number = 0; ///< queue pair or shared receive queue
     std::uint16_t wqe_index = 0;
@@ -22,7 +24,7 @@ struct WqeFault {
     std::uint32_t what = 0;      ///< as queue::Paging::told
 };
 /// What a peer's request wants.
-struct RemoteFault {
+struct RemotePageFault {
     abi::prm::PageFaultType type{};
     abi::Key key{};
     std::uint64_t address = 0;   ///< where the message begins
@@ -34,13 +36,14 @@ struct RemoteFault {
 
 class PageFaults {
 public:
-    explicit PageFaults(DataPath& path) : path_(path) {}
+    PageFaults(tpt::Translator& translator, event::EventQueues& event_queues, const Report& report)
+        : translator_(translator), event_queues_(event_queues), report_(report) {}
 
     /// Tells software that `access` needs a page, unless it was told and has not answered yet. False when the access
     /// cannot wait: nobody takes page fault events, or software has said of this very packet that its pages will never
     /// be there. Then it is refused.
-    bool raise(queue::QueuePair& qp, const WqeFault& fault, const tpt::Request& access, port::Time at);
-    bool raise(queue::QueuePair& qp, const RemoteFault& fault, const tpt::Request& access, port::Time at);
+    bool raise(queue::QueuePair& qp, const WqePageFault& fault, const tpt::Request& access, port::Time at);
+    bool raise(queue::QueuePair& qp, const RemotePageFault& fault, const tpt::Request& access, port::Time at);
     /// Software has answered. False when nothing of this type waits (any more).
     static bool answer(queue::QueuePair& qp, abi::prm::PageFaultType type);
     /// The answer was that the pages will never be there: packet `psn` is refused when it comes again.
@@ -54,7 +57,9 @@ private:
     bool begin(queue::QueuePair& qp, abi::prm::PageFaultType type, std::uint32_t what, bool is_told,
                const tpt::Request& access, port::Time at);
 
-    DataPath& path_;
+    tpt::Translator& translator_;
+    event::EventQueues& event_queues_;
+    Report report_;
 };
 
 } // namespace model::hca::paging

@@ -2,7 +2,7 @@
 // announced several. Software leaves posted entries alone until they complete, so what was read stays true.
 #pragma once
 
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "model/port/dma.h"
 
 #include <algorithm>
@@ -31,8 +31,9 @@ public:
         return {std::span(*bytes_).subspan(at, (std::size_t{count_} << log_entry) - at), ready_};
     }
     /// Reads entries from `index` on: as many as are posted, fit, and lie before the end of the ring of `ring_entries`.
-    port::DmaResult read(port::Dma& dma, const PagedBuffer& buffer, std::uint64_t ring_offset, std::uint16_t index,
-                         std::uint16_t posted, std::uint32_t ring_entries, unsigned log_entry, port::Time at) {
+    port::DmaResult read(port::Dma& dma, const memory::PagedBuffer& buffer, std::uint64_t ring_offset,
+                         std::uint16_t index, std::uint16_t posted, std::uint32_t ring_entries, unsigned log_entry,
+                         port::Time at) {
         const auto slot = index & (ring_entries - 1);
         const auto count =
             std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(capacity >> log_entry)});

@@ -4,7 +4,7 @@
 
 #include "abi/prm/qp.h"
 #include "abi/types.h"
-#include "model/hca/completion/completion_queue.h"
+#include "model/hca/queue/completion_queue.h"
 #include "model/hca/counted.h"
 #include "model/hca/counters.h"
 #include "model/hca/domains.h"
@@ -12,7 +12,7 @@
 #include "model/hca/memory/order.h"
 #include "model/hca/queue/address_path.h"
 #include "model/hca/queue/on_demand.h"
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "model/hca/queue/prefetch.h"
 #include "model/hca/queue/receive_wqe.h"
 #include "model/hca/queue/ring.h"
@@ -69,7 +69,7 @@ struct QueuePairAttributes {
     abi::BusAddress doorbell_record{}; ///< dword 0 receive counter, dword 1 send counter
     std::uint8_t answer_in_cqe = 0;    ///< READs and atomics up to so many bytes come in their completion (cs_req)
     std::uint8_t receive_in_cqe = 0;   ///< and so do SENDs that arrive (cs_res); connected services only
-    PagedBuffer buffer;                ///< receive queue first, send queue behind it
+    memory::PagedBuffer buffer;        ///< receive queue first, send queue behind it
     std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
 
     std::uint32_t mtu_bytes() const { return 128u << mtu; }
@@ -217,7 +217,7 @@ struct Timer {
 
 struct Ready; ///< in the scheduler's list
 
-struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<QueuePair, completion::Dead> {
+struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<QueuePair, Dead> {
     QueuePair(abi::Qpn qpn, QueuePairAttributes a)
         : number(qpn), service(service_of(a.type)), attributes(std::move(a)) {}
 
@@ -225,7 +225,7 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     Service service; ///< of its type
     QpState state = QpState::rst;
     Timer timer; ///< ACK time-out, end of the RNR pause, or next look in the error state
-    Ref<completion::CompletionQueue> send_cq, receive_cq;
+    Ref<CompletionQueue> send_cq, receive_cq;
     Ref<CounterSet> counters;          ///< counts for it
     Ref<ProtectionDomain> domain;      ///< a local queue pair serves all of them and has none
     Ref<XrcDomain> xrc_domain;         ///< of the XRC service

@@ -5,11 +5,11 @@
 
 #include "abi/prm/rmp.h"
 #include "abi/types.h"
-#include "model/hca/completion/completion_queue.h"
+#include "model/hca/queue/completion_queue.h"
 #include "model/hca/counted.h"
 #include "model/hca/domains.h"
 #include "model/hca/intrusive_list.h"
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "model/hca/queue/receive_wqe.h"
 #include "model/port/dma.h"
 
@@ -32,7 +32,7 @@ struct SharedReceiveQueueAttributes {
     std::uint8_t log_stride = 4;       ///< bytes of a WQE, at least 32 when linked
     std::uint16_t limit = 0;           ///< an event when fewer are left; 0: none
     abi::BusAddress doorbell_record{}; ///< dword 0: receive counter
-    PagedBuffer buffer{};
+    memory::PagedBuffer buffer{};
     // Of an XRC domain
     bool is_xrc = false;
     std::uint32_t xrcd = 0;
@@ -62,7 +62,7 @@ struct SharedReceiveQueue : Counted {
     List<QueuePair, Taker> takers; ///< its queue pairs and, of the XRC service, others whose last request named it
     Ref<ProtectionDomain> domain;
     Ref<XrcDomain> xrc_domain;
-    Ref<completion::CompletionQueue> cq; ///< XRC: of the whole queue
+    Ref<CompletionQueue> cq; ///< XRC: of the whole queue
     SharedReceiveQueueAttributes attributes;
     std::uint16_t producer = 0; ///< as the doorbell record last said
     std::uint16_t consumed = 0; ///< WQEs taken, modulo 2^16

@@ -15,8 +15,11 @@ using abi::Psn;
 using abi::wire::Operation;
 using abi::wire::OperationTraits;
 using completion::CqeSyndrome;
+using completion::local_error;
+using completion::LocalError;
 using queue::Outstanding;
 using queue::QueuePair;
+namespace vendor = completion::vendor;
 
 namespace {
 /// What `scatter` would find wrong with the keys of the first `length` bytes: nothing goes through them, but they
@@ -327,7 +330,7 @@ void Requester::complete_front(QueuePair& qp, port::Time at, std::span<const std
         path_.scheduler.add(
             qp); // a fence, the limit of outstanding READs or the window may have held the next one back
     ++path_.counters.messages_completed;
-    if (message.signalled && !failure_.complete_send(qp, message, CqeSyndrome{}, 0, at, answer))
+    if (message.signalled && !completions_.send(qp, message, CqeSyndrome{}, 0, at, answer))
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
 }
 
@@ -338,7 +341,7 @@ void Requester::fail_front(QueuePair& qp, const LocalError& error, port::Time at
     const auto message = r.messages.front();
     r.messages.pop();
     r.completed = static_cast<std::uint16_t>(r.completed + message.wqebbs);
-    failure_.complete_send(qp, message, error.syndrome, error.vendor, at);
+    completions_.send(qp, message, error.syndrome, error.vendor, at);
     if (qp.service.is_reliable || qp.service.is_local)
         failure_.enter_error(qp, at);
     else

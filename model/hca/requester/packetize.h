@@ -5,7 +5,7 @@
 
 #include "model/hca/data_path.h"
 #include "model/hca/queue/queue_pair.h"
-#include "model/hca/requester/local_error.h"
+#include "model/hca/completion/local_error.h"
 
 #include <cstdint>
 #include <span>

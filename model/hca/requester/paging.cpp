@@ -4,6 +4,7 @@
 namespace model::hca::requester {
 
 using abi::prm::PageFaultType;
+using completion::absent_page;
 using queue::QueuePair;
 
 /// The packet at the sending position needs a page. False when the message cannot wait.
@@ -12,12 +13,12 @@ bool Requester::wait_to_send(QueuePair& qp, const tpt::Request& access, port::Ti
     const auto& message = r.messages[r.message];
     const bool waits = page_faults_.raise(
         qp,
-        paging::WqeFault{.type = PageFaultType::send_or_write,
-                         .wq_number = qp.number.value,
-                         .wqe_index = message.wqe_index,
-                         .committed = r.offset,
-                         .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes()),
-                         .what = r.message},
+        paging::WqePageFault{.type = PageFaultType::send_or_write,
+                             .wq_number = qp.number.value,
+                             .wqe_index = message.wqe_index,
+                             .committed = r.offset,
+                             .packet = packet_length(message.length, r.offset, qp.attributes.mtu_bytes()),
+                             .what = r.message},
         access, at);
     if (!waits)
         return false;
@@ -31,12 +32,12 @@ bool Requester::wait_to_place(QueuePair& qp, std::uint32_t offset, std::uint32_t
                               port::Time at) {
     auto& r = qp.requester;
     const bool waits = page_faults_.raise(qp,
-                                          paging::WqeFault{.type = PageFaultType::read_or_atomic,
-                                                           .wq_number = qp.number.value,
-                                                           .wqe_index = r.messages.front().wqe_index,
-                                                           .committed = offset,
-                                                           .packet = bytes,
-                                                           .what = r.messages.begin()},
+                                          paging::WqePageFault{.type = PageFaultType::read_or_atomic,
+                                                               .wq_number = qp.number.value,
+                                                               .wqe_index = r.messages.front().wqe_index,
+                                                               .committed = offset,
+                                                               .packet = bytes,
+                                                               .what = r.messages.begin()},
                                           access, at);
     if (!waits)
         return false;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "model/hca/data_path.h"
-#include "model/hca/queue/failure.h"
+#include "model/hca/completion/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/paging/page_faults.h"
 #include "model/hca/requester/packetize.h"
@@ -18,8 +18,9 @@ namespace model::hca::requester {
 
 class Requester {
 public:
-    Requester(DataPath& path, queue::Failure& failure, umr::Umr& umr, paging::PageFaults& page_faults)
-        : path_(path), failure_(failure), umr_(umr), page_faults_(page_faults) {}
+    Requester(DataPath& path, completion::WorkCompletions& completions, completion::Failure& failure, umr::Umr& umr,
+              paging::PageFaults& page_faults)
+        : path_(path), completions_(completions), failure_(failure), umr_(umr), page_faults_(page_faults) {}
 
     /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
     bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
@@ -41,8 +42,8 @@ private:
     port::Wire& outlet(queue::QueuePair& qp);
     void send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
     void echo(const port::Packet& packet, const port::Wire& wire, port::Time at);
-    void stop(queue::QueuePair& qp, const LocalError& error, port::Time at);
-    void count_local(const queue::QueuePair& qp, const LocalError& error);
+    void stop(queue::QueuePair& qp, const completion::LocalError& error, port::Time at);
+    void count_local(const queue::QueuePair& qp, const completion::LocalError& error);
     // Answers
     void acknowledge(queue::QueuePair& qp, abi::Psn psn, port::Time at);
     void negative(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
@@ -55,7 +56,7 @@ private:
     void answer_in_cqe(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time at);
     void retire(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer = {});
     void complete_front(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer);
-    void fail_front(queue::QueuePair& qp, const LocalError& error, port::Time at);
+    void fail_front(queue::QueuePair& qp, const completion::LocalError& error, port::Time at);
     bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
                       port::Time at);
     // paging.cpp
@@ -70,7 +71,8 @@ private:
     void wait_for_receiver(queue::QueuePair& qp, abi::Psn psn, std::uint8_t timer, port::Time at);
 
     DataPath& path_;
-    queue::Failure& failure_;
+    completion::WorkCompletions& completions_;
+    completion::Failure& failure_;
     umr::Umr& umr_;
     paging::PageFaults& page_faults_;
     bool host_order_ = false;

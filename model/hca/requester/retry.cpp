@@ -7,6 +7,7 @@ namespace model::hca::requester {
 using abi::Psn;
 using completion::CqeSyndrome;
 using queue::QueuePair;
+namespace vendor = completion::vendor;
 
 namespace {
 

@@ -10,9 +10,12 @@ namespace model::hca::requester {
 
 using abi::prm::WqeOpcode;
 using completion::CqeSyndrome;
+using completion::local_error;
+using completion::LocalError;
 using queue::Outstanding;
 using queue::QueuePair;
 using queue::WqeFault;
+namespace vendor = completion::vendor;
 
 namespace {
 

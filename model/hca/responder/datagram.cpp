@@ -16,12 +16,14 @@ void DatagramResponder::receive(QueuePair& qp, port::Packet& packet, port::Time 
     at += path_.cost(path_.config.responder_latency);
     if (!is_defined(packet.rdma().service, packet.rdma().operation) ||
         packet.payload.size() > qp.attributes.mtu_bytes())
-        return drop(packet, "no datagram of this path's MTU", at);
+        return report_.drop(packet, "no datagram of this path's MTU", at);
     const auto taken = placement_.take(qp, at);
     at = taken.at;
     switch (taken.what) {
     case queue::Take::done: break;
-    case queue::Take::empty: ++path_.count(qp).out_of_buffer; return drop(packet, "no receive work request", at);
+    case queue::Take::empty:
+        ++path_.count(qp).out_of_buffer;
+        return report_.drop(packet, "no receive work request", at);
     case queue::Take::unreadable:
         if (qp.srq != nullptr)
             return failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
@@ -49,11 +51,9 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
     // PRM "CQE", RoCE: the kind of network header takes the place of the service level.
     constexpr std::uint8_t ipv6 = 1, ipv4 = 2;
     const auto l3 = from.encapsulation == port::Encapsulation::roce_v2_ipv4 ? ipv4 : ipv6;
-    const bool is_written = path_.cqe_writer.write(
-        *qp.receive_cq,
+    const bool is_written = completions_.receive(
+        qp,
         {.opcode = has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send,
-         .qpn = qp.number,
-         .user_index = queue::receive_user_index(qp),
          .wqe_counter = qp.responder.receive->index,
          .byte_count = static_cast<std::uint32_t>(wire::network_header_bytes) + packet.payload.size(),
          .immediate = has_immediate ? packet.rdma().immediate : packet.rdma().pkey,
@@ -65,21 +65,14 @@ void DatagramResponder::complete(QueuePair& qp, const port::Packet& packet, port
          .service_level = is_ib ? from.service_level : l3,
          .has_grh = !is_ib || from.has_grh},
         at);
-    if (!is_written) {
-        path_.count(qp).cq_overflow += qp.receive_cq->state == completion::State::overrun;
+    if (!is_written)
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
-    }
 }
 
 /// The work request ends with an error, and the queue pair with it.
 void DatagramResponder::fail(QueuePair& qp, const PlacementError& error, port::Time at) {
-    failure_.fail_receive(qp, qp.responder.receive->index, error.syndrome, error.vendor, at);
+    completions_.fail_receive(qp, qp.responder.receive->index, error.syndrome, error.vendor, at);
     failure_.enter_error(qp, at);
-}
-
-void DatagramResponder::drop(const port::Packet& packet, traces::Reason reason, port::Time at) {
-    ++path_.counters.packets_dropped;
-    path_.events.emit(at, traces::PacketDropped{packet.rdma().destination.value, packet.rdma().psn.value, reason});
 }
 
 } // namespace model::hca::responder

@@ -3,25 +3,27 @@
 // dropped.
 #pragma once
 
-#include "model/hca/queue/failure.h"
+#include "model/hca/completion/failure.h"
+#include "model/hca/report.h"
 #include "model/hca/responder/placement.h"
-
 
 namespace model::hca::responder {
 
 class DatagramResponder {
 public:
-    DatagramResponder(DataPath& path, queue::Failure& failure) : path_(path), failure_(failure) {}
+    DatagramResponder(DataPath& path, completion::WorkCompletions& completions, completion::Failure& failure)
+        : path_(path), completions_(completions), failure_(failure) {}
 
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
 
 private:
-    void drop(const port::Packet& packet, traces::Reason reason, port::Time at);
     void complete(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void fail(queue::QueuePair& qp, const PlacementError& error, port::Time at);
 
     DataPath& path_;
-    queue::Failure& failure_;
+    completion::WorkCompletions& completions_;
+    completion::Failure& failure_;
+    Report report_{path_.counters, path_.events};
     Placement placement_{path_};
 };
 

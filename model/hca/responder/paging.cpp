@@ -16,7 +16,7 @@ void Responder::ask_for_patience(QueuePair& qp, port::Time at) {
     refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), at);
 }
 
-void Responder::wait_or_refuse(QueuePair& qp, const paging::RemoteFault& fault, const tpt::Request& access,
+void Responder::wait_or_refuse(QueuePair& qp, const paging::RemotePageFault& fault, const tpt::Request& access,
                                port::Time at) {
     if (!page_faults_.raise(qp, fault, access, at))
         return refuse_and_fail(qp, NakCode::remote_access_error, at);
@@ -28,12 +28,12 @@ bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, const tpt::Re
     const auto& r = qp.responder;
     const bool waits = page_faults_.raise(
         qp,
-        paging::WqeFault{.type = qp.srq != nullptr ? PageFaultType::shared_receive : PageFaultType::receive,
-                         .wq_number = qp.srq != nullptr ? qp.srq->number : qp.number.value,
-                         .wqe_index = r.receive->index,
-                         .committed = r.message == queue::ResponderState::Message::none ? 0 : r.received,
-                         .packet = packet,
-                         .what = r.expected.value},
+        paging::WqePageFault{.type = qp.srq != nullptr ? PageFaultType::shared_receive : PageFaultType::receive,
+                             .wq_number = qp.srq != nullptr ? qp.srq->number : qp.number.value,
+                             .wqe_index = r.receive->index,
+                             .committed = r.message == queue::ResponderState::Message::none ? 0 : r.received,
+                             .packet = packet,
+                             .what = r.expected.value},
         access, at);
     if (waits)
         ask_for_patience(qp, at);
@@ -44,12 +44,12 @@ bool Responder::wait_to_place(QueuePair& qp, std::uint32_t packet, const tpt::Re
 bool Responder::wait_to_respond(QueuePair& qp, Response& response, std::uint32_t packet, const tpt::Request& access,
                                 port::Time at) {
     response.waits_for_page = page_faults_.raise(qp,
-                                                 paging::RemoteFault{.type = PageFaultType::remote_read,
-                                                                     .key = response.rkey,
-                                                                     .address = response.address,
-                                                                     .length = response.remaining,
-                                                                     .packet = packet,
-                                                                     .psn = response.psn},
+                                                 paging::RemotePageFault{.type = PageFaultType::remote_read,
+                                                                         .key = response.rkey,
+                                                                         .address = response.address,
+                                                                         .length = response.remaining,
+                                                                         .packet = packet,
+                                                                         .psn = response.psn},
                                                  access, at);
     return response.waits_for_page;
 }

@@ -63,11 +63,7 @@ Taken Placement::take_shared(QueuePair& qp, port::Time at) {
     auto& srq = *qp.srq;
     const bool was_in_error = srq.is_in_error;
     const auto taken = srq.take(path_.dma, *qp.responder.receive, at);
-    const auto tell = [&](abi::prm::EventType event) {
-        path_.event_queues.broadcast(event, 0, srq.number, taken.at, [&](auto eqe) {
-            abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(srq.number);
-        });
-    };
+    const auto tell = [&](abi::prm::EventType event) { path_.event_queues.tell(event, srq.number, taken.at); };
     if (taken.what == Take::unreadable && !was_in_error)
         tell(abi::prm::EventType::srq_catastrophic_error);
     if (taken.what == Take::done && srq.is_limit_reached(path_.dma, taken.at))

@@ -111,7 +111,7 @@ bool Responder::is_received_in_cqe(const QueuePair& qp, const port::Packet& pack
     const auto& traits = packet.traits();
     return bytes != 0 && bytes <= qp.attributes.receive_in_cqe &&
            traits.kind == abi::wire::OperationTraits::Kind::send && traits.is_first && traits.is_last &&
-           bytes <= queue::receive_cq(qp).inline_bytes();
+           bytes <= completion::receive_cq(qp).inline_bytes();
 }
 
 /// The message cannot be placed: the peer gets the NAK, software the receive completion, the queue pair is in error.
@@ -126,7 +126,7 @@ void Responder::fail_receive(QueuePair& qp, const PlacementError& error, port::T
         ++count.resp_local_qp_error;
     refuse(qp, abi::wire::nak_syndrome(error.nak), at);
     r.has_receive = false;
-    failure_.fail_receive(qp, r.receive->index, error.syndrome, error.vendor, at);
+    completions_.fail_receive(qp, r.receive->index, error.syndrome, error.vendor, at);
     failure_.enter_error(qp, at);
 }
 

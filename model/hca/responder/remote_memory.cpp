@@ -153,7 +153,7 @@ void Responder::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
 }
 
 /// The key, a page or the bus is against what the peer asked for.
-void Responder::refuse_access(QueuePair& qp, const memory::Denied& denied, const paging::RemoteFault& fault,
+void Responder::refuse_access(QueuePair& qp, const memory::Denied& denied, const paging::RemotePageFault& fault,
                               port::Time at) {
     if (denied.is_page_fault())
         return wait_or_refuse(qp, fault, denied.request, at);

@@ -34,12 +34,12 @@ bool Responder::read_again(QueuePair& qp, const port::Packet& packet, const Repl
     const auto& reth = packet.rdma().reth;
     auto access = remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay.pd);
     const auto first = access.length = std::min(reth.length, qp.attributes.mtu_bytes());
-    const paging::RemoteFault fault{.type = abi::prm::PageFaultType::remote_read,
-                                    .key = reth.rkey,
-                                    .address = reth.address,
-                                    .length = reth.length,
-                                    .packet = static_cast<std::uint32_t>(first),
-                                    .psn = packet.rdma().psn};
+    const paging::RemotePageFault fault{.type = abi::prm::PageFaultType::remote_read,
+                                        .key = reth.rkey,
+                                        .address = reth.address,
+                                        .length = reth.length,
+                                        .packet = static_cast<std::uint32_t>(first),
+                                        .psn = packet.rdma().psn};
     if (lacks_page(access) && page_faults_.raise(qp, fault, access, at)) {
         // The peer lost patience with a response that waits for a page: told when to ask again, it waits without
         // counting.

@@ -31,10 +31,7 @@ void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
         r.saw_packet = true;
         // PRM "Communication established": traffic came before software knew the connection is up.
         if (qp.state == queue::QpState::rtr)
-            path_.event_queues.broadcast(
-                abi::prm::EventType::communication_established, 0, qp.number.value, at, [&](auto eqe) {
-                    abi::prm::event_data<abi::prm::QueueEventData>(eqe).template set<"qp_srq_n">(qp.number.value);
-                });
+            path_.event_queues.tell(abi::prm::EventType::communication_established, qp.number.value, at);
     }
     if (!qp.service.is_reliable) [[unlikely]]
         return receive_unreliable(qp, packet, at);
@@ -149,23 +146,18 @@ void Responder::complete_receive(QueuePair& qp, const port::Packet& packet, std:
                         : traits.has_immediate     ? CqeOpcode::resp_send_imm
                         : traits.has_invalidate    ? CqeOpcode::resp_send_inv
                                                    : CqeOpcode::resp_send;
-    const bool is_written =
-        path_.cqe_writer.write(queue::receive_cq(qp),
-                               {.opcode = opcode,
-                                .qpn = qp.number,
-                                .user_index = queue::receive_user_index(qp),
-                                .wqe_counter = r.receive->index,
-                                .byte_count = bytes,
-                                .immediate = traits.has_immediate    ? packet.rdma().immediate
-                                             : traits.has_invalidate ? packet.rdma().invalidate.value
-                                                                     : 0,
-                                .solicited = packet.rdma().solicited,
-                                .data = data},
-                               at);
-    if (!is_written) {
-        path_.count(qp).cq_overflow += queue::receive_cq(qp).state == completion::State::overrun;
+    const bool is_written = completions_.receive(qp,
+                                                 {.opcode = opcode,
+                                                  .wqe_counter = r.receive->index,
+                                                  .byte_count = bytes,
+                                                  .immediate = traits.has_immediate    ? packet.rdma().immediate
+                                                               : traits.has_invalidate ? packet.rdma().invalidate.value
+                                                                                       : 0,
+                                                  .solicited = packet.rdma().solicited,
+                                                  .data = data},
+                                                 at);
+    if (!is_written)
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
-    }
 }
 
 } // namespace model::hca::responder

@@ -7,7 +7,7 @@
 #include "abi/wire/infiniband.h"
 #include "model/hca/data_path.h"
 #include "model/hca/paging/page_faults.h"
-#include "model/hca/queue/failure.h"
+#include "model/hca/completion/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/responder/placement.h"
 #include "model/hca/umr/umr.h"
@@ -19,8 +19,9 @@ namespace model::hca::responder {
 
 class Responder {
 public:
-    Responder(DataPath& path, queue::Failure& failure, umr::Umr& umr, paging::PageFaults& page_faults)
-        : path_(path), failure_(failure), umr_(umr), page_faults_(page_faults) {}
+    Responder(DataPath& path, completion::WorkCompletions& completions, completion::Failure& failure, umr::Umr& umr,
+              paging::PageFaults& page_faults)
+        : path_(path), completions_(completions), failure_(failure), umr_(umr), page_faults_(page_faults) {}
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
@@ -57,12 +58,12 @@ private:
     void atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     static tpt::Request remote_access(const queue::QueuePair& qp, abi::Key key, std::uint64_t address,
                                       std::uint64_t length, tpt::Access access, abi::Pd pd);
-    void refuse_access(queue::QueuePair& qp, const memory::Denied& denied, const paging::RemoteFault& fault,
+    void refuse_access(queue::QueuePair& qp, const memory::Denied& denied, const paging::RemotePageFault& fault,
                        port::Time at);
     bool may_access(const tpt::Request& access, port::Time at);
     bool lacks_page(const tpt::Request& first_packet);
     // paging.cpp
-    void wait_or_refuse(queue::QueuePair& qp, const paging::RemoteFault& fault, const tpt::Request& access,
+    void wait_or_refuse(queue::QueuePair& qp, const paging::RemotePageFault& fault, const tpt::Request& access,
                         port::Time at);
     bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, const tpt::Request& access, port::Time at);
     bool wait_to_respond(queue::QueuePair& qp, queue::Response& response, std::uint32_t packet,
@@ -87,7 +88,8 @@ private:
     bool is_read_limit_reached(const queue::QueuePair& qp, bool counts_repeats) const;
 
     DataPath& path_;
-    queue::Failure& failure_;
+    completion::WorkCompletions& completions_;
+    completion::Failure& failure_;
     umr::Umr& umr_;
     paging::PageFaults& page_faults_;
     Placement placement_{path_};

@@ -15,10 +15,10 @@ using abi::prm::Mkc;
 using abi::prm::MkeyMask;
 using abi::prm::WqeCtrl;
 using abi::prm::WqeUmrCtrl;
+using completion::LocalError;
 using queue::QueuePair;
 using queue::WorkRequest;
-using requester::LocalError;
-namespace vendor = requester::vendor;
+namespace vendor = completion::vendor;
 
 namespace {
 
@@ -55,8 +55,8 @@ std::optional<Fault> check_key(const tpt::Mkey& mkey, const QueuePair& qp, Contr
 }
 
 /// What must hold for a context that is about to be put in force.
-std::optional<Fault> check_context(const tpt::MkeyAttributes& wanted, const DataPath& path) {
-    if (path.protection_domains.find(wanted.pd.value) == nullptr)
+std::optional<Fault> check_context(const tpt::MkeyAttributes& wanted, const ObjectTable<ProtectionDomain>& domains) {
+    if (domains.find(wanted.pd.value) == nullptr)
         return Fault::no_such_pd;
     const bool has_pages = wanted.mode == abi::prm::AccessMode::mtt;
     if (has_pages && (wanted.page_shift < tpt::min_page_shift || wanted.page_shift > tpt::max_page_shift))
@@ -89,13 +89,13 @@ traces::KeyChangeReason reason_of(Fault fault) {
 
 std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const WorkRequest& request, port::Time at) {
     const auto refuse = [&](Fault fault) {
-        path_.events.emit(at, traces::KeyChangeRefused{qp.number.value, request.immediate, reason_of(fault)});
+        events_.emit(at, traces::KeyChangeRefused{qp.number.value, request.immediate, reason_of(fault)});
         return refusal(fault);
     };
     const auto raw = std::span<const std::byte>(request.raw);
     const Control control{raw.subspan(WqeCtrl::size)};
     const abi::Key key{request.immediate};
-    auto* mkey = path_.mkeys.find(key.index());
+    auto* mkey = keys_.table.find(key.index());
     if (mkey == nullptr)
         return refuse(Fault::no_such_key);
     if (const auto fault = check_key(*mkey, qp, control))
@@ -108,7 +108,7 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         return refuse(Fault::bad_mask);
     auto wanted = tpt::decode(context.view());
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
-    if (const auto fault = check_context(wanted, path_))
+    if (const auto fault = check_context(wanted, keys_.domains))
         return refuse(*fault);
 
     const auto octowords = std::uint64_t{control.get<"xlt_octowords">()};
@@ -123,7 +123,7 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         at = *done;
         write_translations(*mkey, first, list_);
     }
-    path_.loans.drain(port::Giver::work_request); // what the key led to may be another's when this is done
+    memory_.loans().drain(port::Giver::work_request); // what the key led to may be another's when this is done
     const bool is_resized =
         wanted.mode == abi::prm::AccessMode::ksm && wanted.page_shift != mkey->attributes.page_shift;
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
@@ -131,11 +131,11 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
     if (is_resized)
         tpt::write_ranges(*mkey, 0, {});
     if (!tpt::is_indirect(mkey->attributes.mode) && octowords != 0)
-        path_.mkeys.note_mapped(*mkey, first, count);
+        keys_.table.note_mapped(*mkey, first, count);
     const auto lines_per_entry = tpt::is_indirect(mkey->attributes.mode) ? 2u : 1u;
-    path_.translator.forget(mkey->index, first * lines_per_entry, count * lines_per_entry);
-    path_.events.emit(at, traces::KeyChanged{qp.number.value, key.value, control.get<"mkey_mask">(),
-                                             static_cast<std::uint32_t>(octowords)});
+    keys_.translator.forget(mkey->index, first * lines_per_entry, count * lines_per_entry);
+    events_.emit(at, traces::KeyChanged{qp.number.value, key.value, control.get<"mkey_mask">(),
+                                        static_cast<std::uint32_t>(octowords)});
     return at;
 }
 
@@ -155,23 +155,23 @@ std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const
         return refusal(Fault::list_too_short);
     const auto& source = request.segments[0];
     // A local queue pair has no protection domain of its own: whose key it names, to that one the list belongs.
-    const auto* named = path_.mkeys.find(source.key.index());
+    const auto* named = keys_.table.find(source.key.index());
     const auto pd = qp.service.is_local && named != nullptr ? named->attributes.pd : qp.attributes.pd;
-    const auto done = path_.memory.read({.key = source.key,
-                                         .address = source.address,
-                                         .access = tpt::Access::local_read,
-                                         .pd = pd,
-                                         .qpn = qp.number.value},
-                                        list_, at, port::Purpose::control);
+    const auto done = memory_.read({.key = source.key,
+                                    .address = source.address,
+                                    .access = tpt::Access::local_read,
+                                    .pd = pd,
+                                    .qpn = qp.number.value},
+                                   list_, at, port::Purpose::control);
     if (!done)
-        return std::unexpected(requester::local_error(done.error()));
+        return std::unexpected(completion::local_error(done.error()));
     return *done;
 }
 
 /// Puts a context in force.
 void Umr::put(tpt::Mkey& mkey, tpt::MkeyAttributes attributes) {
     if (attributes.pd != mkey.attributes.pd)
-        mkey.domain = Ref(path_.protection_domains.find(attributes.pd.value));
+        mkey.domain = Ref(keys_.domains.find(attributes.pd.value));
     mkey.attributes = std::move(attributes);
 }
 
@@ -193,7 +193,7 @@ void Umr::write_translations(tpt::Mkey& mkey, std::uint64_t first, std::span<con
 }
 
 bool Umr::invalidate(const QueuePair& qp, abi::Key key, abi::Pd pd, port::Time at) {
-    auto* mkey = path_.mkeys.find(key.index());
+    auto* mkey = keys_.table.find(key.index());
     if (mkey == nullptr)
         return false;
     auto& a = mkey->attributes;
@@ -201,11 +201,11 @@ bool Umr::invalidate(const QueuePair& qp, abi::Key key, abi::Pd pd, port::Time a
                             (a.qpn == abi::prm::mkey_any_qpn || a.qpn == qp.number.value);
     if (!is_allowed)
         return false;
-    path_.loans.drain(); // as above: the peer's message says that the key is free
+    memory_.loans().drain(); // as above: the peer's message says that the key is free
     a.is_free = true;
     abi::View<Mkc>(std::span(a.context)).set<"free">(1);
-    path_.translator.forget(mkey->index, 0, 0);
-    path_.events.emit(at, traces::KeyInvalidated{qp.number.value, key.value});
+    keys_.translator.forget(mkey->index, 0, 0);
+    events_.emit(at, traces::KeyInvalidated{qp.number.value, key.value});
     return true;
 }
 

@@ -4,9 +4,14 @@
 // nothing: a request that breaks a rule leaves the key as it was.
 #pragma once
 
-#include "model/hca/data_path.h"
+#include "model/hca/completion/local_error.h"
+#include "model/hca/domains.h"
+#include "model/hca/memory/application_memory.h"
+#include "model/hca/object_table.h"
 #include "model/hca/queue/queue_pair.h"
-#include "model/hca/requester/local_error.h"
+#include "model/hca/tpt/mkey_table.h"
+#include "model/hca/tpt/translate.h"
+#include "traces/events.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,23 +41,33 @@ enum class Fault : std::uint8_t {
 traces::KeyChangeReason reason_of(Fault fault);
 inline std::string_view to_string(Fault fault) { return reason_of(fault).text(); }
 
+/// What a change of a key touches.
+struct Keys {
+    tpt::MkeyTable& table;
+    const ObjectTable<ProtectionDomain>& domains; ///< that it may belong to
+    tpt::Translator& translator;                  ///< whose caches forget it
+};
+
 class Umr {
 public:
-    explicit Umr(DataPath& path) : path_(path) {}
+    Umr(const Keys& keys, memory::ApplicationMemory& memory, const traces::Events& events)
+        : keys_(keys), memory_(memory), events_(events) {}
 
     /// Carries out `request`, whose opcode is umr; returns when the change is in force.
-    std::expected<port::Time, requester::LocalError> execute(const queue::QueuePair& qp,
-                                                             const queue::WorkRequest& request, port::Time at);
+    std::expected<port::Time, completion::LocalError> execute(const queue::QueuePair& qp,
+                                                              const queue::WorkRequest& request, port::Time at);
     /// A peer's SEND with invalidate (IBA 9.4.1.1.3): the key is free afterwards. False when the peer may not do that.
     bool invalidate(const queue::QueuePair& qp, abi::Key key, abi::Pd pd, port::Time at);
 
 private:
-    std::expected<port::Time, requester::LocalError>
+    std::expected<port::Time, completion::LocalError>
     fetch_list(const queue::QueuePair& qp, const queue::WorkRequest& request, std::size_t bytes, port::Time at);
     void put(tpt::Mkey& mkey, tpt::MkeyAttributes attributes);
     void write_translations(tpt::Mkey& mkey, std::uint64_t first, std::span<const std::byte> list);
 
-    DataPath& path_;
+    Keys keys_;
+    memory::ApplicationMemory& memory_;
+    const traces::Events& events_;
     std::vector<std::byte> list_; ///< translations of the request at hand, at most 1 MiB
 };
 

@@ -1,6 +1,6 @@
 #include "platform/observe/diagnostics/explanations.h"
 
-#include "model/hca/requester/local_error.h"
+#include "model/hca/completion/local_error.h"
 #include "model/hca/responder/placement.h"
 #include "platform/observe/diagnostics/explanation_rows.h"
 
@@ -288,7 +288,7 @@ std::string_view verbs_name(CqeSyndrome syndrome) {
 }
 
 VendorSyndrome decode_vendor(bool is_responder, std::uint8_t code) {
-    namespace requester = model::hca::requester::vendor;
+    namespace requester = model::hca::completion::vendor;
     namespace responder = model::hca::responder::vendor;
     const auto high = static_cast<std::uint8_t>(code & 0xf0);
     const unsigned low = code & 0xf;

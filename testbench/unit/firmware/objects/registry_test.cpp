@@ -30,8 +30,8 @@ struct Bench : CommandBench {
         REQUIRE(uid);
         return {registry, static_cast<std::uint16_t>(*uid)};
     }
-    model::hca::completion::Attributes cq_attributes() {
-        model::hca::completion::Attributes attributes;
+    model::hca::queue::CompletionQueueAttributes cq_attributes() {
+        model::hca::queue::CompletionQueueAttributes attributes;
         attributes.buffer = {{abi::BusAddress{rings}}, 12, 0};
         return attributes;
     }
@@ -131,7 +131,7 @@ TEST_CASE("a user context goes after everything that belongs to it", "[unit][fir
 TEST_CASE("user memory goes after the rings and records on it", "[unit][firmware][objects]") {
     Bench bench;
     const auto program = bench.program();
-    const model::hca::queue::PagedBuffer pages({abi::BusAddress{CommandBench::rings}}, 12, 0);
+    const model::hca::memory::PagedBuffer pages({abi::BusAddress{CommandBench::rings}}, 12, 0);
     const auto ring = *program.create<Kind::umem>({.entries = 1}, pages),
                record = *program.create<Kind::umem>({.entries = 1}, pages);
     const auto cq = program.create<Kind::cq>(
@@ -215,7 +215,7 @@ TEST_CASE("after a teardown nothing is held, and numbers begin as they did", "[u
     Bench bench;
     const auto first = *bench.kernel.create<Kind::uar>({});
     const auto program = bench.program();
-    const auto umem = *program.create<Kind::umem>({.entries = 1}, model::hca::queue::PagedBuffer());
+    const auto umem = *program.create<Kind::umem>({.entries = 1}, model::hca::memory::PagedBuffer());
     REQUIRE(program.create<Kind::cq>({.entries = 1, .umems = {Ref(program.find<Kind::umem>(umem))}},
                                      bench.cq_attributes()));
 

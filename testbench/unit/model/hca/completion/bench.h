@@ -19,6 +19,9 @@ namespace completion_test {
 using namespace harness;
 using namespace model::hca;
 using namespace model::hca::completion;
+using model::hca::queue::CompletionQueueAttributes;
+using model::hca::queue::CompletionState;
+using model::hca::queue::ModerationLimits;
 
 struct Bench {
     static constexpr std::uint64_t ring = 0x10000, record = 0x20000, eq_ring = 0x30000;
@@ -45,7 +48,7 @@ struct Bench {
         config.timed = false;
         return config;
     }
-    static Attributes attributes(unsigned log_size, unsigned log_entry, bool overrun_ignore) {
+    static CompletionQueueAttributes attributes(unsigned log_size, unsigned log_entry, bool overrun_ignore) {
         return {.buffer = {{abi::BusAddress{ring}}, 16, 0},
                 .log_size = static_cast<std::uint8_t>(log_size),
                 .log_entry_bytes = static_cast<std::uint8_t>(log_entry),

@@ -164,11 +164,11 @@ TEST_CASE("a full CQ is in error with one event, keeps what it has, and takes no
     Bench bench(2);
     for (std::uint16_t i = 0; i < 4; ++i)
         REQUIRE(bench.write(i));
-    REQUIRE(bench.cq.state == State::ready);
+    REQUIRE(bench.cq.state == CompletionState::ready);
 
     CHECK_FALSE(bench.write(4));
 
-    CHECK(bench.cq.state == State::overrun);
+    CHECK(bench.cq.state == CompletionState::overrun);
     const auto events = bench.take_events();
     REQUIRE(events.size() == 1);
     auto eqe = events[0];
@@ -212,7 +212,7 @@ TEST_CASE("a consumer index from nowhere is an overrun, not room", "[unit][cqe]"
         bench.consume(consumer);
         INFO("consumer index " << consumer);
         CHECK_FALSE(bench.write(4));
-        CHECK(bench.cq.state == State::overrun);
+        CHECK(bench.cq.state == CompletionState::overrun);
     }
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("a CQ that ignores overrun never reads its record and writes on", "[un
     Bench bench(2, 6, true);
     for (std::uint16_t i = 0; i < 11; ++i)
         REQUIRE(bench.write(i));
-    CHECK(bench.cq.state == State::ready);
+    CHECK(bench.cq.state == CompletionState::ready);
     CHECK(bench.events() == 0);
     for (std::uint32_t i = 7; i < 11; ++i)
         CHECK(bench.entry(i % 4).view().get<"wqe_counter">() == i);
@@ -234,7 +234,7 @@ TEST_CASE("a ring that memory does not take puts the CQ into error: access viola
 
     CHECK_FALSE(bench.write(1));
 
-    CHECK(bench.cq.state == State::write_failed);
+    CHECK(bench.cq.state == CompletionState::write_failed);
     const auto events = bench.take_events();
     REQUIRE(events.size() == 1);
     auto eqe = events[0];
@@ -251,7 +251,7 @@ TEST_CASE("a record that memory does not give is an overrun", "[unit][cqe]") {
     for (std::uint16_t i = 0; i < 4; ++i)
         REQUIRE(bench.write(i));
     CHECK_FALSE(bench.write(4));
-    CHECK(bench.cq.state == State::overrun);
+    CHECK(bench.cq.state == CompletionState::overrun);
 }
 
 TEST_CASE("an overrun is told to the queues that asked for CQ errors, not to the CQ's own event queue", "[unit][cqe]") {

@@ -95,6 +95,6 @@ TEST_CASE("a full ring cannot take the CQE that ends it", "[unit][completion][re
     for (std::uint16_t i = 0; i < 4; ++i)
         bench.write(i);
     CHECK_FALSE(bench.writer.resize(bench.cq, {{abi::BusAddress{0x80000}}, 16, 0}, 3, {}));
-    CHECK(bench.cq.state == State::ready);
+    CHECK(bench.cq.state == CompletionState::ready);
     CHECK(bench.cq.size() == 4);
 }

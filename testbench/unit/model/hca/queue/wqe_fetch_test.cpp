@@ -12,7 +12,7 @@ using abi::prm::CqeSyndrome;
 using abi::prm::WqeOpcode;
 using model::hca::queue::QpState;
 using model::hca::queue::WqeFault;
-namespace vendor = model::hca::requester::vendor;
+namespace vendor = model::hca::completion::vendor;
 
 namespace {
 

@@ -10,7 +10,7 @@ using abi::prm::WqeOpcode;
 using abi::wire::NakCode;
 using abi::wire::Operation;
 using model::hca::queue::QpState;
-namespace vendor = model::hca::requester::vendor;
+namespace vendor = model::hca::completion::vendor;
 
 namespace {
 

@@ -13,7 +13,7 @@ using abi::wire::Operation;
 using model::hca::queue::QpState;
 using model::hca::tpt::Violation;
 using model::port::DmaStatus;
-namespace vendor = model::hca::requester::vendor;
+namespace vendor = model::hca::completion::vendor;
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "platform/observe/diagnostics/explanations.h"
 
-#include "model/hca/requester/local_error.h"
+#include "model/hca/completion/local_error.h"
 #include "model/hca/responder/placement.h"
 #include "model/wire/parser.h"
 #include "model/iommu/fault_log.h"
@@ -110,7 +110,7 @@ TEST_CASE("every reason for which the parser drops a packet is explained", "[uni
 
 TEST_CASE("a requester's vendor syndrome names the rule of the room that found the mistake",
           "[unit][observe][explain]") {
-    namespace vendor = model::hca::requester::vendor;
+    namespace vendor = model::hca::completion::vendor;
     const auto decoded = [](unsigned code) { return decode_vendor(false, static_cast<std::uint8_t>(code)); };
 
     for (unsigned i = 0; i <= static_cast<unsigned>(model::hca::tpt::Violation::page_fault); ++i) {

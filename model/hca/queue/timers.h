@@ -9,18 +9,18 @@
 #include <utility>
 #include <vector>
 
-namespace model::hca {
+namespace model::hca::queue {
 
 class Timers {
 public:
     explicit Timers(port::Clock& clock) : clock_(clock) {}
 
     /// Moves the deadline of `qp`; `expire` will report it then. port::never: none.
-    void set(queue::QueuePair& qp, port::Time at) {
+    void set(QueuePair& qp, port::Time at) {
         qp.timer.deadline = at;
         if (at >= qp.timer.entry)
             return;
-        if (qp.timer.slot == queue::Timer::no_slot) {
+        if (qp.timer.slot == Timer::no_slot) {
             qp.timer.slot = heap_.size();
             heap_.push_back(&qp);
         }
@@ -44,10 +44,10 @@ public:
             clock_.wake_at(heap_.front()->timer.entry);
     }
     /// Takes the queue pair's entry out; it is about to go.
-    void remove(queue::QueuePair& qp) {
-        const auto slot = std::exchange(qp.timer.slot, queue::Timer::no_slot);
+    void remove(QueuePair& qp) {
+        const auto slot = std::exchange(qp.timer.slot, Timer::no_slot);
         qp.timer.entry = port::never;
-        if (slot == queue::Timer::no_slot)
+        if (slot == Timer::no_slot)
             return;
         auto* last = heap_.back();
         heap_.pop_back();
@@ -62,10 +62,10 @@ public:
 
 private:
     /// Equal times expire in the order of the queue pair numbers, so that runs repeat exactly.
-    static bool is_earlier(const queue::QueuePair& a, const queue::QueuePair& b) {
+    static bool is_earlier(const QueuePair& a, const QueuePair& b) {
         return a.timer.entry != b.timer.entry ? a.timer.entry < b.timer.entry : a.number < b.number;
     }
-    void place(std::size_t slot, queue::QueuePair* qp) {
+    void place(std::size_t slot, QueuePair* qp) {
         heap_[slot] = qp;
         qp->timer.slot = slot;
     }
@@ -89,7 +89,7 @@ private:
     }
 
     port::Clock& clock_;
-    std::vector<queue::QueuePair*> heap_;
+    std::vector<QueuePair*> heap_;
 };
 
-} // namespace model::hca
+} // namespace model::hca::queue

@@ -8,7 +8,7 @@
 #include "model/hca/counted.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/intrusive_list.h"
-#include "model/hca/queue/paged_buffer.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "model/port/time.h"
 
 #include <array>
@@ -16,11 +16,8 @@
 #include <cstdint>
 
 namespace model::hca::queue {
+
 struct QueuePair;
-}
-
-namespace model::hca::completion {
-
 struct Dead; ///< in the list of a completion queue's queue pairs in error
 
 /// Events are held back until so many completions are there, or so long after the first; a period of 0: never.
@@ -30,8 +27,8 @@ struct ModerationLimits {
 };
 
 /// What CREATE_CQ says.
-struct Attributes {
-    queue::PagedBuffer buffer;
+struct CompletionQueueAttributes {
+    memory::PagedBuffer buffer;
     std::uint8_t log_size = 0;          ///< entries
     std::uint8_t log_entry_bytes = 6;   ///< 6: 64 bytes, 7: 128 bytes with the CQE in the second half
     bool overrun_ignore = false;
@@ -42,7 +39,7 @@ struct Attributes {
     std::array<std::byte, abi::prm::Cqc::size> context{}; ///< as software wrote it, for QUERY_CQ
 };
 
-enum class State : std::uint8_t { ready, overrun, write_failed };
+enum class CompletionState : std::uint8_t { ready, overrun, write_failed };
 
 /// What software asks for with a CQ doorbell (PRM "CQ doorbell").
 struct ArmRequest {
@@ -61,11 +58,11 @@ struct Arm {
 };
 
 struct CompletionQueue : Counted {
-    CompletionQueue(abi::Cqn cqn, Attributes a) : number(cqn), attributes(std::move(a)) {}
+    CompletionQueue(abi::Cqn cqn, CompletionQueueAttributes a) : number(cqn), attributes(std::move(a)) {}
 
     abi::Cqn number;
-    Attributes attributes;
-    State state = State::ready;
+    CompletionQueueAttributes attributes;
+    CompletionState state = CompletionState::ready;
     std::uint64_t producer = 0;        ///< entries written since creation; the ring index is its low bits
     std::uint32_t consumer_seen = 0;   ///< consumer index when the doorbell record was last read, 24 bits
     std::uint64_t last_solicited = 0;  ///< producer after the last solicited or error CQE
@@ -73,7 +70,7 @@ struct CompletionQueue : Counted {
     Arm arm;
     port::Time event_at = port::never; ///< when an event that moderation holds back goes out
     Ref<event::EventQueue> eq;         ///< that its events go to
-    List<queue::QueuePair, Dead> dead; ///< in error, with a receive queue of their own that completes here
+    List<QueuePair, Dead> dead;        ///< in error, with a receive queue of their own that completes here
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
     /// Bytes of a message that an entry has room for (PRM "CQE", scatter to CQE).
@@ -82,4 +79,4 @@ struct CompletionQueue : Counted {
     }
 };
 
-} // namespace model::hca::completion
+} // namespace model::hca::queue

@@ -1,15 +1,18 @@
-#include "model/hca/queue/failure.h"
+#include "model/hca/completion/failure.h"
 
-#include "abi/layout.h"
 #include "abi/wire/infiniband.h"
 #include "model/hca/doorbell/doorbell_record.h"
 
 #include <algorithm>
 
-namespace model::hca::queue {
+namespace model::hca::completion {
 
-using completion::CqeOpcode;
-using completion::CqeSyndrome;
+using queue::Outstanding;
+using queue::QpState;
+using queue::QueuePair;
+using queue::ReceiveKind;
+using queue::ResponderState;
+using queue::Response;
 
 namespace {
 
@@ -26,62 +29,12 @@ bool is_final(const Response& response) {
            response.syndrome != nak_syndrome(NakCode::psn_sequence_error);
 }
 
-/// Whether the completion found its place; one that did not counts for its queue pair.
-bool note_overflow(DataPath& path, const QueuePair& qp, const completion::CompletionQueue& cq, bool is_written) {
-    if (!is_written && cq.state == completion::State::overrun) [[unlikely]]
-        ++path.count(qp).cq_overflow;
-    return is_written;
-}
-
 } // namespace
-
-bool Failure::complete_send(QueuePair& qp, const Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor,
-                            port::Time at, std::span<const std::byte> data) {
-    const bool is_error = syndrome != CqeSyndrome{};
-    at = qp.requester.placed_until = std::max(qp.requester.placed_until, at);
-    if (is_error) {
-        auto& count = path_.count(qp);
-        ++(syndrome == CqeSyndrome::wr_flush_err ? count.req_cqe_flush_error : count.req_cqe_error);
-        // Nobody has acknowledged it, so packets of it may still be under way, and its memory is software's again.
-        path_.loans.requests.drain();
-    }
-    const bool is_written =
-        path_.cqe_writer.write(*qp.send_cq,
-                               {.opcode = is_error ? CqeOpcode::req_err : CqeOpcode::req,
-                                .syndrome = syndrome,
-                                .vendor_syndrome = vendor,
-                                .qpn = qp.number,
-                                .user_index = send_user_index(qp),
-                                .send_opcode = static_cast<std::uint8_t>(message.opcode),
-                                .wqe_counter = message.wqe_index,
-                                // PRM "CQE": a requester's byte count is filled for READs and atomics only.
-                                .byte_count = message.awaits_data ? message.length : 0,
-                                .solicited = message.signalled_with_event,
-                                .data = data},
-                               at);
-    return note_overflow(path_, qp, *qp.send_cq, is_written);
-}
-
-bool Failure::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor,
-                           port::Time at) {
-    auto& count = path_.count(qp);
-    at = qp.responder.execute(at);
-    ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
-    const bool is_written = path_.cqe_writer.write(receive_cq(qp),
-                                                   {.opcode = CqeOpcode::resp_err,
-                                                    .syndrome = syndrome,
-                                                    .vendor_syndrome = vendor,
-                                                    .qpn = qp.number,
-                                                    .user_index = receive_user_index(qp),
-                                                    .wqe_counter = index},
-                                                   at);
-    return note_overflow(path_, qp, receive_cq(qp), is_written);
-}
 
 void Failure::flush_sends(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     for (; !r.messages.is_empty(); r.messages.pop()) {
-        complete_send(qp, r.messages.front(), CqeSyndrome::wr_flush_err, 0, at);
+        completions_.send(qp, r.messages.front(), CqeSyndrome::wr_flush_err, 0, at);
         r.completed = static_cast<std::uint16_t>(r.completed + r.messages.front().wqebbs);
     }
     // What was never fetched: only the size and the opcode of each WQE are needed.
@@ -89,14 +42,14 @@ void Failure::flush_sends(QueuePair& qp, port::Time at) {
     while (r.fetched != r.producer) {
         std::array<std::byte, 16> ctrl{};
         const auto offset = r.fetched * std::uint64_t{64} & (ring_bytes - 1);
-        const bool is_readable = qp.attributes.buffer.read(path_.dma, qp.sq_offset + offset, ctrl, at).is_ok();
+        const bool is_readable = qp.attributes.buffer.read(dma_, qp.sq_offset + offset, ctrl, at).is_ok();
         const auto size = is_readable ? std::to_integer<unsigned>(ctrl[7]) & 0x3f : 0;
         const auto blocks = std::max(1u, (size + 3) / 4);
         const auto left = static_cast<std::uint16_t>(r.producer - r.fetched);
         const Outstanding message{.wqe_index = r.fetched,
                                   .wqebbs = static_cast<std::uint8_t>(std::min<unsigned>(blocks, left)),
                                   .opcode = static_cast<abi::prm::WqeOpcode>(ctrl[3])};
-        complete_send(qp, message, CqeSyndrome::wr_flush_err, 0, at);
+        completions_.send(qp, message, CqeSyndrome::wr_flush_err, 0, at);
         r.fetched = static_cast<std::uint16_t>(r.fetched + message.wqebbs);
     }
     r.completed = r.fetched;
@@ -113,7 +66,7 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
     if (qp.attributes.receive != ReceiveKind::ordinary || qp.receive_cq == nullptr)
         return;
     if (const auto producer =
-            doorbell::read_record(path_.dma, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
+            doorbell::read_record(dma_, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
         r.rq_producer = static_cast<std::uint16_t>(producer->value);
         at = producer->at;
     }
@@ -121,11 +74,11 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
     const auto posted = static_cast<std::uint16_t>(r.rq_producer - r.rq_consumer);
     const bool is_new = posted != 0;
     for (auto left = std::min<std::uint32_t>(posted, qp.rq_size()); left != 0; --left)
-        fail_receive(qp, r.rq_consumer++, CqeSyndrome::wr_flush_err, 0, at);
+        completions_.fail_receive(qp, r.rq_consumer++, CqeSyndrome::wr_flush_err, 0, at);
     r.rq_consumer = r.rq_producer;
     r.flush_interval = is_new || r.flush_interval == port::Time{} ? first_flush_interval
                                                                   : std::min(r.flush_interval * 2, last_flush_interval);
-    path_.timers.set(qp, (at / r.flush_interval + 1) * r.flush_interval);
+    timers_.set(qp, (at / r.flush_interval + 1) * r.flush_interval);
 }
 
 void Failure::look_again(QueuePair& qp, port::Time at) {
@@ -135,7 +88,7 @@ void Failure::look_again(QueuePair& qp, port::Time at) {
     flush_receives(qp, at);
 }
 
-void Failure::look_again(completion::CompletionQueue& cq, port::Time at) {
+void Failure::look_again(CompletionQueue& cq, port::Time at) {
     QueuePair* first = nullptr;
     for (int left = looks_per_arm; left != 0 && !cq.dead.is_empty() && &cq.dead.front() != first; --left) {
         auto& qp = cq.dead.front();
@@ -154,8 +107,8 @@ void Failure::forget(QueuePair& qp) {
 void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (qp.state == QpState::err)
         return;
-    path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
-                                                    static_cast<std::uint8_t>(QpState::err)});
+    events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
+                                               static_cast<std::uint8_t>(QpState::err)});
     qp.state = QpState::err;
     auto& responder = qp.responder;
     responder.message = ResponderState::Message::none;
@@ -166,7 +119,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (responder.has_receive) {
         // The WQE that a SEND was filling.
         responder.has_receive = false;
-        fail_receive(qp, responder.receive->index, CqeSyndrome::wr_flush_err, 0, at);
+        completions_.fail_receive(qp, responder.receive->index, CqeSyndrome::wr_flush_err, 0, at);
     }
     qp.requester.waits_rnr = false;
     qp.paging = {};
@@ -175,12 +128,12 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
         qp.receive_cq->dead.push_back(qp);
     flush_receives(qp, at);
     if (qp.srq != nullptr) // nothing more is taken from the shared queue for this one (IBA 11.6.3.2)
-        tell(qp, abi::prm::EventType::srq_last_wqe, at);
+        event_queues_.tell(abi::prm::EventType::srq_last_wqe, qp.number.value, at);
 }
 
 void Failure::enter_send_error(QueuePair& qp, port::Time at) {
-    path_.events.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
-                                                    static_cast<std::uint8_t>(QpState::sqer)});
+    events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
+                                               static_cast<std::uint8_t>(QpState::sqer)});
     qp.state = QpState::sqer;
     qp.paging = {}; // of unreliable queue pairs only the sending side waits
     flush_sends(qp, at);
@@ -189,14 +142,8 @@ void Failure::enter_send_error(QueuePair& qp, port::Time at) {
 void Failure::enter_error(QueuePair& qp, abi::prm::EventType why, port::Time at) {
     if (qp.state == QpState::err)
         return;
-    tell(qp, why, at);
+    event_queues_.tell(why, qp.number.value, at);
     enter_error(qp, at);
 }
 
-void Failure::tell(const QueuePair& qp, abi::prm::EventType event, port::Time at) {
-    path_.event_queues.broadcast(event, 0, qp.number.value, at, [&qp](abi::View<abi::prm::Eqe> eqe) {
-        abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(qp.number.value);
-    });
-}
-
-} // namespace model::hca::queue
+} // namespace model::hca::completion

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace model::hca::queue {
+namespace model::hca::memory {
 
 class PagedBuffer {
 public:
@@ -78,4 +78,4 @@ private:
     std::uint64_t first_byte_ = 0;
 };
 
-} // namespace model::hca::queue
+} // namespace model::hca::memory

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace model::hca::requester {
+namespace model::hca::completion {
 
 struct LocalError {
     abi::prm::CqeSyndrome syndrome{};
@@ -35,4 +35,4 @@ inline LocalError local_error(const memory::Denied& denied) {
 /// The same when nobody brings the page that it waits for (hca/paging).
 inline LocalError absent_page() { return local_error({tpt::Request{}, tpt::Violation::page_not_present}); }
 
-} // namespace model::hca::requester
+} // namespace model::hca::completion
