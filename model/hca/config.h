@@ -59,6 +59,8 @@ struct HcaConfig {
     port::Time mtt_miss = std::chrono::nanoseconds{250};
     port::Time command_latency = std::chrono::microseconds{2};
     std::uint32_t internal_timer_khz = 1'000'000; ///< device_frequency_khz
+    /// A latency from above, or nothing when the timing model is off.
+    port::Time cost(port::Time latency) const { return timed ? latency : port::Time{}; }
 
     // Scheduling
     std::uint32_t packets_per_turn = 16; ///< a queue pair sends at most so many before the next one has its turn

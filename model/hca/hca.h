@@ -9,8 +9,12 @@
 #include "model/hca/counters.h"
 #include "model/hca/data_path.h"
 #include "model/hca/domains.h"
+#include "model/hca/dispatch/doorbells.h"
+#include "model/hca/dispatch/turns.h"
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/lifecycle/lifecycle.h"
+#include "model/hca/lifecycle/queue_pairs.h"
 #include "model/hca/memory/application_memory.h"
 #include "model/hca/ingress/ingress.h"
 #include "model/hca/objects.h"
@@ -36,10 +40,10 @@
 #include "model/port/wire.h"
 #include "traces/events.h"
 
-#include <array>
-#include <functional>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace model::hca {
@@ -106,28 +110,29 @@ public:
     /// Q counter sets by number; set 0 always exists and counts queue pairs without a set of their own.
     ObjectTable<CounterSet>& q_counters() { return objects_.q_counters; }
 
-    // What an object's attributes name it refers to, where that exists (model/hca/counted.h). The firmware has checked
-    // what must. None goes before those that refer to it.
-    tpt::Mkey& create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt);
-    void destroy_mkey(std::uint32_t index);
-    queue::CompletionQueue& create_cq(abi::Cqn cqn, queue::CompletionQueueAttributes attributes);
+    // The life of objects: see hca/lifecycle. What an object's attributes name must exist, as the firmware has checked.
+    tpt::Mkey& create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt) {
+        return lifecycle_.create_mkey(index, std::move(attributes), std::move(mtt));
+    }
+    void destroy_mkey(std::uint32_t index) { lifecycle_.destroy_mkey(index); }
+    queue::CompletionQueue& create_cq(abi::Cqn cqn, queue::CompletionQueueAttributes attributes) {
+        return lifecycle_.create_cq(cqn, std::move(attributes));
+    }
     completion::CqeWriter& cqe_writer() { return cqe_writer_; }
-    void destroy_cq(abi::Cqn cqn);
-    queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes);
-    void destroy_srq(std::uint32_t number, port::Time at);
-    /// Both CQs named in the attributes must exist (the send CQ only if has_sq), and the shared receive queue if there
-    /// is one.
-    queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes);
-    void destroy_qp(abi::Qpn qpn);
-    /// Puts new attributes and a new state in force: what a state transition command does. Into rst everything is
-    /// forgotten; into rtr the receiving side starts; into rts the sending side; into err both queues are flushed.
-    /// brings_path: the attributes hold a new path. Otherwise packets keep their addresses, whatever became of the
-    /// address tables since the path was set.
+    void destroy_cq(abi::Cqn cqn) { lifecycle_.destroy_cq(cqn); }
+    queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes) {
+        return lifecycle_.create_srq(number, std::move(attributes));
+    }
+    void destroy_srq(std::uint32_t number, port::Time at) { lifecycle_.destroy_srq(number, at); }
+    queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
+        return lives_.create(qpn, std::move(attributes));
+    }
+    void destroy_qp(abi::Qpn qpn) { lives_.destroy(qpn); }
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at,
                    bool brings_path = false);
     /// A command names the queue pair: in the error state that is when receive WQEs, which no doorbell announces, are
     /// looked for.
-    void look_for_receives(queue::QueuePair& qp, port::Time at);
+    void look_for_receives(queue::QueuePair& qp, port::Time at) { failure_.look_again(qp, at); }
     /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when
     /// it does not wait any more, as after an error.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
@@ -144,19 +149,9 @@ public:
     /// Forgets every object: TEARDOWN_HCA, function-level reset.
     void reset();
 
-    // --- doorbells, as hca/doorbell/uar decodes them ---
-    /// Software posted send WQEs; the doorbell record says how many.
-    void ring_send_doorbell(abi::Qpn qpn, std::uint32_t uar, port::Time at);
-    /// Software wants an event for the next completion beyond its consumer index.
-    void arm_cq(abi::Cqn cqn, const queue::ArmRequest& request, std::uint32_t uar, port::Time at);
-
 private:
-    void run(port::Time now);
+    void ring(const doorbell::Doorbell& rung, std::uint32_t uar, port::Time at);
     void on_deadline(queue::QueuePair& qp, port::Time now);
-    void forget_state(queue::QueuePair& qp);
-    void choose_way(queue::QueuePair& qp);
-    /// Counts in this set from now on, or in set 0 when there is none of that number.
-    void count_in(queue::QueuePair& qp, std::uint32_t set);
 
     HcaConfig config_;
     Ports ports_;
@@ -181,8 +176,12 @@ private:
     responder::DatagramResponder datagram_;
     subnet::ManagementPort management_;
     ingress::Ingress ingress_;
+    dispatch::Turns turns_;
+    lifecycle::Lifecycle lifecycle_;
+    lifecycle::QueuePairs lives_;
     doorbell::Uar uar_;
-    bool is_running_ = false;
+    dispatch::SendDoorbells send_doorbells_;
+    dispatch::CqDoorbells cq_doorbells_;
 };
 
 } // namespace model::hca

@@ -185,7 +185,7 @@ void CqeWriter::wake(port::Time now) {
     });
 }
 
-bool CqeWriter::arm(CompletionQueue& cq, const queue::ArmRequest& request, port::Time at) {
+bool CqeWriter::arm(CompletionQueue& cq, const doorbell::ArmRequest& request, port::Time at) {
     auto& arm = cq.arm;
     const auto consumer = extend(request.consumer, cq.producer);
     // The same request again, late or repeated: its event is out, and software will see it (PRM "CQ doorbell", cmd_sn).

@@ -9,6 +9,7 @@
 #include "model/hca/completion/moderation.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
+#include "model/hca/doorbell/doorbell.h"
 #include "model/hca/doorbell/doorbell_record.h"
 #include "model/hca/event/event_queue.h"
 #include "model/port/dma.h"
@@ -69,7 +70,7 @@ public:
     bool write(CompletionQueue& cq, const Completion& completion, port::Time at);
     /// Software arms (CQ doorbell): the next completion beyond its consumer index writes an event. False when the
     /// request is stale: it was carried out before.
-    bool arm(CompletionQueue& cq, const queue::ArmRequest& request, port::Time at);
+    bool arm(CompletionQueue& cq, const doorbell::ArmRequest& request, port::Time at);
 
     /// Software gives the queue another ring (PRM "Resizing a CQ"): the old one ends with a CQE that says so, and the
     /// next completion is the one behind it in the new ring. False when the old ring has no room for that CQE.

@@ -2,7 +2,6 @@
 
 #include "abi/layout.h"
 #include "abi/prm/doorbell.h"
-#include "model/hca/hca.h"
 
 #include <algorithm>
 
@@ -24,46 +23,47 @@ std::size_t register_number(std::uint32_t offset) {
     return offset == cq_register ? 0 : 1 + (offset - first_bfreg) / bf_half;
 }
 
+Doorbell decode(std::uint32_t offset, std::span<const std::byte, 8> value) {
+    if (offset != cq_register)
+        return SendRing{abi::Qpn{abi::ConstView<abi::prm::SendDoorbell>(value).get<"qpn">()}};
+    const abi::ConstView<abi::prm::CqDoorbell> doorbell(value);
+    return CqArm{abi::Cqn{doorbell.get<"cqn">()},
+                 {.consumer = doorbell.get<"ci">(),
+                  .solicited_only = doorbell.get<"cmd">() == abi::prm::ArmCommand::solicited,
+                  .sequence = static_cast<std::uint8_t>(doorbell.get<"cmd_sn">())}};
+}
+
 } // namespace
 
-void Uar::write(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at) {
+std::optional<Doorbell> Uar::write(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes) {
     if (page >= halves_.size())
-        return;
+        return std::nullopt;
     if (bytes.size() >= 8 && is_pair_register(offset)) [[likely]]
-        return ring(page, offset, bytes.first<8>(), at);
+        return decode(offset, bytes.first<8>());
     if (bytes.size() == 4 && (offset == eq_arm_register || offset == eq_update_register)) {
         const auto value = abi::load<std::uint32_t, Endian::big>(bytes.data());
-        return hca_.event_queues().ring(abi::Eqn{value >> 24}, value & 0xffffff, offset == eq_arm_register, page, at);
+        return EventsConsumed{abi::Eqn{value >> 24}, value & 0xffffff, offset == eq_arm_register};
     }
     if (bytes.size() != 4)
-        return;
+        return std::nullopt;
     const auto start = offset & ~std::uint32_t{7};
     if (!is_pair_register(start) || offset % 4 != 0)
-        return;
+        return std::nullopt;
     auto& half = halves_[page][register_number(start)];
     if (offset == start) {
         half.is_set = true;
         std::ranges::copy(bytes, half.bytes.begin());
-    } else if (half.is_set) {
-        std::array<std::byte, 8> value;
-        std::ranges::copy(half.bytes, value.begin());
-        std::ranges::copy(bytes, value.begin() + 4);
-        half.is_set = false;
-        ring(page, start, value, at);
+        return std::nullopt;
     }
+    if (!half.is_set)
+        return std::nullopt;
+    std::array<std::byte, 8> value;
+    std::ranges::copy(half.bytes, value.begin());
+    std::ranges::copy(bytes, value.begin() + 4);
+    half.is_set = false;
+    return decode(start, value);
 }
 
 void Uar::reset() { std::ranges::fill(halves_, std::array<Half, registers>{}); }
-
-void Uar::ring(std::uint32_t page, std::uint32_t offset, std::span<const std::byte, 8> value, port::Time at) {
-    if (offset != cq_register)
-        return hca_.ring_send_doorbell(abi::Qpn{abi::ConstView<abi::prm::SendDoorbell>(value).get<"qpn">()}, page, at);
-    const abi::ConstView<abi::prm::CqDoorbell> doorbell(value);
-    hca_.arm_cq(abi::Cqn{doorbell.get<"cqn">()},
-                {.consumer = doorbell.get<"ci">(),
-                 .solicited_only = doorbell.get<"cmd">() == abi::prm::ArmCommand::solicited,
-                 .sequence = static_cast<std::uint8_t>(doorbell.get<"cmd_sn">())},
-                page, at);
-}
 
 } // namespace model::hca::doorbell

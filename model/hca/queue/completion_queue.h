@@ -41,13 +41,6 @@ struct CompletionQueueAttributes {
 
 enum class CompletionState : std::uint8_t { ready, overrun, write_failed };
 
-/// What software asks for with a CQ doorbell (PRM "CQ doorbell").
-struct ArmRequest {
-    std::uint32_t consumer = 0;   ///< 24 bits: the event is due when the producer passes it
-    bool solicited_only = false;
-    std::uint8_t sequence = 0;    ///< 2 bits: software counts the events it has seen
-};
-
 /// The arm request in force, or the last one.
 struct Arm {
     bool is_set = false;

@@ -207,7 +207,7 @@ struct Paging {
     bool stops_sending() const { return (waiting & 0b1010) != 0; } ///< types of the sending side have bit 0 set
 };
 
-/// A queue pair's deadline, and its place in the device's list of deadlines (hca/timers).
+/// A queue pair's deadline, and its place in the device's list of deadlines (hca/queue/timers).
 struct Timer {
     static constexpr std::size_t no_slot = ~std::size_t{0};
     port::Time deadline = port::never;

@@ -1,0 +1,57 @@
+#include "model/hca/dispatch/doorbells.h"
+
+#include "model/hca/doorbell/doorbell_record.h"
+
+namespace model::hca::dispatch {
+
+using queue::QpState;
+
+namespace {
+void ignore(const Report& report, std::uint32_t number, std::uint32_t uar, traces::Reason reason, port::Time at) {
+    ++report.counters.doorbells_ignored;
+    report.events.emit(at, traces::DoorbellIgnored{number, uar, reason});
+}
+} // namespace
+
+void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port::Time at) {
+    const auto number = rung.qpn.value;
+    ++report_.counters.doorbells;
+    auto* qp = objects_.queue_pairs.find(number);
+    if (qp == nullptr)
+        return ignore(report_, number, uar, "no such queue pair", at);
+    if (qp->attributes.uar_page != uar)
+        return ignore(report_, number, uar, "wrong UAR page for this queue pair", at);
+    if (qp->state == QpState::rst || qp->state == QpState::init || !qp->attributes.has_sq)
+        return ignore(report_, number, uar, "queue pair has no send queue that works", at);
+    const auto record = doorbell::read_record(dma_, qp->attributes.doorbell_record, doorbell::Record::send, at);
+    if (!record)
+        return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
+    at = record->at;
+    auto& r = qp->requester;
+    const auto producer = static_cast<std::uint16_t>(record->value);
+    report_.events.emit(at, traces::DoorbellRung{number, uar, producer});
+    // More than a ring's worth, or a counter that moved backwards: software overwrote WQEs that were not yet done.
+    const auto posted = static_cast<std::uint16_t>(producer - r.completed);
+    if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.producer - r.completed))
+        return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
+    r.producer = producer;
+    if (qp->state == QpState::err || qp->state == QpState::sqer)
+        return failure_.flush_sends(*qp, at);
+    r.doorbell_at = at;
+    if (qp->can_send())
+        scheduler_.add(*qp);
+}
+
+void CqDoorbells::ring(const doorbell::CqArm& rung, std::uint32_t uar, port::Time at) {
+    const auto number = rung.cqn.value;
+    auto* cq = objects_.completion_queues.find(number);
+    if (cq == nullptr)
+        return ignore(report_, number, uar, "no such completion queue", at);
+    if (cq->attributes.uar_page != uar)
+        return ignore(report_, number, uar, "wrong UAR page for this completion queue", at);
+    failure_.look_again(*cq, at);
+    if (!cqe_writer_.arm(*cq, rung.request, at))
+        ignore(report_, number, uar, "the event of this arm sequence number is out", at);
+}
+
+} // namespace model::hca::dispatch

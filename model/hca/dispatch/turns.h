@@ -1,0 +1,35 @@
+// Gives turns to queue pairs: what they owe their peers first, then what they have to send. A turn is a bounded number
+// of packets; who is next is the scheduler's.
+#pragma once
+
+#include "model/hca/address/outlets.h"
+#include "model/hca/queue/scheduler.h"
+#include "model/hca/report.h"
+#include "model/hca/requester/requester.h"
+#include "model/hca/responder/responder.h"
+
+#include <cstdint>
+
+namespace model::hca::dispatch {
+
+class Turns {
+public:
+    Turns(queue::Scheduler& scheduler, address::Outlets& outlets, responder::Responder& responder,
+          requester::Requester& requester, std::uint32_t packets_per_turn, const Report& report)
+        : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester),
+          packets_per_turn_(packets_per_turn), report_(report) {}
+
+    /// Until nothing is left to send or the port is full.
+    void run(port::Time now);
+
+private:
+    queue::Scheduler& scheduler_;
+    address::Outlets& outlets_;
+    responder::Responder& responder_;
+    requester::Requester& requester_;
+    std::uint32_t packets_per_turn_;
+    Report report_;
+    bool is_running_ = false;
+};
+
+} // namespace model::hca::dispatch

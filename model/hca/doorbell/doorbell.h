@@ -1,0 +1,34 @@
+// What software says with a doorbell (PRM "Doorbells"), whichever stores it came in.
+#pragma once
+
+#include "abi/types.h"
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+namespace model::hca::doorbell {
+
+/// Send WQEs were posted; the doorbell record says how many.
+struct SendRing {
+    abi::Qpn qpn;
+};
+/// What software asks for with a CQ doorbell: an event for the next completion beyond its consumer index.
+struct ArmRequest {
+    std::uint32_t consumer = 0; ///< 24 bits: the event is due when the producer passes it
+    bool solicited_only = false;
+    std::uint8_t sequence = 0; ///< 2 bits: software counts the events it has seen
+};
+struct CqArm {
+    abi::Cqn cqn;
+    ArmRequest request;
+};
+/// Events were consumed up to `consumer` (24 bits).
+struct EventsConsumed {
+    abi::Eqn eqn;
+    std::uint32_t consumer = 0;
+    bool arms = false; ///< and software wants the next interrupt
+};
+using Doorbell = std::variant<SendRing, CqArm, EventsConsumed>;
+
+} // namespace model::hca::doorbell
