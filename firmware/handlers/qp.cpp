@@ -64,17 +64,17 @@ Reply query_qp(State& state, const Call& call, In<prm::QueryQpIn> in, Out<prm::Q
     const auto& requester = qp->requester;
     const auto& responder = qp->responder;
     qpc.set<"state">(qp->state)
-        .set<"hw_sq_wqebb_counter">(requester.fetched)
-        .set<"sw_sq_wqebb_counter">(requester.producer)
-        .set<"hw_rq_counter">(responder.rq_consumer)
-        .set<"sw_rq_counter">(responder.rq_producer);
+        .set<"hw_sq_wqebb_counter">(requester.sends.fetched)
+        .set<"sw_sq_wqebb_counter">(requester.sends.producer)
+        .set<"hw_rq_counter">(responder.receives.consumer)
+        .set<"sw_rq_counter">(responder.receives.producer);
     if (qp->can_receive())
-        qpc.set<"next_rcv_psn">(responder.expected.value);
+        qpc.set<"next_rcv_psn">(responder.order.expected.value);
     if (qp->can_send())
-        qpc.set<"next_send_psn">(requester.next_psn.value)
-            .set<"last_acked_psn">((requester.oldest_psn + abi::Psn::mask).value)
-            .set<"cur_retry_count">(requester.retries_left)
-            .set<"cur_rnr_retry">(requester.rnr_retries_left);
+        qpc.set<"next_send_psn">(requester.window.next_psn.value)
+            .set<"last_acked_psn">((requester.window.oldest_psn + abi::Psn::mask).value)
+            .set<"cur_retry_count">(requester.retry.retries_left)
+            .set<"cur_rnr_retry">(requester.retry.rnr_retries_left);
     encode_pages(qp->attributes.buffer,
                  out.bytes().subspan(prm::QueryQpOut::field<"qp_pas_or_qpc_ext_and_pas">::offset));
     return accepted;

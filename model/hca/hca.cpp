@@ -12,40 +12,45 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
       translator_(objects_.mkeys, config_, counters_, events_), memory_(translator_, ports.dma),
       outlets_(ports.wire, ports.inside), timers_(ports.clock),
       cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
-      completions_(cqe_writer_, ports.dma.loans()), path_{config_,
-                                                          ports.dma,
-                                                          ports.dma.loans(),
-                                                          outlets_,
-                                                          timers_,
-                                                          scheduler_,
-                                                          objects_.mkeys,
-                                                          objects_.protection_domains,
-                                                          translator_,
-                                                          memory_,
-                                                          cqe_writer_,
-                                                          event_queues_,
-                                                          objects_.shared_receive_queues,
-                                                          objects_.groups,
-                                                          identity_,
-                                                          counters_,
-                                                          events_},
+      completions_(cqe_writer_, ports.dma.loans()), outbox_(config_, identity_, report_),
       failure_(ports.dma, completions_, event_queues_, timers_, events_),
       umr_({objects_.mkeys, objects_.protection_domains, translator_}, memory_, events_),
-      page_faults_(translator_, event_queues_, {counters_, events_}),
-      requester_(path_, completions_, failure_, umr_, page_faults_),
-      responder_(path_, completions_, failure_, umr_, page_faults_), datagram_(path_, completions_, failure_),
-      management_(path_, {counters_, events_}),
-      ingress_(objects_, identity_, {responder_, datagram_, requester_, management_}, {counters_, events_}),
-      turns_(scheduler_, outlets_, responder_, requester_, config_.packets_per_turn, {counters_, events_}),
+      page_faults_(translator_, event_queues_, report_),
+      requester_(config_, {identity_, objects_.groups, outlets_, outbox_},
+                 {.dma = ports.dma,
+                  .memory = memory_,
+                  .scheduler = scheduler_,
+                  .timers = timers_,
+                  .completions = completions_,
+                  .failure = failure_,
+                  .page_faults = page_faults_,
+                  .umr = umr_},
+                 report_),
+      responder_(config_, objects_,
+                 {.dma = ports.dma,
+                  .memory = memory_,
+                  .scheduler = scheduler_,
+                  .outbox = outbox_,
+                  .completions = completions_,
+                  .failure = failure_,
+                  .event_queues = event_queues_,
+                  .page_faults = page_faults_,
+                  .umr = umr_},
+                 report_),
+      datagram_(config_, identity_, responder::Placement(ports.dma, memory_, event_queues_, counters_), completions_,
+                failure_, report_),
+      management_(config_, identity_, outlets_, outbox_, report_),
+      ingress_(objects_, identity_, {responder_, datagram_, requester_, management_}, report_),
+      turns_(scheduler_, outlets_, responder_, requester_, config_.packets_per_turn, report_),
       lifecycle_(objects_, event_queues_, translator_, cqe_writer_, failure_),
       lives_(objects_, identity_, outlets_, {scheduler_, timers_, requester_, responder_, failure_}, events_),
-      uar_(config_.uar_pages), send_doorbells_(ports.dma, objects_, scheduler_, failure_, {counters_, events_}),
-      cq_doorbells_(objects_, cqe_writer_, failure_, {counters_, events_}) {
+      uar_(config_.uar_pages), send_doorbells_(ports.dma, objects_, scheduler_, failure_, report_),
+      cq_doorbells_(objects_, cqe_writer_, failure_, report_) {
     reset();
 }
 
 void Hca::reset() {
-    path_.loans.drain(port::Giver::reset); // memory is another's when the reset is done
+    memory_.loans().drain(port::Giver::reset); // memory is another's when the reset is done
     objects_.queue_pairs.for_each([this](QueuePair& qp) { responder_.forget(qp); });
     scheduler_.clear();
     timers_.clear();
@@ -59,7 +64,7 @@ void Hca::reset() {
     identity_.lid = config_.lid;
     requester_.set_host_order(false);
     responder_.set_host_order(false);
-    path_.pipe_free = {};
+    outbox_.reset();
     uar_.reset();
 }
 

@@ -7,7 +7,6 @@
 #include "model/hca/config.h"
 #include "model/hca/counted.h"
 #include "model/hca/counters.h"
-#include "model/hca/data_path.h"
 #include "model/hca/domains.h"
 #include "model/hca/dispatch/doorbells.h"
 #include "model/hca/dispatch/turns.h"
@@ -31,7 +30,7 @@
 #include "model/hca/tpt/translate.h"
 #include "model/hca/umr/umr.h"
 #include "model/hca/address/identity.h"
-#include "model/hca/address/outlets.h"
+#include "model/hca/egress/outlets.h"
 #include "model/hca/subnet/management_port.h"
 #include "model/management/agent.h"
 #include "model/port/clock.h"
@@ -157,17 +156,18 @@ private:
     Ports ports_;
     traces::Events events_;
     Counters counters_;
+    Report report_{counters_, events_};
     event::EventQueues event_queues_;
     Objects objects_; ///< completion queues refer to event queues
     tpt::Translator translator_;
     memory::ApplicationMemory memory_;
     address::Identity identity_;
-    address::Outlets outlets_;
+    egress::Outlets outlets_;
     queue::Timers timers_;
     queue::Scheduler scheduler_;
     completion::CqeWriter cqe_writer_;
     completion::WorkCompletions completions_;
-    DataPath path_;
+    egress::Outbox outbox_;
     completion::Failure failure_;
     umr::Umr umr_;
     paging::PageFaults page_faults_;

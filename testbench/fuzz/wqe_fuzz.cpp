@@ -246,7 +246,7 @@ private:
     void ring(Side& side, std::uint32_t producer) {
         if (!side.taken.empty())
             run_and_check();
-        const auto before = side.node.core(side.qp).requester.producer;
+        const auto before = side.node.core(side.qp).requester.sends.producer;
         const auto count = static_cast<std::uint16_t>(producer - before);
         std::deque<Taken> posted;
         for (std::uint16_t at = 0; at < count && count <= 1u << side.qp.log_sq;) {
@@ -262,7 +262,7 @@ private:
         side.node.write_be32(side.qp.record + 4, producer);
         side.node.ring(side.qp, pair_.clock.now());
 
-        const auto taken = static_cast<std::uint16_t>(side.node.core(side.qp).requester.producer - before);
+        const auto taken = static_cast<std::uint16_t>(side.node.core(side.qp).requester.sends.producer - before);
         require(taken == count || (taken == 0 && side.node.core(side.qp).state == QpState::err), "a doorbell is lost");
         if (taken != 0)
             side.taken = std::move(posted);
@@ -288,9 +288,10 @@ private:
             check_events(side);
             check_completions(side);
             const auto& r = side.node.core(side.qp).requester;
-            require(r.completed == r.producer && r.fetched == r.producer && r.messages.is_empty(),
+            require(r.sends.completed == r.sends.producer && r.sends.fetched == r.sends.producer &&
+                        r.sends.messages.is_empty(),
                     "work is neither done nor flushed");
-            require(r.reads_outstanding == 0, "a READ is outstanding in an idle queue");
+            require(r.window.reads_outstanding == 0, "a READ is outstanding in an idle queue");
             side.node.events.entries.clear();
         }
     }

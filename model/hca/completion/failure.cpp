@@ -7,11 +7,11 @@
 
 namespace model::hca::completion {
 
+using queue::OrderState;
 using queue::Outstanding;
 using queue::QpState;
 using queue::QueuePair;
 using queue::ReceiveKind;
-using queue::ResponderState;
 using queue::Response;
 
 namespace {
@@ -33,32 +33,32 @@ bool is_final(const Response& response) {
 
 void Failure::flush_sends(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
-    for (; !r.messages.is_empty(); r.messages.pop()) {
-        completions_.send(qp, r.messages.front(), CqeSyndrome::wr_flush_err, 0, at);
-        r.completed = static_cast<std::uint16_t>(r.completed + r.messages.front().wqebbs);
+    for (; !r.sends.messages.is_empty(); r.sends.messages.pop()) {
+        completions_.send(qp, r.sends.messages.front(), CqeSyndrome::wr_flush_err, 0, at);
+        r.sends.completed = static_cast<std::uint16_t>(r.sends.completed + r.sends.messages.front().wqebbs);
     }
     // What was never fetched: only the size and the opcode of each WQE are needed.
     const auto ring_bytes = qp.sq_size() * std::uint64_t{64};
-    while (r.fetched != r.producer) {
+    while (r.sends.fetched != r.sends.producer) {
         std::array<std::byte, 16> ctrl{};
-        const auto offset = r.fetched * std::uint64_t{64} & (ring_bytes - 1);
+        const auto offset = r.sends.fetched * std::uint64_t{64} & (ring_bytes - 1);
         const bool is_readable = qp.attributes.buffer.read(dma_, qp.sq_offset + offset, ctrl, at).is_ok();
         const auto size = is_readable ? std::to_integer<unsigned>(ctrl[7]) & 0x3f : 0;
         const auto blocks = std::max(1u, (size + 3) / 4);
-        const auto left = static_cast<std::uint16_t>(r.producer - r.fetched);
-        const Outstanding message{.wqe_index = r.fetched,
+        const auto left = static_cast<std::uint16_t>(r.sends.producer - r.sends.fetched);
+        const Outstanding message{.wqe_index = r.sends.fetched,
                                   .wqebbs = static_cast<std::uint8_t>(std::min<unsigned>(blocks, left)),
                                   .opcode = static_cast<abi::prm::WqeOpcode>(ctrl[3])};
         completions_.send(qp, message, CqeSyndrome::wr_flush_err, 0, at);
-        r.fetched = static_cast<std::uint16_t>(r.fetched + message.wqebbs);
+        r.sends.fetched = static_cast<std::uint16_t>(r.sends.fetched + message.wqebbs);
     }
-    r.completed = r.fetched;
+    r.sends.completed = r.sends.fetched;
     // A queue that leaves the send error state may come to these indices again with other WQEs.
-    r.prefetch.forget();
-    r.message = r.messages.end();
-    r.offset = 0;
-    r.has_request = r.has_response = false;
-    r.reads_outstanding = 0;
+    r.sends.prefetch.forget();
+    r.position.message = r.sends.messages.end();
+    r.position.offset = 0;
+    r.position.has_wqe = r.response.has_wqe = false;
+    r.window.reads_outstanding = 0;
 }
 
 void Failure::flush_receives(QueuePair& qp, port::Time at) {
@@ -67,24 +67,25 @@ void Failure::flush_receives(QueuePair& qp, port::Time at) {
         return;
     if (const auto producer =
             doorbell::read_record(dma_, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
-        r.rq_producer = static_cast<std::uint16_t>(producer->value);
+        r.receives.producer = static_cast<std::uint16_t>(producer->value);
         at = producer->at;
     }
     // A record beyond the ring's size is nonsense; at most one ring's worth is flushed for it.
-    const auto posted = static_cast<std::uint16_t>(r.rq_producer - r.rq_consumer);
+    const auto posted = static_cast<std::uint16_t>(r.receives.producer - r.receives.consumer);
     const bool is_new = posted != 0;
     for (auto left = std::min<std::uint32_t>(posted, qp.rq_size()); left != 0; --left)
-        completions_.fail_receive(qp, r.rq_consumer++, CqeSyndrome::wr_flush_err, 0, at);
-    r.rq_consumer = r.rq_producer;
-    r.flush_interval = is_new || r.flush_interval == port::Time{} ? first_flush_interval
-                                                                  : std::min(r.flush_interval * 2, last_flush_interval);
-    timers_.set(qp, (at / r.flush_interval + 1) * r.flush_interval);
+        completions_.fail_receive(qp, r.receives.consumer++, CqeSyndrome::wr_flush_err, 0, at);
+    r.receives.consumer = r.receives.producer;
+    r.receives.flush_interval = is_new || r.receives.flush_interval == port::Time{}
+                                    ? first_flush_interval
+                                    : std::min(r.receives.flush_interval * 2, last_flush_interval);
+    timers_.set(qp, (at / r.receives.flush_interval + 1) * r.receives.flush_interval);
 }
 
 void Failure::look_again(QueuePair& qp, port::Time at) {
     if (qp.state != QpState::err)
         return;
-    qp.responder.flush_interval = {};
+    qp.responder.receives.flush_interval = {};
     flush_receives(qp, at);
 }
 
@@ -111,17 +112,17 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
                                                static_cast<std::uint8_t>(QpState::err)});
     qp.state = QpState::err;
     auto& responder = qp.responder;
-    responder.message = ResponderState::Message::none;
+    responder.order.message = OrderState::Message::none;
     // Nothing is sent in the error state but the NAK that led there, behind the answers owed before it.
-    responder.ack_pending = false;
-    if (!responder.responses.is_empty() && !is_final(responder.responses.back()))
-        responder.responses.clear();
-    if (responder.has_receive) {
+    responder.answers.ack_pending = false;
+    if (!responder.answers.responses.is_empty() && !is_final(responder.answers.responses.back()))
+        responder.answers.responses.clear();
+    if (responder.receives.has_wqe) {
         // The WQE that a SEND was filling.
-        responder.has_receive = false;
-        completions_.fail_receive(qp, responder.receive->index, CqeSyndrome::wr_flush_err, 0, at);
+        responder.receives.has_wqe = false;
+        completions_.fail_receive(qp, responder.receives.wqe->index, CqeSyndrome::wr_flush_err, 0, at);
     }
-    qp.requester.waits_rnr = false;
+    qp.requester.retry.waits_rnr = false;
     qp.paging = {};
     flush_sends(qp, at);
     if (qp.attributes.receive == ReceiveKind::ordinary && qp.receive_cq != nullptr)

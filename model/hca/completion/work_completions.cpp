@@ -36,7 +36,7 @@ bool WorkCompletions::write(const QueuePair& qp, CompletionQueue& cq, const Comp
 bool WorkCompletions::send(QueuePair& qp, const queue::Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor,
                            port::Time at, std::span<const std::byte> data) {
     const bool is_error = syndrome != CqeSyndrome{};
-    at = qp.requester.placed_until = std::max(qp.requester.placed_until, at);
+    at = qp.requester.response.placed_until = std::max(qp.requester.response.placed_until, at);
     if (is_error) {
         auto& count = *qp.counters;
         ++(syndrome == CqeSyndrome::wr_flush_err ? count.req_cqe_flush_error : count.req_cqe_error);
@@ -67,7 +67,7 @@ bool WorkCompletions::receive(const QueuePair& qp, Completion completion, port::
 bool WorkCompletions::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor,
                                    port::Time at) {
     auto& count = *qp.counters;
-    at = qp.responder.execute(at);
+    at = qp.responder.order.execute(at);
     ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
     return write(qp, receive_cq(qp),
                  {.opcode = CqeOpcode::resp_err,

@@ -31,13 +31,13 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     const auto producer = static_cast<std::uint16_t>(record->value);
     report_.events.emit(at, traces::DoorbellRung{number, uar, producer});
     // More than a ring's worth, or a counter that moved backwards: software overwrote WQEs that were not yet done.
-    const auto posted = static_cast<std::uint16_t>(producer - r.completed);
-    if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.producer - r.completed))
+    const auto posted = static_cast<std::uint16_t>(producer - r.sends.completed);
+    if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.sends.producer - r.sends.completed))
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
-    r.producer = producer;
+    r.sends.producer = producer;
     if (qp->state == QpState::err || qp->state == QpState::sqer)
         return failure_.flush_sends(*qp, at);
-    r.doorbell_at = at;
+    r.sends.doorbell_at = at;
     if (qp->can_send())
         scheduler_.add(*qp);
 }

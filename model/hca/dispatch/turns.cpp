@@ -14,7 +14,7 @@ void Turns::run(port::Time now) {
         const auto& turn = next.turn;
         qp.requester.full = queue::Way::open;
         ++report_.counters.turns;
-        report_.events.emit(std::max(now, qp.requester.doorbell_at), traces::QueueScheduled{qp.number.value});
+        report_.events.emit(std::max(now, qp.requester.sends.doorbell_at), traces::QueueScheduled{qp.number.value});
         const auto start = report_.counters.packets_sent;
         const bool has_answers = responder_.answer(qp, turn.answers, now);
         const auto answered = report_.counters.packets_sent;

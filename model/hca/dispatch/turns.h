@@ -2,7 +2,7 @@
 // of packets; who is next is the scheduler's.
 #pragma once
 
-#include "model/hca/address/outlets.h"
+#include "model/hca/egress/outlets.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/report.h"
 #include "model/hca/requester/requester.h"
@@ -14,7 +14,7 @@ namespace model::hca::dispatch {
 
 class Turns {
 public:
-    Turns(queue::Scheduler& scheduler, address::Outlets& outlets, responder::Responder& responder,
+    Turns(queue::Scheduler& scheduler, egress::Outlets& outlets, responder::Responder& responder,
           requester::Requester& requester, std::uint32_t packets_per_turn, const Report& report)
         : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester),
           packets_per_turn_(packets_per_turn), report_(report) {}
@@ -24,7 +24,7 @@ public:
 
 private:
     queue::Scheduler& scheduler_;
-    address::Outlets& outlets_;
+    egress::Outlets& outlets_;
     responder::Responder& responder_;
     requester::Requester& requester_;
     std::uint32_t packets_per_turn_;

@@ -50,7 +50,7 @@ void Lifecycle::destroy_srq(std::uint32_t number, port::Time at) {
     srq->takers.for_each([&](QueuePair& qp) {
         if (qp.paging.shared_queue == number)
             paging::PageFaults::answer(qp, abi::prm::PageFaultType::shared_receive);
-        if (qp.responder.message != queue::ResponderState::Message::none || qp.responder.has_receive)
+        if (qp.responder.order.message != queue::OrderState::Message::none || qp.responder.receives.has_wqe)
             failure_.enter_error(qp, at);
         queue::take_from(qp, nullptr);
     });

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/hca/address/identity.h"
-#include "model/hca/address/outlets.h"
+#include "model/hca/egress/outlets.h"
 #include "model/hca/completion/failure.h"
 #include "model/hca/objects.h"
 #include "model/hca/queue/scheduler.h"
@@ -27,7 +27,7 @@ struct Workers {
 
 class QueuePairs {
 public:
-    QueuePairs(Objects& objects, const address::Identity& identity, address::Outlets& outlets, const Workers& workers,
+    QueuePairs(Objects& objects, const address::Identity& identity, egress::Outlets& outlets, const Workers& workers,
                const traces::Events& events)
         : objects_(objects), identity_(identity), outlets_(outlets), to_(workers), events_(events) {}
 
@@ -52,7 +52,7 @@ private:
 
     Objects& objects_;
     const address::Identity& identity_;
-    address::Outlets& outlets_;
+    egress::Outlets& outlets_;
     Workers to_;
     const traces::Events& events_;
 };

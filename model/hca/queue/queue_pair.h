@@ -9,16 +9,12 @@
 #include "model/hca/counters.h"
 #include "model/hca/domains.h"
 #include "model/hca/intrusive_list.h"
-#include "model/hca/memory/order.h"
 #include "model/hca/queue/address_path.h"
-#include "model/hca/queue/on_demand.h"
 #include "model/hca/memory/paged_buffer.h"
-#include "model/hca/queue/prefetch.h"
-#include "model/hca/queue/receive_wqe.h"
-#include "model/hca/queue/ring.h"
+#include "model/hca/queue/requester_state.h"
+#include "model/hca/queue/responder_state.h"
 #include "model/hca/queue/service.h"
 #include "model/hca/queue/shared_receive_queue.h"
-#include "model/hca/queue/work_request.h"
 #include "model/port/packet.h"
 #include "model/port/wire.h"
 
@@ -73,126 +69,6 @@ struct QueuePairAttributes {
     std::array<std::byte, abi::prm::Qpc::size> context{}; ///< as software last wrote it, for QUERY_QP
 
     std::uint32_t mtu_bytes() const { return 128u << mtu; }
-};
-
-/// A message that was sent, at least in part, and whose completion is still owed.
-struct Outstanding {
-    std::uint16_t wqe_index = 0;
-    std::uint8_t wqebbs = 0;
-    abi::prm::WqeOpcode opcode{};
-    bool signalled = false;
-    bool signalled_with_event = false;
-    bool awaits_data = false; ///< READ or atomic: completed by its response, not by an ACK
-    std::uint8_t error = 0;   ///< CQE syndrome found while sending; reported when the message is the oldest
-    std::uint8_t vendor_error = 0;
-    std::uint32_t length = 0;
-    abi::Psn first{};           ///< sequence number of its first packet
-    std::uint32_t packets = 1;  ///< sequence numbers it uses
-    std::uint32_t answered = 0; ///< READ: response packets taken in
-    abi::Psn last() const { return first + (packets - 1); }
-    abi::Psn next() const { return first + packets; }
-};
-
-/// Where a queue pair's packets leave: by the cable, or inside the port to the port itself. Open: each has its own way,
-/// as datagrams do.
-enum class Way : std::uint8_t { cable, inside, open };
-
-/// The sending side (IBA 9.7.3 to 9.7.7, requester).
-struct RequesterState {
-    Way full = Way::open; ///< the way that had no room for the datagram at which the last turn ended
-    // Send queue, counted in WQEBBs modulo 2^16
-    std::uint16_t producer = 0;  ///< as the doorbell record said at the last doorbell
-    std::uint16_t fetched = 0;   ///< next WQE to read
-    port::Time doorbell_at{};    ///< when the last doorbell and its record were there
-    std::uint16_t completed = 0; ///< oldest WQE whose completion is owed
-    Ring<Outstanding> messages;
-    Prefetch prefetch; ///< of the send queue, in WQEBBs
-    // Where sending stands: message number and byte offset in it
-    std::uint32_t message = 0; ///< number in `messages`; end() means "read the next WQE"
-    std::uint32_t offset = 0;
-    std::uint32_t loaded = 0; ///< message number that `request` holds, when `has_request`
-    bool has_request = false;
-    port::Time request_ready{}; ///< when `request` was there and decoded
-    std::uint8_t segment = 0;   ///< scatter/gather position of `offset`
-    std::uint32_t segment_offset = 0;
-    OnDemand<WorkRequest> request;
-    // The message whose READ response is arriving
-    std::uint32_t response_loaded = 0;
-    bool has_response = false;
-    OnDemand<WorkRequest> response;
-
-    abi::Psn next_psn{};   ///< of the next new packet
-    abi::Psn oldest_psn{}; ///< not yet acknowledged
-    std::uint32_t reads_outstanding = 0;
-    std::uint32_t since_request = 0; ///< packets since the last one that asked for an ACK
-    bool waits_rnr = false;
-    bool asked_again = false; ///< a missing answer was asked for; later answers under way say nothing new
-    std::uint8_t retries_left = 0, rnr_retries_left = 0;
-    port::Time
-        placed_until{}; ///< when the answers so far are in memory; no completion is earlier, or than the last one
-};
-
-/// A request that was executed and whose answer may be asked for again (IBA 9.7.5.2, duplicates).
-struct Replay {
-    abi::Psn first{};
-    std::uint32_t packets = 1;
-    bool is_atomic = false;
-    std::uint64_t original = 0; ///< atomics: the value returned
-    std::uint64_t address = 0;  ///< READ
-    abi::Key rkey{};
-    std::uint32_t length = 0;
-    abi::Pd pd{}; ///< READ: that the key belongs to
-};
-
-/// An answer that has to go out, in order.
-struct Response {
-    enum class Kind : std::uint8_t { acknowledge, negative, read, atomic } kind{};
-    std::uint8_t syndrome = 0;
-    abi::Psn psn{}; ///< of the acknowledge; of the next READ response packet
-    std::uint32_t msn = 0;
-    std::uint64_t original = 0;
-    std::uint64_t address = 0; ///< READ: of the next response packet
-    abi::Key rkey{};
-    std::uint32_t remaining = 0; ///< READ: bytes still to send
-    abi::Pd pd{};                ///< READ: that the key belongs to
-    bool is_first = true;        ///< READ: no response packet sent yet
-    bool is_repeat = false;      ///< READ, atomic: asked for again
-    bool waits_for_page = false; ///< READ: of the next response packet
-    port::Time earliest{};
-};
-
-/// The receiving side (IBA 9.7.3 to 9.7.5, responder).
-struct ResponderState {
-    abi::Psn expected{};
-    std::uint32_t msn = 0;   ///< messages completed, 24 bits
-    bool nak_is_out = false; ///< a sequence or RNR NAK was sent for `expected`
-    // The message being received
-    enum class Message : std::uint8_t { none, send, write } message = Message::none;
-    abi::Pd remote_pd{}; ///< that keys of the peer's requests belong to
-    std::uint64_t write_address = 0;
-    abi::Key write_key{};
-    std::uint32_t write_remaining = 0;
-    std::uint32_t received = 0; ///< bytes so far
-    // Requests may overlap, but are carried out in order (IBA 9.5)
-    memory::Order writes;
-    port::Time executed{}; ///< when everything so far was carried out: no completion and no answer is earlier
-    // Receive queue, counted in WQEs
-    std::uint16_t rq_producer = 0; ///< as the doorbell record last said
-    std::uint16_t rq_consumer = 0;
-    Prefetch prefetch;        ///< of the receive queue
-    bool has_receive = false; ///< `receive` holds the WQE being filled
-    OnDemand<ReceiveRequest> receive;
-    // Answers
-    bool ack_pending = false; ///< an ACK for expected-1 is owed and not in `responses`
-    port::Time ack_earliest{};
-    bool saw_packet = false;
-    bool in_ack_list = false;
-    Ring<Response> responses;
-    Ring<Replay> replay;         ///< the last 2^log_reads_responder READs and atomics
-    port::Time flush_interval{}; ///< error state: how long until the doorbell record is looked at again
-
-    /// When something that is done at `at` counts as done.
-    port::Time execute(port::Time at) { return executed = std::max(executed, at); }
 };
 
 /// Accesses that wait for software to bring their pages (hca/paging): at most one of each abi::prm::PageFaultType.

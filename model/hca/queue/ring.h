@@ -23,6 +23,7 @@ public:
     }
     const T& operator[](std::uint32_t number) const { return slots_[number & (slots_.size() - 1)]; }
     T& front() { return (*this)[begin_]; }
+    const T& front() const { return (*this)[begin_]; }
     T& back() { return (*this)[end_ - 1]; }
     T& push(T value) {
         if (size() == slots_.size()) [[unlikely]]

@@ -187,11 +187,11 @@ namespace {
 /// Brings `bytes` of the ring from WQEBB `index` on into `out`: from what was read ahead, else by DMA.
 port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::span<std::byte> out, port::Time at) {
     auto& r = qp.requester;
-    auto have = r.prefetch.find(index, log_wqebb);
-    if (have.bytes.empty() && index == r.fetched) {
-        const auto posted = static_cast<std::uint16_t>(r.producer - r.fetched);
-        r.prefetch.read(dma, qp.attributes.buffer, qp.sq_offset, index, posted, qp.sq_size(), log_wqebb, at);
-        have = r.prefetch.find(index, log_wqebb);
+    auto have = r.sends.prefetch.find(index, log_wqebb);
+    if (have.bytes.empty() && index == r.sends.fetched) {
+        const auto posted = static_cast<std::uint16_t>(r.sends.producer - r.sends.fetched);
+        r.sends.prefetch.read(dma, qp.attributes.buffer, qp.sq_offset, index, posted, qp.sq_size(), log_wqebb, at);
+        have = r.sends.prefetch.find(index, log_wqebb);
     }
     port::DmaResult result{.done = have.bytes.empty() ? at : std::max(at, have.ready)};
     const auto known = std::min(have.bytes.size(), out.size());

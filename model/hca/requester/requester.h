@@ -1,81 +1,77 @@
-// The requester of the RC transport (IBA 9.7.3 to 9.7.7): sends a queue pair's messages, takes in acknowledgements and
-// responses, completes work requests in order. Receives turns from the scheduler and packets from the port; gives
-// packets and completions. What goes wrong on the way is in retry.
+// The requester (IBA 9.7.3 to 9.7.7, 9.8): sends a queue pair's messages, takes in acknowledgements and responses,
+// completes work requests in order. Receives turns from the scheduler and packets from the port; gives packets and
+// completions. Each of its classes knows those above it only:
+//
+//   retirement          messages end in order
+//   retry               deadlines, going back, retry counts
+//   acknowledgements    what the peer has received, or refused
+//   response_placement  where the bytes of answers go
+//   responses           READ responses and atomic results
+//   work_queue          WQEs, taken in as messages
+//   packetizer          which bytes are in a packet
+//   sending             packets, one after the other
+//   requester           who of them is concerned
 #pragma once
 
-#include "model/hca/data_path.h"
-#include "model/hca/completion/failure.h"
-#include "model/hca/queue/queue_pair.h"
-#include "model/hca/paging/page_faults.h"
-#include "model/hca/requester/packetize.h"
-#include "model/hca/umr/umr.h"
-
-#include <cstddef>
-#include <optional>
-#include <span>
+#include "model/hca/objects.h"
+#include "model/hca/requester/acknowledgements.h"
+#include "model/hca/requester/response_placement.h"
+#include "model/hca/requester/responses.h"
+#include "model/hca/requester/retirement.h"
+#include "model/hca/requester/retry.h"
+#include "model/hca/requester/sending.h"
+#include "model/hca/requester/work_queue.h"
 
 namespace model::hca::requester {
 
+/// The rooms that its classes are given; each keeps those that it needs.
+struct Neighbours {
+    port::Dma& dma;
+    memory::ApplicationMemory& memory;
+    queue::Scheduler& scheduler;
+    queue::Timers& timers;
+    completion::WorkCompletions& completions;
+    completion::Failure& failure;
+    paging::PageFaults& page_faults;
+    umr::Umr& umr;
+};
+
 class Requester {
 public:
-    Requester(DataPath& path, completion::WorkCompletions& completions, completion::Failure& failure, umr::Umr& umr,
-              paging::PageFaults& page_faults)
-        : path_(path), completions_(completions), failure_(failure), umr_(umr), page_faults_(page_faults) {}
+    Requester(const HcaConfig& config, const WayOut& out, const Neighbours& to, const Report& report)
+        : scheduler_(to.scheduler), events_(report.events),
+          retirement_(to.completions, to.failure, to.scheduler, report.counters),
+          retry_(retirement_, to.scheduler, to.timers, report), acknowledgements_(retirement_, retry_),
+          placement_(config, to.dma, to.memory, to.page_faults, retirement_),
+          responses_(acknowledgements_, placement_, retirement_, retry_, report.counters),
+          queue_(config, to.dma, to.umr, retirement_, report), packetizer_(out.identity, to.memory),
+          sending_(queue_, packetizer_, out, to.page_faults, retirement_, retry_, report.counters) {}
 
     /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
-    bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at) {
+        return sending_.advance(qp, packets, at);
+    }
     /// An acknowledge, negative acknowledge, READ response or atomic acknowledge arrived.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     /// The queue pair's deadline has passed: the RNR pause is over, or no answer came.
-    void expire(queue::QueuePair& qp, port::Time at);
+    void expire(queue::QueuePair& qp, port::Time at) { retry_.expire(qp, at); }
     /// The sending side starts: RTR to RTS.
     void start(queue::QueuePair& qp);
     /// Software has answered a page fault of the sending side: the queue goes on, or its message fails.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
-    void set_host_order(bool host_order) { host_order_ = host_order; }
+    void set_host_order(bool host_order) { responses_.set_host_order(host_order); }
 
 private:
-    // Sending
-    std::optional<port::Time> load(queue::QueuePair& qp, port::Time at);
-    std::optional<port::Time> admit(queue::QueuePair& qp, port::Time at);
-    bool waits_for_earlier(const queue::QueuePair& qp, bool is_data) const;
-    port::Wire& outlet(queue::QueuePair& qp);
-    void send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
-    void echo(const port::Packet& packet, const port::Wire& wire, port::Time at);
-    void stop(queue::QueuePair& qp, const completion::LocalError& error, port::Time at);
-    void count_local(const queue::QueuePair& qp, const completion::LocalError& error);
-    // Answers
-    void acknowledge(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    void negative(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void read_response(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    void atomic_response(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    bool answers_front(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    void ask_again(queue::QueuePair& qp, port::Time at);
-    std::optional<port::Time> load_response(queue::QueuePair& qp, port::Time at);
-    bool is_answered_in_cqe(queue::QueuePair& qp) const;
-    void answer_in_cqe(queue::QueuePair& qp, std::span<const std::span<const std::byte>> pieces, port::Time at);
-    void retire(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer = {});
-    void complete_front(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer);
-    void fail_front(queue::QueuePair& qp, const completion::LocalError& error, port::Time at);
-    bool place_answer(queue::QueuePair& qp, std::uint32_t offset, std::span<const std::span<const std::byte>> pieces,
-                      port::Time at);
-    // paging.cpp
-    bool wait_to_send(queue::QueuePair& qp, const tpt::Request& access, port::Time at);
-    bool wait_to_place(queue::QueuePair& qp, std::uint32_t offset, std::uint32_t bytes, const tpt::Request& access,
-                       port::Time at);
-    // retry.cpp
-    void progress(queue::QueuePair& qp, port::Time at);
-    void watch(queue::QueuePair& qp, port::Time at);
-    void go_back(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    void retry(queue::QueuePair& qp, abi::Psn psn, traces::RetryReason reason, port::Time at);
-    void wait_for_receiver(queue::QueuePair& qp, abi::Psn psn, std::uint8_t timer, port::Time at);
-
-    DataPath& path_;
-    completion::WorkCompletions& completions_;
-    completion::Failure& failure_;
-    umr::Umr& umr_;
-    paging::PageFaults& page_faults_;
-    bool host_order_ = false;
+    queue::Scheduler& scheduler_;
+    const traces::Events& events_;
+    Retirement retirement_;
+    Retry retry_;
+    Acknowledgements acknowledgements_;
+    ResponsePlacement placement_;
+    Responses responses_;
+    WorkQueue queue_;
+    Packetizer packetizer_;
+    Sending sending_;
 };
 
 } // namespace model::hca::requester

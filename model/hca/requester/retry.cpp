@@ -1,6 +1,7 @@
-// Recovery (IBA 9.7.5.1, 9.7.5.2.8, 9.9.2.1): deadlines, going back to a packet, retry counts.
+#include "model/hca/requester/retry.h"
+
 #include "abi/wire/infiniband.h"
-#include "model/hca/requester/requester.h"
+#include "model/hca/requester/position.h"
 
 namespace model::hca::requester {
 
@@ -19,97 +20,103 @@ port::Time ack_timeout(const QueuePair& qp) {
 
 } // namespace
 
-/// A packet left at `at`: an answer has to come within the time-out.
-void Requester::watch(QueuePair& qp, port::Time at) {
+void Retry::watch(QueuePair& qp, port::Time at) {
     if (qp.timer.deadline != port::never)
         return;
     if (const auto timeout = ack_timeout(qp); timeout != port::never)
-        path_.timers.set(qp, at + timeout);
+        timers_.set(qp, at + timeout);
 }
 
-/// The peer answered: retry counts start afresh, the time-out runs from now on or ends.
-void Requester::progress(QueuePair& qp, port::Time at) {
+void Retry::progress(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
-    r.retries_left = qp.attributes.retry_count;
-    r.rnr_retries_left = qp.attributes.rnr_retry;
-    r.asked_again = false;
-    if (r.waits_rnr) {
-        r.waits_rnr = false; // a copy of the refused packet was accepted meanwhile
-        path_.scheduler.add(qp);
+    r.retry.retries_left = qp.attributes.retry_count;
+    r.retry.rnr_retries_left = qp.attributes.rnr_retry;
+    r.retry.asked_again = false;
+    if (r.retry.waits_rnr) {
+        r.retry.waits_rnr = false; // a copy of the refused packet was accepted meanwhile
+        scheduler_.add(qp);
     }
     qp.timer.deadline = port::never;
-    if (r.oldest_psn != r.next_psn)
+    if (r.window.oldest_psn != r.window.next_psn)
         watch(qp, at);
 }
 
-void Requester::expire(QueuePair& qp, port::Time at) {
+void Retry::expire(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     if (!qp.can_send())
         return;
-    if (r.waits_rnr) {
-        r.waits_rnr = false;
-        path_.scheduler.add(qp);
+    if (r.retry.waits_rnr) {
+        r.retry.waits_rnr = false;
+        scheduler_.add(qp);
         return;
     }
-    if (r.oldest_psn == r.next_psn)
+    if (r.window.oldest_psn == r.window.next_psn)
         return;
     if (qp.paging.stops_sending())
         return watch(qp, at); // nothing is sent again before the page is there
-    ++path_.counters.timeouts;
-    ++path_.count(qp).local_ack_timeout_err;
-    retry(qp, r.oldest_psn, "timeout", at);
+    ++report_.counters.timeouts;
+    ++qp.counters->local_ack_timeout_err;
+    retry(qp, r.window.oldest_psn, "timeout", at);
 }
 
-/// Puts the sending position to the packet `psn`.
-void Requester::go_back(QueuePair& qp, Psn psn, port::Time at) {
+void Retry::go_back(QueuePair& qp, Psn psn, port::Time at) {
     auto& r = qp.requester;
-    for (auto n = r.messages.begin(); n != r.messages.end(); ++n) {
-        const auto& message = r.messages[n];
+    for (auto n = r.sends.messages.begin(); n != r.sends.messages.end(); ++n) {
+        const auto& message = r.sends.messages[n];
         if (message.packets == 0 || !psn.is_before(message.next()))
             continue;
-        r.message = n;
-        r.offset = static_cast<std::uint32_t>(psn - message.first) * qp.attributes.mtu_bytes();
-        r.has_request = r.has_request && r.loaded == n;
-        if (r.has_request)
-            seek(r, r.offset);
+        r.position.message = n;
+        r.position.offset = static_cast<std::uint32_t>(psn - message.first) * qp.attributes.mtu_bytes();
+        r.position.has_wqe = r.position.has_wqe && r.position.loaded == n;
+        if (r.position.has_wqe)
+            seek(r.position);
         break;
     }
-    r.since_request = 0;
-    path_.scheduler.add(qp);
+    r.position.since_request = 0;
+    scheduler_.add(qp);
     watch(qp, at);
 }
 
-void Requester::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time at) {
+void Retry::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time at) {
     auto& r = qp.requester;
-    if (r.retries_left == 0) {
-        ++path_.count(qp).req_transport_retries_exceeded;
-        return fail_front(qp, {CqeSyndrome::transport_retry_exc_err, vendor::retry}, at);
+    if (r.retry.retries_left == 0) {
+        ++qp.counters->req_transport_retries_exceeded;
+        return retirement_.fail_front(qp, {CqeSyndrome::transport_retry_exc_err, vendor::retry}, at);
     }
-    --r.retries_left;
-    ++path_.counters.retries;
-    path_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retries_left, reason});
+    --r.retry.retries_left;
+    ++report_.counters.retries;
+    report_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retry.retries_left, reason});
     qp.timer.deadline = port::never;
-    r.asked_again = qp.paging.stops_sending(); // answers that find no page are asked for when it is there
+    r.retry.asked_again = qp.paging.stops_sending(); // answers that find no page are asked for when it is there
     go_back(qp, psn, at);
 }
 
-/// RNR NAK (IBA 9.7.5.2.8): the receiver had no buffer; the same packet again after the time it asks for.
-void Requester::wait_for_receiver(QueuePair& qp, Psn psn, std::uint8_t timer, port::Time at) {
+void Retry::ask_again(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    if (r.retry.asked_again)
+        return;
+    ++qp.counters->implied_nak_seq_err;
+    const auto& front = r.sends.messages.front();
+    retry(qp, front.first + front.answered, "implied", at);
+    r.retry.asked_again = true;
+}
+
+void Retry::wait_for_receiver(QueuePair& qp, Psn psn, std::uint8_t timer, port::Time at) {
     auto& r = qp.requester;
     constexpr std::uint8_t for_ever = 7;
-    ++path_.count(qp).rnr_nak_retry_err;
+    ++qp.counters->rnr_nak_retry_err;
     if (qp.attributes.rnr_retry != for_ever) {
-        if (r.rnr_retries_left == 0) {
-            ++path_.count(qp).req_rnr_retries_exceeded;
-            return fail_front(qp, {CqeSyndrome::rnr_retry_exc_err, vendor::retry}, at);
+        if (r.retry.rnr_retries_left == 0) {
+            ++qp.counters->req_rnr_retries_exceeded;
+            return retirement_.fail_front(qp, {CqeSyndrome::rnr_retry_exc_err, vendor::retry}, at);
         }
-        --r.rnr_retries_left;
+        --r.retry.rnr_retries_left;
     }
-    ++path_.counters.rnr_waits;
-    path_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.rnr_retries_left, "rnr"});
+    ++report_.counters.rnr_waits;
+    report_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retry.rnr_retries_left, "rnr"});
     go_back(qp, psn, at);
-    r.waits_rnr = true;
-    path_.timers.set(qp, at + std::chrono::microseconds{abi::wire::rnr_timer_us[timer & 0x1f]});
+    r.retry.waits_rnr = true;
+    timers_.set(qp, at + std::chrono::microseconds{abi::wire::rnr_timer_us[timer & 0x1f]});
 }
 
 } // namespace model::hca::requester

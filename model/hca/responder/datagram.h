@@ -1,9 +1,11 @@
-// The receiving side of the unreliable datagram service (IBA 9.8.3), and with it of QP0 and QP1: checks the queue key,
-// puts the network header and the payload into the next receive WQE, completes it. What does not fit is silently
-// dropped.
+// The receiving side of the unreliable datagram service (IBA 9.8.3), and with it of QP0 and QP1: puts the network
+// header and the payload into the next receive WQE, completes it. What does not fit is silently dropped.
 #pragma once
 
+#include "model/hca/address/identity.h"
 #include "model/hca/completion/failure.h"
+#include "model/hca/completion/work_completions.h"
+#include "model/hca/config.h"
 #include "model/hca/report.h"
 #include "model/hca/responder/placement.h"
 
@@ -11,8 +13,10 @@ namespace model::hca::responder {
 
 class DatagramResponder {
 public:
-    DatagramResponder(DataPath& path, completion::WorkCompletions& completions, completion::Failure& failure)
-        : path_(path), completions_(completions), failure_(failure) {}
+    DatagramResponder(const HcaConfig& config, const address::Identity& identity, const Placement& placement,
+                      completion::WorkCompletions& completions, completion::Failure& failure, const Report& report)
+        : latency_(config.cost(config.responder_latency)), identity_(identity), placement_(placement),
+          completions_(completions), failure_(failure), report_(report) {}
 
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
 
@@ -20,11 +24,12 @@ private:
     void complete(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void fail(queue::QueuePair& qp, const PlacementError& error, port::Time at);
 
-    DataPath& path_;
+    port::Time latency_;
+    const address::Identity& identity_;
+    Placement placement_;
     completion::WorkCompletions& completions_;
     completion::Failure& failure_;
-    Report report_{path_.counters, path_.events};
-    Placement placement_{path_};
+    Report report_;
 };
 
 } // namespace model::hca::responder

@@ -3,8 +3,12 @@
 #pragma once
 
 #include "abi/wire/infiniband.h"
-#include "model/hca/data_path.h"
+#include "abi/prm/cqe.h"
+#include "model/hca/counters.h"
+#include "model/hca/event/event_queue.h"
+#include "model/hca/memory/application_memory.h"
 #include "model/hca/queue/queue_pair.h"
+#include "model/port/dma.h"
 
 #include <expected>
 #include <optional>
@@ -22,7 +26,7 @@ inline constexpr std::uint8_t wqe = 0xb0;         ///< the receive WQE could not
 
 /// Why a message cannot be placed: what the receive CQE and the NAK say.
 struct PlacementError {
-    completion::CqeSyndrome syndrome{};
+    abi::prm::CqeSyndrome syndrome{};
     std::uint8_t vendor = 0;
     abi::wire::NakCode nak{};
     std::optional<memory::Denied> denied{}; ///< when it is the receive buffer's memory
@@ -32,11 +36,16 @@ PlacementError placement_error(const memory::Denied& denied);
 
 class Placement {
 public:
-    explicit Placement(DataPath& path) : path_(path) {}
+    Placement(port::Dma& dma, memory::ApplicationMemory& memory, event::EventQueues& event_queues, Counters& counters)
+        : dma_(dma), memory_(memory), event_queues_(event_queues), counters_(counters) {}
 
-    /// Makes the next WQE the queue pair's `responder.receive`. When it is unreadable but was taken (`qp.srq ==
-    /// nullptr`), `receive.index` names it. Events of a shared queue are raised here.
+    /// Makes the next WQE the queue pair's `responder.receives.wqe`. When it is unreadable but was taken (`qp.srq ==
+    /// nullptr`), its index names it. Events of a shared queue are raised here.
     queue::Taken take(queue::QueuePair& qp, port::Time at);
+    /// Bytes are about to be placed: what READ responses lend of this memory is copied first.
+    void drain_loans() { memory_.loans().answers.drain(); }
+    /// What would be found wrong if `length` bytes were placed: nothing goes through the keys, but they count.
+    std::optional<PlacementError> check_room(const queue::QueuePair& qp, std::uint32_t length, port::Time at);
     /// Writes the pieces where the current WQE says, behind what was written before; returns when they are written.
     std::expected<port::Time, PlacementError> place(queue::QueuePair& qp,
                                                     std::span<const std::span<const std::byte>> pieces, port::Time at);
@@ -45,7 +54,10 @@ private:
     queue::Taken take_own(queue::QueuePair& qp, port::Time at);
     queue::Taken take_shared(queue::QueuePair& qp, port::Time at);
 
-    DataPath& path_;
+    port::Dma& dma_;
+    memory::ApplicationMemory& memory_;
+    event::EventQueues& event_queues_;
+    Counters& counters_;
 };
 
 } // namespace model::hca::responder

@@ -1,100 +1,76 @@
-// The responder of the RC transport (IBA 9.7.3 to 9.7.5): takes request packets in order, refuses what breaks a rule
-// with the right NAK, answers again what it has seen before. Receives packets from the port and turns from the
-// scheduler; gives writes to memory, receive completions and answers. The parts: responder (order), receive (SEND),
-// remote_memory (WRITE, READ, atomics), answer (ACKs and responses), replay (duplicates).
+// The responder of connected services (IBA 9.7.3 to 9.7.5, 9.8.2): takes request packets in order, refuses what breaks
+// a rule with the right NAK, answers again what it has seen before. Receives packets from the port and turns from the
+// scheduler; gives writes to memory, receive completions and answers. Each of its classes knows those above it only:
+//
+//   answers         what the peer is owed
+//   answer_sender   answers on their way out
+//   patience        pages that are waited for
+//   placement       receive WQEs, and bytes through their keys
+//   receives        SEND
+//   remote_memory   WRITE, READ and atomics
+//   duplicates      what was seen before
+//   execution       the packet that is the next one
+//   responder       which packet is the next one
 #pragma once
 
-#include "abi/wire/infiniband.h"
-#include "model/hca/data_path.h"
-#include "model/hca/paging/page_faults.h"
-#include "model/hca/completion/failure.h"
-#include "model/hca/queue/queue_pair.h"
-#include "model/hca/responder/placement.h"
-#include "model/hca/umr/umr.h"
-
-#include <optional>
-#include <vector>
+#include "model/hca/config.h"
+#include "model/hca/objects.h"
+#include "model/hca/responder/answer_sender.h"
+#include "model/hca/responder/duplicates.h"
+#include "model/hca/responder/execution.h"
 
 namespace model::hca::responder {
 
+/// The rooms that its classes are given; each keeps those that it needs.
+struct Neighbours {
+    port::Dma& dma;
+    memory::ApplicationMemory& memory;
+    queue::Scheduler& scheduler;
+    egress::Outbox& outbox;
+    completion::WorkCompletions& completions;
+    completion::Failure& failure;
+    event::EventQueues& event_queues;
+    paging::PageFaults& page_faults;
+    umr::Umr& umr;
+};
+
 class Responder {
 public:
-    Responder(DataPath& path, completion::WorkCompletions& completions, completion::Failure& failure, umr::Umr& umr,
-              paging::PageFaults& page_faults)
-        : path_(path), completions_(completions), failure_(failure), umr_(umr), page_faults_(page_faults) {}
+    Responder(const HcaConfig& config, const Objects& objects, const Neighbours& to, const Report& report)
+        : latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler), event_queues_(to.event_queues),
+          answers_(to.scheduler, to.failure, report),
+          sender_(answers_, to.memory, to.page_faults, to.outbox, report.counters), patience_(answers_, to.page_faults),
+          placement_(to.dma, to.memory, to.event_queues, report.counters),
+          receives_(placement_, answers_, patience_, to.completions, to.failure),
+          memory_(to.memory, receives_, answers_, patience_), duplicates_(memory_, answers_, patience_, report),
+          execution_(receives_, memory_, answers_, to.umr, objects.shared_receive_queues, report) {}
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     /// The batch is over: acknowledgements that were held back to be merged go out.
-    void received_all(port::Time at);
+    void received_all(port::Time at) { sender_.release(at); }
     /// Sends up to `packets` answers. True when more can go at once.
-    bool answer(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    bool answer(queue::QueuePair& qp, std::uint32_t packets, port::Time at) { return sender_.send(qp, packets, at); }
     /// The receiving side starts: INIT to RTR.
     void start(queue::QueuePair& qp);
     /// The queue pair goes: nothing here may refer to it afterwards.
-    void forget(queue::QueuePair& qp);
+    void forget(queue::QueuePair& qp) { answers_.forget(qp); }
     /// Software has answered a page fault of the receiving side.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
-    void set_host_order(bool host_order) { host_order_ = host_order; }
+    void set_host_order(bool host_order) { memory_.set_host_order(host_order); }
 
 private:
-    // What carries a packet out returns when that is done; nothing: it was refused, and the peer has its answer.
-    void receive_unreliable(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    bool select_shared_queue(queue::QueuePair& qp, const port::Packet& packet);
-    void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    bool is_in_order(const queue::QueuePair& qp, const port::Packet& packet) const;
-    void say_accepted(const queue::QueuePair& qp, const port::Packet& packet, port::Time at) const;
-    void finish_packet(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void complete_receive(queue::QueuePair& qp, const port::Packet& packet, std::uint32_t bytes, port::Time at);
-    // receive.cpp
-    std::optional<port::Time> take_receive(queue::QueuePair& qp, port::Time at);
-    std::optional<port::Time> send(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    bool is_received_in_cqe(const queue::QueuePair& qp, const port::Packet& packet) const;
-    void fail_receive(queue::QueuePair& qp, const PlacementError& error, port::Time at);
-    // remote_memory.cpp
-    std::optional<port::Time> write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    bool begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    static tpt::Request remote_access(const queue::QueuePair& qp, abi::Key key, std::uint64_t address,
-                                      std::uint64_t length, tpt::Access access, abi::Pd pd);
-    void refuse_access(queue::QueuePair& qp, const memory::Denied& denied, const paging::RemotePageFault& fault,
-                       port::Time at);
-    bool may_access(const tpt::Request& access, port::Time at);
-    bool lacks_page(const tpt::Request& first_packet);
-    // paging.cpp
-    void wait_or_refuse(queue::QueuePair& qp, const paging::RemotePageFault& fault, const tpt::Request& access,
-                        port::Time at);
-    bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, const tpt::Request& access, port::Time at);
-    bool wait_to_respond(queue::QueuePair& qp, queue::Response& response, std::uint32_t packet,
-                         const tpt::Request& access, port::Time at);
-    void ask_for_patience(queue::QueuePair& qp, port::Time at);
-    // replay.cpp
-    void duplicate(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    bool read_again(queue::QueuePair& qp, const port::Packet& packet, const queue::Replay& replay, port::Time at);
-    void remember(queue::QueuePair& qp, const queue::Replay& replay);
-    const queue::Replay* find_replay(const queue::QueuePair& qp, abi::Psn psn) const;
-    // answer.cpp
-    void owe_ack(queue::QueuePair& qp, port::Time at);
-    void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
-    void refuse(queue::QueuePair& qp, std::uint8_t syndrome, port::Time at);
-    void refuse(queue::QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at);
-    void refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
-    void fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
-    void fail_read(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
-    void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
-    enum class Sent : std::uint8_t { part, all, nothing };
-    Sent send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
-    bool is_read_limit_reached(const queue::QueuePair& qp, bool counts_repeats) const;
-
-    DataPath& path_;
-    completion::WorkCompletions& completions_;
-    completion::Failure& failure_;
-    umr::Umr& umr_;
-    paging::PageFaults& page_faults_;
-    Placement placement_{path_};
-    std::vector<queue::QueuePair*> owing_; ///< queue pairs with ack_pending
-    bool host_order_ = false;
+    port::Time latency_;
+    queue::Scheduler& scheduler_;
+    event::EventQueues& event_queues_;
+    Answers answers_;
+    AnswerSender sender_;
+    Patience patience_;
+    Placement placement_;
+    Receives receives_;
+    RemoteMemory memory_;
+    Duplicates duplicates_;
+    Execution execution_;
 };
 
 } // namespace model::hca::responder

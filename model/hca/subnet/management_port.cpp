@@ -25,7 +25,7 @@ void ManagementPort::receive(port::Packet& packet, port::Time at) {
         return;
     if (const auto why = management::answer(packet, *agent_, 1, at))
         return lost(*why);
-    auto& way = path_.outlets.way(path_.identity.is_own({.rlid = packet.path.destination_lid}));
+    auto& way = outlets_.way(identity_.is_own({.rlid = packet.path.destination_lid}));
     if (!way.can_send(at)) {
         agent_->apply_link_change(at);
         return lost("no room for the answer of an agent");
@@ -38,11 +38,11 @@ void ManagementPort::receive(port::Packet& packet, port::Time at) {
 }
 
 bool ManagementPort::send(const management::Datagram& mad, std::uint16_t lid, port::Time at) {
-    auto& way = path_.outlets.way(path_.identity.is_own({.rlid = lid}));
+    auto& way = outlets_.way(identity_.is_own({.rlid = lid}));
     if (!way.can_send(at))
         return false;
     auto& packet = way.next();
-    packet.path = path_.identity.path({.rlid = lid}, management::subnet_management);
+    packet.path = identity_.path({.rlid = lid}, management::subnet_management);
     auto& head = packet.rdma();
     head.service = abi::wire::Service::ud;
     head.operation = abi::wire::Operation::send_only;
@@ -57,10 +57,8 @@ bool ManagementPort::send(const management::Datagram& mad, std::uint16_t lid, po
 
 /// Returns when the last bit is out.
 port::Time ManagementPort::send(port::Wire& way, port::Packet& packet, port::Time at) {
-    ++report_.counters.packets_sent;
-    report_.events.emit(at, traces::PacketSent{packet.rdma().destination.value, packet.rdma().psn.value,
-                                               packet.rdma().opcode(), packet.payload.size()});
-    return way.send(path_.enter_pipe(at + path_.cost(path_.config.responder_latency)));
+    outbox_.note(packet, at);
+    return way.send(outbox_.enter_pipe(at + latency_));
 }
 
 } // namespace model::hca::subnet

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "model/hca/address/identity.h"
-#include "model/hca/data_path.h"
+#include "model/hca/config.h"
+#include "model/hca/egress/outbox.h"
+#include "model/hca/egress/outlets.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/report.h"
 #include "model/management/agent.h"
@@ -14,7 +16,10 @@ namespace model::hca::subnet {
 
 class ManagementPort {
 public:
-    ManagementPort(DataPath& path, const Report& report) : path_(path), report_(report) {}
+    ManagementPort(const HcaConfig& config, const address::Identity& identity, egress::Outlets& outlets,
+                   egress::Outbox& outbox, const Report& report)
+        : latency_(config.cost(config.responder_latency)), identity_(identity), outlets_(outlets), outbox_(outbox),
+          report_(report) {}
 
     /// nullptr: nobody answers.
     void set_agent(management::Agent* agent) { agent_ = agent; }
@@ -33,7 +38,10 @@ public:
 private:
     port::Time send(port::Wire& way, port::Packet& packet, port::Time at);
 
-    DataPath& path_;
+    port::Time latency_;
+    const address::Identity& identity_;
+    egress::Outlets& outlets_;
+    egress::Outbox& outbox_;
     Report report_;
     management::Agent* agent_ = nullptr;
 };

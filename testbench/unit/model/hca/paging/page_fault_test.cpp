@@ -340,7 +340,7 @@ TEST_CASE("a WRITE does not complete the receive that a SEND waits to fill", "[u
         packet.rdma().service = abi::wire::Service::rc;
         packet.rdma().operation = operation;
         packet.rdma().destination = bench.b_qp.number;
-        packet.rdma().psn = core.responder.expected;
+        packet.rdma().psn = core.responder.order.expected;
         packet.rdma().pkey = 0xffff;
         packet.rdma().reth = {.address = target.address, .rkey = target.key, .length = 100};
         const auto bytes = bench.a.bytes(source);

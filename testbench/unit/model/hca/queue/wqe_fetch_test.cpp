@@ -115,8 +115,8 @@ TEST_CASE("a queue in scattered pages is read across their edges", "[unit][wqe]"
     attributes.buffer = {{abi::BusAddress{0x9000}, abi::BusAddress{0x5000}, abi::BusAddress{0x7000}}, 8, 96};
     model::hca::queue::QueuePair qp(abi::Qpn{5}, attributes);
     const bool is_next = GENERATE(false, true); // or read once more
-    qp.requester.fetched = is_next ? 0x107 : 0;
-    qp.requester.producer = 0x107 + 8;
+    qp.requester.sends.fetched = is_next ? 0x107 : 0;
+    qp.requester.sends.producer = 0x107 + 8;
     const auto wqe = Node::encode({.opcode = WqeOpcode::send, .inline_data = pattern(476)}, abi::Qpn{5}, 0x107);
     REQUIRE(wqe.size() == 512);
     for (std::uint64_t at = 0; at < 512; ++at) {

@@ -67,7 +67,7 @@ TEST_CASE("only signalled messages write a completion, but all of them complete"
     CHECK(done[0].index == 3);
     CHECK(done[1].index == 7);
     CHECK(bench.a.hca.counters().messages_completed == 8);
-    CHECK(bench.core().requester.completed == 8);
+    CHECK(bench.core().requester.sends.completed == 8);
 }
 
 TEST_CASE("an ACK for what was acknowledged before, or never sent, is ignored", "[unit][transport][ack]") {
@@ -217,6 +217,6 @@ TEST_CASE("nothing is answered that does not ask", "[unit][transport][ack][respo
         });
 
     CHECK(bench.peer.take().empty());
-    CHECK(bench.core().responder.expected == abi::Psn{5103});
-    CHECK(bench.core().responder.msn == 0);
+    CHECK(bench.core().responder.order.expected == abi::Psn{5103});
+    CHECK(bench.core().responder.order.msn == 0);
 }

@@ -311,7 +311,7 @@ TEST_CASE("no more than 2^23 - 1 sequence numbers are outstanding", "[unit][tran
     bench.settle();
 
     CHECK(bench.psns() == Psns{100});
-    CHECK(bench.core().requester.next_psn - abi::Psn{100} == 1 << 22);
+    CHECK(bench.core().requester.window.next_psn - abi::Psn{100} == 1 << 22);
     bench.write(256 * 10); // waits behind the READs
     CHECK(bench.psns().empty());
 }

@@ -177,7 +177,7 @@ TEST_CASE("the responder asks for the time of its context", "[unit][transport][r
         REQUIRE(seen.size() == 1);
         CHECK(seen[0].syndrome() == (0x20 | code));
         CHECK(seen[0].psn() == 5100);
-        CHECK(bench.core().responder.expected == abi::Psn{5100});
+        CHECK(bench.core().responder.order.expected == abi::Psn{5100});
         CHECK(bench.a.q_counters().out_of_buffer == 1);
     }
 }

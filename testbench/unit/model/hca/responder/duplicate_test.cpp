@@ -76,7 +76,7 @@ TEST_CASE("a duplicate SEND takes no second receive", "[unit][transport][duplica
 
     CHECK(bench.a.drain(bench.cq).size() == 1);
     CHECK(bench.peer.take().size() == 3);
-    CHECK(bench.core().responder.rq_consumer == 1);
+    CHECK(bench.core().responder.receives.consumer == 1);
 }
 
 TEST_CASE("duplicates of a message's packets are not placed again while it goes on", "[unit][transport][duplicate]") {
@@ -112,7 +112,7 @@ TEST_CASE("a duplicate READ is executed again, on what memory holds now", "[unit
         bytes.insert(bytes.end(), seen[i].payload.begin(), seen[i].payload.end());
     }
     CHECK(bytes == bench.a.bytes(bench.target, 0, 2500));
-    CHECK(bench.core().responder.expected == abi::Psn{first + 3});
+    CHECK(bench.core().responder.order.expected == abi::Psn{first + 3});
 }
 
 TEST_CASE("the rest of a READ may be asked for again", "[unit][transport][duplicate]") {
@@ -256,7 +256,7 @@ TEST_CASE("a duplicate READ does not swallow the ACK of what came after it", "[u
     REQUIRE(seen.size() == 2);
     CHECK(seen[0].operation() == Operation::read_response_only);
     CHECK(seen[1].operation() == Operation::acknowledge);
-    CHECK(seen[1].psn() + 1 == bench.core().responder.expected.value);
+    CHECK(seen[1].psn() + 1 == bench.core().responder.order.expected.value);
 }
 
 TEST_CASE("duplicates of READs do not pile up answers", "[unit][transport][duplicate]") {
@@ -278,7 +278,7 @@ TEST_CASE("duplicates of READs do not pile up answers", "[unit][transport][dupli
         bench.a.hca.receive(packet, bench.clock.now());
     }
 
-    CHECK(bench.core().responder.responses.size() <= 17);
+    CHECK(bench.core().responder.answers.responses.size() <= 17);
     CHECK(bench.core().state == QpState::rts);
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("the sequence wraps at 2^24 on both sides", "[unit][transport]") {
 
 TEST_CASE("the number of messages done counts messages, not packets, and wraps at 2^24", "[unit][transport]") {
     Bench bench;
-    bench.core().responder.msn = 0xffffff;
+    bench.core().responder.order.msn = 0xffffff;
     bench.packet(Operation::send_first, 1024);
     bench.packet(Operation::send_last, 10);
     const auto seen = bench.peer.take();
@@ -174,7 +174,7 @@ TEST_CASE("the first packet in RTR says that communication is established, once"
         bench.receive(Operation::write_only, psn, 0);
 
     CHECK(bench.a.drain_events() == std::vector{std::pair{EventType::communication_established, other.number.value}});
-    CHECK(core.responder.msn == 3);
+    CHECK(core.responder.order.msn == 3);
 }
 
 TEST_CASE("before RTR packets are dropped", "[unit][transport]") {
@@ -187,7 +187,7 @@ TEST_CASE("before RTR packets are dropped", "[unit][transport]") {
         bench.a.modify(other, QpState::init, bench.clock.now());
     }
     CHECK(bench.peer.take().empty());
-    CHECK(bench.a.core(other).responder.msn == 0);
+    CHECK(bench.a.core(other).responder.order.msn == 0);
 }
 
 TEST_CASE("what is written behind a READ does not change its answer, which is still under way",

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace model::hca::address {
+namespace model::hca::egress {
 
 class Outlets {
 public:
@@ -40,4 +40,4 @@ private:
     bool is_inside_used_ = false;
 };
 
-} // namespace model::hca::address
+} // namespace model::hca::egress

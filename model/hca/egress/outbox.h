@@ -1,0 +1,59 @@
+// What all packets that leave have in common: addresses and the head of the transport header, the pipeline, the count,
+// the event. Whoever makes a packet fills the rest, in place, between `begin` and `send`.
+#pragma once
+
+#include "model/hca/address/identity.h"
+#include "model/hca/egress/pipe.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/report.h"
+#include "model/port/wire.h"
+
+namespace model::hca::egress {
+
+class Outbox {
+public:
+    Outbox(const HcaConfig& config, const address::Identity& identity, const Report& report)
+        : pipe_(config), identity_(identity), report_(report) {}
+
+    /// When the pipeline can work on a packet whose work arrives at `at`.
+    port::Time enter_pipe(port::Time at) { return pipe_.enter(at); }
+    /// Forgets what is in the pipeline.
+    void reset() { pipe_.reset(); }
+    /// The next packet of this outlet, headed as one of the queue pair's connection.
+    port::Packet& begin(const queue::QueuePair& qp, port::Wire& wire, abi::Psn psn) const {
+        auto& packet = wire.next();
+        packet.path = qp.path;
+        auto& head = packet.rdma();
+        head.pkey = identity_.pkey(qp.attributes.path.pkey_index);
+        head.destination = qp.attributes.remote_qpn;
+        head.service = qp.service.on_wire;
+        head.psn = psn;
+        return packet;
+    }
+    /// Counts a packet that is complete, and says that it leaves.
+    void note(const port::Packet& packet, port::Time at) const {
+        ++report_.counters.packets_sent;
+        if (report_.events.is_on()) [[unlikely]] {
+            const auto& head = packet.rdma();
+            report_.events.emit(
+                at, traces::PacketSent{head.destination.value, head.psn.value, head.opcode(), packet.payload.size()});
+        }
+    }
+    /// As above, and sends it; returns when its last bit is out.
+    port::Time send(port::Wire& wire, const port::Packet& packet, port::Time at) const {
+        note(packet, at);
+        return wire.send(at);
+    }
+    /// The same for a packet that goes through the pipeline only now.
+    port::Time send_through_pipe(port::Wire& wire, const port::Packet& packet, port::Time at) {
+        note(packet, at);
+        return wire.send(pipe_.enter(at));
+    }
+
+private:
+    Pipe pipe_;
+    const address::Identity& identity_;
+    Report report_;
+};
+
+} // namespace model::hca::egress

@@ -1,0 +1,92 @@
+// What the sending side of a queue pair keeps (IBA 9.7.3 to 9.7.7, requester): a part for each of its concerns.
+#pragma once
+
+#include "abi/prm/wqe.h"
+#include "abi/types.h"
+#include "model/hca/queue/on_demand.h"
+#include "model/hca/queue/prefetch.h"
+#include "model/hca/queue/ring.h"
+#include "model/hca/queue/work_request.h"
+#include "model/port/time.h"
+
+#include <cstdint>
+
+namespace model::hca::queue {
+
+/// A message that was sent, at least in part, and whose completion is still owed.
+struct Outstanding {
+    std::uint16_t wqe_index = 0;
+    std::uint8_t wqebbs = 0;
+    abi::prm::WqeOpcode opcode{};
+    bool signalled = false;
+    bool signalled_with_event = false;
+    bool awaits_data = false; ///< READ or atomic: completed by its response, not by an ACK
+    std::uint8_t error = 0;   ///< CQE syndrome found while sending; reported when the message is the oldest
+    std::uint8_t vendor_error = 0;
+    std::uint32_t length = 0;
+    abi::Psn first{};           ///< sequence number of its first packet
+    std::uint32_t packets = 1;  ///< sequence numbers it uses
+    std::uint32_t answered = 0; ///< READ: response packets taken in
+    abi::Psn last() const { return first + (packets - 1); }
+    abi::Psn next() const { return first + packets; }
+};
+
+/// Where a queue pair's packets leave: by the cable, or inside the port to the port itself. Open: each has its own way,
+/// as datagrams do.
+enum class Way : std::uint8_t { cable, inside, open };
+
+/// The send queue, counted in WQEBBs modulo 2^16.
+struct SendQueueState {
+    std::uint16_t producer = 0;  ///< as the doorbell record said at the last doorbell
+    std::uint16_t fetched = 0;   ///< next WQE to read
+    std::uint16_t completed = 0; ///< oldest WQE whose completion is owed
+    port::Time doorbell_at{};    ///< when the last doorbell and its record were there
+    Ring<Outstanding> messages;
+    Prefetch prefetch;
+};
+
+/// Where sending stands: message number and byte offset in it.
+struct SendPosition {
+    std::uint32_t message = 0; ///< number in SendQueueState::messages; end() means "read the next WQE"
+    std::uint32_t offset = 0;
+    std::uint32_t loaded = 0; ///< message number that `wqe` holds, when `has_wqe`
+    bool has_wqe = false;
+    port::Time ready{};       ///< when `wqe` was there and decoded
+    std::uint8_t segment = 0; ///< scatter/gather position of `offset`
+    std::uint32_t segment_offset = 0;
+    std::uint32_t since_request = 0; ///< packets since the last one that asked for an ACK
+    OnDemand<WorkRequest> wqe;
+};
+
+/// The oldest message, whose answer is arriving.
+struct ResponseState {
+    std::uint32_t loaded = 0; ///< message number that `wqe` holds, when `has_wqe`
+    bool has_wqe = false;
+    OnDemand<WorkRequest> wqe;
+    port::Time
+        placed_until{}; ///< when the answers so far are in memory; no completion is earlier, or than the last one
+};
+
+/// Sequence numbers that are under way.
+struct WindowState {
+    abi::Psn next_psn{};   ///< of the next new packet
+    abi::Psn oldest_psn{}; ///< not yet acknowledged
+    std::uint32_t reads_outstanding = 0;
+};
+
+struct RetryState {
+    bool waits_rnr = false;
+    bool asked_again = false; ///< a missing answer was asked for; later answers under way say nothing new
+    std::uint8_t retries_left = 0, rnr_retries_left = 0;
+};
+
+struct RequesterState {
+    SendQueueState sends;
+    SendPosition position;
+    WindowState window;
+    ResponseState response;
+    RetryState retry;
+    Way full = Way::open; ///< the way that had no room for the datagram at which the last turn ended
+};
+
+} // namespace model::hca::queue

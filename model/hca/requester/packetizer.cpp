@@ -1,0 +1,118 @@
+#include "model/hca/requester/packetizer.h"
+
+#include "model/hca/queue/packets.h"
+#include "model/hca/requester/local_access.h"
+
+#include <algorithm>
+#include <array>
+
+namespace model::hca::requester {
+
+using abi::prm::WqeOpcode;
+using abi::wire::Operation;
+
+namespace {
+
+/// The operation codes of a message's packets.
+struct Operations {
+    WqeOpcode opcode;
+    Operation first, middle, last, only;
+};
+using enum Operation;
+constexpr std::array table{
+    Operations{WqeOpcode::rdma_write, write_first, write_middle, write_last, write_only},
+    Operations{WqeOpcode::send, send_first, send_middle, send_last, send_only},
+    Operations{WqeOpcode::send_inval, send_first, send_middle, send_last_with_invalidate, send_only_with_invalidate},
+    Operations{WqeOpcode::rdma_read, read_request, read_request, read_request, read_request},
+    Operations{WqeOpcode::rdma_write_imm, write_first, write_middle, write_last_with_immediate,
+               write_only_with_immediate},
+    Operations{WqeOpcode::send_imm, send_first, send_middle, send_last_with_immediate, send_only_with_immediate},
+    Operations{WqeOpcode::atomic_cs, compare_swap, compare_swap, compare_swap, compare_swap},
+    Operations{WqeOpcode::atomic_fa, fetch_add, fetch_add, fetch_add, fetch_add},
+};
+
+const Operations& operations(WqeOpcode opcode) {
+    return *std::ranges::find(table, opcode, &Operations::opcode); // the WQE reader lets no other opcode through
+}
+
+} // namespace
+
+memory::Moved Packetizer::fill(queue::QueuePair& qp, const queue::Outstanding& message, port::Packet& packet,
+                               port::Time at) {
+    auto& position = qp.requester.position;
+    const auto& request = *position.wqe;
+    auto& head = packet.rdma();
+    head.xrc_srq = request.xrc_srq;
+    if (qp.service.is_datagram) [[unlikely]]
+        address(qp, request.datagram, packet);
+
+    const auto& codes = operations(message.opcode);
+    if (message.awaits_data) {
+        head.operation = codes.only;
+        head.ack_request = true;
+        if (message.opcode == WqeOpcode::rdma_read)
+            // A READ that goes on after a lost response asks for the rest only (IBA 9.7.5.1.4).
+            head.reth = {.address = request.remote_address + position.offset,
+                         .rkey = request.rkey,
+                         .length = message.length - position.offset};
+        else
+            head.atomic = {.address = request.remote_address,
+                           .rkey = request.rkey,
+                           .swap_or_add = request.swap_or_add,
+                           .compare = request.compare};
+        return at;
+    }
+    const auto length = queue::packet_length(message.length, position.offset, qp.attributes.mtu_bytes());
+    const bool is_first = position.offset == 0;
+    const bool is_last = position.offset + length == message.length;
+    head.operation = is_first ? (is_last ? codes.only : codes.first) : (is_last ? codes.last : codes.middle);
+    head.reth = {.address = request.remote_address, .rkey = request.rkey, .length = message.length};
+    head.immediate = request.immediate;
+    head.invalidate = abi::Key{request.immediate};
+    head.solicited = is_last && request.solicited;
+    ++position.since_request;
+    const auto frequency = qp.attributes.log_ack_request;
+    if (qp.service.is_reliable && (is_last || (frequency != 0 && position.since_request >= 1u << frequency))) {
+        head.ack_request = true;
+        position.since_request = 0;
+    }
+    return gather(qp, length, packet, at);
+}
+
+/// Adds `length` bytes of the request at the requester's position to the payload.
+memory::Moved Packetizer::gather(queue::QueuePair& qp, std::uint32_t length, port::Packet& packet, port::Time at) {
+    auto& position = qp.requester.position;
+    auto done = at;
+    while (length != 0) {
+        const auto& segment = position.wqe->segments[position.segment];
+        const auto chunk = std::min(length, segment.length - position.segment_offset);
+        if (segment.inline_data != nullptr) {
+            packet.payload.append_copy({segment.inline_data + position.segment_offset, chunk});
+        } else {
+            auto access = local_access(qp, segment, position.segment_offset, tpt::Access::local_read);
+            access.length = chunk;
+            const auto lent = memory_.lend(access, packet.payload, memory_.loans().requests, at);
+            if (!lent) [[unlikely]]
+                return lent;
+            done = std::max(done, *lent);
+        }
+        length -= chunk;
+        position.segment_offset += chunk;
+        if (position.segment_offset == segment.length) {
+            ++position.segment;
+            position.segment_offset = 0;
+        }
+    }
+    return done;
+}
+
+/// A datagram goes where its WQE says.
+void Packetizer::address(const queue::QueuePair& qp, const queue::Datagram& datagram, port::Packet& packet) const {
+    constexpr std::uint32_t privileged = 0x80000000; // IBA 10.2.5: such a key stands for the one of the queue pair
+    packet.path = identity_.path(datagram.path, qp.number);
+    packet.rdma().destination = datagram.destination;
+    packet.rdma().deth = {.qkey = datagram.q_key & privileged ? qp.attributes.q_key : datagram.q_key,
+                          .source_qpn = qp.service.special.value_or(qp.number)};
+}
+
+} // namespace model::hca::requester

@@ -1,0 +1,64 @@
+#include "model/hca/requester/requester.h"
+
+#include "abi/wire/infiniband.h"
+
+namespace model::hca::requester {
+
+using abi::prm::PageFaultType;
+using queue::QueuePair;
+
+void Requester::start(QueuePair& qp) {
+    auto& r = qp.requester;
+    r.window.next_psn = r.window.oldest_psn = qp.attributes.next_send_psn;
+    r.retry.retries_left = qp.attributes.retry_count;
+    r.retry.rnr_retries_left = qp.attributes.rnr_retry;
+}
+
+void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
+    const auto& r = qp.requester;
+    if (!qp.can_send() || r.sends.messages.is_empty())
+        return;
+    const auto& head = packet.rdma();
+    // Only what was sent and not yet acknowledged can be answered; anything else is a ghost (IBA 9.7.5.1.1).
+    if (head.psn.is_before(r.window.oldest_psn) || !head.psn.is_before(r.window.next_psn))
+        return;
+    const auto& traits = packet.traits();
+    if (traits.has_aeth && events_.is_on())
+        events_.emit(at, traces::Acknowledged{qp.number.value, head.psn.value, head.aeth.syndrome, head.aeth.msn});
+    if (traits.kind == abi::wire::OperationTraits::Kind::read_response)
+        return responses_.read(qp, packet, at);
+    if (head.operation == abi::wire::Operation::atomic_acknowledge)
+        return responses_.atomic(qp, packet, at);
+    if (abi::wire::kind_of(head.aeth.syndrome) == abi::wire::SyndromeKind::acknowledge)
+        return acknowledgements_.acknowledge(qp, head.psn, at);
+    acknowledgements_.refused(qp, packet, at);
+}
+
+/// The answer counts for the message that software was told of, if that is still here: another one may have been
+/// through meanwhile, since pages can be there before software says so. The queue goes on in any case.
+void Requester::resume(QueuePair& qp, PageFaultType type, bool is_error, port::Time at) {
+    auto& r = qp.requester;
+    if (!qp.can_send())
+        return;
+    scheduler_.add(qp);
+    const auto number = qp.paging.told[static_cast<std::size_t>(type)];
+    auto& messages = r.sends.messages;
+    if (number - messages.begin() >= messages.size())
+        return;
+    auto& message = messages[number];
+    const bool is_answer = type == PageFaultType::read_or_atomic;
+    if (is_answer && (number != messages.begin() || !message.awaits_data))
+        return;
+    if (is_error && message.error == 0) {
+        if (is_answer)
+            return retirement_.fail_front_locally(qp, completion::absent_page(), at);
+        return retirement_.stop(qp, message, completion::absent_page(), at);
+    }
+    if (is_answer) {
+        r.retry.asked_again = r.retry.waits_rnr = false;
+        qp.timer.deadline = port::never;
+        retry_.go_back(qp, message.first + message.answered, at);
+    }
+}
+
+} // namespace model::hca::requester

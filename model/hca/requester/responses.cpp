@@ -1,0 +1,109 @@
+#include "model/hca/requester/responses.h"
+
+#include "abi/layout.h"
+#include "model/hca/queue/packets.h"
+
+#include <algorithm>
+#include <array>
+
+namespace model::hca::requester {
+
+using abi::prm::CqeSyndrome;
+using abi::prm::WqeOpcode;
+using completion::LocalError;
+using queue::QueuePair;
+namespace vendor = completion::vendor;
+
+namespace {
+
+/// Whether the oldest message's answer comes in its completion (PRM "QP context", cs_req): when there is one, and room
+/// in it.
+bool is_answered_in_cqe(const QueuePair& qp) {
+    const auto& front = qp.requester.sends.messages.front();
+    return front.length != 0 && front.length <= qp.attributes.answer_in_cqe && front.signalled &&
+           front.length <= qp.send_cq->inline_bytes();
+}
+
+constexpr LocalError bad_response{CqeSyndrome::bad_resp_err, vendor::response};
+
+} // namespace
+
+void Responses::read(QueuePair& qp, port::Packet& packet, port::Time at) {
+    if (!acknowledgements_.answers_front(qp, packet.rdma().psn, at))
+        return;
+    const auto& front = qp.requester.sends.messages.front();
+    const auto mtu = qp.attributes.mtu_bytes();
+    const auto offset = front.answered * mtu;
+    const bool is_last = front.answered + 1 == front.packets;
+    if (front.opcode != WqeOpcode::rdma_read ||
+        packet.payload.size() != queue::packet_length(front.length, offset, mtu) ||
+        packet.traits().is_last != is_last) {
+        ++qp.counters->req_bad_response;
+        return retirement_.fail_front(qp, bad_response, at);
+    }
+    if (is_answered_in_cqe(qp)) [[unlikely]] {
+        counters_.payload_received += packet.payload.size();
+        return answer_in_cqe(qp, packet.payload.pieces(), at);
+    }
+    const auto loaded = placement_.load(qp, at);
+    if (!loaded)
+        return;
+    at = *loaded;
+    if (!placement_.place(qp, offset, packet.payload.pieces(), at))
+        return;
+    counters_.payload_received += packet.payload.size();
+    finish(qp, 1, at);
+}
+
+void Responses::atomic(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    if (!acknowledgements_.answers_front(qp, packet.rdma().psn, at))
+        return;
+    if (qp.requester.sends.messages.front().opcode == WqeOpcode::rdma_read) {
+        ++qp.counters->req_bad_response;
+        return retirement_.fail_front(qp, bad_response, at);
+    }
+    std::array<std::byte, 8> value;
+    const std::array pieces{std::span<const std::byte>(value)};
+    const bool is_in_cqe = is_answered_in_cqe(qp);
+    // The order that software chose is that of memory. In a CQE the value is big endian always, as UCX takes it.
+    if (host_order_ && !is_in_cqe)
+        abi::store<std::uint64_t, abi::Endian::little>(value.data(), packet.rdma().atomic_original);
+    else
+        abi::store<std::uint64_t, abi::Endian::big>(value.data(), packet.rdma().atomic_original);
+    if (is_in_cqe) [[unlikely]]
+        return answer_in_cqe(qp, pieces, at);
+    const auto loaded = placement_.load(qp, at);
+    if (!loaded)
+        return;
+    at = *loaded;
+    if (placement_.place(qp, 0, pieces, at))
+        finish(qp, 1, at);
+}
+
+/// The oldest message is answered by this one packet, and software puts its bytes where the WQE says.
+void Responses::answer_in_cqe(QueuePair& qp, Pieces pieces, port::Time at) {
+    const auto loaded = placement_.load(qp, at);
+    if (!loaded)
+        return;
+    at = *loaded;
+    if (!placement_.check(qp, at))
+        return;
+    std::array<std::byte, abi::prm::cqe_inline_64> bytes;
+    auto* end = bytes.data();
+    for (const auto& piece : pieces)
+        end = std::ranges::copy(piece, end).out; // as many as the message is long, as the caller has checked
+    finish(qp, qp.requester.sends.messages.front().packets, at, {bytes.data(), end});
+}
+
+/// So many more packets of the oldest message's answer are in.
+void Responses::finish(QueuePair& qp, std::uint32_t packets, port::Time at, std::span<const std::byte> answer) {
+    auto& front = qp.requester.sends.messages.front();
+    front.answered += packets;
+    qp.requester.window.oldest_psn = front.first + front.answered;
+    const bool is_last = front.answered == front.packets;
+    retry_.progress(qp, at);
+    if (is_last)
+        retirement_.retire(qp, at, answer);
+}
+
+} // namespace model::hca::requester

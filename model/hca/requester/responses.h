@@ -1,0 +1,37 @@
+// READ responses and atomic results (IBA 9.7.5.1): each is the answer to the oldest message, packet by packet, and goes
+// where that message's WQE says, or into its completion.
+#pragma once
+
+#include "model/hca/counters.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/requester/acknowledgements.h"
+#include "model/hca/requester/response_placement.h"
+#include "model/hca/requester/retirement.h"
+#include "model/hca/requester/retry.h"
+
+namespace model::hca::requester {
+
+class Responses {
+public:
+    Responses(Acknowledgements& acknowledgements, ResponsePlacement& placement, Retirement& retirement, Retry& retry,
+              Counters& counters)
+        : acknowledgements_(acknowledgements), placement_(placement), retirement_(retirement), retry_(retry),
+          counters_(counters) {}
+
+    void read(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    void atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void set_host_order(bool host_order) { host_order_ = host_order; }
+
+private:
+    void answer_in_cqe(queue::QueuePair& qp, Pieces pieces, port::Time at);
+    void finish(queue::QueuePair& qp, std::uint32_t packets, port::Time at, std::span<const std::byte> answer = {});
+
+    Acknowledgements& acknowledgements_;
+    ResponsePlacement& placement_;
+    Retirement& retirement_;
+    Retry& retry_;
+    Counters& counters_;
+    bool host_order_ = false;
+};
+
+} // namespace model::hca::requester

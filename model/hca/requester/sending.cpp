@@ -1,0 +1,99 @@
+#include "model/hca/requester/sending.h"
+
+#include "model/hca/queue/packets.h"
+#include "model/hca/requester/position.h"
+#include "model/wire/builder.h"
+
+#include <algorithm>
+
+namespace model::hca::requester {
+
+using queue::QueuePair;
+
+bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
+    auto& r = qp.requester;
+    for (; packets != 0; --packets) {
+        if (!qp.can_send() || r.retry.waits_rnr || qp.paging.stops_sending())
+            return false;
+        const auto ready = queue_.load(qp, std::max(at, r.sends.doorbell_at));
+        if (!ready)
+            return false;
+        // A datagram goes where its WQE says.
+        auto& wire =
+            qp.service.is_datagram ? out_.outlets.way(out_.identity.is_own(r.position.wqe->datagram.path)) : *qp.wire;
+        if (!wire.can_send(at)) {
+            r.full = out_.outlets.name(wire);
+            return true;
+        }
+        send(qp, wire, *ready);
+    }
+    return true;
+}
+
+void Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
+    auto& r = qp.requester;
+    auto& position = r.position;
+    auto& message = r.sends.messages[position.message];
+    const auto psn = message.first + position.offset / qp.attributes.mtu_bytes();
+    auto& packet = out_.outbox.begin(qp, wire, psn);
+    const auto ready = packetizer_.fill(qp, message, packet, out_.outbox.enter_pipe(at));
+    if (!ready) [[unlikely]] {
+        const auto& denied = ready.error();
+        if (!denied.is_page_fault() || !wait_for_page(qp, denied.request, at))
+            retirement_.stop(qp, message, completion::local_error(denied.without_wait()), at);
+        return;
+    }
+    const auto payload = packet.payload.size();
+    counters_.payload_sent += payload;
+    out_.outbox.note(packet, *ready);
+    if (!qp.service.is_reliable) [[unlikely]]
+        leave_unreliably(qp, packet, wire, *ready);
+    const auto gone = wire.send(*ready);
+    position.offset = message.awaits_data ? message.length : position.offset + payload;
+    if (position.offset >= message.length) {
+        ++position.message;
+        position.offset = 0;
+    }
+    if (qp.service.is_reliable) [[likely]]
+        return retry_.watch(qp, gone);
+    // Nobody answers: what has left is done (IBA 9.8.1, 9.8.3).
+    r.window.oldest_psn = psn + 1;
+    retirement_.retire(qp, gone);
+}
+
+/// A packet that nobody acknowledges is complete when it has left: software may write there before it arrives. A
+/// multicast packet also reaches the members at this port (IBA 10.5.2), unless it goes there anyway.
+void Sending::leave_unreliably(const QueuePair& qp, port::Packet& packet, const port::Wire& wire, port::Time at) {
+    packet.payload.own();
+    if (!qp.service.is_datagram || packet.rdma().destination != multicast::multicast_qpn)
+        return;
+    ++counters_.multicast_sent;
+    counters_.multicast_bytes_sent += wire::frame_length(packet);
+    if (out_.groups.members(packet.path.destination_gid).empty())
+        return;
+    auto* inside = out_.outlets.inside();
+    if (inside == nullptr || inside == &wire)
+        return;
+    inside->next() = packet;
+    inside->send(at);
+}
+
+/// The packet at the sending position needs a page. False when the message cannot wait.
+bool Sending::wait_for_page(QueuePair& qp, const tpt::Request& access, port::Time at) {
+    auto& position = qp.requester.position;
+    const auto& message = qp.requester.sends.messages[position.message];
+    const bool waits = page_faults_.raise(
+        qp,
+        paging::WqePageFault{.type = abi::prm::PageFaultType::send_or_write,
+                             .wq_number = qp.number.value,
+                             .wqe_index = message.wqe_index,
+                             .committed = position.offset,
+                             .packet = queue::packet_length(message.length, position.offset, qp.attributes.mtu_bytes()),
+                             .what = position.message},
+        access, at);
+    if (waits)
+        seek(position); // what was gathered of the packet is gathered again
+    return waits;
+}
+
+} // namespace model::hca::requester

@@ -1,0 +1,119 @@
+#include "model/hca/responder/answer_sender.h"
+
+#include "model/hca/responder/remote_access.h"
+
+#include <algorithm>
+
+namespace model::hca::responder {
+
+using abi::wire::NakCode;
+using abi::wire::Operation;
+using queue::QueuePair;
+using queue::Response;
+
+void AnswerSender::release(port::Time at) {
+    answers_.release([&](QueuePair& qp, const Response& ack) {
+        const auto& own = qp.responder.answers;
+        if (own.responses.is_empty() && qp.wire->can_send(at))
+            send_simple(qp, ack, std::max(own.ack_earliest, at));
+        else
+            answers_.respond(qp, ack, at);
+    });
+}
+
+bool AnswerSender::send(QueuePair& qp, std::uint32_t packets, port::Time at) {
+    auto& responses = qp.responder.answers.responses;
+    for (; packets != 0 && !responses.is_empty(); --packets) {
+        if (!qp.wire->can_send(at))
+            return true;
+        auto& response = responses.front();
+        const auto start = std::max(at, response.earliest);
+        auto sent = Sent::all;
+        if (response.kind == Response::Kind::read)
+            sent = send_read(qp, response, start);
+        else
+            send_simple(qp, response, start);
+        if (sent == Sent::all)
+            responses.pop();
+        else if (sent == Sent::nothing)
+            return false;
+    }
+    return !responses.is_empty();
+}
+
+/// An answer of one packet without payload.
+void AnswerSender::send_simple(QueuePair& qp, const Response& response, port::Time at) {
+    auto& packet = outbox_.begin(qp, *qp.wire, response.psn);
+    auto& head = packet.rdma();
+    head.aeth = {.syndrome = response.syndrome, .msn = response.msn};
+    head.atomic_original = response.original;
+    head.operation = response.kind == Response::Kind::atomic ? Operation::atomic_acknowledge : Operation::acknowledge;
+    counters_.acks_sent += response.kind != Response::Kind::negative;
+    outbox_.send_through_pipe(*qp.wire, packet, at);
+}
+
+/// The next packet of a READ response. Memory that has gone meanwhile ends it with a NAK; for a page that may come back
+/// the response waits.
+AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, port::Time at) {
+    auto& packet = outbox_.begin(qp, *qp.wire, response.psn);
+    const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
+    const bool is_last = length == response.remaining;
+    at = outbox_.enter_pipe(at);
+    auto access = remote_access(qp, response.rkey, response.address, length, tpt::Access::remote_read, response.pd);
+    access.may_wait = qp.can_receive();
+    const auto lent = memory_.lend(access, packet.payload, memory_.loans().answers, at);
+    if (!lent) [[unlikely]] {
+        const auto& denied = lent.error();
+        if (denied.is_page_fault() && wait_for_page(qp, response, length, denied.request, at))
+            return Sent::nothing;
+        fail_read(qp, denied.is_by_key() ? NakCode::remote_access_error : NakCode::remote_operational_error, at);
+        return Sent::part;
+    }
+    auto& head = packet.rdma();
+    head.aeth = {.syndrome = response.syndrome, .msn = response.msn};
+    head.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)
+                                       : (is_last ? Operation::read_response_last : Operation::read_response_middle);
+    counters_.payload_sent += length;
+    outbox_.send(*qp.wire, packet, *lent);
+    response.is_first = false;
+    response.psn += 1;
+    response.address += length;
+    response.remaining -= length;
+    return is_last ? Sent::all : Sent::part;
+}
+
+/// A READ response's next packet does not find a page. False when it cannot wait.
+bool AnswerSender::wait_for_page(QueuePair& qp, Response& response, std::uint32_t packet, const tpt::Request& access,
+                                 port::Time at) {
+    response.waits_for_page = page_faults_.raise(qp,
+                                                 paging::RemotePageFault{.type = abi::prm::PageFaultType::remote_read,
+                                                                         .key = response.rkey,
+                                                                         .address = response.address,
+                                                                         .length = response.remaining,
+                                                                         .packet = packet,
+                                                                         .psn = response.psn},
+                                                 access, at);
+    return response.waits_for_page;
+}
+
+bool AnswerSender::resume_read(QueuePair& qp, std::uint32_t psn, bool is_error, port::Time at) {
+    auto& responses = qp.responder.answers.responses;
+    if (responses.is_empty() || !responses.front().waits_for_page || responses.front().psn.value != psn)
+        return false;
+    responses.front().waits_for_page = false;
+    if (is_error)
+        fail_read(qp, NakCode::remote_access_error, at);
+    return true;
+}
+
+/// The READ at the front cannot go on: a NAK takes the place of its next packet, and of all answers behind it.
+void AnswerSender::fail_read(QueuePair& qp, NakCode code, port::Time at) {
+    auto& responses = qp.responder.answers.responses;
+    const auto psn = responses.front().psn;
+    const auto done_before = (responses.front().msn - 1) & abi::Psn::mask;
+    responses.clear();
+    answers_.refuse(qp, abi::wire::nak_syndrome(code), psn, done_before, at);
+    answers_.fail(qp, code, at);
+}
+
+} // namespace model::hca::responder

@@ -1,0 +1,43 @@
+// Answers on their way out (IBA 9.7.5.1): one packet for an ACK, a NAK or an atomic result, as many as it takes for a
+// READ. Receives a turn, or the end of a batch; gives packets.
+#pragma once
+
+#include "model/hca/egress/outbox.h"
+#include "model/hca/memory/application_memory.h"
+#include "model/hca/paging/page_faults.h"
+#include "model/hca/responder/answers.h"
+
+#include <cstdint>
+
+namespace model::hca::responder {
+
+class AnswerSender {
+public:
+    AnswerSender(Answers& answers, memory::ApplicationMemory& memory, paging::PageFaults& page_faults,
+                 egress::Outbox& outbox, Counters& counters)
+        : answers_(answers), memory_(memory), page_faults_(page_faults), outbox_(outbox), counters_(counters) {}
+
+    /// Sends up to `packets` answers. True when more can go at once.
+    bool send(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    /// The batch is over: ACKs that were held back go out.
+    void release(port::Time at);
+    /// Software has said that the page of a READ response is there, or will never be: `psn` is of its next packet.
+    /// False: none waits there.
+    bool resume_read(queue::QueuePair& qp, std::uint32_t psn, bool is_error, port::Time at);
+
+private:
+    void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
+    enum class Sent : std::uint8_t { part, all, nothing };
+    Sent send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);
+    bool wait_for_page(queue::QueuePair& qp, queue::Response& response, std::uint32_t packet,
+                       const tpt::Request& access, port::Time at);
+    void fail_read(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+
+    Answers& answers_;
+    memory::ApplicationMemory& memory_;
+    paging::PageFaults& page_faults_;
+    egress::Outbox& outbox_;
+    Counters& counters_;
+};
+
+} // namespace model::hca::responder

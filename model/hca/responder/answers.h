@@ -1,0 +1,68 @@
+// What the peer is owed (IBA 9.7.5.1, 9.7.5.2): ACKs that wait to be merged, NAKs, READ responses and atomic results,
+// in the order of their requests. Receives what became of a request; keeps the answers until answer_sender sends them.
+#pragma once
+
+#include "abi/wire/infiniband.h"
+#include "model/hca/completion/failure.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/queue/scheduler.h"
+#include "model/hca/report.h"
+
+#include <utility>
+#include <vector>
+
+namespace model::hca::responder {
+
+class Answers {
+public:
+    Answers(queue::Scheduler& scheduler, completion::Failure& failure, const Report& report)
+        : scheduler_(scheduler), failure_(failure), report_(report) {}
+
+    /// An ACK for everything so far. It waits for the end of the batch, so that one ACK answers many requests.
+    void owe_ack(queue::QueuePair& qp, port::Time at);
+    /// Queues an answer. It implies an ACK for what came before, so a held-back one is dropped.
+    void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
+    /// A NAK or RNR NAK, for the packet that was expected or for another. An unreliable service has none: what it
+    /// refuses is dropped.
+    void refuse(queue::QueuePair& qp, std::uint8_t syndrome, port::Time at) {
+        refuse(qp, syndrome, qp.responder.order.expected, qp.responder.order.msn, at);
+    }
+    void refuse(queue::QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at);
+    /// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond).
+    void refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    /// The error state behind a NAK, with the event that says why.
+    void fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    /// As many READs and atomics wait for their answer as the peer may have outstanding. What was asked for again may
+    /// be a late copy of something long answered, so new requests are not counted against it; but it has the same limit
+    /// itself.
+    static bool is_limit_reached(const queue::QueuePair& qp, bool counts_repeats);
+
+    /// The batch is over: calls `send(qp, ack)` for each ACK that was held back.
+    template <class Send> void release(Send&& send) {
+        for (auto* qp : owing_) {
+            auto& own = qp->responder.answers;
+            own.in_ack_list = false;
+            if (std::exchange(own.ack_pending, false))
+                send(*qp, ack(*qp));
+        }
+        owing_.clear();
+    }
+    /// The queue pair goes.
+    void forget(queue::QueuePair& qp);
+
+private:
+    /// An ACK for everything before the packet that is expected.
+    static queue::Response ack(const queue::QueuePair& qp) {
+        return {.kind = queue::Response::Kind::acknowledge,
+                .syndrome = abi::wire::ack_syndrome(),
+                .psn = qp.responder.order.expected + abi::Psn::mask,
+                .msn = qp.responder.order.msn};
+    }
+
+    queue::Scheduler& scheduler_;
+    completion::Failure& failure_;
+    Report report_;
+    std::vector<queue::QueuePair*> owing_; ///< queue pairs with ack_pending
+};
+
+} // namespace model::hca::responder

@@ -1,0 +1,32 @@
+// Duplicates (IBA 9.7.5.1.4 and 9.7.5.2): SENDs and WRITEs are acknowledged again, READs executed again, atomics
+// answered from memory of the result, never executed twice.
+#pragma once
+
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/report.h"
+#include "model/hca/responder/answers.h"
+#include "model/hca/responder/patience.h"
+#include "model/hca/responder/remote_memory.h"
+
+namespace model::hca::responder {
+
+class Duplicates {
+public:
+    Duplicates(RemoteMemory& memory, Answers& answers, Patience& patience, const Report& report)
+        : memory_(memory), answers_(answers), patience_(patience), report_(report) {}
+
+    /// A READ or an atomic was accepted: it may be asked for again.
+    static void remember(queue::QueuePair& qp, const queue::Replay& replay);
+    /// A request that was seen before.
+    void receive(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+
+private:
+    bool read_again(queue::QueuePair& qp, const port::Packet& packet, const queue::Replay& replay, port::Time at);
+
+    RemoteMemory& memory_;
+    Answers& answers_;
+    Patience& patience_;
+    Report report_;
+};
+
+} // namespace model::hca::responder

@@ -1,0 +1,133 @@
+#include "model/hca/responder/execution.h"
+
+#include "model/hca/responder/duplicates.h"
+
+#include <optional>
+
+namespace model::hca::responder {
+
+using abi::wire::NakCode;
+using queue::QueuePair;
+using Kind = abi::wire::OperationTraits::Kind;
+using Message = queue::OrderState::Message;
+
+/// First, middle and last packets of one message, of one kind, full up to the last one (IBA 9.7.4.1.2 and .3).
+bool Execution::is_in_order(const QueuePair& qp, const port::Packet& packet) const {
+    const auto& traits = packet.traits();
+    const auto message = qp.responder.order.message;
+    if ((message == Message::none) != traits.is_first)
+        return false;
+    if (message == Message::send && traits.kind != Kind::send)
+        return false;
+    if (message == Message::write && traits.kind != Kind::write)
+        return false;
+    const auto length = packet.payload.size();
+    const auto mtu = qp.attributes.mtu_bytes();
+    if (!traits.has_payload)
+        return length == 0;
+    if (!traits.is_last)
+        return length == mtu;
+    return length <= mtu && (traits.is_first || length != 0);
+}
+
+/// XRC: a request names the shared receive queue whose protection domain, WQEs and completion queue count for it (IBA
+/// annex A14). False when there is none of this number in the queue pair's XRC domain.
+bool Execution::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
+    if (qp.service.on_wire != abi::wire::Service::xrc) [[likely]]
+        return true;
+    auto* srq = shared_receive_queues_.find(packet.rdma().xrc_srq);
+    if (srq == nullptr || !srq->attributes.is_xrc || srq->attributes.xrcd != qp.attributes.xrcd)
+        return false;
+    if (!packet.traits().is_first || qp.responder.receives.has_wqe)
+        return srq == qp.srq; // a message has one, also when its first packet comes again
+    take_from(qp, srq);
+    qp.responder.remote.pd = srq->attributes.pd;
+    return true;
+}
+
+void Execution::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
+    const auto& traits = packet.traits();
+    if (!is_in_order(qp, packet) || !select_shared_queue(qp, packet))
+        return answers_.refuse_and_fail(qp, NakCode::invalid_request, at);
+    std::optional<port::Time> done;
+    switch (traits.kind) {
+    case Kind::send:
+        done = receives_.place(qp, packet, at);
+        if (done && traits.has_invalidate &&
+            !umr_.invalidate(qp, packet.rdma().invalidate, qp.responder.remote.pd, *done))
+            return answers_.refuse_and_fail(qp, NakCode::remote_access_error, *done);
+        break;
+    case Kind::write: done = memory_.write(qp, packet, at); break;
+    case Kind::read_request:
+        if (auto answered = memory_.read(qp, packet, at))
+            finish_request(qp, packet, *answered, at);
+        return;
+    case Kind::atomic:
+        if (auto answered = memory_.atomic(qp, packet, at))
+            finish_request(qp, packet, *answered, at);
+        return;
+    default: return; // not a request: the port sends those to the requester
+    }
+    if (!done)
+        return;
+    say_accepted(qp, packet, at);
+    finish_packet(qp, packet, *done);
+}
+
+void Execution::execute_unreliable(QueuePair& qp, port::Packet& packet, port::Time at) {
+    auto& order = qp.responder.order;
+    const auto& traits = packet.traits();
+    if (!is_defined(packet.rdma().service, packet.rdma().operation))
+        return;
+    // A gap, or a message that begins before the last one ended, drops the one that was under way. Its receive WQE is
+    // used again (IBA 9.8.2.2.1).
+    if (packet.rdma().psn != order.expected || traits.is_first)
+        order.message = Message::none;
+    order.expected = packet.rdma().psn;
+    std::optional<port::Time> done;
+    if (is_in_order(qp, packet))
+        done = traits.kind == Kind::send ? receives_.place(qp, packet, at) : memory_.write(qp, packet, at);
+    if (done) {
+        say_accepted(qp, packet, *done);
+        return finish_packet(qp, packet, *done);
+    }
+    order.message = Message::none;
+    order.expected += 1;
+}
+
+/// A SEND or WRITE packet was carried out: on to the next sequence number, and the answer it asks for.
+void Execution::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    auto& order = qp.responder.order;
+    const auto& traits = packet.traits();
+    at = order.execute(at);
+    report_.counters.payload_received += packet.payload.size();
+    order.expected += 1;
+    if (traits.is_last) {
+        order.msn = (order.msn + 1) & abi::Psn::mask;
+        order.message = Message::none;
+    }
+    if (packet.rdma().ack_request && qp.service.is_reliable)
+        answers_.owe_ack(qp, at);
+    qp.paging.refused = 0;
+    // A WRITE leaves a receive alone that a SEND took and is still to fill.
+    if (traits.is_last && qp.responder.receives.has_wqe && (traits.kind == Kind::send || traits.has_immediate))
+        receives_.complete(qp, packet, at);
+}
+
+/// A READ or an atomic was accepted: on to the next sequence number behind its answer.
+void Execution::finish_request(QueuePair& qp, const port::Packet& packet, Answered& answered, port::Time at) {
+    auto& order = qp.responder.order;
+    Duplicates::remember(qp, answered.replay);
+    order.expected += answered.replay.packets;
+    order.msn = (order.msn + 1) & abi::Psn::mask;
+    say_accepted(qp, packet, at);
+    answered.response.msn = order.msn;
+    answers_.respond(qp, answered.response, answered.at);
+}
+
+void Execution::say_accepted(const QueuePair& qp, const port::Packet& packet, port::Time at) const {
+    if (report_.events.is_on()) [[unlikely]]
+        report_.events.emit(at, traces::Accepted{qp.number.value, packet.rdma().psn.value, packet.rdma().opcode()});
+}
+
+} // namespace model::hca::responder

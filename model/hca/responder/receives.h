@@ -1,0 +1,40 @@
+// SEND on the receiving side (IBA 9.7.5.2.9; PRM "Receive WQE"): takes a receive WQE, has the bytes placed, completes
+// it. A WRITE with immediate takes and completes one, too.
+#pragma once
+
+#include "model/hca/completion/failure.h"
+#include "model/hca/completion/work_completions.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/responder/answers.h"
+#include "model/hca/responder/patience.h"
+#include "model/hca/responder/placement.h"
+
+#include <optional>
+
+namespace model::hca::responder {
+
+/// What carries a packet out returns when that is done; nothing: it was refused, and the peer has its answer.
+class Receives {
+public:
+    Receives(Placement& placement, Answers& answers, Patience& patience, completion::WorkCompletions& completions,
+             completion::Failure& failure)
+        : placement_(placement), answers_(answers), patience_(patience), completions_(completions), failure_(failure) {}
+
+    /// Makes the next receive WQE current. Refused with an RNR NAK when none is posted.
+    std::optional<port::Time> take(queue::QueuePair& qp, port::Time at);
+    /// One packet of a SEND.
+    std::optional<port::Time> place(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// The current WQE's message has ended with this packet.
+    void complete(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+
+private:
+    void fail(queue::QueuePair& qp, const PlacementError& error, port::Time at);
+
+    Placement& placement_;
+    Answers& answers_;
+    Patience& patience_;
+    completion::WorkCompletions& completions_;
+    completion::Failure& failure_;
+};
+
+} // namespace model::hca::responder

@@ -1,0 +1,23 @@
+// What a peer asks of this host's memory.
+#pragma once
+
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/tpt/translate.h"
+
+#include <cstdint>
+
+namespace model::hca::responder {
+
+/// An access through a key of this host, whose protection domain is to be `pd`.
+inline tpt::Request remote_access(const queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length,
+                                  tpt::Access access, abi::Pd pd) {
+    return {.key = key,
+            .address = address,
+            .length = length,
+            .access = access,
+            .pd = pd,
+            .qpn = qp.number.value,
+            .may_wait = qp.service.waits_to_receive};
+}
+
+} // namespace model::hca::responder

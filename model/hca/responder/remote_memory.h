@@ -1,0 +1,53 @@
+// WRITE, READ and atomics: what the peer does to this host's memory (IBA 9.7.4.1.4 to .7, 9.4.3 to 9.4.5). Receives a
+// request packet in its turn; moves its bytes, or says what the answer will be.
+#pragma once
+
+#include "model/hca/memory/application_memory.h"
+#include "model/hca/queue/queue_pair.h"
+#include "model/hca/responder/answers.h"
+#include "model/hca/responder/patience.h"
+#include "model/hca/responder/receives.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace model::hca::responder {
+
+inline constexpr std::uint32_t max_message = 1u << 31;
+
+/// A READ or an atomic that was carried out, or will be packet by packet.
+struct Answered {
+    queue::Response response; ///< but for the number of messages
+    queue::Replay replay;     ///< in case it is asked for again
+    port::Time at{};          ///< when the answer can go
+};
+
+/// Nothing instead of a result: it was refused, and the peer has its answer.
+class RemoteMemory {
+public:
+    RemoteMemory(memory::ApplicationMemory& memory, Receives& receives, Answers& answers, Patience& patience)
+        : memory_(memory), receives_(receives), answers_(answers), patience_(patience) {}
+
+    /// One packet of a WRITE; returns when its bytes are there.
+    std::optional<port::Time> write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    std::optional<Answered> read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    std::optional<Answered> atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void set_host_order(bool host_order) { host_order_ = host_order; }
+
+    /// Whether the key allows an access. An empty one names no memory, and its key is not looked at (IBA 9.7.4.1.5).
+    bool may_access(const tpt::Request& access, port::Time at);
+    /// Whether a READ would have to wait for a page of its first packet. Then it is not accepted yet: the peer comes
+    /// again. What is missing behind that is waited for on the way.
+    bool lacks_page(const tpt::Request& first_packet) const;
+
+private:
+    bool begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+
+    memory::ApplicationMemory& memory_;
+    Receives& receives_;
+    Answers& answers_;
+    Patience& patience_;
+    bool host_order_ = false;
+};
+
+} // namespace model::hca::responder
