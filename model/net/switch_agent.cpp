@@ -48,7 +48,7 @@ std::uint64_t SwitchAgent::group(std::uint16_t to) const {
     return index < multicast_.size() ? multicast_[index] : 0;
 }
 
-void SwitchAgent::flood_groups() { std::ranges::fill(multicast_, ~std::uint64_t{1}); }
+void SwitchAgent::flood_groups(std::uint64_t ports) { std::ranges::fill(multicast_, ports); }
 
 std::span<const SwitchAgent::Attribute> SwitchAgent::attributes() {
     using S = SwitchAgent;

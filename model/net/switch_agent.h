@@ -49,8 +49,9 @@ public:
     void set_route(std::uint16_t to, std::uint8_t port) { linear_[to] = port; }
     /// Ports of a multicast LID, one bit each.
     std::uint64_t group(std::uint16_t to) const;
-    /// Every multicast LID goes everywhere: without a subnet manager nobody knows the members.
-    void flood_groups();
+    /// Every multicast LID goes everywhere: without a subnet manager nobody knows the members. `ports` are those that
+    /// it goes by, a bit each: where switches form a circle not all of them.
+    void flood_groups(std::uint64_t ports = ~std::uint64_t{1});
 
 private:
     struct Call;

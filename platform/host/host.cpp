@@ -14,8 +14,23 @@ constexpr model::pcie::ConfigSpace::Identity root_port{
 constexpr model::pcie::ConfigSpace::Identity switch_port{
     .vendor_id = 0x1000, .device_id = 0xc010, .class_code = abi::pcie::class_bridge_pci, .revision = 0xb0};
 
-HostConfig with_timing(HostConfig config) {
-    config.upstream_link.timed = config.device_link.timed = config.timed;
+/// The places that counts of slots stand for.
+std::vector<Place> places_of(const HostConfig& config) {
+    std::vector<Place> places;
+    if (config.switch_slots != 0)
+        places.push_back({.is_switch = true, .link = config.upstream_link, .name = "switch"});
+    for (unsigned slot = 0; slot < config.switch_slots; ++slot)
+        places.push_back({.parent = 0, .port = slot, .link = config.device_link});
+    for (unsigned slot = 0; slot < config.root_slots; ++slot)
+        places.push_back({.port = slot + (config.switch_slots != 0 ? 1 : 0), .link = config.device_link});
+    return places;
+}
+
+HostConfig completed(HostConfig config) {
+    if (config.places.empty())
+        config.places = places_of(config);
+    for (auto& place : config.places)
+        place.link.timed = config.timed;
     if (!config.timed)
         config.dram_read_latency = {};
     if (!config.timed && config.iommu)
@@ -23,13 +38,26 @@ HostConfig with_timing(HostConfig config) {
     return config;
 }
 
+/// Of the ports below a switch, or of the root complex; what nothing is plugged into is as wide as it can be.
+std::vector<model::pcie::LinkConfig> links_below(const HostConfig& config, std::optional<std::size_t> parent) {
+    std::vector<model::pcie::LinkConfig> links;
+    if (!parent)
+        links.resize(config.root_ports, {.timed = config.timed});
+    for (const auto& place : config.places) {
+        if (place.parent != parent)
+            continue;
+        if (place.port >= links.size())
+            links.resize(place.port + 1, {.timed = config.timed});
+        links[place.port] = place.link;
+    }
+    return links;
+}
+
 model::pcie::RootComplexConfig root_config(const HostConfig& config) {
     model::pcie::RootComplexConfig root;
     root.core.map.dram_bytes = config.memory_bytes;
     root.core.port_identity = root_port;
-    root.core.links.assign(config.root_slots, config.device_link);
-    if (config.switch_slots != 0)
-        root.core.links.insert(root.core.links.begin(), config.upstream_link);
+    root.core.links = links_below(config, std::nullopt);
     root.dram_read_latency = config.dram_read_latency;
     root.iommu = config.iommu;
     root.core.peer_forwarding = config.peer_forwarding;
@@ -38,7 +66,7 @@ model::pcie::RootComplexConfig root_config(const HostConfig& config) {
 } // namespace
 
 Host::Host(sc_core::sc_module_name name, const HostConfig& config)
-    : sc_module(name), config_(with_timing(config)), root_config_(root_config(config_)),
+    : sc_module(name), config_(completed(config)), root_config_(root_config(config_)),
       memory_(this->name(), root_config_.core.map), root_complex_("rc", root_config_, memory_.bytes()) {
     root_complex_.set_interrupt_sink(&interrupts_);
     root_complex_.set_invalidated([this](const model::iommu::Gone& gone) {
@@ -49,32 +77,39 @@ Host::Host(sc_core::sc_module_name name, const HostConfig& config)
         if (ownership_ != nullptr)
             ownership_->invalidated(gone);
     });
-    if (config_.switch_slots == 0)
-        return;
-    model::pcie::Switch::Config layout{.upstream_identity = switch_port,
-                                       .downstream_identity = switch_port,
-                                       .upstream_link = config_.upstream_link,
-                                       .downstream_links = {}};
-    layout.downstream_links.assign(config_.switch_slots, config_.device_link);
-    switch_ = std::make_unique<model::pcie::SwitchModule>("switch", layout);
-    root_complex_.root(0).connect(switch_->upstream);
+    for (std::size_t i = 0; i < config_.places.size(); ++i) {
+        const auto& place = config_.places[i];
+        if (!place.is_switch) {
+            slots_.push_back(i);
+            continue;
+        }
+        const model::pcie::Switch::Config layout{.upstream_identity = switch_port,
+                                                 .downstream_identity = switch_port,
+                                                 .upstream_link = place.link,
+                                                 .downstream_links = links_below(config_, i)};
+        auto& made = switches_.emplace_back(i, std::make_unique<model::pcie::SwitchModule>(place.name.c_str(), layout));
+        port_of(place).connect(made.module->upstream);
+    }
 }
 
 void Host::plug(unsigned slot, model::pcie::EndpointModule& card) {
-    port_of(slot).connect(card.port);
+    port_of(config_.places[slots_.at(slot)]).connect(card.port);
     cards_.push_back(&card);
 }
 
-model::tlm::PciePort& Host::port_of(unsigned slot) {
-    assert(slot < slot_count());
-    if (slot < config_.switch_slots)
-        return switch_->down(slot);
-    return root_complex_.root(slot - config_.switch_slots + (switch_ ? 1 : 0));
+/// The port that a place is at.
+model::tlm::PciePort& Host::port_of(const Place& place) {
+    if (!place.parent)
+        return root_complex_.root(place.port);
+    const auto above = std::ranges::find(switches_, *place.parent, &Branch::place);
+    assert(above != switches_.end() && "a switch comes before what is plugged into it");
+    return above->module->down(place.port);
 }
 
-void Host::set_events(traces::Events switch_events, traces::Events root_complex_events) {
-    if (switch_)
-        switch_->set_events(switch_events);
+void Host::set_events(std::span<const traces::Events> switch_events, traces::Events root_complex_events) {
+    assert(switch_events.size() == switches_.size());
+    for (std::size_t i = 0; i < switches_.size(); ++i)
+        switches_[i].module->set_events(switch_events[i]);
     root_complex_.set_events(root_complex_events);
 }
 
@@ -101,11 +136,16 @@ void Host::write(abi::pcie::Bdf target, std::uint16_t offset, unsigned bytes, st
     root_complex_.config_write(target, offset, bytes, value, model::tlm::kernel_now());
 }
 
-model::pcie::Link* Host::upstream_link() const { return switch_ ? switch_->upstream.link() : nullptr; }
-model::pcie::Link* Host::slot_link(unsigned slot) { return port_of(slot).link(); }
+model::pcie::Link* Host::upstream_link(std::size_t number) const {
+    return number < switches_.size() ? switches_[number].module->upstream.link() : nullptr;
+}
+
+model::pcie::Link* Host::slot_link(unsigned slot) { return port_of(config_.places[slots_.at(slot)]).link(); }
 
 std::vector<model::pcie::Link*> Host::links() {
-    std::vector all{upstream_link()};
+    std::vector<model::pcie::Link*> all;
+    for (std::size_t number = 0; number < switches_.size(); ++number)
+        all.push_back(upstream_link(number));
     for (unsigned slot = 0; slot < slot_count(); ++slot)
         all.push_back(slot_link(slot));
     std::erase(all, nullptr);

@@ -25,6 +25,9 @@ struct ScenarioConfig {
     std::uint32_t mtu_bytes = 4096;
     std::uint32_t queue_depth = 64; ///< messages under way, a queue pair
     std::uint32_t queue_pairs = 1;
+    // Who does what, by name; empty: what is near (testbench/scenario/roles.h).
+    std::string from, through;  ///< the GPU that has the payload, and its HCA
+    std::string to, to_through; ///< the GPU that gets it, and its HCA
 };
 
 struct HostConfig {

@@ -114,6 +114,12 @@ constexpr std::array table{
     key<AT(scenario.queue_pairs)>("scenario.qps", range(1, 1 << 20),
                                   "queue pairs the payload is spread over, at most 2^hca.log_max_qp"),
 
+    key<AT(scenario.from)>("scenario.from", anything, "the GPU that has the payload, A.gpu0; none: the first one"),
+    key<AT(scenario.through)>("scenario.through", anything,
+                              "the HCA it goes through, A.hca0; none: of its host the nearest to the GPU"),
+    key<AT(scenario.to)>("scenario.to", anything, "the GPU it goes to, B.gpu0; none: the first one of another host"),
+    key<AT(scenario.to_through)>("scenario.to_through", anything, "and the HCA there, B.hca0; none: the nearest"),
+
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),
     size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, 512 * GiB), "DRAM of host B"),

@@ -1,16 +1,15 @@
 #include "platform/topology/platform_module.h"
 
 #include "model/tlm/time.h"
+#include "platform/topology/routes.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <span>
 
 namespace platform::topology {
 
 namespace {
-
-constexpr std::uint64_t switch_guid_offset = 0x1000; ///< from the first HCA's GUID
 
 model::pcie::LinkConfig link_config(const PcieLinkConfig& config, bool timed) {
     model::pcie::LinkConfig link;
@@ -23,25 +22,53 @@ model::pcie::LinkConfig link_config(const PcieLinkConfig& config, bool timed) {
     return link;
 }
 
-host::HostConfig host_config(const Config& config, unsigned number) {
+/// Switches and slots of a host's tree; root ports are where they are plugged in.
+std::vector<host::Place> places_of(const DescribedHost& described, bool timed) {
+    std::vector<host::Place> places;
+    std::vector<std::size_t> place_of(described.parts.size()); // of switches
+    for (std::size_t i = 0; i < described.parts.size(); ++i) {
+        const auto& part = described.parts[i];
+        if (part.kind == PartKind::root_port)
+            continue;
+        const auto& parent = described.parts[*part.parent];
+        const bool is_at_root = parent.kind == PartKind::root_port;
+        place_of[i] = places.size();
+        places.push_back({.parent = is_at_root ? std::nullopt : std::optional(place_of[*part.parent]),
+                          .port = is_at_root ? parent.slot : part.slot,
+                          .is_switch = part.kind == PartKind::pcie_switch,
+                          .link = link_config(part.link, timed),
+                          .name = part.name});
+    }
+    return places;
+}
+
+host::HostConfig host_config(const DescribedHost& described, bool timed) {
     host::HostConfig host;
-    host.memory_bytes = config.hosts[number].memory_bytes;
-    host.timed = config.timed;
-    host.upstream_link = link_config(config.upstream_link, config.timed);
-    host.device_link = link_config(config.device_link, config.timed);
-    host.max_payload = std::max(config.device_link.mps_bytes, config.upstream_link.mps_bytes);
-    host.max_read_request = config.device_link.mrrs_bytes;
-    if (config.iommu.is_present)
-        host.iommu = {.core = config.iommu.unit,
-                      .hit_latency = config.iommu.hit_latency,
-                      .miss_latency = config.iommu.miss_latency,
-                      .walkers = config.iommu.walkers};
-    host.peer_forwarding = config.peers.is_forwarding;
+    host.memory_bytes = described.memory.memory_bytes;
+    host.timed = timed;
+    host.places = places_of(described, timed);
+    host.switch_slots = 0; // all of it is in the places
+    host.max_payload = host.max_read_request = 0;
+    for (const auto& part : described.parts) {
+        if (part.kind == PartKind::root_port) {
+            host.root_ports = std::max(host.root_ports, part.slot + 1);
+            continue;
+        }
+        host.max_payload = std::max(host.max_payload, part.link.mps_bytes);
+        if (part.is_card())
+            host.max_read_request = std::max(host.max_read_request, part.link.mrrs_bytes);
+    }
+    if (described.iommu.is_present)
+        host.iommu = {.core = described.iommu.unit,
+                      .hit_latency = described.iommu.hit_latency,
+                      .miss_latency = described.iommu.miss_latency,
+                      .walkers = described.iommu.walkers};
+    host.peer_forwarding = described.peers.is_forwarding;
     // Redirect is what Linux switches on at each port that has it, when it isolates devices. An administrator who lets
     // translated requests through leaves the completions alone, too: they would go up, as nobody here asks for relaxed
     // ordering.
-    const bool is_direct = config.peers.acs == "direct_translated";
-    if (config.peers.acs != "off")
+    const bool is_direct = described.peers.acs == "direct_translated";
+    if (described.peers.acs != "off")
         host.acs = {.source_validation = true,
                     .request_redirect = true,
                     .completion_redirect = !is_direct,
@@ -50,94 +77,112 @@ host::HostConfig host_config(const Config& config, unsigned number) {
     return host;
 }
 
-/// Each port has identities of its own; everything else is the same on both hosts.
-model::hca::HcaConfig hca_config(const Config& config, unsigned number) {
-    auto hca = config.hca;
-    hca.timed = config.timed;
-    hca.port_rate_gbps = config.link.rate_gbps;
-    hca.is_managed = config.fabric.is_managed;
-    hca.node_guid += number;
-    hca.lid = static_cast<std::uint16_t>(hca.lid + number);
-    hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
-    return hca;
-}
-
-model::pcie::AtsConfig ats_config(const Config& config) {
-    auto ats = config.hca_ats;
-    if (!config.timed)
+model::pcie::AtsConfig ats_config(model::pcie::AtsConfig ats, bool timed) {
+    if (!timed)
         ats.hit_latency = {};
     ats.has_page_requests &= ats.entries != 0;
     return ats;
 }
 
-model::net::LinkConfig cable_config(const Config& config) {
-    auto link = config.link;
-    link.timed = config.timed;
-    return link;
-}
-
 /// A card's memory that is with a client may be slow to come.
 model::tlm::Calls calls(bool is_served) { return is_served ? model::tlm::Calls::may_wait : model::tlm::Calls::at_once; }
 
-abi::pcie::Bdf find(const host::Host& host, std::uint16_t vendor, std::uint16_t device) {
-    const auto* found = host.enumeration().find(vendor, device);
-    assert(found != nullptr && "a card that was plugged in is found");
-    return found->bdf;
+/// The name of a card among modules, where a dot is the hierarchy's.
+std::string module_name(const PlacedCard& card) {
+    auto name = card.name;
+    std::ranges::replace(name, '.', '_');
+    return name;
 }
 
 } // namespace
 
-abi::pcie::Bdf Machine::hca_bdf() const {
-    const auto& identity = hca->endpoint.space().config().identity;
-    return find(*host, identity.vendor_id, identity.device_id);
+abi::pcie::Bdf PlacedCard::bdf() const {
+    const auto bdf = endpoint().requester();
+    assert(bdf.value != 0 && "a card that was plugged in is found");
+    return bdf;
 }
 
-abi::pcie::Bdf Machine::gpu_bdf() const {
-    const auto& identity = gpu->endpoint.space().config().identity;
-    return find(*host, identity.vendor_id, identity.device_id);
-}
-
-Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served)
-    : config_(config), served_(served) {
+Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served)
+    : config_(config), description_(describe(config).value()), serves_all_(served == Served::all) {
     if (config_.observe.has_ownership) {
         if (sink != nullptr)
             fanout_.add(*sink);
         sink = &fanout_;
     }
-    connect(sink, sources);
-    for (unsigned number = 0; number < machines_.size(); ++number)
-        build(machines_[number], number, sink, sources);
-    for (auto& machine : machines_)
-        if (machine.host)
-            machine.host->set_events({sink, sources.add(machine.name + ".switch")},
-                                     {sink, sources.add(machine.name + ".root")});
+    Listener listener{sink, sources};
+    connect(listener);
+    for (std::size_t number = 0; number < description_.hosts.size(); ++number)
+        build(number, listener);
+    for (std::size_t number = 0; number < machines_.size(); ++number) {
+        auto& machine = machines_[number];
+        if (!machine.host)
+            continue;
+        std::vector<traces::Events> switches;
+        for (const auto& part : description_.hosts[number].parts)
+            if (part.kind == PartKind::pcie_switch)
+                switches.push_back(listener.add(machine.name + "." + part.name));
+        machine.host->set_events(switches, listener.add(machine.name + ".root"));
+    }
 }
 
-/// The fabric: one cable, or a switch and a cable to each machine.
-void Platform::connect(traces::Sink* sink, observe::Sources& sources) {
-    const auto add_cable = [&](const char* name) {
-        cables_.push_back(std::make_unique<model::net::LinkModule>(
-            name, cable_config(config_), traces::Events{sink, sources.add(name)}, calls(served_[0] || served_[1])));
-    };
-    add_cable("cable");
-    if (!config_.fabric.has_switch)
-        return;
-    add_cable("cable_b");
-    const model::net::SwitchConfig config{.agent = {.ports = config_.fabric.switch_ports,
-                                                    .guid = config_.hca.node_guid + switch_guid_offset,
-                                                    .rate_gbps = config_.link.rate_gbps,
-                                                    .is_managed = config_.fabric.is_managed},
-                                          .latency =
-                                              config_.timed ? config_.fabric.switch_latency : model::port::Time{}};
-    switch_ = std::make_unique<model::net::SwitchModule>("switch", config, traces::Events{sink, sources.add("switch")});
-    auto& agent = switch_->core().agent();
-    for (unsigned number = 0; number < cables_.size(); ++number) {
-        switch_->plug(number + 1, *cables_[number], 1);
-        if (!config_.fabric.is_managed)
-            agent.set_route(hca_config(config_, number).lid, static_cast<std::uint8_t>(number + 1));
+Machine& Platform::machine(std::string_view name) {
+    const auto at = description_.find_host(name);
+    assert(at && "a host of the description");
+    return machines_[*at];
+}
+
+PlacedCard& Platform::card(std::string_view name) {
+    const auto at = description_.find(name);
+    assert(at && description_.part(*at).is_card() && "a card of the description");
+    return card(*at);
+}
+
+Seat Platform::seat(std::string_view hca, std::string_view gpu) {
+    const auto at = description_.find(hca), beside = description_.find(gpu);
+    assert(at && beside && at->host == beside->host && "two cards of a host of the description");
+    return seat(*at, *beside);
+}
+
+PlacedCard& Platform::card(const PartAt& at) { return machines_[at.host].cards[cards_[at.host][at.part]]; }
+
+bool Platform::is_any_served() const {
+    return serves_all_ || std::ranges::any_of(description_.hosts, &DescribedHost::is_served);
+}
+
+/// The fabric: cables, and switches with the cables in them.
+void Platform::connect(Listener& listener) {
+    for (const auto& cable : description_.cables) {
+        auto link = cable.link;
+        link.timed = config_.timed;
+        cables_.push_back(std::make_unique<model::net::LinkModule>(cable.name.c_str(), link, listener.add(cable.name),
+                                                                   calls(is_any_served())));
     }
-    if (!config_.fabric.is_managed)
-        agent.flood_groups();
+    const auto routes = find_routes(description_);
+    for (std::size_t i = 0; i < description_.switches.size(); ++i) {
+        const auto& described = description_.switches[i];
+        const model::net::SwitchConfig config{.agent = {.ports = described.ports,
+                                                        .guid = described.guid,
+                                                        .rate_gbps = described.rate_gbps,
+                                                        .is_managed = described.is_managed},
+                                              .latency = config_.timed ? described.latency : model::port::Time{}};
+        switches_.push_back(
+            std::make_unique<model::net::SwitchModule>(described.name.c_str(), config, listener.add(described.name)));
+        auto& made = *switches_.back();
+        for (unsigned port = 1; port <= described.ports; ++port) {
+            if (!described.cables[port])
+                continue;
+            const auto& ends = description_.cables[*described.cables[port]].ends;
+            const bool is_first = ends[0].is_switch && ends[0].fabric_switch == i && ends[0].port == port;
+            made.plug(port, *cables_[*described.cables[port]], is_first ? 0 : 1);
+        }
+        if (described.is_managed)
+            continue;
+        auto& agent = made.core().agent();
+        for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca)
+            if (const auto port = routes[i].ports[hca]; port != 0)
+                agent.set_route(description_.part(description_.hcas[hca]).hca().core.lid, port);
+        agent.flood_groups(routes[i].groups);
+    }
 }
 
 bool Platform::is_quiet() const {
@@ -145,55 +190,96 @@ bool Platform::is_quiet() const {
                cables_,
                [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
            std::ranges::all_of(machines_, [](const Machine& machine) {
-               return machine.hca->is_quiet() && (!machine.guest || machine.guest->is_quiet());
+               return std::ranges::all_of(machine.cards,
+                                          [](const PlacedCard& card) { return card.module->is_quiet(); }) &&
+                      (!machine.guest || machine.guest->is_quiet());
            });
 }
 
-void Platform::build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources) {
-    machine.name = std::string(1, static_cast<char>('A' + number));
-    const auto& name = machine.name;
-    const auto host = host_config(config_, number);
-    if (served_[number])
-        machine.guest = std::make_unique<bridge::vfio_user::GuestModule>(
-            name.c_str(),
-            bridge::vfio_user::GuestConfig{.link = host.device_link, .memory_latency = host.dram_read_latency},
-            guest_files_);
-    else
-        machine.host = std::make_unique<host::Host>(name.c_str(), host);
+void Platform::build(std::size_t number, Listener& listener) {
+    const auto& described = description_.hosts[number];
+    auto& machine = machines_.emplace_back();
+    machine.name = described.name;
+    const auto host = host_config(described, config_.timed);
+    if (is_served(number)) {
+        bridge::vfio_user::GuestConfig guest{.links = {}, .memory_latency = host.dram_read_latency};
+        for (const auto& part : described.parts)
+            if (part.is_card())
+                guest.links.push_back(link_config(part.link, config_.timed));
+        machine.guest = std::make_unique<bridge::vfio_user::GuestModule>(machine.name.c_str(), guest, guest_files_);
+    } else {
+        machine.host = std::make_unique<host::Host>(machine.name.c_str(), host);
+    }
     if (machine.host && config_.observe.has_ownership) {
         machine.ownership = std::make_unique<observe::ownership::Ownership>(model::tlm::kernel_now);
         machine.host->set_ownership(machine.ownership.get());
     }
-    const auto events = [&](const char* part) { return traces::Events{sink, sources.add(name + part)}; };
+    auto& cards = cards_.emplace_back(described.parts.size());
+    for (std::size_t i = 0; i < described.parts.size(); ++i) {
+        const auto& part = described.parts[i];
+        if (part.kind == PartKind::pcie_switch)
+            machine.switch_links.push_back(machine.name + "." + part.link_name);
+        if (!part.is_card())
+            continue;
+        cards[i] = machine.cards.size();
+        auto& card = machine.cards.emplace_back();
+        card.kind = part.kind;
+        card.name = machine.name + "." + part.name;
+        card.path = machine.name + "." + part.path;
+        card.link_name = machine.name + "." + part.link_name;
+        card.slot = static_cast<unsigned>(cards[i]);
+        if (part.kind == PartKind::hca)
+            add_hca(machine, card, part, listener);
+        else if (part.kind == PartKind::gpu)
+            add_gpu(card, part);
+        else
+            add_device(card, part, listener);
+        if (machine.guest)
+            machine.guest->plug(described.served_name + "." + part.name, card.endpoint());
+        else
+            machine.host->plug(card.slot, card.endpoint());
+    }
+}
+
+void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {
+    auto hca = part.hca().core;
+    hca.timed = config_.timed;
+    hca.is_managed = config_.fabric.is_managed;
+    card.number = part.hca().number;
     // Nobody behind a socket answers translation requests.
-    const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(config_);
-    const auto device_source = static_cast<std::uint16_t>(sources.size());
-    const auto device = events(".hca"), bus = events(".hca.pcie");
-    const std::array plugs{switch_ ? card::Plug{*cables_[number], 0} : card::Plug{*cables_[0], number}};
-    machine.hca = std::make_unique<card::CardModule>(
-        (name + "_hca").c_str(), hca_config(config_, number),
-        card::SlotConfig{.link = host.device_link, .ats = ats, .calls = calls(served_[number])}, plugs,
-        card::CardEvents{.device = device, .bus = bus});
-    if (machine.ownership) {
-        machine.watch = std::make_unique<observe::ownership::FunctionWatch>(
-            *machine.ownership, name + ".hca", device_source, bus, machine.mlx5().hca().mkeys(),
-            [card = machine.hca.get()] { return card->endpoint.requester().value; });
-        machine.hca->endpoint.set_watch(machine.watch.get());
-        machine.mlx5().hca().mkeys().set_watch(machine.watch.get());
-        fanout_.add(*machine.watch);
-    }
-    model::gpu::VramConfig vram;
-    vram.bytes = config_.gpu.vram_bytes;
-    vram.timed = config_.timed;
-    machine.gpu =
-        std::make_unique<card::CardModule>((name + "_gpu").c_str(), vram, card::SlotConfig{.link = host.device_link});
-    if (machine.guest) {
-        machine.guest->plug("host" + name + ".hca", machine.hca->endpoint);
-        machine.guest->plug("host" + name + ".gpu", machine.gpu->endpoint);
+    const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(part.hca().ats, config_.timed);
+    const auto source = static_cast<std::uint16_t>(listener.sources.size());
+    const auto device = listener.add(card.name), bus = listener.add(card.name + ".pcie");
+    const std::array plugs{card::Plug{*cables_[part.hca().cable], part.hca().end}};
+    card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), hca,
+                                                     card::SlotConfig{.link = link_config(part.link, config_.timed),
+                                                                      .ats = ats,
+                                                                      .calls = calls(machine.guest != nullptr)},
+                                                     plugs, card::CardEvents{.device = device, .bus = bus});
+    if (!machine.ownership)
         return;
-    }
-    machine.host->plug(Machine::hca_slot, machine.hca->endpoint);
-    machine.host->plug(Machine::gpu_slot, machine.gpu->endpoint);
+    card.watch = std::make_unique<observe::ownership::FunctionWatch>(
+        *machine.ownership, card.name, source, bus, card.hca().mkeys(),
+        [module = card.module.get()] { return module->endpoint.requester().value; });
+    card.endpoint().set_watch(card.watch.get());
+    card.hca().mkeys().set_watch(card.watch.get());
+    fanout_.add(*card.watch);
+}
+
+void Platform::add_gpu(PlacedCard& card, const Part& part) {
+    model::gpu::VramConfig vram;
+    vram.bytes = part.gpu().vram_bytes;
+    vram.timed = config_.timed;
+    card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), vram,
+                                                     card::SlotConfig{.link = link_config(part.link, config_.timed)});
+}
+
+/// Of any other kind in the table.
+void Platform::add_device(PlacedCard& card, const Part& part, Listener& listener) {
+    const auto device = listener.add(card.name), bus = listener.add(card.name + ".pcie");
+    card.module = std::make_unique<card::CardModule>(
+        module_name(card).c_str(), part.other(), card::SlotConfig{.link = link_config(part.link, config_.timed)},
+        std::span<const card::Plug>{}, card::CardEvents{.device = device, .bus = bus});
 }
 
 } // namespace platform::topology

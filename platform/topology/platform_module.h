@@ -1,6 +1,6 @@
-// A configuration as modules: two machines, each with an HCA and a GPU, and the cable between the HCAs. A machine is a
-// simulated host with root complex and switch, or is served: its processor and memory are those of a vfio-user client.
-// Elaborates everything and names it for the sinks; runs nothing.
+// A description (description.h) as modules: hosts with their trees, cards, cables and switches, bound to each other. A
+// machine is a simulated host, or is served: its processor and memory are those of a vfio-user client. Elaborates
+// everything and names it for the sinks; runs nothing.
 #pragma once
 
 #include "model/gpu/vram.h"
@@ -14,45 +14,75 @@
 #include "platform/observe/fanout.h"
 #include "platform/observe/ownership/ownership.h"
 #include "platform/topology/config.h"
+#include "platform/topology/description.h"
 #include "traces/events.h"
 
-#include <array>
+#include <deque>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace platform::topology {
 
+/// A card in its slot.
+struct PlacedCard {
+    PartKind kind{};
+    std::string name;       ///< "A.hca0": of its events and in reports
+    std::string path;       ///< "A.root0.sw0.hca0"
+    std::string link_name;  ///< "A.hca0", of its link
+    unsigned slot = 0;      ///< of its host
+    std::size_t number = 0; ///< of an HCA, among all of the platform
+    std::unique_ptr<card::CardModule> module;
+    std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of an HCA, where the detector is configured
+
+    model::pcie::EndpointModule& endpoint() const { return module->endpoint; }
+    card::Mlx5Device& mlx5() const { return module->as<card::Mlx5Device>(); }
+    model::hca::Hca& hca() const { return mlx5().hca(); }
+    model::gpu::Vram& vram() const { return module->as<model::gpu::Vram>(); }
+    /// As enumeration numbered it; the simulation must have started.
+    abi::pcie::Bdf bdf() const;
+};
+
 /// One machine and what is plugged into it.
 struct Machine {
-    static constexpr unsigned hca_slot = 0, gpu_slot = 1;
-
-    std::string name; ///< "A"
+    std::string name;                                         ///< "A"
     std::unique_ptr<observe::ownership::Ownership> ownership; ///< where it is configured
-    std::unique_ptr<host::Host> host;                        ///< nullptr where it is served
+    std::unique_ptr<host::Host> host;                         ///< nullptr where it is served
     std::unique_ptr<bridge::vfio_user::GuestModule> guest; ///< and this instead
-    std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of the HCA
-    std::unique_ptr<card::CardModule> hca, gpu;
-
-    card::Mlx5Device& mlx5() const { return hca->as<card::Mlx5Device>(); }
-    model::gpu::Vram& vram() const { return gpu->as<model::gpu::Vram>(); }
-
-    /// As enumeration numbered them; the simulation must have started.
-    abi::pcie::Bdf hca_bdf() const;
-    abi::pcie::Bdf gpu_bdf() const;
+    std::vector<std::string> switch_links;                 ///< "A.upstream", by number of the host's switches
+    std::deque<PlacedCard> cards;                          ///< in the order of the description
 };
+
+/// What one program works with: two cards of a host.
+struct Seat {
+    Machine& machine;
+    PlacedCard& hca;
+    PlacedCard& gpu;
+};
+
+/// Which machines are served.
+enum class Served : std::uint8_t { as_described, all };
 
 class Platform {
 public:
     /// `sink` is told of everything, or is nullptr; `sources` gets the names of the components.
-    /// Machine n is served where `served[n]` says so.
-    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, std::array<bool, 2> served = {});
+    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served = Served::as_described);
 
-    Machine& a() { return machines_[0]; }
-    Machine& b() { return machines_[1]; }
-    std::array<Machine, 2>& machines() { return machines_; }
-    /// The cable at machine A: what A sends is its direction 0.
-    model::net::Link& cable() { return cables_[0]->link(); }
+    const Description& description() const { return description_; }
+    std::deque<Machine>& machines() { return machines_; }
+    Machine& machine(std::string_view name);
+    /// By name or path, "A.hca0"; it is there.
+    PlacedCard& card(std::string_view name);
+    PlacedCard& card(const PartAt& at);
+    Seat seat(const PartAt& hca, const PartAt& gpu) { return {machines_[hca.host], card(hca), card(gpu)}; }
+    /// By name, "A.hca0" and "A.gpu0"; they are there, in one host.
+    Seat seat(std::string_view hca, std::string_view gpu);
+    std::size_t cable_count() const { return cables_.size(); }
+    /// In the order of the description. The first is the one at machine A of the pair: what A sends is its direction 0.
+    model::net::Link& cable(std::size_t number = 0) { return cables_[number]->link(); }
+    const model::net::InfinibandSwitch& fabric_switch(std::size_t number) const { return switches_[number]->core(); }
     /// No cable carries a packet, and no port one to itself; no card waits for a client's memory.
     bool is_quiet() const;
     /// Memory of clients; nothing of it may be swept unless is_quiet().
@@ -60,16 +90,28 @@ public:
     const Config& config() const { return config_; }
 
 private:
-    void connect(traces::Sink* sink, observe::Sources& sources);
-    void build(Machine& machine, unsigned number, traces::Sink* sink, observe::Sources& sources);
+    struct Listener {
+        traces::Sink* sink;
+        observe::Sources& sources;
+        traces::Events add(const std::string& name) { return {sink, sources.add(name)}; }
+    };
+    void connect(Listener& listener);
+    void build(std::size_t number, Listener& listener);
+    void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
+    void add_gpu(PlacedCard& card, const Part& part);
+    void add_device(PlacedCard& card, const Part& part, Listener& listener);
+    bool is_served(std::size_t number) const { return serves_all_ || description_.hosts[number].is_served; }
+    bool is_any_served() const;
 
     Config config_;
-    std::array<bool, 2> served_;
+    Description description_;
+    bool serves_all_;
     observe::Fanout fanout_; ///< with the detector of stale mappings: it and the caller's sink
     bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
-    std::vector<std::unique_ptr<model::net::LinkModule>> cables_; ///< one, or with a switch one a machine
-    std::unique_ptr<model::net::SwitchModule> switch_;
-    std::array<Machine, 2> machines_;
+    std::vector<std::unique_ptr<model::net::LinkModule>> cables_;
+    std::vector<std::unique_ptr<model::net::SwitchModule>> switches_;
+    std::deque<Machine> machines_;
+    std::vector<std::vector<std::size_t>> cards_; ///< by host and part: which of the machine's cards it is
 };
 
 } // namespace platform::topology

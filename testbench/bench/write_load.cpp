@@ -43,8 +43,8 @@ void must(sw::Result<void> result) {
 }
 
 struct Side {
-    Side(platform::topology::Machine& machine, const Load& load, std::uint32_t ipv4)
-        : hca(*machine.host, machine.hca_bdf()), gpu_bus(*machine.host, machine.gpu_bdf()),
+    Side(const platform::topology::Seat& seat, const Load& load, std::uint32_t ipv4)
+        : hca(*seat.machine.host, seat.hca.bdf()), gpu_bus(*seat.machine.host, seat.gpu.bdf()),
           context(must(sw::mlx::Context::open(hca))), gpu(must(sw::gpu::Gpu::open(gpu_bus))),
           pd(must(context->alloc_pd())),
           cq(must(context->create_cq({.entries = std::max(64u, load.depth * load.queue_pairs)}))),
@@ -58,7 +58,7 @@ struct Side {
         const auto gid = sw::mlx::gid_of_ipv4(ipv4);
         must(context->set_roce_address(0, {.gid = gid, .mac = mac}));
         path = {.remote_gid = gid, .remote_mac = mac};
-        bytes = machine.vram().bytes().subspan(vram.ranges().front().offset, span_bytes);
+        bytes = seat.gpu.vram().bytes().subspan(vram.ranges().front().offset, span_bytes);
         std::memset(bytes.data(), 1, bytes.size()); // pages exist before anything is measured
     }
     void connect(const Side& peer) {
@@ -179,7 +179,7 @@ template <class Body> void on_platform(const Load& load, traces::Sink* sink, Bod
     Platform platform(config, sink, sources);
     scenario::Programs programs;
     programs.add("bench", [&] {
-        Side a(platform.a(), load, 0x0a000001), b(platform.b(), load, 0x0a000002);
+        Side a(platform.seat("A.hca", "A.gpu"), load, 0x0a000001), b(platform.seat("B.hca", "B.gpu"), load, 0x0a000002);
         a.connect(b);
         b.connect(a);
         Loop loop(a, b, load);
@@ -197,8 +197,8 @@ template <class Body> void on_platform(const Load& load, traces::Sink* sink, Bod
 Measured measure(const Load& load) {
     Measured measured;
     on_platform(load, nullptr, [&](Platform& platform, Loop& loop, Side& a, Side& b) {
-        const auto before = platform.a().mlx5().hca().counters();
-        const auto acks_before = platform.b().mlx5().hca().counters().acks_sent;
+        const auto before = platform.card("A.hca").hca().counters();
+        const auto acks_before = platform.card("B.hca").hca().counters().acks_sent;
         std::vector<double> rates, copies, ratios, simulated;
         for (unsigned i = 0; i < load.samples; ++i) {
             const auto one = sample(loop, a, b, load);
@@ -207,7 +207,7 @@ Measured measure(const Load& load) {
             ratios.push_back(one.messages_per_s / one.memcpy_messages_per_s);
             simulated.push_back(one.sim_messages_per_s);
         }
-        const auto& after = platform.a().mlx5().hca().counters();
+        const auto& after = platform.card("A.hca").hca().counters();
         const auto messages = static_cast<double>(after.messages_completed - before.messages_completed);
         measured.messages_per_s = median(rates);
         measured.bytes_per_s = measured.messages_per_s * load.message_bytes;
@@ -217,7 +217,7 @@ Measured measure(const Load& load) {
         measured.turns_per_message = static_cast<double>(after.turns - before.turns) / messages;
         measured.packets_per_message = static_cast<double>(after.packets_sent - before.packets_sent) / messages;
         measured.acks_per_message =
-            static_cast<double>(platform.b().mlx5().hca().counters().acks_sent - acks_before) / messages;
+            static_cast<double>(platform.card("B.hca").hca().counters().acks_sent - acks_before) / messages;
     });
     return measured;
 }

@@ -64,8 +64,8 @@ void Side::find(std::string what) { cluster_.findings_.push_back(fmt::format("{}
 void Side::open(sw::mlx::DeviceOptions options) {
     if (!hca_function) {
         functions = must(HostFunctions::open(*machine.host, cluster_.unit_options));
-        hca_function = must(functions->function(machine.hca_bdf()));
-        gpu_function = must(functions->function(machine.gpu_bdf()));
+        hca_function = must(functions->function(hca_card.bdf()));
+        gpu_function = must(functions->function(gpu_card.bdf()));
         gpu = must(sw::gpu::Gpu::open(*gpu_function));
     }
     dram_before_ = machine.host->memory().allocated_bytes();
@@ -81,8 +81,9 @@ void Side::open(sw::mlx::DeviceOptions options) {
     path.is_ethernet = port.is_ethernet;
     if (port.is_ethernet) {
         const bool is_ipv6 = cluster_.platform.config().link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
+        const auto number = static_cast<std::uint32_t>(hca_card.number);
         path.remote_gid =
-            is_ipv6 ? sw::mlx::gid_of(ipv6_prefix, number_ + 1) : sw::mlx::gid_of_ipv4(first_ipv4 + number_);
+            is_ipv6 ? sw::mlx::gid_of(ipv6_prefix, number + 1) : sw::mlx::gid_of_ipv4(first_ipv4 + number);
         path.remote_mac = port.mac;
         must(context->set_roce_address(0, {.gid = path.remote_gid, .mac = port.mac}));
     } else {
@@ -198,7 +199,7 @@ std::unique_ptr<RegisteredMemory> Side::vram(std::uint64_t length, sw::mlx::Acce
     constexpr auto offset = RegisteredMemory::offset_in_buffer;
     std::unique_ptr<RegisteredMemory> memory(new RegisteredMemory(*this, length));
     memory->vram_ = must(gpu->allocate(length + 2 * offset));
-    memory->bytes_ = machine.vram().bytes().subspan(memory->vram_->ranges().front().offset + offset, length);
+    memory->bytes_ = gpu_card.vram().bytes().subspan(memory->vram_->ranges().front().offset + offset, length);
     std::ranges::fill(memory->bytes_, std::byte{});
     memory->set_guards();
     memory->region_ =
@@ -265,8 +266,8 @@ platform::topology::Config with_detector(platform::topology::Config config, bool
 } // namespace
 
 Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings)
-    : platform(with_detector(config, detects_stale_mappings), &log, sources), a(platform.a(), 0, *this),
-      b(platform.b(), 1, *this) {}
+    : platform(with_detector(config, detects_stale_mappings), &log, sources), a(platform.seat("A.hca", "A.gpu"), *this),
+      b(platform.seat("B.hca", "B.gpu"), *this) {}
 
 [[gnu::noinline]] void forget_left_frames() {
 #ifdef __SANITIZE_ADDRESS__

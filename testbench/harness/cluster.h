@@ -82,8 +82,8 @@ private:
 /// One host, its drivers, and what every test needs of them.
 class Side {
 public:
-    Side(platform::topology::Machine& own, unsigned number, Cluster& cluster)
-        : machine(own), number_(number), cluster_(cluster) {}
+    Side(platform::topology::Seat seat, Cluster& cluster)
+        : machine(seat.machine), hca_card(seat.hca), gpu_card(seat.gpu), cluster_(cluster) {}
 
     /// Brings HCA and GPU up and makes PD, completion queues and the port's address.
     void open(sw::mlx::DeviceOptions options = {});
@@ -117,11 +117,12 @@ public:
     bool is_quiet();
 
     std::string_view name() const { return machine.name; }
-    std::string source() const { return machine.name + ".hca"; } ///< of its HCA's events
-    firmware::Device& firmware() { return machine.mlx5().firmware(); }
+    std::string source() const { return hca_card.name; } ///< of its HCA's events
+    firmware::Device& firmware() { return hca_card.mlx5().firmware(); }
     void find(std::string what);
 
     platform::topology::Machine& machine;
+    platform::topology::PlacedCard &hca_card, &gpu_card;
     std::unique_ptr<HostFunctions> functions;
     std::unique_ptr<sw::transport::Transport> hca_function, gpu_function;
     std::unique_ptr<sw::mlx::Context> context;
@@ -136,7 +137,6 @@ private:
     void check_objects();
     void check_commands(std::size_t first_event);
 
-    unsigned number_;
     Cluster& cluster_;
     std::uint64_t dram_before_ = 0;
     std::size_t first_event_ = 0;

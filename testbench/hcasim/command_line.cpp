@@ -31,6 +31,7 @@ prints the values of a configuration, `hcasim check CONFIG` says everything that
 Sizes are bytes or "2 GiB", times are nanoseconds or "2 us". The first ones to know:
   timed                          false: purely functional, nothing costs simulated time
   scenario.name, .message, .qps  the workload, bytes a work request moves, queue pairs
+  scenario.from, .to, .through   the GPUs of the workload and an HCA on its way, by name: A.gpu0, A.hca0
   link.encapsulation             roce_v2, roce_v2_ipv6 or infiniband
   link.loss, .reorder, .corrupt  what happens to packets, with probabilities
 )";
@@ -176,7 +177,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
     serve->footer(
         "\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
-        "printed.\nRuns until it is interrupted; on "
+        "printed. Of several hosts these are the ones with served = true, or all.\nRuns until it is interrupted; on "
         "SIGUSR1 it prints what each HCA holds for its driver.\n");
     serve->add_option("config", serving.config, "The platform, a TOML file")->required()->type_name("PLATFORM.toml");
     serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")

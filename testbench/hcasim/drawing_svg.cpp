@@ -57,7 +57,7 @@ private:
 };
 
 std::string_view class_of(PartKind kind) {
-    constexpr std::array<std::string_view, 4> names{"root", "switch", "hca", "gpu"};
+    constexpr std::array<std::string_view, 5> names{"root", "switch", "hca", "gpu", "device"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -1,6 +1,7 @@
 #include "testbench/hcasim/report.h"
 
 #include "testbench/hcasim/console.h"
+#include "testbench/hcasim/drawing.h"
 #include "testbench/hcasim/table.h"
 #include "testbench/hcasim/units.h"
 
@@ -105,6 +106,8 @@ std::string print_steps(const scenario::Result& result, const Look& look) {
 }
 
 std::string print_topology(const platform::topology::Config& config) {
+    if (!config.written.is_pair() || !config.exceptions.empty())
+        return draw_text(platform::topology::describe(config).value());
     const auto vram = print_bytes(config.gpu.vram_bytes), up = pcie(config.upstream_link),
                device = pcie(config.device_link);
     const auto cable = fmt::format("{}, {}{}", name_of(config.link.encapsulation),

@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
+#include <span>
 #include <variant>
 
 namespace hcasim {
@@ -186,6 +188,15 @@ std::string print_json(const RunFacts& facts) {
     json.end().begin("configuration");
     for (const auto& key : platform::topology::keys())
         append_value(json, key, key.get(facts.config));
+    if (!facts.config.written.is_pair())
+        json.add("written", platform::topology::print_fabric(facts.config.written) +
+                                platform::topology::print_hosts(facts.config.written));
+    for (std::size_t i = 0; i < facts.config.exceptions.size(); ++i) {
+        const auto& setting = facts.config.exceptions[i];
+        const auto is_later = [&](const auto& other) { return other.path == setting.path; };
+        if (std::ranges::none_of(std::span(facts.config.exceptions).subspan(i + 1), is_later)) // the last one counts
+            std::visit([&](const auto& value) { json.add(setting.path, value); }, setting.value);
+    }
     json.end().begin_list("keys_without_effect");
     for (const auto& key : facts.idle)
         json.begin_item().add("key", key.path).add("where", key.where).add("why", key.why).end();

@@ -14,7 +14,6 @@
 #include "testbench/hcasim/payload.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/result_json.h"
-#include "testbench/hcasim/show.h"
 #include "testbench/hcasim/status.h"
 #include "testbench/hcasim/units.h"
 
@@ -44,8 +43,6 @@ std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<cons
     auto config = platform::topology::read_config(options.config, options.overrides);
     if (!config)
         return std::unexpected(config.error());
-    if (auto why = why_not_built(*config); !why.empty())
-        return std::unexpected(std::move(why));
     const auto chosen = std::ranges::find(all, config->scenario.name, &scenario::Scenario::name);
     if (chosen == all.end()) {
         std::string names;

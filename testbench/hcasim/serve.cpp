@@ -9,8 +9,8 @@
 #include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/report.h"
-#include "testbench/hcasim/show.h"
 #include "testbench/hcasim/status.h"
+#include "testbench/scenario/counting.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -18,11 +18,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hcasim {
 namespace {
@@ -68,6 +68,8 @@ private:
 
 void say_how_to_attach(platform::topology::Platform& platform, const vfio_user::Server& server) {
     for (auto& machine : platform.machines()) {
+        if (!machine.guest)
+            continue;
         say(fmt::format("machine {}: QEMU 10.1 or later with\n  {}", machine.name, vfio_user::print_qemu_memory("1G")));
         for (std::size_t i = 0; i < machine.guest->function_count(); ++i)
             for (const auto& listener : server.listeners())
@@ -82,10 +84,20 @@ void listen_for_questions(boost::asio::signal_set& questions, platform::topology
     questions.async_wait([&](const boost::system::error_code& error, int) {
         if (error)
             return;
-        for (auto& machine : platform.machines())
-            say(fmt::format("host{}.hca holds {}", machine.name, print_holdings(machine.mlx5().firmware())));
+        for (const auto& at : platform.description().hcas)
+            if (const auto& host = platform.description().hosts[at.host]; platform.machines()[at.host].guest)
+                say(fmt::format("{}.{} holds {}", host.served_name, platform.description().part(at).name,
+                                print_holdings(platform.card(at).mlx5().firmware())));
         listen_for_questions(questions, platform);
     });
+}
+
+/// The hosts that say so, or all.
+platform::topology::Served served_of(const platform::topology::Config& config) {
+    const auto described = platform::topology::describe(config).value(); // which read_config has tried
+    return std::ranges::any_of(described.hosts, &platform::topology::DescribedHost::is_served)
+               ? platform::topology::Served::as_described
+               : platform::topology::Served::all;
 }
 
 } // namespace
@@ -94,8 +106,6 @@ int serve(const ServeOptions& options) {
     const auto config = platform::topology::read_config(options.config, options.overrides);
     if (!config)
         return refuse(config.error());
-    if (const auto why = why_not_built(*config); !why.empty())
-        return refuse(why);
 
     if (const auto apart = are_apart(files_of(options.observe, options.config)); !apart)
         return refuse(apart.error());
@@ -114,9 +124,9 @@ int serve(const ServeOptions& options) {
     if (options.commands)
         observed.add(commands);
 
-    platform::topology::Platform platform(*config, observed.sink(), observed.sources(), {true, true});
+    platform::topology::Platform platform(*config, observed.sink(), observed.sources(), served_of(*config));
     if (auto* capture = observed.capture())
-        platform.cable().set_tap(&capture->add_interface("cable", config->link.encapsulation));
+        scenario::tap(platform, *capture);
 
     boost::asio::io_context io;
     vfio_user::Pump pump(io);
@@ -136,7 +146,10 @@ int serve(const ServeOptions& options) {
     hooks.disconnected = [](const auto& function, auto why) {
         say(fmt::format("{}: no client any more: {}", function.name(), why));
     };
-    std::array<vfio_user::GuestModule*, 2> guests{platform.a().guest.get(), platform.b().guest.get()};
+    std::vector<vfio_user::GuestModule*> guests;
+    for (const auto& machine : platform.machines())
+        if (machine.guest)
+            guests.push_back(machine.guest.get());
     auto server = vfio_user::Server::create(io, guests, options.socket_directory, hooks);
     if (!server)
         return refuse(server.error());

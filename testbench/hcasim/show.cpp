@@ -15,12 +15,6 @@ namespace hcasim {
 
 using platform::observe::files::Output;
 
-std::string why_not_built(const platform::topology::Config& config) {
-    return config.written.is_pair() && config.exceptions.empty()
-               ? std::string{}
-               : config.file + ": hosts, cables and keys of single parts can be drawn, not built yet: leave them out";
-}
-
 int show(const ShowOptions& options) {
     const auto config = platform::topology::read_config(options.config, options.overrides);
     if (!config)

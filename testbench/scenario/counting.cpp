@@ -1,5 +1,7 @@
 #include "testbench/scenario/counting.h"
 
+#include <fmt/format.h>
+
 namespace scenario {
 
 using model::pcie::Direction;
@@ -37,6 +39,32 @@ void add_wire(const std::string& name, const model::net::LinkCounters& c, Result
                             .corrupted = c.corrupted});
 }
 
+/// Links and caches of one host.
+void count(const platform::topology::Machine& machine, Result& result) {
+    for (std::size_t i = 0; machine.host && i < machine.switch_links.size(); ++i)
+        add_link(machine.switch_links[i], machine.host->upstream_link(i), result);
+    for (const auto& card : machine.cards) {
+        if (machine.host)
+            add_link(card.link_name, machine.host->slot_link(card.slot), result);
+        if (card.kind != platform::topology::PartKind::hca)
+            continue;
+        result.p2p_payload_bytes += card.endpoint().volume(TargetKind::peer).payload();
+        result.redirected_payload_bytes += card.endpoint().volume(TargetKind::redirected_peer).payload();
+        result.host_dram_payload_bytes += card.endpoint().volume(TargetKind::host_memory).payload();
+        const auto& c = card.hca().counters();
+        result.caches.push_back({.name = card.name + " MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
+        result.caches.push_back({.name = card.name + " MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
+        if (card.endpoint().space().config().ats.entries != 0) {
+            const auto& tlb = card.endpoint().tlb().counters();
+            result.caches.push_back({.name = card.name + " device-TLB", .hits = tlb.hits, .misses = tlb.misses});
+        }
+    }
+    if (const auto* iommu = machine.host ? machine.host->root_complex().iommu() : nullptr) {
+        const auto& iotlb = iommu->core().translator().iotlb_counters();
+        result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});
+    }
+}
+
 } // namespace
 
 void add_between(const Totals& begin, const Totals& end, Totals& sum) {
@@ -48,8 +76,8 @@ void add_between(const Totals& begin, const Totals& end, Totals& sum) {
 
 Totals totals(Platform& platform) {
     Totals sum;
-    for (auto& machine : platform.machines()) {
-        const auto& c = machine.mlx5().hca().counters();
+    for (const auto& at : platform.description().hcas) {
+        const auto& c = platform.card(at).hca().counters();
         sum.packets += c.packets_sent;
         sum.retries += c.retries;
         sum.timeouts += c.timeouts;
@@ -77,27 +105,25 @@ void count(Platform& platform, Result& result) {
     result.packets_dropped = sum.dropped;
     result.completions_ok = sum.completions_ok;
     result.completions_error = sum.completions_error;
-    for (auto& machine : platform.machines()) {
-        result.p2p_payload_bytes += machine.hca->endpoint.volume(TargetKind::peer).payload();
-        result.redirected_payload_bytes += machine.hca->endpoint.volume(TargetKind::redirected_peer).payload();
-        result.host_dram_payload_bytes += machine.hca->endpoint.volume(TargetKind::host_memory).payload();
-        add_link(machine.name + ".upstream", machine.host->upstream_link(), result);
-        add_link(machine.name + ".hca", machine.host->slot_link(platform::topology::Machine::hca_slot), result);
-        add_link(machine.name + ".gpu", machine.host->slot_link(platform::topology::Machine::gpu_slot), result);
-        const auto& c = machine.mlx5().hca().counters();
-        result.caches.push_back({.name = machine.name + ".hca MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
-        result.caches.push_back({.name = machine.name + ".hca MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
-        if (machine.hca->endpoint.space().config().ats.entries != 0) {
-            const auto& tlb = machine.hca->endpoint.tlb().counters();
-            result.caches.push_back({.name = machine.name + ".hca device-TLB", .hits = tlb.hits, .misses = tlb.misses});
-        }
-        if (const auto* iommu = machine.host->root_complex().iommu()) {
-            const auto& iotlb = iommu->core().translator().iotlb_counters();
-            result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});
-        }
+    for (const auto& machine : platform.machines())
+        count(machine, result);
+    const auto& cables = platform.description().cables;
+    if (platform.description().is_pair) {
+        add_wire("A -> B", platform.cable().counters(0), result);
+        add_wire("B -> A", platform.cable().counters(1), result);
+        return;
     }
-    add_wire("A -> B", platform.cable().counters(0), result);
-    add_wire("B -> A", platform.cable().counters(1), result);
+    for (std::size_t i = 0; i < cables.size(); ++i)
+        for (unsigned end = 0; end < 2; ++end)
+            add_wire(fmt::format("{} -> {}", platform.description().name_of(cables[i].ends[end]),
+                                 platform.description().name_of(cables[i].ends[1 - end])),
+                     platform.cable(i).counters(end), result);
+}
+
+void tap(Platform& platform, platform::observe::files::Capture& capture) {
+    const auto& cables = platform.description().cables;
+    for (std::size_t i = 0; i < (platform.description().is_pair ? 1 : cables.size()); ++i)
+        platform.cable(i).set_tap(&capture.add_interface(cables[i].name, cables[i].link.encapsulation));
 }
 
 } // namespace scenario

@@ -1,12 +1,13 @@
 // What a platform has counted, as rows of a Result.
 #pragma once
 
+#include "platform/observe/files/capture.h"
 #include "platform/topology/platform_module.h"
 #include "testbench/scenario/result.h"
 
 namespace scenario {
 
-/// Sums over both HCAs and the cable, at one moment.
+/// Sums over all HCAs, at one moment.
 struct Totals {
     std::uint64_t packets = 0, retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, dropped = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
@@ -18,5 +19,8 @@ Totals totals(platform::topology::Platform& platform);
 /// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable. A
 /// stale mapping that was used is a failure, unless there was one before.
 void count(platform::topology::Platform& platform, Result& result);
+
+/// Every cable of the platform into the capture, each as an interface of its name; of the pair the one at host A.
+void tap(platform::topology::Platform& platform, platform::observe::files::Capture& capture);
 
 } // namespace scenario

@@ -21,9 +21,8 @@ std::string size(std::uint64_t bytes) {
     return platform::topology::print(Kind::size, static_cast<std::int64_t>(bytes));
 }
 
-} // namespace
-
-std::expected<void, std::string> dmabuf_fits(const Config& config) {
+/// As one of the two programs sees it.
+std::expected<void, std::string> side_fits(const Config& config) {
     const auto& scenario = config.scenario;
     if (!config.timed)
         return refuse("timed = false: where nothing takes time a transfer has no middle in which its memory can be "
@@ -55,7 +54,20 @@ std::expected<void, std::string> dmabuf_fits(const Config& config) {
     if (scenario.queue_pairs != 1)
         return refuse("scenario.qps = {}: this scenario looks at one connection; leave the key out",
                       scenario.queue_pairs);
-    return queues_fit(config);
+    return {};
+}
+
+} // namespace
+
+std::expected<void, std::string> dmabuf_fits(const Config& config) {
+    const auto platform = platform::topology::describe(config).value();
+    const auto roles = find_roles(config, platform);
+    if (!roles)
+        return std::unexpected(roles.error());
+    for (std::size_t side = 0; side < 2; ++side)
+        if (const auto fit = side_fits(seen_by(side, config, platform, *roles)); !fit)
+            return fit;
+    return queues_fit(config, platform, *roles);
 }
 
 } // namespace scenario

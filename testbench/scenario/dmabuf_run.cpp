@@ -11,6 +11,7 @@
 #include "testbench/scenario/dmabuf_memory.h"
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/programs.h"
+#include "testbench/scenario/roles.h"
 #include "testbench/scenario/ways.h"
 
 #include <fmt/format.h>
@@ -84,15 +85,18 @@ struct Ways {
     std::array<Step::Upstream, 2> upstream{};
 };
 
-Ways ways(Platform& platform) {
+/// Of the two cards of a run, and of the links between their switches and what these are plugged into.
+Ways ways(Platform& platform, const Roles& roles) {
     Ways sum;
-    for (std::size_t i = 0; i < platform.machines().size(); ++i) {
-        auto& machine = platform.machines()[i];
-        const auto& card = machine.hca->endpoint;
+    for (std::size_t i = 0; i < roles.hcas.size(); ++i) {
+        auto& machine = platform.machines()[roles.hcas[i].host];
+        const auto& card = platform.card(roles.hcas[i]).endpoint();
         sum.direct += card.volume(TargetKind::peer).payload();
         sum.redirected += card.volume(TargetKind::redirected_peer).payload();
         sum.host += card.volume(TargetKind::host_memory).payload();
         const auto* link = machine.host->upstream_link();
+        if (link == nullptr)
+            continue;
         sum.upstream[i] = {link->traffic(Direction::upstream).payload_bytes,
                            link->traffic(Direction::downstream).payload_bytes};
     }
@@ -124,8 +128,9 @@ Step row(const DmaBufStep& step, const DmaBufStepReport& report, std::uint64_t b
 /// One run: the platform, the two programs, and what they leave behind.
 class Show {
 public:
-    Show(const Context& context, Platform& platform, Middle& middle, const Losses& losses)
-        : context_(context), platform_(platform), middle_(middle), losses_(losses), counts_(dmabuf_steps().size()) {}
+    Show(const Context& context, Platform& platform, const Roles& roles, Middle& middle, const Losses& losses)
+        : context_(context), platform_(platform), roles_(roles), middle_(middle), losses_(losses),
+          counts_(dmabuf_steps().size()) {}
     Result run();
 
 private:
@@ -138,6 +143,7 @@ private:
 
     const Context& context_;
     Platform& platform_;
+    const Roles& roles_;
     Middle& middle_;
     const Losses& losses_;
     MessageQueues queues_;
@@ -161,7 +167,7 @@ DmaBufOptions Show::options() {
     };
     options.describe_losses = [this] { return losses_.describe(); };
     options.boundary = [this](std::size_t number, bool is_over) {
-        (is_over ? counts_[number].end : counts_[number].begin) = ways(platform_);
+        (is_over ? counts_[number].end : counts_[number].begin) = ways(platform_, roles_);
         if (is_over)
             context_.tell("moving", (number + 1) * context_.config.scenario.message_bytes,
                           dmabuf_steps().size() * context_.config.scenario.message_bytes);
@@ -170,31 +176,32 @@ DmaBufOptions Show::options() {
 }
 
 sw::Result<void> Show::take_part(unsigned number) {
-    auto& machine = platform_.machines()[number];
+    const auto seat = platform_.seat(roles_.hcas[number], roles_.gpus[number]);
+    auto& machine = seat.machine;
+    const auto seen = seen_by(number, context_.config, platform_.description(), roles_);
     auto functions = harness::HostFunctions::open(*machine.host);
     if (!functions)
         return std::unexpected(std::move(functions.error()));
     auto& host = **functions;
     sw::Result<void> outcome;
     {
-        const auto hca = host.function(machine.hca_bdf()), gpu = host.function(machine.gpu_bdf());
+        const auto hca = host.function(seat.hca.bdf()), gpu = host.function(seat.gpu.bdf());
         if (!hca || !gpu)
             return std::unexpected(!hca ? hca.error() : gpu.error());
-        const bool is_ipv6 = context_.config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
         const Machine program{
             .name = machine.name,
-            .gid = address_of(number, is_ipv6),
+            .gid = address_of(static_cast<unsigned>(seat.hca.number),
+                              is_ipv6(platform_.description(), roles_.hcas[number])),
             .hca = **hca,
             .gpu = **gpu,
             .peer = queues_.end(number),
-            .vram = [&](std::uint64_t at) { return machine.vram().bytes().subspan(at); },
+            .vram = [&](std::uint64_t at) { return seat.gpu.vram().bytes().subspan(at); },
             .serve_pages = [](sw::mlx::Device& device) { return std::make_shared<harness::PageService>(device); }};
         if (number == 1) {
-            // Both hosts are made alike.
             for (unsigned bar = 0; bar < abi::pcie::type0_bars; ++bar)
                 if (const auto address = (*gpu)->bar_address(bar);
-                    address != 0 && (*gpu)->bar_size(bar) >= context_.config.gpu.vram_bytes)
-                    result_.way = "HCA to GPU: " + describe(host.route(machine.hca_bdf(), address), context_.config);
+                    address != 0 && (*gpu)->bar_size(bar) >= seen.gpu.vram_bytes)
+                    result_.way = "HCA to GPU: " + describe(host.route(seat.hca.bdf(), address), seen);
             outcome = lend_memory(program, options(), report_);
         } else {
             outcome = use_memory(program, options());
@@ -209,8 +216,8 @@ sw::Result<void> Show::take_part(unsigned number) {
 Result Show::run() {
     result_.scenario = context_.config.scenario.name;
     Programs programs;
-    for (unsigned i = 0; i < platform_.machines().size(); ++i)
-        programs.add(fmt::format("program_{}", platform_.machines()[i].name), [this, i] {
+    for (unsigned i = 0; i < roles_.hcas.size(); ++i)
+        programs.add(fmt::format("program_{}", platform_.machines()[roles_.hcas[i].host].name), [this, i] {
             // The first failure is the cause: the other side is told and gives up.
             if (const auto outcome = take_part(i); !outcome)
                 fail(outcome.error().what);
@@ -232,7 +239,7 @@ Result Show::run() {
     count(platform_, result_);
     result_.verified = result_.failure.empty();
     if (!result_.verified)
-        result_.advice = advise(context_.config, result_);
+        result_.advice = advise(seen_by(1, context_.config, platform_.description(), roles_), result_);
     return std::move(result_);
 }
 
@@ -248,6 +255,11 @@ std::expected<Result, std::string> run_dmabuf(const Context& context) {
     sinks.add(middle), sinks.add(losses);
     if (context.events != nullptr)
         sinks.add(*context.events);
+    const auto described = platform::topology::describe(context.config).value();
+    const auto roles = find_roles(context.config, described).value(); // which dmabuf_fits() has tried
+    if (roles.hcas[0].host == roles.hcas[1].host)
+        return std::unexpected(
+            std::string("scenario 'dmabuf' is between two hosts: choose scenario.to of another one"));
     std::optional<Platform> platform;
     try {
         platform.emplace(context.config, &sinks, context.sources);
@@ -256,11 +268,11 @@ std::expected<Result, std::string> run_dmabuf(const Context& context) {
             "the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));
     }
     for (std::uint16_t source = 0; source < context.sources.size(); ++source)
-        if (context.sources.name(source) == platform->b().name + ".hca")
+        if (context.sources.name(source) == platform->card(roles.hcas[1]).name)
             middle.source = source;
     if (context.capture != nullptr)
-        platform->cable().set_tap(&context.capture->add_interface("cable", context.config.link.encapsulation));
-    auto result = Show(context, *platform, middle, losses).run();
+        tap(*platform, *context.capture);
+    auto result = Show(context, *platform, roles, middle, losses).run();
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

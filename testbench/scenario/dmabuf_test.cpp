@@ -67,7 +67,7 @@ void fragment(Side& side) {
 }
 /// All of a GPU's memory.
 Bytes vram_of(Side& side) {
-    const auto bytes = side.machine.vram().bytes();
+    const auto bytes = side.gpu_card.vram().bytes();
     return {bytes.begin(), bytes.end()};
 }
 platform::topology::Config small() {

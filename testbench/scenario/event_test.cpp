@@ -187,7 +187,7 @@ TEST_CASE("an interrupt raised while MSI-X is masked comes when the mask goes", 
             }
         } config(b);
         const auto control = static_cast<std::uint16_t>(
-            platform::host::find_capability(config, b.machine.hca_bdf(), abi::pcie::CapabilityId::msix) + 2);
+            platform::host::find_capability(config, b.hca_card.bdf(), abi::pcie::CapabilityId::msix) + 2);
         constexpr std::uint32_t function_mask = 1u << 14; // PCIe 6.0 §7.7.2.2
         const auto before = b.hca_function->config_read(control, 2);
         b.receive_cq->request_notification();

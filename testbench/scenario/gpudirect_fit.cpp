@@ -4,6 +4,7 @@
 #include "platform/topology/value.h"
 #include "testbench/scenario/endpoint.h"
 #include "testbench/scenario/gpudirect.h"
+#include "testbench/scenario/roles.h"
 
 #include <fmt/format.h>
 
@@ -75,8 +76,14 @@ Fit numbers_fit(const Config& config, const Endpoint::Needed& needed) {
     return {};
 }
 
+/// What a person sets for more memory.
+std::string memory_key(const platform::topology::Description& platform, std::size_t host) {
+    return fmt::format("{}{}.memory", platform.is_pair ? "host." : "", platform.hosts[host].name);
+}
+
 /// Rings and completion queues live in DRAM; the rest of a driver's memory is small beside the least DRAM there is.
-Fit memory_fits(const Config& config, const Endpoint::Needed& needs) {
+Fit memory_fits(const Config& config, const Endpoint::Needed& needs, const platform::topology::Description& platform,
+                const Roles& roles) {
     constexpr std::uint64_t page = 4096, rest = 8 << 20;
     constexpr std::uint64_t send_bytes = 64, receive_bytes = 16, completion_bytes = 64, record_bytes = 64;
     const auto& scenario = config.scenario;
@@ -86,26 +93,37 @@ Fit memory_fits(const Config& config, const Endpoint::Needed& needs) {
                         2 * completions * completion_bytes + rest;
     for (unsigned i = 0; i < config.hosts.size(); ++i)
         if (const auto memory = config.hosts[i].memory_bytes; needed > memory)
-            return refuse("scenario.queue_depth = {} on scenario.qps = {} needs {} MiB of DRAM, host.{}.memory is {}; "
+            return refuse("scenario.queue_depth = {} on scenario.qps = {} needs {} MiB of DRAM, {} is {}; "
                           "choose less or more memory",
-                          scenario.queue_depth, scenario.queue_pairs, needed >> 20, static_cast<char>('A' + i),
-                          size(memory));
+                          scenario.queue_depth, scenario.queue_pairs, needed >> 20,
+                          memory_key(platform, roles.hcas[i].host), size(memory));
     return {};
 }
 
 } // namespace
 
 Fit fits(const Config& config, std::uint64_t payload_bytes) {
-    if (const auto fit = payload_fits(config, payload_bytes); !fit)
-        return fit;
-    return queues_fit(config, payload_bytes);
+    const auto platform = platform::topology::describe(config).value();
+    const auto roles = find_roles(config, platform);
+    if (!roles)
+        return std::unexpected(roles.error());
+    for (std::size_t side = 0; side < 2; ++side)
+        if (const auto fit = payload_fits(seen_by(side, config, platform, *roles), payload_bytes); !fit)
+            return fit;
+    return queues_fit(config, platform, *roles, payload_bytes);
 }
 
-Fit queues_fit(const Config& config, std::uint64_t payload_bytes) {
+Fit queues_fit(const Config& config, const platform::topology::Description& platform, const Roles& roles,
+               std::uint64_t payload_bytes) {
     const auto needed = Endpoint::needed(options_of(config, payload_bytes));
-    if (const auto fit = numbers_fit(config, needed); !fit)
-        return fit;
-    return memory_fits(config, needed);
+    for (std::size_t side = 0; side < 2; ++side) {
+        const auto seen = seen_by(side, config, platform, roles);
+        if (const auto fit = numbers_fit(seen, needed); !fit)
+            return fit;
+        if (const auto fit = memory_fits(seen, needed, platform, roles); !fit)
+            return fit;
+    }
+    return {};
 }
 
 } // namespace scenario

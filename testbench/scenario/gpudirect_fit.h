@@ -3,7 +3,8 @@
 // change.
 #pragma once
 
-#include "platform/topology/config.h"
+#include "platform/topology/description.h"
+#include "testbench/scenario/roles.h"
 
 #include <cstdint>
 #include <expected>
@@ -17,6 +18,8 @@ inline constexpr std::uint64_t max_messages = 1 << 22;
 std::expected<void, std::string> fits(const platform::topology::Config& config, std::uint64_t payload_bytes);
 
 /// The same as far as the queues of both programs go; 0 bytes: whatever they move.
-std::expected<void, std::string> queues_fit(const platform::topology::Config& config, std::uint64_t payload_bytes = 0);
+std::expected<void, std::string> queues_fit(const platform::topology::Config& config,
+                                            const platform::topology::Description& platform, const Roles& roles,
+                                            std::uint64_t payload_bytes = 0);
 
 } // namespace scenario

@@ -6,12 +6,14 @@
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/programs.h"
+#include "testbench/scenario/roles.h"
 #include "testbench/scenario/ways.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <system_error>
 
@@ -31,22 +33,50 @@ GpuDirectOptions options_of(const platform::topology::Config& config, const Payl
     return options;
 }
 
+/// A host whose operating system both programs may have in common: its remapping unit is taken over once.
+class SharedHost {
+public:
+    explicit SharedHost(platform::host::Host& host) : host_(host) {}
+    sw::Result<std::shared_ptr<harness::HostFunctions>> open() {
+        if (auto functions = functions_.lock())
+            return functions;
+        auto opened = harness::HostFunctions::open(host_);
+        if (!opened)
+            return std::unexpected(opened.error());
+        std::shared_ptr<harness::HostFunctions> functions = std::move(*opened);
+        functions_ = functions;
+        return functions;
+    }
+
+private:
+    platform::host::Host& host_;
+    std::weak_ptr<harness::HostFunctions> functions_;
+};
+
+/// One of the two.
+struct Program {
+    platform::topology::Seat seat;
+    SharedHost& host;
+    OutOfBand& peer;
+    bool is_ipv6, begins;
+};
+
 /// One host's part, on functions as its operating system gives them.
-sw::Result<void> take_part(platform::topology::Machine& machine, unsigned number, bool is_ipv6, OutOfBand& peer,
-                           const GpuDirectOptions& options, GpuDirectReport& report) {
-    const auto functions = harness::HostFunctions::open(*machine.host);
+sw::Result<void> take_part(const Program& program, const GpuDirectOptions& options, GpuDirectReport& report) {
+    const auto functions = program.host.open();
     if (!functions)
         return std::unexpected(functions.error());
-    const auto hca = (*functions)->function(machine.hca_bdf()), gpu = (*functions)->function(machine.gpu_bdf());
+    const auto hca = (*functions)->function(program.seat.hca.bdf()),
+               gpu = (*functions)->function(program.seat.gpu.bdf());
     if (!hca || !gpu)
         return std::unexpected(!hca ? hca.error() : gpu.error());
-    const Machine host{.name = machine.name,
-                       .gid = address_of(number, is_ipv6),
+    const Machine host{.name = program.seat.machine.name,
+                       .gid = address_of(static_cast<unsigned>(program.seat.hca.number), program.is_ipv6),
                        .hca = **hca,
                        .gpu = **gpu,
-                       .peer = peer,
-                       .vram = [&](std::uint64_t at) { return machine.vram().bytes().subspan(at); }};
-    return number == 0 ? initiate(host, options, report) : respond(host, options);
+                       .peer = program.peer,
+                       .vram = [&](std::uint64_t at) { return program.seat.gpu.vram().bytes().subspan(at); }};
+    return program.begins ? initiate(host, options, report) : respond(host, options);
 }
 
 /// What one step has counted, over its pieces.
@@ -65,9 +95,9 @@ public:
     /// Begun and not over: the run was stopped in the middle of it.
     bool is_open() const { return is_open_; }
 
-    Transfer row(const StepReport& step) const {
+    Transfer row(const StepReport& step, std::string name) const {
         Transfer row;
-        row.name = direction_of(step.name);
+        row.name = std::move(name);
         row.verified = step.is_verified;
         row.sha256_target = step.sha256;
         row.bytes = step.bytes;
@@ -91,6 +121,15 @@ private:
     bool is_open_ = false;
 };
 
+/// "WRITE A -> B", and where hosts have several GPUs "WRITE A.gpu0 -> B.gpu3".
+std::string name_of_step(std::string_view step, const platform::topology::Description& described, const Roles& roles) {
+    if (described.is_pair)
+        return std::string(direction_of(step));
+    const bool is_back = step == "READ";
+    return fmt::format("{} {} -> {}", step, described.name_of(roles.gpus[is_back ? 1 : 0]),
+                       described.name_of(roles.gpus[is_back ? 0 : 1]));
+}
+
 } // namespace
 
 std::expected<Result, std::string> run_gpudirect(const Context& context) {
@@ -98,6 +137,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     if (const auto fit = fits(config, context.payload.size()); !fit)
         return std::unexpected(fit.error());
     const auto wall_begin = std::chrono::steady_clock::now();
+    const auto described = platform::topology::describe(config).value();
+    const auto roles = find_roles(config, described).value(); // which fits() has tried
     std::optional<Platform> built;
     try {
         built.emplace(config, context.events, context.sources);
@@ -107,7 +148,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     }
     auto& platform = *built;
     if (context.capture != nullptr)
-        platform.cable().set_tap(&context.capture->add_interface("cable", config.link.encapsulation));
+        tap(platform, *context.capture);
 
     std::array<StepCount, 3> counts;
     auto options = options_of(config, context.payload);
@@ -124,10 +165,17 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     GpuDirectReport report;
     MessageQueues queues;
     Programs programs;
-    for (unsigned i = 0; i < platform.machines().size(); ++i)
-        programs.add(fmt::format("program_{}", platform.machines()[i].name), [&, i] {
-            const bool is_ipv6 = config.link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
-            const auto outcome = take_part(platform.machines()[i], i, is_ipv6, queues.end(i), options, report);
+    SharedHost first(*platform.machines()[roles.hcas[0].host].host),
+        other(*platform.machines()[roles.hcas[1].host].host);
+    auto& second = roles.hcas[0].host == roles.hcas[1].host ? first : other;
+    for (unsigned i = 0; i < roles.hcas.size(); ++i)
+        programs.add(fmt::format("program_{}", described.hosts[roles.hcas[i].host].name), [&, i] {
+            const auto outcome = take_part({.seat = platform.seat(roles.hcas[i], roles.gpus[i]),
+                                            .host = i == 0 ? first : second,
+                                            .peer = queues.end(i),
+                                            .is_ipv6 = is_ipv6(described, roles.hcas[i]),
+                                            .begins = i == 0},
+                                           options, report);
             // The first failure is the cause: the other side is told and gives up.
             if (!outcome && result.failure.empty())
                 result.failure = outcome.error().what;
@@ -148,7 +196,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
             counts[i].end(platform);
             step.took += std::chrono::nanoseconds(model::tlm::kernel_now().count() / 1000) - step.begin;
         }
-        result.transfers.push_back(counts[i].row(step));
+        result.transfers.push_back(counts[i].row(step, name_of_step(step.name, described, roles)));
         if (result.failure.empty() && !step.is_verified)
             result.failure = fmt::format("the bytes that came by {} differ from the source", step.name);
     }
@@ -158,7 +206,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
             fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
     result.verified = result.failure.empty();
     if (!result.verified)
-        result.advice = advise(config, result);
+        result.advice = advise(seen_by(0, config, described, roles), result);
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

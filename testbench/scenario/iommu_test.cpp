@@ -135,7 +135,7 @@ platform::topology::Config with_device_tlb(const std::string& acs, bool is_forwa
     config.peers = {.acs = acs, .is_forwarding = is_forwarding};
     return config;
 }
-const auto& device_tlb(Side& side) { return side.machine.hca->endpoint.tlb().counters(); }
+const auto& device_tlb(Side& side) { return side.hca_card.endpoint().tlb().counters(); }
 
 /// A WRITE from VRAM to VRAM and back by READ; payload on B's upstream link.
 std::uint64_t payload_up_there_and_back(Cluster& cluster, Side& a, Side& b) {
@@ -161,7 +161,7 @@ TEST_CASE("a card that translates addresses itself reaches its peer straight whe
     cluster.run([&](Side& a, Side& b) {
         CHECK(payload_up_there_and_back(cluster, a, b) < much / 16);
         CHECK(device_tlb(b).hits > device_tlb(b).misses);
-        CHECK(b.machine.hca->endpoint.volume(model::pcie::TargetKind::redirected_peer).payload() == 0);
+        CHECK(b.hca_card.endpoint().volume(model::pcie::TargetKind::redirected_peer).payload() == 0);
     });
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("a WRITE to a page that was unmapped behind the driver's back is a fau
         CHECK(a.sent().status == CompletionStatus::success);
         const auto faults = b.functions->unit()->take_faults();
         REQUIRE(faults.size() == 1);
-        CHECK(faults[0].requester == b.machine.hca_bdf().value);
+        CHECK(faults[0].requester == b.hca_card.bdf().value);
         CHECK(faults[0].address == where);
         CHECK(faults[0].is_write);
         const auto lost = cluster.events<traces::WriteLost>("B.hca.pcie");

@@ -128,10 +128,10 @@ TEST_CASE("a WRITE between VRAMs moves nothing through host DRAM", "[scenario][o
 
         check_sent(a, 1, CompletionOperation::write);
         using model::pcie::TargetKind;
-        CHECK(a.machine.hca->endpoint.volume(TargetKind::peer).payload() == length);
-        CHECK(b.machine.hca->endpoint.volume(TargetKind::peer).payload() == length);
-        CHECK(a.machine.hca->endpoint.volume(TargetKind::host_memory).payload() == 0);
-        CHECK(b.machine.hca->endpoint.volume(TargetKind::host_memory).payload() == 0);
+        CHECK(a.hca_card.endpoint().volume(TargetKind::peer).payload() == length);
+        CHECK(b.hca_card.endpoint().volume(TargetKind::peer).payload() == length);
+        CHECK(a.hca_card.endpoint().volume(TargetKind::host_memory).payload() == 0);
+        CHECK(b.hca_card.endpoint().volume(TargetKind::host_memory).payload() == 0);
     });
 }
 
@@ -147,9 +147,9 @@ TEST_CASE("a WRITE between hosts' DRAM moves nothing through VRAM", "[scenario][
         check_sent(a, 1, CompletionOperation::write);
         CHECK(is_same(*from, *to));
         using model::pcie::TargetKind;
-        CHECK(a.machine.hca->endpoint.volume(TargetKind::host_memory).payload() == length);
-        CHECK(b.machine.hca->endpoint.volume(TargetKind::host_memory).payload() == length);
-        CHECK(a.machine.hca->endpoint.volume(TargetKind::peer).payload() == 0);
+        CHECK(a.hca_card.endpoint().volume(TargetKind::host_memory).payload() == length);
+        CHECK(b.hca_card.endpoint().volume(TargetKind::host_memory).payload() == length);
+        CHECK(a.hca_card.endpoint().volume(TargetKind::peer).payload() == 0);
     });
 }
 

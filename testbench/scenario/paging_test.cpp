@@ -85,7 +85,7 @@ TEST_CASE("a buffer that is not pinned is written, read and sent where it is whe
         cluster.fragment();
         Moving from(a), to(b);
         const auto connection = cluster.connect();
-        const auto faults = [&](Side& side) { return side.machine.mlx5().hca().counters().page_faults; };
+        const auto faults = [&](Side& side) { return side.hca_card.hca().counters().page_faults; };
 
         from.fill(1);
         post(*connection.a, to.request(SendOperation::write), {from.sge()});
@@ -135,7 +135,7 @@ TEST_CASE("what was prefetched does not fault", "[scenario][paging]") {
         post(*connection.a, to.request(SendOperation::write), {from.sge()});
         check_done(a, CompletionStatus::success);
         CHECK(to.holds(1));
-        CHECK(b.machine.mlx5().hca().counters().page_faults == 0);
+        CHECK(b.hca_card.hca().counters().page_faults == 0);
     });
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("memory of a program is brought page by page, and its pages may go at 
         must(to.evict(0, 10));
         transfer(SendOperation::read);
         CHECK(holds(from, 3));
-        CHECK(a.machine.mlx5().hca().counters().page_faults == 3);
+        CHECK(a.hca_card.hca().counters().page_faults == 3);
         CHECK(a.context->device().pager()->refused() + b.context->device().pager()->refused() == 0);
     });
 }

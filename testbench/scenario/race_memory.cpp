@@ -20,7 +20,7 @@ Memory::Memory(harness::Side& owner, MemoryKind kind, std::uint64_t offset, std:
         places.push_back(all_);
     } else {
         buffer_ = must(owner_.gpu->allocate(bytes));
-        all_ = owner_.machine.vram().bytes();
+        all_ = owner_.gpu_card.vram().bytes();
         for (const auto& range : buffer_->ranges())
             places.push_back(all_.subspan(range.offset, range.size));
     }

@@ -73,9 +73,9 @@ void Race::set_up() {
         must(owner_.context->device().umr())->plant_missing_revocations(1);
     using model::port::Giver;
     if (setup_.plant >= Plant::umr_drain)
-        owner_.machine.hca->endpoint.plant_missing_drains(setup_.plant == Plant::umr_drain       ? Giver::work_request
-                                                          : setup_.plant == Plant::command_drain ? Giver::command
-                                                                                                 : Giver::reset);
+        owner_.hca_card.endpoint().plant_missing_drains(setup_.plant == Plant::umr_drain       ? Giver::work_request
+                                                        : setup_.plant == Plant::command_drain ? Giver::command
+                                                                                               : Giver::reset);
     auto options = harness::quick;
     // A cable that loses packets costs tries; else a peer that is gone is found soon.
     const auto& link = cluster_.platform.config().link;

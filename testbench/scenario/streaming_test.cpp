@@ -48,13 +48,13 @@ struct Streaming {
         options.message_bytes = message;
         options.most_piece_bytes = piece;
         for (unsigned i = 0; i < 2; ++i)
-            programs.add("program_" + platform.machines()[i].name, [this, i] { take_part(i); });
+            programs.add("program_" + seats[i].machine.name, [this, i] { take_part(i); });
     }
     void take_part(unsigned i) {
-        auto& machine = platform.machines()[i];
-        const auto functions = harness::HostFunctions::open(*machine.host);
-        const auto hca = (*functions)->function(machine.hca_bdf()), gpu = (*functions)->function(machine.gpu_bdf());
-        const Machine host{.name = machine.name,
+        auto& seat = seats[i];
+        const auto functions = harness::HostFunctions::open(*seat.machine.host);
+        const auto hca = (*functions)->function(seat.hca.bdf()), gpu = (*functions)->function(seat.gpu.bdf());
+        const Machine host{.name = seat.machine.name,
                            .gid = address_of(i, false),
                            .hca = **hca,
                            .gpu = **gpu,
@@ -69,10 +69,11 @@ struct Streaming {
             failure = outcome.error().what;
         queues.close(i);
     }
-    std::span<std::byte> vram(unsigned i) { return platform.machines()[i].vram().bytes(); }
+    std::span<std::byte> vram(unsigned i) { return seats[i].gpu.vram().bytes(); }
 
     platform::observe::Sources sources;
     Platform platform{small(), nullptr, sources};
+    std::array<platform::topology::Seat, 2> seats{platform.seat("A.hca", "A.gpu"), platform.seat("B.hca", "B.gpu")};
     GpuDirectOptions options;
     GpuDirectReport report;
     MessageQueues queues;

@@ -16,11 +16,11 @@ using model::port::Time;
 
 GuestModule::GuestModule(sc_core::sc_module_name name, const GuestConfig& config, FileMappings& files)
     : sc_module(name), config_(config), files_(files) {
-    if (!config_.link.timed)
+    if (std::ranges::none_of(config_.links, &model::pcie::LinkConfig::timed))
         config_.memory_latency = {};
-    for (unsigned i = 0; i < config_.slots; ++i)
+    for (unsigned i = 0; i < config_.links.size(); ++i)
         ports_.push_back(std::make_unique<model::tlm::PciePort>(
-            ("slot" + std::to_string(i)).c_str(), static_cast<model::tlm::PcieComponent&>(*this), i, config_.link));
+            ("slot" + std::to_string(i)).c_str(), static_cast<model::tlm::PcieComponent&>(*this), i, config_.links[i]));
 }
 
 void GuestModule::plug(const std::string& name, model::pcie::EndpointModule& card) {

@@ -19,8 +19,7 @@
 namespace platform::bridge::vfio_user {
 
 struct GuestConfig {
-    unsigned slots = 2;
-    model::pcie::LinkConfig link; ///< of each slot
+    std::vector<model::pcie::LinkConfig> links = std::vector<model::pcie::LinkConfig>(2); ///< of each slot
     model::port::Time memory_latency = std::chrono::nanoseconds{90};
 };
 

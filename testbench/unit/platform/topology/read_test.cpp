@@ -159,3 +159,16 @@ TEST_CASE("the configurations of the repository are accepted", "[unit][topology]
     CHECK(config->scenario.name == "gpudirect");
     CHECK(effective(*config) == effective(Config{}));
 }
+
+TEST_CASE("each configuration of the repository describes a platform", "[unit][topology]") {
+    for (const auto* name : {"pair", "gpudirect", "dmabuf", "fabric", "gpu_server", "two_levels"}) {
+        INFO(name);
+        const auto config = read_config(testbench::source_tree() + "/platform/configs/" + name + ".toml", {});
+        INFO((config ? "" : config.error()));
+        REQUIRE(config.has_value());
+        const auto printed = parse_config(print_toml(*config), "printed.toml", {});
+        INFO((printed ? "" : printed.error()));
+        REQUIRE(printed.has_value());
+        CHECK(effective(*printed) == effective(*config));
+    }
+}

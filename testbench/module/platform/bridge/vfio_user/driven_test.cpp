@@ -44,14 +44,14 @@ platform::topology::Config untimed() {
 
 struct Bench {
     platform::observe::Sources sources;
-    platform::topology::Platform platform{untimed(), nullptr, sources, {true, true}};
+    platform::topology::Platform platform{untimed(), nullptr, sources, platform::topology::Served::all};
     std::string directory = "/tmp/hcasim-driven-" + std::to_string(::getpid());
     boost::asio::io_context io;
     std::optional<bridge::Pump> pump;
     std::unique_ptr<bridge::Server> server;
 
     Bench() {
-        std::array guests{platform.a().guest.get(), platform.b().guest.get()};
+        std::array guests{platform.machine("A").guest.get(), platform.machine("B").guest.get()};
         bridge::Server::Hooks hooks;
         hooks.before = [this] {
             if (pump)
@@ -98,12 +98,12 @@ struct Bench {
         pump->run();
     }
     std::string path(const char* name) const { return directory + "/" + name + ".sock"; }
-    platform::topology::Machine& machine(unsigned i) { return platform.machines()[i]; }
+    platform::topology::PlacedCard& hca(unsigned i) { return platform.card(i == 0 ? "A.hca" : "B.hca"); }
 
     /// Objects that a card's driver has made.
     std::size_t held(unsigned i) {
         std::size_t all = 0;
-        for (const auto& kind : machine(i).mlx5().firmware().state().registry.counts())
+        for (const auto& kind : hca(i).mlx5().firmware().state().registry.counts())
             all += kind.objects;
         return all;
     }
@@ -343,7 +343,7 @@ TEST_CASE("an HCA reaches VRAM of its machine through two sessions, and none of 
         TRY(gpu->download(vram, 0, seen));
         if (!std::ranges::all_of(seen, [](std::byte x) { return x == std::byte{0x5e}; }))
             return sw::failure(EIO, "VRAM holds something else");
-        std::ranges::copy(bench.machine(0).vram().bytes().subspan(vram.ranges().front().offset + 100, 8),
+        std::ranges::copy(bench.platform.card("A.gpu").vram().bytes().subspan(vram.ranges().front().offset + 100, 8),
                           by_server.begin());
         is_elsewhere = pair.b.transport->map_peer((*card)->bar_address(1), 4096).has_value();
 
