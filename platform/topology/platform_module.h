@@ -34,8 +34,8 @@ struct PlacedCard {
     std::string link_name;  ///< "A.hca0", of its link
     unsigned slot = 0;      ///< of its host
     std::size_t number = 0; ///< of an HCA, among all of the platform
-    std::unique_ptr<card::CardModule> module;
     std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of an HCA, where the detector is configured
+    std::unique_ptr<card::CardModule> module;
 
     model::pcie::EndpointModule& endpoint() const { return module->endpoint; }
     card::Mlx5Device& mlx5() const { return module->as<card::Mlx5Device>(); }
