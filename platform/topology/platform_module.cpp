@@ -233,7 +233,7 @@ void Platform::build(std::size_t number, Listener& listener) {
         else if (part.kind == PartKind::gpu)
             add_gpu(card, part);
         else
-            add_device(card, part, listener);
+            add_device(machine, card, part, listener);
         if (machine.guest)
             machine.guest->plug(described.served_name + "." + part.name, card.endpoint());
         else
@@ -275,10 +275,11 @@ void Platform::add_gpu(PlacedCard& card, const Part& part) {
 }
 
 /// Of any other kind in the table.
-void Platform::add_device(PlacedCard& card, const Part& part, Listener& listener) {
+void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {
     const auto device = listener.add(card.name), bus = listener.add(card.name + ".pcie");
     card.module = std::make_unique<card::CardModule>(
-        module_name(card).c_str(), part.other(), card::SlotConfig{.link = link_config(part.link, config_.timed)},
+        module_name(card).c_str(), part.other(),
+        card::SlotConfig{.link = link_config(part.link, config_.timed), .calls = calls(machine.guest != nullptr)},
         std::span<const card::Plug>{}, card::CardEvents{.device = device, .bus = bus});
 }
 

@@ -99,7 +99,7 @@ private:
     void build(std::size_t number, Listener& listener);
     void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     void add_gpu(PlacedCard& card, const Part& part);
-    void add_device(PlacedCard& card, const Part& part, Listener& listener);
+    void add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     bool is_served(std::size_t number) const { return serves_all_ || description_.hosts[number].is_served; }
     bool is_any_served() const;
 
