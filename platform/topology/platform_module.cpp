@@ -48,7 +48,8 @@ host::HostConfig host_config(const DescribedHost& described, bool timed) {
     host.timed = timed;
     host.places = places_of(described, timed);
     host.switch_slots = 0; // all of it is in the places
-    host.max_payload = host.max_read_request = 0;
+    constexpr unsigned least = 128; // PCIe 6.0 §7.5.3.4
+    host.max_payload = host.max_read_request = least;
     for (const auto& part : described.parts) {
         if (part.kind == PartKind::root_port) {
             host.root_ports = std::max(host.root_ports, part.slot + 1);
