@@ -281,7 +281,7 @@ struct RemappingFault { ///< requester as bus, device, function; pasid ~0: none;
     std::uint32_t pasid;
     std::uint64_t address;
     std::uint8_t access, type, fault;
-    bool is_recorded; ///< in a fault record: tables or an overflow may suppress it
+    bool is_recorded;                ///< in a fault record: tables or an overflow may suppress it
     std::string_view reason() const; ///< the name of the fault
     static constexpr std::string_view name = "RemappingFault";
     static constexpr auto members = std::tuple{Member{"requester", &RemappingFault::requester},

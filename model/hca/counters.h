@@ -24,9 +24,9 @@ struct Counters {
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
     std::uint64_t events_written = 0, interrupts = 0;
-    std::uint64_t turns = 0;             ///< the scheduler gave a queue pair a turn
+    std::uint64_t turns = 0; ///< the scheduler gave a queue pair a turn
     std::uint64_t translations = 0, refusals = 0;
-    std::uint64_t page_faults = 0;       ///< told to software
+    std::uint64_t page_faults = 0; ///< told to software
     std::uint64_t mkey_hits = 0, mkey_misses = 0, mtt_hits = 0, mtt_misses = 0;
 };
 

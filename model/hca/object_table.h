@@ -11,9 +11,7 @@ namespace model::hca {
 template <class T> class ObjectTable {
 public:
     /// The object with this number, or nullptr. Any number may be asked for.
-    T* find(std::uint32_t number) const {
-        return number < slots_.size() ? slots_[number].get() : nullptr;
-    }
+    T* find(std::uint32_t number) const { return number < slots_.size() ? slots_[number].get() : nullptr; }
     /// Puts an object in its place; the number must be free and come from a bounded pool.
     template <class... Args> T& create(std::uint32_t number, Args&&... args) {
         if (number >= slots_.size())

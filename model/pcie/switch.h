@@ -17,8 +17,8 @@ struct MemoryRouting {
     enum class To : std::uint8_t { port, upstream, nowhere } to = To::nowhere;
     unsigned port = 0; ///< downstream port number
     Range range{0, ~std::uint64_t{0}};
-    bool is_redirected = false;    ///< to a peer, by way of the root complex
-    bool is_violation = false;     ///< of access control: Completer Abort
+    bool is_redirected = false;                   ///< to a peer, by way of the root complex
+    bool is_violation = false;                    ///< of access control: Completer Abort
     std::optional<traces::BlockReason> blocked{}; ///< why it goes nowhere, where access control has decided so
 };
 

@@ -37,8 +37,8 @@ struct HostConfig {
 
 /// What both hosts do with requests of one device to another.
 struct PeerConfig {
-    std::string acs = "off";     ///< access control that firmware switches on at ports
-    bool is_forwarding = true;   ///< the root complex passes on what comes up to it
+    std::string acs = "off";   ///< access control that firmware switches on at ports
+    bool is_forwarding = true; ///< the root complex passes on what comes up to it
 };
 
 /// The remapping unit of each host; software turns it on.
@@ -84,11 +84,11 @@ struct GivenKey {
 };
 
 struct Config {
-    std::string file;            ///< where it was read, for messages
-    std::vector<GivenKey> given; ///< in the order in which they were set
-    Written written;             ///< hosts and fabric; none: the pair
+    std::string file;                ///< where it was read, for messages
+    std::vector<GivenKey> given;     ///< in the order in which they were set
+    Written written;                 ///< hosts and fabric; none: the pair
     std::vector<Setting> exceptions; ///< keys of parts by name, in the order in which they were set
-    bool timed = true;           ///< master switch of the timing model; copied to every room's own
+    bool timed = true;               ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
     std::array<HostConfig, 2> hosts; ///< A and B of the pair
     PeerConfig peers;

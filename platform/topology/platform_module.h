@@ -29,11 +29,11 @@ namespace platform::topology {
 /// A card in its slot.
 struct PlacedCard {
     PartKind kind{};
-    std::string name;       ///< "A.hca0": of its events and in reports
-    std::string path;       ///< "A.root0.sw0.hca0"
-    std::string link_name;  ///< "A.hca0", of its link
-    unsigned slot = 0;      ///< of its host
-    std::size_t number = 0; ///< of an HCA, among all of the platform
+    std::string name;                                         ///< "A.hca0": of its events and in reports
+    std::string path;                                         ///< "A.root0.sw0.hca0"
+    std::string link_name;                                    ///< "A.hca0", of its link
+    unsigned slot = 0;                                        ///< of its host
+    std::size_t number = 0;                                   ///< of an HCA, among all of the platform
     std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of an HCA, where the detector is configured
     std::unique_ptr<card::CardModule> module;
 
@@ -50,9 +50,9 @@ struct Machine {
     std::string name;                                         ///< "A"
     std::unique_ptr<observe::ownership::Ownership> ownership; ///< where it is configured
     std::unique_ptr<host::Host> host;                         ///< nullptr where it is served
-    std::unique_ptr<bridge::vfio_user::GuestModule> guest; ///< and this instead
-    std::vector<std::string> switch_links;                 ///< "A.upstream", by number of the host's switches
-    std::deque<PlacedCard> cards;                          ///< in the order of the description
+    std::unique_ptr<bridge::vfio_user::GuestModule> guest;    ///< and this instead
+    std::vector<std::string> switch_links;                    ///< "A.upstream", by number of the host's switches
+    std::deque<PlacedCard> cards;                             ///< in the order of the description
 };
 
 /// What one program works with: two cards of a host.
@@ -106,7 +106,7 @@ private:
     Config config_;
     Description description_;
     bool serves_all_;
-    observe::Fanout fanout_; ///< with the detector of stale mappings: it and the caller's sink
+    observe::Fanout fanout_;                      ///< with the detector of stale mappings: it and the caller's sink
     bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
     std::vector<std::unique_ptr<model::net::LinkModule>> cables_;
     std::vector<std::unique_ptr<model::net::SwitchModule>> switches_;

@@ -85,12 +85,12 @@ struct Touches {
 };
 
 struct Outcome {
-    std::uint64_t points = 0; ///< events between the request and its completion
-    Touches touches;          ///< of what was seen of the transfer
-    std::uint64_t at_ps = 0;  ///< simulated time at which the actions began
-    std::string behind;       ///< the event at whose point they began
-    bool is_reached = false;  ///< there was such a point, and the actions were done
-    bool has_begun = false;   ///< the first packet had been sent by then
+    std::uint64_t points = 0;                      ///< events between the request and its completion
+    Touches touches;                               ///< of what was seen of the transfer
+    std::uint64_t at_ps = 0;                       ///< simulated time at which the actions began
+    std::string behind;                            ///< the event at whose point they began
+    bool is_reached = false;                       ///< there was such a point, and the actions were done
+    bool has_begun = false;                        ///< the first packet had been sent by then
     std::uint64_t touched = 0, touched_at_end = 0; ///< times, before the actions began, and before the first returned
     std::string completion; ///< of the request; of several, the last that is no success; empty: none
     std::vector<std::string> violations;

@@ -25,8 +25,8 @@ public:
     void enter_send_error(queue::QueuePair& qp, port::Time at);
     /// Error states: send WQEs that were posted since are flushed too.
     void flush_sends(queue::QueuePair& qp, port::Time at);
-    /// Error state: the same for receive WQEs. They come without a doorbell, so no device is told of them; all it can do
-    /// is look at the record. It does so whenever software does something about the queue pair or arms its receive
+    /// Error state: the same for receive WQEs. They come without a doorbell, so no device is told of them; all it can
+    /// do is look at the record. It does so whenever software does something about the queue pair or arms its receive
     /// queue's completions, and by itself each time as much time has passed as since then: what is posted right away is
     /// found right away, nothing is missed, and a queue pair that is left alone costs less and less. The instants are
     /// multiples of the intervals, so that one of them serves every queue pair that has been in error for about as

@@ -12,9 +12,9 @@ struct AddressPath {
     std::uint16_t pkey_index = 0;
     bool grh = false;
     std::uint16_t rlid = 0;
-    std::uint8_t path_bits = 0;     ///< which of the own port's LIDs packets come from (PRM mlid)
-    std::uint8_t ack_timeout = 0;   ///< 4.096 us * 2^n; 0: no time-out
-    std::uint8_t source_index = 0;  ///< GID / RoCE address table
+    std::uint8_t path_bits = 0;    ///< which of the own port's LIDs packets come from (PRM mlid)
+    std::uint8_t ack_timeout = 0;  ///< 4.096 us * 2^n; 0: no time-out
+    std::uint8_t source_index = 0; ///< GID / RoCE address table
     std::uint8_t hop_limit = 0;
     std::uint8_t traffic_class = 0; ///< InfiniBand GRH
     std::uint32_t flow_label = 0;

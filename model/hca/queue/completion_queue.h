@@ -29,10 +29,10 @@ struct ModerationLimits {
 /// What CREATE_CQ says.
 struct CompletionQueueAttributes {
     memory::PagedBuffer buffer;
-    std::uint8_t log_size = 0;          ///< entries
-    std::uint8_t log_entry_bytes = 6;   ///< 6: 64 bytes, 7: 128 bytes with the CQE in the second half
+    std::uint8_t log_size = 0;        ///< entries
+    std::uint8_t log_entry_bytes = 6; ///< 6: 64 bytes, 7: 128 bytes with the CQE in the second half
     bool overrun_ignore = false;
-    abi::BusAddress doorbell_record;    ///< dword 0 consumer index, dword 1 arm word
+    abi::BusAddress doorbell_record; ///< dword 0 consumer index, dword 1 arm word
     abi::Eqn eqn;
     std::uint32_t uar_page = 0;
     ModerationLimits moderation{};
@@ -44,10 +44,10 @@ enum class CompletionState : std::uint8_t { ready, overrun, write_failed };
 /// The arm request in force, or the last one.
 struct Arm {
     bool is_set = false;
-    bool has_fired = false;       ///< its event is out
+    bool has_fired = false; ///< its event is out
     bool solicited_only = false;
     std::uint8_t sequence = 0;
-    std::uint64_t consumer = 0;   ///< on the scale of CompletionQueue::producer
+    std::uint64_t consumer = 0; ///< on the scale of CompletionQueue::producer
 };
 
 struct CompletionQueue : Counted {
@@ -56,10 +56,10 @@ struct CompletionQueue : Counted {
     abi::Cqn number;
     CompletionQueueAttributes attributes;
     CompletionState state = CompletionState::ready;
-    std::uint64_t producer = 0;        ///< entries written since creation; the ring index is its low bits
-    std::uint32_t consumer_seen = 0;   ///< consumer index when the doorbell record was last read, 24 bits
-    std::uint64_t last_solicited = 0;  ///< producer after the last solicited or error CQE
-    std::uint64_t last_notified = 0;   ///< producer at the last event
+    std::uint64_t producer = 0;       ///< entries written since creation; the ring index is its low bits
+    std::uint32_t consumer_seen = 0;  ///< consumer index when the doorbell record was last read, 24 bits
+    std::uint64_t last_solicited = 0; ///< producer after the last solicited or error CQE
+    std::uint64_t last_notified = 0;  ///< producer at the last event
     Arm arm;
     port::Time event_at = port::never; ///< when an event that moderation holds back goes out
     Ref<event::EventQueue> eq;         ///< that its events go to

@@ -23,12 +23,12 @@ struct DataSegment {
 /// Why a WQE cannot be executed; the requester turns it into a CQE syndrome.
 enum class WqeFault : std::uint8_t {
     none,
-    bus_error,          ///< the WQE could not be read
-    wrong_queue_pair,   ///< ctrl names another QP
-    wrong_index,        ///< ctrl names another WQE index
-    bad_size,           ///< ds is 0, beyond 63, beyond the advertised limit, or does not hold the opcode's segments
-    bad_opcode,         ///< not an operation of this transport
-    bad_segment,        ///< inline data leaves the WQE, or stands where an answer is to go
+    bus_error,        ///< the WQE could not be read
+    wrong_queue_pair, ///< ctrl names another QP
+    wrong_index,      ///< ctrl names another WQE index
+    bad_size,         ///< ds is 0, beyond 63, beyond the advertised limit, or does not hold the opcode's segments
+    bad_opcode,       ///< not an operation of this transport
+    bad_segment,      ///< inline data leaves the WQE, or stands where an answer is to go
 };
 
 /// Where a datagram goes.
@@ -43,9 +43,9 @@ struct WorkRequest {
     static constexpr std::size_t max_segments = 62;
 
     WqeFault fault = WqeFault::none;
-    std::uint16_t index = 0;       ///< in WQEBBs
+    std::uint16_t index = 0; ///< in WQEBBs
     std::uint8_t wqebbs = 1;
-    std::uint8_t segments_16 = 0;  ///< ds: size in units of 16 bytes
+    std::uint8_t segments_16 = 0; ///< ds: size in units of 16 bytes
     abi::prm::WqeOpcode opcode{};
     abi::prm::CompletionEvent completion = abi::prm::CompletionEvent::on_error;
     abi::prm::FenceMode fence{};
@@ -54,9 +54,9 @@ struct WorkRequest {
     std::uint64_t remote_address = 0;
     abi::Key rkey{};
     std::uint64_t swap_or_add = 0, compare = 0;
-    Datagram datagram;             ///< queue pairs of a datagram service
-    std::uint32_t xrc_srq = 0;     ///< XRC: the peer's shared receive queue
-    std::uint32_t length = 0;      ///< bytes of the message
+    Datagram datagram;         ///< queue pairs of a datagram service
+    std::uint32_t xrc_srq = 0; ///< XRC: the peer's shared receive queue
+    std::uint32_t length = 0;  ///< bytes of the message
     std::uint8_t segment_count = 0;
     std::array<DataSegment, max_segments> segments;
     std::array<std::byte, max_bytes> raw;

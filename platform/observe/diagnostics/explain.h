@@ -49,9 +49,9 @@ private:
         std::optional<traces::Naked> naked;
         std::optional<traces::CompletionFailed> failed;
         std::optional<traces::QueueStateChanged> state;
-        std::optional<std::uint8_t> asynchronous; ///< type of its event queue entry
+        std::optional<std::uint8_t> asynchronous;   ///< type of its event queue entry
         std::optional<traces::RetryReason> retried; ///< why the requester went back before
-        std::string dma;                          ///< the access that the bus refused
+        std::string dma;                            ///< the access that the bus refused
         std::uint64_t flushed = 0;
     };
     struct Device { ///< what is known of one component

@@ -64,8 +64,8 @@ struct VendorSyndrome {
     std::string_view room, what;
     const Explanation* row = nullptr;
     std::optional<traces::RefusalReason> refusal{}; ///< where a key was refused
-    bool is_bus = false;         ///< `what` is a port::DmaStatus
-    bool is_nak = false;         ///< the peer refused
+    bool is_bus = false;                            ///< `what` is a port::DmaStatus
+    bool is_nak = false;                            ///< the peer refused
 };
 VendorSyndrome decode_vendor(bool is_responder, std::uint8_t vendor);
 

@@ -153,26 +153,26 @@ std::optional<traces::StaleAccess> Ownership::judge(const Landing& landing, cons
                          : is_key_stale                ? stale::key
                                                        : stale::unknown;
     const auto then = is_unit_stale ? then_by_unit : is_key_stale ? used.by_key->tag : Tag{0};
-    return traces::StaleAccess{
-        .requester = landing.requester.value,
-        .key = used.by_key != nullptr ? used.key : 0,
-        .address = landing.address + (physical - landing.physical),
-        .page = physical & ~(page - 1),
-        .length = length,
-        .is_write = landing.is_write,
-        .mapping = mapping,
-        .owner_then = owners_[then].name,
-        .owner_now = owners_[there.tag].name,
-        .mapped_ps = is_unit_stale ? ps(used.by_unit->made) : is_key_stale ? ps(used.by_key->made) : never_ps,
-        .unmapped_ps = used.by_unit != nullptr ? ps(used.by_unit->unmapped) : never_ps,
-        .invalidated_ps = used.by_unit != nullptr ? ps(used.by_unit->invalidated) : never_ps,
-        .changed_ps = ps(there.since)};
+    return traces::StaleAccess{.requester = landing.requester.value,
+                               .key = used.by_key != nullptr ? used.key : 0,
+                               .address = landing.address + (physical - landing.physical),
+                               .page = physical & ~(page - 1),
+                               .length = length,
+                               .is_write = landing.is_write,
+                               .mapping = mapping,
+                               .owner_then = owners_[then].name,
+                               .owner_now = owners_[there.tag].name,
+                               .mapped_ps = is_unit_stale  ? ps(used.by_unit->made)
+                                            : is_key_stale ? ps(used.by_key->made)
+                                                           : never_ps,
+                               .unmapped_ps = used.by_unit != nullptr ? ps(used.by_unit->unmapped) : never_ps,
+                               .invalidated_ps = used.by_unit != nullptr ? ps(used.by_unit->invalidated) : never_ps,
+                               .changed_ps = ps(there.since)};
 }
 
 bool Ownership::note(const StaleFinding& finding, Tag now) {
-    const auto [known, is_new] =
-        known_.try_emplace({finding.function, finding.access.mapping, finding.access.key, now, finding.access.is_write},
-                           findings_.size());
+    const auto [known, is_new] = known_.try_emplace(
+        {finding.function, finding.access.mapping, finding.access.key, now, finding.access.is_write}, findings_.size());
     if (is_new)
         findings_.push_back(finding);
     else

@@ -114,7 +114,7 @@ private:
     Now now_;
     std::deque<Owner> owners_; ///< names stay where they are: events refer to them
     RangeMap<Page> pages_;
-    std::map<std::uint16_t, Space> spaces_; ///< by domain
+    std::map<std::uint16_t, Space> spaces_;          ///< by domain
     std::map<std::uint16_t, std::uint16_t> domains_; ///< of requesters
     std::vector<StaleFinding> findings_;
     std::map<std::tuple<std::string, traces::StaleMapping, std::uint32_t, Tag, bool>, std::size_t>
@@ -123,9 +123,7 @@ private:
 
 /// What one function with memory keys does: is told of its keys, of the translations that it makes and of where its
 /// requests land, and emits StaleAccess.
-class FunctionWatch final : public model::pcie::LandingWatch,
-                            public model::hca::tpt::MkeyWatch,
-                            public traces::Sink {
+class FunctionWatch final : public model::pcie::LandingWatch, public model::hca::tpt::MkeyWatch, public traces::Sink {
 public:
     /// source     of the events of the function's translations
     /// requester  how it is known on the bus at the moment
@@ -149,7 +147,7 @@ private:
     const model::hca::tpt::MkeyTable& keys_;
     std::function<std::uint16_t()> requester_;
     std::map<std::uint32_t, RangeMap<Ownership::Grant>> grants_; ///< by key index, then by bus address
-    traces::Translated last_{};                                   ///< whose accesses follow
+    traces::Translated last_{};                                  ///< whose accesses follow
 };
 
 } // namespace platform::observe::ownership

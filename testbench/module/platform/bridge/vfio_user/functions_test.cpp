@@ -49,7 +49,7 @@ TEST_CASE("each function of a card is a client's own: registers, memory and inte
         config_write(i, 0x10, 4, 0xe000'0000 + (i << 24));
         config_write(i, 0x18, 4, i << 24);
         config_write(i, 0x1c, 4, 8); // BAR 2 above 4 GiB, out of the way
-        config_write(i, 4, 2, 6); // memory space, bus master
+        config_write(i, 4, 2, 6);    // memory space, bus master
         config_write(i, model::pcie::msix_offset + 2u, 2, 0x8000);
         ram.emplace_back(page);
         REQUIRE(guest.function(i).map({0x10000, page, 0, true, true}, ram[i].descriptor()) == 0);
