@@ -32,9 +32,9 @@ private:
     std::string no_such_part(std::size_t host, std::string_view name) const;
     void take_exceptions();
     Config with(const Settings& settings, Thing thing, const Config& start);
-    void settle();
-    void settle_host(std::size_t number);
-    void settle_part(Part& part, const Settings& settings);
+    void apply_settings();
+    void configure_host(std::size_t number);
+    void configure_part(Part& part, const Settings& settings);
     static Thing thing_of(PartKind kind);
     void add_fault(const std::string& where, std::string text) { faults_.push_back({where, std::move(text)}); }
 
@@ -60,7 +60,7 @@ private:
     std::optional<CableEnd> find_end(const std::string& text, const std::string& where);
     void give_ports();
     bool plug(CableEnd& end, std::size_t cable, unsigned end_number);
-    void settle_fabric();
+    void configure_fabric();
 
     const Config& config_;
     Written written_;

@@ -86,7 +86,7 @@ std::expected<Description, std::vector<Fault>> Builder::build() {
     if (faults_.empty()) // names are right: now what they are given
         take_exceptions();
     if (faults_.empty())
-        settle();
+        apply_settings();
     if (!faults_.empty())
         return std::unexpected(std::move(faults_));
     return std::move(made_);
@@ -179,16 +179,16 @@ Config Builder::with(const std::vector<Setting>& settings, Thing thing, const Co
 }
 
 /// Gives everything the values of its keys.
-void Builder::settle() {
+void Builder::apply_settings() {
     for (std::size_t h = 0; h < made_.hosts.size(); ++h) {
-        settle_host(h);
+        configure_host(h);
         for (std::size_t p = 0; p < made_.hosts[h].parts.size(); ++p)
-            settle_part(made_.hosts[h].parts[p], part_settings_[h][p]);
+            configure_part(made_.hosts[h].parts[p], part_settings_[h][p]);
     }
-    settle_fabric();
+    configure_fabric();
 }
 
-void Builder::settle_host(std::size_t number) {
+void Builder::configure_host(std::size_t number) {
     auto& host = made_.hosts[number];
     auto start = class_;
     if (made_.is_pair)
@@ -205,7 +205,7 @@ void Builder::settle_host(std::size_t number) {
     // What is set of all parts of a host that can be switched off for all: the timing model.
 }
 
-void Builder::settle_part(Part& part, const std::vector<Setting>& settings) {
+void Builder::configure_part(Part& part, const std::vector<Setting>& settings) {
     auto of_class = settings;
     if (auto* device = std::get_if<card::DeviceConfig>(&part.device)) {
         device->set_timed(config_.timed);

@@ -232,7 +232,7 @@ bool Builder::plug(CableEnd& end, std::size_t number, unsigned end_number) {
     return true;
 }
 
-void Builder::settle_fabric() {
+void Builder::configure_fabric() {
     for (std::size_t i = 0; i < made_.cables.size(); ++i) {
         auto& cable = made_.cables[i];
         cable.link = with(cable_settings_[i], Thing::cable, class_).link;

@@ -1,4 +1,4 @@
-// Completes work requests (IBA 10.8.6, 11.4.2): which completion queue hears of it, and what the entry says of the
+// Completes work requests (IBA 10.8.6, 11.4.2): which completion queue is told, and what the entry says of the
 // queue pair. Receives a queue pair and what became of its oldest message or receive WQE; gives a CQE, if the queue
 // takes it.
 #pragma once
