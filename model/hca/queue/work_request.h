@@ -12,12 +12,14 @@
 
 namespace model::hca::queue {
 
-/// One scatter/gather element, or a piece of inline data (key unused, `inline_data` set).
+/// One scatter/gather element, or a piece of inline data (key unused, `inline_at` set).
 struct DataSegment {
     abi::Key key{};
     std::uint32_t length = 0;
     std::uint64_t address = 0;
-    const std::byte* inline_data = nullptr; ///< points into WorkRequest::raw
+    std::uint32_t inline_at = 0; ///< where in WorkRequest::raw; 0: elsewhere
+
+    bool is_inline() const { return inline_at != 0; } // no WQE begins with its data
 };
 
 /// Why a WQE cannot be executed; the requester turns it into a CQE syndrome.
@@ -62,6 +64,10 @@ struct WorkRequest {
     std::array<std::byte, max_bytes> raw;
 
     std::span<const DataSegment> data() const { return {segments.data(), segment_count}; }
+    /// The bytes of a piece of inline data.
+    std::span<const std::byte> bytes_of(const DataSegment& segment) const {
+        return std::span(raw).subspan(segment.inline_at, segment.length);
+    }
 };
 
 } // namespace model::hca::queue

@@ -88,15 +88,15 @@ std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end, bo
         if (!may_be_inline || at + 4 + length > end)
             return 0;
         if (length != 0)
-            out.segments[out.segment_count++] = {.key = {}, .length = length, .address = 0, .inline_data = p + 4};
+            out.segments[out.segment_count++] = {
+                .key = {}, .length = length, .address = 0, .inline_at = static_cast<std::uint32_t>(at + 4)};
         add_length(out, length);
         return (4 + length + unit - 1) / unit * unit;
     }
     const auto length = count == 0 ? 0x80000000u : count;
     out.segments[out.segment_count++] = {.key = abi::Key{abi::load<std::uint32_t, abi::Endian::big>(p + 4)},
                                          .length = length,
-                                         .address = abi::load<std::uint64_t, abi::Endian::big>(p + 8),
-                                         .inline_data = nullptr};
+                                         .address = abi::load<std::uint64_t, abi::Endian::big>(p + 8)};
     add_length(out, length);
     return unit;
 }

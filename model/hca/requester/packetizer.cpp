@@ -86,8 +86,8 @@ memory::Moved Packetizer::gather(queue::QueuePair& qp, std::uint32_t length, por
     while (length != 0) {
         const auto& segment = position.wqe->segments[position.segment];
         const auto chunk = std::min(length, segment.length - position.segment_offset);
-        if (segment.inline_data != nullptr) {
-            packet.payload.append_copy({segment.inline_data + position.segment_offset, chunk});
+        if (segment.is_inline()) {
+            packet.payload.append_copy(position.wqe->bytes_of(segment).subspan(position.segment_offset, chunk));
         } else {
             auto access = local_access(qp, segment, position.segment_offset, tpt::Access::local_read);
             access.length = chunk;

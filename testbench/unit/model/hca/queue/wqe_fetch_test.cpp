@@ -130,7 +130,7 @@ TEST_CASE("a queue in scattered pages is read across their edges", "[unit][wqe]"
 
     CHECK(wr.fault == WqeFault::none);
     REQUIRE(wr.data().size() == 1);
-    CHECK(std::ranges::equal(std::span(wr.data()[0].inline_data, 476), pattern(476)));
+    CHECK(std::ranges::equal(wr.bytes_of(wr.data()[0]), pattern(476)));
 }
 
 TEST_CASE("a WQE that memory does not give completes in error", "[unit][wqe]") {
