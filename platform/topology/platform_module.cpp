@@ -47,7 +47,7 @@ host::HostConfig host_config(const DescribedHost& described, bool timed) {
     host.memory_bytes = described.memory.memory_bytes;
     host.timed = timed;
     host.places = places_of(described, timed);
-    host.switch_slots = 0; // all of it is in the places
+    host.switch_slots = 0;          // all of it is in the places
     constexpr unsigned least = 128; // PCIe 6.0 §7.5.3.4
     host.max_payload = host.max_read_request = least;
     for (const auto& part : described.parts) {
