@@ -15,6 +15,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <systemc>
 #include <system_error>
 
 namespace scenario {
@@ -38,9 +39,14 @@ class SharedHost {
 public:
     explicit SharedHost(platform::host::Host& host) : host_(host) {}
     sw::Result<std::shared_ptr<harness::HostFunctions>> open() {
+        while (is_opening_) // which takes simulated time
+            sc_core::wait(opened_);
         if (auto functions = functions_.lock())
             return functions;
+        is_opening_ = true;
         auto opened = harness::HostFunctions::open(host_);
+        is_opening_ = false;
+        opened_.notify(sc_core::SC_ZERO_TIME);
         if (!opened)
             return std::unexpected(opened.error());
         std::shared_ptr<harness::HostFunctions> functions = std::move(*opened);
@@ -51,6 +57,8 @@ public:
 private:
     platform::host::Host& host_;
     std::weak_ptr<harness::HostFunctions> functions_;
+    bool is_opening_ = false;
+    sc_core::sc_event opened_;
 };
 
 /// One of the two.
@@ -123,7 +131,7 @@ private:
 
 /// "WRITE A -> B", and where hosts have several GPUs "WRITE A.gpu0 -> B.gpu3".
 std::string name_of_step(std::string_view step, const platform::topology::Description& described, const Roles& roles) {
-    if (described.is_pair)
+    if (described.is_pair && roles.gpus[0].host == 0)
         return std::string(direction_of(step));
     const bool is_back = step == "READ";
     return fmt::format("{} {} -> {}", step, described.name_of(roles.gpus[is_back ? 1 : 0]),
