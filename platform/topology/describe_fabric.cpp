@@ -86,8 +86,7 @@ void Builder::build_fabric() {
         if (const auto& hca = made_.part(at).hca(); made_.cables.empty() || hca.cable == made_.cables.size())
             if (without++ == 0)
                 add_fault(made_.part(at).where,
-                          fmt::format("{} has no cable: write as in [fabric] cables = [\"{} -- B.hca0\"]",
-                                      made_.name_of(at), made_.name_of(at)));
+                          fmt::format("{} has no cable: give it one in [fabric] cables", made_.name_of(at)));
     if (without > 1)
         faults_.back().text += fmt::format("; nor have {} others", without - 1);
     if (config_.hca.lid + made_.hcas.size() > last_lid + 1)

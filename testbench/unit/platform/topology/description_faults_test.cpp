@@ -118,7 +118,7 @@ TEST_CASE("a cable has two ends, and each is at something", "[unit][topology]") 
     CHECK(error_of_cables("\"A.hca0 -- B\"\n") ==
           "p.toml:9: a cable ends at an HCA or a switch: 'B' is a host; write as in B.hca0");
     CHECK(error_of_cables("\"A.hca0..1 -- s0\",\n\"B.hca0 -- s1\"\n") ==
-          "p.toml:5: B.hca1 has no cable: write as in [fabric] cables = [\"B.hca1 -- B.hca0\"]");
+          "p.toml:5: B.hca1 has no cable: give it one in [fabric] cables");
 }
 
 TEST_CASE("a port takes one cable, and a cable leads elsewhere", "[unit][topology]") {
