@@ -357,7 +357,7 @@ std::string print_keys() {
         text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
                             limits.empty() ? name_of(key.kind) : limits, value.empty() ? "" : "; default ", value);
     }
-    return text;
+    return text + std::string(about_written());
 }
 
 std::string name_in_json(const Key& key) {

@@ -45,7 +45,7 @@ std::expected<void, std::string> check(const Key& key, const Value& value);
 /// most: a right name in the wrong table is near.
 std::string_view nearest_key(std::string_view path);
 
-/// The table as text, a paragraph a key, for `hcasim keys`.
+/// The table as text, a paragraph a key, and what can be written beside it, for `hcasim keys`.
 std::string print_keys();
 /// The same as one JSON object with a member a key: kind, limits or choices, default, help. Sizes in bytes, times in
 /// ns.

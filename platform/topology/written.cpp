@@ -25,6 +25,20 @@ std::string print_item(std::string_view key, const std::string& value, const std
 
 } // namespace
 
+std::string_view about_written() {
+    return R"(
+Which parts there are (none of this: two hosts A and B, each with an HCA and a GPU behind a switch, and a cable):
+  [[hosts]]
+  name = "A..B"                                   # or name = "node" and count = 64; memory, acs, served, iommu.present
+  parts = ["root0..3.sw0..3.hca0..3", "root0..3.sw0..3.gpu0..7"]
+  [fabric]
+  switches = ["leaf0..3", { name = "spine0..1", ports = 16 }]
+  cables = ["A..B.hca0..3 -- leaf0..3", "leaf0..3 >< spine0..1"]
+A key of one part, in a file or with --set: A.hca0.mtt_cache_entries, A.gpu0.vram, A.gpu0.pcie.width, A.memory,
+A.iommu.present, cable3.loss, leaf0.ports.
+)";
+}
+
 std::string print_hosts(const Written& written) {
     std::string text;
     for (const auto& hosts : written.hosts) {

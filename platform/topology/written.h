@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace platform::topology {
@@ -53,6 +54,9 @@ struct Written {
     std::vector<WrittenCables> cables;
     bool is_pair() const { return hosts.empty() && switches.empty() && cables.empty(); }
 };
+
+/// What can be written beside keys, for `hcasim keys`.
+std::string_view about_written();
 
 // As lines of a configuration; empty where nothing is written.
 std::string print_hosts(const Written& written);

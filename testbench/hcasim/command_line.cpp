@@ -128,19 +128,6 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
     add_overrides(explore, options.overrides);
 }
 
-/// What is no key: which parts there are. platform/topology/README.md says all of it.
-constexpr const char* about_parts = R"(
-Which parts there are (none of this: two hosts A and B, each with an HCA and a GPU behind a switch, and a cable):
-  [[hosts]]
-  name = "A..B"                                   # or name = "node" and count = 64; memory, acs, served, iommu.present
-  parts = ["root0..3.sw0..3.hca0..3", "root0..3.sw0..3.gpu0..7"]
-  [fabric]
-  switches = ["leaf0..3", { name = "spine0..1", ports = 16 }]
-  cables = ["A..B.hca0..3 -- leaf0..3", "leaf0..3 >< spine0..1"]
-A key of one part, in a file or with --set: A.hca0.mtt_cache_entries, A.gpu0.vram, A.gpu0.pcie.width, A.memory,
-A.iommu.present, cable3.loss, leaf0.ports.
-)";
-
 std::string names_of(const std::vector<CLI::App*>& commands) {
     std::string names;
     for (std::size_t i = 0; i < commands.size(); ++i)
@@ -230,8 +217,7 @@ Command parse_command_line(int argc, const char* const* argv) {
                                                   names_of(commands))};
     }
     if (keys->parsed())
-        return Leave{0, lists_as_json ? platform::topology::keys_as_json()
-                                      : platform::topology::print_keys() + about_parts};
+        return Leave{0, lists_as_json ? platform::topology::keys_as_json() : platform::topology::print_keys()};
     if (serve->parsed())
         return serving;
     if (explore->parsed())
