@@ -74,6 +74,7 @@ void CommandQueue::ring(std::uint32_t vector, Time at) {
             due_ = std::max(due_, at) + latency();
         waiting_.push_back(slot);
         waiting_mask_ |= bit;
+        causes_[slot] = state_.events().cause();
     }
     if (waiting_.empty())
         return;
@@ -91,6 +92,7 @@ void CommandQueue::wake(Time now) {
         const auto slot = waiting_.front();
         waiting_.pop_front();
         waiting_mask_ &= ~(1u << slot);
+        const traces::Cause cause(state_.events(), causes_[slot]);
         due_ = std::max(due_, execute(slot, due_)) + (waiting_.empty() ? Time{} : latency());
     }
     is_executing_ = false;

@@ -9,6 +9,7 @@
 #include "model/port/clock.h"
 #include "model/port/dma.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 
@@ -54,7 +55,8 @@ private:
     bool has_base_ = false;
     std::deque<unsigned> waiting_;
     std::uint32_t waiting_mask_ = 0;
-    model::port::Time due_{}; ///< of the first that waits
+    std::array<std::uint64_t, 32> causes_{}; ///< by slot: what led to its doorbell (traces/events.h)
+    model::port::Time due_{};                ///< of the first that waits
     bool is_executing_ = false;
 };
 

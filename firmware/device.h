@@ -41,10 +41,12 @@ public:
         segment_.read(offset, into, at);
     }
     void write(std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
+        const traces::Cause cause(state_.events(), traces::Access::mmio_write);
         segment_.write(offset, from, at);
     }
     /// Time asked for by Clock::wake_at has come.
     void wake(model::port::Time now) {
+        const traces::Cause cause(state_.events(), traces::Access::timer);
         queue_.wake(now);
         state_.traps.wake(now);
     }

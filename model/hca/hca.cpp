@@ -71,6 +71,7 @@ void Hca::reset() {
 // --- entries --------------------------------------------------------------------------------------------------------
 
 void Hca::write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at) {
+    const traces::Cause cause(events_, traces::Access::mmio_write);
     if (const auto doorbell = uar_.write(page, offset, bytes))
         ring(*doorbell, page, at + config_.cost(config_.doorbell_latency));
     turns_.run(at);
@@ -88,13 +89,18 @@ void Hca::ring(const doorbell::Doorbell& rung, std::uint32_t uar, port::Time at)
 void Hca::receive(port::Packet& packet, port::Time at) { ingress_.receive(packet, at); }
 
 void Hca::received_all(port::Time at) {
+    const traces::Cause cause(events_, traces::Access::batch_end);
     responder_.received_all(at);
     turns_.run(at);
 }
 
-void Hca::ready(port::Time at) { turns_.run(at); }
+void Hca::ready(port::Time at) {
+    const traces::Cause cause(events_, traces::Access::room);
+    turns_.run(at);
+}
 
 void Hca::wake(port::Time now) {
+    const traces::Cause cause(events_, traces::Access::timer);
     cqe_writer_.wake(now);
     timers_.expire(now, [&](QueuePair& qp) { on_deadline(qp, now); });
     turns_.run(now);

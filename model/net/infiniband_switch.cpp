@@ -146,8 +146,11 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
 port::Time InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at) {
     auto& out = *ports_[egress].out;
     ports_[egress].multicast_sent += is_multicast(packet);
-    events_.emit(at, traces::PacketForwarded{ingress, egress, packet.path.destination_lid});
-    out.next() = packet;
+    const traces::Cause cause(events_, packet.cause);
+    const auto forwarded = events_.emit(at, traces::PacketForwarded{ingress, egress, packet.path.destination_lid});
+    auto& copy = out.next();
+    copy = packet;
+    copy.cause = forwarded != 0 ? forwarded : packet.cause;
     return out.send(at);
 }
 
@@ -160,6 +163,7 @@ bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
 
 void InfinibandSwitch::drop(const port::Packet& packet, traces::Reason why, port::Time at) {
     ++dropped_;
+    const traces::Cause cause(events_, packet.cause);
     events_.emit(at, traces::PacketDropped{packet.rdma().destination.value, packet.rdma().psn.value, why});
 }
 

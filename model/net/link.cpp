@@ -77,6 +77,7 @@ public:
         auto& packet = slot.packet;
         if (!link_.is_up_ || !carries(packet)) [[unlikely]] {
             ++counters_.discarded;
+            const traces::Cause cause(link_.events_, packet.cause);
             link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets, "discarded"});
             release(slot);
             return at;
@@ -216,7 +217,8 @@ private:
         ring_ = std::move(larger);
     }
 
-    void fault(traces::LinkFaultKind what, port::Time at) {
+    void fault(traces::LinkFaultKind what, const port::Packet& packet, port::Time at) {
+        const traces::Cause cause(link_.events_, packet.cause);
         link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets - 1, what});
     }
 
@@ -230,12 +232,12 @@ private:
             link_.tap_->on_frame(packet.image, direction_, out);
         if (count() >= limit_ * std::size_t{4}) {
             ++counters_.refused;
-            fault("refused", out);
+            fault("refused", packet, out);
             return release(slot);
         }
         if (random_.chance(config.loss)) {
             ++counters_.lost;
-            fault("lost", out);
+            fault("lost", packet, out);
             return release(slot);
         }
         if (random_.chance(config.corrupt)) {
@@ -245,7 +247,7 @@ private:
             if (!packet.image.empty()) // a plain frame may be without any bytes
                 packet.image[bit / 8] ^= std::byte{1} << bit % 8;
             ++counters_.corrupted;
-            fault("corrupted", out);
+            fault("corrupted", packet, out);
         }
         Slot* twin = nullptr;
         if (random_.chance(config.duplicate)) {
@@ -253,12 +255,12 @@ private:
             twin->packet = packet;
             twin->arrival = slot.arrival;
             ++counters_.duplicated;
-            fault("duplicated", out);
+            fault("duplicated", packet, out);
         }
         if (random_.chance(config.reorder)) {
             const auto passes = static_cast<std::uint32_t>(1 + random_.below(std::max(1u, config.reorder_depth)));
             ++counters_.reordered;
-            fault("reordered", out);
+            fault("reordered", packet, out);
             held_.push_back({&slot, passes + 1, slot.arrival + config.reorder_delay});
             if (config.timed)
                 link_.wake_at(held_.back().deadline);

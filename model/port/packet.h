@@ -96,6 +96,7 @@ private:
 public:
     Payload payload;
     std::vector<std::byte> image; ///< exact frame (from the Ethernet header or LRH to ICRC/VCRC), or empty
+    std::uint64_t cause = 0;      ///< number of the event that sent it (traces/events.h); never on the wire
 
     bool is_plain_frame() const { return kind_ == Kind::plain_frame; }
     RdmaHeaders& rdma() {
@@ -121,6 +122,7 @@ public:
         rdma_.migrated = true;
         payload.clear();
         image.clear();
+        cause = 0;
     }
 };
 

@@ -29,11 +29,12 @@ namespace platform::topology {
 /// A card in its slot.
 struct PlacedCard {
     PartKind kind{};
-    std::string name;                                         ///< "A.hca0": of its events and in reports
-    std::string path;                                         ///< "A.root0.sw0.hca0"
-    std::string link_name;                                    ///< "A.hca0", of its link
-    unsigned slot = 0;                                        ///< of its host
-    std::size_t number = 0;                                   ///< of an HCA, among all of the platform
+    std::string name;        ///< "A.hca0": of its events and in reports
+    std::string path;        ///< "A.root0.sw0.hca0"
+    std::string link_name;   ///< "A.hca0", of its link
+    unsigned slot = 0;       ///< of its host
+    std::size_t number = 0;  ///< of an HCA, among all of the platform
+    traces::Course course{}; ///< of what it does: its calls may wait while other cards go on
     std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of an HCA, where the detector is configured
     std::unique_ptr<card::CardModule> module;
 

@@ -3,8 +3,9 @@
 namespace harness {
 
 Node::Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source,
-           model::port::Wire* inside)
-    : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{&events, source}), peer(source == 1 ? 2 : 1) {
+           model::port::Wire* inside, traces::Sink* sink)
+    : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{sink != nullptr ? sink : &events, source}),
+      peer(source == 1 ? 2 : 1) {
     set_addresses(hca.identity(), source);
 }
 

@@ -103,8 +103,9 @@ public:
     static constexpr unsigned log_eq = 8;
     static constexpr std::uint32_t guard = 64;
 
+    /// Its events go to `sink`, which other nodes may share, or into its own log.
     Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source,
-         model::port::Wire* inside = nullptr);
+         model::port::Wire* inside = nullptr, traces::Sink* sink = nullptr);
     ~Node();
 
     // --- memory ---

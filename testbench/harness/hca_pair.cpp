@@ -14,8 +14,9 @@ model::net::LinkConfig HcaPair::clean() {
     return config;
 }
 
-HcaPair::HcaPair(model::net::LinkConfig link_config, model::hca::HcaConfig config)
-    : link(link_config, clock, {}), a(config, clock, link.end(0), 1), b(config, clock, link.end(1), 2) {
+HcaPair::HcaPair(model::net::LinkConfig link_config, model::hca::HcaConfig config, traces::Sink* sink)
+    : link(link_config, clock, {sink, 0}), a(config, clock, link.end(0), 1, nullptr, sink),
+      b(config, clock, link.end(1), 2, nullptr, sink) {
     link.attach(0, a.hca);
     link.attach(1, b.hca);
     for (auto* node : {&a, &b})

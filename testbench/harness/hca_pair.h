@@ -11,7 +11,9 @@ class HcaPair {
 public:
     static model::hca::HcaConfig untimed();
     static model::net::LinkConfig clean();
-    explicit HcaPair(model::net::LinkConfig link_config = clean(), model::hca::HcaConfig config = untimed());
+    /// With `sink` all that happens goes there, instead of into each node's own log.
+    explicit HcaPair(model::net::LinkConfig link_config = clean(), model::hca::HcaConfig config = untimed(),
+                     traces::Sink* sink = nullptr);
     ~HcaPair();
     /// Brings both queue pairs to RTS.
     void connect(std::uint32_t psn = 100);

@@ -125,7 +125,7 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     auto& observed = **observers;
     platform::observe::count::Digest digest;
     platform::observe::count::Counters counters;
-    platform::observe::life::Life life(observed.sources());
+    platform::observe::life::Life life;
     platform::observe::count::Queues queues(observed.sources());
     for (auto* sink : std::initializer_list<traces::Sink*>{&digest, &counters, &life, &queues, &interrupt})
         observed.add(*sink);

@@ -93,11 +93,12 @@ void CqeWriter::fail(CompletionQueue& cq, CompletionState state, port::Time at) 
     });
 }
 
-void CqeWriter::say(const CompletionQueue& cq, const Completion& completion, port::Time at) const {
+void CqeWriter::say(CompletionQueue& cq, const Completion& completion, port::Time at) const {
     const auto opcode = static_cast<std::uint8_t>(completion.opcode),
                syndrome = static_cast<std::uint8_t>(completion.syndrome);
-    events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value, opcode, syndrome,
-                                               completion.wqe_counter, completion.byte_count});
+    cq.newest_event =
+        events_.emit(at, traces::CompletionWritten{cq.number.value, completion.qpn.value, opcode, syndrome,
+                                                   completion.wqe_counter, completion.byte_count});
     if (completion.syndrome != CqeSyndrome{} && completion.syndrome != CqeSyndrome::wr_flush_err)
         events_.emit(at, traces::CompletionFailed{cq.number.value, completion.qpn.value, opcode, syndrome,
                                                   completion.vendor_syndrome, completion.send_opcode,
@@ -105,6 +106,7 @@ void CqeWriter::say(const CompletionQueue& cq, const Completion& completion, por
 }
 
 bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::Time at) {
+    const traces::Cause cause(events_, completion.cause != 0 ? completion.cause : events_.cause());
     at += latency_;
     if (cq.state != CompletionState::ready)
         return false;
@@ -213,6 +215,7 @@ void CqeWriter::notify(CompletionQueue& cq, port::Time at, bool at_once) {
     cq.arm.is_set = false;
     cq.arm.has_fired = true;
     cq.last_notified = cq.producer;
+    const traces::Cause cause(events_, cq.newest_event);
     event_queues_.write(cq.attributes.eqn, abi::prm::EventType::completion, 0, cq.number.value, at,
                         [&cq](abi::View<abi::prm::Eqe> eqe) {
                             abi::prm::event_data<abi::prm::CompletionEventData>(eqe).set<"cqn">(cq.number.value);

@@ -39,6 +39,7 @@ struct Completion {
     std::uint32_t byte_count = 0;
     std::uint32_t immediate = 0; ///< immediate data or invalidated key
     bool solicited = false;      ///< counts for a solicited arm
+    std::uint64_t cause = 0;     ///< number of the event that began the work, where it has waited
     std::span<const std::byte>
         data{};               ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
     bool is_datagram = false; ///< the rest counts
@@ -93,7 +94,7 @@ private:
         port::Time at{}; ///< when that was known
     };
     Room room(CompletionQueue& cq, port::Time at);
-    void say(const CompletionQueue& cq, const Completion& completion, port::Time at) const;
+    void say(CompletionQueue& cq, const Completion& completion, port::Time at) const;
     void fail(CompletionQueue& cq, queue::CompletionState state, port::Time at);
     void notify(CompletionQueue& cq, port::Time at, bool at_once = false);
 

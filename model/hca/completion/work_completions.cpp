@@ -54,6 +54,7 @@ bool WorkCompletions::send(QueuePair& qp, const queue::Outstanding& message, Cqe
                   // PRM "CQE": a requester's byte count is filled for READs and atomics only.
                   .byte_count = message.awaits_data ? message.length : 0,
                   .solicited = message.signalled_with_event,
+                  .cause = message.cause,
                   .data = data},
                  at);
 }

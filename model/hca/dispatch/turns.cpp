@@ -14,7 +14,9 @@ void Turns::run(port::Time now) {
         const auto& turn = next.turn;
         qp.requester.full = queue::Way::open;
         ++report_.counters.turns;
-        report_.events.emit(std::max(now, qp.requester.sends.doorbell_at), traces::QueueScheduled{qp.number.value});
+        traces::Cause cause(report_.events, queue::turn_cause(qp));
+        cause.becomes(report_.events.emit(std::max(now, qp.requester.sends.doorbell_at),
+                                          traces::QueueScheduled{qp.number.value}));
         const auto start = report_.counters.packets_sent;
         const bool has_answers = responder_.answer(qp, turn.answers, now);
         const auto answered = report_.counters.packets_sent;

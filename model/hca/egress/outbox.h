@@ -30,22 +30,24 @@ public:
         head.psn = psn;
         return packet;
     }
+    /// What leaves now belongs to work that has waited, and that this event began.
+    traces::Cause because(std::uint64_t event) const { return {report_.events, event}; }
     /// Counts a packet that is complete, and says that it leaves.
-    void note(const port::Packet& packet, port::Time at) const {
+    void note(port::Packet& packet, port::Time at) const {
         ++report_.counters.packets_sent;
         if (report_.events.is_on()) [[unlikely]] {
             const auto& head = packet.rdma();
-            report_.events.emit(
+            packet.cause = report_.events.emit(
                 at, traces::PacketSent{head.destination.value, head.psn.value, head.opcode(), packet.payload.size()});
         }
     }
     /// As above, and sends it; returns when its last bit is out.
-    port::Time send(port::Wire& wire, const port::Packet& packet, port::Time at) const {
+    port::Time send(port::Wire& wire, port::Packet& packet, port::Time at) const {
         note(packet, at);
         return wire.send(at);
     }
     /// The same for a packet that goes through the pipeline only now.
-    port::Time send_through_pipe(port::Wire& wire, const port::Packet& packet, port::Time at) {
+    port::Time send_through_pipe(port::Wire& wire, port::Packet& packet, port::Time at) {
         note(packet, at);
         return wire.send(pipe_.enter(at));
     }

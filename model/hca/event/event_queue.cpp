@@ -55,7 +55,8 @@ bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
     }
     ++eq.producer;
     ++counters_.events_written;
-    events_.emit(written.done, traces::EventWritten{eq.number.value, static_cast<std::uint8_t>(type), subtype, number});
+    eq.newest_event = events_.emit(
+        written.done, traces::EventWritten{eq.number.value, static_cast<std::uint8_t>(type), subtype, number});
     if (eq.is_armed)
         raise(eq, written.done);
     return true;
@@ -64,6 +65,7 @@ bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
 void EventQueues::raise(EventQueue& eq, port::Time at) {
     eq.is_armed = false;
     ++counters_.interrupts;
+    const traces::Cause cause(events_, eq.newest_event);
     interrupts_.raise(eq.attributes.vector, at);
 }
 

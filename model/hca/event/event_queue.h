@@ -38,10 +38,11 @@ struct EventQueue : Counted {
 
     abi::Eqn number;
     Attributes attributes;
-    std::uint32_t producer = 0; ///< entries written since creation
-    std::uint32_t consumer = 0; ///< as the last doorbell said, 24 bits
-    bool is_armed = false;      ///< the first arm comes from software
-    State state = State::ready; ///< why an event was lost, if one was
+    std::uint32_t producer = 0;     ///< entries written since creation
+    std::uint32_t consumer = 0;     ///< as the last doorbell said, 24 bits
+    bool is_armed = false;          ///< the first arm comes from software
+    std::uint64_t newest_event = 0; ///< number of the event of the last entry (traces/events.h)
+    State state = State::ready;     ///< why an event was lost, if one was
 
     std::uint32_t size() const { return 1u << attributes.log_size; }
 };

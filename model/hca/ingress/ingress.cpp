@@ -8,13 +8,15 @@ namespace model::hca::ingress {
 using queue::QueuePair;
 
 void Ingress::receive(port::Packet& packet, port::Time at) {
+    traces::Cause cause(report_.events, traces::Access::packet, packet.cause);
     if (!accept(packet, at) || !is_for_this_port(packet, at))
         return;
     ++report_.counters.packets_received;
     report_.counters.bytes_received += wire::frame_length(packet);
     if (report_.events.is_on()) [[unlikely]]
-        report_.events.emit(at, traces::PacketReceived{packet.rdma().destination.value, packet.rdma().psn.value,
-                                                       packet.rdma().opcode(), packet.payload.size()});
+        cause.becomes(
+            report_.events.emit(at, traces::PacketReceived{packet.rdma().destination.value, packet.rdma().psn.value,
+                                                           packet.rdma().opcode(), packet.payload.size()}));
     auto* qp = objects_.destination(packet.rdma().destination);
     if (qp == nullptr && packet.rdma().destination == multicast::multicast_qpn)
         return receive_multicast(packet, at);

@@ -60,6 +60,7 @@ struct CompletionQueue : Counted {
     std::uint32_t consumer_seen = 0;  ///< consumer index when the doorbell record was last read, 24 bits
     std::uint64_t last_solicited = 0; ///< producer after the last solicited or error CQE
     std::uint64_t last_notified = 0;  ///< producer at the last event
+    std::uint64_t newest_event = 0;   ///< number of the event of the last entry (traces/events.h)
     Arm arm;
     port::Time event_at = port::never; ///< when an event that moderation holds back goes out
     Ref<event::EventQueue> eq;         ///< that its events go to

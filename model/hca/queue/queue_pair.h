@@ -126,6 +126,15 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     }
 };
 
+/// Number of the event that began what the queue pair waits for a turn with: a doorbell, or the request that is owed an
+/// answer.
+inline std::uint64_t turn_cause(const QueuePair& qp) {
+    const auto& sends = qp.requester.sends;
+    const auto& responses = qp.responder.answers.responses;
+    return sends.fetched != sends.producer || responses.is_empty() ? sends.doorbell
+                                                                   : responses[responses.begin()].cause;
+}
+
 /// Receive WQEs come from this shared queue from now on; nullptr: from none.
 inline void take_from(QueuePair& qp, SharedReceiveQueue* srq) {
     if (qp.srq == srq)

@@ -27,6 +27,7 @@ struct Outstanding {
     abi::Psn first{};           ///< sequence number of its first packet
     std::uint32_t packets = 1;  ///< sequence numbers it uses
     std::uint32_t answered = 0; ///< READ: response packets taken in
+    std::uint64_t cause = 0;    ///< number of the event that began it (traces/events.h)
     abi::Psn last() const { return first + (packets - 1); }
     abi::Psn next() const { return first + packets; }
 };
@@ -41,6 +42,7 @@ struct SendQueueState {
     std::uint16_t fetched = 0;   ///< next WQE to read
     std::uint16_t completed = 0; ///< oldest WQE whose completion is owed
     port::Time doorbell_at{};    ///< when the last doorbell and its record were there
+    std::uint64_t doorbell = 0;  ///< number of its event
     Ring<Outstanding> messages;
     Prefetch prefetch;
 };
@@ -52,6 +54,7 @@ struct SendPosition {
     std::uint32_t loaded = 0; ///< message number that `wqe` holds, when `has_wqe`
     bool has_wqe = false;
     port::Time ready{};       ///< when `wqe` was there and decoded
+    std::uint64_t event = 0;  ///< number of the event that says so
     std::uint8_t segment = 0; ///< scatter/gather position of `offset`
     std::uint32_t segment_offset = 0;
     std::uint32_t since_request = 0; ///< packets since the last one that asked for an ACK

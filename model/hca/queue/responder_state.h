@@ -42,6 +42,7 @@ struct Response {
     bool is_repeat = false;      ///< READ, atomic: asked for again
     bool waits_for_page = false; ///< READ: of the next response packet
     port::Time earliest{};
+    std::uint64_t cause = 0; ///< number of the event that asked for it (traces/events.h)
 };
 
 /// Which packet comes next, and the message that it belongs to.
@@ -82,6 +83,7 @@ struct ReceiveState {
 struct AnswerState {
     bool ack_pending = false; ///< an ACK for expected-1 is owed and not in `responses`
     port::Time ack_earliest{};
+    std::uint64_t ack_cause = 0; ///< number of the event that asked for it
     bool in_ack_list = false;
     Ring<Response> responses;
 };

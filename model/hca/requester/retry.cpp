@@ -54,6 +54,7 @@ void Retry::expire(QueuePair& qp, port::Time at) {
         return;
     if (qp.paging.stops_sending())
         return watch(qp, at); // nothing is sent again before the page is there
+    const traces::Cause cause(report_.events, r.sends.messages.front().cause);
     ++report_.counters.timeouts;
     ++qp.counters->local_ack_timeout_err;
     retry(qp, r.window.oldest_psn, "timeout", at);

@@ -25,6 +25,7 @@ bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
             r.full = out_.outlets.name(wire);
             return true;
         }
+        const auto cause = out_.outbox.because(r.sends.messages[r.position.message].cause);
         send(qp, wire, *ready);
     }
     return true;

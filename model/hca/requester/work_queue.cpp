@@ -54,6 +54,8 @@ std::optional<port::Time> WorkQueue::load(QueuePair& qp, port::Time at) {
         }
         if (!r.position.has_wqe || r.position.loaded != r.position.message) {
             const auto index = is_new ? r.sends.fetched : r.sends.messages[r.position.message].wqe_index;
+            const traces::Cause cause(report_.events,
+                                      is_new ? report_.events.cause() : r.sends.messages[r.position.message].cause);
             at = fetch(qp, index, at);
             r.position.has_wqe = true;
             r.position.loaded = r.position.message;
@@ -86,14 +88,16 @@ port::Time WorkQueue::fetch(QueuePair& qp, std::uint16_t index, port::Time at) {
     auto& wqe = *qp.requester.position.wqe;
     at = queue::read_wqe(dma_, qp, index, config_.max_wqe_size_sq, wqe, at) + config_.cost(config_.wqe_latency);
     ++report_.counters.wqes_fetched;
-    report_.events.emit(at, traces::WqeFetched{qp.number.value, index, static_cast<std::uint8_t>(wqe.opcode),
-                                               wqe.segments_16, wqe.length});
+    qp.requester.position.event =
+        report_.events.emit(at, traces::WqeFetched{qp.number.value, index, static_cast<std::uint8_t>(wqe.opcode),
+                                                   wqe.segments_16, wqe.length});
     return at;
 }
 
 /// Takes the fetched WQE in as the next message; returns when that is done. Nothing: it has to wait, or is faulty.
 std::optional<port::Time> WorkQueue::admit(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
+    const traces::Cause cause(report_.events, r.position.event);
     const auto& request = *r.position.wqe;
     const bool is_data = awaits_data(request.opcode);
     if (request.fault == WqeFault::none && waits_for_earlier(qp, is_data))
@@ -107,7 +111,8 @@ std::optional<port::Time> WorkQueue::admit(QueuePair& qp, port::Time at) {
         .awaits_data = is_data,
         .length = request.length,
         .first = r.window.next_psn,
-        .packets = stays_here(request.opcode) ? 0 : queue::packet_count(request.length, qp.attributes.mtu_bytes())};
+        .packets = stays_here(request.opcode) ? 0 : queue::packet_count(request.length, qp.attributes.mtu_bytes()),
+        .cause = r.position.event};
     if (request.opcode == WqeOpcode::atomic_cs || request.opcode == WqeOpcode::atomic_fa)
         message.packets = 1;
     // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.

@@ -14,6 +14,7 @@ using queue::Response;
 void AnswerSender::release(port::Time at) {
     answers_.release([&](QueuePair& qp, const Response& ack) {
         const auto& own = qp.responder.answers;
+        const auto cause = outbox_.because(own.ack_cause);
         if (own.responses.is_empty() && qp.wire->can_send(at))
             send_simple(qp, ack, std::max(own.ack_earliest, at));
         else
@@ -28,6 +29,7 @@ bool AnswerSender::send(QueuePair& qp, std::uint32_t packets, port::Time at) {
             return true;
         auto& response = responses.front();
         const auto start = std::max(at, response.earliest);
+        const auto cause = outbox_.because(response.cause);
         auto sent = Sent::all;
         if (response.kind == Response::Kind::read)
             sent = send_read(qp, response, start);

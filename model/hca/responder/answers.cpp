@@ -12,6 +12,7 @@ void Answers::owe_ack(QueuePair& qp, port::Time at) {
     if (own.responses.is_empty()) {
         own.ack_pending = true;
         own.ack_earliest = at;
+        own.ack_cause = report_.events.cause();
         if (!own.in_ack_list) {
             own.in_ack_list = true;
             owing_.push_back(&qp);
@@ -23,6 +24,7 @@ void Answers::owe_ack(QueuePair& qp, port::Time at) {
         last.psn = qp.responder.order.expected + abi::Psn::mask;
         last.msn = qp.responder.order.msn;
         last.earliest = at;
+        last.cause = report_.events.cause();
         return;
     }
     respond(qp, ack(qp), at);
@@ -31,6 +33,7 @@ void Answers::owe_ack(QueuePair& qp, port::Time at) {
 void Answers::respond(QueuePair& qp, Response response, port::Time at) {
     qp.responder.answers.ack_pending = false;
     response.earliest = qp.responder.order.execute(at);
+    response.cause = report_.events.cause();
     qp.responder.answers.responses.push(response);
     scheduler_.add(qp);
 }

@@ -1,7 +1,6 @@
 #include "platform/observe/life/life.h"
 
 #include "abi/prm/wqe.h"
-#include "abi/wire/opcode.h"
 
 #include <algorithm>
 
@@ -45,21 +44,10 @@ constexpr std::array table{
     Life::Stage{"hca/event", Side::requester, event_type<InterruptRaised>},
 };
 
-// A stage is looked for once the one it follows from was seen; stages that follow from the same one come in any order.
-constexpr std::array<StageNumber, table.size()> follows{doorbell, doorbell, turn,      fetched,      fetched,
-                                                        fetched,  sent,     received,  received,     received,
-                                                        sent,     sent,     completed, event_written};
-
 bool is_write(const WqeFetched& e) {
     return e.opcode == static_cast<std::uint8_t>(abi::prm::WqeOpcode::rdma_write) ||
            e.opcode == static_cast<std::uint8_t>(abi::prm::WqeOpcode::rdma_write_imm);
 }
-
-bool is_write(const PacketSent& e) {
-    return abi::wire::operations[e.opcode & 0x1f].kind == abi::wire::OperationTraits::Kind::write;
-}
-
-std::string_view host_of(std::string_view source) { return source.substr(0, source.find('.')); }
 
 } // namespace
 
@@ -80,59 +68,89 @@ void Life::on(const Stamp& stamp, const Event& event) {
 Life::Prelude& Life::prelude(std::uint16_t source, std::uint32_t qpn) {
     const auto found =
         std::ranges::find_if(preludes_, [&](const Prelude& p) { return p.source == source && p.qpn == qpn; });
-    return found != preludes_.end() ? *found : preludes_.emplace_back(Prelude{source, qpn, {}, {}});
+    return found != preludes_.end() ? *found : preludes_.emplace_back(Prelude{source, qpn, {}, {}, {}});
 }
 
+/// The doorbell, the turn and the WQE name each other: the turn is for a doorbell, the WQE was read in a turn.
 void Life::wait(const Stamp& stamp, const Event& event) {
     if (const auto* rung = std::get_if<DoorbellRung>(&event)) {
-        auto& of = prelude(stamp.source, rung->qpn);
-        of.doorbell = Entry{stamp, event};
-        of.turn.reset();
+        prelude(stamp.source, rung->qpn).doorbell = Entry{stamp, event};
     } else if (const auto* scheduled = std::get_if<QueueScheduled>(&event)) {
         auto& of = prelude(stamp.source, scheduled->qpn);
-        if (of.doorbell && !of.turn)
-            of.turn = Entry{stamp, event};
+        of.turn = Entry{stamp, event};
+        if (of.doorbell && of.doorbell->stamp.number == stamp.cause)
+            of.rung = of.doorbell;
+        else
+            of.rung.reset();
     } else if (const auto* wqe = std::get_if<WqeFetched>(&event); wqe != nullptr && is_write(*wqe)) {
         const auto& of = prelude(stamp.source, wqe->qpn);
-        seen_[doorbell] = of.doorbell;
-        seen_[turn] = of.turn;
+        if (of.turn && of.turn->stamp.number == stamp.cause) {
+            seen_[doorbell] = of.rung;
+            seen_[turn] = of.turn;
+        }
         seen_[fetched] = Entry{stamp, event};
+        members_.push_back({stamp.number, Part::work});
         has_begun_ = true;
         preludes_.clear();
     }
 }
 
+/// What an event of one type is when it follows from a part of the message: a stage, a part that leads on, or both.
+struct Life::Step {
+    static constexpr std::size_t no_stage = ~std::size_t{0};
+    Part after;
+    std::size_t type;
+    std::size_t stage = no_stage;
+    std::optional<Part> part{};
+    static const std::array<Step, 17> table;
+};
+
+constexpr std::array<Life::Step, 17> Life::Step::table{{
+    {Part::work, event_type<Translated>, translated},
+    {Part::work, event_type<DmaRead>, read},
+    {Part::work, event_type<PacketSent>, sent, Part::request},
+    {Part::work, event_type<WqeFetched>, no_stage, Part::work}, // once more, since it is sent again
+    {Part::work, event_type<CompletionWritten>, completed, Part::completion},
+    {Part::request, event_type<PacketForwarded>, no_stage, Part::request},
+    {Part::request, event_type<PacketReceived>, received, Part::arrival},
+    {Part::arrival, event_type<Accepted>, accepted},
+    {Part::arrival, event_type<Translated>, translated_remote},
+    {Part::arrival, event_type<DmaWritten>, written},
+    {Part::arrival, event_type<QueueScheduled>, no_stage, Part::arrival}, // for an answer that had to wait
+    {Part::arrival, event_type<PacketSent>, no_stage, Part::answer},
+    {Part::answer, event_type<PacketForwarded>, no_stage, Part::answer},
+    {Part::answer, event_type<PacketReceived>, no_stage, Part::answered},
+    {Part::answered, event_type<Acknowledged>, acknowledged},
+    {Part::completion, event_type<EventWritten>, event_written, Part::notice},
+    {Part::notice, event_type<InterruptRaised>, interrupt},
+}};
+
 void Life::follow(const Stamp& stamp, const Event& event) {
-    for (std::size_t stage = translated; stage < stage_count; ++stage) {
-        if (seen_[stage] || !seen_[follows[stage]] || table[stage].type != event.index() ||
-            !belongs(stage, stamp, event))
-            continue;
-        seen_[stage] = Entry{stamp, event};
-        is_complete_ = stage == interrupt;
+    const auto* answer = std::get_if<Acknowledged>(&event);
+    const bool is_negative = answer != nullptr && answer->syndrome >> 5 != 0; // not the end of its message
+    if (answer != nullptr && !is_negative)
+        acknowledged_ = Entry{stamp, event};
+    const auto cause = std::ranges::lower_bound(members_, stamp.cause, {}, &Member::number);
+    if (is_negative || cause == members_.end() || cause->number != stamp.cause)
         return;
-    }
+    const auto step = std::ranges::find_if(
+        Step::table, [&](const Step& s) { return s.after == cause->part && s.type == event.index(); });
+    if (step == Step::table.end())
+        return;
+    if (step->part)
+        members_.push_back({stamp.number, *step->part});
+    if (step->stage != Step::no_stage && !seen_[step->stage])
+        see(step->stage, stamp, event);
 }
 
-bool Life::belongs(std::size_t stage, const Stamp& stamp, const Event& event) const {
-    const auto qpn = std::get<WqeFetched>(seen_[fetched]->event).qpn;
-    if (stage == received) {
-        const auto& packet = std::get<PacketSent>(seen_[sent]->event);
-        const auto& e = std::get<PacketReceived>(event);
-        return e.destination_qpn == packet.destination_qpn && e.psn == packet.psn && e.opcode == packet.opcode;
-    }
-    const auto& of_side = table[stage].side == Side::requester ? seen_[fetched] : seen_[received];
-    if (host_of(sources_.name(stamp.source)) != host_of(sources_.name(of_side->stamp.source)))
-        return false;
-    switch (stage) {
-    case sent: return is_write(std::get<PacketSent>(event));
-    case accepted: return std::get<Accepted>(event).psn == std::get<PacketReceived>(seen_[received]->event).psn;
-    case acknowledged: { // a NAK is not the end of its message
-        const auto& e = std::get<Acknowledged>(event);
-        return e.qpn == qpn && e.syndrome >> 5 == 0;
-    }
-    case completed: return std::get<CompletionWritten>(event).qpn == qpn;
-    default: return true;
-    }
+void Life::see(std::size_t stage, const Stamp& stamp, const Event& event) {
+    seen_[stage] = Entry{stamp, event};
+    is_complete_ = stage == interrupt;
+    // One acknowledgement may stand for several messages, and follows from the last of them: the one that came in the
+    // same packet as this completion.
+    if (stage == completed && !seen_[acknowledged] && acknowledged_ && stamp.access_number != 0 &&
+        acknowledged_->stamp.access_number == stamp.access_number)
+        seen_[acknowledged] = acknowledged_;
 }
 
 } // namespace platform::observe::life

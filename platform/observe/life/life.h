@@ -1,5 +1,6 @@
 // The life of one RDMA WRITE: the stages the first WRITE of a run goes through, doorbell to interrupt, each with its
-// event, component and time. Follows that one message among all others; once it is complete an event costs one branch.
+// event, component and time. Follows causes (traces/events.h), so that of all that goes on it takes what this message
+// led to and nothing else; once it is complete an event costs one branch.
 #pragma once
 
 #include "platform/observe/event.h"
@@ -26,9 +27,6 @@ public:
         traces::Event event;
     };
 
-    /// Sides are told by the names of sources: what stands before the first dot is the host ("A.hca", "A.switch").
-    explicit Life(const Sources& sources) : sources_(sources) {}
-
     /// The stages in the order of a WRITE.
     static std::span<const Stage> stages();
 
@@ -42,20 +40,28 @@ public:
 
 private:
     static constexpr std::size_t stage_count = 14;
-    struct Prelude { ///< what was seen of a queue pair before its WQE said that it is a WRITE
+    /// What an event is of the message, and with that what may follow from it.
+    enum class Part : std::uint8_t { work, request, arrival, answer, answered, completion, notice };
+    struct Member {
+        std::uint64_t number;
+        Part part;
+    };
+    struct Prelude { ///< the last that was seen of a queue pair before its WQE said that it is a WRITE
         std::uint16_t source;
         std::uint32_t qpn;
-        std::optional<Entry> doorbell, turn;
+        std::optional<Entry> doorbell, rung, turn; ///< rung: the one that the turn is for
     };
+    struct Step;
 
     Prelude& prelude(std::uint16_t source, std::uint32_t qpn);
     void wait(const traces::Stamp& stamp, const traces::Event& event);
     void follow(const traces::Stamp& stamp, const traces::Event& event);
-    bool belongs(std::size_t stage, const traces::Stamp& stamp, const traces::Event& event) const;
+    void see(std::size_t stage, const traces::Stamp& stamp, const traces::Event& event);
 
-    const Sources& sources_;
     std::array<std::optional<Entry>, stage_count> seen_{};
     std::vector<Prelude> preludes_;
+    std::vector<Member> members_;       ///< that more may follow from, by ascending number
+    std::optional<Entry> acknowledged_; ///< the last acknowledgement of any message
     bool has_begun_ = false, is_complete_ = false;
 };
 

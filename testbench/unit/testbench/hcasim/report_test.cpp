@@ -79,11 +79,12 @@ TEST_CASE("the picture shows both hosts as they are configured", "[unit][hcasim]
 TEST_CASE("the life of a WRITE is a line a stage, unseen stages included", "[unit][hcasim]") {
     platform::observe::Sources sources;
     const auto a = sources.add("A.hca");
-    platform::observe::life::Life life(sources);
+    platform::observe::life::Life life;
     CHECK(print_life(life, sources) == "  no WRITE was seen\n");
     traces::Events events{&life, a};
-    events.emit(At{1'000'500}, traces::DoorbellRung{0x48, 16, 1});
-    events.emit(At{1'050'500}, traces::QueueScheduled{0x48});
+    traces::Cause cause(events, traces::Access::mmio_write);
+    cause.becomes(events.emit(At{1'000'500}, traces::DoorbellRung{0x48, 16, 1}));
+    cause.becomes(events.emit(At{1'050'500}, traces::QueueScheduled{0x48}));
     events.emit(At{1'090'500}, traces::WqeFetched{0x48, 0, 8, 1, 4096});
 
     const auto text = print_life(life, sources);
