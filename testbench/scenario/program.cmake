@@ -21,7 +21,7 @@ endfunction()
 add_program_tests(program program_test.py "hcasim" 300
     verifies_itself keys_of_the_json same_seed_same_digest lossy_wire_verifies untimed_moves_the_same
     capture_roce_v2 capture_roce_v2_ipv6 capture_infiniband lossy_capture events_are_all_there
-    fails_with_a_result explains_what_fails ends_of_all_keys keys_together ways_between_devices
+    fails_with_a_result explains_what_fails platforms_are_drawn ends_of_all_keys keys_together ways_between_devices
     behind_a_remapping_unit refuses_configuration refuses_override refuses_payload refuses_too_large)
 add_program_tests(program program_manners_test.py "hcasim" 300
     outputs_are_no_inputs results_go_to_standard_output signals_end_a_run_with_its_report lost_output_is_told

@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 import sys
+import xml.dom.minidom
 
 from program import PROGRAM, SCRATCH, SOURCE, ends_of_keys, expect, main, payload, refused, result, run, sweep
 
@@ -234,6 +235,16 @@ def keys_together():
     small = result("--payload", path, "--set", "scenario.message=1")
     expect(small["verified"] is True and small["transfers"][0]["messages"] == 20_001, small)
     refused(run("--payload", payload(5_000_000), "--set", "scenario.message=1"), "5000000 messages", "2 bytes or more")
+
+
+def platforms_are_drawn():
+    for config in sorted((SOURCE / "platform/configs").glob("*.toml")):
+        picture = SCRATCH / "picture.svg"
+        ran = subprocess.run([PROGRAM, "show", config, "--svg", picture], capture_output=True, text=True, timeout=250,
+                             check=False)
+        expect(ran.returncode == 0 and "\nfabric: " in ran.stdout, f"{config}: {ran.stdout}{ran.stderr}")
+        expect(ran.stdout.count("\n") < 80, f"{config}: longer than two screens: {ran.stdout}")
+        xml.dom.minidom.parse(str(picture))
 
 
 def refuses_configuration():
