@@ -11,6 +11,8 @@ constexpr std::uint64_t bar_bytes = 4096, msix_table = 0x800, msix_pending = 0xc
 constexpr std::uint64_t doorbell = Registers::field<"doorbell">::offset;
 constexpr std::uint64_t doorbell_end = doorbell + Registers::field<"doorbell">::bytes;
 constexpr std::uint64_t highest_latency = 1'000'000'000; // 1 ms
+/// Bytes that software has moved by one doorbell are up to 4 GiB: others work in between.
+constexpr unsigned pieces_a_turn = 16;
 } // namespace
 
 std::vector<pcie::Setting> CopyEngineConfig::settings() {
@@ -74,36 +76,40 @@ void CopyEngine::wait(Step step, Time until) {
 void CopyEngine::wake(Time now) {
     if (now < until_)
         return;
-    if (step_ == Step::start)
-        wait(Step::end, copy(now));
+    if (step_ == Step::start) {
+        outcome_ = State::done;
+        copied_ = 0;
+        landed_ = now;
+        move(now);
+    } else if (step_ == Step::move)
+        move(now);
     else if (step_ == Step::end)
         end(now);
 }
 
-/// Reads each piece as soon as the one before has come. Returns when the last write is there.
-Time CopyEngine::copy(Time now) {
+/// Reads each piece as soon as the one before has come, and ends when the last write is there.
+void CopyEngine::move(Time now) {
     const auto source = registers_.view().get<"source">(), destination = registers_.view().get<"destination">();
     const std::uint64_t length = registers_.view().get<"length">();
-    std::uint64_t copied = 0;
-    auto landed = now;
-    outcome_ = State::done;
-    while (copied < length) {
-        const auto piece = std::span(piece_).first(std::min<std::uint64_t>(piece_.size(), length - copied));
-        const auto read = ports_.dma.read(abi::BusAddress{source + copied}, piece, now, port::Purpose::payload);
+    for (unsigned pieces = 0; copied_ < length && outcome_ == State::done; ++pieces) {
+        if (pieces == pieces_a_turn)
+            return wait(Step::move, now);
+        const auto piece = std::span(piece_).first(std::min<std::uint64_t>(piece_.size(), length - copied_));
+        const auto read = ports_.dma.read(abi::BusAddress{source + copied_}, piece, now, port::Purpose::payload);
         now = read.done;
-        landed = std::max(landed, now);
+        landed_ = std::max(landed_, now);
         const auto written =
-            read.is_ok() ? ports_.dma.write(abi::BusAddress{destination + copied}, piece, now, port::Purpose::payload)
+            read.is_ok() ? ports_.dma.write(abi::BusAddress{destination + copied_}, piece, now, port::Purpose::payload)
                          : read;
         if (!written.is_ok()) {
             outcome_ = State::failed;
             break;
         }
-        landed = std::max(landed, written.done);
-        copied += piece.size();
+        landed_ = std::max(landed_, written.done);
+        copied_ += piece.size();
     }
-    registers_.view().set<"copied">(static_cast<std::uint32_t>(copied));
-    return landed;
+    registers_.view().set<"copied">(static_cast<std::uint32_t>(copied_));
+    wait(Step::end, landed_);
 }
 
 void CopyEngine::end(Time now) {

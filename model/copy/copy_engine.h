@@ -38,9 +38,9 @@ public:
 
 private:
     /// What time is waited for.
-    enum class Step : std::uint8_t { none, start, end };
+    enum class Step : std::uint8_t { none, start, move, end };
     void wait(Step step, port::Time until);
-    port::Time copy(port::Time now);
+    void move(port::Time now);
     void end(port::Time now);
 
     pcie::DevicePorts ports_;
@@ -49,7 +49,10 @@ private:
     abi::Block<Registers> registers_;
     Step step_ = Step::none;
     port::Time until_ = port::never;
-    State outcome_ = State::idle; ///< of the copy under way
+    // Of the copy under way:
+    State outcome_ = State::idle;
+    std::uint64_t copied_ = 0;
+    port::Time landed_{}; ///< when the last write so far is there
 };
 
 } // namespace model::copy

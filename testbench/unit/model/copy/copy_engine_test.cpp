@@ -163,6 +163,25 @@ TEST_CASE("a copy ends at memory that it may not write", "[unit][copy]") {
     CHECK(b.get<"copied">() == 256);
 }
 
+TEST_CASE("a long copy is moved in turns, and others work in between", "[unit][copy]") {
+    Bench b({.timed = false, .piece_bytes = 64});
+    b.ask(0x10000, 0x50003, 9001);
+    std::size_t most = 0, turns = 0;
+
+    while (b.clock.next() != model::port::never) {
+        const auto before = b.memory.log().size();
+        b.clock.set(b.clock.next());
+        b.engine.wake(b.clock.now());
+        most = std::max(most, b.memory.log().size() - before);
+        ++turns;
+    }
+
+    CHECK(most <= 2 * 16); // a read and a write of each piece
+    CHECK(turns > 8);
+    CHECK(b.get<"copies">() == 1);
+    CHECK(b.holds(0x50003, 9001));
+}
+
 TEST_CASE("a copy of nothing ends well", "[unit][copy]") {
     Bench b;
 
