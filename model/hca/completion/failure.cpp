@@ -1,5 +1,6 @@
 #include "model/hca/completion/failure.h"
 
+#include "abi/prm/wqe.h"
 #include "abi/wire/infiniband.h"
 #include "model/hca/doorbell/doorbell_record.h"
 
@@ -38,17 +39,18 @@ void Failure::flush_sends(QueuePair& qp, port::Time at) {
         r.sends.completed = static_cast<std::uint16_t>(r.sends.completed + r.sends.messages.front().wqebbs);
     }
     // What was never fetched: only the size and the opcode of each WQE are needed.
-    const auto ring_bytes = qp.sq_size() * std::uint64_t{64};
+    constexpr std::uint64_t wqebb = abi::prm::wqe_bb_bytes, unit = abi::prm::wqe_ds_bytes;
+    const auto ring_bytes = qp.sq_size() * wqebb;
     while (r.sends.fetched != r.sends.producer) {
-        std::array<std::byte, 16> ctrl{};
-        const auto offset = r.sends.fetched * std::uint64_t{64} & (ring_bytes - 1);
-        const bool is_readable = qp.attributes.buffer.read(dma_, qp.sq_offset + offset, ctrl, at).is_ok();
-        const auto size = is_readable ? std::to_integer<unsigned>(ctrl[7]) & 0x3f : 0;
-        const auto blocks = std::max(1u, (size + 3) / 4);
+        abi::Block<abi::prm::WqeCtrl> ctrl;
+        const auto offset = r.sends.fetched * wqebb & (ring_bytes - 1);
+        const bool is_readable = qp.attributes.buffer.read(dma_, qp.sq_offset + offset, ctrl.bytes, at).is_ok();
+        const auto size = is_readable ? ctrl.view().get<"ds">() * unit : 0;
+        const auto blocks = std::max<std::uint64_t>(1, (size + wqebb - 1) / wqebb);
         const auto left = static_cast<std::uint16_t>(r.sends.producer - r.sends.fetched);
         const Outstanding message{.wqe_index = r.sends.fetched,
-                                  .wqebbs = static_cast<std::uint8_t>(std::min<unsigned>(blocks, left)),
-                                  .opcode = static_cast<abi::prm::WqeOpcode>(ctrl[3])};
+                                  .wqebbs = static_cast<std::uint8_t>(std::min<std::uint64_t>(blocks, left)),
+                                  .opcode = ctrl.view().get<"opcode">()};
         completions_.send(qp, message, CqeSyndrome::wr_flush_err, 0, at);
         r.sends.fetched = static_cast<std::uint16_t>(r.sends.fetched + message.wqebbs);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/layout.h"
+#include "abi/prm/doorbell.h"
 #include "model/port/dma.h"
 
 #include <array>
@@ -10,7 +11,12 @@
 
 namespace model::hca::doorbell {
 
-enum class Record : std::uint8_t { receive = 0, send = 4, consumer = 0, arm = 4 };
+/// Which counter of a record, by its place in the record of a queue pair or of a completion queue.
+enum class Record : std::uint8_t {
+    receive = abi::prm::QpDoorbellRecord::field<"rcv_counter">::offset,
+    send = abi::prm::QpDoorbellRecord::field<"send_counter">::offset,
+    consumer = abi::prm::CqDoorbellRecord::field<"update_ci">::offset,
+};
 
 struct RecordRead {
     std::uint32_t value = 0;

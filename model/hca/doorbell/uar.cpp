@@ -7,24 +7,22 @@
 
 namespace model::hca::doorbell {
 
-using abi::Endian;
-
 namespace {
 
-constexpr std::uint32_t cq_register = 0x20, eq_arm_register = 0x40, eq_update_register = 0x48;
-constexpr std::uint32_t first_bfreg = 0x800, end_of_page = 0x1000;
-/// Software alternates between the two halves of a BlueFlame register (PRM "BlueFlame", log_bf_reg_size 9).
-constexpr std::uint32_t bf_half = 1u << (abi::prm::log_bf_reg_size - 1);
-
+/// Whether a doorbell of 8 bytes begins here: the CQ register, or one of the two buffers of a BlueFlame register, which
+/// software uses in turn (PRM "BlueFlame").
 bool is_pair_register(std::uint32_t offset) {
-    return offset == cq_register || (offset >= first_bfreg && offset < end_of_page && offset % bf_half == 0);
+    using namespace abi::prm;
+    return offset == uar_cq_doorbell ||
+           (offset >= uar_bfreg && offset < uar_bfreg_end && offset % bf_buffer_bytes == 0);
 }
 std::size_t register_number(std::uint32_t offset) {
-    return offset == cq_register ? 0 : 1 + (offset - first_bfreg) / bf_half;
+    using namespace abi::prm;
+    return offset == uar_cq_doorbell ? 0 : 1 + (offset - uar_bfreg) / bf_buffer_bytes;
 }
 
 Doorbell decode(std::uint32_t offset, std::span<const std::byte, 8> value) {
-    if (offset != cq_register)
+    if (offset != abi::prm::uar_cq_doorbell)
         return SendRing{abi::Qpn{abi::ConstView<abi::prm::SendDoorbell>(value).get<"qpn">()}};
     const abi::ConstView<abi::prm::CqDoorbell> doorbell(value);
     return CqArm{abi::Cqn{doorbell.get<"cqn">()},
@@ -40,9 +38,9 @@ std::optional<Doorbell> Uar::write(std::uint32_t page, std::uint32_t offset, std
         return std::nullopt;
     if (bytes.size() >= 8 && is_pair_register(offset)) [[likely]]
         return decode(offset, bytes.first<8>());
-    if (bytes.size() == 4 && (offset == eq_arm_register || offset == eq_update_register)) {
-        const auto value = abi::load<std::uint32_t, Endian::big>(bytes.data());
-        return EventsConsumed{abi::Eqn{value >> 24}, value & 0xffffff, offset == eq_arm_register};
+    if (bytes.size() == 4 && (offset == abi::prm::uar_eq_arm || offset == abi::prm::uar_eq_update)) {
+        const abi::ConstView<abi::prm::EqDoorbell> value(bytes);
+        return EventsConsumed{abi::Eqn{value.get<"eqn">()}, value.get<"ci">(), offset == abi::prm::uar_eq_arm};
     }
     if (bytes.size() != 4)
         return std::nullopt;

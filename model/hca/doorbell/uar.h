@@ -5,6 +5,7 @@
 // its first 8 bytes: the same WQE stands in the send queue, and is read from there.
 #pragma once
 
+#include "abi/prm/doorbell.h"
 #include "model/hca/doorbell/doorbell.h"
 
 #include <array>
@@ -26,15 +27,16 @@ public:
     void reset();
 
 private:
-    /// The CQ register and both halves of the four BlueFlame registers.
-    static constexpr std::size_t registers = 9;
+    /// The CQ register, and the two buffers of each BlueFlame register.
+    static constexpr std::size_t registers = 1 + 2 * abi::prm::bfregs_per_uar;
     /// First half of a doorbell that comes as two 4-byte stores.
     struct Half {
         bool is_set = false;
         std::array<std::byte, 4> bytes{};
     };
 
-    /// One a register: software locks a register, not the page.
+    /// Of each page one for each register: two threads may ring by two registers of a page at the same time, since
+    /// drivers lock a register and not the page.
     std::vector<std::array<Half, registers>> halves_;
 };
 

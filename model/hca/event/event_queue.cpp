@@ -4,6 +4,10 @@
 
 namespace model::hca::event {
 
+namespace {
+constexpr std::uint32_t index_mask = 0xffffff; ///< of producer and consumer index, which are compared modulo 2^24
+} // namespace
+
 EventQueue& EventQueues::create(abi::Eqn eqn, Attributes attributes) {
     const auto events = std::exchange(attributes.events, 0);
     auto& eq = table_.create(eqn.value, eqn, std::move(attributes));
@@ -38,7 +42,6 @@ void EventQueues::clear() {
 
 bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::prm::EventType type,
                         std::uint8_t subtype, std::uint32_t number, port::Time at) {
-    constexpr std::uint32_t index_mask = 0xffffff;
     if (!eq.attributes.overrun_ignore && ((eq.producer - eq.consumer) & index_mask) >= eq.size()) {
         // PRM "EQ": software sizes the ring so that this cannot happen; the queue stops rather than overwrite events.
         eq.state = State::overflow;
@@ -80,7 +83,6 @@ void EventQueues::ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint
     eq->consumer = consumer;
     eq->is_armed = eq->is_armed || arm;
     // Entries that software has not seen yet are reported at once, or it would wait for ever.
-    constexpr std::uint32_t index_mask = 0xffffff;
     if (eq->is_armed && ((eq->producer - consumer) & index_mask) != 0)
         raise(*eq, at);
 }

@@ -21,8 +21,7 @@ void ReceiveRequest::decode(std::span<const std::byte> wqe) {
         const auto key = data.get<"lkey">();
         if (bytes == 0 && key == terminator_key)
             break;
-        segments[count++] = {
-            .key = abi::Key{key}, .length = bytes == 0 ? 0x80000000u : bytes, .address = data.get<"addr">()};
+        segments[count++] = {.key = abi::Key{key}, .length = length_of(bytes), .address = data.get<"addr">()};
     }
 }
 

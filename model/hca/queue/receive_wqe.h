@@ -22,8 +22,9 @@ struct ReceiveRequest {
     abi::Pd pd;               ///< that the keys belong to
     std::array<DataSegment, max_segments> segments;
 
-    /// Takes the segments of a WQE; the position goes to its start.
+    /// Puts the position to the start of the message.
     void rewind() { segment = 0, offset = 0; }
+    /// Takes the segments from the bytes of a WQE, and rewinds.
     void decode(std::span<const std::byte> wqe);
     /// Bytes that the segments hold.
     std::uint64_t room() const {

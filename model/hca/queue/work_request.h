@@ -19,8 +19,11 @@ struct DataSegment {
     std::uint64_t address = 0;
     std::uint32_t inline_at = 0; ///< where in WorkRequest::raw; 0: elsewhere
 
-    bool is_inline() const { return inline_at != 0; } // no WQE begins with its data
+    bool is_inline() const { return inline_at != 0; } // never 0: a WQE begins with its control segment
 };
+
+/// Bytes of a data segment, as its byte count says them: 0 means 2^31 (PRM "WQE, data segment").
+constexpr std::uint32_t length_of(std::uint32_t byte_count) { return byte_count == 0 ? 1u << 31 : byte_count; }
 
 /// Why a WQE cannot be executed; the requester turns it into a CQE syndrome.
 enum class WqeFault : std::uint8_t {

@@ -5,6 +5,7 @@
 #include "abi/prm/wqe.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace model::hca::queue {
 
@@ -14,7 +15,7 @@ using abi::prm::WqeOpcode;
 namespace {
 
 constexpr std::uint32_t wqebb = abi::prm::wqe_bb_bytes, unit = abi::prm::wqe_ds_bytes;
-constexpr unsigned log_wqebb = 6;
+constexpr unsigned log_wqebb = std::countr_zero(wqebb);
 
 /// What an operation's WQE looks like behind the control segment.
 struct Shape {
@@ -74,29 +75,29 @@ Datagram datagram(ConstView<abi::prm::WqeAv> av) {
                      .remote_mac = av.get<"rmac">()}};
 }
 
-/// A message is at most 2^31 bytes; a sum beyond that is refused by the length check of the requester.
+/// The sum stops at 2^32 - 1 instead of wrapping: the requester refuses every message of more than 2^31 bytes.
 void add_length(WorkRequest& out, std::uint32_t length) {
     out.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{out.length} + length, 0xffffffff));
 }
 
 /// Adds one data or inline segment at `at`; returns the bytes it takes, 0 when it does not fit.
 std::uint32_t add_data(WorkRequest& out, std::uint32_t at, std::uint32_t end, bool may_be_inline) {
-    const auto* p = out.raw.data() + at;
-    const auto count = abi::load<std::uint32_t, abi::Endian::big>(p);
-    if (count & 0x80000000u) {
-        const auto length = count & 0x3ff;
-        if (!may_be_inline || at + 4 + length > end)
+    constexpr std::uint32_t inline_head = abi::prm::WqeInline::size;
+    const auto bytes = std::span<const std::byte>(out.raw).subspan(at, unit);
+    const ConstView<abi::prm::WqeData> data{bytes};
+    if (data.get<"inline">()) {
+        const auto length = ConstView<abi::prm::WqeInline>{bytes}.get<"byte_count">();
+        if (!may_be_inline || at + inline_head + length > end)
             return 0;
         if (length != 0)
             out.segments[out.segment_count++] = {
-                .key = {}, .length = length, .address = 0, .inline_at = static_cast<std::uint32_t>(at + 4)};
+                .key = {}, .length = length, .address = 0, .inline_at = at + inline_head};
         add_length(out, length);
-        return (4 + length + unit - 1) / unit * unit;
+        return (inline_head + length + unit - 1) / unit * unit;
     }
-    const auto length = count == 0 ? 0x80000000u : count;
-    out.segments[out.segment_count++] = {.key = abi::Key{abi::load<std::uint32_t, abi::Endian::big>(p + 4)},
-                                         .length = length,
-                                         .address = abi::load<std::uint64_t, abi::Endian::big>(p + 8)};
+    const auto length = length_of(data.get<"byte_count">());
+    out.segments[out.segment_count++] = {
+        .key = abi::Key{data.get<"lkey">()}, .length = length, .address = data.get<"addr">()};
     add_length(out, length);
     return unit;
 }
@@ -214,7 +215,7 @@ port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uin
     // The control segment says how long the WQE is, and it stands in the first basic block.
     auto got = fetch(dma, qp, index, std::span(out.raw).first<wqebb>(), at);
     if (got.is_ok()) {
-        const auto blocks = ((std::to_integer<std::uint32_t>(out.raw[7]) & 0x3f) * unit + wqebb - 1) / wqebb;
+        const auto blocks = (ConstView<abi::prm::WqeCtrl>{out.raw}.get<"ds">() * unit + wqebb - 1) / wqebb;
         if (blocks > 1) {
             const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1),
                                     std::span(out.raw).subspan(wqebb, std::size_t{blocks - 1} * wqebb), at);

@@ -25,7 +25,7 @@ struct Rights {
 struct MkeyAttributes {
     std::uint64_t start = 0, length = 0;
     abi::Pd pd;
-    std::uint32_t qpn = 0xffffff; ///< the only queue pair that may use it; 0xffffff: any
+    std::uint32_t qpn = abi::prm::mkey_any_qpn; ///< the only queue pair that may use it, or any
     std::uint8_t variant = 0;
     bool is_free = false;           ///< not usable until a UMR enables it
     bool takes_umr = false;         ///< a UMR work request may change the key (umr_en)

@@ -103,7 +103,7 @@ std::expected<const Mkey*, Violation> Translator::admit(const Request& request) 
         return std::unexpected(Violation::wrong_variant);
     if (a.pd != request.pd)
         return std::unexpected(Violation::wrong_pd);
-    if (a.qpn != 0xffffff && a.qpn != request.qpn)
+    if (a.qpn != abi::prm::mkey_any_qpn && a.qpn != request.qpn)
         return std::unexpected(Violation::wrong_queue_pair);
     if (!grants(a.rights, request.access))
         return std::unexpected(Violation::no_right);
