@@ -36,8 +36,9 @@ INSIDE = {
                   "duplicates", "execution", "datagram", "responder"],
 }
 HEIGHT = {room: height for height, row in enumerate(ROOMS) for room in row}
-OURS = re.compile(r"model/hca/(?:([a-z_]+)/)?([a-z_]+)\.(?:h|cpp)")
-INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+# A room, or none, and a file of it; a folder within a room belongs to that room.
+OURS = re.compile(r"model/hca/(?:(\w+)/)?(?:\w+/)*(\w+)\.(?:h|cpp)")
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]')
 
 
 def check(root):
@@ -91,7 +92,11 @@ if __name__ == "__main__":
             (plant("subnet/a.cpp", "ingress/ingress.h"), "is not below it"),
             (plant("objects.h", "lifecycle/lifecycle.h"), "is not below it"),
             (plant("counters.h", "queue/queue_pair.h"), "is not below it"),
+            (plant("umr/list/b_2.cpp", "requester/requester.h"), "is not below it"),
+            (plant("queue/a64.h", "hca.h"), "is not below it"),
+            ({"model/hca/queue/a.h": "#include <model/hca/hca.h>\n"}, "is not below it"),
             (plant("attic/a.h", "config.h"), "is in no room"),
+            (plant("attic/b/a.h", "config.h"), "is in no room"),
             (plant("attic.h", "config.h"), "is in no room"),
         ],
         clean={
