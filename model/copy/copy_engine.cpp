@@ -13,6 +13,10 @@ constexpr std::uint64_t doorbell_end = doorbell + Registers::field<"doorbell">::
 constexpr std::uint64_t highest_latency = 1'000'000'000; // 1 ms
 /// Bytes that software has moved by one doorbell are up to 4 GiB: others work in between.
 constexpr unsigned pieces_a_turn = 16;
+constexpr std::uint64_t bytes_a_turn = 64 << 10;
+/// Turns have times of their own, even where moving takes none: a simulation that is paced from outside (a served
+/// machine's) returns between two instants only.
+constexpr Time between_turns{1};
 } // namespace
 
 std::vector<pcie::Setting> CopyEngineConfig::settings() {
@@ -91,9 +95,10 @@ void CopyEngine::wake(Time now) {
 void CopyEngine::move(Time now) {
     const auto source = registers_.view().get<"source">(), destination = registers_.view().get<"destination">();
     const std::uint64_t length = registers_.view().get<"length">();
-    for (unsigned pieces = 0; copied_ < length && outcome_ == State::done; ++pieces) {
-        if (pieces == pieces_a_turn)
-            return wait(Step::move, now);
+    const auto next_turn = now + between_turns;
+    for (std::uint64_t pieces = 0; copied_ < length && outcome_ == State::done; ++pieces) {
+        if (pieces == pieces_a_turn || pieces * piece_.size() >= bytes_a_turn)
+            return wait(Step::move, std::max(now, next_turn));
         const auto piece = std::span(piece_).first(std::min<std::uint64_t>(piece_.size(), length - copied_));
         const auto read = ports_.dma.read(abi::BusAddress{source + copied_}, piece, now, port::Purpose::payload);
         now = read.done;

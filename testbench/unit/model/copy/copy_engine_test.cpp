@@ -182,6 +182,36 @@ TEST_CASE("a long copy is moved in turns, and others work in between", "[unit][c
     CHECK(b.holds(0x50003, 9001));
 }
 
+TEST_CASE("each turn of a long copy has a time of its own, even where nothing takes time", "[unit][copy]") {
+    Bench b({.timed = false, .piece_bytes = 64});
+    b.ask(0x10000, 0x50003, 9001);
+    const auto limit = b.clock.now();
+
+    unsigned turns = 0;
+    for (; b.clock.next() <= limit; ++turns) {
+        b.clock.set(b.clock.next());
+        b.engine.wake(b.clock.now());
+    }
+
+    CHECK(turns == 1);
+    CHECK(b.get<"state">() == State::busy);
+    b.run();
+    CHECK(b.holds(0x50003, 9001));
+}
+
+TEST_CASE("large pieces make no long turns", "[unit][copy]") {
+    Bench b({.timed = false, .piece_bytes = 1 << 20});
+    b.ask(0x10000, 0x800000, 4 << 20);
+
+    b.clock.set(b.clock.next());
+    b.engine.wake(b.clock.now());
+
+    CHECK(b.memory.log().size() == 2); // one piece
+    b.run();
+    CHECK(b.holds(0x800000, 10000));
+    CHECK(b.get<"copied">() == 4 << 20);
+}
+
 TEST_CASE("a copy of nothing ends well", "[unit][copy]") {
     Bench b;
 
