@@ -94,6 +94,9 @@ void FunctionPort::work() {
     put_.notify();
     if (sc_core::sc_get_status() == sc_core::SC_RUNNING)
         return; // called by the simulation itself, which comes to it
+    // While it waits for somebody outside there is nothing to run, of which the kernel would warn on each call.
+    if (sc_core::sc_get_status() == sc_core::SC_PAUSED && !sc_core::sc_pending_activity_at_current_time())
+        return;
     // Until it is done, or nothing goes on before somebody outside has answered.
     do
         sc_core::sc_start(sc_core::SC_ZERO_TIME);

@@ -171,6 +171,29 @@ TEST_CASE("what a client writes while its function waits is done afterwards, in 
     CHECK(order == "0 read 32 8 ");
 }
 
+TEST_CASE("what a client writes while its function waits makes the kernel warn of nothing", "[module][vfio_user]") {
+    Served s;
+    Client client(s, "first");
+    client.enable();
+    REQUIRE(client.error(dma_map(0, 4096)) == 0);
+    s.first.function.on_write = [&](unsigned, std::uint64_t offset) {
+        std::array<std::byte, 4> data{};
+        if (offset == 0)
+            s.first.endpoint.dma().read(abi::BusAddress{0}, data, {});
+    };
+    REQUIRE(client.error(region_write(0, 0, Bytes(4))) == 0);
+    const auto asked = client.receive();
+    REQUIRE(is_asked(asked, Command::dma_read));
+    const auto warnings = sc_core::sc_report_handler::get_count(sc_core::SC_WARNING);
+
+    REQUIRE(client.error(region_write(0, 8, Bytes(4))) == 0);
+    CHECK(client.ask(region_read(0, 0, 4)).has_value());
+
+    CHECK(sc_core::sc_report_handler::get_count(sc_core::SC_WARNING) == warnings);
+    client.send(dma_reply(*asked, Bytes(4)));
+    CHECK(s.serve_until([&] { return s.port(0).backlog() == 0; }));
+}
+
 TEST_CASE("memory that a client does not give is an access that times out, and no more", "[module][vfio_user]") {
     auto limits = patient;
     limits.memory_reply = std::chrono::milliseconds{1000};
