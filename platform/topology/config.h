@@ -11,8 +11,10 @@
 #include "platform/topology/written.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace platform::topology {
@@ -35,9 +37,15 @@ struct HostConfig {
     bool is_served = false;                  ///< its processor and memory are those of a vfio-user client
 };
 
-/// What both hosts do with requests of one device to another.
+/// Access control that firmware switches on at the ports of switches and root complexes (PCIe 6.12).
+enum class AcsMode : std::uint8_t { off, redirect, direct_translated };
+/// As configurations write them, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 3> acs_modes{"off", "redirect", "direct_translated"};
+constexpr std::string_view to_string(AcsMode mode) { return acs_modes.at(static_cast<std::size_t>(mode)); }
+
+/// What each host does with requests of one device to another.
 struct PeerConfig {
-    std::string acs = "off";   ///< access control that firmware switches on at ports
+    AcsMode acs = AcsMode::off;
     bool is_forwarding = true; ///< the root complex passes on what comes up to it
 };
 

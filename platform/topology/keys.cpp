@@ -26,8 +26,12 @@ constexpr std::array<std::int64_t, 6> tlp_sizes{128, 256, 512, 1024, 2048, 4096}
 constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 7> iotlb_ways{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<std::string_view, 3> acs_choices{"off", "redirect", "direct_translated"};
-constexpr std::array<std::string_view, 3> encapsulations{"roce_v2", "roce_v2_ipv6", "infiniband"};
+
+/// The names of an enumeration's values, in their order.
+template <class Enumeration> inline constexpr std::array<std::string_view, 0> names{};
+template <> inline constexpr auto names<AcsMode> = acs_modes;
+template <>
+inline constexpr std::array<std::string_view, 3> names<Encapsulation>{"roce_v2", "roce_v2_ipv6", "infiniband"};
 
 /// A key whose member `access` gives; the kind follows from the member's type unless it is said.
 template <auto access> using Member = std::remove_cvref_t<decltype(access(std::declval<Config&>()))>;
@@ -57,9 +61,8 @@ template <auto access> void set_member(Config& config, const Value& value) {
         member = std::get<double>(value);
     else if constexpr (std::is_same_v<M, Time>)
         member = Time{std::get<std::int64_t>(value)};
-    else if constexpr (std::is_same_v<M, Encapsulation>)
-        member = static_cast<Encapsulation>(std::ranges::find(encapsulations, std::get<std::string>(value)) -
-                                            encapsulations.begin());
+    else if constexpr (std::is_enum_v<M>)
+        member = static_cast<M>(std::ranges::find(names<M>, std::get<std::string>(value)) - names<M>.begin());
     else
         member = std::get<std::string>(value);
 }
@@ -75,8 +78,8 @@ template <auto access> Value get_member(const Config& config) {
         return member;
     else if constexpr (std::is_same_v<M, Time>)
         return member.count();
-    else if constexpr (std::is_same_v<M, Encapsulation>)
-        return std::string(encapsulations.at(static_cast<std::size_t>(member)));
+    else if constexpr (std::is_enum_v<M>)
+        return std::string(names<M>.at(static_cast<std::size_t>(member)));
     else
         return member;
 }
@@ -125,7 +128,7 @@ constexpr std::array table{
     size<AT(hosts[1].memory_bytes)>("host.B.memory", range(64 * MiB, 512 * GiB), "DRAM of host B"),
     Key{"host.acs",
         Kind::text,
-        {.names = acs_choices},
+        {.names = names<AcsMode>},
         "access control at ports: redirect sends peer requests and their completions up to the root complex, "
         "direct_translated only requests that the card has not translated (hca.device_tlb_entries)",
         set_member<AT(peers.acs)>,
@@ -219,7 +222,7 @@ constexpr std::array table{
 
     Key{"link.encapsulation",
         Kind::text,
-        {.names = encapsulations},
+        {.names = names<Encapsulation>},
         "what packets are on the wire",
         set_member<AT(link.encapsulation)>,
         get_member<AT(link.encapsulation)>},

@@ -68,8 +68,8 @@ host::HostConfig host_config(const DescribedHost& described, bool timed) {
     // Redirect is what Linux switches on at each port that has it, when it isolates devices. An administrator who lets
     // translated requests through leaves the completions alone, too: they would go up, as nobody here asks for relaxed
     // ordering.
-    const bool is_direct = described.peers.acs == "direct_translated";
-    if (described.peers.acs != "off")
+    const bool is_direct = described.peers.acs == AcsMode::direct_translated;
+    if (described.peers.acs != AcsMode::off)
         host.acs = {.source_validation = true,
                     .request_redirect = true,
                     .completion_redirect = !is_direct,

@@ -57,7 +57,8 @@ void append_tree(std::string& text, const DescribedHost& host, std::optional<std
 std::string draw_host(const DescribedHost& host) {
     auto text = fmt::format("  root complex -- DRAM {}{}{}{}\n", print_bytes(host.memory.memory_bytes),
                             host.iommu.is_present ? ", remapping unit" : "",
-                            host.peers.acs != "off" ? ", ACS " + host.peers.acs : "", host.is_served ? ", served" : "");
+                            host.peers.acs != AcsMode::off ? ", ACS " + std::string(to_string(host.peers.acs)) : "",
+                            host.is_served ? ", served" : "");
     append_tree(text, host, std::nullopt, "  ");
     return text;
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 using namespace harness;
+using platform::topology::AcsMode;
 using sw::mlx::CompletionStatus;
 using sw::mlx::SendOperation;
 using sw::mlx::SendRequest;
@@ -97,7 +98,7 @@ TEST_CASE("peers below a switch that redirects nothing are reached straight, beh
 TEST_CASE("peers below a switch that redirects are reached through a host that forwards, by translated addresses",
           "[scenario][iommu]") {
     auto config = translated();
-    config.peers.acs = "redirect";
+    config.peers.acs = AcsMode::redirect;
     Cluster cluster(config);
     cluster.run([&](Side& a, Side& b) {
         const auto from = a.vram(much), to = b.vram(much);
@@ -114,7 +115,7 @@ TEST_CASE("peers below a switch that redirects are reached through a host that f
 TEST_CASE("where the host does not pass redirected requests on, registration of a peer's memory is refused and says so",
           "[scenario][iommu]") {
     auto config = translated();
-    config.peers.acs = "redirect";
+    config.peers.acs = AcsMode::redirect;
     config.peers.is_forwarding = false;
     Cluster cluster(config);
     cluster.run([&](Side& a, Side&) {
@@ -128,7 +129,7 @@ TEST_CASE("where the host does not pass redirected requests on, registration of 
 
 namespace {
 
-platform::topology::Config with_device_tlb(const std::string& acs, bool is_forwarding) {
+platform::topology::Config with_device_tlb(AcsMode acs, bool is_forwarding) {
     auto config = translated();
     config.iommu.unit.device_tlb = true;
     config.hca_ats.entries = 64;
@@ -157,7 +158,7 @@ std::uint64_t payload_up_there_and_back(Cluster& cluster, Side& a, Side& b) {
 TEST_CASE("a card that translates addresses itself reaches its peer straight where ports let translated requests pass, "
           "even on a host that forwards none",
           "[scenario][iommu][ats]") {
-    Cluster cluster(with_device_tlb("direct_translated", false));
+    Cluster cluster(with_device_tlb(AcsMode::direct_translated, false));
     cluster.run([&](Side& a, Side& b) {
         CHECK(payload_up_there_and_back(cluster, a, b) < much / 16);
         CHECK(device_tlb(b).hits > device_tlb(b).misses);
@@ -167,7 +168,7 @@ TEST_CASE("a card that translates addresses itself reaches its peer straight whe
 
 TEST_CASE("a card that translates addresses itself uses no address as it is, also where nothing is redirected",
           "[scenario][iommu][ats]") {
-    Cluster cluster(with_device_tlb("off", false));
+    Cluster cluster(with_device_tlb(AcsMode::off, false));
     cluster.run([&](Side& a, Side& b) {
         CHECK(payload_up_there_and_back(cluster, a, b) < much / 16);
         CHECK(device_tlb(b).hits > device_tlb(b).misses);
@@ -175,12 +176,12 @@ TEST_CASE("a card that translates addresses itself uses no address as it is, als
 }
 
 TEST_CASE("translated requests are redirected like others where ports let none pass", "[scenario][iommu][ats]") {
-    Cluster cluster(with_device_tlb("redirect", true));
+    Cluster cluster(with_device_tlb(AcsMode::redirect, true));
     cluster.run([&](Side& a, Side& b) { CHECK(payload_up_there_and_back(cluster, a, b) >= 2 * much); });
 }
 
 TEST_CASE("memory that is given back is in no TLB of a card any more", "[scenario][iommu][ats]") {
-    Cluster cluster(with_device_tlb("off", true));
+    Cluster cluster(with_device_tlb(AcsMode::off, true));
     cluster.expects_stale_mappings = true; // the key
     cluster.run([&](Side& a, Side& b) {
         auto connection = cluster.connect();
@@ -221,7 +222,7 @@ TEST_CASE("memory that is given back is in no TLB of a card any more", "[scenari
 }
 
 TEST_CASE("after a reset a card's TLB is on again and answers the unit", "[scenario][iommu][ats]") {
-    Cluster cluster(with_device_tlb("direct_translated", false));
+    Cluster cluster(with_device_tlb(AcsMode::direct_translated, false));
     cluster.run([&](Side& a, Side& b) {
         b.close();
         reset_function(*b.hca_function);
@@ -233,7 +234,7 @@ TEST_CASE("after a reset a card's TLB is on again and answers the unit", "[scena
 }
 
 TEST_CASE("with timing, too, every transfer goes through a card's TLB", "[scenario][iommu][ats]") {
-    auto config = with_device_tlb("direct_translated", true);
+    auto config = with_device_tlb(AcsMode::direct_translated, true);
     config.timed = true;
     Cluster cluster(config);
     cluster.run([&](Side& a, Side& b) { move_everywhere(cluster, a, b); });

@@ -85,7 +85,7 @@ TEST_CASE("the short form has the keys of the classes, and the memory of each ho
         CHECK(hca.link.width == 8);
         CHECK(gpu.gpu().vram_bytes == 1ULL << 30);
         CHECK(made.part(*made.find(fmt::format("{}.switch", name))).link.width == 4);
-        CHECK(made.hosts[*made.find_host(name)].peers.acs == "redirect");
+        CHECK(made.hosts[*made.find_host(name)].peers.acs == AcsMode::redirect);
         CHECK(made.hosts[*made.find_host(name)].iommu.is_present);
     }
     CHECK(made.cables[0].link.loss == 0.5);
