@@ -7,12 +7,15 @@ import re
 
 import tree
 
-ROOMS = re.compile(r"(abi|traces|model|firmware|platform/(card|host|observe))/.*")
+ROOMS = re.compile(r"(abi|traces|model|firmware|platform/(card|host|observe))/.*|platform/topology/.*_module\.(h|cpp)")
 # The name of a file that stands for standard output.
 FROM_OUTSIDE = re.compile(r"platform/observe/files/.*")
 LITERAL = r'"(?:[^"\\]|\\.)*"(?:sv|s)?'
 COMPARED = re.compile(rf"(?:[=!]=|<=>)\s*{LITERAL}|{LITERAL}\s*(?:[=!]=|<=>)|\b(?:strcmp|strncmp)\s*\(|"
                       rf"\.(?:compare|starts_with|ends_with|contains)\(\s*{LITERAL}")
+# A text that has a name in the same file, and comparisons with it.
+NAMED = re.compile(rf"\bconstexpr\s+(?:std::string_view|char|auto)\b[\s*]*(\w+)(?:\[\])?\s*(?:=\s*|\{{\s*){LITERAL}")
+COMPARED_NAME = r"(?:[=!]=|<=>)\s*(?:NAME)\b|\b(?:NAME)\s*(?:[=!]=|<=>)"
 # The part of a component's name that says which component it belongs to.
 ALLOWED = {"platform/observe/diagnostics/explain.cpp": 'name.ends_with(".pcie")'}
 
@@ -23,11 +26,19 @@ def check(root):
         path = name.as_posix()
         if not ROOMS.fullmatch(path) or FROM_OUTSIDE.fullmatch(path):
             continue
-        for number, line in tree.lines(root, name):
-            code = re.sub(rf"({LITERAL})|//.*", lambda found: found[1] or "", line)
-            found = COMPARED.search(code)
-            if found and not code.lstrip().startswith(("static_assert", "#")) and ALLOWED.get(path, "\n") not in code:
-                findings.append(f"{name}:{number}: compares a text ({found[0].strip()}): give it a number")
+        # Without comments, and as one text: a comparison may stand on two lines.
+        code = "\n".join(re.sub(rf"({LITERAL})|//.*", lambda found: found[1] or "", line)
+                         for _, line in tree.lines(root, name))
+        texts = "|".join(sorted(set(NAMED.findall(code))))
+        patterns = [COMPARED] + ([re.compile(COMPARED_NAME.replace("NAME", texts))] if texts else [])
+        for pattern in patterns:
+            for found in pattern.finditer(code):
+                line = code[code.rfind("\n", 0, found.start()) + 1:code.find("\n", found.end())]
+                if not line.lstrip().startswith(("static_assert", "#")) and (
+                        path not in ALLOWED or ALLOWED[path] not in line):
+                    number = code.count("\n", 0, found.start()) + 1
+                    text = " ".join(found[0].split())
+                    findings.append(f"{name}:{number}: compares a text ({text}): give it a number")
     return findings
 
 
@@ -39,6 +50,10 @@ if __name__ == "__main__":
             ({"firmware/a.cpp": '\nreturn "love" != why;\n'}, "firmware/a.cpp:2"),
             ({"platform/observe/life/a.cpp": 'if (name.starts_with("A."))\n'}, "platform/observe/life/a.cpp:1"),
             ({"model/hca/a.h": 'if (std::strcmp(a, b) == 0)\n'}, "model/hca/a.h:1"),
+            ({"model/hca/a.cpp": 'if (the_reason_that_was_given ==\n    "no right")\n'}, "model/hca/a.cpp:1"),
+            ({"platform/host/a.cpp": 'constexpr std::string_view off = "off";\nif (mode != off)\n'},
+             "platform/host/a.cpp:2"),
+            ({"platform/topology/a_module.cpp": 'if (acs == "off")\n'}, "platform/topology/a_module.cpp:1"),
         ],
         clean={
             "model/hca/a.cpp": 'drop(packet, "bad ICRC", at); // reason == "bad ICRC"\nif (a == b) say("x == y");\n',
