@@ -32,8 +32,9 @@ bool RemoteMemory::begin_write(QueuePair& qp, const port::Packet& packet, port::
         return false;
     }
     // The whole range is checked before its first byte moves, and before a receive is asked for; the translation of a
-    // single packet without immediate does that by itself.
-    const bool is_checked_later = packet.traits().is_last && !packet.traits().has_immediate;
+    // single packet without immediate does that by itself, when its payload is one piece.
+    const bool is_checked_later =
+        packet.traits().is_last && !packet.traits().has_immediate && packet.payload.pieces().size() <= 1;
     if (!is_checked_later &&
         !may_access(remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_write, own.pd), at)) {
         answers_.refuse_and_fail(qp, NakCode::remote_access_error, at);

@@ -146,6 +146,22 @@ TEST_CASE("a WRITE of several packets is refused with its first one when its end
     bench.check_access();
 }
 
+TEST_CASE("a WRITE whose one packet lies in pieces is refused before the first of them moves",
+          "[unit][transport][nak]") {
+    std::array<std::byte, 64> sent;
+    sent.fill(std::byte{0xee});
+    model::port::LoanBook book; // outlives the packet
+    Bench bench;
+    bench.receive(Operation::write_only, expected, 0, [&](model::port::Packet& packet) {
+        packet.rdma().reth = {.address = bench.target.address + 8192 - 16, .rkey = bench.target.key, .length = 32};
+        packet.payload.clear();
+        packet.payload.lend(std::span(sent).first(16), book.requests);
+        packet.payload.lend(std::span(sent).last(16), book.requests);
+        REQUIRE(packet.payload.pieces().size() == 2);
+    });
+    bench.check_access();
+}
+
 TEST_CASE("a READ that ends one byte beyond the region is refused whole", "[unit][transport][nak]") {
     Bench bench;
     bench.read(8193, unchanged);
