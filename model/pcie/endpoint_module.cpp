@@ -11,9 +11,11 @@ using port::DmaStatus;
 EndpointModule::EndpointModule(sc_core::sc_module_name name, std::span<const FunctionPart> functions)
     : sc_module(name), port("port", *this, 0, functions.front().config.link) {
     assert(functions.size() <= max_functions);
-    for (unsigned number = 0; number < functions.size(); ++number)
-        functions_.emplace_back(number, functions[number].config, functions.size() > 1, functions[number].function,
-                                port);
+    for (unsigned number = 0; number < functions.size(); ++number) {
+        auto config = functions[number].config;
+        config.link = functions.front().config.link; // each function reports the same link (§7.5.3.6)
+        functions_.emplace_back(number, config, functions.size() > 1, functions[number].function, port);
+    }
 }
 
 void EndpointModule::receive(unsigned, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,

@@ -63,8 +63,8 @@ const char* find_fault(const FunctionConfig& config) {
     return find_fault(config.link);
 }
 
-EndpointSpace::EndpointSpace(const FunctionConfig& config, bool is_one_of_several)
-    : config_(config), is_one_of_several_(is_one_of_several), negotiated_(config.link) {
+EndpointSpace::EndpointSpace(const FunctionConfig& config, bool is_one_of_several, unsigned number)
+    : config_(config), is_one_of_several_(is_one_of_several), number_(number), negotiated_(config.link) {
     for (unsigned i = 0; i < type0_bars; ++i)
         if (config_.bars[i].resizable_sizes != 0)
             resizable_ = i;
@@ -76,6 +76,10 @@ void EndpointSpace::define() {
     const auto behind_msix = config_.has_gateway ? gateway_offset : std::uint8_t{0};
     space_.define_function(config_.identity, PortType::endpoint, config_.link, 0, has_msix ? msix_offset : behind_msix);
     space_.view<CommonHeader>(0).set<"multi_function">(is_one_of_several_);
+    if (number_ != 0) { // function 0 alone controls the link; in the others the field is reserved (§7.5.3.19)
+        space_.view<PciExpress>(pci_express_offset).set<"target_link_speed">(0);
+        space_.hardwire<PciExpress, "target_link_speed">(pci_express_offset);
+    }
     space_.view<Type0Header>(0)
         .set<"subsystem_vendor_id">(config_.identity.subsystem_vendor_id)
         .set<"subsystem_id">(config_.identity.subsystem_id);

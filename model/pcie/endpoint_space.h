@@ -47,8 +47,8 @@ struct Aperture {
 
 class EndpointSpace {
 public:
-    /// `is_one_of_several`: there are other functions behind the same link.
-    explicit EndpointSpace(const FunctionConfig& config, bool is_one_of_several = false);
+    /// `is_one_of_several`: there are other functions behind the same link. `number`: which of them this one is.
+    explicit EndpointSpace(const FunctionConfig& config, bool is_one_of_several = false, unsigned number = 0);
 
     /// What the registers mean right now.
     struct Meaning {
@@ -103,6 +103,7 @@ private:
 
     FunctionConfig config_;
     bool is_one_of_several_;
+    unsigned number_;
     LinkConfig negotiated_;
     std::optional<unsigned> resizable_;                    ///< the BAR of the Resizable BAR capability
     std::uint16_t ats_ = 0, page_request_ = 0, pasid_ = 0; ///< where the capabilities lie; 0: there is none

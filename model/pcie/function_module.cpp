@@ -23,8 +23,9 @@ Range bus_range(const Aperture& bar) {
 
 EndpointFunction::EndpointFunction(unsigned number, const FunctionConfig& config, bool is_one_of_several,
                                    Function& function, tlm::PciePort& link)
-    : number_(number), function_(function), link_(link), space_(config, is_one_of_several), msix_(config.msix_vectors),
-      tlb_(config.ats), initiator_(*this, tlm::AddressType::untranslated, no_pasid, &order_),
+    : number_(number), function_(function), link_(link), space_(config, is_one_of_several, number),
+      msix_(config.msix_vectors), tlb_(config.ats),
+      initiator_(*this, tlm::AddressType::untranslated, no_pasid, &order_),
       translated_(*this, tlm::AddressType::translated, no_pasid, &order_),
       ats_(initiator_, translated_, tlb_, config.ats, no_pasid, is_ats_on_) {
     assert(find_fault(config) == nullptr);

@@ -264,16 +264,24 @@ struct Above final : sc_core::sc_module, private model::tlm::PcieComponent {
     }
     std::uint32_t read(Bdf target, std::uint16_t offset) {
         std::array<std::byte, 2> data{};
+        access(::tlm::TLM_READ_COMMAND, target, offset, data);
+        return abi::load<std::uint16_t, abi::Endian::little>(data.data());
+    }
+    void write(Bdf target, std::uint16_t offset, std::uint16_t value) {
+        std::array<std::byte, 2> data{};
+        abi::store<std::uint16_t, abi::Endian::little>(data.data(), value);
+        access(::tlm::TLM_WRITE_COMMAND, target, offset, data);
+    }
+
+private:
+    void access(::tlm::tlm_command what, Bdf target, std::uint16_t offset, std::span<std::byte> data) {
         model::tlm::Request request;
-        request.prepare(::tlm::TLM_READ_COMMAND, offset, data);
+        request.prepare(what, offset, data);
         request.extension.kind = model::tlm::RequestKind::config_type0;
         request.extension.target = target;
         auto delay = sc_core::SC_ZERO_TIME;
         port.send(request.payload, request.extension, delay);
-        return abi::load<std::uint16_t, abi::Endian::little>(data.data());
     }
-
-private:
     void receive(unsigned, ::tlm::tlm_generic_payload&, model::tlm::Extension&, sc_core::sc_time&) override {}
     bool receive_direct(unsigned, ::tlm::tlm_generic_payload&, model::tlm::Extension&, ::tlm::tlm_dmi&) override {
         return false;
@@ -299,4 +307,25 @@ TEST_CASE("a message reaches the function that it names, and no other", "[module
 
     CHECK((above.read(Bdf{1, 0, 0}, page_request_status) & unexpected_group) == 0);
     CHECK((above.read(Bdf{1, 0, 1}, page_request_status) & unexpected_group) != 0);
+}
+
+TEST_CASE("all functions of a card report one link, and function 0 alone controls it", "[module][pcie][functions]") {
+    constexpr std::uint16_t link_capabilities = 0x6c, supported_speeds = 0x8c, link_control_2 = 0x90;
+    auto other = ScratchFunction::config(2);
+    other.link.generation = 3, other.link.width = 4;
+    std::array<ScratchFunction, 2> functions;
+    pcie::EndpointModule endpoint(
+        "card", std::array{FunctionPart{ScratchFunction::config(1), functions[0]}, FunctionPart{other, functions[1]}});
+    Above above("above");
+    above.port.connect(endpoint.port);
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+    const Bdf first{1, 0, 0}, second{1, 0, 1};
+
+    CHECK(above.read(second, link_capabilities) == above.read(first, link_capabilities));
+    CHECK(above.read(second, supported_speeds) == above.read(first, supported_speeds));
+
+    above.write(first, link_control_2, 3);
+    above.write(second, link_control_2, 2);
+    CHECK(above.read(first, link_control_2) == 3);
+    CHECK(above.read(second, link_control_2) == 0);
 }
