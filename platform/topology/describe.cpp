@@ -7,8 +7,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <utility>
 
 namespace platform::topology {
+namespace {
+
+/// Of the short form; they mean a host of a description, too, that has such a name.
+constexpr std::array memory_keys{std::pair{std::string_view("A"), std::string_view("host.A.memory")},
+                                 std::pair{std::string_view("B"), std::string_view("host.B.memory")}};
+
+} // namespace
 
 Written written_pair(const Config& config) {
     Written pair;
@@ -82,6 +93,15 @@ std::expected<Description, std::vector<Fault>> Builder::build() {
         add_fault(where_of("fabric.switch"),
                   "'fabric.switch' is of the short form: name the switches in fabric.switches");
     build_hosts();
+    for (const auto& [letter, key] : memory_keys) {
+        // A configuration that was printed has all keys; what is as it is by default, nobody misses.
+        const bool is_set = config_.hosts[letter[0] - 'A'].memory_bytes != HostConfig{}.memory_bytes;
+        if (is_set && !made_.is_pair && faults_.empty() &&
+            std::ranges::count(made_.hosts, letter, &DescribedHost::name) == 0)
+            add_fault(where_of(key), fmt::format("'{}': there is no host '{}'; memory is a key of each host, as in "
+                                                 "--set {}.memory",
+                                                 key, letter, made_.hosts.empty() ? letter : made_.hosts[0].name));
+    }
     build_fabric();
     if (faults_.empty()) // names are right: now what they are given
         take_exceptions();
@@ -193,7 +213,7 @@ void Builder::configure_host(std::size_t number) {
     auto start = class_;
     if (made_.is_pair)
         start.hosts[0] = config_.hosts[number];
-    for (const auto& [letter, key] : {std::pair{"A", "host.A.memory"}, std::pair{"B", "host.B.memory"}})
+    for (const auto& [letter, key] : memory_keys)
         if (!made_.is_pair && host.name == letter &&
             std::ranges::find(config_.given, key, &GivenKey::path) != config_.given.end())
             start.hosts[0].memory_bytes = config_.hosts[letter[0] - 'A'].memory_bytes;

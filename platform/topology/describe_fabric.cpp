@@ -64,11 +64,14 @@ void Builder::build_fabric() {
         }
     }
     // Ports are given out while cables are plugged in, so their number comes first.
+    std::vector<Setting> exceptions; // of ports alone, by the names of switches
+    for (const auto& setting : config_.exceptions)
+        if (const auto words = split_path(setting.path); words.size() == 2 && words[1] == "ports")
+            exceptions.push_back({std::string(words.front()), setting.value, setting.where});
     for (std::size_t i = 0; i < made_.switches.size(); ++i) {
         auto settings = switch_settings_[i];
-        for (const auto& setting : config_.exceptions)
-            if (const auto words = split_path(setting.path);
-                is_same_name(words.front(), made_.switches[i].name) && words.size() == 2 && words[1] == "ports")
+        for (const auto& setting : exceptions)
+            if (is_same_name(setting.path, made_.switches[i].name))
                 settings.push_back({"ports", setting.value, setting.where});
         made_.switches[i].ports = with(settings, Thing::fabric_switch, class_).fabric.switch_ports;
         made_.switches[i].cables.resize(made_.switches[i].ports + 1);
@@ -109,6 +112,9 @@ void Builder::add_cables(const WrittenCables& line) {
         return refuse(!from ? from.error() : to.error());
     std::vector<std::pair<std::string, std::string>> pairs;
     if (text.substr(mark, 2) == each_to_each) {
+        if (from->size() * to->size() > most_names)
+            return refuse(
+                fmt::format("'{}' stands for {} cables, more than {}", text, from->size() * to->size(), most_names));
         for (const auto& one : *from)
             for (const auto& other : *to)
                 pairs.emplace_back(one, other);

@@ -18,6 +18,7 @@ struct KindRow {
 constexpr unsigned switch_slots = 32; ///< device numbers of a switch's internal bus
 constexpr unsigned root_ports = 31;   ///< device numbers 1 to 31 of bus 0
 constexpr unsigned buses = 256;
+constexpr std::size_t most_parts = 65536; ///< of all hosts together: more take minutes and gigabytes
 
 constexpr std::array kinds{KindRow{"root", PartKind::root_port, 1}, KindRow{"sw", PartKind::pcie_switch, switch_slots},
                            KindRow{"switch", PartKind::pcie_switch, switch_slots}, KindRow{"hca", PartKind::hca, 0},
@@ -51,6 +52,12 @@ std::string unknown_kind(std::string_view kind, std::string_view word) {
                        kind, word, meant, list, word);
 }
 
+bool is_of_kind(const Part& part, std::string_view kind) {
+    const auto* row = find_kind(kind);
+    return row != nullptr && row->kind == part.kind &&
+           (part.kind != PartKind::device || part.other().kind().name == kind);
+}
+
 /// The short form has its own name for the link of its one switch.
 std::string link_name_of(const Part& part) {
     if (part.kind != PartKind::pcie_switch)
@@ -61,6 +68,7 @@ std::string link_name_of(const Part& part) {
 } // namespace
 
 void Builder::build_hosts() {
+    std::size_t part_count = 0;
     for (const auto& group : written_.hosts) {
         const auto names = expand_name(group.names);
         if (!names) {
@@ -68,6 +76,12 @@ void Builder::build_hosts() {
             continue;
         }
         const auto tree = build_tree(group);
+        part_count += names->size() * tree.parts.size();
+        if (part_count > most_parts) {
+            add_fault(group.where, fmt::format("{} parts with those of these hosts, more than {}: fewer hosts or parts",
+                                               part_count, most_parts));
+            return;
+        }
         for (const auto& name : *names) {
             if (!take_name(name, group.where))
                 return;
@@ -101,8 +115,9 @@ Builder::Tree Builder::build_tree(const WrittenHosts& written) {
             add_fault(line.where, fmt::format("'{}' stands for {} parts, and slot {} takes one", line.path,
                                               paths->size(), *line.slot));
         else
-            for (const auto& path : *paths)
-                add_part(tree, path, line);
+            for (const auto before = faults_.size(); const auto& path : *paths)
+                if (faults_.size() == before) // one mistake, one fault
+                    add_part(tree, path, line);
     }
     give_slots(tree);
     count_buses(tree, written.where);
@@ -145,6 +160,9 @@ std::optional<std::size_t> Builder::enter(Tree& tree, std::optional<std::size_t>
     if (known != tree.parts.end()) {
         if (known->parent != parent)
             return refuse(fmt::format("two parts of one name, '{}': '{}' is at {}", word, known->path, known->where));
+        if (is_last && !line.kind.empty() && !is_of_kind(*known, line.kind))
+            return refuse(fmt::format("'{}' cannot be of kind '{}': at {} something else is of that name", word,
+                                      line.kind, known->where));
         return static_cast<std::size_t>(known - tree.parts.begin());
     }
     const auto kind_name = is_last && !line.kind.empty() ? std::string_view(line.kind) : letters_of(word);
@@ -153,6 +171,9 @@ std::optional<std::size_t> Builder::enter(Tree& tree, std::optional<std::size_t>
         return refuse(unknown_kind(kind_name, word));
     if (!parent && row->kind != PartKind::root_port)
         return refuse(fmt::format("'{0}' is plugged into nothing: a path begins with a root port, as root0.{0}", path));
+    if (parent && row->kind != PartKind::root_port && (word == "root" || word == "upstream"))
+        return refuse(
+            fmt::format("'{}' cannot be the name of '{}': the root complex or a switch reports by it", word, path));
     if (parent && row->kind == PartKind::root_port)
         return refuse(fmt::format("root port '{}' cannot be plugged into '{}': a path begins with it", word,
                                   tree.parts[*parent].name));
@@ -218,7 +239,7 @@ void Builder::give_slots(Tree& tree) {
             add_fault(part.where, fmt::format("two parts in one slot: root port {} has one, and '{}' is in it ({}); a "
                                               "switch below it has more, as in {}.sw0.{}",
                                               name_of(part), other.name, other.where, name_of(part), part.name));
-        } else {
+        } else if (faults_.empty() || faults_.back().where != part.where) { // one mistake, one fault
             add_fault(part.where,
                       fmt::format("no slot is left for '{}': {} has {}", part.name, name_of(part), slots.size()));
         }
@@ -227,10 +248,10 @@ void Builder::give_slots(Tree& tree) {
 
 /// Bus 0, a bus below each root port, and below each switch port.
 void Builder::count_buses(const Tree& tree, const std::string& where) {
-    std::size_t count = 1;
+    std::size_t count = 1, root_ports_used = 0;
     for (const auto& part : tree.parts) {
         if (part.kind == PartKind::root_port)
-            ++count;
+            root_ports_used = std::max<std::size_t>(root_ports_used, part.slot + 1);
         if (part.kind != PartKind::pcie_switch)
             continue;
         unsigned ports = 0;
@@ -239,6 +260,7 @@ void Builder::count_buses(const Tree& tree, const std::string& where) {
                 ports = std::max(ports, below.slot + 1);
         count += 1 + ports;
     }
+    count += root_ports_used; // those before the last one are there, too
     if (count > buses)
         add_fault(where,
                   fmt::format("a host of these parts needs {} bus numbers, there are {}: fewer switches or slots",

@@ -325,6 +325,9 @@ std::expected<void, std::string> check(const Key& key, const Value& value) {
 std::string_view nearest_key(std::string_view path) {
     std::string_view best;
     std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+    constexpr std::size_t longest = 256; // a longer one resembles none, and to find that out would take long
+    if (path.size() > longest)
+        return best;
     for (const auto& candidate : table) {
         // A right name in the wrong table is one mistake, however long the table's name; a forgotten unit is one too.
         const auto by_name = edit_distance(last_word(path), last_word(candidate.path)) + 1;

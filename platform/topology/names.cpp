@@ -19,7 +19,8 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 std::expected<std::size_t, std::string> number_in(std::string_view text, std::string_view whole) {
     std::size_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size())
+    const bool has_leading_zero = text.size() > 1 && text.front() == '0'; // names made of it would not have it
+    if (error != std::errc{} || end != text.data() + text.size() || has_leading_zero)
         return Error(fmt::format("'{}' is no range; write as in gpu0..3 or A..H", whole));
     return number;
 }
@@ -42,10 +43,11 @@ bool is_name(std::string_view name) {
 }
 
 bool is_same_name(std::string_view one, std::string_view other) {
-    const auto without_zero = [](std::string_view name) {
-        return name.ends_with('0') && letters_of(name).size() + 1 == name.size() ? letters_of(name) : name;
-    };
-    return without_zero(one) == without_zero(other);
+    if (one.size() == other.size())
+        return one == other;
+    const auto [shorter, longer] = std::minmax(one, other, [](auto a, auto b) { return a.size() < b.size(); });
+    return shorter.size() + 1 == longer.size() && longer.ends_with('0') && longer.starts_with(shorter) &&
+           letters_of(shorter) == shorter;
 }
 
 Names expand_name(std::string_view text) {
@@ -53,6 +55,9 @@ Names expand_name(std::string_view text) {
     const auto first = text.substr(0, dots);
     if (!is_name(first))
         return Error(fmt::format("'{}' is no name: letters, digits, '_' and '-', a letter first", text));
+    if (first.size() > longest_name)
+        return Error(fmt::format("'{}...' is a name of {} letters, more than {}", first.substr(0, 16), first.size(),
+                                 longest_name));
     if (dots == text.npos)
         return std::vector{std::string(text)};
     const auto last = text.substr(dots + 2);
@@ -75,8 +80,8 @@ Names expand_name(std::string_view text) {
         return Error(fmt::format("the range '{}' ends before it begins", text));
     if (*end - *begin >= most_names)
         return too_many(text);
-    for (auto number = *begin; number <= *end; ++number)
-        names.push_back(fmt::format("{}{}", letters, number));
+    for (std::size_t i = 0; i <= *end - *begin; ++i) // the last number may be the highest that there is
+        names.push_back(fmt::format("{}{}", letters, *begin + i));
     return names;
 }
 
@@ -154,12 +159,15 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
     std::string_view best;
     auto best_distance = std::numeric_limits<std::size_t>::max();
-    for (const auto& candidate : known)
+    const auto most = std::max<std::size_t>(2, name.size() / 3);
+    for (const auto& candidate : known) {
+        if (std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size()) > most)
+            continue; // at least so many letters differ; to count them all would take long for a long name
         if (const auto distance = edit_distance(name, candidate); distance < best_distance)
             best_distance = distance, best = candidate;
-    return best_distance <= std::max<std::size_t>(2, name.size() / 3) && best_distance < name.size()
-               ? fmt::format(", did you mean '{}'?", best)
-               : std::string{};
+    }
+    return best_distance <= most && best_distance < name.size() ? fmt::format(", did you mean '{}'?", best)
+                                                                : std::string{};
 }
 
 } // namespace platform::topology

@@ -15,6 +15,8 @@ using Names = std::expected<std::vector<std::string>, std::string>;
 
 /// As many names as one text may stand for.
 constexpr std::size_t most_names = 4096;
+/// A name becomes part of those of files and sockets, which are not longer than some hundred.
+constexpr std::size_t longest_name = 64;
 
 /// "gpu0..3": gpu0 to gpu3; "A..H": eight letters; any other name: itself.
 Names expand_name(std::string_view text);

@@ -95,6 +95,23 @@ void take(Config& config, const toml::table& table, const std::string& prefix, s
     }
 }
 
+/// The first line with a name of so many words that reading it takes more stack than there is; 0: there is none.
+unsigned long too_deep(std::string_view text) {
+    constexpr unsigned most_words = 256;
+    unsigned words = 0;
+    unsigned long line = 1;
+    char last = '\0';
+    for (const char c : text) {
+        if (std::string_view("\n,=[]{}#").contains(c))
+            words = 0;
+        else if (c == '.' && last != '.' && ++words == most_words)
+            return line;
+        line += c == '\n' ? 1 : 0;
+        last = c;
+    }
+    return 0;
+}
+
 /// What a file names is beside it, wherever the program was started.
 void resolve_payload(Config& config) {
     const std::filesystem::path payload = config.scenario.payload;
@@ -131,6 +148,8 @@ std::expected<Config, std::string> parse_config(std::string_view text, std::stri
                                                 std::span<const std::string> overrides) {
     Config config;
     config.file = name;
+    if (const auto line = too_deep(text); line != 0)
+        return Error(fmt::format("{}:{}: a name of more than 256 words: no platform is so deep", name, line));
     std::vector<std::string> faults;
     try {
         const toml::table root = toml::parse(text, name);
@@ -167,8 +186,12 @@ std::expected<Config, std::string> read_config(const std::string& file, std::spa
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::string text;
-    for (std::array<char, 4096> part; stream.read(part.data(), part.size()) || stream.gcount() > 0;)
+    constexpr std::size_t most_bytes = 4 << 20; // a device file may have no end
+    for (std::array<char, 4096> part; stream.read(part.data(), part.size()) || stream.gcount() > 0;) {
         text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
+        if (text.size() > most_bytes)
+            return Error(fmt::format("{}: is larger than {} MiB, no configuration is", file, most_bytes >> 20));
+    }
     if (!stream.eof())
         return Error(fmt::format("{}: cannot be read: {}", file, std::strerror(errno != 0 ? errno : EIO)));
     return parse_config(text, file, overrides);

@@ -26,6 +26,10 @@ public:
 
     /// A text under any of `names`; empty: there is none.
     std::string text(const toml::table& table, std::initializer_list<std::string_view> names) {
+        if (const auto given = std::ranges::count_if(names, [&](auto name) { return table.contains(name); }); given > 1)
+            refuse(table.get(*std::prev(names.end()))->source(),
+                   fmt::format("'{}' and '{}' are the same key: write one of them", *names.begin(),
+                               *std::prev(names.end())));
         for (const auto name : names)
             if (const auto* node = table.get(name)) {
                 if (const auto value = node->value_exact<std::string>(); value && !value->empty())

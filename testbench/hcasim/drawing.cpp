@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -63,15 +65,21 @@ std::string draw_host(const DescribedHost& host) {
     return text;
 }
 
-/// "hosts A..D, F: 5 alike"
+/// "hosts A to D, F: 5 alike"
 std::string print_hosts(const std::vector<const DescribedHost*>& alike) {
     if (alike.size() == 1)
         return fmt::format("host {}", alike.front()->name);
+    const bool is_short = alike.size() <= 3;
     std::string names;
-    for (const auto* host : alike)
-        names += (names.empty() ? "" : " ") + host->name;
-    if (alike.size() > 3)
-        names = fmt::format("{} to {}", alike.front()->name, alike.back()->name);
+    for (std::size_t i = 0; i < alike.size();) {
+        auto last = i; // of those that stand one behind the other among all hosts
+        while (!is_short && last + 1 < alike.size() && alike[last + 1] == alike[last] + 1)
+            ++last;
+        if (!names.empty())
+            names += is_short ? " " : ", ";
+        names += last == i ? alike[i]->name : fmt::format("{} to {}", alike[i]->name, alike[last]->name);
+        i = last + 1;
+    }
     return fmt::format("hosts {}: {} alike", names, alike.size());
 }
 
@@ -79,14 +87,16 @@ std::string print_hosts(const std::vector<const DescribedHost*>& alike) {
 struct Row {
     unsigned port;
     std::string cable, to, link;
-    std::string like; ///< what must be the same in rows that are shown as one
+    std::string like;                 ///< what must be the same in rows that are shown as one
+    std::size_t number = 0, host = 0; ///< of the cable, and of the other end, which must follow each other there
 };
 
 void append_rows(std::string& text, const std::vector<Row>& rows) {
     for (std::size_t i = 0; i < rows.size();) {
         auto last = i;
         while (last + 1 < rows.size() && !rows[i].like.empty() && rows[last + 1].like == rows[i].like &&
-               rows[last + 1].port == rows[last].port + 1)
+               rows[last + 1].port == rows[last].port + 1 && rows[last + 1].number == rows[last].number + 1 &&
+               rows[last + 1].host == rows[last].host + 1)
             ++last;
         if (last - i < 2) // two lines are as short as one with a note
             last = i;
@@ -113,7 +123,8 @@ void append_switch(std::string& text, const Description& platform, const FabricS
         const auto& other = cable.ends[is_first ? 1 : 0];
         const auto link = print_cable(cable.link);
         rows.push_back({port, cable.name, platform.name_of(other), link,
-                        other.is_switch ? std::string{} : platform.part({other.host, other.part}).path + link});
+                        other.is_switch ? std::string{} : platform.part({other.host, other.part}).path + link,
+                        *at.cables[port], other.host});
     }
     text += fmt::format("  {}, {} of {} ports, {}{}\n", at.name, rows.size(), at.ports, print_time(at.latency.count()),
                         at.is_managed ? ", waits for a subnet manager" : "");
@@ -146,19 +157,16 @@ std::string print_facts(const Part& part) {
 
 std::string draw_text(const Description& platform) {
     std::string text;
-    std::vector<bool> is_drawn(platform.hosts.size());
-    for (std::size_t i = 0; i < platform.hosts.size(); ++i) {
-        if (is_drawn[i])
-            continue;
-        const auto drawn = draw_host(platform.hosts[i]);
-        std::vector<const DescribedHost*> alike;
-        for (auto j = i; j < platform.hosts.size(); ++j)
-            if (!is_drawn[j] && (j == i || draw_host(platform.hosts[j]) == drawn)) {
-                is_drawn[j] = true;
-                alike.push_back(&platform.hosts[j]);
-            }
-        text += fmt::format("{}\n{}\n", print_hosts(alike), drawn);
+    std::map<std::string, std::vector<const DescribedHost*>> alike; // by what is drawn of them
+    std::vector<const std::string*> drawings;                       // of each host
+    for (const auto& host : platform.hosts) {
+        const auto group = alike.try_emplace(draw_host(host)).first;
+        group->second.push_back(&host);
+        drawings.push_back(&group->first);
     }
+    for (std::size_t i = 0; i < platform.hosts.size(); ++i)
+        if (const auto& hosts = alike.at(*drawings[i]); hosts.front() == &platform.hosts[i])
+            text += fmt::format("{}\n{}\n", print_hosts(hosts), *drawings[i]);
     text += fmt::format("fabric: {} HCA{}, {} cable{}, {} switch{}\n", platform.hcas.size(),
                         platform.hcas.size() == 1 ? "" : "s", platform.cables.size(),
                         platform.cables.size() == 1 ? "" : "s", platform.switches.size(),

@@ -24,11 +24,24 @@ TEST_CASE("a range that is none is refused with its text", "[unit][topology]") {
     CHECK(fault(expand_name("a..C")) == "the range 'a..C' ends before it begins");
     CHECK(fault(expand_name("gpu..3")) == "'gpu..3' is no range; write as in gpu0..3 or A..H");
     CHECK(fault(expand_name("gpu0..")) == "'gpu0..' is no range; write as in gpu0..3 or A..H");
+    CHECK(fault(expand_name("node00..15")) == "'node00..15' is no range; write as in gpu0..3 or A..H");
+    CHECK(fault(expand_name("gpu0..03")) == "'gpu0..03' is no range; write as in gpu0..3 or A..H");
     CHECK(fault(expand_name("gpu0..9999")) == "'gpu0..9999' stands for more than 4096 names");
     CHECK(fault(expand_name("")).starts_with("'' is no name"));
     CHECK(fault(expand_name("0gpu")).starts_with("'0gpu' is no name"));
     CHECK(fault(expand_name("a b")).starts_with("'a b' is no name"));
     CHECK(fault(expand_each("A0..99.hca0..99")) == "'A0..99.hca0..99' stands for more than 4096 names");
+}
+
+TEST_CASE("a range ends at its last number, also at the highest one there is", "[unit][topology]") {
+    CHECK(expand_name("n18446744073709551614..18446744073709551615").value() ==
+          List{"n18446744073709551614", "n18446744073709551615"});
+    CHECK(fault(expand_name("n18446744073709551615..18446744073709551616")).contains("is no range"));
+}
+
+TEST_CASE("a name is no longer than names of sockets can be", "[unit][topology]") {
+    CHECK(expand_name(std::string(64, 'a')).has_value());
+    CHECK(fault(expand_name(std::string(65, 'a'))) == "'aaaaaaaaaaaaaaaa...' is a name of 65 letters, more than 64");
 }
 
 TEST_CASE("a path is split at single dots", "[unit][topology]") {
@@ -58,6 +71,9 @@ TEST_CASE("the number 0 of a name may be left out, no other", "[unit][topology]"
     CHECK(is_same_name("gpu12", "gpu12"));
     CHECK_FALSE(is_same_name("hca", "hca1"));
     CHECK_FALSE(is_same_name("gpu10", "gpu1"));
+    CHECK_FALSE(is_same_name("gpu", "gpu00"));
+    CHECK_FALSE(is_same_name("gpu0", "gpu00"));
+    CHECK_FALSE(is_same_name("gpua", "hca0"));
     CHECK(letters_of("sw12") == "sw");
 }
 
@@ -65,4 +81,5 @@ TEST_CASE("a mistyped name is near to the right one, another is near to none", "
     CHECK(did_you_mean("gqu", {"hca", "gpu"}) == ", did you mean 'gpu'?");
     CHECK(did_you_mean("A.hca7", {"A.hca0", "B.gpu"}) == ", did you mean 'A.hca0'?");
     CHECK(did_you_mean("nvme", {"hca", "gpu"}).empty());
+    CHECK(did_you_mean(std::string(1 << 20, 'a'), std::vector<std::string>(4096, "gpu")).empty()); // at once
 }

@@ -93,6 +93,23 @@ TEST_CASE("sixteen hosts on two levels of switches fit on a screen", "[unit][hca
     }
 }
 
+TEST_CASE("hosts that are alike are named by runs, so that no other seems to be among them", "[unit][hcasim]") {
+    const auto text = draw_text(described("[[hosts]]\nname = \"A..G\"\n[C]\nmemory = \"1 GiB\"\n"));
+
+    CHECK(text.find("hosts A to B, D to G: 6 alike\n") == 0);
+    CHECK(text.find("host C\n") != text.npos);
+}
+
+TEST_CASE("cables that leave a host out are drawn each by itself", "[unit][hcasim]") {
+    const auto text = draw_text(described(
+        "[link]\nencapsulation = \"infiniband\"\n[[hosts]]\nname = \"A..F\"\nparts = [\"root0.hca0\"]\n[fabric]\n"
+        "switches = [\"s0..1\"]\ncables = [\"A.hca0 -- s0\", \"C.hca0 -- s0\", \"E.hca0 -- s0\", "
+        "\"B.hca0 -- s1\", \"D.hca0 -- s1\", \"F.hca0 -- s1\"]\n"));
+
+    for (const auto* end : {"A.hca0", "B.hca0", "C.hca0", "D.hca0", "E.hca0", "F.hca0"})
+        CHECK(text.contains(end));
+}
+
 TEST_CASE("the picture has every part by its path, every link and every cable", "[unit][hcasim]") {
     const auto platform = two_levels();
     const auto svg = draw_svg(platform);
