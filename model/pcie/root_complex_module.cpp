@@ -59,6 +59,8 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
 void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                 sc_core::sc_time& delay) {
     if (request.kind == RequestKind::page_request && iommu_ != nullptr && core_.is_master(port)) {
+        if (const auto violation = core_.find_violation(port, {.requester = request.requester}))
+            return refuse(port, violation, true, payload, request, delay);
         iommu_->request_page(payload, request, delay);
         return tlm::set_status(payload, DmaStatus::ok);
     }
@@ -93,10 +95,11 @@ void RootComplexModule::receive(unsigned port, ::tlm::tlm_generic_payload& paylo
 void RootComplexModule::refuse(unsigned port, std::optional<traces::BlockReason> why, bool is_violation,
                                ::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
                                const sc_core::sc_time& delay) {
+    const bool is_posted = !payload.is_read(); // a write or a message
     if (is_violation)
-        core_.port(port).note_violation(payload.is_write());
+        core_.port(port).note_violation(is_posted);
     else
-        core_.port(port).note_refused(payload.is_write());
+        core_.port(port).note_refused(is_posted);
     if (why && events_.is_on())
         events_.emit(tlm::kernel_now() + tlm::from_sc(delay),
                      traces::RequestBlocked{.requester = request.requester.value,

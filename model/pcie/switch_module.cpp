@@ -74,10 +74,11 @@ void SwitchModule::send_down(unsigned port, unsigned to, ::tlm::tlm_generic_payl
 
 void SwitchModule::refuse(unsigned port, const MemoryRouting& routing, ::tlm::tlm_generic_payload& payload,
                           const tlm::Extension& request, const sc_core::sc_time& delay) {
+    const bool is_posted = !payload.is_read(); // a write or a message
     if (routing.is_violation)
-        space(port).note_violation(payload.is_write());
+        space(port).note_violation(is_posted);
     else
-        space(port).note_refused(payload.is_write());
+        space(port).note_refused(is_posted);
     if (routing.blocked && events_.is_on())
         events_.emit(tlm::kernel_now() + tlm::from_sc(delay),
                      traces::RequestBlocked{.requester = request.requester.value,
@@ -91,8 +92,11 @@ void SwitchModule::refuse(unsigned port, const MemoryRouting& routing, ::tlm::tl
 /// Messages go to the root complex, or by the number of the function they are meant for.
 void SwitchModule::send_message(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                 sc_core::sc_time& delay) {
-    if (port != upstream_number)
+    if (port != upstream_number) {
+        if (const auto violation = space(port).meaning().find_violation({.requester = request.requester}))
+            return refuse(port, {.is_violation = true, .blocked = violation}, payload, request, delay);
         return upstream.send(payload, request, delay);
+    }
     const auto routing = core_.route_config(true, request.target);
     if (routing.to != ConfigRouting::To::port_type0 && routing.to != ConfigRouting::To::port_type1)
         return tlm::set_status(payload, DmaStatus::unsupported_request);

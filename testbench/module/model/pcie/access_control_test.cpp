@@ -1,6 +1,6 @@
 // Access control at ports: which way a request between two cards takes, what the links count, and who refuses it.
 #include "abi/pcie/access_control.h"
-#include "testbench/harness/remapped_machine.h"
+#include "testbench/module/model/pcie/translating.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -259,6 +259,34 @@ TEST_CASE("source validation refuses a requester whose bus is not behind the por
     const auto block = p.machine.host.memory().allocate(4096)->bus;
     CHECK(p.write(block).status == DmaStatus::completer_abort);
     CHECK(p.upstream() - up == Peers::Counts{0, 0});
+}
+
+namespace {
+/// The port so many steps above the card's one gives the buses below it other numbers, and the card has its old one.
+void check_source_validation(unsigned steps) {
+    constexpr std::uint16_t bus_numbers = 0x19, acs_control = 0x106, secondary_status = 0x1e;
+    Asking a;
+    auto& complex = a.machine.host.root_complex();
+    auto port = a.machine.found(1).parent;
+    for (; steps != 0; --steps)
+        port = a.machine.host.enumeration().find(port)->parent;
+    complex.config_write(port, acs_control, 2, 1, {});
+    complex.config_write(port, bus_numbers, 2, 0x2020, {});
+
+    CHECK(a.machine.first.endpoint.request_page({.address = 0x77'7000}, {}).status == DmaStatus::completer_abort);
+    CHECK(a.get<abi::iommu::PageRequestDescriptor>(a.queue_page) == abi::iommu::PageRequestDescriptor{});
+    CHECK(complex.config_read(port, secondary_status, 2, {}).value == 0); // a message has no completion
+}
+} // namespace
+
+TEST_CASE("source validation of a switch refuses a page request from a bus that is not behind its port",
+          "[module][pcie][ats][acs]") {
+    check_source_validation(0);
+}
+
+TEST_CASE("source validation of a root port refuses a page request from a bus that is not behind it",
+          "[module][pcie][ats][acs]") {
+    check_source_validation(2);
 }
 
 TEST_CASE("the capability is what Linux looks for, and only what a port has can be switched on",
