@@ -1,5 +1,5 @@
-// Sizes and latencies of one HCA. The capability pages are derived from this, so nothing is advertised that is not
-// built.
+// Sizes and latencies of one HCA. The firmware derives the capability pages from this, so that the card advertises
+// nothing that it does not have.
 #pragma once
 
 #include "model/port/time.h"
@@ -40,7 +40,7 @@ struct HcaConfig {
     std::uint16_t first_uar = 16;            ///< pages below it hold the initialization segment and MSI-X
     std::uint16_t msix_vectors = 32;         ///< count
     bool blue_flame = false;                 ///< told to software; bursts are understood either way
-    bool on_demand_paging = true;            ///< accesses to absent pages of a key wait for software (pg)
+    bool on_demand_paging = true;            ///< accesses to absent pages of a key wait for software
     std::uint32_t boot_pages = 16, init_pages = 64, pages_per_1024_objects = 16; ///< 4 KiB pages asked of the driver
 
     // Translation caches: entries, 0 = none (every look-up misses)

@@ -44,7 +44,7 @@ struct QCounters {
     std::uint32_t cq_overflow = 0, resp_cqe_flush_error = 0, req_cqe_flush_error = 0;
 };
 
-/// One that queue pairs count in.
+/// A counter set as an object: queue pairs refer to it and count in it.
 struct CounterSet : Counted, QCounters {};
 
 } // namespace model::hca

@@ -1,5 +1,6 @@
-// Objects that say nothing of themselves: what refers to the same one belongs together. Keys and queues of a protection
-// domain (IBA "Protection domains"), queue pairs and shared receive queues of an XRC domain (PRM "XRC domain").
+// Domains have no state of their own: objects that refer to the same one belong together. These are the keys and queues
+// of a protection domain (IBA "Protection domains"), and the queue pairs and shared receive queues of an XRC domain
+// (PRM "XRC domain").
 #pragma once
 
 #include "model/hca/counted.h"

@@ -1,5 +1,5 @@
 // The HCA's core: its objects, and the rooms of the data path around them. Doorbells, packets and time come in here;
-// the firmware (the command interface) creates and changes objects here. Plain C++: the shell is hca_module.
+// the firmware (the command interface) creates and changes objects here. Plain C++: platform/card makes a device of it.
 #pragma once
 
 #include "model/hca/queue/completion_queue.h"
@@ -53,8 +53,8 @@ struct Ports {
     port::Clock& clock;
     port::Wire& wire;
     port::Interrupts& interrupts;
-    port::Wire* inside =
-        nullptr; ///< both ends are this port: what it sends to itself; without one that goes by the cable
+    /// The way by which the port sends to itself. Without one such packets go by the cable.
+    port::Wire* inside = nullptr;
 };
 
 class Hca final : public port::Receiver {
@@ -64,7 +64,7 @@ public:
     const HcaConfig& config() const { return config_; }
     const Counters& counters() const { return counters_; }
 
-    // --- entries from outside; the shell flushes the wire after each ---
+    // --- entries from outside; the device around the HCA flushes its wires after each ---
     /// A store into the UAR area: `page` is the UAR index, `offset` within its 4 KiB.
     void write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at);
     void receive(port::Packet& packet, port::Time at) override;
@@ -90,11 +90,11 @@ public:
     /// QP0 or QP1, or nullptr.
     queue::QueuePair* special_queue_pair(abi::Qpn number) const { return objects_.special[number.value]; }
     multicast::Groups& groups() { return objects_.groups; }
-    /// Who answers management that no QP0 or QP1 takes; nullptr: nobody.
+    /// The agent answers management datagrams that no QP0 or QP1 takes. With nullptr nobody answers them.
     void set_agent(management::Agent* agent) { management_.set_agent(agent); }
-    /// The firmware, which is told what becomes of the port's link.
+    /// Called when the port's link has come up or gone; set by the firmware.
     std::function<void(bool is_up, port::Time at)> on_link_changed;
-    /// Lets the port's link go or trains it; whether it is up.
+    /// Takes the port's link down, or trains it. Returns whether the link is up then.
     bool set_link_on(bool is_on, port::Time at) { return ports_.wire.set_on(is_on, at); }
     /// Sends a datagram from QP0 to that of `lid` (IBA 13.5.1). False: there is no room, and management waits for none.
     bool send_management(const management::Datagram& mad, std::uint16_t lid, port::Time at) {
@@ -129,14 +129,14 @@ public:
     void destroy_qp(abi::Qpn qpn) { lives_.destroy(qpn); }
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at,
                    bool brings_path = false);
-    /// A command names the queue pair: in the error state that is when receive WQEs, which no doorbell announces, are
-    /// looked for.
+    /// To be called when a command names the queue pair. In the error state the device then looks for receive WQEs,
+    /// since no doorbell announces them.
     void look_for_receives(queue::QueuePair& qp, port::Time at) { failure_.look_again(qp, at); }
-    /// Software has answered a page fault event of this queue pair: what waited goes on, or fails. Without effect when
-    /// it does not wait any more, as after an error.
+    /// Software has answered a page fault event of this queue pair: the access that waited goes on, or fails. Has no
+    /// effect when nothing waits any more, as after an error.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
-    /// An event queue has gone. When no queue takes page faults any more, nobody will answer those that wait: they
-    /// fail.
+    /// To be called when an event queue has gone. When no queue takes page faults any more, nobody will answer the
+    /// accesses that wait, so they fail.
     void stop_paging(port::Time at);
     /// Remote atomics act on 8-byte values in host (little endian) order instead of big endian
     /// (atomic capability, atomic_req_8B_endianness_mode).

@@ -1,6 +1,6 @@
-// Lists whose elements carry their links: an element is put in and taken out in a few stores, wherever it stands, and
-// nothing is allocated. An element that may stand in several lists at once derives from one Linked for each, told apart
-// by a tag.
+// Lists whose elements carry their links: putting an element in or taking it out takes a few stores, wherever it
+// stands, and allocates nothing. An element that may stand in several lists at once derives from one Linked for each,
+// told apart by a tag.
 #pragma once
 
 #include <cassert>
@@ -21,7 +21,7 @@ private:
     bool is_linked_ = false;
 };
 
-/// T may be incomplete where the list is declared. Elements that go are taken out before.
+/// T may be incomplete where the list is declared. An element must be taken out before it is destroyed.
 template <class T, class Which> class List {
 public:
     bool is_empty() const { return first_ == nullptr; }

@@ -1,5 +1,5 @@
-// The objects that software has made, by number. State only: hca makes, changes and destroys them, and the rooms look
-// them up. Event queues stand in their own room.
+// The objects that software has made, by number. State only: lifecycle makes, changes and destroys them, and the other
+// rooms look them up. Event queues stand in their own room.
 #pragma once
 
 #include "model/hca/queue/completion_queue.h"
@@ -15,7 +15,7 @@
 
 namespace model::hca {
 
-/// Each kind before those that refer to it: what stands last goes first.
+/// Each kind stands before those that refer to it, so that members are destroyed before what they refer to.
 struct Objects {
     ObjectTable<CounterSet> q_counters;
     ObjectTable<ProtectionDomain> protection_domains;

@@ -1,4 +1,4 @@
-// Where the rooms of the data path count what they do, and say it.
+// The counters and the events of one HCA, in which the rooms of the data path report what they do.
 #pragma once
 
 #include "model/hca/counters.h"

@@ -30,7 +30,7 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     auto& r = qp->requester;
     const auto producer = static_cast<std::uint16_t>(record->value);
     r.sends.doorbell = report_.events.emit(at, traces::DoorbellRung{number, uar, producer});
-    // More than a ring's worth, or a counter that moved backwards: software overwrote WQEs that were not yet done.
+    // With more than a ring's worth, or a counter that moved backwards, software overwrote WQEs that were not yet done.
     const auto posted = static_cast<std::uint16_t>(producer - r.sends.completed);
     if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.sends.producer - r.sends.completed))
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);

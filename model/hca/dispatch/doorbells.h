@@ -1,6 +1,6 @@
-// What a doorbell means (PRM "Doorbells"): a send queue whose record has moved has work, a completion queue is armed,
-// an event queue has room again. Receives doorbells and the UAR page they came through; a page belongs to one process,
-// and its doorbells reach that process's queues only (PRM "User access region").
+// What a doorbell means (PRM "Doorbells"): a send queue whose record has moved has work, or a completion queue is
+// armed. Receives doorbells and the UAR page they came through; a page belongs to one process, and its doorbells reach
+// that process's queues only (PRM "User access region"). Doorbells of event queues go to hca/event.
 #pragma once
 
 #include "model/hca/completion/cqe_writer.h"
@@ -22,7 +22,7 @@ public:
                   const Report& report)
         : dma_(dma), objects_(objects), scheduler_(scheduler), failure_(failure), report_(report) {}
 
-    /// Reads the doorbell record; what was posted gets a turn, or is flushed.
+    /// Reads the doorbell record. The queue pair then gets a turn to send what was posted, or flushes it.
     void ring(const doorbell::SendRing& rung, std::uint32_t uar, port::Time at);
 
 private:

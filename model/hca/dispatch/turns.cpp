@@ -6,7 +6,7 @@ namespace model::hca::dispatch {
 
 void Turns::run(port::Time now) {
     if (is_running_)
-        return; // work that turns up on the way is taken by the loop below
+        return; // called from within a turn: the loop below takes the work that has come up
     is_running_ = true;
     while (const auto next =
                scheduler_.take(packets_per_turn_, [&](queue::Way way) { return outlets_.can_send(way, now); })) {

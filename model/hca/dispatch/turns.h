@@ -1,5 +1,5 @@
-// Gives turns to queue pairs: what they owe their peers first, then what they have to send. A turn is a bounded number
-// of packets; who is next is the scheduler's.
+// Gives turns to queue pairs. In its turn a queue pair first sends the answers that it owes its peer, then its own
+// requests, both up to a bounded number of packets. The scheduler decides which queue pair is next.
 #pragma once
 
 #include "model/hca/egress/outlets.h"
@@ -19,7 +19,7 @@ public:
         : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester),
           packets_per_turn_(packets_per_turn), report_(report) {}
 
-    /// Until nothing is left to send or the port is full.
+    /// Gives turns until nothing is left to send or the port is full.
     void run(port::Time now);
 
 private:

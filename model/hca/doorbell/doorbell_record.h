@@ -1,5 +1,5 @@
 // Doorbell records (PRM "Doorbell record"): the counters that software keeps in host memory, read when they are needed.
-// A record, not the doorbell, says how far software has got; so doorbells may be lost, merged or late.
+// How far software has got stands in the record and not in the doorbell, so doorbells may be lost, merged or late.
 #pragma once
 
 #include "abi/layout.h"
@@ -20,7 +20,7 @@ enum class Record : std::uint8_t {
 
 struct RecordRead {
     std::uint32_t value = 0;
-    port::Time at{}; ///< when it was there
+    port::Time at{}; ///< when the value had arrived
 };
 
 /// The 32-bit counter at `record`, or nothing when the memory does not answer.

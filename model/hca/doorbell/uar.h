@@ -1,8 +1,8 @@
 // The UAR pages (PRM "User access region"): decodes stores into doorbells. Receives page, offset and bytes; gives the
-// doorbell that they make up, if they do. Does not read doorbell records: that is doorbell_record.
+// doorbell that they complete, if any. Does not read doorbell records: doorbell_record does.
 //
-// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. A burst is taken for
-// its first 8 bytes: the same WQE stands in the send queue, and is read from there.
+// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. Of a burst only the
+// first 8 bytes count: the same WQE stands in the send queue, and is read from there.
 #pragma once
 
 #include "abi/prm/doorbell.h"
@@ -23,7 +23,7 @@ public:
 
     /// A store of any length and alignment at `offset` of UAR page `page`.
     std::optional<Doorbell> write(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes);
-    /// Forgets half doorbells.
+    /// Forgets doorbells of which only the first half has come.
     void reset();
 
 private:

@@ -82,7 +82,7 @@ void EventQueues::ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint
     }
     eq->consumer = consumer;
     eq->is_armed = eq->is_armed || arm;
-    // Entries that software has not seen yet are reported at once, or it would wait for ever.
+    // Entries that came while the queue was not armed raised no interrupt. Software would wait for ever without it now.
     if (eq->is_armed && ((eq->producer - consumer) & index_mask) != 0)
         raise(*eq, at);
 }

@@ -57,14 +57,14 @@ public:
     EventQueue& create(abi::Eqn eqn, Attributes attributes);
     void destroy(abi::Eqn eqn);
     void clear();
-    /// From now on the queue takes events of these types (Attributes::events).
+    /// Makes the queue take events of these types from now on, and of no others (Attributes::events).
     void subscribe(EventQueue& eq, std::uint64_t events);
-    /// Those that subscribed to events of this type, by ascending number.
+    /// The queues that subscribed to events of this type, by ascending number.
     std::span<EventQueue* const> subscribers(abi::prm::EventType type) const {
         return subscribers_[static_cast<std::size_t>(type)];
     }
 
-    /// Writes an event to queue `eqn`; dropped when there is none. `fill(View<Eqe>)` sets the event's data.
+    /// Writes an event to queue `eqn`. Drops it when there is no such queue. `fill(View<Eqe>)` sets the event's data.
     template <class Fill>
     void write(abi::Eqn eqn, abi::prm::EventType type, std::uint8_t subtype, std::uint32_t number, port::Time at,
                Fill&& fill) {
@@ -84,7 +84,7 @@ public:
             is_taken |= write(*eq, entry, type, subtype, number, at);
         return is_taken;
     }
-    /// As above, of an event about queue pair or shared receive queue `number` (PRM "QP events").
+    /// The same for an event about queue pair or shared receive queue `number` (PRM "QP events").
     bool tell(abi::prm::EventType type, std::uint32_t number, port::Time at) {
         return broadcast(type, 0, number, at, [number](abi::View<abi::prm::Eqe> eqe) {
             abi::prm::event_data<abi::prm::QueueEventData>(eqe).set<"qp_srq_n">(number);
@@ -92,7 +92,7 @@ public:
     }
     /// Whether any queue subscribed to events of this type.
     bool is_heard(abi::prm::EventType type) const { return !subscribers(type).empty(); }
-    /// Doorbell: software consumed up to `consumer` (24 bits) and, if `arm`, wants the next interrupt.
+    /// A doorbell says that software consumed up to `consumer` (24 bits) and, if `arm`, wants the next interrupt.
     void ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint32_t uar, port::Time at);
 
 private:

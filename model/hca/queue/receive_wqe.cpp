@@ -7,7 +7,7 @@
 namespace model::hca::queue {
 
 namespace {
-/// Ends a receive WQE that has fewer segments than its stride holds (PRM "Receive WQE", invalid lkey).
+/// The lkey of the segment that ends a receive WQE shorter than its stride (PRM "Receive WQE", invalid lkey).
 constexpr std::uint32_t terminator_key = 0x100;
 } // namespace
 

@@ -20,7 +20,7 @@ struct Turn {
 
 class Scheduler {
 public:
-    /// Whose turn it is. `turn`: what it may send, the rest of an earlier turn or a new one.
+    /// Whose turn it is, and how much it may send: a whole turn, or what is left of an interrupted one.
     struct Next {
         QueuePair* qp = nullptr;
         Turn turn;
@@ -36,7 +36,7 @@ public:
         qp.ticket = ++tickets_;
         lane(qp.way).ready.push_back(qp);
     }
-    /// Of the queue pairs whose way has room the one that has waited longest, taken out of the list.
+    /// Takes out of the list, of the queue pairs whose way has room, the one that has waited longest.
     template <class HasRoom> Next take(std::uint32_t packets, HasRoom&& has_room) {
         Lane* best = nullptr;
         for (const auto way : {Way::cable, Way::inside, Way::open}) {
@@ -52,7 +52,8 @@ public:
         const bool goes_on = std::exchange(best->interrupted, nullptr) == &qp;
         return {&qp, goes_on ? best->rest : Turn{packets, packets}};
     }
-    /// The way is full within the queue pair's turn: it is the next one there, with the rest of its turn.
+    /// The way became full within the queue pair's turn. When it has room again, this queue pair goes first, with the
+    /// rest of its turn.
     void interrupt(QueuePair& qp, Way full, const Turn& rest) {
         if (is_ready(qp) || (rest.answers == 0 && rest.requests == 0))
             return add(qp);
@@ -63,7 +64,7 @@ public:
         lane.interrupted = &qp;
         lane.rest = rest;
     }
-    /// The queue pair's packets leave another way from now on.
+    /// The queue pair's packets leave by another way from now on.
     void move(QueuePair& qp, Way way) {
         const bool was_ready = is_ready(qp);
         remove(qp);

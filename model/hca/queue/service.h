@@ -12,7 +12,7 @@ namespace model::hca::queue {
 struct Service {
     abi::wire::Service on_wire = abi::wire::Service::rc;
     bool is_reliable = false; ///< packets are acknowledged and sent again
-    bool is_local = false;    ///< has no peer: only changes memory keys (PRM "REG_UMR queue pair")
+    bool is_local = false;    ///< has no peer, and only changes memory keys (PRM "REG_UMR queue pair")
     bool is_datagram = false; ///< each WQE names its destination, each message is one packet
     bool waits_to_send = false,
          waits_to_receive = false;     ///< for pages that are not there (odp_per_transport_service_cap)

@@ -7,8 +7,8 @@
 
 namespace model::hca::queue {
 
-/// There is no doorbell for receive queues: software only moves the record. Returns when it was read; nothing: it
-/// cannot be.
+/// Reads the record, since software rings no doorbell for receive queues. A record that claims more WQEs than the queue
+/// holds does not count. Returns when it was read, or nothing when it cannot be read.
 std::optional<port::Time> SharedReceiveQueue::read_producer(port::Dma& dma, port::Time at) {
     const auto record = doorbell::read_record(dma, attributes.doorbell_record, doorbell::Record::receive, at);
     if (!record)
@@ -57,8 +57,7 @@ bool SharedReceiveQueue::is_limit_reached(port::Dma& dma, port::Time at) {
     const auto is_undercut = [this] { return static_cast<std::uint16_t>(producer - consumed) < attributes.limit; };
     if (attributes.limit == 0 || !is_undercut())
         return false;
-    // A record that cannot be read fails the queue when a WQE is taken next; until then the last count is the best
-    // there is.
+    // When the record cannot be read, the count of the last time stands; the queue fails when it takes the next WQE.
     if (read_producer(dma, at) && !is_undercut())
         return false;
     attributes.limit = 0;

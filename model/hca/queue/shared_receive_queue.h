@@ -1,6 +1,5 @@
 // A shared receive queue: receive WQEs that any of its queue pairs may take (IBA 10.2.9; PRM "RMP", "XRC SRQ context").
-// Gives the next WQE and notices when few are left; says nothing to anybody: the responder writes completions and
-// events.
+// Gives the next WQE and notices when few are left. It writes no completions and no events: the responder does.
 #pragma once
 
 #include "abi/prm/rmp.h"
@@ -41,7 +40,7 @@ struct SharedReceiveQueueAttributes {
     std::array<std::byte, abi::prm::Rmpc::size> context{}; ///< as software wrote it, for QUERY_RMP and QUERY_XRC_SRQ
 };
 
-/// What became of a wish for a receive WQE.
+/// What became of the attempt to take a receive WQE.
 enum class Take : std::uint8_t { done, empty, unreadable };
 struct Taken {
     Take what{};
@@ -54,8 +53,8 @@ struct SharedReceiveQueue : Counted {
     /// Takes the next WQE into `request`. `empty`: none is posted. `unreadable`: the record or the WQE cannot be read,
     /// or its list leaves the queue; from then on it stays unreadable.
     Taken take(port::Dma& dma, ReceiveRequest& request, port::Time at);
-    /// Whether the limit was just undercut; asks once, as software has to arm it again (IBA 10.2.9.1). What counts is
-    /// how many software has posted by now: the record is read again before the answer is yes.
+    /// Whether fewer WQEs are left than the limit. Says so once, as software has to arm the limit again (IBA 10.2.9.1).
+    /// Software may have posted more meanwhile, so the record is read again before the answer is yes.
     bool is_limit_reached(port::Dma& dma, port::Time at);
 
     std::uint32_t number;

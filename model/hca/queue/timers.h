@@ -28,22 +28,22 @@ public:
         rise(qp.timer.slot);
         clock_.wake_at(at);
     }
-    /// Calls `due(qp)` for every queue pair whose deadline is not after `now`, earliest first. Its deadline is gone
-    /// then.
+    /// Calls `due(qp)` for every queue pair whose deadline is not after `now`, earliest first. The queue pair has no
+    /// deadline any more when it is called.
     template <class Due> void expire(port::Time now, Due&& due) {
         while (!heap_.empty() && heap_.front()->timer.entry <= now) {
             auto& qp = *heap_.front();
             remove(qp);
             const auto deadline = std::exchange(qp.timer.deadline, port::never);
             if (deadline > now)
-                set(qp, deadline); // it moved; nothing happens when it is never
+                set(qp, deadline); // it has moved to later, or to never
             else
                 due(qp);
         }
         if (!heap_.empty())
             clock_.wake_at(heap_.front()->timer.entry);
     }
-    /// Takes the queue pair's entry out; it is about to go.
+    /// Takes the queue pair's entry out, as before the queue pair is destroyed.
     void remove(QueuePair& qp) {
         const auto slot = std::exchange(qp.timer.slot, Timer::no_slot);
         qp.timer.entry = port::never;

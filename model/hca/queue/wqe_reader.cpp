@@ -41,8 +41,8 @@ constexpr Shape shape(WqeOpcode opcode) {
     }
 }
 
-/// Which operations a service has (IBA 9.2, table "BTH OpCode"): no READ and atomics without acknowledges, nothing but
-/// SEND in datagrams, no invalidation there and without acknowledges. A local queue pair sends nothing.
+/// Which operations a service has (IBA 9.2, table "BTH OpCode"). Without acknowledges there are no READs, no atomics
+/// and no SEND with invalidate; a datagram can only be a SEND. A local queue pair sends nothing.
 constexpr bool carries(const Service& service, WqeOpcode opcode, const Shape& what) {
     if (service.is_local)
         return what.changes_key || opcode == WqeOpcode::nop;

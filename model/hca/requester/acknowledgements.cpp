@@ -36,13 +36,13 @@ void Acknowledgements::refused(QueuePair& qp, const port::Packet& packet, port::
     auto& r = qp.requester;
     const auto syndrome = packet.rdma().aeth.syndrome;
     const auto psn = packet.rdma().psn;
-    // Whatever precedes the refused packet has arrived.
+    // A NAK also acknowledges whatever precedes the refused packet.
     if (psn.is_after(r.window.oldest_psn)) {
         acknowledge(qp, psn + Psn::mask, at);
         if (!qp.can_send() || r.window.oldest_psn.is_before(psn))
-            return; // failed, or an answer is missing and the implied NAK goes first
+            return; // the queue pair has failed, or an answer before this NAK is missing and was asked for again
     }
-    // During an RNR pause nothing new is under way: the same NAK again, or one for a packet behind the refused one.
+    // During an RNR pause nothing new is under way, so this is the same NAK again, or one for a packet behind it.
     if (r.retry.waits_rnr)
         return;
     if (abi::wire::kind_of(syndrome) == abi::wire::SyndromeKind::rnr_nak)

@@ -1,4 +1,5 @@
-// What the peer's answers say about everything that was sent before (IBA 9.7.5.1): acknowledges, and negative ones.
+// What the peer's answers say about everything that was sent before them (IBA 9.7.5.1): which messages are done, and
+// which packet was refused and why.
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -11,12 +12,12 @@ class Acknowledgements {
 public:
     Acknowledgements(Retirement& retirement, Retry& retry) : retirement_(retirement), retry_(retry) {}
 
-    /// Everything up to and with `psn` was received.
+    /// The peer has received everything up to and including `psn`.
     void acknowledge(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    /// The packet that is named was refused.
+    /// The peer has refused the packet that `packet`, a NAK, names.
     void refused(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    /// Whether `psn` answers the oldest message that awaits data, and that message is now the oldest of all. An answer
-    /// to a later packet means that one in between was lost.
+    /// Whether `psn` answers the oldest message that awaits data, and that message is now the oldest of all. When an
+    /// answer is to a later packet, the one before it was lost, and is asked for again.
     bool answers_front(queue::QueuePair& qp, abi::Psn psn, port::Time at);
 
 private:

@@ -1,4 +1,4 @@
-// What a work request asks of a key of its own side.
+// How a work request accesses memory of its own host: through the local key of a data segment.
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"

@@ -1,6 +1,6 @@
 // Cuts a work request into packets (IBA 9.7.3, 11.2): which operation code each packet carries, and where its payload
-// lies. Receives a loaded work request and a position; fills one packet. The payload is lent from the application's
-// memory wherever that is plain memory.
+// lies. Receives a loaded work request and a position; fills one packet. Where the application's memory is plain memory
+// the payload is lent from it, and copied elsewhere.
 #pragma once
 
 #include "model/hca/address/identity.h"

@@ -5,7 +5,7 @@
 
 namespace model::hca::requester {
 
-/// Sets the scatter/gather position of the loaded WQE to that of `offset`.
+/// Puts the scatter/gather position to the segment, and the place in it, where byte `offset` of the message lies.
 inline void seek(queue::SendPosition& position) {
     auto offset = position.offset;
     const auto& wqe = *position.wqe;

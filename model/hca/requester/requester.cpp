@@ -19,7 +19,8 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     if (!qp.can_send() || r.sends.messages.is_empty())
         return;
     const auto& head = packet.rdma();
-    // Only what was sent and not yet acknowledged can be answered; anything else is a ghost (IBA 9.7.5.1.1).
+    // Only what was sent and is not yet acknowledged can be answered. Any other answer is a late copy and is silently
+    // dropped (IBA 9.7.5.1.1, ghost acknowledges).
     if (head.psn.is_before(r.window.oldest_psn) || !head.psn.is_before(r.window.next_psn))
         return;
     const auto& traits = packet.traits();
@@ -34,8 +35,8 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     acknowledgements_.refused(qp, packet, at);
 }
 
-/// The answer counts for the message that software was told of, if that is still here: another one may have been
-/// through meanwhile, since pages can be there before software says so. The queue goes on in any case.
+/// Software's answer is about the message that it was told of. That message may be complete by now, since a page can be
+/// there before software says so; then only the queue goes on.
 void Requester::resume(QueuePair& qp, PageFaultType type, bool is_error, port::Time at) {
     auto& r = qp.requester;
     if (!qp.can_send())

@@ -10,7 +10,7 @@
 //   work_queue          WQEs, taken in as messages
 //   packetizer          which bytes are in a packet
 //   sending             packets, one after the other
-//   requester           who of them is concerned
+//   requester           which of them an event concerns
 #pragma once
 
 #include "model/hca/objects.h"

@@ -98,8 +98,8 @@ memory::Moved ResponsePlacement::scatter(const QueuePair& qp, std::uint32_t offs
     return done;
 }
 
-/// An answer of the oldest message needs a page: it is dropped, and asked for again when the page is there. False when
-/// it cannot wait.
+/// An answer of the oldest message needs a page. It is dropped, and asked for again when the page is there. Returns
+/// false when the message cannot wait.
 bool ResponsePlacement::wait_for_page(QueuePair& qp, std::uint32_t offset, std::uint32_t bytes,
                                       const tpt::Request& access, port::Time at) {
     const auto& messages = qp.requester.sends.messages;
@@ -112,7 +112,7 @@ bool ResponsePlacement::wait_for_page(QueuePair& qp, std::uint32_t offset, std::
                                                                .what = messages.begin()},
                                           access, at);
     if (waits)
-        qp.requester.retry.asked_again = true; // the answers behind it are no news
+        qp.requester.retry.asked_again = true; // answers behind the missing one do not have it asked for again
     return waits;
 }
 

@@ -24,13 +24,13 @@ public:
                       paging::PageFaults& page_faults, Retirement& retirement)
         : config_(config), dma_(dma), memory_(memory), page_faults_(page_faults), retirement_(retirement) {}
 
-    /// Makes ResponseState hold the WQE of the oldest message: its local segments say where the answer goes. Returns
-    /// when it does; nothing: the message has failed.
+    /// Reads the WQE of the oldest message into ResponseState, since its local segments say where the answer goes.
+    /// Returns when it is there, or nothing when the message has failed.
     std::optional<port::Time> load(queue::QueuePair& qp, port::Time at);
-    /// Writes an answer's bytes where that WQE says, from byte `offset` on. False when they are not there: the message
-    /// has failed, or waits for a page and will be asked for again.
+    /// Writes an answer's bytes where that WQE says, from byte `offset` on. Returns false when they cannot be written:
+    /// the message has failed, or waits for a page and its answer will be asked for again.
     bool place(queue::QueuePair& qp, std::uint32_t offset, Pieces pieces, port::Time at);
-    /// Whether the whole answer could be placed: nothing goes through the keys, but they count. False: the message has
+    /// Whether the keys of the WQE allow the whole answer, of which nothing is written. False when the message has
     /// failed.
     bool check(queue::QueuePair& qp, port::Time at);
 

@@ -16,8 +16,8 @@ namespace vendor = completion::vendor;
 
 namespace {
 
-/// Whether the oldest message's answer comes in its completion (PRM "QP context", cs_req): when there is one, and room
-/// in it.
+/// Whether the oldest message's answer comes in its completion (PRM "QP context", cs_req): there must be a completion,
+/// and room in it.
 bool is_answered_in_cqe(const QueuePair& qp) {
     const auto& front = qp.requester.sends.messages.front();
     return front.length != 0 && front.length <= qp.attributes.answer_in_cqe && front.signalled &&
@@ -80,7 +80,8 @@ void Responses::atomic(QueuePair& qp, const port::Packet& packet, port::Time at)
         finish(qp, 1, at);
 }
 
-/// The oldest message is answered by this one packet, and software puts its bytes where the WQE says.
+/// Puts the one packet of the oldest message's answer into the completion. Software moves its bytes to where the WQE
+/// says, so the keys of the WQE are checked all the same.
 void Responses::answer_in_cqe(QueuePair& qp, Pieces pieces, port::Time at) {
     const auto loaded = placement_.load(qp, at);
     if (!loaded)
@@ -95,7 +96,7 @@ void Responses::answer_in_cqe(QueuePair& qp, Pieces pieces, port::Time at) {
     finish(qp, qp.requester.sends.messages.front().packets, at, {bytes.data(), end});
 }
 
-/// So many more packets of the oldest message's answer are in.
+/// Counts `packets` more packets of the oldest message's answer as taken in, and ends the message with the last one.
 void Responses::finish(QueuePair& qp, std::uint32_t packets, port::Time at, std::span<const std::byte> answer) {
     auto& front = qp.requester.sends.messages.front();
     front.answered += packets;

@@ -1,5 +1,5 @@
-// READ responses and atomic results (IBA 9.7.5.1): each is the answer to the oldest message, packet by packet, and goes
-// where that message's WQE says, or into its completion.
+// READ responses and atomic results (IBA 9.7.5.1). Each belongs to the oldest message, packet by packet; its bytes go
+// where that message's WQE says, or into the completion.
 #pragma once
 
 #include "model/hca/counters.h"

@@ -15,7 +15,7 @@ void Retirement::retire(QueuePair& qp, port::Time at, std::span<const std::byte>
         const bool is_error = front.error != 0;
         if (is_error)
             return fail_front(qp, {static_cast<CqeSyndrome>(front.error), front.vendor_error}, at);
-        // A NOP or UMR has no packets: it is done when it is the oldest.
+        // A NOP or UMR has no packets, so it is done when it is the oldest.
         const bool is_done =
             front.packets == 0 || (front.awaits_data ? front.answered == front.packets
                                                      : !qp.requester.window.oldest_psn.is_before(front.next()));
@@ -31,14 +31,14 @@ void Retirement::complete_front(QueuePair& qp, port::Time at, std::span<const st
     auto& r = qp.requester;
     const auto message = r.sends.messages.front();
     if (r.position.message == r.sends.messages.begin()) {
-        // Acknowledged before it was sent again to the end: go on with the next one.
+        // It was acknowledged while it was being sent again: sending goes on with the next message.
         ++r.position.message;
         r.position.offset = 0;
     }
     r.sends.messages.pop();
     r.sends.completed = static_cast<std::uint16_t>(r.sends.completed + message.wqebbs);
     r.window.reads_outstanding -= message.awaits_data;
-    // A fence, the limit of outstanding READs or the window may have held the next one back.
+    // A fence, the limit of outstanding READs or the window may have held the next WQE back until now.
     if (r.sends.fetched != r.sends.producer)
         scheduler_.add(qp);
     ++counters_.messages_completed;

@@ -20,19 +20,19 @@ public:
                Counters& counters)
         : completions_(completions), failure_(failure), scheduler_(scheduler), counters_(counters) {}
 
-    /// Completes every message at the front that is done, and fails the first one that cannot be. `answer`: what the
-    /// completion of the oldest one carries.
+    /// Completes every message at the front that is done, and fails the first one that cannot be. The completion of the
+    /// oldest one carries `answer`.
     void retire(queue::QueuePair& qp, port::Time at, std::span<const std::byte> answer = {});
     /// The oldest message fails: its error completion, then the error state. Without acknowledges only the send queue
     /// stops (IBA 10.3.1.5), as nothing the peer sends depends on it.
     void fail_front(queue::QueuePair& qp, const completion::LocalError& error, port::Time at);
-    /// The same for an error of this side.
+    /// The same for an error that this side has found, which also counts in its counter set.
     void fail_front_locally(queue::QueuePair& qp, const completion::LocalError& error, port::Time at) {
         count(qp, error);
         fail_front(qp, error, at);
     }
-    /// A message fails on this side: that is reported when every earlier one is complete, and nothing behind it is
-    /// sent.
+    /// Marks a message that fails on this side. The error is reported when every earlier message is complete, and
+    /// nothing behind it is sent.
     void stop(queue::QueuePair& qp, queue::Outstanding& message, const completion::LocalError& error, port::Time at);
 
 private:

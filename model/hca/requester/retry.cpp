@@ -12,7 +12,7 @@ namespace vendor = completion::vendor;
 
 namespace {
 
-/// IBA 9.7.6.1.3: 4.096 us * 2^n; 0 waits for ever.
+/// How long the requester waits for an answer: 4.096 us * 2^n, or for ever when n is 0 (IBA 9.7.6.1.3).
 port::Time ack_timeout(const QueuePair& qp) {
     const auto n = qp.attributes.path.ack_timeout;
     return n == 0 ? port::never : std::chrono::nanoseconds{4096} * (std::int64_t{1} << n);
@@ -33,7 +33,7 @@ void Retry::progress(QueuePair& qp, port::Time at) {
     r.retry.rnr_retries_left = qp.attributes.rnr_retry;
     r.retry.asked_again = false;
     if (r.retry.waits_rnr) {
-        r.retry.waits_rnr = false; // a copy of the refused packet was accepted meanwhile
+        r.retry.waits_rnr = false; // the peer has accepted a copy of the refused packet meanwhile
         scheduler_.add(qp);
     }
     qp.timer.deadline = port::never;
@@ -53,7 +53,7 @@ void Retry::expire(QueuePair& qp, port::Time at) {
     if (r.window.oldest_psn == r.window.next_psn)
         return;
     if (qp.paging.stops_sending())
-        return watch(qp, at); // nothing is sent again before the page is there
+        return watch(qp, at); // nothing can be sent again before the page is there, so the time-out starts afresh
     const traces::Cause cause(report_.events, r.sends.messages.front().cause);
     ++report_.counters.timeouts;
     ++qp.counters->local_ack_timeout_err;
@@ -88,7 +88,8 @@ void Retry::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time
     ++report_.counters.retries;
     report_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retry.retries_left, reason});
     qp.timer.deadline = port::never;
-    r.retry.asked_again = qp.paging.stops_sending(); // answers that find no page are asked for when it is there
+    // An answer that found no page is asked for when the page is there, and not before.
+    r.retry.asked_again = qp.paging.stops_sending();
     go_back(qp, psn, at);
 }
 

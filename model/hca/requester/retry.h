@@ -1,4 +1,5 @@
-// Recovery (IBA 9.7.5.1, 9.7.5.2.8, 9.9.2.1): deadlines, going back to a packet, retry counts.
+// Recovery from lost and refused packets (IBA 9.7.5.1, 9.7.5.2.8, 9.9.2.1): watches deadlines, goes back to the packet
+// that has to be sent again, and counts the tries that are left.
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -16,20 +17,20 @@ public:
     Retry(Retirement& retirement, queue::Scheduler& scheduler, queue::Timers& timers, const Report& report)
         : retirement_(retirement), scheduler_(scheduler), timers_(timers), report_(report) {}
 
-    /// A packet left at `at`: an answer has to come within the time-out.
+    /// A packet has left at `at`, so an answer has to come within the time-out. A deadline that is set already stays.
     void watch(queue::QueuePair& qp, port::Time at);
-    /// The peer answered: retry counts start afresh, the time-out runs from now on or ends.
+    /// The peer has answered: retry counts start afresh, and the time-out with them while anything is unanswered.
     void progress(queue::QueuePair& qp, port::Time at);
     /// The deadline has passed: the RNR pause is over, or no answer came.
     void expire(queue::QueuePair& qp, port::Time at);
-    /// Puts the sending position to the packet `psn`.
+    /// Puts the sending position back to packet `psn`.
     void go_back(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    /// The same, as one of the tries that the queue pair has; the message fails when none is left.
+    /// Goes back as one of the tries that the queue pair has. The oldest message fails when no try is left.
     void retry(queue::QueuePair& qp, abi::Psn psn, traces::RetryReason reason, port::Time at);
-    /// An implied NAK (IBA 9.7.5.1.3): the oldest answer is missing. Asked for once; what else is under way behind the
-    /// gap says nothing new.
+    /// The oldest answer is missing (IBA 9.7.5.1.3, implied NAK). Asks for it once: further answers behind the gap say
+    /// nothing new.
     void ask_again(queue::QueuePair& qp, port::Time at);
-    /// RNR NAK (IBA 9.7.5.2.8): the receiver had no buffer; the same packet again after the time it asks for.
+    /// The receiver had no buffer (IBA 9.7.5.2.8, RNR NAK). Sends the same packet again after the time it asks for.
     void wait_for_receiver(queue::QueuePair& qp, abi::Psn psn, std::uint8_t timer, port::Time at);
 
 private:

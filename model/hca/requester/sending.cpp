@@ -57,13 +57,14 @@ void Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     }
     if (qp.service.is_reliable) [[likely]]
         return retry_.watch(qp, gone);
-    // Nobody answers: what has left is done (IBA 9.8.1, 9.8.3).
+    // Nobody answers, so what has left is done (IBA 9.8.1, 9.8.3).
     r.window.oldest_psn = psn + 1;
     retirement_.retire(qp, gone);
 }
 
-/// A packet that nobody acknowledges is complete when it has left: software may write there before it arrives. A
-/// multicast packet also reaches the members at this port (IBA 10.5.2), unless it goes there anyway.
+/// A packet that nobody acknowledges is complete when it has left, and software may then change its memory before the
+/// packet arrives; so the payload is copied. A multicast packet also reaches the members at this port (IBA 10.5.2), for
+/// which a copy goes inside unless the packet itself does.
 void Sending::leave_unreliably(const QueuePair& qp, port::Packet& packet, const port::Wire& wire, port::Time at) {
     packet.payload.own();
     if (!qp.service.is_datagram || packet.rdma().destination != multicast::multicast_qpn)
@@ -93,7 +94,7 @@ bool Sending::wait_for_page(QueuePair& qp, const tpt::Request& access, port::Tim
                              .what = position.message},
         access, at);
     if (waits)
-        seek(position); // what was gathered of the packet is gathered again
+        seek(position); // the packet is gathered again from its start
     return waits;
 }
 

@@ -18,8 +18,8 @@ namespace vendor = completion::vendor;
 
 namespace {
 
-/// The largest message (IBA 9.7.2): 2^31 bytes, or less by configuration or by the context (PRM "QP context",
-/// log_msg_max). A datagram is one packet.
+/// Whether a message is longer than may be: 2^31 bytes (IBA 9.7.2), or less by configuration or by the context (PRM "QP
+/// context", log_msg_max). A datagram has to fit into one packet.
 bool is_too_long(const queue::WorkRequest& request, const QueuePair& qp, const HcaConfig& config) {
     if (qp.service.is_datagram)
         return request.length > qp.attributes.mtu_bytes();
@@ -47,7 +47,7 @@ std::optional<port::Time> WorkQueue::load(QueuePair& qp, port::Time at) {
         if (is_new && (r.sends.fetched == r.sends.producer || qp.state == queue::QpState::sqd))
             return std::nullopt;
         if (!is_new && r.sends.messages[r.position.message].error != 0)
-            return std::nullopt; // a local error: nothing behind it is sent
+            return std::nullopt; // it has failed on this side, so nothing behind it is sent either
         if (!is_new && r.sends.messages[r.position.message].packets == 0) {
             ++r.position.message; // a NOP or UMR among the messages that are sent again
             continue;
@@ -94,7 +94,8 @@ port::Time WorkQueue::fetch(QueuePair& qp, std::uint16_t index, port::Time at) {
     return at;
 }
 
-/// Takes the fetched WQE in as the next message; returns when that is done. Nothing: it has to wait, or is faulty.
+/// Takes the fetched WQE in as the next message. Returns when that is done, or nothing when it has to wait or is
+/// faulty.
 std::optional<port::Time> WorkQueue::admit(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     const traces::Cause cause(report_.events, r.position.event);

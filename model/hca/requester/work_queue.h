@@ -18,8 +18,8 @@ public:
     WorkQueue(const HcaConfig& config, port::Dma& dma, umr::Umr& umr, Retirement& retirement, const Report& report)
         : config_(config), dma_(dma), umr_(umr), retirement_(retirement), report_(report) {}
 
-    /// Makes SendPosition hold the message where sending stands; returns when it does. Nothing: there is none, or it
-    /// waits.
+    /// Brings the WQE of the message where sending stands into SendPosition. Returns when it is there, or nothing when
+    /// there is no message to send or it has to wait.
     std::optional<port::Time> load(queue::QueuePair& qp, port::Time at);
 
 private:

@@ -43,7 +43,7 @@ bool AnswerSender::send(QueuePair& qp, std::uint32_t packets, port::Time at) {
     return !responses.is_empty();
 }
 
-/// An answer of one packet without payload.
+/// Sends an answer that is one packet without payload.
 void AnswerSender::send_simple(QueuePair& qp, const Response& response, port::Time at) {
     auto& packet = outbox_.begin(qp, *qp.wire, response.psn);
     auto& head = packet.rdma();
@@ -54,8 +54,8 @@ void AnswerSender::send_simple(QueuePair& qp, const Response& response, port::Ti
     outbox_.send_through_pipe(*qp.wire, packet, at);
 }
 
-/// The next packet of a READ response. Memory that has gone meanwhile ends it with a NAK; for a page that may come back
-/// the response waits.
+/// Sends the next packet of a READ response. When its memory has gone meanwhile, a NAK ends the response; when only a
+/// page is missing, the response waits for it.
 AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, port::Time at) {
     auto& packet = outbox_.begin(qp, *qp.wire, response.psn);
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
@@ -84,7 +84,7 @@ AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, po
     return is_last ? Sent::all : Sent::part;
 }
 
-/// A READ response's next packet does not find a page. False when it cannot wait.
+/// The next packet of a READ response does not find a page. Returns false when the response cannot wait for it.
 bool AnswerSender::wait_for_page(QueuePair& qp, Response& response, std::uint32_t packet, const tpt::Request& access,
                                  port::Time at) {
     response.waits_for_page = page_faults_.raise(qp,
@@ -108,7 +108,7 @@ bool AnswerSender::resume_read(QueuePair& qp, std::uint32_t psn, bool is_error, 
     return true;
 }
 
-/// The READ at the front cannot go on: a NAK takes the place of its next packet, and of all answers behind it.
+/// The READ at the front cannot go on. A NAK takes the place of its next packet and of all answers behind it.
 void AnswerSender::fail_read(QueuePair& qp, NakCode code, port::Time at) {
     auto& responses = qp.responder.answers.responses;
     const auto psn = responses.front().psn;

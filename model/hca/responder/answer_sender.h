@@ -21,8 +21,8 @@ public:
     bool send(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
     /// The batch is over: ACKs that were held back go out.
     void release(port::Time at);
-    /// Software has said that the page of a READ response is there, or will never be: `psn` is of its next packet.
-    /// False: none waits there.
+    /// Software has said that the page of a READ response is there, or will never be. `psn` is that of its next packet.
+    /// Returns false when no response waits with that packet.
     bool resume_read(queue::QueuePair& qp, std::uint32_t psn, bool is_error, port::Time at);
 
 private:

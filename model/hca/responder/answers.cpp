@@ -48,7 +48,7 @@ void Answers::refuse(QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::ui
 
 void Answers::refuse_and_fail(QueuePair& qp, NakCode code, port::Time at) {
     if (!qp.service.is_reliable)
-        return; // what the peer does wrong is dropped, and costs no connection (IBA 9.8.2.2)
+        return; // a wrong packet is silently dropped, and does not end the connection (IBA 9.8.2.2)
     refuse(qp, abi::wire::nak_syndrome(code), at);
     fail(qp, code, at);
 }

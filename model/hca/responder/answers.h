@@ -18,26 +18,27 @@ public:
     Answers(queue::Scheduler& scheduler, completion::Failure& failure, const Report& report)
         : scheduler_(scheduler), failure_(failure), report_(report) {}
 
-    /// An ACK for everything so far. It waits for the end of the batch, so that one ACK answers many requests.
+    /// The peer is owed an ACK for everything so far. It waits for the end of the batch, so that one ACK answers many
+    /// requests.
     void owe_ack(queue::QueuePair& qp, port::Time at);
     /// Queues an answer. It implies an ACK for what came before, so a held-back one is dropped.
     void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
-    /// A NAK or RNR NAK, for the packet that was expected or for another. An unreliable service has none: what it
-    /// refuses is dropped.
+    /// Queues a NAK or RNR NAK, for the expected packet or for another one. An unreliable service has no NAKs: there
+    /// this does nothing, and the packet is silently dropped.
     void refuse(queue::QueuePair& qp, std::uint8_t syndrome, port::Time at) {
         refuse(qp, syndrome, qp.responder.order.expected, qp.responder.order.msn, at);
     }
     void refuse(queue::QueuePair& qp, std::uint8_t syndrome, abi::Psn psn, std::uint32_t msn, port::Time at);
-    /// A NAK after which the queue pair is in error (IBA 9.9.3, responder classes C and beyond).
+    /// Queues a NAK and puts the queue pair into the error state (IBA 9.9.3, responder classes C and beyond).
     void refuse_and_fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
-    /// The error state behind a NAK, with the event that says why.
+    /// Puts the queue pair into the error state behind a NAK, with the event that says why.
     void fail(queue::QueuePair& qp, abi::wire::NakCode code, port::Time at);
-    /// As many READs and atomics wait for their answer as the peer may have outstanding. What was asked for again may
-    /// be a late copy of something long answered, so new requests are not counted against it; but it has the same limit
-    /// itself.
+    /// Whether as many READs and atomics wait for their answer as the peer may have outstanding. For a new request
+    /// repeats do not count, since a repeat may be the late copy of a request that was answered long ago. For a repeat
+    /// all of them count.
     static bool is_limit_reached(const queue::QueuePair& qp, bool counts_repeats);
 
-    /// The batch is over: calls `send(qp, ack)` for each ACK that was held back.
+    /// To be called when the batch is over: calls `send(qp, ack)` for each ACK that was held back.
     template <class Send> void release(Send&& send) {
         for (auto* qp : owing_) {
             auto& own = qp->responder.answers;

@@ -1,5 +1,6 @@
 // The receiving side of the unreliable datagram service (IBA 9.8.3), and with it of QP0 and QP1: puts the network
-// header and the payload into the next receive WQE, completes it. What does not fit is silently dropped.
+// header and the payload into the next receive WQE and completes it. A datagram for which there is no receive WQE, or
+// that is longer than the path's MTU, is silently dropped.
 #pragma once
 
 #include "model/hca/address/identity.h"

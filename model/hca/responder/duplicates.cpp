@@ -32,7 +32,7 @@ const Replay* find(const QueuePair& qp, abi::Psn psn) {
 
 } // namespace
 
-/// False: it was refused.
+/// Answers a READ again. Returns false when it was refused.
 bool Duplicates::read_again(QueuePair& qp, const port::Packet& packet, const Replay& replay, port::Time at) {
     const auto& reth = packet.rdma().reth;
     auto access = remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_read, replay.pd);
@@ -79,16 +79,16 @@ void Duplicates::receive(QueuePair& qp, const port::Packet& packet, port::Time a
     }
     const auto* replay = find(qp, packet.rdma().psn);
     if (replay == nullptr || replay->is_atomic != (kind == Kind::atomic))
-        return; // too old: the requester cannot be waiting for it
-    // What is asked for again must be the rest of what was asked for before.
+        return; // so old that the requester cannot be waiting for its answer
+    // A repeated READ may only ask for the rest of what it asked for before.
     const auto skipped =
         std::uint64_t{static_cast<std::uint32_t>(packet.rdma().psn - replay->first)} * qp.attributes.mtu_bytes();
     const auto& reth = packet.rdma().reth;
     if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped ||
                                        reth.length != replay->length - skipped))
         return;
-    // The requester went back: it will ask again for everything behind this packet, too. But it may as well be the
-    // network that repeats itself: ACKs that were owed stay owed.
+    // When the requester went back, it will ask again for everything behind this packet, too, so the answers to that
+    // are dropped. But perhaps the network has duplicated a packet, so an ACK that was owed stays owed.
     bool owes_ack = r.answers.ack_pending;
     auto& responses = r.answers.responses;
     for (; !responses.is_empty() && !responses.back().psn.is_before(packet.rdma().psn); responses.pop_back()) {
@@ -96,7 +96,7 @@ void Duplicates::receive(QueuePair& qp, const port::Packet& packet, port::Time a
         r.order.nak_is_out &= responses.back().kind != queue::Response::Kind::negative;
     }
     if (Answers::is_limit_reached(qp, true))
-        return; // no requester asks for so much at once; it will ask again
+        return; // no requester has so many repeats under way; if this one is real it will be repeated
     if (kind == Kind::atomic)
         answers_.respond(qp,
                          {.kind = queue::Response::Kind::atomic,

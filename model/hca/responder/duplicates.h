@@ -1,5 +1,5 @@
-// Duplicates (IBA 9.7.5.1.4 and 9.7.5.2): SENDs and WRITEs are acknowledged again, READs executed again, atomics
-// answered from memory of the result, never executed twice.
+// Requests that come a second time (IBA 9.7.5.1.4 and 9.7.5.2): SENDs and WRITEs are acknowledged again, and READs are
+// executed again. An atomic is never executed twice: its result was kept, and is sent again.
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -17,7 +17,7 @@ public:
 
     /// A READ or an atomic was accepted: it may be asked for again.
     static void remember(queue::QueuePair& qp, const queue::Replay& replay);
-    /// A request that was seen before.
+    /// Answers a request that was seen before.
     void receive(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
 
 private:

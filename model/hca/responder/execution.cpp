@@ -11,7 +11,8 @@ using queue::QueuePair;
 using Kind = abi::wire::OperationTraits::Kind;
 using Message = queue::OrderState::Message;
 
-/// First, middle and last packets of one message, of one kind, full up to the last one (IBA 9.7.4.1.2 and .3).
+/// Whether the packet fits behind those before it: a message consists of first, middle and last packets of one kind, of
+/// which all but the last are full (IBA 9.7.4.1.2 and .3).
 bool Execution::is_in_order(const QueuePair& qp, const port::Packet& packet) const {
     const auto& traits = packet.traits();
     const auto message = qp.responder.order.message;
@@ -30,8 +31,8 @@ bool Execution::is_in_order(const QueuePair& qp, const port::Packet& packet) con
     return length <= mtu && (traits.is_first || length != 0);
 }
 
-/// XRC: a request names the shared receive queue whose protection domain, WQEs and completion queue count for it (IBA
-/// annex A14). False when there is none of this number in the queue pair's XRC domain.
+/// In the XRC service a request names the shared receive queue whose protection domain, WQEs and completion queue count
+/// for it (IBA annex A14). Returns false when the queue pair's XRC domain has no such queue.
 bool Execution::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
     if (qp.service.on_wire != abi::wire::Service::xrc) [[likely]]
         return true;
@@ -39,7 +40,7 @@ bool Execution::select_shared_queue(QueuePair& qp, const port::Packet& packet) {
     if (srq == nullptr || !srq->attributes.is_xrc || srq->attributes.xrcd != qp.attributes.xrcd)
         return false;
     if (!packet.traits().is_first || qp.responder.receives.has_wqe)
-        return srq == qp.srq; // a message has one, also when its first packet comes again
+        return srq == qp.srq; // all packets of a message name the same one, also when the first one comes again
     take_from(qp, srq);
     qp.responder.remote.pd = srq->attributes.pd;
     return true;
@@ -66,7 +67,7 @@ void Execution::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
         if (auto answered = memory_.atomic(qp, packet, at))
             finish_request(qp, packet, *answered, at);
         return;
-    default: return; // not a request: the port sends those to the requester
+    default: return; // no request; ingress gives responses to the requester
     }
     if (!done)
         return;
@@ -79,8 +80,8 @@ void Execution::execute_unreliable(QueuePair& qp, port::Packet& packet, port::Ti
     const auto& traits = packet.traits();
     if (!is_defined(packet.rdma().service, packet.rdma().operation))
         return;
-    // A gap, or a message that begins before the last one ended, drops the one that was under way. Its receive WQE is
-    // used again (IBA 9.8.2.2.1).
+    // After a gap, or when a message begins before the last one ended, the message that was under way is dropped. Its
+    // receive WQE is used for the next one (IBA 9.8.2.2.1).
     if (packet.rdma().psn != order.expected || traits.is_first)
         order.message = Message::none;
     order.expected = packet.rdma().psn;
@@ -95,7 +96,7 @@ void Execution::execute_unreliable(QueuePair& qp, port::Packet& packet, port::Ti
     order.expected += 1;
 }
 
-/// A SEND or WRITE packet was carried out: on to the next sequence number, and the answer it asks for.
+/// A SEND or WRITE packet was carried out: moves on to the next sequence number, and owes the ACK that it asks for.
 void Execution::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& order = qp.responder.order;
     const auto& traits = packet.traits();
@@ -109,12 +110,12 @@ void Execution::finish_packet(QueuePair& qp, const port::Packet& packet, port::T
     if (packet.rdma().ack_request && qp.service.is_reliable)
         answers_.owe_ack(qp, at);
     qp.paging.refused = 0;
-    // A WRITE leaves a receive alone that a SEND took and is still to fill.
+    // A WRITE without immediate does not complete the receive WQE that a SEND has taken and not yet filled.
     if (traits.is_last && qp.responder.receives.has_wqe && (traits.kind == Kind::send || traits.has_immediate))
         receives_.complete(qp, packet, at);
 }
 
-/// A READ or an atomic was accepted: on to the next sequence number behind its answer.
+/// A READ or an atomic was accepted: moves on to the sequence number behind its answer, and queues the answer.
 void Execution::finish_request(QueuePair& qp, const port::Packet& packet, Answered& answered, port::Time at) {
     auto& order = qp.responder.order;
     Duplicates::remember(qp, answered.replay);

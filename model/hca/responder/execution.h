@@ -20,10 +20,10 @@ public:
         : receives_(receives), memory_(memory), answers_(answers), umr_(umr),
           shared_receive_queues_(shared_receive_queues), report_(report) {}
 
-    /// Of a service that answers.
+    /// Carries out a request of a reliable service.
     void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    /// Of the unreliable connected service (IBA 9.8.2): what cannot be carried out drops its message, and nobody
-    /// answers.
+    /// Carries out a request of the unreliable connected service (IBA 9.8.2). When a packet cannot be carried out, its
+    /// message is silently dropped.
     void execute_unreliable(queue::QueuePair& qp, port::Packet& packet, port::Time at);
 
 private:

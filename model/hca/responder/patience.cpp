@@ -7,7 +7,7 @@ using abi::wire::NakCode;
 using queue::QueuePair;
 
 void Patience::ask(QueuePair& qp, port::Time at) {
-    qp.responder.order.nak_is_out = true; // what follows is dropped without an answer until this packet comes again
+    qp.responder.order.nak_is_out = true; // until this packet comes again, later ones are silently dropped
     answers_.refuse(qp, abi::wire::rnr_syndrome(qp.attributes.min_rnr_nak), at);
 }
 

@@ -1,5 +1,5 @@
-// Pages that a peer's requests need and do not find (PRM "Page fault"): software is told, and the peer asked to come
-// again later with the NAK that a missing receive buffer would have brought (IBA 9.7.5.2.8).
+// Requests of a peer that need a page which is not there (PRM "Page fault"): tells software, and has the peer repeat
+// the request later, by the RNR NAK that it would also get for a missing receive buffer (IBA 9.7.5.2.8).
 #pragma once
 
 #include "model/hca/memory/denied.h"
@@ -14,17 +14,18 @@ class Patience {
 public:
     Patience(Answers& answers, paging::PageFaults& page_faults) : answers_(answers), page_faults_(page_faults) {}
 
-    /// The packet that was expected is not accepted for now: it and what is behind it come again.
+    /// Does not accept the expected packet for now. An RNR NAK has the peer repeat it later, with all that is behind.
     void ask(queue::QueuePair& qp, port::Time at);
-    /// The key, a page or the bus is against what the peer asked for; `fault`: what software is told of a page.
+    /// Answers a request whose memory the key, a page or the bus denied. When it was a page, software is told `fault`.
     void refuse(queue::QueuePair& qp, const memory::Denied& denied, const paging::RemotePageFault& fault,
                 port::Time at);
-    /// A page is missing: the peer comes again, or is refused.
+    /// A page is missing: has the peer repeat its request, or refuses it when nobody will bring the page.
     void wait_or_refuse(queue::QueuePair& qp, const paging::RemotePageFault& fault, const tpt::Request& access,
                         port::Time at);
-    /// A SEND's packet of so many bytes does not find a page of its receive buffer. False when it cannot wait.
+    /// A SEND's packet of `packet` bytes does not find a page of its receive buffer. Returns false when it cannot wait.
     bool wait_to_place(queue::QueuePair& qp, std::uint32_t packet, const tpt::Request& access, port::Time at);
-    /// A READ that was asked for again does not find its page: its peer waits without counting. False as above.
+    /// A repeated READ does not find its page: an RNR NAK for that READ has the peer repeat it. Returns false when it
+    /// cannot wait.
     bool wait_to_repeat(queue::QueuePair& qp, const paging::RemotePageFault& fault, const tpt::Request& access,
                         port::Time at);
 

@@ -28,7 +28,7 @@ Taken Placement::take(QueuePair& qp, port::Time at) {
 Taken Placement::take_own(QueuePair& qp, port::Time at) {
     auto& r = qp.responder;
     if (r.receives.consumer == r.receives.producer && qp.attributes.receive == queue::ReceiveKind::ordinary) {
-        // There is no doorbell for receive queues: software only moves the record.
+        // Software rings no doorbell for receive queues, it only moves the record.
         if (const auto producer =
                 doorbell::read_record(dma_, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
             const auto posted = static_cast<std::uint16_t>(producer->value - r.receives.consumer);
@@ -46,7 +46,7 @@ Taken Placement::take_own(QueuePair& qp, port::Time at) {
         const auto posted = static_cast<std::uint16_t>(r.receives.producer - index);
         const auto result =
             r.receives.prefetch.read(dma_, qp.attributes.buffer, 0, index, posted, qp.rq_size(), log_stride, at);
-        if (!result.is_ok()) // perhaps a later one cannot be read
+        if (!result.is_ok()) // perhaps only a later WQE cannot be read, so this one is tried alone
             r.receives.prefetch.read(dma_, qp.attributes.buffer, 0, index, 1, qp.rq_size(), log_stride, at);
         wqe = r.receives.prefetch.find(index, log_stride);
     }
@@ -58,7 +58,7 @@ Taken Placement::take_own(QueuePair& qp, port::Time at) {
     return {Take::done, std::max(at, wqe.ready)};
 }
 
-/// The same of its shared receive queue, with the events that belong to that.
+/// Reads the next WQE of the shared receive queue, and raises the events that belong to that.
 Taken Placement::take_shared(QueuePair& qp, port::Time at) {
     auto& srq = *qp.srq;
     const bool was_in_error = srq.is_in_error;

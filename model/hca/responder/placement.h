@@ -31,7 +31,7 @@ struct PlacementError {
     abi::wire::NakCode nak{};
     std::optional<memory::Denied> denied{}; ///< when it is the receive buffer's memory
 };
-/// How a receive fails whose memory is denied.
+/// How a receive WQE fails to whose memory the key or the bus denies access.
 PlacementError placement_error(const memory::Denied& denied);
 
 class Placement {
@@ -39,12 +39,12 @@ public:
     Placement(port::Dma& dma, memory::ApplicationMemory& memory, event::EventQueues& event_queues, Counters& counters)
         : dma_(dma), memory_(memory), event_queues_(event_queues), counters_(counters) {}
 
-    /// Makes the next WQE the queue pair's `responder.receives.wqe`. When it is unreadable but was taken (`qp.srq ==
-    /// nullptr`), its index names it. Events of a shared queue are raised here.
+    /// Takes the next WQE into `responder.receives.wqe` of the queue pair. An unreadable WQE of the queue pair's own
+    /// queue counts as taken, and only its index is set. Events of a shared queue are raised here.
     queue::Taken take(queue::QueuePair& qp, port::Time at);
-    /// Bytes are about to be placed: what READ responses lend of this memory is copied first.
+    /// To be called before bytes are placed: READ responses under way may refer to that memory, and get copies first.
     void drain_loans() { memory_.loans().answers.drain(); }
-    /// What would be found wrong if `length` bytes were placed: nothing goes through the keys, but they count.
+    /// The error with which placing `length` bytes would fail, if any. Checks room and keys, and writes nothing.
     std::optional<PlacementError> check_room(const queue::QueuePair& qp, std::uint32_t length, port::Time at);
     /// Writes the pieces where the current WQE says, behind what was written before; returns when they are written.
     std::expected<port::Time, PlacementError> place(queue::QueuePair& qp,

@@ -28,7 +28,7 @@ bool is_received_in_cqe(const QueuePair& qp, const port::Packet& packet) {
 
 std::optional<port::Time> Receives::take(QueuePair& qp, port::Time at) {
     auto& own = qp.responder.receives;
-    if (own.has_wqe) { // of a message that was dropped on the way (unreliable connected)
+    if (own.has_wqe) { // taken for a message that was dropped on its way (unreliable connected)
         own.wqe->rewind();
         return at;
     }
@@ -46,7 +46,7 @@ std::optional<port::Time> Receives::take(QueuePair& qp, port::Time at) {
         fail(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, NakCode::remote_operational_error}, at);
         return std::nullopt;
     }
-    // No WQE was taken, so none can be completed (IBA 11.6.3.4, SRQ catastrophic error).
+    // No WQE of the shared queue was taken, so none can be completed (IBA 11.6.3.4, SRQ catastrophic error).
     answers_.refuse(qp, abi::wire::nak_syndrome(NakCode::remote_operational_error), at);
     failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
     return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<port::Time> Receives::place(QueuePair& qp, port::Packet& packet, p
     if (!placed) [[unlikely]] {
         auto error = placed.error();
         if (const auto denied = error.denied; denied && denied->is_page_fault()) {
-            wqe.segment = segment; // the packet comes again as a whole
+            wqe.segment = segment; // the peer repeats the whole packet
             wqe.offset = offset;
             if (packet.traits().is_first)
                 r.order.message = Message::none;
@@ -122,7 +122,7 @@ void Receives::complete(QueuePair& qp, const port::Packet& packet, port::Time at
         failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
 }
 
-/// The message cannot be placed: the peer gets the NAK, software the receive completion, the queue pair is in error.
+/// The message cannot be placed: sends the NAK to the peer, fails the receive WQE, and puts the queue pair into error.
 void Receives::fail(QueuePair& qp, const PlacementError& error, port::Time at) {
     auto& own = qp.responder.receives;
     auto& count = *qp.counters;

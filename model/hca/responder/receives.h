@@ -1,5 +1,5 @@
-// SEND on the receiving side (IBA 9.7.5.2.9; PRM "Receive WQE"): takes a receive WQE, has the bytes placed, completes
-// it. A WRITE with immediate takes and completes one, too.
+// SEND on the receiving side (IBA 9.7.5.2.9; PRM "Receive WQE"): takes a receive WQE, has the bytes placed, and
+// completes it. A WRITE with immediate also takes and completes one.
 #pragma once
 
 #include "model/hca/completion/failure.h"
@@ -13,18 +13,19 @@
 
 namespace model::hca::responder {
 
-/// What carries a packet out returns when that is done; nothing: it was refused, and the peer has its answer.
+/// Functions that carry a packet out return when that is done, or nothing when the packet was refused. The peer's
+/// answer is queued then.
 class Receives {
 public:
     Receives(Placement& placement, Answers& answers, Patience& patience, completion::WorkCompletions& completions,
              completion::Failure& failure)
         : placement_(placement), answers_(answers), patience_(patience), completions_(completions), failure_(failure) {}
 
-    /// Makes the next receive WQE current. Refused with an RNR NAK when none is posted.
+    /// Takes the next receive WQE for the message. Answers with an RNR NAK when none is posted.
     std::optional<port::Time> take(queue::QueuePair& qp, port::Time at);
-    /// One packet of a SEND.
+    /// Places one packet of a SEND.
     std::optional<port::Time> place(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    /// The current WQE's message has ended with this packet.
+    /// Completes the receive WQE, whose message has ended with this packet.
     void complete(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
 
 private:

@@ -1,4 +1,4 @@
-// What a peer asks of this host's memory.
+// How a peer's request accesses this host's memory: through the remote key that it names.
 #pragma once
 
 #include "model/hca/queue/queue_pair.h"
@@ -8,7 +8,7 @@
 
 namespace model::hca::responder {
 
-/// An access through a key of this host, whose protection domain is to be `pd`.
+/// An access through a key of this host that must belong to protection domain `pd`.
 inline tpt::Request remote_access(const queue::QueuePair& qp, abi::Key key, std::uint64_t address, std::uint64_t length,
                                   tpt::Access access, abi::Pd pd) {
     return {.key = key,

@@ -22,7 +22,7 @@ bool RemoteMemory::lacks_page(const tpt::Request& first_packet) const {
     return first_packet.length != 0 && memory_.lacks_page(first_packet);
 }
 
-/// False: it was refused.
+/// Takes in what the first packet of a WRITE says of the whole. Returns false when the WRITE was refused.
 bool RemoteMemory::begin_write(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& own = qp.responder.remote;
     const auto& reth = packet.rdma().reth;
@@ -74,7 +74,7 @@ std::optional<port::Time> RemoteMemory::write(QueuePair& qp, port::Packet& packe
             memory_.write(remote_access(qp, own.key, own.address, bytes.size(), tpt::Access::remote_write, own.pd),
                           bytes, at, &order.writes);
         if (!written) [[unlikely]] {
-            own.address = begin; // the packet comes again as a whole
+            own.address = begin; // the peer repeats the whole packet
             order.message = message;
             patience_.refuse(qp, written.error(),
                              {.type = PageFaultType::remote_write,

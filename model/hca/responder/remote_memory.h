@@ -17,12 +17,12 @@ inline constexpr std::uint32_t max_message = 1u << 31;
 
 /// A READ or an atomic that was carried out, or will be packet by packet.
 struct Answered {
-    queue::Response response; ///< but for the number of messages
+    queue::Response response; ///< without the number of messages, which counts this request, too
     queue::Replay replay;     ///< in case it is asked for again
     port::Time at{};          ///< when the answer can go
 };
 
-/// Nothing instead of a result: it was refused, and the peer has its answer.
+/// Functions return nothing instead of a result when the request was refused. The peer's answer is queued then.
 class RemoteMemory {
 public:
     RemoteMemory(memory::ApplicationMemory& memory, Receives& receives, Answers& answers, Patience& patience)
@@ -36,8 +36,8 @@ public:
 
     /// Whether the key allows an access. An empty one names no memory, and its key is not looked at (IBA 9.7.4.1.5).
     bool may_access(const tpt::Request& access, port::Time at);
-    /// Whether a READ would have to wait for a page of its first packet. Then it is not accepted yet: the peer comes
-    /// again. What is missing behind that is waited for on the way.
+    /// Whether a READ would have to wait for a page of its first packet. Such a READ is not accepted yet, and the peer
+    /// repeats it. For pages behind the first packet the response waits on its way.
     bool lacks_page(const tpt::Request& first_packet) const;
 
 private:

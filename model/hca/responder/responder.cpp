@@ -32,13 +32,13 @@ void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
         return duplicates_.receive(qp, packet, at);
     ++qp.counters->out_of_sequence;
     if (!order.nak_is_out) {
-        // One NAK for a gap; the rest of what is under way stays unanswered (IBA 9.7.5.2.8).
+        // A gap is answered with one NAK; what else is under way behind it stays unanswered (IBA 9.7.5.2.8).
         order.nak_is_out = true;
         answers_.refuse(qp, abi::wire::nak_syndrome(abi::wire::NakCode::psn_sequence_error), at);
     }
 }
 
-/// The answer counts for the packet that software was told of, if that is still the one that waits.
+/// Software's answer is about the packet that it was told of, and has an effect only if that packet still waits.
 void Responder::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at) {
     if (!qp.can_receive())
         return;

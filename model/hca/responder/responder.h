@@ -4,11 +4,11 @@
 //
 //   answers         what the peer is owed
 //   answer_sender   answers on their way out
-//   patience        pages that are waited for
+//   patience        requests that wait for a page
 //   placement       receive WQEs, and bytes through their keys
 //   receives        SEND
 //   remote_memory   WRITE, READ and atomics
-//   duplicates      what was seen before
+//   duplicates      requests that come a second time
 //   execution       the packet that is the next one
 //   responder       which packet is the next one
 #pragma once
@@ -47,13 +47,13 @@ public:
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
-    /// The batch is over: acknowledgements that were held back to be merged go out.
+    /// The batch is over: sends the acknowledgements that were held back to be merged.
     void received_all(port::Time at) { sender_.release(at); }
     /// Sends up to `packets` answers. True when more can go at once.
     bool answer(queue::QueuePair& qp, std::uint32_t packets, port::Time at) { return sender_.send(qp, packets, at); }
     /// The receiving side starts: INIT to RTR.
     void start(queue::QueuePair& qp);
-    /// The queue pair goes: nothing here may refer to it afterwards.
+    /// The queue pair is about to be destroyed or reset, so that nothing here may refer to it afterwards.
     void forget(queue::QueuePair& qp) { answers_.forget(qp); }
     /// Software has answered a page fault of the receiving side.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
