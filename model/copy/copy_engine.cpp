@@ -78,8 +78,10 @@ void CopyEngine::wait(Step step, Time until) {
 }
 
 void CopyEngine::wake(Time now) {
-    if (now < until_)
+    if (step_ == Step::none)
         return;
+    if (now < until_) // asked for before a reset; the clock keeps the earliest time only, so ours is asked for again
+        return ports_.clock.wake_at(until_);
     if (step_ == Step::start) {
         outcome_ = State::done;
         copied_ = 0;

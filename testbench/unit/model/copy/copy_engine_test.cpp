@@ -182,6 +182,20 @@ TEST_CASE("a long copy is moved in turns, and others work in between", "[unit][c
     CHECK(b.holds(0x50003, 9001));
 }
 
+TEST_CASE("a copy that begins just after a reset is not kept back by the one that the reset ended", "[unit][copy]") {
+    Bench b;
+    b.ask(0x10000, 0x50000, 4096);
+    b.clock.set(b.clock.now() + 500ns);
+    b.engine.reset(b.clock.now());
+
+    b.ask(0x10000, 0x60000, 4096);
+    b.run();
+
+    CHECK(b.get<"state">() == State::done);
+    CHECK(b.get<"copies">() == 1);
+    CHECK(b.holds(0x60000, 4096));
+}
+
 TEST_CASE("each turn of a long copy has a time of its own, even where nothing takes time", "[unit][copy]") {
     Bench b({.timed = false, .piece_bytes = 64});
     b.ask(0x10000, 0x50003, 9001);
