@@ -18,7 +18,7 @@ std::uint64_t extend(std::uint32_t index, std::uint64_t producer) {
     const auto ahead = static_cast<std::int32_t>((index - static_cast<std::uint32_t>(producer)) << 8) >> 8;
     return producer + static_cast<std::uint64_t>(std::int64_t{ahead});
 }
-/// A after B, also when the index was extended to before the first entry.
+/// Whether A comes after B, also when the index was extended to a place before the first entry.
 bool is_ahead(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b) > 0; }
 
 } // namespace
@@ -134,8 +134,8 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     return true;
 }
 
-/// Writes the next entry, of a 128-byte one the first half only when something stands there. Returns when it is there;
-/// nothing: the queue has failed.
+/// Writes the next entry. Of a 128-byte entry the first half is written only when something stands there. Returns when
+/// the entry is there, or nothing when the queue has failed.
 std::optional<port::Time> CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at) {
     // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
     const auto end = ((cq.producer & (cq.size() - 1)) + 1) << cq.attributes.log_entry_bytes;

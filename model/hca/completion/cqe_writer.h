@@ -1,6 +1,6 @@
-// Writes completions (PRM "CQE"): fields, timestamp, signature, owner bit; notices an overrun; and decides when the
-// event that software armed for is due. Receives what completed, perhaps with a small message's bytes; gives an entry
-// in host memory and perhaps an EQE.
+// Writes completions (PRM "CQE") with their fields, timestamp, signature and owner bit, notices an overrun, and decides
+// when the event that software armed for is due. Receives what completed, perhaps with a small message's bytes; gives
+// an entry in host memory and perhaps an EQE.
 #pragma once
 
 #include "abi/prm/cqe.h"
@@ -38,7 +38,7 @@ struct Completion {
     std::uint16_t wqe_counter = 0;
     std::uint32_t byte_count = 0;
     std::uint32_t immediate = 0; ///< immediate data or invalidated key
-    bool solicited = false;      ///< counts for a solicited arm
+    bool solicited = false;      ///< an arm for solicited completions only reports it, too
     std::uint64_t cause = 0;     ///< number of the event that began the work, where it has waited
     std::span<const std::byte>
         data{};               ///< the message, when the entry carries it: at most CompletionQueue::inline_bytes
@@ -76,13 +76,13 @@ public:
     /// Software gives the queue another ring (PRM "Resizing a CQ"): the old one ends with a CQE that says so, and the
     /// next completion is the one behind it in the new ring. False when the old ring has no room for that CQE.
     bool resize(CompletionQueue& cq, memory::PagedBuffer buffer, std::uint8_t log_size, port::Time at);
-    /// Entries that software has not consumed yet, as its doorbell record says; nothing when that cannot be read.
+    /// How many entries software has not consumed yet, as its doorbell record says. Nothing when that cannot be read.
     std::optional<doorbell::RecordRead> outstanding(CompletionQueue& cq, port::Time at);
-    /// The queue's moderation limits are new: an event that the old ones held back is judged again.
+    /// To be called when the queue has new moderation limits: decides again about an event that the old ones held back.
     void moderate_anew(CompletionQueue& cq, port::Time at);
     /// Time asked for by Clock::wake_at has come: events that moderation held back long enough go out.
     void wake(port::Time now);
-    /// The queue is about to go.
+    /// The queue is about to be destroyed.
     void forget(CompletionQueue& cq) { moderation_.forget(cq); }
     void clear() { moderation_.clear(); }
 

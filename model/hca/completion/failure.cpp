@@ -18,12 +18,12 @@ using queue::Response;
 namespace {
 
 constexpr port::Time first_flush_interval = std::chrono::microseconds{10};
-/// Doubled no further, as time must not overflow.
+/// The interval is doubled up to this one and no further, so that time does not overflow.
 constexpr port::Time last_flush_interval = first_flush_interval * (1ll << 30);
-/// Looks that one doorbell of a completion queue causes at most.
+/// At how many queue pairs one doorbell of a completion queue has the device look, at most.
 constexpr int looks_per_arm = 4;
 
-/// Whether this NAK ends the connection: all but the sequence error do (IBA 9.9.3).
+/// Whether this answer is a NAK that ends the connection: all NAKs but the sequence error do (IBA 9.9.3).
 bool is_final(const Response& response) {
     using namespace abi::wire;
     return response.kind == Response::Kind::negative && kind_of(response.syndrome) == SyndromeKind::nak &&
@@ -38,7 +38,7 @@ void Failure::flush_sends(QueuePair& qp, port::Time at) {
         completions_.send(qp, r.sends.messages.front(), CqeSyndrome::wr_flush_err, 0, at);
         r.sends.completed = static_cast<std::uint16_t>(r.sends.completed + r.sends.messages.front().wqebbs);
     }
-    // What was never fetched: only the size and the opcode of each WQE are needed.
+    // Of WQEs that were never fetched only the size and the opcode are needed.
     constexpr std::uint64_t wqebb = abi::prm::wqe_bb_bytes, unit = abi::prm::wqe_ds_bytes;
     const auto ring_bytes = qp.sq_size() * wqebb;
     while (r.sends.fetched != r.sends.producer) {
@@ -96,7 +96,7 @@ void Failure::look_again(CompletionQueue& cq, port::Time at) {
     for (int left = looks_per_arm; left != 0 && !cq.dead.is_empty() && &cq.dead.front() != first; --left) {
         auto& qp = cq.dead.front();
         first = first != nullptr ? first : &qp;
-        cq.dead.remove(qp); // to the end: others have their turn with the next doorbell
+        cq.dead.remove(qp); // it goes to the end, so that the next doorbell is for others
         cq.dead.push_back(qp);
         look_again(qp, at);
     }
@@ -120,7 +120,7 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (!responder.answers.responses.is_empty() && !is_final(responder.answers.responses.back()))
         responder.answers.responses.clear();
     if (responder.receives.has_wqe) {
-        // The WQE that a SEND was filling.
+        // A SEND was filling this WQE.
         responder.receives.has_wqe = false;
         completions_.fail_receive(qp, responder.receives.wqe->index, CqeSyndrome::wr_flush_err, 0, at);
     }
@@ -138,7 +138,7 @@ void Failure::enter_send_error(QueuePair& qp, port::Time at) {
     events_.emit(at, traces::QueueStateChanged{qp.number.value, static_cast<std::uint8_t>(qp.state),
                                                static_cast<std::uint8_t>(QpState::sqer)});
     qp.state = QpState::sqer;
-    qp.paging = {}; // of unreliable queue pairs only the sending side waits
+    qp.paging = {}; // only the sending side of an unreliable queue pair waits for pages
     flush_sends(qp, at);
 }
 

@@ -17,26 +17,28 @@ public:
             const traces::Events& events)
         : dma_(dma), completions_(completions), event_queues_(event_queues), timers_(timers), events_(events) {}
 
-    /// To the error state; both queues are flushed. Does nothing for a queue pair that is there already.
+    /// Puts a queue pair into the error state and flushes both queues. Does nothing for one that is there already.
     void enter_error(queue::QueuePair& qp, port::Time at);
-    /// As above, with an asynchronous event: access violation, invalid request, or catastrophic error.
+    /// The same with an asynchronous event that says why: access violation, invalid request, or catastrophic error.
     void enter_error(queue::QueuePair& qp, abi::prm::EventType why, port::Time at);
-    /// To the send queue error state, where only sending ends (IBA 10.3.1.5): what an unreliable service does.
+    /// Puts a queue pair of an unreliable service into the send queue error state, where only sending ends
+    /// (IBA 10.3.1.5).
     void enter_send_error(queue::QueuePair& qp, port::Time at);
-    /// Error states: send WQEs that were posted since are flushed too.
+    /// Completes every posted send WQE with "flushed". A doorbell in an error state has it done for later ones, too.
     void flush_sends(queue::QueuePair& qp, port::Time at);
-    /// Error state: the same for receive WQEs. They come without a doorbell, so no device is told of them; all it can
-    /// do is look at the record. It does so whenever software does something about the queue pair or arms its receive
-    /// queue's completions, and by itself each time as much time has passed as since then: what is posted right away is
-    /// found right away, nothing is missed, and a queue pair that is left alone costs less and less. The instants are
-    /// multiples of the intervals, so that one of them serves every queue pair that has been in error for about as
-    /// long.
+    /// Does the same for receive WQEs, of which no doorbell tells the device: all it can do is look at the record. It
+    /// looks whenever software does something about the queue pair or arms the completion queue of its receives, and
+    /// by itself after an interval that doubles each time nothing new was found. So what is posted right away is found
+    /// right away, nothing is missed, and a queue pair that is left alone costs less and less. The device looks at
+    /// multiples of the interval, so that one instant serves every queue pair that has been in error for about as long.
     void flush_receives(queue::QueuePair& qp, port::Time at);
-    /// Software has done something about a queue pair in error, as before it posts there.
+    /// To be called when software does something about a queue pair, as it may post receives next: looks for them if
+    /// the queue pair is in error, and then in the shortest interval again.
     void look_again(queue::QueuePair& qp, port::Time at);
-    /// Software arms a completion queue: of the queue pairs in error that complete there, the next few are looked at.
+    /// To be called when software arms a completion queue: does the same for the next few of the queue pairs in error
+    /// that complete there.
     void look_again(CompletionQueue& cq, port::Time at);
-    /// The queue pair leaves the error state, or goes.
+    /// The queue pair leaves the error state, or is about to be destroyed.
     static void forget(queue::QueuePair& qp);
 
 private:

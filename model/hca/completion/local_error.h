@@ -14,7 +14,7 @@ struct LocalError {
     std::uint8_t vendor = 0;
 };
 
-/// The low nibble is a number of the room that found the mistake, where it says so.
+/// Classes of vendor syndromes. Where a class says so, the low four bits are a number of the room that found the error.
 namespace vendor {
 inline constexpr std::uint8_t wqe = 0x10;         ///< + queue::WqeFault
 inline constexpr std::uint8_t translation = 0x20; ///< + tpt::Violation: local key
@@ -26,13 +26,13 @@ inline constexpr std::uint8_t retry = 0x70;
 inline constexpr std::uint8_t umr = 0x80; ///< + umr::Fault
 } // namespace vendor
 
-/// How a work request fails whose memory is denied.
+/// How a work request fails to whose memory the key or the bus denies access.
 inline LocalError local_error(const memory::Denied& denied) {
     using abi::prm::CqeSyndrome;
     return {denied.is_by_key() ? CqeSyndrome::local_prot_err : CqeSyndrome::local_qp_op_err,
             denied.vendor(vendor::translation, vendor::bus)};
 }
-/// The same when nobody brings the page that it waits for (hca/paging).
+/// How it fails when nobody brings the page that it waits for (hca/paging).
 inline LocalError absent_page() { return local_error({tpt::Request{}, tpt::Violation::page_not_present}); }
 
 } // namespace model::hca::completion

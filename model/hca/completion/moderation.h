@@ -16,7 +16,7 @@ class Moderation {
 public:
     explicit Moderation(port::Clock& clock) : clock_(clock) {}
 
-    /// Whether the event waits: `pending` completions are told by it. The first one starts the period.
+    /// Whether the event waits. It reports `pending` completions, of which the first one starts the period.
     bool holds_back(CompletionQueue& cq, std::uint64_t pending, port::Time at) {
         const auto& limit = cq.attributes.moderation;
         if (limit.period == port::Time{} || pending >= limit.max_count)
@@ -28,7 +28,7 @@ public:
         }
         return true;
     }
-    /// The queue waits no more: its event is out, or it goes.
+    /// The queue waits no more: its event was sent, or it is about to be destroyed.
     void forget(CompletionQueue& cq) {
         if (cq.event_at == port::never)
             return;
@@ -48,7 +48,7 @@ public:
     void clear() { waiting_.clear(); }
 
 private:
-    /// Equal times in the order of the numbers, so that runs repeat exactly.
+    /// Queues whose times are equal come in the order of their numbers, so that runs repeat exactly.
     struct Earlier {
         bool operator()(const CompletionQueue* a, const CompletionQueue* b) const {
             return a->event_at != b->event_at ? a->event_at < b->event_at : a->number < b->number;

@@ -25,7 +25,7 @@ std::uint32_t receive_user_index(const QueuePair& qp) {
 
 } // namespace
 
-/// An entry that found no place counts for its queue pair.
+/// Writes the entry. When the completion queue is full, the queue pair's counter set counts it.
 bool WorkCompletions::write(const QueuePair& qp, CompletionQueue& cq, const Completion& completion, port::Time at) {
     const bool is_written = writer_.write(cq, completion, at);
     if (!is_written && cq.state == queue::CompletionState::overrun) [[unlikely]]
@@ -40,7 +40,7 @@ bool WorkCompletions::send(QueuePair& qp, const queue::Outstanding& message, Cqe
     if (is_error) {
         auto& count = *qp.counters;
         ++(syndrome == CqeSyndrome::wr_flush_err ? count.req_cqe_flush_error : count.req_cqe_error);
-        // Nobody has acknowledged it, so packets of it may still be under way, and its memory is software's again.
+        // Packets of it may still be under way, since nobody has acknowledged them, but its memory is software's again.
         loans_.requests.drain();
     }
     return write(qp, *qp.send_cq,

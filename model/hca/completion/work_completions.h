@@ -13,17 +13,17 @@
 
 namespace model::hca::completion {
 
-/// Each says whether the completion queue took the entry.
+/// Each function returns whether the completion queue took the entry.
 class WorkCompletions {
 public:
     WorkCompletions(CqeWriter& writer, port::LoanBook& loans) : writer_(writer), loans_(loans) {}
 
-    /// A send completion, successful or not; `data` is an answer that it carries.
+    /// Completes a send work request, successful or not. `data` is the answer that the entry carries, if it does.
     bool send(queue::QueuePair& qp, const queue::Outstanding& message, CqeSyndrome syndrome, std::uint8_t vendor,
               port::Time at, std::span<const std::byte> data = {});
-    /// A message that has arrived; whose it is, is filled in here.
+    /// Completes a receive WQE whose message has arrived. Queue pair and user index are filled in here.
     bool receive(const queue::QueuePair& qp, Completion completion, port::Time at);
-    /// An error completion for a receive WQE.
+    /// Completes a receive WQE with an error.
     bool fail_receive(queue::QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor,
                       port::Time at);
 

@@ -1,5 +1,6 @@
-// What all packets that leave have in common: addresses and the head of the transport header, the pipeline, the count,
-// the event. Whoever makes a packet fills the rest, in place, between `begin` and `send`.
+// What is done alike for every packet that leaves: it gets its addresses and the head of its transport header, goes
+// through the pipeline, and is counted and reported. Whoever makes a packet fills in the rest between `begin` and
+// `send`.
 #pragma once
 
 #include "model/hca/address/identity.h"
@@ -19,7 +20,7 @@ public:
     port::Time enter_pipe(port::Time at) { return pipe_.enter(at); }
     /// Forgets what is in the pipeline.
     void reset() { pipe_.reset(); }
-    /// The next packet of this outlet, headed as one of the queue pair's connection.
+    /// The next packet of this outlet, with the addresses and the head of the queue pair's connection.
     port::Packet& begin(const queue::QueuePair& qp, port::Wire& wire, abi::Psn psn) const {
         auto& packet = wire.next();
         packet.path = qp.path;
@@ -30,9 +31,9 @@ public:
         head.psn = psn;
         return packet;
     }
-    /// What leaves now belongs to work that has waited, and that this event began.
+    /// While the result lives, what leaves belongs to work that this earlier event began.
     traces::Cause because(std::uint64_t event) const { return {report_.events, event}; }
-    /// Counts a packet that is complete, and says that it leaves.
+    /// Counts a complete packet, and reports that it leaves.
     void note(port::Packet& packet, port::Time at) const {
         ++report_.counters.packets_sent;
         if (report_.events.is_on()) [[unlikely]] {
@@ -41,7 +42,7 @@ public:
                 at, traces::PacketSent{head.destination.value, head.psn.value, head.opcode(), packet.payload.size()});
         }
     }
-    /// As above, and sends it; returns when its last bit is out.
+    /// Counts, reports and sends a packet. Returns when its last bit is out.
     port::Time send(port::Wire& wire, port::Packet& packet, port::Time at) const {
         note(packet, at);
         return wire.send(at);

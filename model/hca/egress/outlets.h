@@ -12,11 +12,12 @@ namespace model::hca::egress {
 
 class Outlets {
 public:
-    /// `inside`: both of its ends are this port; nullptr: everything goes by the cable.
+    /// Both ends of `inside` are this port. With nullptr everything goes by the cable.
     Outlets(port::Wire& cable, port::Wire* inside) : cable_(cable), inside_(inside) {}
 
     port::Wire& cable() { return cable_; }
-    /// nullptr: there is no way inside.
+    /// The way inside the port, or nullptr when there is none. Whoever asks may use it, so from now on it also counts
+    /// for can_send(): one that nobody uses is not asked for room, which most cards never need.
     port::Wire* inside() {
         is_inside_used_ = inside_ != nullptr;
         return inside_;
@@ -28,7 +29,7 @@ public:
         return back != nullptr ? *back : cable_;
     }
     queue::Way name(const port::Wire& way) const { return &way == inside_ ? queue::Way::inside : queue::Way::cable; }
-    /// Whether a way has room; of an open one whether any has.
+    /// Whether a way has room. An open way has room when the cable or the way inside has.
     bool can_send(queue::Way way, port::Time now) {
         const bool is_inside_free = way != queue::Way::cable && is_inside_used_ && inside_->can_send(now);
         return is_inside_free || (way != queue::Way::inside && cable_.can_send(now));

@@ -9,7 +9,7 @@ class Pipe {
 public:
     explicit Pipe(const HcaConfig& config) : is_timed_(config.timed), latency_(config.packet_latency) {}
 
-    /// When the pipeline can work on a packet whose work arrives at `at`; takes one packet's worth of it.
+    /// Returns when the pipeline can work on a packet whose work arrives at `at`, and books the time for one packet.
     port::Time enter(port::Time at) {
         if (!is_timed_)
             return at;

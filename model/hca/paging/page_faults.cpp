@@ -24,7 +24,7 @@ PageFaults::Outcome PageFaults::look(QueuePair& qp, PageFaultType type, std::uin
     return paging.waiting & bit(type) ? Outcome::waits : Outcome::begins;
 }
 
-/// Software was told: the access waits. Otherwise it is refused.
+/// The access waits from now on if software was told of it, and is refused otherwise.
 bool PageFaults::begin(QueuePair& qp, PageFaultType type, std::uint32_t what, bool is_told, const tpt::Request& access,
                        port::Time at) {
     if (!is_told) {

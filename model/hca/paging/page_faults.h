@@ -14,7 +14,7 @@
 
 namespace model::hca::paging {
 
-/// A work request's data, or those of the receive WQE.
+/// A page that the data segments of a send WQE or a receive WQE need.
 struct WqePageFault {
     abi::prm::PageFaultType type{};
     std::uint32_t wq_number = 0; ///< queue pair or shared receive queue
@@ -23,7 +23,7 @@ struct WqePageFault {
     std::uint32_t packet = 0;    ///< bytes of the packet at hand
     std::uint32_t what = 0;      ///< as queue::Paging::told
 };
-/// What a peer's request wants.
+/// A page that a peer's request needs.
 struct RemotePageFault {
     abi::prm::PageFaultType type{};
     abi::Key key{};
@@ -39,14 +39,14 @@ public:
     PageFaults(tpt::Translator& translator, event::EventQueues& event_queues, const Report& report)
         : translator_(translator), event_queues_(event_queues), report_(report) {}
 
-    /// Tells software that `access` needs a page, unless it was told and has not answered yet. False when the access
-    /// cannot wait: nobody takes page fault events, or software has said of this very packet that its pages will never
-    /// be there. Then it is refused.
+    /// Tells software that `access` needs a page, unless software was told and has not answered yet. Returns false when
+    /// the access cannot wait and is refused: nobody takes page fault events, or software has said of this very packet
+    /// that its pages will never be there.
     bool raise(queue::QueuePair& qp, const WqePageFault& fault, const tpt::Request& access, port::Time at);
     bool raise(queue::QueuePair& qp, const RemotePageFault& fault, const tpt::Request& access, port::Time at);
-    /// Software has answered. False when nothing of this type waits (any more).
+    /// Software has answered. Returns false when nothing of this type waits, or no longer does.
     static bool answer(queue::QueuePair& qp, abi::prm::PageFaultType type);
-    /// The answer was that the pages will never be there: packet `psn` is refused when it comes again.
+    /// Software has answered that the pages will never be there: packet `psn` is refused when it comes again.
     static void give_up(queue::QueuePair& qp, abi::prm::PageFaultType type, abi::Psn psn);
 
 private:
