@@ -8,6 +8,7 @@
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
 #include "testbench/harness/host_functions.h"
+#include "testbench/harness/must.h"
 #include "testbench/harness/page_service.h"
 #include "testbench/harness/test_ports.h"
 
@@ -28,14 +29,6 @@ namespace harness {
 /// AddressSanitizer takes the main stack for that of the thread that ran last, and leaves the marks of frames that an
 /// exception unwinds there. Called first in a handler, this keeps what is called next from tripping over them.
 void forget_left_frames();
-
-/// The value of a result; a failure ends the test with its text.
-template <class T> T must(sw::Result<T> result) {
-    if (!result)
-        throw std::runtime_error(result.error().what);
-    if constexpr (!std::is_void_v<T>)
-        return std::move(*result);
-}
 
 class Side;
 class Cluster;

@@ -4,6 +4,7 @@
 #include "sw/mlx/verbs.h"
 #include "testbench/harness/command_bench.h"
 #include "testbench/harness/direct_host.h"
+#include "testbench/harness/must.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -17,17 +18,6 @@ using namespace harness;
 using platform::card::Mlx5Device;
 
 namespace {
-
-/// The value of a Result, or the end of the test with its error.
-template <class T> T must(sw::Result<T> result) {
-    if (!result)
-        FAIL(result.error().what);
-    return std::move(*result);
-}
-void must(sw::Result<void> result) {
-    if (!result)
-        FAIL(result.error().what);
-}
 
 /// The other end of the cable, which nothing is meant to reach.
 struct Nobody final : model::port::Receiver {

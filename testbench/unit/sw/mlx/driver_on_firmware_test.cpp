@@ -1,8 +1,8 @@
 // The driver stack on the firmware and the core, without a bus in between: bring-up, one WRITE with its event,
 // teardown.
-#include "testbench/harness/direct_host.h"
-
 #include "sw/mlx/verbs.h"
+#include "testbench/harness/direct_host.h"
+#include "testbench/harness/must.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -21,17 +21,6 @@ using sw::mlx::DoorbellStyle;
 using sw::mlx::SendOperation;
 
 namespace {
-
-/// The value of a Result, or the end of the test with its error.
-template <class T> T must(sw::Result<T> result) {
-    if (!result)
-        FAIL(result.error().what);
-    return std::move(*result);
-}
-void must(sw::Result<void> result) {
-    if (!result)
-        FAIL(result.error().what);
-}
 
 /// What one program has on one host.
 struct Side {
