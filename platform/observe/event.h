@@ -59,19 +59,34 @@ template <class Visit> void for_each_value(const traces::Event& event, Visit&& v
 /// Hands out the numbers that stamps carry, in the order of registration: the same platform has the same numbers.
 class Sources {
 public:
-    std::uint16_t add(std::string name) {
-        assert(names_.size() < 0xffff && "a source number has 16 bits");
-        names_.push_back(std::move(name));
-        return static_cast<std::uint16_t>(names_.size() - 1);
+    std::uint16_t add(std::string name) { return add_part(std::move(name), size_as_number()); }
+    /// A component that is a part of `whole`, which has a number already: the PCIe side of a card.
+    std::uint16_t add_part(std::string name, std::uint16_t whole) {
+        const auto number = size_as_number();
+        assert(whole <= number && "a part comes after the whole");
+        entries_.push_back({std::move(name), whole});
+        return number;
     }
     /// "?" for a number that was never given.
     std::string_view name(std::uint16_t source) const {
-        return source < names_.size() ? std::string_view(names_[source]) : "?";
+        return source < entries_.size() ? std::string_view(entries_[source].name) : "?";
     }
-    std::size_t size() const { return names_.size(); }
+    /// What the component is a part of; itself, if of nothing.
+    std::uint16_t whole(std::uint16_t source) const {
+        return source < entries_.size() ? entries_[source].whole : source;
+    }
+    std::size_t size() const { return entries_.size(); }
 
 private:
-    std::vector<std::string> names_;
+    struct Entry {
+        std::string name;
+        std::uint16_t whole;
+    };
+    std::uint16_t size_as_number() const {
+        assert(entries_.size() < 0xffff && "a source number has 16 bits");
+        return static_cast<std::uint16_t>(entries_.size());
+    }
+    std::vector<Entry> entries_;
 };
 
 /// "qpn=0x48 index=0 opcode=0x8 segments=1 length=1048576": numbers that name something are hexadecimal.

@@ -251,7 +251,7 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(part.hca().ats, config_.timed);
     const auto source = static_cast<std::uint16_t>(listener.sources.size());
     const auto device = listener.add(card.name).within(card.course),
-               bus = listener.add(card.name + ".pcie").within(card.course);
+               bus = listener.add_pcie_side(card.name).within(card.course);
     const std::array plugs{card::Plug{*cables_[part.hca().cable], part.hca().end}};
     card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), hca,
                                                      card::SlotConfig{.link = link_config(part.link, config_.timed),
@@ -279,7 +279,7 @@ void Platform::add_gpu(PlacedCard& card, const Part& part) {
 /// Of any other kind in the table.
 void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {
     const auto device = listener.add(card.name).within(card.course),
-               bus = listener.add(card.name + ".pcie").within(card.course);
+               bus = listener.add_pcie_side(card.name).within(card.course);
     card.module = std::make_unique<card::CardModule>(
         module_name(card).c_str(), part.other(),
         card::SlotConfig{.link = link_config(part.link, config_.timed), .calls = calls(machine.guest != nullptr)},

@@ -95,6 +95,10 @@ private:
         traces::Sink* sink;
         observe::Sources& sources;
         traces::Events add(const std::string& name) { return {sink, sources.add(name)}; }
+        /// Of the component that was added last.
+        traces::Events add_pcie_side(const std::string& name) {
+            return {sink, sources.add_part(name + ".pcie", static_cast<std::uint16_t>(sources.size() - 1))};
+        }
     };
     void connect(Listener& listener);
     void build(std::size_t number, Listener& listener);

@@ -51,17 +51,13 @@ void Explain::on(const traces::Stamp& stamp, const traces::Event& event) {
         event);
 }
 
-/// The PCIe side of a card ("hostA.hca.pcie") belongs to it.
+/// The PCIe side of a card belongs to it.
 Explain::Device& Explain::device(std::uint16_t source) {
     if (source >= by_source_.size())
         by_source_.resize(std::size_t{source} + 1);
     auto*& known = by_source_[source];
-    if (known == nullptr) {
-        std::string_view name = sources_.name(source);
-        if (name.ends_with(".pcie"))
-            name.remove_suffix(5);
-        known = &devices_[std::string(name)];
-    }
+    if (known == nullptr)
+        known = &devices_[std::string(sources_.name(sources_.whole(source)))];
     return *known;
 }
 

@@ -23,11 +23,11 @@ struct At {
 class Bench {
 public:
     Bench() : file_(open_memstream(&data_, &size_)), explain_(std::make_unique<Explain>(file_, sources_)) {
-        for (auto* events : {&a, &a_bus, &b}) {
-            static constexpr const char* names[]{"A.hca", "A.hca.pcie", "B.hca"};
-            const auto number = sources_.add(names[sources_.size()]);
-            *events = Events{explain_.get(), number};
-        }
+        const auto card = sources_.add("A.hca");
+        a = {explain_.get(), card};
+        a_bus = {explain_.get(), sources_.add_part("A.hca.pcie", card)};
+        b = {explain_.get(), sources_.add("B.hca")};
+        namesake = {explain_.get(), sources_.add("B.hca.pcie")};
     }
     ~Bench() {
         explain_.reset();
@@ -48,7 +48,7 @@ public:
         return {data_, size_};
     }
 
-    Events a, a_bus, b;
+    Events a, a_bus, b, namesake; ///< the last is a part of nothing
 
 private:
     char* data_ = nullptr;
@@ -210,6 +210,23 @@ TEST_CASE("a DMA access that the bus refuses belongs to the completion it spoils
     CHECK(text.contains("DMA write of 64 bytes at bus address 0xdead000: unsupported request."));
     CHECK(text.contains("A.hca.pcie: the bus refuses a DMA access (unsupported request).\n  Decoded: DMA read of 16 "
                         "bytes at bus address 0xbeef000"));
+}
+
+TEST_CASE("a component is no part of a card because of its name", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.namesake.emit(At{1}, DmaWritten{.address = 0xdead000, .length = 64, .status = 1});
+    bench.b.emit(At{1}, CompletionFailed{.cqn = 4,
+                                         .qpn = 0x48,
+                                         .opcode = resp_err,
+                                         .syndrome = 0x11,
+                                         .vendor = 0xa1,
+                                         .send_opcode = 0,
+                                         .wqe_counter = 9});
+
+    const auto text = bench.finish();
+    CHECK(count(text, "0xdead000") == 1);
+    CHECK(text.contains("B.hca.pcie: the bus refuses a DMA access (unsupported request)."));
 }
 
 TEST_CASE("a refused command shows its input by the names of its fields", "[unit][observe][explain]") {
