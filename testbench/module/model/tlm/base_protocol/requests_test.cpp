@@ -259,6 +259,39 @@ TEST_CASE("debug transport sees host memory and targets, and nobody notices", "[
     CHECK(machine.source.endpoint.known_windows() == 0);
 }
 
+TEST_CASE("debug transport looks at neither byte enables nor streaming width, and needs an array", "[module][tlm]") {
+    ForeignMachine machine;
+    const auto block = *machine.host.memory().allocate(4096);
+    auto data = one_to_eight();
+    std::array<unsigned char, 1> disabled{0};
+    Transaction write(write_command, block.bus, data);
+    write.enable(disabled);
+    write.payload.set_streaming_width(1);
+
+    CHECK(machine.initiator.socket->transport_dbg(write.payload) == 8);
+    CHECK(std::memcmp(block.data, data.data(), 8) == 0);
+
+    write.payload.set_data_ptr(nullptr);
+    CHECK(machine.initiator.socket->transport_dbg(write.payload) == 0);
+}
+
+TEST_CASE("a transaction without an enabled byte is carried out and moves nothing", "[module][tlm]") {
+    ForeignMachine machine;
+    auto data = one_to_eight();
+    std::array<unsigned char, 1> disabled{0};
+    const auto before = machine.sent();
+
+    for (const auto command : {read_command, write_command}) {
+        Transaction nothing(command, machine.bar(), data);
+        nothing.enable(disabled);
+        CHECK(machine.send(nothing) == tlm::TLM_OK_RESPONSE);
+    }
+
+    CHECK(data == one_to_eight());
+    CHECK(machine.sent() == before);
+    CHECK(machine.target.calls.empty());
+}
+
 TEST_CASE("a read takes the time of links and memory, in its delay and not by waiting", "[module][tlm][timed]") {
     platform::host::HostConfig config;
     config.timed = true;
