@@ -15,6 +15,17 @@ constexpr std::string_view one_to_one = "--", each_to_each = "><";
 constexpr std::size_t last_lid = 0xbfff;             ///< of unicast LIDs, IBA 4.1.1
 constexpr std::uint64_t switch_guid_offset = 0x1000; ///< from the first HCA's GUID, or behind the last one's
 
+/// Cables that drew the same numbers would lose the same packets of their flows. So each draws numbers of its own,
+/// which follow from its seed and its number; the first cable's seed stays as it is written.
+std::uint64_t own_seed(std::uint64_t seed, std::size_t cable) {
+    if (cable == 0)
+        return seed;
+    auto mixed = seed + cable * std::uint64_t{0x9e3779b97f4a7c15}; // splitmix64
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    return mixed ^ mixed >> 31;
+}
+
 std::string_view trim(std::string_view text) {
     while (!text.empty() && text.front() == ' ')
         text.remove_prefix(1);
@@ -242,6 +253,7 @@ void Builder::configure_fabric() {
         auto& cable = made_.cables[i];
         cable.link = with(cable_settings_[i], Thing::cable, class_).link;
         cable.link.timed = config_.timed;
+        cable.link.seed = own_seed(cable.link.seed, i);
         for (const auto& end : cable.ends) {
             if (!end.is_switch) {
                 auto& hca = std::get<HcaPart>(made_.hosts[end.host].parts[end.part].device);

@@ -237,7 +237,7 @@ constexpr std::array table{
                                 "a held packet lets 1 to so many later ones pass"),
     key<AT(link.reorder_delay)>("link.reorder_delay_ns", latency, "and is held no longer than so"),
     key<AT(link.corrupt)>("link.corrupt", probability, "probability that a bit of a packet flips"),
-    key<AT(link.seed)>("link.seed", range(0, 9e15), "of the four above"),
+    key<AT(link.seed)>("link.seed", range(0, 9e15), "of the four above; each cable draws numbers of its own from it"),
     key<AT(link.exact_bytes)>("link.exact_bytes", anything,
                               "every packet crosses as its frame, not only those somebody looks at"),
 

@@ -6,6 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
+#include <set>
+
 using namespace platform::topology;
 
 namespace {
@@ -234,4 +236,29 @@ TEST_CASE("a description that is printed reads back as the same one", "[unit][to
     CHECK(made.part(*made.find("A.hca0")).link.width == 8);
     CHECK(made.cables[2].name == "up");
     CHECK(made.cables[2].link.loss == 0.5);
+}
+
+TEST_CASE("each cable draws numbers of its own, the first one those of the seed as it is written", "[unit][topology]") {
+    const auto seeds = [](const Lines& overrides) {
+        const auto made = describe("[[hosts]]\nname = \"A..D\"\nparts = [\"root0.hca0\"]\n[link]\nencapsulation = "
+                                   "\"infiniband\"\nseed = 7\n[fabric]\nswitches = [\"s\"]\ncables = [\"A..D.hca0 -- "
+                                   "s\"]\n",
+                                   overrides);
+        std::vector<std::uint64_t> found;
+        for (const auto& cable : made.cables)
+            found.push_back(cable.link.seed);
+        return found;
+    };
+
+    const auto usual = seeds({});
+    const auto other = seeds({"link.seed=8"});
+    const auto exception = seeds({"cable2.seed=8"});
+
+    REQUIRE(usual.size() == 4);
+    CHECK(usual[0] == 7);
+    CHECK(std::set(usual.begin(), usual.end()).size() == 4);
+    for (std::size_t i = 0; i < usual.size(); ++i) {
+        CHECK(other[i] != usual[i]);
+        CHECK(exception[i] == (i == 2 ? other[i] : usual[i]));
+    }
 }
