@@ -32,6 +32,7 @@ public:
         sc_core::sc_spawn(
             [this, ring = std::move(ring)] {
                 for (;;) {
+                    wake_.cancel(); // what is due is done now; a notification kept would swallow a later one
                     ring();
                     while (next_ > now()) // a time that came due while `on_wake` waited has no event any more
                         sc_core::wait(wake_);

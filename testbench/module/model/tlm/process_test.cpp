@@ -65,6 +65,24 @@ TEST_CASE("what comes due while a clock's device waits is done afterwards, once"
     CHECK(device.woken == std::vector<Time>{2us, 10us, 12us});
 }
 
+TEST_CASE("a time asked for after a wake that was due at once is not lost", "[module][tlm]") {
+    Device at_once("at_once", Calls::at_once), may_wait("may_wait", Calls::may_wait);
+    for (auto* device : {&at_once, &may_wait})
+        device->on_wake = [device] {
+            if (device->woken.size() == 1)
+                device->clock.wake_at(kernel_now());
+            else if (device->woken.size() == 2)
+                device->clock.wake_at(kernel_now() + Time{3us});
+        };
+    for (auto* device : {&at_once, &may_wait})
+        device->clock.wake_at(2us);
+
+    run_for(20us);
+
+    CHECK(at_once.woken == std::vector<Time>{2us, 2us, 5us});
+    CHECK(may_wait.woken == at_once.woken);
+}
+
 TEST_CASE("a clock whose calls return at once and one whose calls may wait ring at the same times", "[module][tlm]") {
     Device at_once("at_once", Calls::at_once), may_wait("may_wait", Calls::may_wait);
     for (auto* device : {&at_once, &may_wait})
