@@ -4,6 +4,8 @@
 #include "platform/observe/count/digest.h"
 #include "platform/observe/count/queues.h"
 #include "platform/observe/life/life.h"
+#include "platform/topology/addresses.h"
+#include "platform/topology/description.h"
 #include "platform/topology/effect.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
@@ -43,6 +45,10 @@ std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<cons
     auto config = platform::topology::read_config(options.config, options.overrides);
     if (!config)
         return std::unexpected(config.error());
+    const auto platform = platform::topology::describe(*config).value(); // which read_config has tried
+    if (const auto faults = platform::topology::without_addresses(platform); !faults.empty())
+        return std::unexpected(fmt::format("{}: {}", faults.front().where.empty() ? config->file : faults.front().where,
+                                           faults.front().text));
     const auto chosen = std::ranges::find(all, config->scenario.name, &scenario::Scenario::name);
     if (chosen == all.end()) {
         std::string names;
