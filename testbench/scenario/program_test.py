@@ -121,6 +121,10 @@ def events_are_all_there():
     for line in lines:
         counts[line["event"]] = counts.get(line["event"], 0) + 1
     expect(counts == {name: count for name, count in got["events"].items() if count}, f"{counts}\n{got['events']}")
+    numbers = {line["id"] for line in lines}
+    expect(len(numbers) == len(lines) and all(line.get("cause", 0) < line["id"] for line in lines),
+           "an event has the number of another one, or was led to by a later one")
+    expect(sum(line.get("cause") in numbers for line in lines) > len(lines) / 2, "most events name another as cause")
     plain = result("--payload", payload(100_000))
     expect(plain["event_digest"] == got["event_digest"], "being looked at changes the run")
 

@@ -7,6 +7,22 @@ namespace {
 
 constexpr std::size_t flush_at = 1 << 16;
 
+constexpr std::string_view name(traces::Access access) {
+    using enum traces::Access;
+    switch (access) {
+    case none: return "access";
+    case mmio_write: return "MMIO write";
+    case packet: return "packet";
+    case batch_end: return "end of batch";
+    case room: return "room on the wire";
+    case timer: return "timer";
+    }
+    return {};
+}
+
+/// No event has led to this one, but what came from outside.
+bool is_led_by_access(const traces::Stamp& stamp) { return stamp.cause == stamp.access_number; }
+
 // fmt::format and not format_to: the latter compiles the whole of fmt into this file.
 void append_json(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event,
                  std::string_view source) {
@@ -29,13 +45,28 @@ void append_json(fmt::memory_buffer& out, const traces::Stamp& stamp, const trac
         else
             put(fmt::format_int(std::get<std::uint64_t>(value)).c_str());
     });
+    put(",\"id\":");
+    put(fmt::format_int(stamp.number).c_str());
+    if (stamp.cause != 0) {
+        put(",\"cause\":");
+        put(fmt::format_int(stamp.cause).c_str());
+        if (is_led_by_access(stamp)) {
+            put(",\"cause_access\":");
+            append_quoted(out, name(stamp.access));
+        }
+    }
     put("}\n");
 }
 
 void append_text(fmt::memory_buffer& out, const traces::Stamp& stamp, const traces::Event& event,
                  std::string_view source) {
-    out.append(fmt::format("{:>12}.{:03} ns  {:<12} {:<18} {}\n", stamp.time_ps / 1000, stamp.time_ps % 1000, source,
-                           event_names[event.index()], describe(event)));
+    out.append(fmt::format("{:>12}.{:03} ns  {:<12} {:<18} {}  #{}", stamp.time_ps / 1000, stamp.time_ps % 1000, source,
+                           event_names[event.index()], describe(event), stamp.number));
+    if (stamp.cause != 0)
+        out.append(fmt::format(" <- #{}", stamp.cause));
+    if (stamp.cause != 0 && is_led_by_access(stamp))
+        out.append(fmt::format(" ({})", name(stamp.access)));
+    out.push_back('\n');
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// Writes each event as one line of text or of JSON to a file. Names of sources are looked up in `sources` at that
-// moment. Buffers; the rest is written by flush(), finish() or the destructor.
+// Writes each event with its number and its cause as one line of text or of JSON to a file. Names of sources are looked
+// up in `sources` at that moment. Buffers; the rest is written by flush(), finish() or the destructor.
 #pragma once
 
 #include "platform/observe/event.h"
@@ -16,8 +16,8 @@ namespace platform::observe::files {
 class Log final : public traces::Sink {
 public:
     enum class Format : std::uint8_t {
-        text, ///< "       12.345 ns  A.hca      WqeFetched         qpn=0x48 ..."
-        json, ///< {"time_ps":12345,"source":"A.hca","event":"WqeFetched","qpn":72,...}
+        text, ///< "       12.345 ns  A.hca      WqeFetched         qpn=0x48 ...  #412 <- #398"
+        json, ///< {"time_ps":12345,"source":"A.hca","event":"WqeFetched","qpn":72,...,"id":412,"cause":398}
     };
 
     /// JSON lines when the name ends in .json or .jsonl, text otherwise; standard output has JSON.

@@ -133,10 +133,10 @@ TEST_CASE("a digest read half-way does not change the final one", "[unit][observ
 
 TEST_CASE("a log has one line of text an event", "[unit][observe]") {
     CHECK(logged(Log::Format::text, say_some) ==
-          "           1.000 ns  A.hca        DoorbellRung       qpn=0x48 uar=0x10 producer=1\n"
-          "           2.500 ns  A.hca        Retried            qpn=0x48 psn=0x7 left=6 reason=\"timeout\"\n"
-          "           2.500 ns  ?            Retried            qpn=0x48 psn=0x7 left=5 reason=\"sequence\"\n"
-          "           3.000 ns  ?            Retried            qpn=0x48 psn=0x7 left=4 reason=\"timeout\"\n");
+          "           1.000 ns  A.hca        DoorbellRung       qpn=0x48 uar=0x10 producer=1  #1\n"
+          "           2.500 ns  A.hca        Retried            qpn=0x48 psn=0x7 left=6 reason=\"timeout\"  #2\n"
+          "           2.500 ns  ?            Retried            qpn=0x48 psn=0x7 left=5 reason=\"sequence\"  #3\n"
+          "           3.000 ns  ?            Retried            qpn=0x48 psn=0x7 left=4 reason=\"timeout\"  #4\n");
 }
 
 TEST_CASE("a log has one JSON object an event", "[unit][observe]") {
@@ -146,10 +146,26 @@ TEST_CASE("a log has one JSON object an event", "[unit][observe]") {
                      a.emit(At{2'000},
                             traces::CommandExecuted{0x100, 0, 3, 0x1234, "QUERY_HCA_CAP", "a \"quoted\" rule"});
                  }) == "{\"time_ps\":1000,\"source\":\"A.hca\",\"event\":\"CompletionArmed\",\"cqn\":3,\"consumer\":0,"
-                       "\"solicited_only\":true}\n"
+                       "\"solicited_only\":true,\"id\":1}\n"
                        "{\"time_ps\":2000,\"source\":\"A.hca\",\"event\":\"CommandExecuted\",\"opcode\":256,\"op_mod\":"
                        "0,\"status\":3,\"syndrome\":4660,"
-                       "\"command\":\"QUERY_HCA_CAP\",\"why\":\"a \\\"quoted\\\" rule\"}\n");
+                       "\"command\":\"QUERY_HCA_CAP\",\"why\":\"a \\\"quoted\\\" rule\",\"id\":2}\n");
+}
+
+TEST_CASE("a line of a log names the event that led to it, or the access from outside", "[unit][observe]") {
+    const auto say = [](const Events& a, const Events&) {
+        traces::Cause cause(a, traces::Access::packet);
+        cause.becomes(a.emit(At{1'000}, traces::QueueScheduled{.qpn = 0x48}));
+        a.emit(At{2'000}, traces::QueueScheduled{.qpn = 0x49});
+    };
+
+    CHECK(logged(Log::Format::text, say) ==
+          "           1.000 ns  A.hca        QueueScheduled     qpn=0x48  #2 <- #1 (packet)\n"
+          "           2.000 ns  A.hca        QueueScheduled     qpn=0x49  #3 <- #2\n");
+    CHECK(logged(Log::Format::json, say) ==
+          "{\"time_ps\":1000,\"source\":\"A.hca\",\"event\":\"QueueScheduled\",\"qpn\":72,\"id\":2,\"cause\":1,"
+          "\"cause_access\":\"packet\"}\n"
+          "{\"time_ps\":2000,\"source\":\"A.hca\",\"event\":\"QueueScheduled\",\"qpn\":73,\"id\":3,\"cause\":2}\n");
 }
 
 TEST_CASE("a log that cannot be written says so at once", "[unit][observe]") {

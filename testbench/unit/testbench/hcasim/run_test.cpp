@@ -69,8 +69,8 @@ TEST_CASE("a run gives the workload its payload and writes what was asked for", 
 
     REQUIRE(run(options, scenarios) == 0);
 
-    CHECK(folder.read("e.jsonl") ==
-          "{\"time_ps\":5000,\"source\":\"A.hca\",\"event\":\"DoorbellRung\",\"qpn\":1,\"uar\":2,\"producer\":3}\n");
+    CHECK(folder.read("e.jsonl") == "{\"time_ps\":5000,\"source\":\"A.hca\",\"event\":\"DoorbellRung\",\"qpn\":1,"
+                                    "\"uar\":2,\"producer\":3,\"id\":1}\n");
     const auto json = folder.read("r.json");
     CHECK(json.find("\"payload_bytes\": 3,") != json.npos);
     CHECK(json.find("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") != json.npos);
