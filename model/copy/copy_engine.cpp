@@ -56,8 +56,8 @@ port::DmaResult CopyEngine::bar_read(unsigned, std::uint64_t offset, std::span<s
 }
 
 void CopyEngine::bar_write(unsigned, std::uint64_t offset, std::span<const std::byte> from, Time at) {
-    if (step_ != Step::none)
-        return; // what a copy works with stands still
+    if (step_ != Step::none || from.empty())
+        return; // what a copy works with stands still, and a write of no bytes has no effect (PCIe 6.0 §2.2.5)
     if (offset < doorbell)
         std::ranges::copy(from.first(std::min<std::uint64_t>(from.size(), doorbell - offset)),
                           registers_.bytes.begin() + static_cast<std::ptrdiff_t>(offset));

@@ -196,6 +196,15 @@ TEST_CASE("a copy that begins just after a reset is not kept back by the one tha
     CHECK(b.holds(0x60000, 4096));
 }
 
+TEST_CASE("a write of no bytes inside of the doorbell starts nothing", "[unit][copy]") {
+    Bench b;
+
+    b.engine.bar_write(0, Registers::field<"doorbell">::offset + 2, {}, b.clock.now());
+
+    CHECK(b.get<"state">() == State::idle);
+    CHECK(b.engine.is_quiet());
+}
+
 TEST_CASE("each turn of a long copy has a time of its own, even where nothing takes time", "[unit][copy]") {
     Bench b({.timed = false, .piece_bytes = 64});
     b.ask(0x10000, 0x50003, 9001);
