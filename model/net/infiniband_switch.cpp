@@ -33,7 +33,7 @@ InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events ev
 void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Time at) {
     at += config_.latency;
     if (!packet.image.empty() || packet.is_plain_frame()) {
-        // IBA 7.8.2: a damaged packet goes no further than the next port, and neither do bytes that are none.
+        // A damaged packet goes no further than the next port (IBA 7.8.2), and neither does what is no packet at all.
         if (const auto unpacked = wire::unpack(packet, port::Encapsulation::infiniband); !unpacked) {
             ++ports_[ingress].damaged;
             return drop(packet, wire::reason(unpacked.error()), at);
@@ -75,7 +75,7 @@ void InfinibandSwitch::flood(unsigned ingress, port::Packet& packet, port::Time 
             send(ingress, egress, packet, at);
 }
 
-/// Subnet management of the switch itself, or on its way by the route it carries.
+/// Subnet management for the switch itself, or a datagram that is on its way by the route that it carries.
 void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time at) {
     auto mad = management::take(packet);
     if (!mad)
@@ -89,7 +89,8 @@ void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time
     apply_link_changes(send(ingress, ingress, packet, at));
 }
 
-/// Whoever sets a port down gets the answer, even by that port: the answer leaves first.
+/// Takes links down or up as managers have asked. To be called after the answer was sent, since the answer to whoever
+/// sets a port down may have to leave by that port.
 void InfinibandSwitch::apply_link_changes(port::Time at) {
     agent_.apply_link_changes([&](unsigned number, bool is_on) {
         return ports_[number].out != nullptr && ports_[number].out->set_on(is_on, at);
@@ -112,7 +113,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     apply_link_changes(send(ingress, step.port, packet, at));
 }
 
-/// General services of port 0: the performance agent alone.
+/// General services for port 0, where only the performance agent is.
 void InfinibandSwitch::serve(unsigned ingress, port::Packet& packet, port::Time at) {
     auto mad = management::take(packet);
     if (!mad)
@@ -154,7 +155,7 @@ port::Time InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packe
     return out.send(at);
 }
 
-/// Any packet may go to any other port.
+/// Whether a packet that comes in at `ingress` finds room wherever it goes: it may go to any other port.
 bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
     return std::ranges::all_of(ports_, [&](const Port& port) {
         return port.out == nullptr || port.number == ingress || port.out->can_send(now);

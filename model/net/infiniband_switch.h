@@ -27,12 +27,12 @@ public:
     InfinibandSwitch(const InfinibandSwitch&) = delete;
     InfinibandSwitch& operator=(const InfinibandSwitch&) = delete;
 
-    /// Port `number` (from 1) sends by `out`.
+    /// Has port `number` (from 1) send by `out`.
     void connect(unsigned number, port::Wire& out) {
         ports_[number].out = &out;
         agent_.link_changed(number, true);
     }
-    /// Who receives at port `number`.
+    /// The receiver of what comes in at port `number`.
     port::Receiver& receiver(unsigned number) { return ports_[number]; }
     SwitchAgent& agent() { return agent_; }
     /// Called when a batch was forwarded: cables without timing deliver only when asked to.

@@ -103,7 +103,7 @@ public:
     }
 
     bool set_on(bool is_on, port::Time at) override { return link_.set_on(direction_, is_on, at); }
-    /// The link is gone: what had not left the port by then is lost. Without timing all that was sent has left.
+    /// The link has gone at `at`: packets that had not left the port by then are lost.
     void cut(port::Time at) {
         while (!is_empty() && this->at(tail_ - 1).arrival - link_.config_.latency > at) {
             ++counters_.lost;
@@ -139,7 +139,7 @@ public:
         return slot.arrival;
     }
 
-    /// Lets held packets go whose time has come; untimed: all of them.
+    /// Sends held packets on whose time has come. Without timing these are all of them.
     void release_held(port::Time until) {
         for (std::size_t i = 0; i < held_.size();) {
             if (link_.config_.timed && held_[i].deadline > until) {
@@ -176,7 +176,7 @@ public:
 private:
     static constexpr std::size_t block_slots = 64;
 
-    /// What is no InfiniBand packet does not enter an InfiniBand link.
+    /// Whether the link takes such a packet: an InfiniBand link takes no Ethernet frames.
     bool carries(const port::Packet& packet) const {
         return !packet.is_plain_frame() || link_.config_.encapsulation != port::Encapsulation::infiniband;
     }
@@ -195,7 +195,7 @@ private:
         return slot;
     }
 
-    /// The packet has come to an end; what it was lent goes back now, not when the slot is used again.
+    /// The packet has arrived or is lost. What it was lent goes back now, and not only when the slot is used again.
     void release(Slot& slot) {
         slot.packet.payload.clear();
         free_.push_back(&slot);
@@ -222,7 +222,7 @@ private:
         link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets - 1, what});
     }
 
-    /// The way of a packet that somebody looks at, or that the script may act on.
+    /// Sends a packet at which somebody looks, or on which the script of faults may act.
     void send_with_care(Slot& slot, port::Time out) {
         const auto& config = link_.config_;
         auto& packet = slot.packet;
@@ -244,7 +244,7 @@ private:
             if (packet.image.empty())
                 wire::build(packet, packet.image);
             const auto bit = random_.below(std::max<std::size_t>(1, packet.image.size() * 8));
-            if (!packet.image.empty()) // a plain frame may be without any bytes
+            if (!packet.image.empty()) // a plain frame may have no bytes at all
                 packet.image[bit / 8] ^= std::byte{1} << bit % 8;
             ++counters_.corrupted;
             fault("corrupted", packet, out);
@@ -272,7 +272,7 @@ private:
         pass_held(slot.arrival);
     }
 
-    /// A packet went by: those that have let enough pass follow it.
+    /// A packet has passed the held ones. Those that have let enough packets pass follow it now.
     void pass_held(port::Time arrival) {
         for (std::size_t i = 0; i < held_.size();) {
             if (--held_[i].passes_left != 0) {
@@ -326,7 +326,7 @@ std::size_t Link::under_way(unsigned direction) const { return lanes_[direction]
 
 void Link::wake_at(port::Time at) {
     if (is_pumping_ || at >= next_wake_)
-        return; // the end of the pump asks for what is due then
+        return; // pump() asks for the next wake at its end
     next_wake_ = at;
     clock_.wake_at(at);
 }
@@ -385,7 +385,8 @@ bool Link::set_on(unsigned end, bool is_on, port::Time at) {
     return is_up_;
 }
 
-/// Each end is told of the link in a turn of the cable, as it is of packets.
+/// Tells the ends of changes of the link. That happens in pump(), as the delivery of packets does, and not within the
+/// call of the other end.
 bool Link::tell(port::Time until) {
     bool any = false;
     while (!changes_.empty() && (!config_.timed || changes_.front().at <= until)) {
@@ -411,7 +412,7 @@ void Link::pump(port::Time now) {
     if (is_pumping_)
         return;
     is_pumping_ = true;
-    // Within the latency, nothing that is sent from now on can overtake what is delivered early.
+    // Packets may be delivered early by up to the latency, since nothing that is sent from now on arrives before that.
     const auto until = config_.timed ? now + std::min(config_.quantum, config_.latency) : port::never;
     for (bool busy = true; busy;) {
         busy = deliver(now, until);

@@ -46,7 +46,7 @@ struct LinkConfig {
 struct LinkCounters {
     std::uint64_t packets = 0, bytes = 0; ///< sent, faults included
     std::uint64_t delivered = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
-    std::uint64_t refused = 0;   ///< dropped since the sender ignored can_send() for very long
+    std::uint64_t refused = 0;   ///< dropped, as the sender ignored can_send() up to four times the limit
     std::uint64_t discarded = 0; ///< not sent at all: the link was down, or is InfiniBand and this a plain frame
     bool operator==(const LinkCounters&) const = default;
 };
@@ -68,7 +68,7 @@ public:
 
     /// The sending side of end 0 or 1.
     port::Wire& end(unsigned i);
-    /// Whoever receives at end `i`. Both ends need one before the first pump().
+    /// Sets the receiver at end `i`. Both ends need one before the first pump().
     void attach(unsigned i, port::Receiver& receiver);
     /// Delivers what has arrived by `now`, to both sides, until quiet; tells refused senders when there is room again.
     /// Returns at once when called from inside a delivery.

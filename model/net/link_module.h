@@ -19,9 +19,10 @@ public:
 
     Link& link() { return link_; }
     const Link& link() const { return link_; }
-    /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Untimed: delivers inline
-    /// what was sent, and all that follows from it. Timed: nothing to do, the first arrival is scheduled already. A
-    /// device that may wait at one end does not make the one at the other wait: the cable's process delivers.
+    /// To be called by a device at the end of every entry from outside (a doorbell, a timer). Without timing this
+    /// delivers what was sent, and all that follows from it, before it returns; with timing the first arrival is
+    /// scheduled already. Where calls of a device may wait, the cable's process delivers instead, so that the device at
+    /// the other end does not wait for it.
     void flush() {
         if (link_.config().timed) [[likely]]
             return;

@@ -44,13 +44,13 @@ public:
     unsigned port_count() const { return static_cast<unsigned>(ports_.size() - 1); }
     /// Whether port `number` carries more than management (IBA 7.2.7).
     bool carries_data(unsigned number) const { return ports_[number].state >= abi::prm::PortState::armed; }
-    /// Where packets to a unicast LID go; no_port: nowhere.
+    /// The port by which packets to a unicast LID leave; no_port when there is none.
     std::uint8_t route(std::uint16_t to) const { return to < linear_.size() ? linear_[to] : no_port; }
     void set_route(std::uint16_t to, std::uint8_t port) { linear_[to] = port; }
     /// Ports of a multicast LID, one bit each.
     std::uint64_t group(std::uint16_t to) const;
-    /// Every multicast LID goes everywhere: without a subnet manager nobody knows the members. `ports` are those that
-    /// it goes by, a bit each: where switches form a circle not all of them.
+    /// Sends every multicast LID to all of `ports`, a bit each, since without a subnet manager nobody knows the
+    /// members. Where switches form a circle these are not all ports, so that no packet goes round.
     void flood_groups(std::uint64_t ports = ~std::uint64_t{1});
 
 private:

@@ -39,7 +39,7 @@ std::vector<std::string> contradictions(const Config& config) {
     if (config.fabric.is_managed && is_ethernet)
         faults.push_back(
             "'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband");
-    constexpr double least_rate = 0.001; // slower, a packet takes longer than any timer waits
+    constexpr double least_rate = 0.001; // at less than this a packet takes longer than any timer waits
     if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
         faults.push_back(
             fmt::format("'link.rate_gbps' = {} is neither 0 nor at least {}", config.link.rate_gbps, least_rate));

@@ -15,7 +15,7 @@
 namespace platform::topology {
 namespace {
 
-/// Of the short form; they mean a host of a description, too, that has such a name.
+/// The memory keys of the short form. In a description they mean its hosts of these names, if there are such.
 constexpr std::array memory_keys{std::pair{std::string_view("A"), std::string_view("host.A.memory")},
                                  std::pair{std::string_view("B"), std::string_view("host.B.memory")}};
 
@@ -52,7 +52,7 @@ std::optional<PartAt> Description::find(std::string_view name) const {
     std::optional<std::size_t> found;
     for (const auto word : std::span(words).subspan(1)) {
         const auto next = std::ranges::find_if(parts, [&](const Part& part) { return is_same_name(part.name, word); });
-        // Whoever writes more than the name writes the whole path from there on.
+        // With more words than the name, the path must be written in full from there on.
         if (next == parts.end() || (found && next->parent != found))
             return std::nullopt;
         found = static_cast<std::size_t>(next - parts.begin());
@@ -94,7 +94,7 @@ std::expected<Description, std::vector<Fault>> Builder::build() {
                   "'fabric.switch' is of the short form: name the switches in fabric.switches");
     build_hosts();
     for (const auto& [letter, key] : memory_keys) {
-        // A configuration that was printed has all keys; what is as it is by default, nobody misses.
+        // A configuration that was printed has all keys, so a key with its default value is no mistake.
         const bool is_set = config_.hosts[letter[0] - 'A'].memory_bytes != HostConfig{}.memory_bytes;
         if (is_set && !made_.is_pair && faults_.empty() &&
             std::ranges::count(made_.hosts, letter, &DescribedHost::name) == 0)
@@ -103,7 +103,7 @@ std::expected<Description, std::vector<Fault>> Builder::build() {
                                                  key, letter, made_.hosts.empty() ? letter : made_.hosts[0].name));
     }
     build_fabric();
-    if (faults_.empty()) // names are right: now what they are given
+    if (faults_.empty()) // only when all names are right, so that one mistake is not reported twice
         take_exceptions();
     if (faults_.empty())
         apply_settings();
@@ -222,7 +222,6 @@ void Builder::configure_host(std::size_t number) {
     host.is_served = config.hosts[0].is_served;
     host.peers = config.peers;
     host.iommu = config.iommu;
-    // What is set of all parts of a host that can be switched off for all: the timing model.
 }
 
 void Builder::configure_part(Part& part, const std::vector<Setting>& settings) {

@@ -34,7 +34,7 @@ std::string_view trim(std::string_view text) {
     return text;
 }
 
-/// The port number that "leaf0.3" ends with, taken off.
+/// Takes the port number off the end of "leaf0.3".
 std::optional<unsigned> take_port(std::string_view& text) {
     const auto dot = text.rfind('.');
     if (dot == text.npos || dot == 0 || text[dot - 1] == '.' || dot + 1 == text.size())
@@ -88,7 +88,7 @@ void Builder::build_fabric() {
         made_.switches[i].cables.resize(made_.switches[i].ports + 1);
     }
     if (!faults_.empty())
-        return; // a cable to what was refused would be a second fault for one mistake
+        return; // a cable to a refused part would be reported as a second fault for one mistake
     for (const auto& line : written_.cables)
         add_cables(line);
     if (faults_.empty())

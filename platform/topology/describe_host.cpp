@@ -148,7 +148,7 @@ void Builder::add_part(Tree& tree, const std::string& path, const WrittenPart& l
     tree.settings[*at] = line.settings;
 }
 
-/// The part that a word of a path names below `parent`; makes it if there is none yet.
+/// The part that a word of a path names below `parent`. It is made if there is none yet.
 std::optional<std::size_t> Builder::enter(Tree& tree, std::optional<std::size_t> parent, std::string_view word,
                                           const std::string& path, bool is_last, const WrittenPart& line) {
     const auto refuse = [&](std::string text) {
@@ -197,7 +197,8 @@ std::optional<std::size_t> Builder::enter(Tree& tree, std::optional<std::size_t>
     return tree.parts.size() - 1;
 }
 
-/// Those that name a slot have it, the others the next free one in the order in which they are written.
+/// Gives slots to parts: to each that names one that slot, then to the others the next free ones in the order in which
+/// they are written.
 void Builder::give_slots(Tree& tree) {
     std::vector<std::vector<std::optional<std::size_t>>> taken(tree.parts.size() + 1); // the last: the root complex
     const auto taken_of = [&](const Part& part) -> auto& { return taken[part.parent.value_or(tree.parts.size())]; };
@@ -246,7 +247,7 @@ void Builder::give_slots(Tree& tree) {
     }
 }
 
-/// Bus 0, a bus below each root port, and below each switch port.
+/// Counts the buses of a host: bus 0, and a bus below each root port and each switch port.
 void Builder::count_buses(const Tree& tree, const std::string& where) {
     std::size_t count = 1, root_ports_used = 0;
     for (const auto& part : tree.parts) {
@@ -260,7 +261,7 @@ void Builder::count_buses(const Tree& tree, const std::string& where) {
                 ports = std::max(ports, below.slot + 1);
         count += 1 + ports;
     }
-    count += root_ports_used; // those before the last one are there, too
+    count += root_ports_used; // root ports without a part before the last one are there, too
     if (count > buses)
         add_fault(where,
                   fmt::format("a host of these parts needs {} bus numbers, there are {}: fewer switches or slots",

@@ -9,7 +9,7 @@
 namespace platform::topology {
 namespace {
 
-/// A key, or all that begin so, and what they need.
+/// A key, or all keys that begin alike, and what must hold for them to have an effect.
 struct Need {
     std::string_view path; ///< a trailing dot or underscore: all that begin with it
     bool (*is_met)(const Config&);
@@ -50,7 +50,7 @@ bool is_meant(const Need& need, std::string_view path) {
            (need.path.back() == '.' || need.path.back() == '_' ? path.starts_with(need.path) : false);
 }
 
-/// Of the key's own switch: that one has an effect by itself.
+/// Whether a key switches something on: such a key has an effect by itself.
 bool is_switch(std::string_view path) { return path == "iommu.present" || path == "hca.device_tlb_entries"; }
 
 std::string reason(const Config& config, const Key& key, Work work) {
@@ -78,7 +78,7 @@ std::vector<IdleKey> idle_keys(const Config& config, Work work) {
             continue;
         const auto again = std::ranges::find(idle, given.path, &IdleKey::path);
         if (again != idle.end())
-            again->where = given.where; // the last one counts
+            again->where = given.where; // of settings of the same key the last one counts
         else if (auto why = reason(config, *key, work); !why.empty())
             idle.push_back({given.path, given.where, std::move(why)});
     }

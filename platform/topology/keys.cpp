@@ -325,7 +325,7 @@ std::expected<void, std::string> check(const Key& key, const Value& value) {
 std::string_view nearest_key(std::string_view path) {
     std::string_view best;
     std::size_t best_distance = std::numeric_limits<std::size_t>::max();
-    constexpr std::size_t longest = 256; // a longer one resembles none, and to find that out would take long
+    constexpr std::size_t longest = 256; // a longer word resembles no key, and comparing it would take long
     if (path.size() > longest)
         return best;
     for (const auto& candidate : table) {
@@ -340,8 +340,8 @@ std::string_view nearest_key(std::string_view path) {
     return best_distance <= std::max<std::size_t>(2, last_word(path).size() / 2) ? best : std::string_view{};
 }
 
-/// Appends the head of the key's section to `text` where it is another than `section`, which it is afterwards. True: it
-/// did.
+/// Appends the head of the key's section to `text` when that is another section than `section`, and remembers it there.
+/// Returns whether it did.
 static bool begin_section(std::string& text, std::string_view& section, const Key& key) {
     const auto dot = key.path.rfind('.');
     const auto of = dot == key.path.npos ? std::string_view{} : key.path.substr(0, dot);

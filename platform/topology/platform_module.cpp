@@ -47,7 +47,7 @@ host::HostConfig host_config(const DescribedHost& described, bool timed) {
     host.memory_bytes = described.memory.memory_bytes;
     host.timed = timed;
     host.places = places_of(described, timed);
-    host.switch_slots = 0;          // all of it is in the places
+    host.switch_slots = 0;          // the places say all of the tree
     constexpr unsigned least = 128; // PCIe 6.0 §7.5.3.4
     host.max_payload = host.max_read_request = least;
     for (const auto& part : described.parts) {
@@ -85,7 +85,7 @@ model::pcie::AtsConfig ats_config(model::pcie::AtsConfig ats, bool timed) {
     return ats;
 }
 
-/// A card's memory that is with a client may be slow to come.
+/// Calls of a served card may wait, since its memory is with a client, who may be slow.
 model::tlm::Calls calls(bool is_served) { return is_served ? model::tlm::Calls::may_wait : model::tlm::Calls::at_once; }
 
 /// The name of a card among modules, where a dot is the hierarchy's.
@@ -150,7 +150,7 @@ bool Platform::is_any_served() const {
     return serves_all_ || std::ranges::any_of(description_.hosts, &DescribedHost::is_served);
 }
 
-/// The fabric: cables, and switches with the cables in them.
+/// Makes the fabric: cables, and switches with the cables plugged into them.
 void Platform::connect(Listener& listener) {
     for (const auto& cable : description_.cables) {
         auto link = cable.link;
@@ -276,7 +276,7 @@ void Platform::add_gpu(PlacedCard& card, const Part& part) {
                                                      card::SlotConfig{.link = link_config(part.link, config_.timed)});
 }
 
-/// Of any other kind in the table.
+/// Makes a card of any other kind in the table.
 void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {
     const auto device = listener.add(card.name).within(card.course),
                bus = listener.add_pcie_side(card.name).within(card.course);

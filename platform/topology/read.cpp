@@ -112,7 +112,7 @@ unsigned long too_deep(std::string_view text) {
     return 0;
 }
 
-/// What a file names is beside it, wherever the program was started.
+/// A payload that a file names lies beside that file, wherever the program was started.
 void resolve_payload(Config& config) {
     const std::filesystem::path payload = config.scenario.payload;
     if (!payload.empty() && payload.is_relative())
@@ -170,10 +170,10 @@ std::expected<Config, std::string> parse_config(std::string_view text, std::stri
             faults.push_back(done.error());
     config.hca.timed = config.link.timed = config.timed;
     config.hca.is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
-    if (faults.empty()) // keys that contradict each other only when each is right
+    if (faults.empty()) // contradictions are looked for only when each key is right by itself
         for (const auto& fault : contradictions(config))
             faults.push_back(fmt::format("{}: {}", name, fault));
-    if (faults.empty()) // parts and cables that cannot be
+    if (faults.empty()) // parts and cables are looked at last, since they need right keys
         if (const auto described = describe(config); !described)
             for (const auto& fault : described.error())
                 faults.push_back(fmt::format("{}: {}", fault.where, fault.text));

@@ -1,6 +1,5 @@
-// From a TOML file and the command line to a Config, or to all that is wrong with them. Nothing is
-// elaborated from a configuration that was not read here; nothing is guessed: an unknown key is an error with a
-// suggestion.
+// From a TOML file and the command line to a Config, or to all that is wrong with them. Nothing is elaborated from a
+// configuration that was not read here. Nothing is guessed: an unknown key is an error with a suggestion.
 #pragma once
 
 #include "platform/topology/config.h"

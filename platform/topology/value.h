@@ -1,5 +1,4 @@
-// A value as it stands in a configuration, before a key has said what it should be; with the notation of sizes and
-// times
+// A value as it stands in a configuration, before a key has said what it should be, and the notation of sizes and times
 // ("2 GiB", "250 ns"). Knows no keys.
 #pragma once
 

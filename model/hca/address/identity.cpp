@@ -11,7 +11,7 @@ namespace model::hca::address {
 namespace {
 constexpr std::size_t prefix_bytes = 8;
 
-/// IBA 4.1.1: every port also answers to its GUID under the default prefix, whatever the subnet's is.
+/// Every port also answers to its GUID under the default prefix, whatever prefix the subnet has (IBA 4.1.1).
 bool has_default_prefix(const port::Gid& gid) {
     constexpr std::uint64_t default_prefix = 0xfe80000000000000;
     return abi::load<std::uint64_t, std::endian::big>(gid.data()) == default_prefix;
@@ -22,7 +22,7 @@ bool is_same_guid(const port::Gid& a, const port::Gid& b) {
 bool names(const port::Gid& in_packet, const port::Gid& gid) {
     return in_packet == gid || (has_default_prefix(in_packet) && is_same_guid(in_packet, gid));
 }
-/// The bit that sets addresses of groups apart (IEEE 802 "I/G").
+/// The bit by which the address of a group differs from that of a station (IEEE 802 "I/G").
 bool is_group(const port::MacAddress& mac) { return (mac[0] & std::byte{1}) != std::byte{}; }
 
 bool covers(std::uint16_t base, std::uint8_t lmc, std::uint16_t to) {

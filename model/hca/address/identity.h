@@ -34,9 +34,10 @@ public:
 
     /// Whether an address path leads to this port itself.
     bool is_own(const queue::AddressPath& to) const;
-    /// The path bits of a LID of this port's: which of its 2^lmc it is (IBA 4.1.3). 0 for groups and for "this end".
+    /// The path bits of one of this port's 2^lmc LIDs, which say which one it is (IBA 4.1.3). They are 0 for groups and
+    /// for the permissive LID.
     std::uint8_t path_bits_of(std::uint16_t destination) const;
-    /// The LID that packets of a path come from: the port's base, and below it the path's own bits.
+    /// The LID that packets of a path come from: the port's base LID, with the path's own bits in its low bits.
     std::uint16_t source_lid(const queue::AddressPath& to) const;
     /// Header addresses for packets of queue pair `qpn` with this address path.
     port::Path path(const queue::AddressPath& to, abi::Qpn qpn) const;
@@ -44,18 +45,18 @@ public:
     /// (GID).
     bool has_link_address(const port::Packet& packet) const;
     bool has_network_address(const port::Packet& packet) const;
-    /// Whether a packet took the path of a connection from its other end, `own` being the addresses of the packets that
-    /// go there (IBA 9.6.1; annex A17): of the peer's LIDs the one that the path leads to. Not compared are MACs, as
-    /// routers change them, and which of the port's LIDs the packet is for.
+    /// Whether a packet has come from the other end of a connection, by the LID or GID to which the connection's path
+    /// leads (IBA 9.6.1; annex A17). `own` has the addresses of the packets that go there. MACs are not compared, as
+    /// routers change them, nor which of the port's own LIDs the packet is for.
     bool is_from_peer(const port::Path& own, const port::Path& packet) const;
 
     /// The P_Key at `index` of the table as it stands now; invalid_pkey when the index is beyond it.
     std::uint16_t pkey(std::uint16_t index) const { return index < pkeys.size() ? pkeys[index] : invalid_pkey; }
-    /// IBA 10.9.3: same key in the low 15 bits, not the invalid one, and not both limited members.
+    /// Whether two P_Keys match (IBA 10.9.3): their low 15 bits are equal and not 0, and at least one is a full member.
     static bool matches(std::uint16_t a, std::uint16_t b) {
         return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) != 0 && ((a | b) & 0x8000) != 0;
     }
-    /// Whether any entry of the table matches: what QP1 goes by (IBA 10.9).
+    /// Whether any entry of the table matches, which is enough for QP1 (IBA 10.9).
     bool is_in_table(std::uint16_t pkey) const;
     static constexpr std::uint16_t invalid_pkey = 0;
 

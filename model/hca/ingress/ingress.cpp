@@ -51,8 +51,8 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
         to_.requester.receive(*qp, packet, at);
 }
 
-/// Whether this is an RDMA packet that holds what it claims; exact bytes are parsed, packets of an internal link are
-/// valid as they are.
+/// Whether this is a valid RDMA packet. One that came as exact bytes is parsed; others were never bytes, and are valid
+/// as they are.
 bool Ingress::accept(port::Packet& packet, port::Time at) {
     if (packet.image.empty() && !packet.is_plain_frame()) [[likely]]
         return true;
@@ -72,7 +72,7 @@ bool Ingress::accept(port::Packet& packet, port::Time at) {
     return false;
 }
 
-/// Every member of the group has a copy (IBA 10.5.2); what one of them does not take, it alone misses.
+/// Gives every member of the group a copy (IBA 10.5.2). When one of them does not take it, the others still do.
 void Ingress::receive_multicast(port::Packet& packet, port::Time at) {
     if (packet.rdma().service != abi::wire::Service::ud || !packet.traits().is_valid())
         return report_.drop(packet, "multicast is for datagrams", at);
@@ -88,7 +88,7 @@ void Ingress::receive_multicast(port::Packet& packet, port::Time at) {
             to_.datagram.receive(*qp, packet, at);
 }
 
-/// What is for another port goes no further, and nobody is told.
+/// Whether the packet is for this port. A packet for another port is silently dropped.
 bool Ingress::is_for_this_port(const port::Packet& packet, port::Time at) {
     const bool is_here = identity_.has_link_address(packet);
     if (is_here && identity_.has_network_address(packet)) [[likely]]

@@ -1,6 +1,6 @@
 // Whose is this packet (IBA 7.3, 8.3, 9.6.1, 10.2.5, 10.9; RoCEv2 annex A17): parses exact bytes, compares addresses,
 // partitions and queue keys, finds the queue pair, and hands the packet to its requester or responder. Receives every
-// packet that comes in at the port; what it turns away is counted and said, never answered.
+// packet that comes in at the port. What it turns away it counts and reports by an event, but never answers.
 #pragma once
 
 #include "model/hca/address/identity.h"
@@ -13,7 +13,7 @@
 
 namespace model::hca::ingress {
 
-/// The far ends of a packet's way through the port.
+/// The rooms that take packets in.
 struct Receivers {
     responder::Responder& responder;
     responder::DatagramResponder& datagram;

@@ -1,6 +1,6 @@
-// How objects begin, change and end (PRM "Object management"): what an object's attributes name it refers to, where
-// that exists (model/hca/counted.h), and who has heard of an object forgets it when it goes. Receives attributes that
-// the firmware has checked. None goes before those that refer to it.
+// How objects begin, change and end (PRM "Object management"). A new object gets references to the objects that its
+// attributes name, where these exist (model/hca/counted.h); before one is destroyed, every room forgets it. Receives
+// attributes that the firmware has checked. No object is destroyed before those that refer to it.
 #pragma once
 
 #include "model/hca/completion/cqe_writer.h"

@@ -46,7 +46,7 @@ void QueuePairs::destroy(abi::Qpn qpn) {
     objects_.queue_pairs.destroy(qpn.value);
 }
 
-/// Reset: the queues are empty again and nothing of the past is answered.
+/// What a reset does: the queues are empty again, and nothing of the past is answered.
 void QueuePairs::forget_state(QueuePair& qp) {
     to_.scheduler.remove(qp);
     to_.responder.forget(qp);

@@ -4,8 +4,8 @@
 
 namespace model::hca::memory {
 
-/// Calls `move(piece, ready)` for the pieces of the range in ascending order. All are asked for at `at`: translation
-/// and bus work on many at once.
+/// Calls `move(piece, ready)` for the pieces of the range in ascending order. Every piece is asked for at `at`, since
+/// translation and bus work on many at once.
 template <class Move> Moved ApplicationMemory::walk(tpt::Request request, port::Time at, Move&& move) {
     auto done = at;
     while (request.length != 0) {
@@ -29,7 +29,7 @@ Moved ApplicationMemory::lend(tpt::Request request, port::Payload& payload, port
         const auto loan = dma_.lend(piece.address, piece.length, ready, port::Purpose::payload);
         if (loan.data != nullptr)
             payload.lend({loan.data, piece.length}, loans);
-        else if (loan.result.is_ok()) // no plain memory
+        else if (loan.result.is_ok()) // no plain memory, so its bytes are copied
             return dma_.read(piece.address, payload.extend(piece.length), ready, port::Purpose::payload);
         return loan.result;
     });

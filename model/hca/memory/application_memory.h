@@ -25,10 +25,10 @@ class ApplicationMemory {
 public:
     ApplicationMemory(tpt::Translator& translator, port::Dma& dma) : translator_(translator), dma_(dma) {}
 
-    /// What is lent of it at the moment.
+    /// The book of what is lent of this memory at the moment.
     port::LoanBook& loans() { return dma_.loans(); }
 
-    /// Adds the range to `payload` without copying it, where it is plain memory: `loans` keeps account.
+    /// Adds the range to `payload`. Plain memory is not copied but lent, of which `loans` keeps account.
     Moved lend(tpt::Request request, port::Payload& payload, port::Loans& loans, port::Time at);
     /// Copies the range into `into`, whose size counts as the request's length.
     Moved read(tpt::Request request, std::span<std::byte> into, port::Time at, port::Purpose purpose);
@@ -40,7 +40,7 @@ public:
     /// Whether the key allows the whole range, without a look at its pages.
     std::expected<void, Denied> check(const tpt::Request& request, port::Time at);
 
-    /// Whether a page of the range is not there and may be waited for; says and counts nothing.
+    /// Whether a page of the range is not there and may be waited for. Emits no event and counts nothing.
     bool lacks_page(const tpt::Request& request) { return translator_.lacks_page(request); }
 
 private:

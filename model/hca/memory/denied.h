@@ -16,11 +16,11 @@ struct Denied {
     Denied(const tpt::Request& asked, tpt::Violation broken) : request(asked), violation(broken) {}
     Denied(const tpt::Request& asked, port::DmaStatus answer) : request(asked), status(answer) {}
 
-    /// The key, not the bus, refused it.
+    /// Whether the key refused the request, and not the bus.
     bool is_by_key() const { return status == port::DmaStatus::ok; }
-    /// A page is not there, and the request may wait until software has brought it (hca/paging).
+    /// Whether a page is not there and the request may wait until software has brought it (hca/paging).
     bool is_page_fault() const { return is_by_key() && violation == tpt::Violation::page_fault; }
-    /// The same when nobody brings the page.
+    /// What the same request is denied with when nobody brings the page.
     Denied without_wait() const {
         auto refused = *this;
         if (is_page_fault())

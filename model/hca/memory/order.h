@@ -11,7 +11,7 @@ namespace model::hca::memory {
 struct Order {
     port::Time issued{}; ///< when the last one went out
 
-    /// When a write that could go out at `ready` does.
+    /// Returns when a write goes out that could do so at `ready`.
     port::Time issue(port::Time ready) { return issued = std::max(issued, ready); }
 };
 

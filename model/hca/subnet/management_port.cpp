@@ -2,7 +2,8 @@
 
 namespace model::hca::subnet {
 
-/// Software that has QP0 or QP1 sees management first; otherwise the card is a node of the subnet all the same.
+/// Software that has QP0 or QP1 gets the datagrams; without it the agents do, so that the card is always a node of the
+/// subnet.
 /// Questions of the performance class never reach software: Linux's mlx5_ib would answer them with an empty header
 /// (mad.c, process_pma_cmd fills in the counters alone), so a ConnectX must keep them to itself.
 bool ManagementPort::takes(const queue::QueuePair* qp, const port::Packet& packet) const {

@@ -21,13 +21,13 @@ public:
         : latency_(config.cost(config.responder_latency)), identity_(identity), outlets_(outlets), outbox_(outbox),
           report_(report) {}
 
-    /// nullptr: nobody answers.
+    /// With nullptr nobody answers.
     void set_agent(management::Agent* agent) { agent_ = agent; }
     /// Whether a packet for QP0 or QP1 is for the agents; `qp`: software's queue pair of that number, or nullptr.
     bool takes(const queue::QueuePair* qp, const port::Packet& packet) const;
-    /// A packet that it takes.
+    /// Has the agents answer a packet for which takes() is true.
     void receive(port::Packet& packet, port::Time at);
-    /// A packet came in with a key that is not the receiver's.
+    /// Tells the agent of a packet whose P_Key or Q_Key is not that of its receiver.
     void report(management::Agent::BadKey what, const port::Packet& packet, port::Time at) const {
         if (agent_ != nullptr)
             agent_->report(what, packet, at);

@@ -11,9 +11,9 @@ namespace model::hca::tpt {
 
 class Cache {
 public:
-    /// entries: rounded down to a power of two of sets; 0 entries: everything misses.
-    /// log_group: entries whose tags are equal from this bit on are chained, so that they leave together at the cost of
-    /// as many as are there; 64: none are.
+    /// entries    rounded down so that the number of sets is a power of two; with 0 everything misses
+    /// log_group  entries whose tags are equal from this bit on are chained, so that dropping them takes only as long
+    ///            as there are such entries; with 64 none are
     Cache(std::uint32_t entries, std::uint32_t ways, unsigned log_group = 64)
         : ways_(entries < ways ? entries : ways), log_group_(log_group) {
         if (ways_ == 0)
@@ -39,7 +39,7 @@ public:
                 return true;
             }
         }
-        // Oldest first: the entry that was brought in longest ago makes room.
+        // The entry that was brought in longest ago makes room.
         auto& victim = victims_[set];
         if (line[victim] == last_)
             last_ = no_tag;
@@ -62,8 +62,8 @@ public:
         if (last_ == tag)
             last_ = no_tag;
     }
-    /// Drops those of a group for which `is_stale(tag)`. Returns how many entries were looked at: as many as the group
-    /// has here.
+    /// Drops the entries of a group for which `is_stale(tag)` holds. Returns how many entries it has looked at, which
+    /// are all those of the group that are cached.
     template <class Stale> std::size_t drop_group(std::uint64_t group, Stale&& is_stale) {
         std::size_t seen = 0;
         if (!is_chained() || group >= first_.size())

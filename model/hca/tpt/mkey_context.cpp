@@ -82,7 +82,7 @@ bool copy_fields(std::uint64_t mkey_mask, Context from, Target to) {
 }
 
 namespace {
-/// A list that begins with a repeat block says how often the entries behind it stand.
+/// How the entries of a list repeat, which a repeat block at its start says. Without one they stand once.
 Interleaving interleaving_of(const Mkey& mkey, std::span<const std::byte> list) {
     if (mkey.attributes.mode != abi::prm::AccessMode::klms || list.size() < RepeatBlock::size)
         return {};

@@ -76,7 +76,7 @@ struct alignas(64) Mkey {
     Ref<ProtectionDomain> domain{}; ///< that of its attributes
 };
 
-/// Is told when pages are entered into keys.
+/// Somebody who wants to know when pages are entered into keys.
 class MkeyWatch {
 public:
     virtual ~MkeyWatch() = default;
@@ -92,12 +92,12 @@ public:
         note_mapped(made, 0, made.mtt.size());
         return made;
     }
-    /// Whoever changes translations of a key says so.
+    /// To be called by whoever changes translations of a key.
     void note_mapped(const Mkey& mkey, std::uint64_t first, std::uint64_t count) {
         if (watch_ != nullptr) [[unlikely]]
             watch_->key_mapped(mkey, first, count);
     }
-    /// It outlives the table; nullptr: nobody wants to know.
+    /// The watch must outlive the table. With nullptr nobody is told.
     void set_watch(MkeyWatch* watch) { watch_ = watch; }
     void destroy(std::uint32_t index) { table_.destroy(index); }
     void clear() { table_.clear(); }

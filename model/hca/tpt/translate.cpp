@@ -32,9 +32,10 @@ std::uint64_t needed_rights(Access access) {
     return access == Access::local_read || access == Access::remote_read ? 1 : 2;
 }
 
-/// How far behind the place from which a key's entries count an address lies. Pages begin at their own boundaries, also
-/// those of a key without an end: children of mlx5_ib's implicit regions have length64 and a start. Ranges count from
-/// where the key begins, also those of a KSM, whose size its first address need not be a multiple of.
+/// How far an address lies behind the place from which a key's entries count. Pages count from the boundary of the
+/// first page, also in a key without an end, as children of mlx5_ib's implicit regions have length64 and a start.
+/// Ranges count from where the key begins, also those of a KSM, whose first address need not be a multiple of their
+/// size.
 std::uint64_t offset_of(const MkeyAttributes& key, std::uint64_t address) {
     const auto first = is_indirect(key.mode) ? key.start : key.start & ~((std::uint64_t{1} << key.page_shift) - 1);
     return address - first;
@@ -45,12 +46,13 @@ bool allows(const MkeyAttributes& key, std::uint64_t entry, std::uint64_t needed
     return !key.entries_carry_rights || (entry & needed) != 0;
 }
 
-/// What an indirect key needs of the keys behind it: the owner of those gave them away when it made the indirect one.
+/// The right that the keys behind an indirect key must grant. Local rights are enough there, since their owner gave
+/// access to others when it made the indirect key.
 Access behind_indirection(Access access) {
     return access == Access::local_read || access == Access::remote_read ? Access::local_read : Access::local_write;
 }
 
-/// Adds a piece, merged with the last one when they touch. False when there is no room.
+/// Adds a piece, and merges it with the last one when they touch. Returns false when there is no room.
 bool append(Segments& out, BusAddress address, std::uint64_t length) {
     if (out.count != 0) {
         auto& last = out.items[out.count - 1];
@@ -119,14 +121,15 @@ std::expected<const Mkey*, Violation> Translator::admit(const Request& request) 
     return mkey;
 }
 
-/// An entry that does not allow the access. Software may fill it any time if the key has room for it.
+/// The violation when an entry does not allow the access. It is a page fault where the key has room for the entry, as
+/// software may fill it any time.
 Violation Translator::absent(const Mkey& mkey, const Request& request, std::uint64_t entry) const {
     return has_paging_ && request.may_wait && entry < std::max<std::uint64_t>(mkey.mtt.size(), mkey.room)
                ? Violation::page_fault
                : Violation::page_not_present;
 }
 
-/// Brings the line of an entry into the cache; returns what that costs.
+/// Brings the line of an entry into the cache. Returns the time that this costs.
 port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
     const bool hit =
         mtt_cache_.touch(std::uint64_t{request.key.index()} << line_number_bits | entry >> log_entries_per_line);
@@ -150,7 +153,7 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     const auto in_page = offset & (page - 1);
     if (request.length > page - in_page)
         return walk_pages(mkey, request, offset, out);
-    // One page: what most packets need.
+    // The range lies in one page, as with most packets.
     const auto entry = offset >> a.page_shift;
     if (entry >= mkey.mtt.size()) [[unlikely]]
         return absent(mkey, request, entry);
@@ -192,7 +195,7 @@ std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request&
     return {};
 }
 
-/// The ranges of other keys, one after the other; each is admitted and walked as if it were asked for by itself.
+/// Walks the ranges of other keys one after the other. Each is admitted and walked as if it were asked for by itself.
 std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request& request, Segments& out,
                                                  unsigned depth) {
     if (depth == max_indirections)
@@ -246,7 +249,7 @@ std::unexpected<Violation> Translator::refuse(const Request& request, Violation 
 }
 
 std::expected<Segments, Violation> Translator::translate(const Request& request, port::Time at) {
-    std::expected<Segments, Violation> result; // the one that is returned, filled in place
+    std::expected<Segments, Violation> result; // every return names it, so that it is filled in place
     ++counters_.translations;
     const bool hit = mkey_cache_.touch(request.key.index());
     ++(hit ? counters_.mkey_hits : counters_.mkey_misses);
@@ -305,7 +308,7 @@ std::size_t Translator::forget(std::uint32_t index) {
 }
 
 std::size_t Translator::forget(std::uint32_t index, std::uint64_t first, std::uint64_t count) {
-    constexpr std::uint64_t few_lines = 64; // beyond that the lines that are there are fewer, as a rule
+    constexpr std::uint64_t few_lines = 64; // with more of them, the key usually has fewer lines in the cache
     const auto begin = first >> log_entries_per_line, end = (first + count + 7) >> log_entries_per_line;
     mkey_cache_.drop(index);
     if (end - begin > few_lines)

@@ -74,19 +74,18 @@ public:
     /// Resolves a range, or names the first violation in the order of the enumeration. Every page of the range is
     /// checked, also beyond what fits into the result; of an indirect key only what fits.
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
-    /// Checks without translating: the whole range of an RDMA request before its first byte moves.
+    /// Checks key and range without translating, as for the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);
     /// Whether a page of the range is not there and may be waited for. Touches no cache, counts nothing; of an indirect
     /// key it knows nothing and says false.
     bool lacks_page(const Request& request);
-    /// Counts and reports a refusal. Of a page fault it is due only when nobody waits for the page.
+    /// Counts and reports a refusal. A page fault becomes one only when the access does not wait for the page.
     std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);
-    /// A key was destroyed: it and its entries leave the caches. Returns how many cached lines of entries were looked
-    /// at.
+    /// A key was destroyed: drops it and its entries from the caches. Returns how many cached lines it has looked at.
     std::size_t forget(std::uint32_t index);
-    /// A key's context and `count` of its entries from `first` on were changed.
+    /// The same when a key's context and `count` of its entries from `first` on were changed.
     std::size_t forget(std::uint32_t index, std::uint64_t first, std::uint64_t count);
-    /// Every key was destroyed.
+    /// The same when every key was destroyed.
     void forget_all();
 
 private:

@@ -34,7 +34,7 @@ std::uint64_t translation_offset(Control control) {
     return std::uint64_t{control.get<"xlt_offset_47_16">()} << 16 | control.get<"xlt_offset">();
 }
 
-/// Whether this queue pair may touch this key, and the key is in the state that the request asks for.
+/// The rule against this queue pair changing this key in its present state, if any.
 std::optional<Fault> check_key(const tpt::Mkey& mkey, const QueuePair& qp, Control control) {
     const auto& key = mkey.attributes;
     if (!key.takes_umr)
@@ -54,7 +54,7 @@ std::optional<Fault> check_key(const tpt::Mkey& mkey, const QueuePair& qp, Contr
     return std::nullopt;
 }
 
-/// What must hold for a context that is about to be put in force.
+/// The rule that a context breaks which is about to be put in force, if any.
 std::optional<Fault> check_context(const tpt::MkeyAttributes& wanted, const ObjectTable<ProtectionDomain>& domains) {
     if (domains.find(wanted.pd.value) == nullptr)
         return Fault::no_such_pd;
@@ -123,7 +123,7 @@ std::expected<port::Time, LocalError> Umr::execute(const QueuePair& qp, const Wo
         at = *done;
         write_translations(*mkey, first, list_);
     }
-    memory_.loans().drain(port::Giver::work_request); // what the key led to may be another's when this is done
+    memory_.loans().drain(port::Giver::work_request); // afterwards software may use what the key led to for others
     const bool is_resized =
         wanted.mode == abi::prm::AccessMode::ksm && wanted.page_shift != mkey->attributes.page_shift;
     wanted.entries_carry_rights = mkey->attributes.entries_carry_rights;
@@ -154,7 +154,7 @@ std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const
     if (request.segment_count != 1 || request.segments[0].length < bytes)
         return refusal(Fault::list_too_short);
     const auto& source = request.segments[0];
-    // A local queue pair has no protection domain of its own: whose key it names, to that one the list belongs.
+    // A local queue pair has no protection domain of its own: that of the key which the request names counts.
     const auto* named = keys_.table.find(source.key.index());
     const auto pd = qp.service.is_local && named != nullptr ? named->attributes.pd : qp.attributes.pd;
     const auto done = memory_.read({.key = source.key,
@@ -201,7 +201,7 @@ bool Umr::invalidate(const QueuePair& qp, abi::Key key, abi::Pd pd, port::Time a
                             (a.qpn == abi::prm::mkey_any_qpn || a.qpn == qp.number.value);
     if (!is_allowed)
         return false;
-    memory_.loans().drain(); // as above: the peer's message says that the key is free
+    memory_.loans().drain(); // afterwards software may use what the key led to for others
     a.is_free = true;
     abi::View<Mkc>(std::span(a.context)).set<"free">(1);
     keys_.translator.forget(mkey->index, 0, 0);
