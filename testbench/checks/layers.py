@@ -35,11 +35,13 @@ LAYERS = [
     ("testbench",   r"testbench/.*", [r".*"],                                                True,  True),
 ]
 WORDS = {"abi", "traces", "model", "firmware", "platform", "sw", "testbench"}
+# Names under which C++ would escape this and the other checks.
+OTHER_NAMES = {".hpp", ".hh", ".hxx", ".cc", ".cxx", ".inc", ".ipp", ".tpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def check(root):
-    findings = []
+    findings = [f"{name}: C++ is in files named .h and .cpp" for name in tree.files(root, OTHER_NAMES)]
     for name in tree.files(root, {".h", ".cpp"}):
         row = next((row for row in LAYERS if re.fullmatch(row[1], name.as_posix())), None)
         if row is None:
@@ -110,6 +112,7 @@ if __name__ == "__main__":
             (plant("sw/mlx/a.cpp", "<model/hca/config.h>"), "sw: may not include"),
             (plant("sw/mlx/a.cpp", '"device.h"'), "not spelled from the root"),
             (plant("utils/a.h", "<vector>"), "belongs to no layer"),
+            (plant("model/hca/a.hpp", '"firmware/device.h"'), "files named .h and .cpp"),
         ],
         clean={
             "abi/a.h": '#include "abi/layout.h"\n#include <cstdint>\n',
