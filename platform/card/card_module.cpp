@@ -46,7 +46,7 @@ public:
     }
     void reset(model::port::Time at) override {
         const model::tlm::Turn::Hold hold(card_.turn_);
-        function_->reset(at);
+        function_->reset(card_.present(at));
     }
 
 private:

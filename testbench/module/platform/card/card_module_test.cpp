@@ -158,6 +158,23 @@ struct Twins final : model::pcie::Device {
     Half first, second;
 };
 
+/// A device that waits for somebody outside while it is written, and knows when it was reset.
+struct Patient final : model::pcie::Device {
+    model::port::DmaResult bar_read(unsigned, std::uint64_t, std::span<std::byte>, Time at) override {
+        return {model::port::DmaStatus::ok, at};
+    }
+    void bar_write(unsigned, std::uint64_t, std::span<const std::byte>, Time) override {
+        begun.notify(sc_core::SC_ZERO_TIME);
+        sc_core::wait(5, sc_core::SC_US);
+        answered = model::tlm::kernel_now();
+    }
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    void reset(Time at) override { was_reset = at; }
+
+    sc_core::sc_event begun;
+    Time answered{}, was_reset{};
+};
+
 std::uint32_t read32(InProcessTransport& transport, std::uint64_t offset) {
     std::array<std::byte, 4> bytes{};
     transport.mmio_read(0, offset, bytes);
@@ -257,6 +274,33 @@ TEST_CASE("a card gives any device its DMA, its time and its interrupts", "[modu
     sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
 
     CHECK(thread.is_finished());
+}
+
+TEST_CASE("a reset that waits for its turn comes at the time when it has it", "[module][card]") {
+    platform::host::Host host("host", Machine::host_config());
+    auto slot = slot_config();
+    slot.calls = model::tlm::Calls::may_wait;
+    CardModule card("card", {TimeStamper::function_config()}, slot, {}, {},
+                    [](const DevicePorts&) { return std::make_unique<Patient>(); });
+    host.plug(0, card.endpoint);
+    auto& device = card.as<Patient>();
+    Thread driver("driver", [&] {
+        InProcessTransport transport(host, host.enumeration().find(0x1234, 3)->bdf);
+        transport.config_write(4, 2, 6); // memory space, bus master
+        transport.mmio_write(0, 0, std::array<std::byte, 8>{});
+    });
+    Thread other("other", [&] {
+        sc_core::wait(device.begun);
+        sc_core::wait(1, sc_core::SC_US);
+        card.endpoint.reset(model::tlm::kernel_now());
+    });
+
+    sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
+
+    CHECK(driver.is_finished());
+    CHECK(other.is_finished());
+    CHECK(device.answered != Time{});
+    CHECK(device.was_reset == device.answered);
 }
 
 TEST_CASE("a card gives each function of a device its own DMA and interrupts", "[module][card]") {
