@@ -30,6 +30,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
                  {.dma = ports.dma,
                   .memory = memory_,
                   .scheduler = scheduler_,
+                  .outlets = outlets_,
                   .outbox = outbox_,
                   .completions = completions_,
                   .failure = failure_,

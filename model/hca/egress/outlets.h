@@ -28,6 +28,8 @@ public:
         auto* back = inside();
         return back != nullptr ? *back : cable_;
     }
+    /// Of a connection, as chosen when its path was set.
+    port::Wire& of(const queue::QueuePair& qp) { return qp.outlet == queue::Way::inside ? *inside_ : cable_; }
     queue::Way name(const port::Wire& way) const { return &way == inside_ ? queue::Way::inside : queue::Way::cable; }
     /// Whether a way has room. An open way has room when the cable or the way inside has.
     bool can_send(queue::Way way, port::Time now) {

@@ -10,7 +10,6 @@ using queue::QueuePair;
 
 QueuePair& QueuePairs::create(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
     auto& qp = objects_.queue_pairs.create(qpn.value, qpn, std::move(attributes));
-    qp.wire = &outlets_.cable();
     qp.send_cq = Ref(objects_.completion_queues.find(qp.attributes.send_cq.value));
     qp.receive_cq = Ref(objects_.completion_queues.find(qp.attributes.receive_cq.value));
     count_in(qp, qp.attributes.counter_set);
@@ -99,8 +98,8 @@ void QueuePairs::move_to_lids() {
 void QueuePairs::choose_way(QueuePair& qp) {
     if (qp.service.is_datagram)
         return;
-    qp.wire = &outlets_.way(identity_.is_own(qp.attributes.path));
-    to_.scheduler.move(qp, outlets_.name(*qp.wire));
+    qp.outlet = outlets_.name(outlets_.way(identity_.is_own(qp.attributes.path)));
+    to_.scheduler.move(qp, qp.outlet);
 }
 
 void QueuePairs::count_in(QueuePair& qp, std::uint32_t set) {

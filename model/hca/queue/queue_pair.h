@@ -16,7 +16,6 @@
 #include "model/hca/queue/service.h"
 #include "model/hca/queue/shared_receive_queue.h"
 #include "model/port/packet.h"
-#include "model/port/wire.h"
 
 #include <algorithm>
 #include <array>
@@ -110,7 +109,7 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     std::uint32_t groups = 0;          ///< multicast groups that it is a member of
     std::uint64_t sq_offset = 0;       ///< of the send queue in the buffer, bytes
     port::Path path;                   ///< header addresses, made when the path is set
-    port::Wire* wire = nullptr;        ///< and the outlet that leads there
+    Way outlet = Way::cable;           ///< and the outlet that leads there: cable or inside
     Way way = Way::cable;              ///< that it waits for, or goes; changed by the scheduler
     std::uint64_t ticket = 0;          ///< the scheduler's: who has waited longest
     Paging paging;

@@ -19,8 +19,8 @@ bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
         if (!ready)
             return false;
         // A datagram goes where its WQE says.
-        auto& wire =
-            qp.service.is_datagram ? out_.outlets.way(out_.identity.is_own(r.position.wqe->datagram.path)) : *qp.wire;
+        auto& wire = qp.service.is_datagram ? out_.outlets.way(out_.identity.is_own(r.position.wqe->datagram.path))
+                                            : out_.outlets.of(qp);
         if (!wire.can_send(at)) {
             r.full = out_.outlets.name(wire);
             return true;

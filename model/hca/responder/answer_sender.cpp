@@ -15,7 +15,7 @@ void AnswerSender::release(port::Time at) {
     answers_.release([&](QueuePair& qp, const Response& ack) {
         const auto& own = qp.responder.answers;
         const auto cause = outbox_.because(own.ack_cause);
-        if (own.responses.is_empty() && qp.wire->can_send(at))
+        if (own.responses.is_empty() && outlets_.of(qp).can_send(at))
             send_simple(qp, ack, std::max(own.ack_earliest, at));
         else
             answers_.respond(qp, ack, at);
@@ -25,7 +25,7 @@ void AnswerSender::release(port::Time at) {
 bool AnswerSender::send(QueuePair& qp, std::uint32_t packets, port::Time at) {
     auto& responses = qp.responder.answers.responses;
     for (; packets != 0 && !responses.is_empty(); --packets) {
-        if (!qp.wire->can_send(at))
+        if (!outlets_.of(qp).can_send(at))
             return true;
         auto& response = responses.front();
         const auto start = std::max(at, response.earliest);
@@ -45,19 +45,21 @@ bool AnswerSender::send(QueuePair& qp, std::uint32_t packets, port::Time at) {
 
 /// Sends an answer that is one packet without payload.
 void AnswerSender::send_simple(QueuePair& qp, const Response& response, port::Time at) {
-    auto& packet = outbox_.begin(qp, *qp.wire, response.psn);
+    auto& wire = outlets_.of(qp);
+    auto& packet = outbox_.begin(qp, wire, response.psn);
     auto& head = packet.rdma();
     head.aeth = {.syndrome = response.syndrome, .msn = response.msn};
     head.atomic_original = response.original;
     head.operation = response.kind == Response::Kind::atomic ? Operation::atomic_acknowledge : Operation::acknowledge;
     counters_.acks_sent += response.kind != Response::Kind::negative;
-    outbox_.send_through_pipe(*qp.wire, packet, at);
+    outbox_.send_through_pipe(wire, packet, at);
 }
 
 /// Sends the next packet of a READ response. When its memory has gone meanwhile, a NAK ends the response; when only a
 /// page is missing, the response waits for it.
 AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, port::Time at) {
-    auto& packet = outbox_.begin(qp, *qp.wire, response.psn);
+    auto& wire = outlets_.of(qp);
+    auto& packet = outbox_.begin(qp, wire, response.psn);
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
     const bool is_last = length == response.remaining;
     at = outbox_.enter_pipe(at);
@@ -76,7 +78,7 @@ AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, po
     head.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)
                                        : (is_last ? Operation::read_response_last : Operation::read_response_middle);
     counters_.payload_sent += length;
-    outbox_.send(*qp.wire, packet, *lent);
+    outbox_.send(wire, packet, *lent);
     response.is_first = false;
     response.psn += 1;
     response.address += length;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/hca/egress/outbox.h"
+#include "model/hca/egress/outlets.h"
 #include "model/hca/memory/application_memory.h"
 #include "model/hca/paging/page_faults.h"
 #include "model/hca/responder/answers.h"
@@ -14,8 +15,9 @@ namespace model::hca::responder {
 class AnswerSender {
 public:
     AnswerSender(Answers& answers, memory::ApplicationMemory& memory, paging::PageFaults& page_faults,
-                 egress::Outbox& outbox, Counters& counters)
-        : answers_(answers), memory_(memory), page_faults_(page_faults), outbox_(outbox), counters_(counters) {}
+                 egress::Outlets& outlets, egress::Outbox& outbox, Counters& counters)
+        : answers_(answers), memory_(memory), page_faults_(page_faults), outlets_(outlets), outbox_(outbox),
+          counters_(counters) {}
 
     /// Sends up to `packets` answers. True when more can go at once.
     bool send(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
@@ -36,6 +38,7 @@ private:
     Answers& answers_;
     memory::ApplicationMemory& memory_;
     paging::PageFaults& page_faults_;
+    egress::Outlets& outlets_;
     egress::Outbox& outbox_;
     Counters& counters_;
 };

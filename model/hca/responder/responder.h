@@ -26,6 +26,7 @@ struct Neighbours {
     port::Dma& dma;
     memory::ApplicationMemory& memory;
     queue::Scheduler& scheduler;
+    egress::Outlets& outlets;
     egress::Outbox& outbox;
     completion::WorkCompletions& completions;
     completion::Failure& failure;
@@ -39,8 +40,8 @@ public:
     Responder(const HcaConfig& config, const Objects& objects, const Neighbours& to, const Report& report)
         : latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler), event_queues_(to.event_queues),
           answers_(to.scheduler, to.failure, report),
-          sender_(answers_, to.memory, to.page_faults, to.outbox, report.counters), patience_(answers_, to.page_faults),
-          placement_(to.dma, to.memory, to.event_queues, report.counters),
+          sender_(answers_, to.memory, to.page_faults, to.outlets, to.outbox, report.counters),
+          patience_(answers_, to.page_faults), placement_(to.dma, to.memory, to.event_queues, report.counters),
           receives_(placement_, answers_, patience_, to.completions, to.failure),
           memory_(to.memory, receives_, answers_, patience_), duplicates_(memory_, answers_, patience_, report),
           execution_(receives_, memory_, answers_, to.umr, objects.shared_receive_queues, report) {}
