@@ -182,7 +182,10 @@ std::string Builder::no_such_part(std::size_t host, std::string_view name) const
 
 void Builder::take_exceptions() {
     for (const auto& setting : config_.exceptions)
-        if (auto named = resolve(setting))
+        if (auto named = resolve(setting); named && named->key.empty())
+            add_fault(setting.where,
+                      fmt::format("'{}' has keys and is none itself: write as in {}.KEY", setting.path, setting.path));
+        else if (named)
             named->settings->push_back({std::move(named->key), setting.value, setting.where});
 }
 
@@ -193,8 +196,13 @@ Config Builder::with(const std::vector<Setting>& settings, Thing thing, const Co
         if (const auto done = set_part_key(config, thing, setting.path, setting.value); !done)
             add_fault(setting.where, done.error());
     if (!settings.empty() && faults_.empty())
-        for (const auto& fault : contradictions(config))
-            add_fault(settings.back().where, fault);
+        for (const auto& fault : contradictions(config)) {
+            // Whoever set one of the keys that the fault names can mend it; the last one who did.
+            const auto culprit = std::find_if(settings.rbegin(), settings.rend(), [&](const Setting& setting) {
+                return fault.contains(setting.path + "'");
+            });
+            add_fault(culprit == settings.rend() ? settings.back().where : culprit->where, fault);
+        }
     return config;
 }
 

@@ -1,5 +1,6 @@
 #include "testbench/hcasim/explore_sweep.h"
 
+#include "platform/topology/description.h"
 #include "platform/topology/read.h"
 
 #include <fmt/format.h>
@@ -134,6 +135,12 @@ explored(const Variant& variant, std::span<const std::string> overrides, std::ui
     keys.insert(keys.end(), overrides.begin(), overrides.end());
     auto config = platform::topology::parse_config("", "--set", keys);
     if (config) {
+        const auto platform = platform::topology::describe(*config).value(); // which parse_config has tried
+        for (const auto& host : platform.hosts)
+            if (host.is_served)
+                return std::unexpected(fmt::format("host {} is served: its drivers are elsewhere, and the explorer has "
+                                                   "its own; leave {}.served out",
+                                                   host.name, host.name));
         config->link.quantum = {};
         config->link.horizon = std::chrono::nanoseconds{1};
     }

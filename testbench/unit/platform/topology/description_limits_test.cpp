@@ -69,6 +69,15 @@ TEST_CASE("a name that is given twice in one table is refused", "[unit][topology
           "p.toml:3: 'name' and 'names' are the same key: write one of them");
 }
 
+TEST_CASE("a part or a group of keys is no key", "[unit][topology]") {
+    CHECK(error_of("", {"A.hca=5"}) == "--set A.hca=5: 'A.hca' has keys and is none itself: write as in A.hca.KEY");
+    CHECK(error_of("[A]\ngpu = 5\n") == "p.toml:2: 'A.gpu' has keys and is none itself: write as in A.gpu.KEY");
+}
+
+TEST_CASE("a contradiction is told where one of its keys is set", "[unit][topology]") {
+    CHECK(error_of("[A.hca]\nmkey_cache_entries = 100\ncqe_latency_ns = 5\n").starts_with("p.toml:2: "));
+}
+
 TEST_CASE("memory of a host that is not there is refused", "[unit][topology]") {
     CHECK(error_of("[host.A]\nmemory = \"1 GiB\"\n[[hosts]]\nname = \"X\"\n") ==
           "p.toml:2: 'host.A.memory': there is no host 'A'; memory is a key of each host, as in --set X.memory");

@@ -95,3 +95,10 @@ TEST_CASE("an explored configuration takes the smallest steps, and what somebody
     CHECK(explored(swept, {}, 4 << 20)->gpu.vram_bytes == 32 << 20);
     CHECK_FALSE(explored(swept, wrong, 20000));
 }
+
+TEST_CASE("a host that is served is not explored", "[unit][hcasim][explore]") {
+    const std::vector<std::string> served{"B.served=true"};
+
+    CHECK(explored(variants(Sweep::none, {}).front(), served, 20000).error() ==
+          "host B is served: its drivers are elsewhere, and the explorer has its own; leave B.served out");
+}
