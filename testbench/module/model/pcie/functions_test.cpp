@@ -133,6 +133,27 @@ TEST_CASE("where BARs of two functions overlap, the lower number answers, found 
     CHECK(holds(m.functions[1].memory, m.bar(3, 0) - base + 0x80));
 }
 
+TEST_CASE("direct memory of a function ends where a BAR of a function with a lower number begins",
+          "[module][pcie][functions]") {
+    Machine m;
+    // In the megabyte of function 1 lie the registers of function 0, with memory on both sides, and its own ones.
+    constexpr std::uint64_t megabyte = 1 << 20, below = 0x30000, registers = 0x40000, above = 0x60000;
+    const auto base = m.bar(1, 0) / megabyte * megabyte;
+    m.write(1, bar0, 4, static_cast<std::uint32_t>(base + registers));
+    m.write(2, bar0, 4, static_cast<std::uint32_t>(base + 0x80000));
+    m.write(2, bar2, 4, static_cast<std::uint32_t>(base));
+    m.write(2, bar2 + 4, 4, 0);
+
+    for (const auto at : {below, above}) // from now on the requester knows the way to this memory
+        REQUIRE(m.processor().write(BusAddress{base + at}, stamp, {}).is_ok());
+    REQUIRE(m.processor().write(BusAddress{base + registers + 0x40}, stamp, {}).is_ok());
+
+    CHECK(holds(m.functions[1].memory, below));
+    CHECK(holds(m.functions[1].memory, above));
+    CHECK(holds(m.functions[0].registers, 0x40));
+    CHECK_FALSE(holds(m.functions[1].memory, registers + 0x40));
+}
+
 TEST_CASE("an address in no BAR of a card is refused in the registers of each function", "[module][pcie][functions]") {
     Machine m;
     std::array<std::byte, 4> bytes{};
