@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <string>
+
 using namespace platform::topology;
 
 namespace {
@@ -40,6 +42,8 @@ TEST_CASE("two parts in one slot are refused", "[unit][topology]") {
           "p.toml:4: 'gpu0' is put into slot 32 of sw0, which has slots 0 to 31");
     CHECK(error_of_parts("{ path = \"root0.gpu0\", slot = 1 }\n") ==
           "p.toml:4: 'gpu0' is put into slot 1 of root0, which has slot 0 only");
+    CHECK(error_of_parts("{ path = \"root0.gpu0\", slot = -1 }\n") ==
+          "p.toml:4: 'slot' wants a whole number, not less than 0");
     CHECK(error_of_parts("{ path = \"root0.sw0.gpu0..1\", slot = 1 }\n") ==
           "p.toml:4: 'root0.sw0.gpu0..1' stands for 2 parts, and slot 1 takes one");
     CHECK(error_of_parts("\"root0.sw0.gpu0..32\"\n") == "p.toml:4: no slot is left for 'gpu32': sw0 has 32");
@@ -84,6 +88,16 @@ TEST_CASE("a tree that is none is refused", "[unit][topology]") {
           "p.toml:1: a host of these parts needs 273 bus numbers, there are 256: fewer switches or slots");
 }
 
+TEST_CASE("a host may need all bus numbers, those of free slots included, and not one more", "[unit][topology]") {
+    const auto with_slot = [](unsigned last) { // 239 numbers, those of root7 and sw7, and one for each slot
+        return error_of_parts(
+            "\"root0..6.sw0..6.gpu0..223\",\n{ path = \"root7.sw7.gpu224\", slot = " + std::to_string(last) + " }\n");
+    };
+    CHECK(with_slot(14) == "accepted");
+    CHECK(with_slot(15) ==
+          "p.toml:1: a host of these parts needs 257 bus numbers, there are 256: fewer switches or slots");
+}
+
 TEST_CASE("hosts that have no name, or more than there are letters, are refused", "[unit][topology]") {
     CHECK(error_of("[[hosts]]\nparts = []\n") ==
           "p.toml:1: hosts without a name: write name = \"A\", name = \"A..H\" or count = 8");
@@ -92,6 +106,10 @@ TEST_CASE("hosts that have no name, or more than there are letters, are refused"
     CHECK(error_of("[[hosts]]\nname = \"A..B\"\ncount = 27\n") ==
           "p.toml:3: 'A..B' has its numbers already: write a name without them, or no count");
     CHECK(error_of("[[hosts]]\ncount = 0\n").starts_with("p.toml:2: 'count' = 0 of nothing"));
+    CHECK(error_of("[[hosts]]\nname = 3\n") == "p.toml:2: 'name' wants a text");
+    CHECK(error_of("[[hosts]]\nname = \"A\"\nparts = \"root0\"\n") == "p.toml:3: 'parts' wants a list");
+    CHECK(error_of("[[hosts]]\nname = \"n0..4095\"\n") == "accepted");
+    CHECK(error_of("[[hosts]]\nname = \"n0..4095\"\n[[hosts]]\nname = \"m\"\n") == "p.toml:3: more than 4096 hosts");
     CHECK(error_of("hosts = 3\n") == "p.toml:1: 'hosts' is a list of tables: write [[hosts]]");
     CHECK(error_of("[[hosts]]\nname = \"link\"\n") ==
           "p.toml:1: 'link' cannot be a name: it begins keys of a configuration");
@@ -133,6 +151,7 @@ TEST_CASE("a port takes one cable, and a cable leads elsewhere", "[unit][topolog
     CHECK(error_of_cables("\"s0 -- s0\"\n") == "p.toml:9: a cable from s0 to itself is a loop");
     CHECK(error_of_cables("\"A.hca0 -- A.hca0\"\n") == "p.toml:9: a cable from A.hca0 to itself is a loop");
     CHECK(error_of_cables("{ ends = \"A.hca0..1 -- s0\", name = \"x\" }\n") == "p.toml:9: 1 names for 2 cables");
+    CHECK(error_of_cables("{ ends = \"A.hca0..1 -- s0\", name = \"x0..2\" }\n") == "p.toml:9: 3 names for 2 cables");
     CHECK(error_of_cables("\"A.hca0..1 -- s0\",\n\"B.hca0..1 -- s0..2\"\n") ==
           "p.toml:10: 'B.hca0..1 -- s0..2': 2 ends and 3 ends cannot be paired; each with each is written ><");
 }

@@ -110,6 +110,14 @@ TEST_CASE("each HCA has a GUID, a LID and a number of its own, in the order of h
     CHECK(made.part(made.hcas[3]).hca().end == 1);
 }
 
+TEST_CASE("a switch has no GUID of an HCA, however many there are", "[unit][topology]") {
+    const auto made = describe("[[hosts]]\nname = \"n0..128\"\nparts = [\"root0.sw0.hca0..31\"]\n[fabric]\n"
+                               "switches = [\"s\"]\ncables = [\"n0..128.hca0..15 -- n0..128.hca16..31\"]\n");
+
+    REQUIRE(made.hcas.size() == 4128);
+    CHECK(made.switches[0].guid > made.part(made.hcas.back()).hca().core.node_guid);
+}
+
 TEST_CASE("a tree has root ports, nested switches and cards on any of them", "[unit][topology]") {
     const auto made =
         describe("[[hosts]]\nname = \"A\"\nparts = [\n\"root0..1.sw0..1.gpu0..3\",\n\"root1.sw1.sw2.gpu4\",\n"

@@ -22,15 +22,20 @@ TEST_CASE("a range that is none is refused with its text", "[unit][topology]") {
     CHECK(fault(expand_name("gpu3..0")) == "the range 'gpu3..0' ends before it begins");
     CHECK(fault(expand_name("H..A")) == "the range 'H..A' ends before it begins");
     CHECK(fault(expand_name("a..C")) == "the range 'a..C' ends before it begins");
+    CHECK(fault(expand_name("A..c")) == "the range 'A..c' ends before it begins");
     CHECK(fault(expand_name("gpu..3")) == "'gpu..3' is no range; write as in gpu0..3 or A..H");
     CHECK(fault(expand_name("gpu0..")) == "'gpu0..' is no range; write as in gpu0..3 or A..H");
     CHECK(fault(expand_name("node00..15")) == "'node00..15' is no range; write as in gpu0..3 or A..H");
     CHECK(fault(expand_name("gpu0..03")) == "'gpu0..03' is no range; write as in gpu0..3 or A..H");
     CHECK(fault(expand_name("gpu0..9999")) == "'gpu0..9999' stands for more than 4096 names");
+    CHECK(fault(expand_name("gpu0..4096")) == "'gpu0..4096' stands for more than 4096 names");
+    CHECK(expand_name("gpu0..4095").value().size() == 4096);
     CHECK(fault(expand_name("")).starts_with("'' is no name"));
     CHECK(fault(expand_name("0gpu")).starts_with("'0gpu' is no name"));
     CHECK(fault(expand_name("a b")).starts_with("'a b' is no name"));
     CHECK(fault(expand_each("A0..99.hca0..99")) == "'A0..99.hca0..99' stands for more than 4096 names");
+    CHECK(fault(expand_each("A0..16.hca0..240")) == "'A0..16.hca0..240' stands for more than 4096 names"); // 4097
+    CHECK(expand_each("A0..15.hca0..255").value().size() == 4096);
 }
 
 TEST_CASE("a range ends at its last number, also at the highest one there is", "[unit][topology]") {

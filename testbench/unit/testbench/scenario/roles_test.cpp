@@ -74,6 +74,13 @@ TEST_CASE("roles that cannot be are refused with the key", "[unit][scenario]") {
     CHECK(roles_with({"A.served=true"}) == "scenario.from = A.gpu0: host A is served, its drivers are elsewhere");
 }
 
+TEST_CASE("where no GPU is named, those of served hosts are passed over", "[unit][scenario]") {
+    CHECK(roles_in("[link]\nencapsulation = \"infiniband\"\n[[hosts]]\nname = \"A..C\"\n"
+                   "parts = [\"root0.sw0.hca0\", \"root0.sw0.gpu0\"]\n"
+                   "[fabric]\nswitches = [\"s\"]\ncables = [\"A..C.hca0 -- s\"]\n[A]\nserved = true\n") ==
+          "B.gpu0 B.hca0 C.gpu0 C.hca0");
+}
+
 TEST_CASE("two HCAs that no cable connects carry nothing", "[unit][scenario]") {
     const std::string rails =
         "[[hosts]]\nname = \"A..B\"\nparts = [\"root0..1.sw0..1.hca0..1\", \"root0..1.sw0..1.gpu0..1\"]\n"
