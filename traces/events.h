@@ -121,7 +121,9 @@ public:
 
 private:
     Course* course_;
-    Course kept_;
+    union { // not set where there is no course
+        Course kept_;
+    };
 };
 
 } // namespace traces

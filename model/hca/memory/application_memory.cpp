@@ -4,27 +4,39 @@
 
 namespace model::hca::memory {
 
-/// Calls `move(piece, ready)` for the pieces of the range in ascending order. Every piece is asked for at `at`, since
-/// translation and bus work on many at once.
-template <class Move> Moved ApplicationMemory::walk(tpt::Request request, port::Time at, Move&& move) {
+namespace {
+
+/// What is left of a request of which this much has moved.
+tpt::Request rest(const tpt::Request& request, std::uint64_t moved) {
+    auto rest = request;
+    rest.address += moved;
+    rest.length -= moved;
+    return rest;
+}
+
+} // namespace
+
+/// Calls `move(piece, ready)` for the pieces of the range in ascending order. All are asked for at `at`: translation
+/// and bus work on many at once.
+template <class Move> Moved ApplicationMemory::walk(const tpt::Request& request, port::Time at, Move&& move) {
     auto done = at;
-    while (request.length != 0) {
-        const auto pieces = translator_.translate(request, at);
+    for (std::uint64_t moved = 0; moved != request.length;) {
+        const auto pieces =
+            moved == 0 ? translator_.translate(request, at) : translator_.translate(rest(request, moved), at);
         if (!pieces) [[unlikely]]
-            return std::unexpected(Denied{request, pieces.error()});
+            return std::unexpected(Denied{rest(request, moved), pieces.error()});
         for (const auto& piece : pieces->all()) {
             const port::DmaResult result = move(piece, pieces->ready);
             if (!result.is_ok()) [[unlikely]]
-                return std::unexpected(Denied{request, result.status});
+                return std::unexpected(Denied{rest(request, moved), result.status});
             done = std::max(done, result.done);
         }
-        request.address += pieces->covered;
-        request.length -= pieces->covered;
+        moved += pieces->covered;
     }
     return done;
 }
 
-Moved ApplicationMemory::lend(tpt::Request request, port::Payload& payload, port::Loans& loans, port::Time at) {
+Moved ApplicationMemory::lend(const tpt::Request& request, port::Payload& payload, port::Loans& loans, port::Time at) {
     return walk(request, at, [&](const tpt::Segment& piece, port::Time ready) {
         const auto loan = dma_.lend(piece.address, piece.length, ready, port::Purpose::payload);
         if (loan.data != nullptr)
@@ -35,8 +47,9 @@ Moved ApplicationMemory::lend(tpt::Request request, port::Payload& payload, port
     });
 }
 
-Moved ApplicationMemory::read(tpt::Request request, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
-    request.length = into.size();
+Moved ApplicationMemory::read(const tpt::Request& request, std::span<std::byte> into, port::Time at,
+                              port::Purpose purpose) {
+    assert(request.length == into.size());
     return walk(request, at, [&](const tpt::Segment& piece, port::Time ready) {
         const auto result = dma_.read(piece.address, into.first(piece.length), ready, purpose);
         into = into.subspan(piece.length);
@@ -44,8 +57,9 @@ Moved ApplicationMemory::read(tpt::Request request, std::span<std::byte> into, p
     });
 }
 
-Moved ApplicationMemory::write(tpt::Request request, std::span<const std::byte> from, port::Time at, Order* order) {
-    request.length = from.size();
+Moved ApplicationMemory::write(const tpt::Request& request, std::span<const std::byte> from, port::Time at,
+                               Order* order) {
+    assert(request.length == from.size());
     return walk(request, at, [&](const tpt::Segment& piece, port::Time ready) {
         const auto result = dma_.write(piece.address, from.first(piece.length),
                                        order != nullptr ? order->issue(ready) : ready, port::Purpose::payload);

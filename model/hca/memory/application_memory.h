@@ -10,6 +10,7 @@
 #include "model/port/payload.h"
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -20,7 +21,8 @@ namespace model::hca::memory {
 /// The time at which the last byte has moved.
 using Moved = std::expected<port::Time, Denied>;
 
-/// The length of each request is that of the bytes that move; what precedes a denied piece has moved.
+/// The length of each request is that of the bytes that move; what precedes a denied piece has moved. Requests go by
+/// reference down to the translator: a copy of one that was just made waits for its members to be stored.
 class ApplicationMemory {
 public:
     ApplicationMemory(tpt::Translator& translator, port::Dma& dma) : translator_(translator), dma_(dma) {}
@@ -28,15 +30,16 @@ public:
     /// The book of what is lent of this memory at the moment.
     port::LoanBook& loans() { return dma_.loans(); }
 
-    /// Adds the range to `payload`. Plain memory is not copied but lent, of which `loans` keeps account.
-    Moved lend(tpt::Request request, port::Payload& payload, port::Loans& loans, port::Time at);
-    /// Copies the range into `into`, whose size counts as the request's length.
-    Moved read(tpt::Request request, std::span<std::byte> into, port::Time at, port::Purpose purpose);
-    /// Copies `from` into the range; its size counts as the request's length. Each write goes out when it is translated
-    /// and, with an `order`, no earlier than the last write of that order.
-    Moved write(tpt::Request request, std::span<const std::byte> from, port::Time at, Order* order = nullptr);
-    /// Reads 8 bytes of one place, and writes them again when `change(bytes)` says that it changed them (IBA 9.4.5).
-    template <class Change> Moved modify(tpt::Request request, Order& order, port::Time at, Change&& change);
+    /// Adds the range to `payload` without copying it, where it is plain memory: `loans` keeps account.
+    Moved lend(const tpt::Request& request, port::Payload& payload, port::Loans& loans, port::Time at);
+    /// Copies the range into `into`, which has the request's length.
+    Moved read(const tpt::Request& request, std::span<std::byte> into, port::Time at, port::Purpose purpose);
+    /// Copies `from`, which has the request's length, into the range. Each write goes out when it is translated and,
+    /// with an `order`, no earlier than the last write of that order.
+    Moved write(const tpt::Request& request, std::span<const std::byte> from, port::Time at, Order* order = nullptr);
+    /// Reads the 8 bytes of one place, and writes them again when `change(bytes)` says that it changed them (IBA
+    /// 9.4.5).
+    template <class Change> Moved modify(const tpt::Request& request, Order& order, port::Time at, Change&& change);
     /// Whether the key allows the whole range, without a look at its pages.
     std::expected<void, Denied> check(const tpt::Request& request, port::Time at);
 
@@ -44,16 +47,16 @@ public:
     bool lacks_page(const tpt::Request& request) { return translator_.lacks_page(request); }
 
 private:
-    template <class Move> Moved walk(tpt::Request request, port::Time at, Move&& move);
+    template <class Move> Moved walk(const tpt::Request& request, port::Time at, Move&& move);
 
     tpt::Translator& translator_;
     port::Dma& dma_;
 };
 
 template <class Change>
-Moved ApplicationMemory::modify(tpt::Request request, Order& order, port::Time at, Change&& change) {
+Moved ApplicationMemory::modify(const tpt::Request& request, Order& order, port::Time at, Change&& change) {
     std::array<std::byte, 8> bytes;
-    request.length = bytes.size();
+    assert(request.length == bytes.size());
     const auto target = translator_.translate(request, at);
     if (!target)
         return std::unexpected(Denied{request, target.error()});

@@ -25,12 +25,13 @@ public:
     T& front() { return (*this)[begin_]; }
     const T& front() const { return (*this)[begin_]; }
     T& back() { return (*this)[end_ - 1]; }
-    T& push(T value) {
+    T& push(T value) { return push() = std::move(value); }
+    /// A new element to be filled in place: a value that is first made elsewhere is read again before its members have
+    /// left the processor's store buffer, which costs more than all else here.
+    T& push() {
         if (size() == slots_.size()) [[unlikely]]
             grow();
-        auto& slot = slots_[end_++ & (slots_.size() - 1)];
-        slot = std::move(value);
-        return slot;
+        return slots_[end_++ & (slots_.size() - 1)] = T{};
     }
     void pop() {
         assert(!is_empty());

@@ -8,12 +8,12 @@
 
 namespace model::hca::requester {
 
-/// Access to a data segment from byte `offset` on.
+/// Access to `length` bytes of a data segment from byte `offset` on.
 inline tpt::Request local_access(const queue::QueuePair& qp, const queue::DataSegment& segment, std::uint32_t offset,
-                                 tpt::Access access) {
+                                 std::uint64_t length, tpt::Access access) {
     return {.key = segment.key,
             .address = segment.address + offset,
-            .length = segment.length - offset,
+            .length = length,
             .access = access,
             .pd = qp.attributes.pd,
             .qpn = qp.number.value,

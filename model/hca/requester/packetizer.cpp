@@ -89,8 +89,7 @@ memory::Moved Packetizer::gather(queue::QueuePair& qp, std::uint32_t length, por
         if (segment.is_inline()) {
             packet.payload.append_copy(position.wqe->bytes_of(segment).subspan(position.segment_offset, chunk));
         } else {
-            auto access = local_access(qp, segment, position.segment_offset, tpt::Access::local_read);
-            access.length = chunk;
+            const auto access = local_access(qp, segment, position.segment_offset, chunk, tpt::Access::local_read);
             const auto lent = memory_.lend(access, packet.payload, memory_.loans().requests, at);
             if (!lent) [[unlikely]]
                 return lent;

@@ -11,7 +11,6 @@ namespace model::hca::requester {
 using abi::prm::CqeSyndrome;
 using abi::prm::WqeOpcode;
 using completion::LocalError;
-using queue::Outstanding;
 using queue::QueuePair;
 using queue::WqeFault;
 namespace vendor = completion::vendor;
@@ -73,10 +72,19 @@ std::optional<port::Time> WorkQueue::load(QueuePair& qp, port::Time at) {
             }
             return at;
         }
-        const auto admitted = admit(qp, at);
-        if (!admitted || r.sends.messages[r.position.message].packets != 0)
-            return admitted;
-        at = *admitted;
+        if (!admit(qp, at))
+            return std::nullopt;
+        if (r.sends.messages[r.position.message].packets != 0)
+            return at;
+        if (r.position.wqe->opcode == WqeOpcode::umr) {
+            const traces::Cause cause(report_.events, r.position.event);
+            const auto done = umr_.execute(qp, *r.position.wqe, at);
+            if (!done) {
+                stop(qp, done.error(), at);
+                return std::nullopt;
+            }
+            at = *done;
+        }
         ++r.position.message; // NOP or UMR
         retirement_.retire(qp, at);
         if (!qp.can_send())
@@ -94,60 +102,50 @@ port::Time WorkQueue::fetch(QueuePair& qp, std::uint16_t index, port::Time at) {
     return at;
 }
 
-/// Takes the fetched WQE in as the next message. Returns when that is done, or nothing when it has to wait or is
-/// faulty.
-std::optional<port::Time> WorkQueue::admit(QueuePair& qp, port::Time at) {
+/// Takes the fetched WQE in as the next message. False: it has to wait, or is faulty.
+bool WorkQueue::admit(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     const traces::Cause cause(report_.events, r.position.event);
     const auto& request = *r.position.wqe;
     const bool is_data = awaits_data(request.opcode);
     if (request.fault == WqeFault::none && waits_for_earlier(qp, is_data))
-        return std::nullopt;
-    Outstanding message{
-        .wqe_index = request.index,
-        .wqebbs = request.wqebbs,
-        .opcode = request.opcode,
-        .signalled = request.completion >= abi::prm::CompletionEvent::always,
-        .signalled_with_event = request.completion == abi::prm::CompletionEvent::always_with_event,
-        .awaits_data = is_data,
-        .length = request.length,
-        .first = r.window.next_psn,
-        .packets = stays_here(request.opcode) ? 0 : queue::packet_count(request.length, qp.attributes.mtu_bytes()),
-        .cause = r.position.event};
-    if (request.opcode == WqeOpcode::atomic_cs || request.opcode == WqeOpcode::atomic_fa)
-        message.packets = 1;
+        return false;
+    const bool is_atomic = is_data && request.opcode != WqeOpcode::rdma_read;
+    const auto packets = stays_here(request.opcode) ? 0
+                         : is_atomic                ? 1
+                                                    : queue::packet_count(request.length, qp.attributes.mtu_bytes());
     // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.
     constexpr std::int64_t window = (1 << 23) - 1;
     if (const auto used = r.window.next_psn - r.window.oldest_psn;
-        used != 0 && used + std::int64_t{message.packets} > window)
-        return std::nullopt;
+        used != 0 && used + std::int64_t{packets} > window)
+        return false;
     // A WQE that claims more basic blocks than were posted ends where the posted ones end.
     const auto posted = static_cast<std::uint16_t>(r.sends.producer - r.sends.fetched);
-    message.wqebbs = static_cast<std::uint8_t>(std::min<std::uint16_t>(message.wqebbs, posted));
-    const bool is_short_atomic = is_data && request.opcode != WqeOpcode::rdma_read && request.length != 8;
+    const auto wqebbs = static_cast<std::uint8_t>(std::min<std::uint16_t>(request.wqebbs, posted));
     auto fault = request.fault;
     if (fault == WqeFault::none && request.wqebbs > posted)
         fault = WqeFault::bad_size;
-    r.sends.fetched = static_cast<std::uint16_t>(r.sends.fetched + message.wqebbs);
-    if (fault != WqeFault::none || is_too_long(request, qp, config_) || is_short_atomic) {
+    r.sends.fetched = static_cast<std::uint16_t>(r.sends.fetched + wqebbs);
+    auto& message = r.sends.messages.push();
+    message.wqe_index = request.index;
+    message.wqebbs = wqebbs;
+    message.opcode = request.opcode;
+    message.signalled = request.completion >= abi::prm::CompletionEvent::always;
+    message.signalled_with_event = request.completion == abi::prm::CompletionEvent::always_with_event;
+    message.awaits_data = is_data;
+    message.length = request.length;
+    message.first = r.window.next_psn;
+    message.packets = packets;
+    message.cause = r.position.event;
+    if (fault != WqeFault::none || is_too_long(request, qp, config_) || (is_atomic && request.length != 8)) {
         message.packets = 0;
-        r.sends.messages.push(message);
         stop(qp, fault != WqeFault::none ? error_of(fault) : LocalError{CqeSyndrome::local_length_err, vendor::length},
              at);
-        return std::nullopt;
+        return false;
     }
-    r.window.next_psn += message.packets;
+    r.window.next_psn += packets;
     r.window.reads_outstanding += is_data;
-    r.sends.messages.push(message);
-    if (request.opcode == WqeOpcode::umr) [[unlikely]] {
-        const auto done = umr_.execute(qp, request, at);
-        if (!done) {
-            stop(qp, done.error(), at);
-            return std::nullopt;
-        }
-        return *done;
-    }
-    return at;
+    return true;
 }
 
 /// PRM "Send WQE", fm: with any fence the WQE waits for earlier READs and atomics of its queue; strong ordering waits

@@ -24,7 +24,7 @@ public:
 
 private:
     port::Time fetch(queue::QueuePair& qp, std::uint16_t index, port::Time at);
-    std::optional<port::Time> admit(queue::QueuePair& qp, port::Time at);
+    bool admit(queue::QueuePair& qp, port::Time at);
     bool waits_for_earlier(const queue::QueuePair& qp, bool is_data) const;
     void stop(queue::QueuePair& qp, const completion::LocalError& error, port::Time at);
 

@@ -106,6 +106,7 @@ Placement::place(QueuePair& qp, std::span<const std::span<const std::byte>> piec
             const auto chunk = std::min<std::size_t>(bytes.size(), segment.length - receive.offset);
             const auto written = memory_.write({.key = segment.key,
                                                 .address = segment.address + receive.offset,
+                                                .length = chunk,
                                                 .access = tpt::Access::local_write,
                                                 .pd = receive.pd,
                                                 .qpn = qp.number.value,

@@ -159,6 +159,7 @@ std::expected<port::Time, LocalError> Umr::fetch_list(const QueuePair& qp, const
     const auto pd = qp.service.is_local && named != nullptr ? named->attributes.pd : qp.attributes.pd;
     const auto done = memory_.read({.key = source.key,
                                     .address = source.address,
+                                    .length = list_.size(),
                                     .access = tpt::Access::local_read,
                                     .pd = pd,
                                     .qpn = qp.number.value},
