@@ -120,9 +120,9 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     CompletionEntry entry;
     encode(completion, static_cast<std::uint64_t>(at.count() / picoseconds_per_tick_), owner(cq), entry);
     const auto written = put(cq, entry, completion.data.size() > abi::prm::cqe_inline_32, at);
-    if (!written)
+    if (!written.is_ok())
         return false;
-    at = *written;
+    at = written.done;
     const bool is_error = completion.syndrome != CqeSyndrome{};
     ++(is_error ? counters_.completions_error : counters_.completions_ok);
     if (completion.solicited || is_error)
@@ -134,19 +134,18 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     return true;
 }
 
-/// Writes the next entry. Of a 128-byte entry the first half is written only when something stands there. Returns when
-/// the entry is there, or nothing when the queue has failed.
-std::optional<port::Time> CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at) {
+/// Writes the next entry, of a 128-byte one the first half only when something stands there. When it cannot be
+/// written, the queue has failed.
+port::DmaResult CqeWriter::put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at) {
     // A 128-byte entry holds the CQE in its second half (PRM "CQE", cqe_sz).
     const auto end = ((cq.producer & (cq.size() - 1)) + 1) << cq.attributes.log_entry_bytes;
     const auto bytes = has_front ? std::span<const std::byte>(entry.bytes) : entry.cqe();
     const auto written = cq.attributes.buffer.write(dma_, end - bytes.size(), bytes, at);
-    if (!written.is_ok()) {
+    if (!written.is_ok())
         fail(cq, CompletionState::write_failed, at);
-        return std::nullopt;
-    }
-    ++cq.producer;
-    return written.done;
+    else
+        ++cq.producer;
+    return written;
 }
 
 std::optional<doorbell::RecordRead> CqeWriter::outstanding(CompletionQueue& cq, port::Time at) {
@@ -167,7 +166,7 @@ bool CqeWriter::resize(CompletionQueue& cq, memory::PagedBuffer buffer, std::uin
     cqe.set<"opcode">(CqeOpcode::resize_cq)
         .set<"owner">(owner(cq))
         .set<"signature">(abi::prm::cqe_signature(entry.cqe()));
-    if (!put(cq, entry, false, room.at))
+    if (!put(cq, entry, false, room.at).is_ok())
         return false;
     cq.attributes.buffer = std::move(buffer);
     cq.attributes.log_size = log_size;

@@ -87,7 +87,7 @@ public:
     void clear() { moderation_.clear(); }
 
 private:
-    std::optional<port::Time> put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at);
+    port::DmaResult put(CompletionQueue& cq, CompletionEntry& entry, bool has_front, port::Time at);
     bool owner(const CompletionQueue& cq) const { return (cq.producer >> cq.attributes.log_size & 1) != 0; }
     struct Room {
         bool is_there = false;

@@ -82,8 +82,8 @@ memory::Moved ResponsePlacement::scatter(const QueuePair& qp, std::uint32_t offs
         while (!bytes.empty()) {
             assert(segment != segments.end() && "the request has room for the whole answer");
             const auto chunk = std::min<std::size_t>(bytes.size(), segment->length - offset);
-            const auto written =
-                memory_.write(local_access(qp, *segment, offset, chunk, tpt::Access::local_write), bytes.first(chunk), at);
+            const auto written = memory_.write(local_access(qp, *segment, offset, chunk, tpt::Access::local_write),
+                                               bytes.first(chunk), at);
             if (!written) [[unlikely]]
                 return written;
             done = std::max(done, *written);

@@ -15,8 +15,8 @@ bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
     for (; packets != 0; --packets) {
         if (!qp.can_send() || r.retry.waits_rnr || qp.paging.stops_sending())
             return false;
-        const auto ready = queue_.load(qp, std::max(at, r.sends.doorbell_at));
-        if (!ready)
+        const auto asked = std::max(at, r.sends.doorbell_at);
+        if (!queue_.load(qp, asked))
             return false;
         // A datagram goes where its WQE says.
         auto& wire = qp.service.is_datagram ? out_.outlets.way(out_.identity.is_own(r.position.wqe->datagram.path))
@@ -26,7 +26,7 @@ bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
             return true;
         }
         const auto cause = out_.outbox.because(r.sends.messages[r.position.message].cause);
-        send(qp, wire, *ready);
+        send(qp, wire, std::max(asked, r.position.ready));
     }
     return true;
 }

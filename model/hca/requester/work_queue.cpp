@@ -38,15 +38,15 @@ LocalError error_of(WqeFault fault) {
 
 } // namespace
 
-std::optional<port::Time> WorkQueue::load(QueuePair& qp, port::Time at) {
+bool WorkQueue::load(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     while (true) {
         const bool is_new = r.position.message == r.sends.messages.end();
         // A queue that drains ends what it has begun and begins nothing (IBA 10.3.1.4).
         if (is_new && (r.sends.fetched == r.sends.producer || qp.state == queue::QpState::sqd))
-            return std::nullopt;
+            return false;
         if (!is_new && r.sends.messages[r.position.message].error != 0)
-            return std::nullopt; // it has failed on this side, so nothing behind it is sent either
+            return false; // it has failed on this side, so nothing behind it is sent either
         if (!is_new && r.sends.messages[r.position.message].packets == 0) {
             ++r.position.message; // a NOP or UMR among the messages that are sent again
             continue;
@@ -68,27 +68,27 @@ std::optional<port::Time> WorkQueue::load(QueuePair& qp, port::Time at) {
             if (r.position.wqe->fault != WqeFault::none || r.position.wqe->opcode != message.opcode ||
                 r.position.wqe->length != message.length) {
                 stop(qp, error_of(r.position.wqe->fault), at);
-                return std::nullopt;
+                return false;
             }
-            return at;
+            return true;
         }
         if (!admit(qp, at))
-            return std::nullopt;
+            return false;
         if (r.sends.messages[r.position.message].packets != 0)
-            return at;
+            return true;
         if (r.position.wqe->opcode == WqeOpcode::umr) {
             const traces::Cause cause(report_.events, r.position.event);
             const auto done = umr_.execute(qp, *r.position.wqe, at);
             if (!done) {
                 stop(qp, done.error(), at);
-                return std::nullopt;
+                return false;
             }
             at = *done;
         }
         ++r.position.message; // NOP or UMR
         retirement_.retire(qp, at);
         if (!qp.can_send())
-            return std::nullopt;
+            return false;
     }
 }
 
@@ -116,8 +116,7 @@ bool WorkQueue::admit(QueuePair& qp, port::Time at) {
                                                     : queue::packet_count(request.length, qp.attributes.mtu_bytes());
     // Sequence numbers are told apart within 2^23 (IBA 9.7.2); a message that would exceed that waits for ACKs.
     constexpr std::int64_t window = (1 << 23) - 1;
-    if (const auto used = r.window.next_psn - r.window.oldest_psn;
-        used != 0 && used + std::int64_t{packets} > window)
+    if (const auto used = r.window.next_psn - r.window.oldest_psn; used != 0 && used + std::int64_t{packets} > window)
         return false;
     // A WQE that claims more basic blocks than were posted ends where the posted ones end.
     const auto posted = static_cast<std::uint16_t>(r.sends.producer - r.sends.fetched);

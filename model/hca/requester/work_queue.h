@@ -9,8 +9,6 @@
 #include "model/hca/umr/umr.h"
 #include "model/port/dma.h"
 
-#include <optional>
-
 namespace model::hca::requester {
 
 class WorkQueue {
@@ -18,9 +16,9 @@ public:
     WorkQueue(const HcaConfig& config, port::Dma& dma, umr::Umr& umr, Retirement& retirement, const Report& report)
         : config_(config), dma_(dma), umr_(umr), retirement_(retirement), report_(report) {}
 
-    /// Brings the WQE of the message where sending stands into SendPosition. Returns when it is there, or nothing when
-    /// there is no message to send or it has to wait.
-    std::optional<port::Time> load(queue::QueuePair& qp, port::Time at);
+    /// Brings the WQE of the message where sending stands into SendPosition, whose `ready` says when it is there.
+    /// False: there is no message to send, or it has to wait.
+    bool load(queue::QueuePair& qp, port::Time at);
 
 private:
     port::Time fetch(queue::QueuePair& qp, std::uint16_t index, port::Time at);

@@ -50,13 +50,13 @@ void Execution::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
     if (!is_in_order(qp, packet) || !select_shared_queue(qp, packet))
         return answers_.refuse_and_fail(qp, NakCode::invalid_request, at);
-    std::optional<port::Time> done;
+    CarriedOut done;
     switch (traits.kind) {
     case Kind::send:
         done = receives_.place(qp, packet, at);
         if (done && traits.has_invalidate &&
-            !umr_.invalidate(qp, packet.rdma().invalidate, qp.responder.remote.pd, *done))
-            return answers_.refuse_and_fail(qp, NakCode::remote_access_error, *done);
+            !umr_.invalidate(qp, packet.rdma().invalidate, qp.responder.remote.pd, done.at))
+            return answers_.refuse_and_fail(qp, NakCode::remote_access_error, done.at);
         break;
     case Kind::write: done = memory_.write(qp, packet, at); break;
     case Kind::read_request:
@@ -72,7 +72,7 @@ void Execution::execute(QueuePair& qp, port::Packet& packet, port::Time at) {
     if (!done)
         return;
     say_accepted(qp, packet, at);
-    finish_packet(qp, packet, *done);
+    finish_packet(qp, packet, done.at);
 }
 
 void Execution::execute_unreliable(QueuePair& qp, port::Packet& packet, port::Time at) {
@@ -85,12 +85,12 @@ void Execution::execute_unreliable(QueuePair& qp, port::Packet& packet, port::Ti
     if (packet.rdma().psn != order.expected || traits.is_first)
         order.message = Message::none;
     order.expected = packet.rdma().psn;
-    std::optional<port::Time> done;
+    CarriedOut done;
     if (is_in_order(qp, packet))
         done = traits.kind == Kind::send ? receives_.place(qp, packet, at) : memory_.write(qp, packet, at);
     if (done) {
-        say_accepted(qp, packet, *done);
-        return finish_packet(qp, packet, *done);
+        say_accepted(qp, packet, done.at);
+        return finish_packet(qp, packet, done.at);
     }
     order.message = Message::none;
     order.expected += 1;

@@ -26,39 +26,39 @@ bool is_received_in_cqe(const QueuePair& qp, const port::Packet& packet) {
 
 } // namespace
 
-std::optional<port::Time> Receives::take(QueuePair& qp, port::Time at) {
+CarriedOut Receives::take(QueuePair& qp, port::Time at) {
     auto& own = qp.responder.receives;
     if (own.has_wqe) { // taken for a message that was dropped on its way (unreliable connected)
         own.wqe->rewind();
-        return at;
+        return {true, at};
     }
     const auto taken = placement_.take(qp, at);
     at = taken.at;
     switch (taken.what) {
-    case Take::done: own.has_wqe = true; return at;
+    case Take::done: own.has_wqe = true; return {true, at};
     case Take::empty:
         ++qp.counters->out_of_buffer;
         patience_.ask(qp, at);
-        return std::nullopt;
+        return {};
     case Take::unreadable: break;
     }
     if (qp.srq == nullptr) {
         fail(qp, {CqeSyndrome::local_qp_op_err, vendor::wqe, NakCode::remote_operational_error}, at);
-        return std::nullopt;
+        return {};
     }
     // No WQE of the shared queue was taken, so none can be completed (IBA 11.6.3.4, SRQ catastrophic error).
     answers_.refuse(qp, abi::wire::nak_syndrome(NakCode::remote_operational_error), at);
     failure_.enter_error(qp, abi::prm::EventType::wq_catastrophic_error, at);
-    return std::nullopt;
+    return {};
 }
 
-std::optional<port::Time> Receives::place(QueuePair& qp, port::Packet& packet, port::Time at) {
+CarriedOut Receives::place(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& r = qp.responder;
     if (packet.traits().is_first) {
         const auto taken = take(qp, at);
         if (!taken)
-            return std::nullopt;
-        at = *taken;
+            return {};
+        at = taken.at;
         r.order.message = Message::send;
         r.order.received = 0;
     }
@@ -66,10 +66,10 @@ std::optional<port::Time> Receives::place(QueuePair& qp, port::Packet& packet, p
     if (is_received_in_cqe(qp, packet)) [[unlikely]] {
         if (const auto error = placement_.check_room(qp, packet.payload.size(), at)) {
             fail(qp, *error, at);
-            return std::nullopt;
+            return {};
         }
         r.order.received = packet.payload.size();
-        return at;
+        return {true, at};
     }
     auto& wqe = *r.receives.wqe;
     const auto segment = wqe.segment;
@@ -83,14 +83,14 @@ std::optional<port::Time> Receives::place(QueuePair& qp, port::Packet& packet, p
             if (packet.traits().is_first)
                 r.order.message = Message::none;
             if (patience_.wait_to_place(qp, packet.payload.size(), denied->request, at))
-                return std::nullopt;
+                return {};
             error = placement_error(denied->without_wait());
         }
         fail(qp, error, at);
-        return std::nullopt;
+        return {};
     }
     r.order.received += packet.payload.size();
-    return placed.value();
+    return {true, placed.value()};
 }
 
 void Receives::complete(QueuePair& qp, const port::Packet& packet, port::Time at) {

@@ -9,12 +9,17 @@
 #include "model/hca/responder/patience.h"
 #include "model/hca/responder/placement.h"
 
-#include <optional>
 
 namespace model::hca::responder {
 
-/// Functions that carry a packet out return when that is done, or nothing when the packet was refused. The peer's
-/// answer is queued then.
+/// Whether a packet was carried out, and when that is done. When it was refused, the peer's answer is queued. A plain
+/// aggregate travels in two registers; a std::optional is assembled in memory and read back before it is stored.
+struct CarriedOut {
+    bool is_done = false;
+    port::Time at{};
+    explicit operator bool() const { return is_done; }
+};
+
 class Receives {
 public:
     Receives(Placement& placement, Answers& answers, Patience& patience, completion::WorkCompletions& completions,
@@ -22,9 +27,9 @@ public:
         : placement_(placement), answers_(answers), patience_(patience), completions_(completions), failure_(failure) {}
 
     /// Takes the next receive WQE for the message. Answers with an RNR NAK when none is posted.
-    std::optional<port::Time> take(queue::QueuePair& qp, port::Time at);
+    CarriedOut take(queue::QueuePair& qp, port::Time at);
     /// Places one packet of a SEND.
-    std::optional<port::Time> place(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    CarriedOut place(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     /// Completes the receive WQE, whose message has ended with this packet.
     void complete(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
 

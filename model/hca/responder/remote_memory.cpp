@@ -47,25 +47,25 @@ bool RemoteMemory::begin_write(QueuePair& qp, const port::Packet& packet, port::
     return true;
 }
 
-std::optional<port::Time> RemoteMemory::write(QueuePair& qp, port::Packet& packet, port::Time at) {
+CarriedOut RemoteMemory::write(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& own = qp.responder.remote;
     auto& order = qp.responder.order;
     const auto& traits = packet.traits();
     if (traits.is_first && !begin_write(qp, packet, at))
-        return std::nullopt;
+        return {};
     const auto length = packet.payload.size();
     const auto begin = own.address;
     const auto message = order.message;
     // The packets bring exactly what the RETH announced (IBA 9.7.4.1.6).
     if (length > own.remaining || traits.is_last != (length == own.remaining)) {
         answers_.refuse_and_fail(qp, NakCode::invalid_request, at);
-        return std::nullopt;
+        return {};
     }
     if (traits.has_immediate) {
         const auto taken = receives_.take(qp, at);
         if (!taken)
-            return std::nullopt;
-        at = *taken;
+            return {};
+        at = taken.at;
     }
     order.message = Message::write;
     memory_.loans().answers.drain();
@@ -85,14 +85,14 @@ std::optional<port::Time> RemoteMemory::write(QueuePair& qp, port::Packet& packe
                               .packet = length,
                               .psn = packet.rdma().psn},
                              at);
-            return std::nullopt;
+            return {};
         }
         at = *written;
         own.address += bytes.size();
     }
     own.remaining -= length;
     order.received += length;
-    return at;
+    return {true, at};
 }
 
 std::optional<Answered> RemoteMemory::read(QueuePair& qp, const port::Packet& packet, port::Time at) {

@@ -22,14 +22,14 @@ struct Answered {
     port::Time at{};          ///< when the answer can go
 };
 
-/// Functions return nothing instead of a result when the request was refused. The peer's answer is queued then.
+/// Functions return nothing, or what is not done, when the request was refused. The peer's answer is queued then.
 class RemoteMemory {
 public:
     RemoteMemory(memory::ApplicationMemory& memory, Receives& receives, Answers& answers, Patience& patience)
         : memory_(memory), receives_(receives), answers_(answers), patience_(patience) {}
 
     /// One packet of a WRITE; returns when its bytes are there.
-    std::optional<port::Time> write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    CarriedOut write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     std::optional<Answered> read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     std::optional<Answered> atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
