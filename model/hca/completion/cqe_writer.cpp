@@ -36,16 +36,17 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, Completion
             .set<"opcode">(c.opcode)
             .set<"owner">(owner);
     } else {
-        cqe.set<"srqn_uidx">(c.user_index)
+        // Bits before the bytes beside them: what shares a word with bits is read back when those are set.
+        cqe.set<"opcode">(c.opcode)
+            .set<"se">(c.solicited)
+            .set<"owner">(owner)
+            .set<"wqe_counter">(c.wqe_counter)
+            .set<"srqn_uidx">(c.user_index)
             .set<"imm_inval_pkey">(c.immediate)
             .set<"byte_cnt">(c.byte_count)
             .set<"timestamp">(timestamp)
             .set<"sop">(c.send_opcode)
-            .set<"qpn">(c.qpn.value)
-            .set<"wqe_counter">(c.wqe_counter)
-            .set<"opcode">(c.opcode)
-            .set<"se">(c.solicited)
-            .set<"owner">(owner);
+            .set<"qpn">(c.qpn.value);
         if (c.is_datagram)
             cqe.set<"slid">(c.source_lid)
                 .set<"ml_path">(c.path_bits)

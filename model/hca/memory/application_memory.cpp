@@ -16,8 +16,8 @@ tpt::Request rest(const tpt::Request& request, std::uint64_t moved) {
 
 } // namespace
 
-/// Calls `move(piece, ready)` for the pieces of the range in ascending order. All are asked for at `at`: translation
-/// and bus work on many at once.
+/// Calls `move(piece, ready)` for the pieces of the range in ascending order. Every piece is asked for at `at`, since
+/// translation and bus work on many at once.
 template <class Move> Moved ApplicationMemory::walk(const tpt::Request& request, port::Time at, Move&& move) {
     auto done = at;
     for (std::uint64_t moved = 0; moved != request.length;) {

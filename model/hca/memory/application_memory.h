@@ -30,7 +30,7 @@ public:
     /// The book of what is lent of this memory at the moment.
     port::LoanBook& loans() { return dma_.loans(); }
 
-    /// Adds the range to `payload` without copying it, where it is plain memory: `loans` keeps account.
+    /// Adds the range to `payload`. Plain memory is not copied but lent, of which `loans` keeps account.
     Moved lend(const tpt::Request& request, port::Payload& payload, port::Loans& loans, port::Time at);
     /// Copies the range into `into`, which has the request's length.
     Moved read(const tpt::Request& request, std::span<std::byte> into, port::Time at, port::Purpose purpose);
