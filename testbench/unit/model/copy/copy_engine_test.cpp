@@ -134,6 +134,47 @@ TEST_CASE("while a copy is under way its registers stand still and the doorbell 
     CHECK(b.get<"copies">() == 1);
 }
 
+TEST_CASE("a copy begins at its first byte, also after another one", "[unit][copy]") {
+    Bench b;
+    b.ask(0x10000, 0x50000, 1000);
+    b.run();
+
+    b.ask(0x10000, 0x60000, 500);
+    b.run();
+
+    CHECK(b.holds(0x60000, 500));
+    CHECK(b.get<"copied">() == 500);
+    CHECK(b.get<"copies">() == 2);
+}
+
+TEST_CASE("whoever wakes a copy before its time moves nothing", "[unit][copy]") {
+    Bench b;
+    b.ask(0x10000, 0x50000, 100);
+
+    b.engine.wake(Time{999ns});
+
+    CHECK(b.memory.log().empty());
+    CHECK(b.get<"state">() == State::busy);
+    b.run();
+    CHECK(b.holds(0x50000, 100));
+    CHECK(b.get<"copies">() == 1);
+}
+
+TEST_CASE("a write that goes on behind the doorbell starts a copy and sets nothing there", "[unit][copy]") {
+    Bench b;
+    b.set<"source">(0x10000u), b.set<"destination">(0x50000u);
+    abi::Block<Registers> block;
+    block.view().set<"length">(100).set<"copied">(7).set<"copies">(7);
+
+    b.engine.bar_write(0, 0x10, std::span(block.bytes).subspan(0x10), b.clock.now());
+
+    CHECK(b.get<"copies">() == 0);
+    b.run();
+    CHECK(b.holds(0x50000, 100));
+    CHECK(b.get<"copied">() == 100);
+    CHECK(b.get<"copies">() == 1);
+}
+
 TEST_CASE("a copy ends at memory that cannot be read, and says how far it came", "[unit][copy]") {
     Bench b({.piece_bytes = 256});
     b.memory.fail(0x10200, 0x10300, DmaStatus::unsupported_request);
