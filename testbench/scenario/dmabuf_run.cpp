@@ -239,7 +239,8 @@ Result Show::run() {
     count(platform_, result_);
     result_.verified = result_.failure.empty();
     if (!result_.verified)
-        result_.advice = advise(seen_by(1, context_.config, platform_.description(), roles_), result_);
+        result_.advice =
+            advise(seen_by(1, context_.config, platform_.description(), roles_), platform_.description(), result_);
     return std::move(result_);
 }
 

@@ -214,7 +214,7 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
             fmt::format("{} bytes of payload went through host DRAM, none should", result.host_dram_payload_bytes);
     result.verified = result.failure.empty();
     if (!result.verified)
-        result.advice = advise(seen_by(0, config, described, roles), result);
+        result.advice = advise(seen_by(0, config, described, roles), described, result);
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
     return result;

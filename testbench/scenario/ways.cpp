@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 namespace scenario {
@@ -45,15 +46,25 @@ std::string advise_on_peers(const Config& config) {
         to_string(config.peers.acs));
 }
 
-/// What a cable does to packets, of which too many are sent again.
-std::string advise_on_cable(const Config& config) {
+/// "link.loss = 0.5, link.corrupt = 0.1"; empty: the cable loses nothing.
+std::string faults_of(const model::net::LinkConfig& link, std::string_view name) {
     std::string faults;
-    for (const auto& [name, probability] : {std::pair{"loss", config.link.loss},
-                                            {"corrupt", config.link.corrupt},
-                                            {"reorder", config.link.reorder},
-                                            {"duplicate", config.link.duplicate}})
+    for (const auto& [fault, probability] : {std::pair{"loss", link.loss},
+                                             {"corrupt", link.corrupt},
+                                             {"reorder", link.reorder},
+                                             {"duplicate", link.duplicate}})
         if (probability > 0)
-            faults += fmt::format("{}link.{} = {:g}", faults.empty() ? "" : ", ", name, probability);
+            faults += fmt::format("{}{}.{} = {:g}", faults.empty() ? "" : ", ", name, fault, probability);
+    return faults;
+}
+
+/// What cables do to packets, of which too many are sent again: the program's own one, else the first other one that
+/// does something to them.
+std::string advise_on_cable(const Config& config, const platform::topology::Description& platform) {
+    auto faults = faults_of(config.link, "link");
+    for (const auto& cable : platform.cables)
+        if (faults.empty())
+            faults = faults_of(cable.link, cable.name);
     if (!faults.empty())
         return fmt::format(
             "the cable loses more than the requester sends again ({}). Choose less, or another link.seed", faults);
@@ -66,7 +77,7 @@ std::string advise_on_cable(const Config& config) {
 
 } // namespace
 
-std::string advise(const Config& config, const Result& result) {
+std::string advise(const Config& config, const platform::topology::Description& platform, const Result& result) {
     if (!result.stopped.empty())
         return "the report is what there was until then; run it again for the rest";
     if (auto advice = advise_on_peers(config); !advice.empty())
@@ -78,7 +89,7 @@ std::string advise(const Config& config, const Result& result) {
                "of them run "
                "opensm: ./dev guest platform/configs/fabric.toml -- 'opensm -B; sleep 3; ibnetdiscover'";
     if (result.failure.find("retry counter exceeded") != result.failure.npos)
-        return advise_on_cable(config);
+        return advise_on_cable(config, platform);
     if (result.failure.starts_with("payload "))
         return "something else changes the file; move a copy of it";
     if (result.completions_error != 0)

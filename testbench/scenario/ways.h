@@ -2,7 +2,7 @@
 // what to change where they do not.
 #pragma once
 
-#include "platform/topology/config.h"
+#include "platform/topology/description.h"
 #include "sw/memory/peer_route.h"
 #include "testbench/scenario/result.h"
 
@@ -13,6 +13,8 @@ namespace scenario {
 /// "straight through the switch: ..."
 std::string describe(sw::memory::PeerRoute route, const platform::topology::Config& config);
 /// What to do about a run that failed or was stopped: what of the configuration explains it, else where to look.
-std::string advise(const platform::topology::Config& config, const Result& result);
+/// config: as the program has it whose words count (`seen_by`); platform: also what lies between the programs.
+std::string advise(const platform::topology::Config& config, const platform::topology::Description& platform,
+                   const Result& result);
 
 } // namespace scenario

@@ -3,6 +3,7 @@
 #include "platform/topology/read.h"
 #include "testbench/harness/source_tree.h"
 #include "testbench/scenario/gpudirect_fit.h"
+#include "testbench/scenario/ways.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
@@ -109,4 +110,19 @@ TEST_CASE("a workload fits the cards that it uses, not their class", "[unit][sce
               .error()
               .find("B.memory is 64 MiB") != std::string::npos);
     CHECK(fits(server({"scenario.from=A.gpu9"}), 1 << 20).error().starts_with("scenario.from = A.gpu9"));
+}
+
+TEST_CASE("whoever lost too much is told of a cable beyond its own", "[unit][scenario]") {
+    const auto advice = [](const Overrides& overrides) {
+        const auto config = server(overrides);
+        const auto platform = platform::topology::describe(config).value();
+        const auto roles = find_roles(config, platform).value();
+        Result result;
+        result.failure = "transport retry counter exceeded";
+        return advise(seen_by(0, config, platform, roles), platform, result);
+    };
+
+    CHECK(advice({}).find("loses more") == std::string::npos);
+    CHECK(advice({"cable4.loss=0.5"}).find("(cable4.loss = 0.5)") != std::string::npos);
+    CHECK(advice({"cable0.loss=0.25"}).find("(link.loss = 0.25)") != std::string::npos);
 }
