@@ -41,6 +41,8 @@ constexpr std::array needs{
     Need{"hca.page_requests", has_device_tlb, "the card has no TLB of its own (hca.device_tlb_entries is 0)"},
     Need{"hca.cache_ways", [](const Config& c) { return c.hca.mkey_cache_entries + c.hca.mtt_cache_entries != 0; },
          "hca.mkey_cache_entries and hca.mtt_cache_entries are 0"},
+    Need{"pcie.upstream.mrrs", [](const Config&) { return false; },
+         "a switch reads nothing for itself; what its cards may ask for is pcie.device.mrrs"},
     Need{"host.peer_forwarding", [](const Config& c) { return c.peers.acs != AcsMode::off; },
          "no request of a device reaches the root complex on its way to another (host.acs is off)"},
 };

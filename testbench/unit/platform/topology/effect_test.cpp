@@ -64,3 +64,8 @@ TEST_CASE("a platform that is served has no use for a workload", "[unit][topolog
     CHECK(idle("[scenario]\nqps = 2\n", {}, Work::of_drivers) == Found{"p2p.toml:2 scenario.qps"});
     CHECK(idle("[scenario]\nqps = 2\n").empty());
 }
+
+TEST_CASE("the largest read of a switch's own link has no effect", "[unit][topology]") {
+    CHECK(idle("[pcie.upstream]\nmrrs = 1024\n") == Found{"p2p.toml:2 pcie.upstream.mrrs"});
+    CHECK(idle("[pcie.device]\nmrrs = 1024\n").empty());
+}
