@@ -9,7 +9,6 @@
 #include "model/hca/responder/patience.h"
 #include "model/hca/responder/placement.h"
 
-
 namespace model::hca::responder {
 
 /// Whether a packet was carried out, and when that is done. When it was refused, the peer's answer is queued. A plain
