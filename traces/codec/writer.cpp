@@ -1,0 +1,272 @@
+#include "traces/codec/writer.h"
+
+#include "traces/codec/packet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace traces::codec {
+
+using namespace abi;
+
+namespace {
+
+constexpr std::size_t text_piece_bytes = 128 << 10;
+
+std::uint16_t link_type(InterfaceKind kind) {
+    constexpr std::array types{link_type_pcie, link_type_ethernet, link_type_erf, link_type_events};
+    return types[static_cast<std::size_t>(kind)];
+}
+
+bool is_port(InterfaceKind kind) { return kind == InterfaceKind::ethernet || kind == InterfaceKind::infiniband; }
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+void put_mark(View<RecordMark> view, const Mark& mark) {
+    view.set<"version">(format_version)
+        .set<"kind">(static_cast<std::uint8_t>(mark.kind))
+        .set<"direction">(static_cast<std::uint8_t>(mark.direction))
+        .set<"flags">(mark.flags)
+        .set<"gate">(mark.gate)
+        .set<"cause">(mark.cause);
+}
+
+/// 32.32 seconds.
+std::uint64_t erf_time(std::uint64_t ps) {
+    constexpr std::uint64_t second = 1'000'000'000'000;
+    const auto high = (ps % second) << 24;
+    const auto low = (high % second) << 8;
+    return (ps / second) << 32 | high / second << 8 | low / second;
+}
+
+} // namespace
+
+Writer::Writer(Destination& destination, const Head& head, Options options)
+    : frames_(destination, options.level), options_(options), dictionary_(head.identity.dictionary_bytes),
+      counts_(head.interfaces.size()) {
+    assert(head.interfaces.size() <= most_interfaces && head.names.size() <= most_names);
+    assert(head.configuration.size() <= most_configuration_bytes);
+    assert(head.identity.dictionary_bytes <= most_dictionary_bytes);
+    for (const auto& interface : head.interfaces)
+        kinds_.push_back(interface.kind);
+    batch_.reserve(options.batch_bytes + most_record_bytes + 4096);
+    write_head(head);
+    // The outcome stays: the caller meets it at the first record.
+    static_cast<void>(flush());
+}
+
+void Writer::write_head(const Head& head) {
+    const auto program = fmt::format("hcasim {}", head.identity.revision);
+    BlockBuilder section(batch_, pcapng::section_header_type, std::type_identity<pcapng::SectionHeader>{});
+    section.fixed<pcapng::SectionHeader>()
+        .set<"byte_order">(pcapng::byte_order_magic)
+        .set<"major">(1)
+        .set<"section_length">(pcapng::unknown_length);
+    section.option(pcapng::option_user_application, bytes_of(program)).end_options().close();
+    ++blocks_;
+
+    trace_block(BlockKind::identity, indispensable, [&](BlockBuilder& block) {
+        abi::Block<IdentityBlock> identity;
+        identity.view()
+            .set<"events_version">(head.identity.events_version)
+            .set<"digest_algorithm">(xxh3_128)
+            .set<"seed">(head.identity.seed)
+            .set<"dictionary_bytes">(head.identity.dictionary_bytes);
+        block.add(identity.bytes).add(bytes_of(head.identity.revision));
+    });
+    text_blocks(BlockKind::configuration, head.configuration);
+    for (std::uint32_t source = 0; source < head.names.size(); ++source)
+        trace_block(BlockKind::name, 0, [&](BlockBuilder& block) {
+            abi::Block<NameBlock> name;
+            name.view().set<"source">(source);
+            block.add(name.bytes).add(bytes_of(head.names[source]));
+        });
+    for (const auto& interface : head.interfaces) {
+        BlockBuilder block(batch_, pcapng::interface_type, std::type_identity<pcapng::InterfaceDescription>{});
+        block.fixed<pcapng::InterfaceDescription>().set<"link_type">(link_type(interface.kind));
+        const auto resolution = std::byte{picoseconds};
+        block.option(pcapng::option_if_name, bytes_of(interface.name))
+            .option(pcapng::option_if_description, bytes_of(name(interface.kind)))
+            .option(pcapng::option_if_tsresol, std::span(&resolution, 1))
+            .end_options()
+            .close();
+        ++blocks_;
+    }
+}
+
+template <class Fill> void Writer::trace_block(BlockKind kind, std::uint8_t flags, Fill&& fill) {
+    // Positions are said in sync blocks only; those must not be copied.
+    const bool is_sync = kind == BlockKind::sync || kind == BlockKind::end;
+    const auto begin = batch_.size();
+    BlockBuilder block(batch_, is_sync ? pcapng::uncopied_custom_type : pcapng::custom_type,
+                       std::type_identity<pcapng::CustomBlock>{});
+    batch_.resize(begin + TraceBlock::size);
+    fill(block);
+    const View<TraceBlock> view{std::span(batch_).subspan(begin)};
+    view.sub<"block">().set<"enterprise">(enterprise_number);
+    view.set<"magic">(magic)
+        .set<"version">(format_version)
+        .set<"kind">(static_cast<std::uint8_t>(kind))
+        .set<"flags">(flags)
+        .set<"length">(static_cast<std::uint32_t>(batch_.size() - begin - TraceBlock::size));
+    block.close();
+    ++blocks_;
+}
+
+void Writer::text_blocks(BlockKind kind, std::string_view text) {
+    do {
+        const auto piece = text.substr(0, text_piece_bytes);
+        text.remove_prefix(piece.size());
+        const auto flags = static_cast<std::uint8_t>(indispensable | (text.empty() ? 0 : continues));
+        trace_block(kind, flags, [&](BlockBuilder& block) { block.add(bytes_of(piece)); });
+    } while (!text.empty());
+}
+
+std::uint64_t Writer::write(std::uint32_t interface, std::int64_t time_ps, const Mark& mark,
+                            std::span<const std::byte> head, std::span<const std::byte> payload) {
+    return packet(interface, time_ps, mark, head, payload, head.size() + payload.size());
+}
+
+std::uint64_t Writer::write(std::uint32_t interface, std::int64_t time_ps, const Mark& mark,
+                            std::span<const std::byte> head, const Reference& payload) {
+    assert(payload.length > PayloadReference::size && "shorter payload stands in the record");
+    assert(dictionary_.find(payload.digest) && "the bytes have left the window since they were referred to");
+    abi::Block<PayloadReference> reference;
+    reference.view().set<"digest">(payload.digest).set<"offset">(payload.offset).set<"length">(payload.length);
+    auto marked = mark;
+    marked.flags |= by_reference;
+    return packet(interface, time_ps, marked, head, reference.bytes, head.size() + payload.length);
+}
+
+std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
+                             std::span<const std::byte> rest, std::size_t original) {
+    assert(interface < kinds_.size() && fits(kinds_[interface], mark.kind));
+    assert(time_ps >= 0);
+    assert(mark.kind > RecordKind::continuation ||
+           (tlp_head_bytes(head) == head.size() && tlp_payload_bytes(head) == original - head.size()));
+    assert(head.size() + rest.size() + RecordMark::size <= most_record_bytes);
+    assert(!is_closed_);
+    if (outcome_ && records_ == most_records)
+        outcome_ = std::unexpected(fmt::format("a trace has at most {} records", most_records));
+    if (!outcome_) {
+        ++lost_;
+        return 0;
+    }
+    assert(mark.cause <= records_ && "a cause comes before its effect");
+    const auto kind = kinds_[interface];
+    const auto time = static_cast<std::uint64_t>(time_ps);
+    const auto wrapped = is_port(kind) ? 0 : RecordMark::size;
+    const auto erf = kind == InterfaceKind::infiniband ? ErfHeader::size : 0;
+    const auto captured = wrapped + erf + head.size() + rest.size();
+    BlockBuilder block(batch_, pcapng::enhanced_packet_type, std::type_identity<pcapng::EnhancedPacket>{});
+    block.fixed<pcapng::EnhancedPacket>()
+        .set<"interface">(interface)
+        .set<"time_high">(static_cast<std::uint32_t>(time >> 32))
+        .set<"time_low">(static_cast<std::uint32_t>(time))
+        .set<"captured_length">(static_cast<std::uint32_t>(captured))
+        .set<"original_length">(static_cast<std::uint32_t>(wrapped + erf + original));
+    if (is_port(kind)) {
+        if (erf != 0) {
+            assert(captured <= 0xffff && "its header has 16 bits for the length");
+            abi::Block<ErfHeader> header;
+            store<std::uint64_t, Endian::little>(header.bytes.data(), erf_time(time));
+            header.view()
+                .set<"type">(erf_infiniband)
+                .set<"flags">(erf_varying_length)
+                .set<"record_length">(static_cast<std::uint16_t>(erf + head.size()))
+                .set<"wire_length">(static_cast<std::uint16_t>(head.size()));
+            block.add(header.bytes);
+        }
+        abi::Block<MarkOption> option;
+        option.view().set<"enterprise">(enterprise_number);
+        put_mark(option.view().sub<"mark">(), mark);
+        std::array<std::byte, 4> flags{};
+        store<std::uint32_t, Endian::little>(flags.data(), static_cast<std::uint32_t>(mark.direction));
+        block.add(head).pad();
+        block.option(pcapng::option_epb_flags, flags).option(pcapng::uncopied_custom_option, option.bytes);
+        block.end_options().close();
+    } else {
+        abi::Block<RecordMark> front;
+        put_mark(front.view(), mark);
+        block.add(front.bytes).add(head).add(rest).close();
+    }
+    ++blocks_;
+    ++counts_[interface];
+    ++records_;
+    const auto number = records_;
+    if (batch_.size() >= options_.batch_bytes)
+        static_cast<void>(flush());
+    return number;
+}
+
+std::optional<Reference> Writer::refer(std::span<const std::byte> bytes) {
+    assert(!bytes.empty() && bytes.size() <= most_entry_bytes);
+    const Reference reference{
+        .digest = digest_of(bytes), .offset = 0, .length = static_cast<std::uint32_t>(bytes.size())};
+    if (const auto there = dictionary_.find(reference.digest))
+        return std::ranges::equal(*there, bytes) ? std::optional(reference) : std::nullopt;
+    if (!outcome_ || !dictionary_.add(reference.digest, bytes))
+        return std::nullopt;
+    trace_block(BlockKind::entry, indispensable, [&](BlockBuilder& block) {
+        abi::Block<EntryBlock> entry;
+        entry.view().set<"digest">(reference.digest);
+        block.add(entry.bytes).add(bytes);
+    });
+    if (batch_.size() >= options_.batch_bytes)
+        static_cast<void>(flush());
+    return reference;
+}
+
+void Writer::sync(BlockKind kind) {
+    digest_.add(batch_);
+    const auto offset = base_ + batch_.size();
+    trace_block(kind, kind == BlockKind::end ? indispensable : 0, [&](BlockBuilder& block) {
+        abi::Block<SyncBlock> sync;
+        sync.view()
+            .set<"records">(records_)
+            .set<"block">(blocks_ + 1)
+            .set<"offset">(offset)
+            .set<"digest">(digest_.value())
+            .set<"interfaces">(static_cast<std::uint32_t>(counts_.size()));
+        block.add(sync.bytes);
+        std::array<std::byte, 8> count{};
+        for (const auto n : counts_) {
+            store<std::uint64_t, Endian::little>(count.data(), n);
+            block.add(count);
+        }
+    });
+    digest_.add(std::span(batch_).subspan(offset - base_));
+}
+
+Destination::Outcome Writer::flush() {
+    if (is_closed_ || !outcome_ || batch_.empty())
+        return outcome_;
+    sync(BlockKind::sync);
+    put();
+    return outcome_;
+}
+
+Destination::Outcome Writer::close() {
+    if (is_closed_ || !outcome_)
+        return outcome_;
+    sync(BlockKind::end);
+    put();
+    is_closed_ = true;
+    return outcome_;
+}
+
+void Writer::put() {
+    outcome_ = frames_.put(batch_);
+    if (outcome_)
+        outcome_ = frames_.keep();
+    if (outcome_)
+        kept_ = records_;
+    else
+        lost_ += records_ - kept_;
+    base_ += batch_.size();
+    batch_.clear();
+}
+
+} // namespace traces::codec

@@ -1,0 +1,71 @@
+// Writes a trace: the head at once, records in batches, each with a sync block and in a frame of its own. What was
+// flushed can be read whatever happens to the program afterwards. Holds one batch and the dictionary's window, no more:
+// whoever records waits for the destination.
+#pragma once
+
+#include "traces/codec/blocks.h"
+#include "traces/codec/dictionary.h"
+#include "traces/codec/layouts.h"
+#include "traces/codec/trace.h"
+
+namespace traces::codec {
+
+class Writer {
+public:
+    struct Options {
+        int level = 1; ///< of zstd; FrameWriter::plain: not compressed
+        std::size_t batch_bytes = 1 << 20;
+    };
+    /// Writes the head, and flushes it: a program that dies early leaves a trace, too.
+    Writer(Destination& destination, const Head& head, Options options);
+
+    /// Returns the record's number; 0 when it is lost (is_good()).
+    ///
+    /// interface  index in Head::interfaces
+    /// head       of a TLP, prefixes and header; else all of the record
+    /// payload    of a TLP, as many bytes as its header announces
+    std::uint64_t write(std::uint32_t interface, std::int64_t time_ps, const Mark& mark,
+                        std::span<const std::byte> head, std::span<const std::byte> payload = {});
+    /// A TLP whose payload is a piece of something referred to just before, longer than the reference itself.
+    std::uint64_t write(std::uint32_t interface, std::int64_t time_ps, const Mark& mark,
+                        std::span<const std::byte> head, const Reference& payload);
+    /// Makes sure that records may refer to these bytes, at most most_entry_bytes: they are written unless the window
+    /// has them. Nothing where the dictionary cannot take them: then write() gets the bytes themselves.
+    std::optional<Reference> refer(std::span<const std::byte> bytes);
+
+    /// Everything so far is in the destination, and can be read.
+    Destination::Outcome flush();
+    /// flush(), and says that this is the end.
+    Destination::Outcome close();
+
+    /// False after a failure; the first one stays. What comes afterwards is only counted.
+    bool is_good() const { return outcome_.has_value(); }
+    std::uint64_t records() const { return records_; }    ///< with those that wait in the batch
+    std::uint64_t kept_records() const { return kept_; }  ///< that are in the destination
+    std::uint64_t lost_records() const { return lost_; }  ///< after a failure
+    std::uint64_t written_bytes() const { return base_; } ///< before compression
+    std::size_t batched_bytes() const { return batch_.size(); }
+
+private:
+    void write_head(const Head& head);
+    template <class Fill> void trace_block(BlockKind kind, std::uint8_t flags, Fill&& fill);
+    void text_blocks(BlockKind kind, std::string_view text);
+    void sync(BlockKind kind);
+    void put();
+    std::uint64_t packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
+                         std::span<const std::byte> rest, std::size_t original);
+
+    FrameWriter frames_;
+    Options options_;
+    Dictionary dictionary_;
+    RunningDigest digest_;
+    Destination::Outcome outcome_;
+    std::vector<std::byte> batch_;
+    std::vector<InterfaceKind> kinds_;
+    std::vector<std::uint64_t> counts_; ///< records by interface
+    std::uint64_t records_ = 0, kept_ = 0, lost_ = 0, blocks_ = 0;
+    std::uint64_t base_ = 0; ///< offset of the batch's first byte, before compression
+    bool is_closed_ = false;
+};
+
+} // namespace traces::codec
