@@ -27,6 +27,9 @@ LAYERS = [
     # A device on a platform is silicon with its image, behind ports: what makes it a card is the shell's.
     ("device",      rf"(?!{SHELL_NAME}$)platform/card/.*", [r"abi/.*", EVENTS, CORE, r"firmware/.*",
      rf"(?!{SHELL_NAME}$)platform/card/.*"],                                                        False, True),
+    # A recorder stands at a device's ports, whatever holds them.
+    ("recording",   r"platform/record/.*", [r"abi/.*", r"traces/.*", rf"{NO_HCA}{CORE}", r"platform/record/.*"],
+     False, True),
     # The in-process transport is a bridge's far end: it implements the interface that drivers see.
     ("in-process transport", r"platform/bridge/in_process\.(h|cpp)", [r"abi/.*", r"model/.*", r"platform/.*",
      r"sw/(transport/(transport|ownership_listener)|base/result)\.h"],                    True,  True),
@@ -102,6 +105,8 @@ if __name__ == "__main__":
             (plant("platform/card/mlx5_device.h", "<systemc>"), "device: may not include SystemC"),
             (plant("platform/card/mlx5_device.cpp", '"model/net/link_module.h"'), "device: may not include"),
             (plant("platform/card/mlx5_device.cpp", '"platform/card/card_module.h"'), "device: may not include"),
+            (plant("platform/record/a.cpp", "<systemc>"), "recording: may not include SystemC"),
+            (plant("platform/record/a.cpp", '"platform/card/mlx5_device.h"'), "recording: may not include"),
             (plant("platform/a.cpp", '"sw/mlx/device/device.h"'), "platform: may not include"),
             (plant("platform/a.cpp", '"testbench/harness/cluster.h"'), "platform: may not include"),
             (plant("sw/mlx/a.cpp", '"model/hca/config.h"'), "sw: may not include"),
@@ -127,6 +132,7 @@ if __name__ == "__main__":
             "firmware/a.cpp": '#include "model/hca/tpt/translate.h"\n#include "model/management/route.h"\n'
                               '#include <fmt/format.h>\n',
             "platform/card/mlx5_device.cpp": '#include "firmware/device.h"\n#include "model/net/link.h"\n',
+            "platform/record/a.cpp": '#include "model/wire/builder.h"\n#include "traces/codec/writer.h"\n',
             "platform/a.cpp": '#include "firmware/device.h"\n#include "model/pcie/link_module.h"\n'
                               '#include <boost/asio.hpp>\n',
             "sw/mlx/a.cpp": '#include "abi/prm/cqe.h"\n#include "sw/base/result.h"\n#include <linux/vfio.h>\n',

@@ -3,6 +3,8 @@
 # To search for long: build/fuzz/testbench/NAME_fuzz testbench/fuzz/corpus/NAME
 set(fuzz_config_space_libraries hca_platform) # a machine with its sockets; most need cores only
 set(fuzz_vfio_user_libraries hca_platform)
+set(fuzz_trace_libraries hca_codec)
+set(fuzz_trace_frames_libraries hca_codec)
 add_custom_target(fuzzers)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
 foreach(source ${fuzz_sources})

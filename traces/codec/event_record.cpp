@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <concepts>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -17,12 +16,15 @@ template <class T> inline constexpr bool is_reason = false;
 template <const auto& texts> inline constexpr bool is_reason<OneOf<texts>> = true;
 template <const auto& texts> consteval std::size_t count_of(std::type_identity<OneOf<texts>>) { return texts.size(); }
 
+/// Of one member, so that each event fits into a record.
+constexpr std::size_t most_text_bytes = 4096;
+
 class Packer {
 public:
     explicit Packer(std::vector<std::byte>& out) : out_(out) {}
     template <class T> void put(const T& value) {
         if constexpr (std::same_as<T, std::string_view>) {
-            const auto text = value.substr(0, std::numeric_limits<std::uint16_t>::max());
+            const auto text = value.substr(0, most_text_bytes);
             put(static_cast<std::uint16_t>(text.size()));
             const auto bytes = std::as_bytes(std::span(text));
             out_.insert(out_.end(), bytes.begin(), bytes.end());

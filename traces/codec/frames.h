@@ -17,8 +17,8 @@ namespace traces::codec {
 
 /// How far back a frame may refer: 8 MiB, which `zstd -19` stays within.
 inline constexpr int most_window_log = 23;
-/// Beyond the first 64 MiB a file may not grow to more than 4096 times its size. No trace does: a block has numbers
-/// that differ from those of the block before, and at most 64 KiB of payload (traces/FORMAT.md).
+/// Beyond the first 64 MiB a file may not grow to more than 4096 times its size. No trace does: what a block may hold
+/// is bounded, and it has numbers that the block before has not (traces/FORMAT.md).
 inline constexpr std::uint64_t free_growth_bytes = 64 << 20, most_growth = 4096;
 
 /// Puts batches of bytes into a destination, compressed or as they are.

@@ -22,7 +22,8 @@ inline constexpr std::size_t most_interfaces = 4096, most_names = 65535;
 inline constexpr std::size_t most_configuration_bytes = 16 << 20;
 /// One piece of payload that records refer to. Longer messages are several.
 inline constexpr std::size_t most_entry_bytes = 65536;
-inline constexpr std::size_t most_record_bytes = 65536 + 64; ///< of one record, mark included
+/// One record, its mark included: a jumbo frame fits, and the largest TLP.
+inline constexpr std::size_t most_record_bytes = 16384;
 inline constexpr std::uint64_t most_dictionary_bytes = 256 << 20;
 inline constexpr std::uint64_t most_records = 0xffff'ffff; ///< a cause has 32 bits
 

@@ -20,7 +20,7 @@ std::unexpected<Refusal> refuse(FaultKind kind, std::string reason) {
 }
 std::unexpected<Refusal> corrupt(std::string reason) { return refuse(FaultKind::corrupt, std::move(reason)); }
 
-Outcome read_mark(std::span<const std::byte> bytes, Record& record) {
+Outcome read_mark(InterfaceKind interface, std::span<const std::byte> bytes, Record& record) {
     const ConstView<RecordMark> view(bytes);
     if (view.get<"version">() != format_version)
         return refuse(
@@ -39,6 +39,9 @@ Outcome read_mark(std::span<const std::byte> bytes, Record& record) {
                    .flags = flags,
                    .gate = view.get<"gate">(),
                    .cause = view.get<"cause">()};
+    if (!fits(interface, record.mark.kind))
+        return corrupt(
+            fmt::format("a record of kind {} does not belong on an interface of its kind ({})", kind, name(interface)));
     return {};
 }
 
@@ -92,7 +95,7 @@ Outcome read_frame(InterfaceKind kind, std::span<const std::byte> data, std::spa
         const ConstView<MarkOption> mark(option->value);
         if (mark.get<"enterprise">() != enterprise_number)
             continue;
-        if (const auto done = read_mark(mark.sub<"mark">().bytes(), record); !done)
+        if (const auto done = read_mark(kind, mark.sub<"mark">().bytes(), record); !done)
             return done;
         has_mark = true;
     }
@@ -145,7 +148,7 @@ Outcome read_packet(std::span<const std::byte> content, std::span<const Interfac
     } else {
         if (captured < RecordMark::size)
             return corrupt("a record without its mark");
-        done = read_mark(data.first(RecordMark::size), record);
+        done = read_mark(kind, data.first(RecordMark::size), record);
         record.head = data.subspan(RecordMark::size);
         if (done && kind == InterfaceKind::pcie && record.mark.kind != RecordKind::signal)
             done = read_tlp(record.head, original - RecordMark::size, dictionary, record);
@@ -154,12 +157,7 @@ Outcome read_packet(std::span<const std::byte> content, std::span<const Interfac
         if (done && record.mark.kind == RecordKind::signal && record.head.size() != SignalRecord::size)
             return corrupt(fmt::format("a signal of {} bytes", record.head.size()));
     }
-    if (!done)
-        return done;
-    if (!fits(kind, record.mark.kind))
-        return corrupt(fmt::format("a record of kind {} does not belong on an interface of its kind ({})",
-                                   static_cast<unsigned>(record.mark.kind), name(kind)));
-    return {};
+    return done;
 }
 
 } // namespace traces::codec

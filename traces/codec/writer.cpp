@@ -51,14 +51,15 @@ Writer::Writer(Destination& destination, const Head& head, Options options)
     assert(head.identity.dictionary_bytes <= most_dictionary_bytes);
     for (const auto& interface : head.interfaces)
         kinds_.push_back(interface.kind);
-    batch_.reserve(options.batch_bytes + most_record_bytes + 4096);
+    batch_.reserve(std::min(options.batch_bytes, std::size_t{1} << 20) + most_record_bytes + 4096);
     write_head(head);
     // The outcome stays: the caller meets it at the first record.
     static_cast<void>(flush());
 }
 
 void Writer::write_head(const Head& head) {
-    const auto program = fmt::format("hcasim {}", head.identity.revision);
+    constexpr std::size_t most_option_bytes = 1024;
+    const auto program = fmt::format("hcasim {}", head.identity.revision).substr(0, most_option_bytes);
     BlockBuilder section(batch_, pcapng::section_header_type, std::type_identity<pcapng::SectionHeader>{});
     section.fixed<pcapng::SectionHeader>()
         .set<"byte_order">(pcapng::byte_order_magic)
@@ -146,7 +147,6 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
     assert(time_ps >= 0);
     assert(mark.kind > RecordKind::continuation ||
            (tlp_head_bytes(head) == head.size() && tlp_payload_bytes(head) == original - head.size()));
-    assert(head.size() + rest.size() + RecordMark::size <= most_record_bytes);
     assert(!is_closed_);
     if (outcome_ && records_ == most_records)
         outcome_ = std::unexpected(fmt::format("a trace has at most {} records", most_records));
@@ -160,6 +160,7 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
     const auto wrapped = is_port(kind) ? 0 : RecordMark::size;
     const auto erf = kind == InterfaceKind::infiniband ? ErfHeader::size : 0;
     const auto captured = wrapped + erf + head.size() + rest.size();
+    assert(captured <= most_record_bytes);
     BlockBuilder block(batch_, pcapng::enhanced_packet_type, std::type_identity<pcapng::EnhancedPacket>{});
     block.fixed<pcapng::EnhancedPacket>()
         .set<"interface">(interface)
@@ -169,7 +170,7 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
         .set<"original_length">(static_cast<std::uint32_t>(wrapped + erf + original));
     if (is_port(kind)) {
         if (erf != 0) {
-            assert(captured <= 0xffff && "its header has 16 bits for the length");
+            static_assert(most_record_bytes <= 0xffff, "its header has 16 bits for the length");
             abi::Block<ErfHeader> header;
             store<std::uint64_t, Endian::little>(header.bytes.data(), erf_time(time));
             header.view()

@@ -1,0 +1,129 @@
+#include "platform/record/journal.h"
+
+#include "platform/record/accesses.h"
+
+namespace platform::record {
+
+using namespace traces::codec;
+using model::port::DmaStatus;
+using model::port::Time;
+
+namespace {
+
+constexpr std::uint32_t most_payload = 4096; ///< of one TLP: whoever holds the device knows no link behind it
+/// Shorter payloads cost more as an entry of the dictionary than they can save.
+constexpr std::size_t least_entry = 64;
+constexpr std::uint16_t requester = 0; ///< a device does not know its own number
+
+abi::pcie::CompletionStatus completion_status(DmaStatus status) {
+    using enum abi::pcie::CompletionStatus;
+    switch (status) {
+    case DmaStatus::unsupported_request: return unsupported_request;
+    case DmaStatus::completer_abort: return completer_abort;
+    default: return success;
+    }
+}
+
+} // namespace
+
+RecordNumber Journal::put(std::uint32_t interface, RecordKind kind, Direction direction, Time at,
+                          std::span<const std::byte> head, std::span<const std::byte> payload) {
+    return put(interface, kind, direction, at, cause_, head, payload);
+}
+
+RecordNumber Journal::put(std::uint32_t interface, RecordKind kind, Direction direction, Time at, RecordNumber cause,
+                          std::span<const std::byte> head, std::span<const std::byte> payload) {
+    return static_cast<RecordNumber>(writer_.write(interface, at.count(), mark(kind, direction, cause), head, payload));
+}
+
+RecordNumber Journal::put(std::uint32_t interface, RecordKind kind, Direction direction, Time at, RecordNumber cause,
+                          std::span<const std::byte> head, const Reference& payload) {
+    return static_cast<RecordNumber>(writer_.write(interface, at.count(), mark(kind, direction, cause), head, payload));
+}
+
+/// TLPs with data: all bytes are hashed once for each entry of the dictionary, not once for each TLP.
+template <class Header>
+RecordNumber LinkLog::put_data(Direction direction, std::uint64_t address, std::span<const std::byte> bytes, Time at,
+                               RecordKind kind, RecordNumber cause, Header&& header) {
+    const auto length = bytes.size();
+    // As the dwords on the link have them: with zeros where no byte is enabled.
+    const auto lead = address & 3;
+    if (lead != 0 || length % 4 != 0 || length == 0) {
+        padded_.assign(std::max<std::size_t>(4, (lead + length + 3) & ~std::size_t{3}), std::byte{});
+        std::ranges::copy(bytes, padded_.begin() + static_cast<std::ptrdiff_t>(lead));
+        bytes = padded_;
+    }
+    const auto begin = address - lead;
+    std::optional<Reference> entry;
+    std::size_t entry_begin = 0, entry_end = 0;
+    RecordNumber first = 0;
+    for_each_piece(address, length, most_payload, [&](Piece piece) {
+        const auto at_byte = static_cast<std::size_t>(piece.first_dword() - begin);
+        const auto payload = bytes.subspan(at_byte, piece.padded());
+        if (at_byte == entry_end) { // pieces after the first begin where 4 KiB do, and an entry ends with a piece
+            const auto whole = (most_entry_bytes - most_payload) / most_payload * most_payload + payload.size();
+            entry_begin = at_byte;
+            entry_end = std::min(bytes.size(), at_byte + whole);
+            const auto part = bytes.subspan(entry_begin, entry_end - entry_begin);
+            entry = part.size() < least_entry ? std::nullopt : journal_.writer().refer(part);
+        }
+        const auto head = header(piece);
+        const auto now = first == 0 ? kind : RecordKind::continuation;
+        const auto size = static_cast<std::uint32_t>(payload.size());
+        const auto number = entry && size > PayloadReference::size
+                                ? journal_.put(interface_, now, direction, at, cause, head.bytes(),
+                                               entry->part(static_cast<std::uint32_t>(at_byte - entry_begin), size))
+                                : journal_.put(interface_, now, direction, at, cause, head.bytes(), payload);
+        if (first == 0)
+            first = number;
+    });
+    return first;
+}
+
+RecordNumber LinkLog::write(Direction direction, std::uint64_t address, std::span<const std::byte> bytes, Time at) {
+    return put_data(direction, address, bytes, at, RecordKind::request, journal_.cause(),
+                    [&](Piece piece) { return memory_request(true, piece, requester, tag_++); });
+}
+
+RecordNumber LinkLog::read(Direction direction, std::uint64_t address, std::size_t length, Time at) {
+    RecordNumber first = 0;
+    for_each_piece(address, length, most_payload, [&](Piece piece) {
+        const auto number = journal_.put(interface_, first == 0 ? RecordKind::request : RecordKind::continuation,
+                                         direction, at, memory_request(false, piece, requester, tag_++).bytes());
+        if (first == 0)
+            first = number;
+    });
+    return first;
+}
+
+void LinkLog::answer(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
+                     model::port::DmaResult result, RecordNumber request) {
+    using abi::pcie::CompletionStatus;
+    switch (result.status) {
+    case DmaStatus::ok:
+        put_data(direction, address, bytes, result.done, RecordKind::completion, request,
+                 [&](Piece piece) { return completion(CompletionStatus::success, piece, requester, tag_++); });
+        return;
+    case DmaStatus::unsupported_request:
+    case DmaStatus::completer_abort: {
+        const Piece piece{address, static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_payload))};
+        const auto head = completion(completion_status(result.status), piece, requester, tag_++);
+        journal_.put(interface_, RecordKind::completion, direction, result.done, request, head.bytes());
+        return;
+    }
+    case DmaStatus::timeout:
+        signal(direction, Signal::no_answer, result.done, {.value = static_cast<std::uint64_t>(result.done.count())});
+    }
+}
+
+RecordNumber LinkLog::signal(Direction direction, Signal signal, Time at, Told told) {
+    abi::Block<SignalRecord> record;
+    record.view()
+        .set<"code">(static_cast<std::uint16_t>(signal))
+        .set<"port">(told.port)
+        .set<"number">(told.number)
+        .set<"value">(told.value);
+    return journal_.put(interface_, RecordKind::signal, direction, at, record.bytes);
+}
+
+} // namespace platform::record

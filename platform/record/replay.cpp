@@ -1,0 +1,381 @@
+#include "platform/record/replay.h"
+
+#include "model/wire/builder.h"
+#include "model/wire/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace platform::record {
+
+using namespace traces::codec;
+using namespace model;
+using port::DmaStatus;
+using port::Time;
+
+// --- the outside, played from the recording ---
+
+class Replay::Dma final : public port::Dma {
+public:
+    Dma(Replay& replay, std::size_t function) : replay_(replay), function_(function) {}
+
+    port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at, port::Purpose) override {
+        std::ranges::fill(into, std::byte{});
+        Step step = access(Step::What::read, address.value, into.size(), at);
+        if (!replay_.expect(step))
+            return {DmaStatus::ok, at};
+        const auto* answer = replay_.answer(function_, Signal::no_answer, Step::What::data, "a read");
+        if (answer == nullptr)
+            return {DmaStatus::ok, at};
+        const auto is_timeout = answer->what == Step::What::signal;
+        const port::DmaResult result{is_timeout ? DmaStatus::timeout : answer->status, answer->at};
+        const auto count = std::min(into.size(), answer->bytes.size());
+        std::ranges::copy(std::span(answer->bytes).first(count), into.begin());
+        replay_.steps_.take();
+        return result;
+    }
+    port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at, port::Purpose) override {
+        Step step = access(Step::What::write, address.value, from.size(), at);
+        step.bytes.assign(from.begin(), from.end());
+        if (!replay_.expect(step))
+            return {DmaStatus::ok, at};
+        const auto* answer = replay_.answer(function_, Signal::written, Step::What::signal, "a write");
+        if (answer == nullptr)
+            return {DmaStatus::ok, at};
+        const port::DmaResult result{static_cast<DmaStatus>(answer->told.number & 3),
+                                     Time(static_cast<std::int64_t>(answer->told.value))};
+        replay_.steps_.take();
+        return result;
+    }
+    port::Loan lend(abi::BusAddress, std::size_t, Time at, port::Purpose) override {
+        return {nullptr, {DmaStatus::ok, at}}; // as while it was recorded
+    }
+
+private:
+    Step access(Step::What what, std::uint64_t address, std::size_t length, Time at) const {
+        Step step;
+        step.what = what;
+        step.direction = Direction::outbound;
+        step.at = at;
+        step.place = function_;
+        step.address = address;
+        step.length = length;
+        return step;
+    }
+    Replay& replay_;
+    std::size_t function_;
+};
+
+class Replay::Clock final : public port::Clock {
+public:
+    explicit Clock(Replay& replay) : replay_(replay) {}
+    Time now() const override {
+        if (!replay_.has_stopped())
+            replay_.steps_.peek(); // which passes over what the recording says of the time
+        return replay_.steps_.now();
+    }
+    void wake_at(Time at) override {
+        replay_.expect(
+            replay_.outbound(Signal::wake_at, replay_.steps_.now(), {.value = static_cast<std::uint64_t>(at.count())}));
+    }
+
+private:
+    Replay& replay_;
+};
+
+class Replay::Interrupts final : public port::Interrupts {
+public:
+    Interrupts(Replay& replay, std::size_t function) : replay_(replay), function_(function) {}
+    void raise(std::uint16_t vector, Time at) override {
+        replay_.expect(replay_.outbound(Signal::interrupt, at, {.number = vector}, function_));
+    }
+
+private:
+    Replay& replay_;
+    std::size_t function_;
+};
+
+class Replay::Wire final : public port::Wire {
+public:
+    Wire(Replay& replay, std::uint16_t number) : replay_(replay), number_(number) {}
+    bool can_send(Time) override {
+        const auto* step = replay_.has_stopped() ? nullptr : replay_.steps_.peek();
+        if (step == nullptr || !step->is(Direction::inbound, Signal::cannot_send) || step->told.port != number_)
+            return true;
+        replay_.steps_.take();
+        return false;
+    }
+    port::Packet& next() override {
+        packet_.clear();
+        return packet_;
+    }
+    Time send(Time at) override {
+        Step step;
+        step.what = Step::What::frame;
+        step.direction = Direction::outbound;
+        step.at = at;
+        step.place = number_;
+        if (packet_.image.empty())
+            wire::build(packet_, step.bytes);
+        else
+            step.bytes = packet_.image;
+        return replay_.expect(step) ? Time(static_cast<std::int64_t>(told(Signal::sent, "a frame").value_or(0))) : at;
+    }
+    bool set_on(bool is_on, Time at) override {
+        const auto step = replay_.outbound(Signal::turn, at, {.port = number_, .value = is_on});
+        return replay_.expect(step) ? told(Signal::turned, "turning the link").value_or(0) != 0 : is_on;
+    }
+    port::Traffic sent() const override {
+        const auto packets = told(Signal::traffic, "the traffic"), bytes = told(Signal::traffic_bytes, "the traffic");
+        return {packets.value_or(0), bytes.value_or(0)};
+    }
+
+private:
+    std::optional<std::uint64_t> told(Signal signal, const char* question) const {
+        const auto* answer = replay_.answer(0, signal, Step::What::signal, question);
+        if (answer == nullptr)
+            return std::nullopt;
+        const auto value = answer->told.value;
+        replay_.steps_.take();
+        return value;
+    }
+    Replay& replay_;
+    std::uint16_t number_;
+    port::Packet packet_;
+};
+
+// --- comparing ---
+
+std::string_view name(Divergence::Kind kind) {
+    constexpr std::array<std::string_view, 5> names{"missing", "extra", "order", "field", "time"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+std::string Divergence::text() const {
+    return fmt::format("{} at record {}\n  expected: {}\n  actual:   {}", name(kind), record, expected, actual);
+}
+
+void Replay::diverge(Divergence::Kind kind, const Step* expected, std::string actual) {
+    if (has_stopped())
+        return;
+    divergence_ = Divergence{.kind = kind,
+                             .record = expected == nullptr ? 0 : expected->record,
+                             .expected = expected == nullptr ? "nothing more" : describe(*expected),
+                             .actual = std::move(actual)};
+}
+
+/// The device does this now: is it what it did? If so, that is taken.
+bool Replay::expect(const Step& actual) {
+    if (has_stopped())
+        return false;
+    const auto* expected = steps_.peek();
+    if (steps_.fault())
+        return false;
+    using enum Divergence::Kind;
+    const auto refuse = [&](Divergence::Kind kind) {
+        diverge(kind, expected, describe(actual));
+        return false;
+    };
+    if (expected == nullptr || expected->direction != Direction::outbound ||
+        expected->is(Direction::outbound, Step::What::data) || expected->is(Direction::outbound, Signal::settled) ||
+        expected->is(Direction::outbound, Signal::space_value))
+        return refuse(extra);
+    if (expected->what != actual.what || expected->place != actual.place ||
+        (expected->what == Step::What::signal && expected->signal != actual.signal))
+        return refuse(order);
+    if (expected->address != actual.address || expected->bytes != actual.bytes ||
+        (expected->what != Step::What::signal && expected->length != actual.length) ||
+        expected->told.port != actual.told.port || expected->told.number != actual.told.number)
+        return refuse(field);
+    if (expected->told.value != actual.told.value && expected->signal != Signal::wake_at)
+        return refuse(field);
+    if (mode_ == Mode::strict && (expected->at != actual.at || expected->told.value != actual.told.value))
+        return refuse(time);
+    steps_.take();
+    return true;
+}
+
+/// The recorded answer to what the device has just done. Calls that were made meanwhile are made first.
+const Step* Replay::answer(std::size_t place, Signal signal, Step::What what, const char* question) {
+    while (!has_stopped()) {
+        const auto* step = steps_.peek();
+        if (step != nullptr && step->direction == Direction::inbound && step->place == place &&
+            ((step->what == what && what != Step::What::signal) ||
+             (step->what == Step::What::signal && step->signal == signal)))
+            return step;
+        if (step != nullptr && step->is_call())
+            call(*step);
+        else
+            diverge(Divergence::Kind::extra, step, fmt::format("{} that was not answered then", question));
+    }
+    return nullptr;
+}
+
+Step Replay::outbound(Signal signal, Time at, LinkLog::Told told, std::size_t place) {
+    Step step;
+    step.direction = Direction::outbound;
+    step.signal = signal;
+    step.at = at;
+    step.told = told;
+    step.place = place;
+    return step;
+}
+
+// --- playing ---
+
+Replay::Replay(Reader& reader, const DeviceInterfaces& interfaces, Mode mode)
+    : steps_(reader, interfaces), mode_(mode), interfaces_(interfaces), clock_(std::make_unique<Clock>(*this)),
+      ports_((dmas_.push_back(std::make_unique<Dma>(*this, 0)),
+              interrupts_.push_back(std::make_unique<Interrupts>(*this, 0)),
+              pcie::DevicePorts{*dmas_[0], *clock_, *interrupts_[0]})) {
+    for (std::uint16_t number = 0; number < interfaces.ports.size(); ++number) {
+        wires_.push_back(std::make_unique<Wire>(*this, number));
+        wire_pointers_.push_back(wires_.back().get());
+    }
+    for (std::size_t number = 0; number < interfaces.functions.size(); ++number) {
+        if (number != 0) {
+            dmas_.push_back(std::make_unique<Dma>(*this, number));
+            interrupts_.push_back(std::make_unique<Interrupts>(*this, number));
+        }
+        functions_.push_back({*dmas_.back(), *interrupts_.back()});
+    }
+    ports_.wires = wire_pointers_;
+    ports_.functions = functions_;
+}
+
+Replay::~Replay() = default;
+
+Replay::Result Replay::run(pcie::Device& device) {
+    device_ = &device;
+    while (!has_stopped()) {
+        const auto* step = steps_.peek();
+        if (step == nullptr)
+            break;
+        if (step->is_call())
+            call(*step);
+        else
+            diverge(Divergence::Kind::missing, step, "nothing: the call is over");
+    }
+    return {.records = steps_.records(), .calls = calls_, .divergence = divergence_, .fault = steps_.fault()};
+}
+
+void Replay::call(Step step) {
+    steps_.take();
+    steps_.now_is(step.at);
+    ++calls_;
+    ++depth_;
+    auto* function = step.what == Step::What::frame ? device_ : device_->function(static_cast<unsigned>(step.place));
+    if (function == nullptr) {
+        diverge(Divergence::Kind::missing, &step, "no such function");
+    } else if (step.what == Step::What::frame) {
+        receive(step);
+    } else if (step.what == Step::What::signal) {
+        signal(*function, step);
+    } else if (const auto bar = steps_.bar_of(step.place, step.address); !bar) {
+        diverge(Divergence::Kind::missing, &step, "no BAR has this address");
+    } else if (step.what == Step::What::write) {
+        function->bar_write(bar->bar, bar->offset, step.bytes, step.at);
+    } else {
+        read_bar(*function, step, *bar);
+    }
+    --depth_;
+}
+
+void Replay::read_bar(pcie::Function& function, const Step& step, Steps::BarPlace at) {
+    std::vector<std::byte> bytes(step.length);
+    const auto result = function.bar_read(at.bar, at.offset, bytes, step.at);
+    if (has_stopped())
+        return;
+    Step actual;
+    actual.what = Step::What::data;
+    actual.direction = Direction::outbound;
+    actual.at = result.done;
+    actual.status = result.status;
+    actual.length = result.is_ok() ? bytes.size() : 0;
+    if (result.is_ok())
+        actual.bytes = std::move(bytes);
+    const auto* expected = steps_.peek();
+    if (expected == nullptr || !expected->is(Direction::outbound, Step::What::data) || expected->place != step.place)
+        diverge(Divergence::Kind::missing, expected, describe(actual));
+    else if (expected->status != actual.status || expected->bytes != actual.bytes)
+        diverge(Divergence::Kind::field, expected, describe(actual));
+    else if (mode_ == Mode::strict && expected->at != actual.at)
+        diverge(Divergence::Kind::time, expected, describe(actual));
+    else
+        steps_.take();
+}
+
+void Replay::receive(const Step& step) {
+    auto* receiver = device_->receiver(static_cast<unsigned>(step.place));
+    if (receiver == nullptr)
+        return diverge(Divergence::Kind::missing, &step, "no such port");
+    while (packets_.size() < depth_)
+        packets_.push_back(std::make_unique<port::Packet>());
+    auto& packet = *packets_[depth_ - 1];
+    packet.clear();
+    const bool is_infiniband = interfaces_.ports[step.place].encapsulation == port::Encapsulation::infiniband;
+    if (is_infiniband || wire::is_roce(step.bytes)) {
+        packet.image = step.bytes;
+    } else {
+        packet.become_plain_frame();
+        packet.payload.append_copy(step.bytes);
+    }
+    receiver->receive(packet, step.at);
+}
+
+void Replay::signal(pcie::Function& function, const Step& step) {
+    using Space = port::RegisterSpaces::Space;
+    const auto answered = [&](Signal wanted, std::uint32_t number, std::uint64_t value) {
+        auto actual = outbound(wanted, step.at, {.number = number, .value = value}, step.place);
+        const auto* expected = has_stopped() ? nullptr : steps_.peek();
+        if (has_stopped())
+            return;
+        if (expected == nullptr || !expected->is(Direction::outbound, wanted))
+            return diverge(Divergence::Kind::missing, expected, describe(actual));
+        if (expected->told.number != number || expected->told.value != value)
+            return diverge(Divergence::Kind::field, expected, describe(actual));
+        steps_.take();
+    };
+    auto* spaces =
+        step.signal == Signal::space_read || step.signal == Signal::space_write ? function.spaces() : nullptr;
+    switch (step.signal) {
+    case Signal::wake: return device_->wake(step.at);
+    case Signal::reset: return function.reset(step.at);
+    case Signal::page_answer:
+        return function.page_answered(static_cast<std::uint16_t>(step.told.number),
+                                      static_cast<std::uint8_t>(step.told.value), step.at);
+    case Signal::settle: return answered(Signal::settled, 0, device_->settle());
+    case Signal::space_read:
+    case Signal::space_write: {
+        if (spaces == nullptr)
+            return diverge(Divergence::Kind::missing, &step, "no register spaces");
+        const auto space = static_cast<Space>(step.told.number);
+        const auto address = static_cast<std::uint32_t>(step.told.value);
+        if (step.signal == Signal::space_write)
+            return answered(Signal::space_value,
+                            spaces->write(space, address, static_cast<std::uint32_t>(step.told.value >> 32)), 0);
+        const auto value = spaces->read(space, address, step.at);
+        return answered(Signal::space_value, value.has_value(), value.value_or(0));
+    }
+    default: return port_signal(step);
+    }
+}
+
+void Replay::port_signal(const Step& step) {
+    auto* receiver = device_->receiver(step.told.port);
+    if (receiver == nullptr)
+        return diverge(Divergence::Kind::missing, &step, "no such port");
+    switch (step.signal) {
+    case Signal::batch_end: return receiver->received_all(step.at);
+    case Signal::link: return receiver->link_changed(step.told.value != 0, step.at);
+    case Signal::room: return receiver->ready(step.at);
+    case Signal::cannot_take:
+        if (receiver->can_receive(step.at))
+            diverge(Divergence::Kind::field, &step, "that packets are taken");
+        return;
+    default: return diverge(Divergence::Kind::missing, &step, "no such call");
+    }
+}
+
+} // namespace platform::record
