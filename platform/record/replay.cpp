@@ -25,11 +25,12 @@ public:
         Step step = access(Step::What::read, address.value, into.size(), at);
         if (!replay_.expect(step))
             return {DmaStatus::ok, at};
+        const auto late = replay_.late_;
         const auto* answer = replay_.answer(function_, Signal::no_answer, Step::What::data, "a read");
         if (answer == nullptr)
             return {DmaStatus::ok, at};
         const auto is_timeout = answer->what == Step::What::signal;
-        const port::DmaResult result{is_timeout ? DmaStatus::timeout : answer->status, answer->at};
+        const port::DmaResult result{is_timeout ? DmaStatus::timeout : answer->status, answer->at + late};
         const auto count = std::min(into.size(), answer->bytes.size());
         std::ranges::copy(std::span(answer->bytes).first(count), into.begin());
         replay_.steps_.take();
@@ -40,11 +41,12 @@ public:
         step.bytes.assign(from.begin(), from.end());
         if (!replay_.expect(step))
             return {DmaStatus::ok, at};
+        const auto late = replay_.late_;
         const auto* answer = replay_.answer(function_, Signal::written, Step::What::signal, "a write");
         if (answer == nullptr)
             return {DmaStatus::ok, at};
         const port::DmaResult result{static_cast<DmaStatus>(answer->told.number & 3),
-                                     Time(static_cast<std::int64_t>(answer->told.value))};
+                                     Time(static_cast<std::int64_t>(answer->told.value)) + late};
         replay_.steps_.take();
         return result;
     }
@@ -100,7 +102,7 @@ class Replay::Wire final : public port::Wire {
 public:
     Wire(Replay& replay, std::uint16_t number) : replay_(replay), number_(number) {}
     bool can_send(Time) override {
-        const auto* step = replay_.has_stopped() ? nullptr : replay_.steps_.peek();
+        const auto* step = replay_.has_stopped() ? nullptr : replay_.peek();
         if (step == nullptr || !step->is(Direction::inbound, Signal::cannot_send) || step->told.port != number_)
             return true;
         replay_.steps_.take();
@@ -120,7 +122,11 @@ public:
             wire::build(packet_, step.bytes);
         else
             step.bytes = packet_.image;
-        return replay_.expect(step) ? Time(static_cast<std::int64_t>(told(Signal::sent, "a frame").value_or(0))) : at;
+        if (!replay_.expect(step))
+            return at;
+        const auto late = replay_.late_;
+        const auto out = told(Signal::sent, "a frame");
+        return out ? Time(static_cast<std::int64_t>(*out)) + late : at;
     }
     bool set_on(bool is_on, Time at) override {
         const auto step = replay_.outbound(Signal::turn, at, {.port = number_, .value = is_on});
@@ -169,7 +175,7 @@ void Replay::diverge(Divergence::Kind kind, const Step* expected, std::string ac
 bool Replay::expect(const Step& actual) {
     if (has_stopped())
         return false;
-    const auto* expected = steps_.peek();
+    const auto* expected = peek();
     if (steps_.fault())
         return false;
     using enum Divergence::Kind;
@@ -192,6 +198,7 @@ bool Replay::expect(const Step& actual) {
         return refuse(field);
     if (mode_ == Mode::strict && (expected->at != actual.at || expected->told.value != actual.told.value))
         return refuse(time);
+    late_ = actual.at - expected->at;
     steps_.take();
     return true;
 }
@@ -199,7 +206,7 @@ bool Replay::expect(const Step& actual) {
 /// The recorded answer to what the device has just done. Calls that were made meanwhile are made first.
 const Step* Replay::answer(std::size_t place, Signal signal, Step::What what, const char* question) {
     while (!has_stopped()) {
-        const auto* step = steps_.peek();
+        const auto* step = peek();
         if (step != nullptr && step->direction == Direction::inbound && step->place == place &&
             ((step->what == what && what != Step::What::signal) ||
              (step->what == Step::What::signal && step->signal == signal)))
@@ -246,15 +253,44 @@ Replay::Replay(Reader& reader, const DeviceInterfaces& interfaces, Mode mode)
 
 Replay::~Replay() = default;
 
+/// The next step that counts: who is woken when it asks does not ask as it did.
+const Step* Replay::peek() {
+    const auto* step = steps_.peek();
+    while (mode_ == Mode::untimed && step != nullptr && step->is(Direction::outbound, Signal::wake_at)) {
+        steps_.take();
+        step = steps_.peek();
+    }
+    return step;
+}
+
+Time Replay::now() const { return mode_ == Mode::strict ? steps_.now() : std::max(now_, steps_.now()); }
+
+/// Wakes the device at the time it has asked for. False: it has not.
+bool Replay::wake() {
+    if (wake_ == port::never)
+        return false;
+    now_ = std::max(now(), std::exchange(wake_, port::never));
+    device_->wake(now_);
+    return true;
+}
+
 Replay::Result Replay::run(pcie::Device& device) {
+    constexpr unsigned most_idle = 100'000; ///< wakes of a device in the course of which it does nothing
     device_ = &device;
-    while (!has_stopped()) {
-        const auto* step = steps_.peek();
+    std::uint64_t waits_for = 0;
+    for (unsigned idle = 0; !has_stopped();) {
+        const auto* step = peek();
         if (step == nullptr)
             break;
-        if (step->is_call())
+        idle = std::exchange(waits_for, step->record) == step->record ? idle + 1 : 0;
+        if (mode_ == Mode::untimed && step->is(Direction::inbound, Signal::wake)) {
+            const bool is_due = wake_ <= std::max(now(), step->at); // a later one comes when something waits for it
+            steps_.take();
+            if (is_due)
+                wake();
+        } else if (step->is_call()) {
             call(*step);
-        else
+        } else if (mode_ == Mode::strict || idle == most_idle || !wake())
             diverge(Divergence::Kind::missing, step, "nothing: the call is over");
     }
     return {.records = steps_.records(), .calls = calls_, .divergence = divergence_, .fault = steps_.fault()};
@@ -263,6 +299,7 @@ Replay::Result Replay::run(pcie::Device& device) {
 void Replay::call(Step step) {
     steps_.take();
     steps_.now_is(step.at);
+    now_ = step.at = now();
     ++calls_;
     ++depth_;
     auto* function = step.what == Step::What::frame ? device_ : device_->function(static_cast<unsigned>(step.place));
@@ -295,7 +332,7 @@ void Replay::read_bar(pcie::Function& function, const Step& step, Steps::BarPlac
     actual.length = result.is_ok() ? bytes.size() : 0;
     if (result.is_ok())
         actual.bytes = std::move(bytes);
-    const auto* expected = steps_.peek();
+    const auto* expected = peek();
     if (expected == nullptr || !expected->is(Direction::outbound, Step::What::data) || expected->place != step.place)
         diverge(Divergence::Kind::missing, expected, describe(actual));
     else if (expected->status != actual.status || expected->bytes != actual.bytes)
@@ -328,7 +365,7 @@ void Replay::signal(pcie::Function& function, const Step& step) {
     using Space = port::RegisterSpaces::Space;
     const auto answered = [&](Signal wanted, std::uint32_t number, std::uint64_t value) {
         auto actual = outbound(wanted, step.at, {.number = number, .value = value}, step.place);
-        const auto* expected = has_stopped() ? nullptr : steps_.peek();
+        const auto* expected = has_stopped() ? nullptr : peek();
         if (has_stopped())
             return;
         if (expected == nullptr || !expected->is(Direction::outbound, wanted))

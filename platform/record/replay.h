@@ -30,8 +30,10 @@ std::string_view name(Divergence::Kind kind);
 class Replay {
 public:
     enum class Mode : std::uint8_t {
-        strict,  ///< bytes, order, simulated time
-        untimed, ///< bytes and order
+        strict, ///< bytes, order, simulated time
+        /// Bytes and order. The device is woken when it asks to be, and not when it was; an answer takes as long as it
+        /// took, and what comes from outside waits until the device has done what it did before.
+        untimed,
     };
     /// The reader is open, and stands before the first record.
     Replay(traces::codec::Reader& reader, const DeviceInterfaces& interfaces, Mode mode);
@@ -56,6 +58,9 @@ private:
     class Interrupts;
     class Wire;
 
+    const Step* peek();
+    bool wake();
+    model::port::Time now() const;
     bool has_stopped() const { return divergence_.has_value() || steps_.fault().has_value(); }
     void diverge(Divergence::Kind kind, const Step* expected, std::string actual);
     bool expect(const Step& actual);
@@ -73,6 +78,8 @@ private:
     model::pcie::Device* device_ = nullptr;
     std::optional<Divergence> divergence_;
     std::uint64_t calls_ = 0;
+    model::port::Time now_{}, wake_ = model::port::never; ///< of a device without recorded time
+    model::port::Time late_{};                            ///< how much later the device did what was last compared
     std::vector<std::unique_ptr<model::port::Packet>> packets_; ///< one for each call that is in the course of another
     std::size_t depth_ = 0;
 

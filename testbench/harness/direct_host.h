@@ -4,12 +4,14 @@
 
 #include "model/net/link.h"
 #include "platform/card/mlx5_device.h"
+#include "platform/record/recorded_device.h"
 #include "sw/transport/transport.h"
 #include "testbench/harness/hca_pair.h"
 
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace harness {
@@ -55,10 +57,14 @@ private:
 class DirectHost final : public sw::transport::Transport, private model::port::Interrupts {
 public:
     DirectHost(const model::hca::HcaConfig& config, TestClock& clock, model::net::Link& link, unsigned end,
-               std::size_t memory_bytes, traces::Events events)
+               std::size_t memory_bytes, traces::Events events, platform::record::Boundary* boundary = nullptr)
         : memory(memory_bytes), function_(platform::card::Mlx5Device::function_config(config)), clock_(clock),
-          link_(link), wires_{&link.end(end)}, device(config, {memory, clock, *this, wires_}, events) {
-        link.attach(end, device);
+          link_(link), wires_{&link.end(end)}, ports_{memory, clock, *this, wires_},
+          recorded_ports_(record_at(boundary, ports_)),
+          device(config, recorded_ports_ ? recorded_ports_->ports() : ports_, events) {
+        if (boundary != nullptr)
+            recorded_device_.emplace(*boundary, device);
+        link.attach(end, *front().receiver(0));
     }
 
     std::uint32_t config_read(std::uint16_t offset, unsigned) override {
@@ -70,14 +76,14 @@ public:
     std::uint64_t bar_size(unsigned bar) override { return function_.bars[bar].size; }
     std::uint64_t bar_address(unsigned bar) override { return bar == 0 ? 0xf000'0000 : 0; }
     void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override {
-        device.bar_read(bar, offset, into, clock_.now());
+        front().bar_read(bar, offset, into, clock_.now());
     }
     void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override {
-        device.bar_write(bar, offset, from, clock_.now());
+        front().bar_write(bar, offset, from, clock_.now());
         flush();
     }
     void wake() {
-        device.wake(clock_.now());
+        front().wake(clock_.now());
         flush();
     }
     sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment) override {
@@ -114,7 +120,15 @@ private:
     void flush() {
         do
             link_.pump(clock_.now());
-        while (device.settle());
+        while (front().settle());
+    }
+    using RecordedPorts = std::optional<platform::record::RecordedPorts>;
+    static RecordedPorts record_at(platform::record::Boundary* boundary, const model::pcie::DevicePorts& ports) {
+        return boundary == nullptr ? RecordedPorts() : RecordedPorts(std::in_place, *boundary, ports);
+    }
+    /// The device as the outside sees it.
+    model::pcie::Device& front() {
+        return recorded_device_ ? static_cast<model::pcie::Device&>(*recorded_device_) : device;
     }
     model::pcie::FunctionConfig function_;
     TestClock& clock_;
@@ -122,9 +136,14 @@ private:
     std::array<model::port::Wire*, 1> wires_;
     std::array<std::uint32_t, 4096> config_space_{};
     std::uint64_t next_ = 0x10000;
+    model::pcie::DevicePorts ports_;
+    RecordedPorts recorded_ports_;
 
 public:
     platform::card::Mlx5Device device;
+
+private:
+    std::optional<platform::record::RecordedDevice> recorded_device_; ///< where a boundary was given
 };
 
 } // namespace harness
