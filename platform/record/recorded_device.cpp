@@ -1,6 +1,7 @@
 #include "platform/record/recorded_device.h"
 
 #include <array>
+#include <cassert>
 
 namespace platform::record {
 
@@ -175,8 +176,9 @@ pcie::Function* RecordedDevice::function(unsigned number) {
     if (number == 0)
         return this;
     auto* function = device_.function(number);
-    if (function == nullptr || number >= boundary_.interfaces().functions.size())
+    if (function == nullptr)
         return nullptr;
+    assert(number < boundary_.interfaces().functions.size() && "each function has an interface in the trace");
     fronts_.resize(std::max<std::size_t>(fronts_.size(), number + 1));
     if (fronts_[number] == nullptr)
         fronts_[number] = std::make_unique<Front>(boundary_, addresses_, number, *function);
