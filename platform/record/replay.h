@@ -60,6 +60,7 @@ private:
 
     const Step* peek();
     bool wake();
+    bool is_unasked(const Step* step) const;
     model::port::Time now() const;
     bool has_stopped() const { return divergence_.has_value() || steps_.fault().has_value(); }
     void diverge(Divergence::Kind kind, const Step* expected, std::string actual);

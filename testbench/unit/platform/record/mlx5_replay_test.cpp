@@ -197,7 +197,6 @@ TEST_CASE("an HCA plays its whole life again, bit for bit, at either end of the 
     CHECK(why(again) == "");
     CHECK(left.calls > 100);
     CHECK(left.records == again.records);
-    WARN(left.records << " records of " << left.calls << " calls in " << trace.size() << " bytes");
 }
 
 TEST_CASE("recording changes nothing of what a session does", "[unit][record]") {
