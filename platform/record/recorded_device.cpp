@@ -172,6 +172,16 @@ RecordedDevice::RecordedDevice(Boundary& boundary, pcie::Device& device, BarAddr
 
 RecordedDevice::~RecordedDevice() = default;
 
+std::unique_ptr<RecordedDevice> RecordedDevice::make(Boundary& boundary, const pcie::DevicePorts& outside,
+                                                     const Make& make, BarAddress addresses) {
+    auto ports = std::make_unique<RecordedPorts>(boundary, outside);
+    auto device = make(ports->ports());
+    auto recorded = std::make_unique<RecordedDevice>(boundary, *device, std::move(addresses));
+    recorded->own_ports_ = std::move(ports);
+    recorded->own_device_ = std::move(device);
+    return recorded;
+}
+
 pcie::Function* RecordedDevice::function(unsigned number) {
     if (number == 0)
         return this;

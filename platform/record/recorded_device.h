@@ -90,6 +90,13 @@ public:
     RecordedDevice(Boundary& boundary, model::pcie::Device& device, BarAddress addresses = unknown_bar_address);
     ~RecordedDevice() override;
 
+    using Make = std::function<std::unique_ptr<model::pcie::Device>(const model::pcie::DevicePorts& ports)>;
+    /// Lets `make` make the device on recorded ports, and owns both: what a card takes in the place of its device.
+    static std::unique_ptr<RecordedDevice> make(Boundary& boundary, const model::pcie::DevicePorts& outside,
+                                                const Make& make, BarAddress addresses = unknown_bar_address);
+    /// The device that is recorded. What is done to it directly is in no recording.
+    model::pcie::Device& device() { return device_; }
+
     // Device
     model::pcie::Function* function(unsigned number) override;
     void wake(Time now) override;
@@ -111,6 +118,8 @@ private:
     class Front;
     class Ear;
 
+    std::unique_ptr<RecordedPorts> own_ports_; ///< where make() has made it
+    std::unique_ptr<model::pcie::Device> own_device_;
     Boundary& boundary_;
     model::pcie::Device& device_;
     BarAddress addresses_;

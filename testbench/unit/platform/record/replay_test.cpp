@@ -155,6 +155,27 @@ TEST_CASE("a device that is recorded does what it does without", "[unit][record]
     CHECK(session.interrupts.vectors == interrupts.vectors);
 }
 
+TEST_CASE("a card gets a recorded device in the place of its device", "[unit][record]") {
+    port::MemoryDma memory;
+    TestClock clock;
+    InterruptLog interrupts;
+    Recording recording;
+    auto device = RecordedDevice::make(recording.boundary, {memory, clock, interrupts}, copy_engine(usual));
+    CHECK(dynamic_cast<copy::CopyEngine*>(&device->device()) != nullptr);
+    const std::array<std::byte, 4> length{std::byte{8}}, any{};
+
+    device->bar_write(0, copy::Registers::field<"length">::offset, length, {});
+    device->bar_write(0, copy::Registers::field<"doorbell">::offset, any, {});
+    CHECK_FALSE(device->is_quiet());
+    clock.set(clock.next());
+    device->wake(clock.now());
+    device.reset();
+
+    const auto result = play(recording.bytes(), copy_engine(usual));
+    CHECK(why(result) == "");
+    CHECK(result.calls == 3);
+}
+
 TEST_CASE("the same session makes the same trace, byte for byte", "[unit][record]") { CHECK(copies() == copies()); }
 
 TEST_CASE("a device that takes another time diverges in time alone", "[unit][record]") {
