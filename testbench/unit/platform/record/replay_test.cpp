@@ -1,60 +1,23 @@
 // A device is recorded at its ports, and played again alone: the same, until something about it is changed.
-#include "platform/record/replay.h"
+#include "testbench/unit/platform/record/replay_bench.h"
 
 #include "model/copy/copy_engine.h"
 #include "model/port/memory_dma.h"
 #include "testbench/harness/test_ports.h"
-#include "testbench/unit/traces/codec/trace_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <deque>
-
 using namespace harness;
-using namespace platform::record;
+using namespace replay_bench;
 using namespace model;
 using Catch::Matchers::ContainsSubstring;
 using trace_bench::Bytes;
-using trace_bench::MemoryDestination;
-using trace_bench::MemorySource;
 namespace codec = traces::codec;
 using Kind = Divergence::Kind;
 
 namespace {
-
-const DeviceInterfaces one_port{.functions = {0}, .ports = {{1, port::Encapsulation::roce_v2_ipv4}}};
-
-struct Recording {
-    MemoryDestination destination;
-    codec::Writer writer{
-        destination,
-        {.identity = {.revision = "test"},
-         .configuration = {},
-         .names = {},
-         .interfaces = {{codec::InterfaceKind::pcie, "device"}, {codec::InterfaceKind::ethernet, "device.port"}}},
-        {}};
-    Journal journal{writer};
-    Boundary boundary{journal, one_port};
-    Bytes bytes() {
-        REQUIRE(writer.close());
-        return destination.bytes;
-    }
-};
-
-/// Plays `trace` on what `make` makes of the ports.
-template <class Make> Replay::Result play(const Bytes& trace, Make&& make, Replay::Mode mode = Replay::Mode::strict) {
-    MemorySource source(trace);
-    codec::Reader reader(source);
-    REQUIRE(reader.open());
-    Replay replay(reader, one_port, mode);
-    auto device = make(replay.ports());
-    return replay.run(*device);
-}
-std::string why(const Replay::Result& result) {
-    return result.divergence ? result.divergence->text() : result.fault ? result.fault->text() : std::string();
-}
 
 // --- a copy engine, driven as software does ---
 
@@ -305,156 +268,4 @@ TEST_CASE("a trace that is cut plays up to its last record", "[unit][record]") {
     CHECK_FALSE(result.divergence);
     REQUIRE(result.fault);
     CHECK(result.fault->kind == codec::FaultKind::truncated);
-}
-
-// --- a device with a network port ---
-
-namespace {
-
-/// Sends each frame back when its wire takes it, changed by what memory says, and counts them in a register space.
-struct Echo final : pcie::Device, port::Receiver, port::RegisterSpaces {
-    pcie::DevicePorts ports;
-    std::deque<Bytes> waiting;
-    std::uint32_t count = 0;
-    bool has_news = false;
-    explicit Echo(const pcie::DevicePorts& with) : ports(with) { ports.wires[0]->set_on(true, ports.clock.now()); }
-
-    port::DmaResult bar_read(unsigned, std::uint64_t, std::span<std::byte> into, port::Time at) override {
-        std::ranges::fill(into, static_cast<std::byte>(ports.wires[0]->sent().packets));
-        return {count > 2 ? port::DmaStatus::completer_abort : port::DmaStatus::ok, at + 5ns};
-    }
-    void bar_write(unsigned, std::uint64_t, std::span<const std::byte>, port::Time) override {}
-    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
-    void reset(port::Time) override { waiting.clear(); }
-    void page_answered(std::uint16_t group, std::uint8_t code, port::Time at) override {
-        const std::array bytes{static_cast<std::byte>(group), static_cast<std::byte>(code)};
-        ports.dma.write(abi::BusAddress{1}, bytes, at);
-    }
-    port::RegisterSpaces* spaces() override { return this; }
-    port::Receiver* receiver(unsigned number) override { return number == 0 ? this : nullptr; }
-    bool settle() override {
-        if (has_news)
-            ports.interrupts.raise(3, ports.clock.now());
-        return std::exchange(has_news, false);
-    }
-
-    void receive(port::Packet& packet, port::Time at) override {
-        Bytes frame(packet.payload.size());
-        packet.payload.copy_to(frame);
-        ports.dma.read(abi::BusAddress{0x1001}, std::span(frame).first(7), at);
-        waiting.push_back(std::move(frame));
-        ++count;
-        has_news = true;
-    }
-    void received_all(port::Time at) override { ready(at); }
-    void link_changed(bool is_up, port::Time at) override { ports.wires[0]->set_on(is_up, at); }
-    bool can_receive(port::Time) override { return count != 2; }
-    void ready(port::Time at) override {
-        for (; !waiting.empty() && ports.wires[0]->can_send(at); waiting.pop_front()) {
-            auto& packet = ports.wires[0]->next();
-            packet.become_plain_frame();
-            packet.payload.append_copy(waiting.front());
-            at = ports.wires[0]->send(at);
-        }
-    }
-
-    std::uint32_t size(Space) const override { return 8; }
-    std::optional<std::uint32_t> read(Space, std::uint32_t address, port::Time) override {
-        return address == 4 ? std::optional(count) : std::nullopt;
-    }
-    bool write(Space, std::uint32_t address, std::uint32_t value) override {
-        count = value;
-        return address == 4;
-    }
-    std::optional<std::uint32_t> next(Space, std::uint32_t) const override { return std::nullopt; }
-};
-
-struct NarrowWire final : port::Wire {
-    port::Packet packet;
-    port::Traffic traffic;
-    bool is_free = true;
-    bool can_send(port::Time) override { return is_free; }
-    port::Packet& next() override {
-        packet.clear();
-        return packet;
-    }
-    port::Time send(port::Time at) override {
-        is_free = false;
-        ++traffic.packets;
-        traffic.bytes += packet.payload.size();
-        return at + 80ns;
-    }
-    bool set_on(bool, port::Time) override { return false; }
-    port::Traffic sent() const override { return traffic; }
-};
-
-Bytes echoes() {
-    port::MemoryDma memory;
-    TestClock clock;
-    InterruptLog interrupts;
-    NarrowWire wire;
-    std::array<port::Wire*, 1> wires{&wire};
-    Recording recording;
-    const RecordedPorts ports(recording.boundary, {memory, clock, interrupts, wires});
-    Echo echo(ports.ports());
-    RecordedDevice device(recording.boundary, echo);
-    std::mt19937_64 random(1);
-    memory.poke(0x1000, trace_bench::random_bytes(64, random));
-    auto* ear = device.receiver(0);
-    REQUIRE(ear != nullptr);
-    CHECK(device.receiver(1) == nullptr);
-    for (int i = 0; i < 4; ++i) {
-        clock.set(Time{1us} * (i + 1));
-        static_cast<void>(ear->can_receive(clock.now()));
-        port::Packet packet;
-        packet.become_plain_frame();
-        packet.payload.append_copy(trace_bench::random_bytes(60, random));
-        ear->receive(packet, clock.now());
-        ear->received_all(clock.now() + 1ns);
-        while (device.settle()) {
-        }
-        wire.is_free = true;
-        ear->ready(clock.now() + 100ns);
-        device.page_answered(static_cast<std::uint16_t>(i), 1, clock.now());
-    }
-    ear->link_changed(true, clock.now());
-    Bytes word(4);
-    device.bar_read(2, 0x10, word, clock.now());
-    auto* spaces = device.spaces();
-    REQUIRE(spaces != nullptr);
-    CHECK(spaces->read({}, 4, clock.now()) == 4u);
-    CHECK_FALSE(spaces->read({}, 8, clock.now()));
-    CHECK(spaces->write({}, 4, 1));
-    device.bar_read(2, 0x11, std::span(word).first(1), clock.now());
-    CHECK(wire.traffic.packets == 4);
-    return recording.bytes();
-}
-
-} // namespace
-
-TEST_CASE("a device with a network port plays as it was", "[unit][record]") {
-    const auto trace = echoes();
-
-    const auto result = play(trace, [](const pcie::DevicePorts& ports) { return std::make_unique<Echo>(ports); });
-
-    CHECK(why(result) == "");
-    CHECK(result.calls == 4 * 5 + 1 + 5 + 1); // and once it takes no packet
-}
-
-TEST_CASE("each record of a call leads back to the call", "[unit][record]") {
-    const auto story = trace_bench::read_all(echoes());
-
-    REQUIRE(story.why() == "");
-    std::size_t outbound = 0;
-    for (std::size_t i = 2; i < story.records.size(); ++i) { // two from before the first call
-        const auto& record = story.records[i];
-        if (record.mark.direction != codec::Direction::outbound)
-            continue;
-        ++outbound;
-        REQUIRE(record.mark.cause != 0);
-        const auto& call = story.records[record.mark.cause - 1];
-        CHECK(call.mark.direction == codec::Direction::inbound);
-        CHECK(call.mark.gate == record.mark.gate);
-    }
-    CHECK(outbound > 15);
 }
