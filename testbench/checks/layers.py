@@ -17,7 +17,9 @@ NO_HCA = r"(?!model/hca/)"
 # layer, its files, the project's headers it may include, SystemC?, third-party headers?  The first matching row counts.
 LAYERS = [
     ("abi",         r"abi/.*",      [r"abi/.*"],                                             False, False),
-    ("traces",      r"traces/.*",   [r"abi/.*", r"traces/.*"],                               False, True),
+    # What judges a recording knows what passes a boundary, and no model: the rules are the specification's.
+    ("monitor",     r"traces/monitor/.*", [r"abi/.*", r"traces/(codec|monitor)/.*"],         False, True),
+    ("traces",      r"traces/.*",   [r"abi/.*", r"traces/(?!monitor/).*"],                   False, True),
     ("HCA model shell", rf"(?=model/hca/){SHELL}", [r"abi/.*", EVENTS, r"model/.*"],         True,  True),
     ("HCA model core", rf"(?=model/hca/){CORE}", [r"abi/.*", EVENTS, CORE],                  False, True),
     ("model shell", SHELL,          [r"abi/.*", EVENTS, rf"{NO_HCA}model/.*"],               True,  True),
@@ -85,6 +87,9 @@ if __name__ == "__main__":
             (plant("abi/a.h", '"traces/events.h"'), "abi/a.h:2: abi: may not include"),
             (plant("abi/a.h", "<fmt/format.h>"), "standard library only"),
             (plant("traces/a.h", '"model/port/dma.h"'), "traces: may not include"),
+            (plant("traces/monitor/a.h", '"model/port/dma.h"'), "monitor: may not include"),
+            (plant("traces/monitor/a.h", '"traces/events.h"'), "monitor: may not include"),
+            (plant("traces/codec/a.h", '"traces/monitor/monitor.h"'), "traces: may not include"),
             (plant("model/hca/a.h", "<systemc>"), "model core: may not include SystemC"),
             (plant("model/hca/a.h", "<tlm_utils/simple_target_socket.h>"), "SystemC"),
             (plant("model/hca/a.cpp", '"model/hca/a_module.h"'), "model core: may not include"),

@@ -1,0 +1,254 @@
+#include "traces/monitor/observer.h"
+
+#include "traces/codec/layouts.h"
+#include "traces/codec/signal.h"
+#include "traces/monitor/tlp.h"
+
+#include <algorithm>
+
+namespace traces::monitor {
+
+using namespace abi::prm;
+using abi::ConstView;
+using codec::RecordKind;
+
+namespace {
+
+/// More of one access is not put together: no structure that a driver makes is that long, and a trace may say anything.
+constexpr std::size_t most_joined = 1 << 20;
+
+/// Whether `name` is a part of `whole`, by full names: "host0.hca0.port1" of "host0.hca0".
+bool is_part(std::string_view name, std::string_view whole) {
+    return name == whole || (name.starts_with(whole) && name[whole.size()] == '.');
+}
+
+Place place_of(const FunctionState& function, std::uint64_t address) {
+    if (const auto area = function.area(address))
+        return area->second.place;
+    return function.commands().has(address) ? Place::command_interface : Place::elsewhere;
+}
+
+At at_of(const codec::Record& record) { return {record.number, record.interface, record.mark.cause}; }
+
+} // namespace
+
+Observer::Observer(const codec::Head& head) {
+    for (std::uint32_t i = 0; i < head.interfaces.size(); ++i)
+        names_.push_back(head.interfaces[i].name);
+    // The device of a part has the shortest of the names that begin its own.
+    const auto device_of = [&](std::string_view name) {
+        std::uint32_t best = 0;
+        std::size_t length = SIZE_MAX;
+        for (std::uint32_t i = 0; i < head.interfaces.size(); ++i)
+            if (head.interfaces[i].kind == codec::InterfaceKind::pcie && is_part(name, names_[i]) &&
+                names_[i].size() < length)
+                best = i, length = names_[i].size();
+        return best;
+    };
+    for (std::uint32_t i = 0; i < head.interfaces.size(); ++i) {
+        const auto kind = head.interfaces[i].kind;
+        if (kind == codec::InterfaceKind::pcie)
+            links_.try_emplace(i, FunctionState(i, names_[i]), device_of(names_[i]));
+        else if (kind != codec::InterfaceKind::events)
+            ports_[i] = {device_of(names_[i]), kind};
+    }
+}
+
+std::span<const Fact> Observer::on(const codec::Record& record) {
+    facts_.clear();
+    if (const auto port = ports_.find(record.interface); port != ports_.end()) {
+        frame(record, port->second);
+        return facts_;
+    }
+    const auto found = links_.find(record.interface);
+    if (found == links_.end())
+        return facts_;
+    auto& link = found->second;
+    if (record.mark.kind == RecordKind::signal)
+        signal(record, link);
+    else if (read_completion_tlp(record.head))
+        completion(record, link);
+    else
+        request(record, link);
+    return facts_;
+}
+
+void Observer::request(const codec::Record& record, Link& link) {
+    const auto tlp = read_memory_tlp(record.head);
+    if (!tlp)
+        return;
+    const auto at = at_of(record);
+    if (tlp->is_write) {
+        const auto bytes = enabled(record.payload, tlp->address, tlp->length);
+        if (record.mark.direction == Direction::inbound)
+            software_writes(at, link.function, tlp->address, bytes);
+        else
+            device_writes(at, link, tlp->address, bytes);
+        return;
+    }
+    if (record.mark.kind != RecordKind::continuation || !link.reads.contains(link.last_access)) {
+        link.last_access = record.number;
+        auto& read = link.reads[record.number];
+        read.direction = record.mark.direction;
+        read.address = tlp->address;
+    }
+    auto& read = link.reads[link.last_access];
+    read.requests.push_back({record.number, tlp->address, tlp->length, tlp->requester, tlp->tag});
+    say(ReadAsked{at, record.mark.direction, link.last_access, tlp->address, tlp->length, tlp->requester, tlp->tag});
+}
+
+void Observer::completion(const codec::Record& record, Link& link) {
+    const auto tlp = *read_completion_tlp(record.head);
+    const auto at = at_of(record);
+    auto found = link.reads.find(record.mark.cause);
+    if (found == link.reads.end() || found->second.direction == record.mark.direction) {
+        say(ReadAnswered{at, 0, 0, tlp.tag, false});
+        return;
+    }
+    auto& read = found->second;
+    const auto access = found->first;
+    const auto request = read.requests.front();
+    read.requests.pop_front();
+    const bool is_error = tlp.status != abi::pcie::CompletionStatus::success;
+    const bool is_last = is_error || read.requests.empty();
+    if (!is_error && read.direction == Direction::outbound && read.bytes.size() < most_joined) {
+        const auto bytes = enabled(record.payload, request.address, request.length);
+        read.bytes.insert(read.bytes.end(), bytes.begin(), bytes.end());
+    }
+    say(ReadAnswered{at, access, request.record, tlp.tag, is_last});
+    if (!is_last)
+        return;
+    if (!is_error && read.direction == Direction::outbound)
+        device_has_read(at, link, access, read);
+    link.reads.erase(found);
+}
+
+void Observer::device_has_read(const At& at, Link& link, std::uint64_t access, Read& read) {
+    bytes_ = std::move(read.bytes);
+    auto& function = link.function;
+    function.commands().memory_read(read.address, bytes_);
+    say(MemoryRead{at, access, read.address, bytes_, place_of(function, read.address)});
+    const auto* qp = function.qp_of_record(read.address);
+    if (qp == nullptr)
+        return;
+    // Either half of the record, or all of it.
+    for (std::size_t offset = 0; offset + 4 <= bytes_.size() && offset < QpDoorbellRecord::size; offset += 4) {
+        const bool is_send = read.address + offset != qp->doorbell_record;
+        const auto counter = abi::load<std::uint32_t, abi::Endian::big>(bytes_.data() + offset);
+        say(Posted{at, *qp, is_send, static_cast<std::uint16_t>(counter)});
+    }
+}
+
+void Observer::device_writes(const At& at, Link& link, std::uint64_t address, Bytes bytes) {
+    auto& function = link.function;
+    say(MemoryWritten{at, address, bytes, place_of(function, address)});
+    if (const auto area = function.area(address))
+        entry_written(at, function, area->second, area->second.ring_offset + (address - area->first), bytes);
+    else if (auto done = function.commands().memory_written(address, bytes))
+        command_done(at, function, std::move(*done));
+}
+
+/// An entry is there when its last byte is: that one says whose it is.
+void Observer::entry_written(const At& at, FunctionState& function, const Area& area, std::uint64_t offset,
+                             Bytes bytes) {
+    const auto end = offset + bytes.size();
+    if (bytes.size() < 64)
+        return;
+    const auto entry = bytes.last(64);
+    if (area.place == Place::event_queue) {
+        auto* eq = function.eq(area.number);
+        if (eq == nullptr || end % Eqe::size != 0)
+            return;
+        ++eq->producer;
+        const ConstView<Eqe> eqe(entry);
+        const bool is_completion = eqe.get<"event_type">() == EventType::completion;
+        const auto cqn = event_data<CompletionEventData>(eqe).get<"cqn">();
+        say(EqeWritten{at, *eq, eqe, is_completion ? function.cq(cqn) : nullptr});
+    } else {
+        auto* cq = function.cq(area.number);
+        if (cq == nullptr || end % cq->entry_bytes != 0)
+            return;
+        ++cq->producer;
+        say(CqeWritten{at, *cq, ConstView<Cqe64>(entry)});
+    }
+}
+
+void Observer::command_done(const At& at, FunctionState& function, CommandWatch::Done done) {
+    command_ = std::move(done);
+    say(CommandDone{at, command_.opcode, command_.in, command_.out});
+    function.apply(
+        command_, [&](ObjectKind kind, std::uint32_t number) { say(ObjectGone{at, kind, number}); },
+        [&](const QueuePair& qp) { say(QpConnected{at, qp}); });
+}
+
+void Observer::software_writes(const At& at, FunctionState& function, std::uint64_t address, Bytes bytes) {
+    const auto place = function.in_bar(address);
+    if (!place || place->bar != 0)
+        return;
+    function.commands().register_written(place->offset, bytes);
+    const auto page = static_cast<std::uint32_t>(place->offset / uar_page_bytes);
+    const auto offset = place->offset % uar_page_bytes;
+    if (offset == uar_cq_doorbell && bytes.size() >= CqDoorbell::size) {
+        const ConstView<CqDoorbell> bell(bytes);
+        if (const auto* cq = function.cq(bell.get<"cqn">()); cq != nullptr && cq->uar_page == page)
+            say(CqArmed{at, *cq, bell.get<"ci">(), bell.get<"cmd">() == ArmCommand::solicited});
+    } else if ((offset == uar_eq_arm || offset == uar_eq_update) && bytes.size() >= EqDoorbell::size) {
+        const ConstView<EqDoorbell> bell(bytes);
+        if (const auto* eq = function.eq(bell.get<"eqn">()); eq != nullptr && eq->uar_page == page)
+            say(EqRung{at, *eq, bell.get<"ci">(), offset == uar_eq_arm});
+    } else if (offset >= uar_bfreg && bytes.size() >= SendDoorbell::size) {
+        const ConstView<SendDoorbell> bell(bytes);
+        const auto* qp = function.qp(bell.get<"qpn">());
+        if (qp == nullptr || qp->uar_page != page)
+            return;
+        const auto blocks = (bell.get<"ds">() * wqe_ds_bytes + wqe_bb_bytes - 1) / wqe_bb_bytes;
+        say(Posted{at, *qp, true,
+                   static_cast<std::uint16_t>(bell.get<"wqe_index">() + std::max<std::size_t>(1, blocks))});
+    }
+}
+
+void Observer::forget(const At& at, FunctionState& function) {
+    function.clear([&](ObjectKind kind, std::uint32_t number) { say(ObjectGone{at, kind, number}); });
+    function.commands().reset();
+}
+
+void Observer::signal(const codec::Record& record, Link& link) {
+    const ConstView<codec::SignalRecord> view(record.head);
+    const auto at = at_of(record);
+    switch (static_cast<codec::Signal>(view.get<"code">())) {
+    case codec::Signal::bar_address: link.function.bar_is_at(view.get<"number">(), view.get<"value">()); return;
+    case codec::Signal::interrupt: say(Interrupted{at, static_cast<std::uint16_t>(view.get<"number">())}); return;
+    case codec::Signal::reset:
+        // Of function 0 it is one of the whole device.
+        for (auto& [number, other] : links_)
+            if (number == record.interface || (link.device == record.interface && other.device == record.interface))
+                forget(at, other.function);
+        return;
+    case codec::Signal::no_answer:
+        if (const auto read = link.reads.find(link.last_access); read != link.reads.end()) {
+            say(ReadAnswered{at, read->first, read->second.requests.front().record, 0, true});
+            link.reads.erase(read);
+        }
+        return;
+    default: return;
+    }
+}
+
+void Observer::frame(const codec::Record& record, const Port& port) {
+    packet_ = read_packet(port.kind, record.head);
+    if (!packet_)
+        return;
+    const bool is_infiniband = port.kind == codec::InterfaceKind::infiniband;
+    const bool is_inbound = record.mark.direction == Direction::inbound;
+    const QueuePair* qp = nullptr;
+    for (auto& [number, link] : links_) {
+        if (link.device != port.device || qp != nullptr)
+            continue;
+        auto& function = link.function;
+        qp = is_inbound ? function.qp(packet_->destination_qp.value)
+                        : function.qp_towards(packet_->destination_qp, packet_->destination, is_infiniband);
+    }
+    say(PacketSeen{at_of(record), record.mark.direction, *packet_, qp});
+}
+
+} // namespace traces::monitor

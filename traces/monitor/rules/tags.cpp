@@ -1,0 +1,34 @@
+#include "traces/monitor/rules/tags.h"
+
+namespace traces::monitor {
+
+void Tags::on(const ReadAsked& asked) {
+    for (const auto& [record, other] : waiting_)
+        if (other.at.interface == asked.at.interface && other.direction == asked.direction &&
+            other.requester == asked.requester && other.tag == asked.tag)
+            violated(asked.at, {record}, fmt::format("requester {:04x}, tag {:#x}", asked.requester, asked.tag),
+                     fmt::format("a read of {} bytes at {:#x} has the tag of a read of {} bytes at {:#x} that is not "
+                                 "answered yet: nobody can tell their completions apart",
+                                 asked.length, asked.address, other.length, other.address));
+    waiting_[asked.at.record] = {asked.at,     asked.direction, asked.requester, asked.tag,
+                                 asked.access, asked.address,   asked.length};
+}
+
+void Tags::on(const ReadAnswered& answered) {
+    if (answered.access == 0) {
+        violated(answered.at, {answered.at.cause}, fmt::format("tag {:#x}", answered.tag),
+                 "a completion that no read waits for: its read has had all of its own, or there was none");
+        return;
+    }
+    waiting_.erase(answered.request);
+    if (answered.is_last) // an error ends the access: the rest of its requests gets no completion here
+        std::erase_if(waiting_, [&](const auto& entry) { return entry.second.access == answered.access; });
+}
+
+void Tags::on_end() {
+    for (const auto& [record, read] : waiting_)
+        violated(read.at, {}, fmt::format("requester {:04x}, tag {:#x}", read.requester, read.tag),
+                 fmt::format("a read of {} bytes at {:#x} was never answered", read.length, read.address));
+}
+
+} // namespace traces::monitor
