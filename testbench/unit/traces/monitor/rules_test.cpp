@@ -120,3 +120,110 @@ TEST_CASE("a request that is sent again after its acknowledgement breaks the rul
     CHECK(broken(trace) == "PSN without gap");
     CHECK_THAT(first(trace), ContainsSubstring("sent again"));
 }
+
+TEST_CASE("an event before its completion breaks the rule of events, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto event =
+        places<EqeWritten>(trace, [](const EqeWritten& written) { return written.completions != nullptr; }).at(1);
+    const auto completions = places<CqeWritten>(trace, [](const CqeWritten&) { return true; });
+    const auto completion = *std::prev(std::ranges::lower_bound(completions, event));
+    trace.move(event, completion);
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "completion before event");
+    CHECK_THAT(first(trace), ContainsSubstring("without a completion"));
+}
+
+TEST_CASE("an event that nobody asked for breaks the rule of events, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    trace.drop(places<CqArmed>(trace, [](const CqArmed&) { return true; }).at(1));
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "completion before event");
+    CHECK_THAT(first(trace), ContainsSubstring("nobody has asked for"));
+}
+
+TEST_CASE("a completion that comes twice breaks the rule of work requests, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto first_of = places<CqeWritten>(trace, [](const CqeWritten&) { return true; });
+    // The second of the two atomics: what the queue says is that the first one has completed again.
+    auto& again = trace.records[first_of.at(5)].kept.payload;
+    const auto before = trace.records[first_of.at(4)].kept.payload;
+    const abi::View<abi::prm::Cqe64> entry(again);
+    entry.set<"wqe_counter">(abi::ConstView<abi::prm::Cqe64>(before).get<"wqe_counter">());
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "at most once");
+    CHECK_THAT(first(trace), ContainsSubstring("are posted and not completed"));
+}
+
+TEST_CASE("a completion of what is not posted breaks the rule of work requests, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto at = places<CqeWritten>(trace, [](const CqeWritten& written) {
+                        return written.entry.get<"opcode">() == abi::prm::CqeOpcode::resp_send;
+                    }).at(1);
+    const abi::View<abi::prm::Cqe64> entry(trace.records[at].kept.payload);
+    entry.set<"wqe_counter">(static_cast<std::uint16_t>(entry.get<"wqe_counter">() + 1));
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "at most once");
+    CHECK_THAT(first(trace), ContainsSubstring("receive queue"));
+}
+
+namespace {
+
+/// Lets a request come again: a copy of it, behind the answer to it. Returns where.
+std::size_t repeat_atomic(Trace& trace) {
+    const auto request = packets(trace, Direction::inbound, OperationTraits::Kind::atomic).at(0);
+    const auto answer = places<PacketSeen>(trace, [](const PacketSeen& seen) {
+                            return seen.direction == Direction::outbound && seen.packet.traits().has_atomic_ack;
+                        }).at(0);
+    auto again = trace.records[request];
+    again.number = trace.records.size() + 1;
+    trace.records.insert(trace.records.begin() + static_cast<std::ptrdiff_t>(answer) + 1, again);
+    return answer + 1;
+}
+
+} // namespace
+
+TEST_CASE("an atomic request that comes again is no mistake of the device", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto again = repeat_atomic(trace);
+    auto answer = trace.records[again - 1];
+    answer.number = trace.records.size() + 1;
+    trace.records.insert(trace.records.begin() + static_cast<std::ptrdiff_t>(again) + 1, answer);
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "");
+}
+
+TEST_CASE("an atomic operation that is executed again breaks the rule of atomics, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto request = trace.records[packets(trace, Direction::inbound, OperationTraits::Kind::atomic).at(0)].number;
+    const auto write = places<MemoryWritten>(trace, [&](const MemoryWritten& written) {
+                           return written.at.cause == request && written.place == Place::elsewhere;
+                       }).at(0);
+    auto twice = trace.records[write];
+    const auto again = repeat_atomic(trace);
+    twice.kept.mark.cause = static_cast<std::uint32_t>(trace.records[again].number);
+    twice.number = trace.records.size() + 1;
+    trace.records.insert(trace.records.begin() + static_cast<std::ptrdiff_t>(again) + 1, twice);
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "atomic once");
+    CHECK_THAT(first(trace), ContainsSubstring("executed twice"));
+}
+
+TEST_CASE("an atomic operation with two results breaks the rule of atomics, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto again = repeat_atomic(trace);
+    auto answer = trace.records[again - 1];
+    answer.number = trace.records.size() + 1;
+    // Ethernet 14, IPv4 20, UDP 8, BTH 12, AETH 4: the last byte of the value before the operation.
+    answer.kept.head.at(14 + 20 + 8 + 12 + 4 + 7) ^= std::byte{1};
+    trace.records.insert(trace.records.begin() + static_cast<std::ptrdiff_t>(again) + 1, answer);
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "atomic once");
+    CHECK_THAT(first(trace), ContainsSubstring("before"));
+}
