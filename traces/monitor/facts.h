@@ -121,7 +121,12 @@ struct ObjectGone {
     std::uint32_t number = 0;
 };
 
-using Fact = std::variant<ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten, CqeWritten,
+/// The function is as new: nothing that a command gave it before counts.
+struct FunctionReset {
+    At at;
+};
+
+using Fact = std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten, CqeWritten,
                           EqRung, CqArmed, Posted, PacketSeen, CommandDone, QpConnected, ObjectGone>;
 
 } // namespace traces::monitor

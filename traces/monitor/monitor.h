@@ -6,8 +6,12 @@
 #include "traces/monitor/rules/atomics.h"
 #include "traces/monitor/rules/completion_events.h"
 #include "traces/monitor/rules/interrupts.h"
+#include "traces/monitor/rules/keys.h"
+#include "traces/monitor/rules/mapping.h"
 #include "traces/monitor/rules/once.h"
+#include "traces/monitor/rules/payload.h"
 #include "traces/monitor/rules/psns.h"
+#include "traces/monitor/rules/reads.h"
 #include "traces/monitor/rules/tags.h"
 
 #include <tuple>
@@ -26,7 +30,7 @@ public:
     std::vector<RuleName> rules() const;
 
 private:
-    using Rules = std::tuple<Tags, CompletionEvents, Interrupts, Once, Psns, Atomics>;
+    using Rules = std::tuple<Tags, Payload, CompletionEvents, Interrupts, Once, Psns, Reads, Atomics, Keys, Mapping>;
     template <class... R> static std::tuple<R...> make(std::type_identity<std::tuple<R...>>, Monitor& monitor) {
         return {R(monitor.findings_, monitor.names_)...};
     }

@@ -210,6 +210,7 @@ void Observer::software_writes(const At& at, FunctionState& function, std::uint6
 void Observer::forget(const At& at, FunctionState& function) {
     function.clear([&](ObjectKind kind, std::uint32_t number) { say(ObjectGone{at, kind, number}); });
     function.commands().reset();
+    say(FunctionReset{at});
 }
 
 void Observer::signal(const codec::Record& record, Link& link) {

@@ -77,9 +77,7 @@ void Reads::on(const CqeWritten& written) {
 void Reads::is_asked(const PacketSeen& seen, Ends& ends) {
     // The same again, or its rest: what is answered is the newer one.
     const auto psn = seen.packet.psn;
-    std::erase_if(ends.answering, [&](const Read& read) {
-        return !psn.is_before(read.begin) && psn.is_before(read.begin + read.packets) && psn == read.next();
-    });
+    std::erase_if(ends.answering, [&](const Read& read) { return psn == read.next(); });
     ends.answering.push_back(read_of(seen));
     if (ends.answering.size() > most_kept)
         ends.answering.pop_front();
