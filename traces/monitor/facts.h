@@ -126,7 +126,7 @@ struct FunctionReset {
     At at;
 };
 
-using Fact = std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten, CqeWritten,
-                          EqRung, CqArmed, Posted, PacketSeen, CommandDone, QpConnected, ObjectGone>;
+using Fact = std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten,
+                          CqeWritten, EqRung, CqArmed, Posted, PacketSeen, CommandDone, QpConnected, ObjectGone>;
 
 } // namespace traces::monitor

@@ -16,6 +16,8 @@ namespace {
 
 /// More of one access is not put together: no structure that a driver makes is that long, and a trace may say anything.
 constexpr std::size_t most_joined = 1 << 20;
+/// Reads that nobody answers are forgotten then.
+constexpr std::size_t most_reads = 4096;
 
 /// Whether `name` is a part of `whole`, by full names: "host0.hca0.port1" of "host0.hca0".
 bool is_part(std::string_view name, std::string_view whole) {
@@ -87,6 +89,8 @@ void Observer::request(const codec::Record& record, Link& link) {
         return;
     }
     if (record.mark.kind != RecordKind::continuation || !link.reads.contains(link.last_access)) {
+        if (link.reads.size() >= most_reads)
+            link.reads.erase(link.reads.begin());
         link.last_access = record.number;
         auto& read = link.reads[record.number];
         read.direction = record.mark.direction;

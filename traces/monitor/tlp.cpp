@@ -8,7 +8,19 @@ namespace traces::monitor {
 using namespace abi::pcie;
 using abi::ConstView;
 
+namespace {
+
+/// The header behind the prefixes, whose format has the highest bit (PCIe 6.0 §2.2.1).
+std::span<const std::byte> behind_prefixes(std::span<const std::byte> head) {
+    while (head.size() >= TlpHeader::size && static_cast<unsigned>(ConstView<TlpHeader>(head).get<"fmt">()) >= 4)
+        head = head.subspan(TlpHeader::size);
+    return head;
+}
+
+} // namespace
+
 std::optional<MemoryTlp> read_memory_tlp(std::span<const std::byte> head) {
+    head = behind_prefixes(head);
     if (head.size() < MemoryRequest32::size)
         return std::nullopt;
     const ConstView<MemoryRequest32> view(head);
@@ -40,6 +52,7 @@ std::optional<MemoryTlp> read_memory_tlp(std::span<const std::byte> head) {
 }
 
 std::optional<CompletionTlp> read_completion_tlp(std::span<const std::byte> head) {
+    head = behind_prefixes(head);
     if (head.size() < Completion::size)
         return std::nullopt;
     const ConstView<Completion> view(head);

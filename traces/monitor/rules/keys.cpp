@@ -1,5 +1,7 @@
 #include "traces/monitor/rules/keys.h"
 
+#include <algorithm>
+
 namespace traces::monitor {
 
 using namespace abi::prm;
@@ -14,23 +16,22 @@ void Keys::on(const CommandDone& done) {
         return;
     const auto context = ConstView<CreateMkeyIn>(done.in).sub<"memory_key_mkey_entry">();
     const auto index = ConstView<CreateMkeyOut>(done.out).get<"mkey_index">();
-    keys_[{done.at.interface, index}] = {
-        .variant = static_cast<std::uint8_t>(context.get<"mkey_7_0">()),
-        .is_changeable = context.get<"umr_en">() != 0 || context.get<"free">() != 0,
-        .is_unbounded = context.get<"length64">() != 0,
-        .can_read = context.get<"rr">() != 0,
-        .can_write = context.get<"rw">() != 0,
-        .can_atomic = context.get<"a">() != 0,
-        .begin = context.get<"start_addr">(),
-        .length = context.get<"len">(),
-        .made = done.at.record};
+    keys_[{done.at.interface, index}] = {.variant = static_cast<std::uint8_t>(context.get<"mkey_7_0">()),
+                                         .is_changeable = context.get<"umr_en">() != 0 || context.get<"free">() != 0,
+                                         .is_unbounded = context.get<"length64">() != 0,
+                                         .can_read = context.get<"rr">() != 0,
+                                         .can_write = context.get<"rw">() != 0,
+                                         .can_atomic = context.get<"a">() != 0,
+                                         .begin = context.get<"start_addr">(),
+                                         .length = context.get<"len">(),
+                                         .made = done.at.record};
 }
 
 void Keys::on(const ObjectGone& gone) {
     if (gone.kind == ObjectKind::mkey)
         keys_.erase({gone.at.interface, gone.number});
     if (gone.kind == ObjectKind::qp)
-        accesses_.erase({gone.at.interface, gone.number});
+        accesses_.erase({gone.at.interface, gone.number}), reads_.erase({gone.at.interface, gone.number});
 }
 
 /// What is wrong with an access; empty: nothing that this trace knows.
@@ -54,32 +55,51 @@ std::string Keys::find_fault(std::uint32_t link, const Access& access, std::uint
 }
 
 void Keys::judge(const PacketSeen& seen, const Access& access) {
+    const ObjectKey key{seen.qp->link, seen.qp->number.value};
+    const bool is_read = access.kind == Kind::read_request;
+    if (is_read)
+        reads_.erase(key);
     if (access.length == 0) // no memory is reached (IBA 9.7.4.1.5)
         return;
     std::uint64_t made = 0;
-    auto reason = find_fault(seen.qp->link, access, made);
-    if (!reason.empty())
-        refused_[seen.qp->link] = {
-            seen.at.record, made, fmt::format("QP {:#x}, key {:#x}", seen.qp->number.value, access.key.value),
-            fmt::format("{} of {} bytes at {:#x}: {}", seen.packet.traits().name, access.length, access.address,
-                        reason)};
+    const auto reason = find_fault(seen.qp->link, access, made);
+    if (reason.empty())
+        return;
+    Refused refused{
+        seen.at.record, made, fmt::format("QP {:#x}, key {:#x}", key.second, access.key.value),
+        fmt::format("{} of {} bytes at {:#x}: {}", seen.packet.traits().name, access.length, access.address, reason)};
+    if (is_read) {
+        const auto mtu = std::max<std::uint64_t>(1, seen.qp->mtu);
+        const auto packets = static_cast<std::uint32_t>((access.length + mtu - 1) / mtu);
+        reads_[key] = {refused, seen.packet.psn, seen.packet.psn + packets};
+    }
+    refused_[seen.qp->link] = std::move(refused);
+}
+
+/// An answer is known by its PSN: it may be sent when other things are going on.
+void Keys::answers(const PacketSeen& seen) {
+    const auto found = reads_.find({seen.qp->link, seen.qp->number.value});
+    if (seen.packet.traits().kind != Kind::read_response || found == reads_.end())
+        return;
+    const auto& [request, begin, end] = found->second;
+    if (seen.packet.psn.is_before(begin) || !seen.packet.psn.is_before(end))
+        return;
+    violated(seen.at, {request.record, request.made}, request.objects,
+             fmt::format("{} bytes of memory are sent to a peer whose key does not reach them: {}",
+                         seen.packet.payload_bytes, request.reason));
 }
 
 void Keys::on(const PacketSeen& seen) {
     if (seen.qp == nullptr || !followed_.contains(seen.qp->link))
         return;
-    const auto& packet = seen.packet;
-    const auto& traits = packet.traits();
     if (seen.direction == Direction::outbound) {
-        const auto found = refused_.find(seen.qp->link);
-        const bool has_data = traits.kind == Kind::read_response || traits.has_atomic_ack;
-        if (has_data && found != refused_.end() && found->second.record == seen.at.cause)
-            violated(seen.at, {found->second.record, found->second.made}, found->second.objects,
-                     fmt::format("a peer gets what its key does not reach: {}", found->second.reason));
+        answers(seen);
         return;
     }
-    if (!packet.is_whole || (traits.kind != Kind::write && traits.kind != Kind::read_request &&
-                             traits.kind != Kind::atomic))
+    const auto& packet = seen.packet;
+    const auto& traits = packet.traits();
+    if (!packet.is_whole ||
+        (traits.kind != Kind::write && traits.kind != Kind::read_request && traits.kind != Kind::atomic))
         return;
     const ObjectKey key{seen.qp->link, seen.qp->number.value};
     if (traits.has_reth || traits.has_atomic)

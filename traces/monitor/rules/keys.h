@@ -31,19 +31,24 @@ private:
         abi::Key key{};
         std::uint64_t address = 0, length = 0;
         abi::wire::OperationTraits::Kind kind{};
-        bool is_one = false;
     };
-    struct Refused { ///< the newest packet of a link that must not reach memory
+    struct Refused { ///< a packet that must not reach memory
         std::uint64_t record = 0, made = 0;
         std::string objects, reason;
     };
+    struct RefusedRead { ///< the newest of a queue pair
+        Refused request;
+        abi::Psn begin, end;
+    };
     void judge(const PacketSeen& seen, const Access& access);
+    void answers(const PacketSeen& seen);
     std::string find_fault(std::uint32_t link, const Access& access, std::uint64_t& made) const;
 
-    std::set<std::uint32_t> followed_; ///< links whose commands are in the trace from the beginning on
-    std::map<ObjectKey, MemoryKey> keys_;  ///< by index
-    std::map<ObjectKey, Access> accesses_; ///< by queue pair
-    std::map<std::uint32_t, Refused> refused_;
+    std::set<std::uint32_t> followed_;         ///< links whose commands are in the trace from the beginning on
+    std::map<ObjectKey, MemoryKey> keys_;      ///< by index
+    std::map<ObjectKey, Access> accesses_;     ///< by queue pair
+    std::map<std::uint32_t, Refused> refused_; ///< the newest one of each link
+    std::map<ObjectKey, RefusedRead> reads_;   ///< by queue pair
 };
 
 } // namespace traces::monitor

@@ -112,8 +112,8 @@ void Mapping::move_pages(const CommandDone& done, Function& function) {
     if (!is_give && action != PageAction::take)
         return;
     const auto list = is_give ? behind<ManagePagesIn>(done.in) : behind<ManagePagesOut>(done.out);
-    const auto count = is_give ? in.get<"input_num_entries">()
-                               : ConstView<ManagePagesOut>(done.out).get<"output_num_entries">();
+    const auto count =
+        is_give ? in.get<"input_num_entries">() : ConstView<ManagePagesOut>(done.out).get<"output_num_entries">();
     for (std::size_t i = 0; i < list.size() / 8 && i < count; ++i) {
         const auto address = entry(list, i);
         if (is_give)
@@ -154,7 +154,8 @@ void Mapping::make(const CommandDone& done, Function& function) {
         give_list(function, {Owner::xrc_srq, number}, context.get<"log_page_size">(), behind<CreateXrcSrqIn>(done.in));
         if (context.get<"dbr_umem_valid">() == 0)
             give_record(function, {Owner::xrc_srq, number},
-                        std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">() << 2);
+                        std::uint64_t{context.get<"db_record_addr_h">()} << 32 | context.get<"db_record_addr_l">()
+                                                                                     << 2);
     } else if (done.opcode == Opcode::create_umem && fits(CreateUmemIn::size)) {
         const auto context = ConstView<CreateUmemIn>(done.in).sub<"umem">();
         give_list(function, {Owner::umem, number}, context.get<"log_page_size">(), behind<CreateUmemIn>(done.in));
@@ -197,9 +198,7 @@ void Mapping::on(const CommandDone& done) {
     case Opcode::create_sq:
     case Opcode::create_rq:
     case Opcode::create_general_object: function.open[{Owner::firmware, 0}] = done.at.record; return;
-    default:
-        make(done, function);
-        unmake(done, function);
+    default: make(done, function); unmake(done, function);
     }
 }
 

@@ -64,12 +64,13 @@ void Reads::on(const CqeWritten& written) {
         --ends.whole;
     } else if (!ends.asked.empty()) { // else it was of the same device, and no packet left it
         const auto& read = ends.asked.front();
-        violated(written.at, {read.request},
-                 fmt::format("QP {:#x}, CQ {:#x}, PSN {:#x}", found->first.second, written.queue.number.value,
-                             read.begin.value),
-                 fmt::format("a READ of {} bytes completes after {} of the {} packets of its answer: its buffer does not "
-                             "have all of the data yet",
-                             read.length, read.position, read.packets));
+        violated(
+            written.at, {read.request},
+            fmt::format("QP {:#x}, CQ {:#x}, PSN {:#x}", found->first.second, written.queue.number.value,
+                        read.begin.value),
+            fmt::format("a READ of {} bytes completes after {} of the {} packets of its answer: its buffer does not "
+                        "have all of the data yet",
+                        read.length, read.position, read.packets));
         ends.asked.pop_front();
     }
 }

@@ -12,6 +12,10 @@ void Tags::on(const ReadAsked& asked) {
                                  asked.length, asked.address, other.length, other.address));
     waiting_[asked.at.record] = {asked.at,     asked.direction, asked.requester, asked.tag,
                                  asked.access, asked.address,   asked.length};
+    if (waiting_.size() > most_waiting) {
+        give_up(waiting_.begin()->second);
+        waiting_.erase(waiting_.begin());
+    }
 }
 
 void Tags::on(const ReadAnswered& answered) {
@@ -25,10 +29,14 @@ void Tags::on(const ReadAnswered& answered) {
         std::erase_if(waiting_, [&](const auto& entry) { return entry.second.access == answered.access; });
 }
 
+void Tags::give_up(const Waiting& read) {
+    violated(read.at, {}, fmt::format("requester {:04x}, tag {:#x}", read.requester, read.tag),
+             fmt::format("a read of {} bytes at {:#x} was never answered", read.length, read.address));
+}
+
 void Tags::on_end() {
     for (const auto& [record, read] : waiting_)
-        violated(read.at, {}, fmt::format("requester {:04x}, tag {:#x}", read.requester, read.tag),
-                 fmt::format("a read of {} bytes at {:#x} was never answered", read.length, read.address));
+        give_up(read);
 }
 
 } // namespace traces::monitor

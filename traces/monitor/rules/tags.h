@@ -17,6 +17,8 @@ public:
     void on_end();
 
 private:
+    /// More reads than a link has tags for are not outstanding; the oldest ones are given up then.
+    static constexpr std::size_t most_waiting = 4096;
     struct Waiting {
         At at;
         Direction direction;
@@ -25,6 +27,7 @@ private:
         std::uint64_t access, address;
         std::uint32_t length;
     };
+    void give_up(const Waiting& read);
     std::map<std::uint64_t, Waiting> waiting_; ///< by record: few, since a read is mostly answered at once
 };
 
