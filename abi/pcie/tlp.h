@@ -7,7 +7,7 @@
 
 namespace abi::pcie {
 
-enum class TlpFormat : std::uint8_t { no_data_3dw = 0, no_data_4dw = 1, data_3dw = 2, data_4dw = 3 };
+enum class TlpFormat : std::uint8_t { no_data_3dw = 0, no_data_4dw = 1, data_3dw = 2, data_4dw = 3, prefix = 4 };
 enum class TlpType : std::uint8_t { memory = 0x00, config0 = 0x04, config1 = 0x05, completion = 0x0a };
 enum class CompletionStatus : std::uint8_t { success = 0, unsupported_request = 1, retry = 2, completer_abort = 4 };
 /// AT field of a memory request (§2.2.4.1).
