@@ -7,7 +7,7 @@ import pathlib
 import tree
 
 LIMIT = 120
-CODE = {".h", ".cpp", ".py", ".sh", ".cmake", ".toml"}
+CODE = {".h", ".cpp", ".py", ".sh", ".cmake", ".toml", ".lua"}
 
 
 def is_code(root, name):
@@ -49,6 +49,7 @@ if __name__ == "__main__":
             ({"model/hca/a.h": f"// one\n{wide}\n"}, f"model/hca/a.h:2: {LIMIT + 1} columns"),
             ({"testbench/a.py": wide}, "testbench/a.py:1"),
             ({"testbench/a.sh": wide}, "testbench/a.sh:1"),
+            ({"traces/a.lua": wide}, "traces/a.lua:1"),
             ({"CMakeLists.txt": wide}, "CMakeLists.txt:1"),
             ({"dev": f"#!/bin/bash\n{wide}\n"}, "dev:2"),
             ({"README.md": f"```\n{wide}\n```\n| {wide} |\n{wide}\n"}, "README.md:5"),
