@@ -19,7 +19,9 @@ LAYERS = [
     ("abi",         r"abi/.*",      [r"abi/.*"],                                             False, False),
     # What judges a recording knows what passes a boundary, and no model: the rules are the specification's.
     ("monitor",     r"traces/monitor/.*", [r"abi/.*", r"traces/(codec|monitor)/.*"],         False, True),
-    ("traces",      r"traces/.*",   [r"abi/.*", r"traces/(?!monitor/).*"],                   False, True),
+    # Who looks into traces stands on the codec; neither it nor the events know who looks.
+    ("trace tool",  r"traces/tool/.*", [r"abi/.*", r"traces/(?!monitor/).*"],                 False, True),
+    ("traces",      r"traces/.*",   [r"abi/.*", r"traces/(?!monitor/|tool/).*"],                      False, True),
     ("HCA model shell", rf"(?=model/hca/){SHELL}", [r"abi/.*", EVENTS, r"model/.*"],         True,  True),
     ("HCA model core", rf"(?=model/hca/){CORE}", [r"abi/.*", EVENTS, CORE],                  False, True),
     ("model shell", SHELL,          [r"abi/.*", EVENTS, rf"{NO_HCA}model/.*"],               True,  True),
@@ -90,6 +92,8 @@ if __name__ == "__main__":
             (plant("traces/monitor/a.h", '"model/port/dma.h"'), "monitor: may not include"),
             (plant("traces/monitor/a.h", '"traces/events.h"'), "monitor: may not include"),
             (plant("traces/codec/a.h", '"traces/monitor/monitor.h"'), "traces: may not include"),
+            (plant("traces/codec/a.h", '"traces/tool/walk.h"'), "traces: may not include"),
+            (plant("traces/tool/a.h", '"platform/record/journal.h"'), "trace tool: may not include"),
             (plant("model/hca/a.h", "<systemc>"), "model core: may not include SystemC"),
             (plant("model/hca/a.h", "<tlm_utils/simple_target_socket.h>"), "SystemC"),
             (plant("model/hca/a.cpp", '"model/hca/a_module.h"'), "model core: may not include"),

@@ -1,0 +1,195 @@
+// What `trace show` and `trace stats` say of a session that is known.
+#include "traces/tool/show.h"
+
+#include "testbench/unit/traces/tool/session.h"
+#include "traces/tool/histogram.h"
+#include "traces/tool/stats.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace trace_tool_bench;
+using namespace traces::tool;
+using Catch::Matchers::ContainsSubstring;
+using trace_bench::MemoryDestination;
+using trace_bench::MemorySource;
+
+namespace {
+
+std::string shown(const Bytes& trace, const ShowOptions& options = {}) {
+    MemorySource source(trace);
+    MemoryDestination out;
+    const auto outcome = show(source, options, out);
+    CHECK(outcome.text() == "");
+    return text_of(out);
+}
+std::string shown_with(Filter filter) {
+    Session session;
+    session.run(2);
+    return shown(session.bytes(), {.filter = std::move(filter)});
+}
+
+} // namespace
+
+TEST_CASE("each structure of a session is shown by its name and numbers", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+
+    const auto text = shown(session.bytes());
+
+    CHECK_THAT(text, ContainsSubstring("command doorbell, slots 0x1"));
+    CHECK_THAT(text, ContainsSubstring("end of CREATE_QP in slot 0, qpn 0x11"));
+    CHECK_THAT(line_with(text, "doorbell of QP"),
+               ContainsSubstring("-> store of 8 bytes") && ContainsSubstring("doorbell of QP 0x11: WQE 0 RDMA_WRITE"));
+    CHECK_THAT(text, ContainsSubstring("WQE 0 of QP 0x11: RDMA_WRITE, 48 bytes"));
+    CHECK_THAT(text, ContainsSubstring("RDMA WRITE Only to QP 0x99, PSN 100"));
+    CHECK_THAT(line_with(text, "CQE in CQ"),
+               ContainsSubstring("CQE in CQ 0x42: QP 0x11, requester, WQE 0, 64 bytes") &&
+                   ContainsSubstring("[" + std::to_string(session.marks.ack_frame) + "]"));
+    CHECK_THAT(text, ContainsSubstring("EQE in EQ 0x5: completion in CQ 0x42"));
+    CHECK_THAT(text, ContainsSubstring("interrupt 3 of EQ 0x5"));
+}
+
+TEST_CASE("a command that is refused is shown with its status", "[unit][trace-tool]") {
+    Session session;
+    session.start();
+    abi::Block<CreateQpIn> in;
+    abi::Block<CreateQpOut> out;
+    in.view().set<"opcode">(Opcode::create_qp);
+    out.view().set<"status">(Status::bad_parameter).set<"syndrome">(0xb01);
+    session.command(bytes_of(in), out.bytes);
+
+    CHECK_THAT(line_with(shown(session.bytes()), "end of"),
+               ContainsSubstring(std::string(name(Status::bad_parameter)) + ", syndrome 0xb01"));
+}
+
+TEST_CASE("a queue is forgotten with its object", "[unit][trace-tool]") {
+    Session session;
+    session.start();
+    session.create_queues();
+    abi::Block<DestroyCqIn> in;
+    abi::Block<DestroyCqOut> out;
+    in.view().set<"opcode">(Opcode::destroy_cq).set<"cqn">(cqn);
+    session.command(in.bytes, out.bytes);
+    session.write(0);
+
+    CHECK(lines_with(shown(session.bytes()), "CQE in CQ") == 0);
+}
+
+TEST_CASE("a filter leaves the records of its object", "[unit][trace-tool]") {
+    CHECK(lines_with(shown_with({.qpn = qpn}), "WQE 1 of QP 0x11") == 1);
+    CHECK(lines_with(shown_with({.qpn = qpn}), "CREATE_CQ") == 0);
+    CHECK(lines_with(shown_with({.qpn = qpn + 1}), "\n") == 0);
+    CHECK(lines_with(shown_with({.cqn = cqn}), "\n") == 1 + 2 + 2); // its command, CQEs, EQEs
+    CHECK(lines_with(shown_with({.eqn = eqn}), "\n") == 1 + 2 + 2); // its command, EQEs, interrupts
+    CHECK(lines_with(shown_with({.mkey = lkey}), "\n") == 2);
+    CHECK(lines_with(shown_with({.mkey = rkey + 0x100}), "\n") == 0);
+    CHECK(lines_with(shown_with({.kinds = {What::cqe, What::interrupt}}), "\n") == 4);
+    CHECK(lines_with(shown_with({.interface = "port1"}), "\n") == 4);
+    CHECK(lines_with(shown_with({.first = 2, .last = 4}), "\n") == 3);
+}
+
+TEST_CASE("a range of time has its begin and not its end", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    const auto bytes = session.bytes();
+    const auto at = session.now.count();
+
+    CHECK(lines_with(shown(bytes, {.filter = {.from_ps = at}}), "\n") == 4); // ACK, CQE, EQE, interrupt
+    CHECK(lines_with(shown(bytes, {.filter = {.from_ps = at, .until_ps = at}}), "\n") == 0);
+}
+
+TEST_CASE("fields are those of the layouts", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+
+    const auto text = shown(session.bytes(), {.filter = {.kinds = {What::cqe, What::command_done}}, .fields = true});
+
+    CHECK_THAT(text, ContainsSubstring("cqe64: byte_cnt=0x40"));
+    CHECK_THAT(text, ContainsSubstring("create_qp_in: opcode=0x500 (CREATE_QP)"));
+}
+
+TEST_CASE("every layout of a command is found by its opcode", "[unit][trace-tool]") {
+    for (const auto opcode : {Opcode::create_qp, Opcode::qp_2err, Opcode::query_hca_cap, Opcode::alloc_uar,
+                              Opcode::create_umem, Opcode::mad_ifc, Opcode::init2rtr_qp, Opcode::manage_pages}) {
+        INFO(name(opcode));
+        CHECK(layouts_of(opcode).in != nullptr);
+        CHECK(layouts_of(opcode).out != nullptr);
+    }
+}
+
+TEST_CASE("statistics count, and time from doorbell to completion", "[unit][trace-tool]") {
+    Session session;
+    session.run(10);
+    const auto bytes = session.bytes();
+    MemorySource source(bytes);
+    MemoryDestination out;
+
+    REQUIRE(stats(source, {}, out).is_good());
+
+    const auto text = text_of(out);
+    CHECK_THAT(line_with(text, "QP 0x11 doorbells"), ContainsSubstring(" 10 "));
+    CHECK_THAT(line_with(text, "CQ 0x42 CQEs"), ContainsSubstring(" 10            640 B"));
+    CHECK_THAT(line_with(text, "command CREATE_QP"), ContainsSubstring(" 1 "));
+    CHECK_THAT(line_with(text, "WQE read to CQE, RDMA_WRITE"), ContainsSubstring(" 10     5100.000"));
+    CHECK_THAT(line_with(text, "doorbell to CQE"), ContainsSubstring(" 10     5200.000"));
+    CHECK_THAT(line_with(text, "DMA read to its last completion"), ContainsSubstring("100.000      100.000"));
+}
+
+TEST_CASE("a percentile is right to a hundredth, and the largest value exact", "[unit][trace-tool]") {
+    Histogram histogram;
+    for (std::int64_t i = 1; i <= 100000; ++i)
+        histogram.add(i * 1000);
+
+    for (const auto percent : {50.0, 90.0, 99.0, 99.9}) {
+        const auto exact = percent * 1e6;
+        CHECK(static_cast<double>(histogram.percentile(percent)) >= exact);
+        CHECK(static_cast<double>(histogram.percentile(percent)) <= exact * 1.01);
+    }
+    CHECK(histogram.percentile(100) == 100000000);
+    CHECK(histogram.most() == 100000000);
+    CHECK(histogram.least() == 1000);
+}
+
+TEST_CASE("a trace that is cut is shown up to there, with the place of the fault", "[unit][trace-tool]") {
+    Session session;
+    session.run(2);
+    auto bytes = session.bytes();
+    bytes.resize(bytes.size() - 30);
+    MemorySource source(bytes);
+    MemoryDestination out;
+
+    const auto outcome = show(source, {}, out);
+
+    REQUIRE(outcome.fault);
+    CHECK(outcome.fault->kind == codec::FaultKind::truncated);
+    CHECK_THAT(outcome.text(), ContainsSubstring("byte"));
+}
+
+TEST_CASE("whatever the records are, each has its line", "[unit][trace-tool]") {
+    const auto seed = trace_bench::seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const auto sample = trace_bench::make_sample(2000, {}, random);
+    MemorySource source(sample.destination.bytes);
+    MemoryDestination out;
+
+    const auto outcome = show(source, {.fields = true}, out);
+
+    CHECK(outcome.text() == "");
+    CHECK(lines_with(text_of(out), "\n") >= 2000);
+}
+
+TEST_CASE("times and numbers are read with their units, and others refused", "[unit][trace-tool]") {
+    CHECK(parse_time("1.5us") == 1500000);
+    CHECK(parse_time("20 ns") == 20000);
+    CHECK(parse_time("7") == 7);
+    CHECK_FALSE(parse_time("7 m"));
+    CHECK_FALSE(parse_time("-7"));
+    CHECK_FALSE(parse_time("1e30s"));
+    CHECK(parse_number("0x11") == 17u);
+    CHECK_FALSE(parse_number("11x"));
+    CHECK(parse_kinds("cqe,eqe") == std::vector{What::cqe, What::eqe});
+    CHECK_THAT(parse_kinds("cqes").error(), ContainsSubstring("doorbell-record"));
+}

@@ -1,0 +1,51 @@
+#include "traces/tool/areas.h"
+
+#include <algorithm>
+
+namespace traces::tool {
+
+void Areas::add(AreaKind kind, std::uint32_t number, std::uint32_t stride, const Pages& pages, std::uint64_t offset,
+                std::uint64_t bytes) {
+    const auto page = std::uint64_t{1} << pages.log_bytes;
+    for (std::uint64_t done = 0; done < bytes;) {
+        const auto at = pages.first_byte + offset + done;
+        const auto index = at / page;
+        if (index >= pages.addresses.size())
+            return;
+        const auto begin = pages.addresses[index] + at % page;
+        const auto part = std::min(bytes - done, page - at % page);
+        if (begin + part < begin)
+            return;
+        put(begin, {begin + part, done, number, stride, kind});
+        done += part;
+    }
+}
+
+void Areas::put(std::uint64_t begin, Piece piece) {
+    auto next = pieces_.lower_bound(begin);
+    if (next != pieces_.begin()) {
+        const auto before = std::prev(next);
+        if (before->second.end > begin)
+            next = before;
+    }
+    while (next != pieces_.end() && next->first < piece.end) // memory that has got another purpose
+        next = pieces_.erase(next);
+    pieces_.emplace(begin, piece);
+}
+
+void Areas::remove(AreaKind kind, std::uint32_t number) {
+    std::erase_if(pieces_,
+                  [&](const auto& entry) { return entry.second.kind == kind && entry.second.number == number; });
+}
+
+std::optional<Area> Areas::at(std::uint64_t address) const {
+    auto after = pieces_.upper_bound(address);
+    if (after == pieces_.begin())
+        return std::nullopt;
+    const auto& [begin, piece] = *std::prev(after);
+    if (address >= piece.end)
+        return std::nullopt;
+    return Area{piece.kind, piece.number, piece.stride, piece.ring_offset + (address - begin), piece.end - address};
+}
+
+} // namespace traces::tool

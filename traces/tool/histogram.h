@@ -1,0 +1,26 @@
+// How often which value came, at a fixed relative precision and in bounded memory, as HDR histograms do it: a power of
+// two is divided into 128 equal parts, so that a percentile is wrong by less than 1 %. The largest value is exact.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace traces::tool {
+
+class Histogram {
+public:
+    /// Negative values count as 0.
+    void add(std::int64_t value);
+    std::uint64_t count() const { return count_; }
+    std::int64_t least() const { return least_; }
+    std::int64_t most() const { return most_; }
+    /// The least value that `percent` of the values do not exceed, rounded up to the end of its part; 0 of none.
+    std::int64_t percentile(double percent) const;
+
+private:
+    std::vector<std::uint64_t> parts_;
+    std::uint64_t count_ = 0;
+    std::int64_t least_ = 0, most_ = 0;
+};
+
+} // namespace traces::tool

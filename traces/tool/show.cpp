@@ -1,0 +1,23 @@
+#include "traces/tool/show.h"
+
+#include "traces/tool/describe.h"
+
+namespace traces::tool {
+
+Outcome show(codec::Source& trace, const ShowOptions& options, codec::Destination& destination) {
+    codec::Reader reader(trace);
+    Output output(destination);
+    if (const auto opened = reader.open(); !opened)
+        return finish(opened.error(), output);
+    auto fault = walk(reader, [&](const codec::Record& record, const Seen& seen, const Decoder&) {
+        if (options.filter.passes(record, seen, reader.head())) {
+            output.line(line_of(record, seen, reader.head()));
+            if (options.fields)
+                output.put(fields_of(seen));
+        }
+        return output.is_good() && !options.filter.is_over(record);
+    });
+    return finish(std::move(fault), output);
+}
+
+} // namespace traces::tool
