@@ -1,0 +1,120 @@
+// Chains of causes, from what a device did back to the store that began it.
+#include "traces/tool/why.h"
+
+#include "testbench/unit/traces/tool/session.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace trace_tool_bench;
+using namespace traces::tool;
+using Catch::Matchers::ContainsSubstring;
+using trace_bench::MemoryDestination;
+using trace_bench::MemorySource;
+
+namespace {
+
+struct Told {
+    Outcome outcome;
+    std::string text;
+};
+Told ask(const Bytes& trace, std::uint64_t record) {
+    MemoryDestination out;
+    const auto outcome = why(
+        [&] {
+            return std::expected<std::unique_ptr<codec::Source>, std::string>(std::make_unique<MemorySource>(trace));
+        },
+        record, out);
+    return {outcome, text_of(out)};
+}
+std::string said(const char* text, RecordNumber number) { return std::string(text) + std::to_string(number); }
+
+} // namespace
+
+TEST_CASE("an interrupt leads back to the doorbell of its work request", "[unit][trace-tool]") {
+    Session session;
+    session.run(3);
+    const auto marks = session.marks;
+
+    const auto told = ask(session.bytes(), marks.interrupt);
+
+    CHECK(told.outcome.text() == "");
+    CHECK_THAT(told.text, ContainsSubstring(said("calls the driver to the event in record ", marks.eqe)));
+    CHECK_THAT(told.text, ContainsSubstring(said("tells the driver of the completion in record ", marks.cqe)));
+    CHECK_THAT(told.text, ContainsSubstring(said("completes the work request that record ", marks.wqe)));
+    CHECK_THAT(told.text, ContainsSubstring(said("in the course of record ", marks.ack_frame)));
+    CHECK_THAT(told.text, ContainsSubstring(said("answers the read in record ", marks.wqe - 1)));
+    CHECK_THAT(told.text, ContainsSubstring(said("It happened in the course of record ", marks.doorbell)));
+    CHECK_THAT(told.text, ContainsSubstring("doorbell of QP 0x11: WQE 2"));
+    CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
+    CHECK(lines_with(told.text, "\n") == 2 * 6);
+}
+
+TEST_CASE("an acknowledgement leads back to the packet that it acknowledges", "[unit][trace-tool]") {
+    Session session;
+    session.run(2);
+    const auto marks = session.marks;
+
+    const auto told = ask(session.bytes(), marks.ack_frame);
+
+    CHECK_THAT(told.text, ContainsSubstring(said("The peer answers the packet in record ", marks.request_frame)));
+    CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
+}
+
+TEST_CASE("the end of a command leads back to its doorbell", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+
+    const auto told = ask(session.bytes(), session.marks.create_qp);
+
+    CHECK_THAT(told.text, ContainsSubstring("command doorbell, slots 0x1"));
+    CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
+}
+
+TEST_CASE("a frame that another device of the trace has sent leads there", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    const auto arrived = session.frame(Direction::inbound, abi::wire::Operation::write_only, peer, psn);
+
+    const auto told = ask(session.bytes(), arrived);
+
+    CHECK_THAT(told.text,
+               ContainsSubstring(said("The same frame left a device in record ", session.marks.request_frame)));
+}
+
+TEST_CASE("a device that wakes was to be woken by what it did before", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    RecordNumber asked = 0, woken = 0;
+    {
+        Journal::Call call(session.journal);
+        session.store32(call, uar + uar_eq_arm, 5u << 24);
+        asked = session.link.signal(Direction::outbound, Signal::wake_at, session.now, {.value = 1});
+    }
+    woken = session.link.signal(Direction::inbound, Signal::wake, session.now, {});
+
+    const auto told = ask(session.bytes(), woken);
+
+    CHECK_THAT(told.text, ContainsSubstring(said("asked in record ", asked)));
+    CHECK_THAT(told.text, ContainsSubstring("EQ 0x5 consumed up to 0, armed"));
+}
+
+TEST_CASE("a record that the trace has not is refused by its number", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+    const auto last = session.last();
+    const auto bytes = session.bytes();
+
+    CHECK_THAT(ask(bytes, last + 1).outcome.text(), ContainsSubstring("records 1 to " + std::to_string(last)));
+    CHECK_FALSE(ask(bytes, 0).outcome.is_good());
+}
+
+TEST_CASE("a chain ends, whatever the marks of a trace say", "[unit][trace-tool]") {
+    const auto seed = trace_bench::seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const auto sample = trace_bench::make_sample(500, {}, random);
+
+    for (std::uint64_t record = 1; record <= 500; record += 7)
+        CHECK(ask(sample.destination.bytes, record).outcome.is_good());
+}

@@ -1,0 +1,84 @@
+// What led to each record, as the trace says it: by its mark, and by what the protocols say where the mark ends at
+// something that comes from outside. Keeps five bytes a record.
+#pragma once
+
+#include "traces/tool/decoder.h"
+#include "traces/tool/work.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+namespace traces::tool {
+
+enum class Link : std::uint8_t {
+    begin,      ///< nothing is known that led to it
+    store,      ///< software did it: a chain ends here
+    call,       ///< in the course of a call of the device
+    request,    ///< the answer to a read
+    wqe,        ///< a completion of a WQE that was read
+    completion, ///< an event for a CQE
+    event,      ///< an interrupt for an EQE
+    answered,   ///< a frame that acknowledges or answers one that was sent
+    same_frame, ///< the frame that another device in this trace has sent
+    asked_wake, ///< time that the device has asked for
+    waited,     ///< a port that takes packets again
+    batch,      ///< the end of a batch of frames
+    before,     ///< work that the call before has left
+    model,      ///< an event of the model, by the model's own account
+};
+
+class Causes {
+public:
+    explicit Causes(const codec::Head& head) : head_(head) {}
+    /// Each record of the trace in its order.
+    void take(const codec::Record& record, const Seen& seen, const Decoder& decoder);
+
+    struct Step {
+        std::uint32_t record = 0; ///< what led to it; 0: nothing
+        Link link = Link::begin;
+    };
+    Step of(std::uint64_t record) const;
+
+private:
+    /// The latest values by a key, in bounded memory.
+    template <class Key> class Recent {
+    public:
+        void put(Key key, std::uint32_t record) {
+            if (now_.size() == most) {
+                before_ = std::move(now_);
+                now_.clear();
+            }
+            now_[key] = record;
+        }
+        std::uint32_t get(Key key) const {
+            if (const auto found = now_.find(key); found != now_.end())
+                return found->second;
+            const auto found = before_.find(key);
+            return found != before_.end() ? found->second : 0;
+        }
+
+    private:
+        static constexpr std::size_t most = 65536;
+        std::unordered_map<Key, std::uint32_t> now_, before_;
+    };
+    Step step(const codec::Record& record, const Seen& seen, const Decoder& decoder);
+    Step signal(const codec::Record& record, const Seen& seen);
+    Step frame(const codec::Record& record, const Seen& seen);
+    Step event(const Seen& seen, std::uint32_t mark);
+
+    const codec::Head& head_;
+    std::vector<std::uint32_t> parents_;
+    std::vector<Link> links_;
+    WorkBoard board_;
+    Recent<std::uint64_t> last_cqe_, last_eqe_; ///< by interface and number of the queue
+    Recent<std::uint64_t> sent_;                ///< requests by port and PSN
+    Recent<std::uint64_t> images_;              ///< frames that left a device, by their bytes
+    Recent<std::uint64_t> events_;              ///< records of events, by their numbers
+    std::map<std::uint32_t, std::uint32_t> last_wake_at_, last_call_, last_frame_; ///< by interface
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> blocked_;     ///< by interface and port
+};
+
+} // namespace traces::tool

@@ -1,0 +1,96 @@
+#include "traces/tool/why.h"
+
+#include "traces/tool/causes.h"
+#include "traces/tool/describe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace traces::tool {
+
+using namespace codec;
+
+namespace {
+
+/// Chains are as long as work waits; one that is longer is of a trace that nobody recorded.
+constexpr std::size_t most_links = 1000;
+
+/// What the link says; "it" is the record above.
+std::string sentence(Causes::Step step, std::uint32_t mark) {
+    const auto in_course =
+        mark != 0 && mark != step.record ? fmt::format(", in the course of record {}", mark) : std::string();
+    switch (step.link) {
+    case Link::begin: return "Nothing in the trace says what led to it.";
+    case Link::store: return "Software did this: here the chain begins.";
+    case Link::call: return fmt::format("It happened in the course of record {}.", step.record);
+    case Link::request: return fmt::format("It answers the read in record {}.", step.record);
+    case Link::wqe:
+        return fmt::format("It completes the work request that record {} brought{}.", step.record, in_course);
+    case Link::completion:
+        return fmt::format("It tells the driver of the completion in record {}{}.", step.record, in_course);
+    case Link::event: return fmt::format("It calls the driver to the event in record {}{}.", step.record, in_course);
+    case Link::answered: return fmt::format("The peer answers the packet in record {}.", step.record);
+    case Link::same_frame: return fmt::format("The same frame left a device in record {}.", step.record);
+    case Link::asked_wake: return fmt::format("The device asked in record {} to be woken.", step.record);
+    case Link::waited: return fmt::format("The device has waited since record {} for the port.", step.record);
+    case Link::batch: return fmt::format("It ends the batch whose last frame is record {}.", step.record);
+    case Link::before: return fmt::format("The device goes on with what record {} left it to do.", step.record);
+    case Link::model: return fmt::format("The model says that the event in record {} led to it.", step.record);
+    }
+    return {};
+}
+
+struct Told {
+    std::uint32_t number;
+    Causes::Step step;
+    std::string text{};
+};
+
+} // namespace
+
+Outcome why(const OpenTrace& open, std::uint64_t wanted, Destination& destination) {
+    Output output(destination);
+    std::vector<Told> chain;
+    {
+        auto source = open();
+        if (!source)
+            return {.complaint = source.error()};
+        Reader reader(**source);
+        if (const auto opened = reader.open(); !opened)
+            return {.fault = opened.error()};
+        Causes causes(reader.head());
+        auto fault = walk(reader, [&](const Record& record, const Seen& seen, const Decoder& decoder) {
+            causes.take(record, seen, decoder);
+            return record.number < wanted;
+        });
+        if (fault)
+            return {.fault = std::move(fault)};
+        if (wanted == 0 || reader.records() < wanted)
+            return {.complaint = fmt::format("record {}: the trace has records 1 to {}", wanted, reader.records())};
+        for (auto at = static_cast<std::uint32_t>(wanted); at != 0 && chain.size() < most_links;
+             at = chain.back().step.record)
+            chain.push_back({at, causes.of(at)});
+    }
+    auto source = open();
+    if (!source)
+        return {.complaint = source.error()};
+    Reader reader(**source);
+    if (const auto opened = reader.open(); !opened)
+        return {.fault = opened.error()};
+    std::size_t left = chain.size(); // the earliest is the last of the chain
+    auto fault = walk(reader, [&](const Record& record, const Seen& seen, const Decoder&) {
+        if (record.number == chain[left - 1].number) {
+            auto& told = chain[--left];
+            told.text = line_of(record, seen, reader.head()) + "\n         " + sentence(told.step, record.mark.cause);
+        }
+        return left != 0;
+    });
+    for (const auto& told : chain)
+        output.line(told.text);
+    if (chain.size() == most_links)
+        output.line("         The chain goes on; these are its last links.");
+    return finish(std::move(fault), output);
+}
+
+} // namespace traces::tool
