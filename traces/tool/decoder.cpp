@@ -44,7 +44,7 @@ struct NumberOf {
     std::uint32_t Item::* number;
 };
 constexpr std::array numbers{NumberOf{"qpn", &Item::qpn}, NumberOf{"cqn", &Item::cqn}, NumberOf{"eqn", &Item::eqn}};
-constexpr std::string_view key_label = "key";
+constexpr std::array<std::string_view, 1> key_labels{"key"};
 
 /// UAR pages begin behind the initialization segment; which one is the first is the device's choice.
 constexpr std::uint64_t user_pages = (InitialSegment::size + uar_page_bytes - 1) / uar_page_bytes * uar_page_bytes;
@@ -320,7 +320,7 @@ void Decoder::event(const Record& record) {
                                 const auto found = std::ranges::find(numbers, label, &NumberOf::label);
                                 if (found != numbers.end())
                                     item.*found->number = event.*pointer;
-                                else if (label == key_label)
+                                else if (std::ranges::find(key_labels, label) != key_labels.end())
                                     seen_.keys.push_back(event.*pointer);
                             }
                         };
