@@ -34,6 +34,9 @@ LAYERS = [
     # A recorder stands at a device's ports, whatever holds them.
     ("recording",   r"platform/record/.*", [r"abi/.*", r"traces/.*", rf"{NO_HCA}{CORE}", r"platform/record/.*"],
      False, True),
+    # So does what reads the recordings of others.
+    ("importer",    r"platform/importer/.*", [r"abi/.*", r"traces/(?!monitor/|tool/).*", rf"{NO_HCA}{CORE}",
+     r"platform/(record|importer)/.*"],                                                  False, True),
     # The in-process transport is a bridge's far end: it implements the interface that drivers see.
     ("in-process transport", r"platform/bridge/in_process\.(h|cpp)", [r"abi/.*", r"model/.*", r"platform/.*",
      r"sw/(transport/(transport|ownership_listener)|base/result)\.h"],                    True,  True),
@@ -116,6 +119,8 @@ if __name__ == "__main__":
             (plant("platform/card/mlx5_device.cpp", '"platform/card/card_module.h"'), "device: may not include"),
             (plant("platform/record/a.cpp", "<systemc>"), "recording: may not include SystemC"),
             (plant("platform/record/a.cpp", '"platform/card/mlx5_device.h"'), "recording: may not include"),
+            (plant("platform/importer/a.cpp", '"platform/card/mlx5_device.h"'), "importer: may not include"),
+            (plant("platform/importer/a.cpp", '"traces/tool/show.h"'), "importer: may not include"),
             (plant("platform/a.cpp", '"sw/mlx/device/device.h"'), "platform: may not include"),
             (plant("platform/a.cpp", '"testbench/harness/cluster.h"'), "platform: may not include"),
             (plant("sw/mlx/a.cpp", '"model/hca/config.h"'), "sw: may not include"),

@@ -173,6 +173,13 @@ void Decoder::segments(const Function& function, const Item& wqe) {
         at += WqeAv::size;
     else if (service == QpType::xrc)
         at += WqeXrc::size;
+    else if (service == QpType::raw && at + WqeEth::size <= wqe.bytes.size()) {
+        // Headers that the WQE carries itself begin in the segment and go on behind it.
+        const auto inlined = abi::ConstView<WqeEth>(wqe.bytes.subspan(at)).get<"inline_hdr_sz">();
+        const auto behind =
+            inlined > WqeEth::field<"inline_hdr_start">::bytes ? inlined - WqeEth::field<"inline_hdr_start">::bytes : 0;
+        at += WqeEth::size + (behind + wqe_ds_bytes - 1) / wqe_ds_bytes * wqe_ds_bytes;
+    }
     const bool is_atomic = opcode == atomic_cs || opcode == atomic_fa;
     if (is_atomic || opcode == rdma_write || opcode == rdma_write_imm || opcode == rdma_read) {
         if (at + WqeRaddr::size <= wqe.bytes.size())
