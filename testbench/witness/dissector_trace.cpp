@@ -4,6 +4,7 @@
 #include "sw/mlx/verbs.h"
 #include "testbench/harness/direct_host.h"
 #include "traces/codec/event_record.h"
+#include "traces/codec/writer.h"
 #include "traces/codec/file.h"
 
 #include <cstdio>

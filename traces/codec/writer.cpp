@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace traces::codec {
 
@@ -141,6 +142,25 @@ std::uint64_t Writer::write(std::uint32_t interface, std::int64_t time_ps, const
     return packet(interface, time_ps, marked, head, reference.bytes, head.size() + payload.length);
 }
 
+std::uint64_t Writer::put(const Record& record) {
+    const auto& payload = record.payload;
+    // Two std::less instead of <: the payload may be in another array.
+    const std::less<const std::byte*> is_before;
+    const bool is_shared = shared_reference_ && payload.size() > PayloadReference::size &&
+                           !is_before(payload.data(), shared_.data()) &&
+                           !is_before(shared_.data() + shared_.size(), payload.data() + payload.size());
+    if (!is_shared)
+        return write(record.interface, record.time_ps, record.mark, record.head, payload);
+    const auto begin = static_cast<std::uint32_t>(payload.data() - shared_.data());
+    return write(record.interface, record.time_ps, record.mark, record.head,
+                 shared_reference_->part(begin, static_cast<std::uint32_t>(payload.size())));
+}
+
+void Writer::share(std::span<const std::byte> whole) {
+    shared_ = whole;
+    shared_reference_ = whole.empty() ? std::nullopt : refer(whole);
+}
+
 std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
                              std::span<const std::byte> rest, std::size_t original) {
     assert(interface < kinds_.size() && fits(kinds_[interface], mark.kind));
@@ -245,7 +265,7 @@ Destination::Outcome Writer::flush() {
     if (is_closed_ || !outcome_ || batch_.empty())
         return outcome_;
     sync(BlockKind::sync);
-    put();
+    put_batch();
     return outcome_;
 }
 
@@ -253,12 +273,12 @@ Destination::Outcome Writer::close() {
     if (is_closed_ || !outcome_)
         return outcome_;
     sync(BlockKind::end);
-    put();
+    put_batch();
     is_closed_ = true;
     return outcome_;
 }
 
-void Writer::put() {
+void Writer::put_batch() {
     outcome_ = frames_.put(batch_);
     if (outcome_)
         outcome_ = frames_.keep();

@@ -6,11 +6,12 @@
 #include "traces/codec/blocks.h"
 #include "traces/codec/dictionary.h"
 #include "traces/codec/layouts.h"
+#include "traces/codec/record_sink.h"
 #include "traces/codec/trace.h"
 
 namespace traces::codec {
 
-class Writer {
+class Writer final : public RecordSink {
 public:
     struct Options {
         int level = 1; ///< of zstd; FrameWriter::plain: not compressed
@@ -33,6 +34,10 @@ public:
     /// has them. Nothing where the dictionary cannot take them: then write() gets the bytes themselves.
     std::optional<Reference> refer(std::span<const std::byte> bytes);
 
+    // RecordSink: refers to what is shared, where that is shorter
+    std::uint64_t put(const Record& record) override;
+    void share(std::span<const std::byte> whole) override;
+
     /// Everything so far is in the destination, and can be read.
     Destination::Outcome flush();
     /// flush(), and says that this is the end.
@@ -51,7 +56,7 @@ private:
     template <class Fill> void trace_block(BlockKind kind, std::uint8_t flags, Fill&& fill);
     void text_blocks(BlockKind kind, std::string_view text);
     void sync(BlockKind kind);
-    void put();
+    void put_batch();
     std::uint64_t packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
                          std::span<const std::byte> rest, std::size_t original);
 
@@ -66,6 +71,8 @@ private:
     std::uint64_t records_ = 0, kept_ = 0, lost_ = 0, blocks_ = 0;
     std::uint64_t base_ = 0; ///< offset of the batch's first byte, before compression
     bool is_closed_ = false;
+    std::span<const std::byte> shared_;
+    std::optional<Reference> shared_reference_;
 };
 
 } // namespace traces::codec
