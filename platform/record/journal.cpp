@@ -1,6 +1,9 @@
 #include "platform/record/journal.h"
 
 #include "platform/record/accesses.h"
+#include "traces/codec/layouts.h"
+
+#include <algorithm>
 
 namespace platform::record {
 
@@ -28,23 +31,51 @@ abi::pcie::CompletionStatus completion_status(DmaStatus status) {
 
 RecordNumber Journal::put(std::uint32_t interface, RecordKind kind, Direction direction, Time at,
                           std::span<const std::byte> head, std::span<const std::byte> payload) {
-    return put(interface, kind, direction, at, cause_, head, payload);
+    return put(interface, {.kind = kind, .direction = direction, .cause = cause()}, at, head, payload);
 }
 
-RecordNumber Journal::put(std::uint32_t interface, RecordKind kind, Direction direction, Time at, RecordNumber cause,
-                          std::span<const std::byte> head, std::span<const std::byte> payload) {
-    return static_cast<RecordNumber>(writer_.write(interface, at.count(), mark(kind, direction, cause), head, payload));
+RecordNumber Journal::put(std::uint32_t interface, Mark mark, Time at, std::span<const std::byte> head,
+                          std::span<const std::byte> payload) {
+    if (interface == not_recorded)
+        return 0;
+    mark.gate = gate();
+    return static_cast<RecordNumber>(
+        sink_.put({.interface = interface, .time_ps = at.count(), .mark = mark, .head = head, .payload = payload}));
 }
 
-RecordNumber Journal::put(std::uint32_t interface, RecordKind kind, Direction direction, Time at, RecordNumber cause,
-                          std::span<const std::byte> head, const Reference& payload) {
-    return static_cast<RecordNumber>(writer_.write(interface, at.count(), mark(kind, direction, cause), head, payload));
+std::list<Journal::Chain>::iterator Journal::enter() {
+    const auto* running = running_ != nullptr ? running_() : nullptr;
+    auto chain = std::ranges::find(chains_, running, &Chain::running);
+    if (chain == chains_.end()) {
+        if (idle_.empty())
+            idle_.emplace_back();
+        chain = idle_.begin();
+        chains_.splice(chains_.end(), idle_, chain);
+        *chain = {.running = running, .depth = 0, .gate = ++none_.gate, .cause = 0};
+    }
+    ++chain->depth;
+    return chain;
+}
+
+void Journal::leave(std::list<Chain>::iterator chain) {
+    if (--chain->depth == 0)
+        idle_.splice(idle_.end(), chains_, chain);
+}
+
+const Journal::Chain& Journal::current() const {
+    if (chains_.empty())
+        return none_;
+    const auto* running = running_ != nullptr ? running_() : nullptr;
+    const auto chain = std::ranges::find(chains_, running, &Chain::running);
+    return chain != chains_.end() ? *chain : none_;
 }
 
 /// TLPs with data: all bytes are hashed once for each entry of the dictionary, not once for each TLP.
 template <class Header>
-RecordNumber LinkLog::put_data(Direction direction, std::uint64_t address, std::span<const std::byte> bytes, Time at,
-                               RecordKind kind, RecordNumber cause, Header&& header) {
+RecordNumber LinkLog::put_data(std::uint64_t address, std::span<const std::byte> bytes, Time at, const Mark& mark,
+                               Header&& header) {
+    if (interface_ == not_recorded)
+        return 0;
     const auto length = bytes.size();
     // As the dwords on the link have them: with zeros where no byte is enabled.
     const auto lead = address & 3;
@@ -54,7 +85,6 @@ RecordNumber LinkLog::put_data(Direction direction, std::uint64_t address, std::
         bytes = padded_;
     }
     const auto begin = address - lead;
-    std::optional<Reference> entry;
     std::size_t entry_begin = 0, entry_end = 0;
     RecordNumber first = 0;
     for_each_piece(address, length, most_payload, [&](Piece piece) {
@@ -65,28 +95,30 @@ RecordNumber LinkLog::put_data(Direction direction, std::uint64_t address, std::
             entry_begin = at_byte;
             entry_end = std::min(bytes.size(), at_byte + whole);
             const auto part = bytes.subspan(entry_begin, entry_end - entry_begin);
-            entry = part.size() < least_entry ? std::nullopt : journal_.writer().refer(part);
+            journal_.share(part.size() < least_entry ? std::span<const std::byte>() : part);
         }
         const auto head = header(piece);
-        const auto now = first == 0 ? kind : RecordKind::continuation;
-        const auto size = static_cast<std::uint32_t>(payload.size());
-        const auto number = entry && size > PayloadReference::size
-                                ? journal_.put(interface_, now, direction, at, cause, head.bytes(),
-                                               entry->part(static_cast<std::uint32_t>(at_byte - entry_begin), size))
-                                : journal_.put(interface_, now, direction, at, cause, head.bytes(), payload);
+        auto now = mark;
+        now.kind = first == 0 ? mark.kind : RecordKind::continuation;
+        const auto number = journal_.put(interface_, now, at, head.bytes(), payload);
         if (first == 0)
             first = number;
     });
+    journal_.share({});
     return first;
 }
 
-RecordNumber LinkLog::write(Direction direction, std::uint64_t address, std::span<const std::byte> bytes, Time at) {
-    return put_data(direction, address, bytes, at, RecordKind::request, journal_.cause(),
+RecordNumber LinkLog::write(Direction direction, std::uint64_t address, std::span<const std::byte> bytes, Time at,
+                            std::uint8_t flags) {
+    const Mark mark{.kind = RecordKind::request, .direction = direction, .flags = flags, .cause = journal_.cause()};
+    return put_data(address, bytes, at, mark,
                     [&](Piece piece) { return memory_request(true, piece, requester, tag_++); });
 }
 
 RecordNumber LinkLog::read(Direction direction, std::uint64_t address, std::size_t length, Time at) {
     RecordNumber first = 0;
+    if (interface_ == not_recorded)
+        return first;
     for_each_piece(address, length, most_payload, [&](Piece piece) {
         const auto number = journal_.put(interface_, first == 0 ? RecordKind::request : RecordKind::continuation,
                                          direction, at, memory_request(false, piece, requester, tag_++).bytes());
@@ -99,16 +131,17 @@ RecordNumber LinkLog::read(Direction direction, std::uint64_t address, std::size
 void LinkLog::answer(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
                      model::port::DmaResult result, RecordNumber request) {
     using abi::pcie::CompletionStatus;
+    const Mark mark{.kind = RecordKind::completion, .direction = direction, .cause = request};
     switch (result.status) {
     case DmaStatus::ok:
-        put_data(direction, address, bytes, result.done, RecordKind::completion, request,
+        put_data(address, bytes, result.done, mark,
                  [&](Piece piece) { return completion(CompletionStatus::success, piece, requester, tag_++); });
         return;
     case DmaStatus::unsupported_request:
     case DmaStatus::completer_abort: {
         const Piece piece{address, static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_payload))};
         const auto head = completion(completion_status(result.status), piece, requester, tag_++);
-        journal_.put(interface_, RecordKind::completion, direction, result.done, request, head.bytes());
+        journal_.put(interface_, mark, result.done, head.bytes());
         return;
     }
     case DmaStatus::timeout:

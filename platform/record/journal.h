@@ -5,65 +5,78 @@
 #include "model/port/dma.h"
 #include "model/port/time.h"
 #include "traces/codec/signal.h"
-#include "traces/codec/writer.h"
+#include "traces/codec/record_sink.h"
 
 #include <cstdint>
+#include <list>
 #include <span>
 #include <vector>
 
 namespace platform::record {
 
-using RecordNumber = std::uint32_t; ///< 0: none, or lost
+using RecordNumber = std::uint32_t;                        ///< 0: none, or lost
+inline constexpr std::uint32_t not_recorded = 0xffff'ffff; ///< in the place of an interface: what would go there
 
 class Journal {
 public:
-    explicit Journal(traces::codec::Writer& writer) : writer_(writer) {}
-    traces::codec::Writer& writer() { return writer_; }
+    explicit Journal(traces::codec::RecordSink& sink) : sink_(sink) {}
+    Journal(const Journal&) = delete;
+    Journal& operator=(const Journal&) = delete;
+
+    /// Where calls of devices may wait while others go on: which of the chains of calls is running. What another one
+    /// does is not in the course of the one that waits.
+    using Running = const void* (*)();
+    void tell_chains_apart(Running running) { running_ = running; }
 
     /// A record that is caused by the call in progress.
     RecordNumber put(std::uint32_t interface, traces::codec::RecordKind kind, traces::codec::Direction direction,
                      model::port::Time at, std::span<const std::byte> head, std::span<const std::byte> payload = {});
-    /// One that is caused by another.
-    RecordNumber put(std::uint32_t interface, traces::codec::RecordKind kind, traces::codec::Direction direction,
-                     model::port::Time at, RecordNumber cause, std::span<const std::byte> head,
-                     std::span<const std::byte> payload = {});
-    RecordNumber put(std::uint32_t interface, traces::codec::RecordKind kind, traces::codec::Direction direction,
-                     model::port::Time at, RecordNumber cause, std::span<const std::byte> head,
-                     const traces::codec::Reference& payload);
+    /// One that says itself what caused it; its access at the gate is the one in progress.
+    RecordNumber put(std::uint32_t interface, traces::codec::Mark mark, model::port::Time at,
+                     std::span<const std::byte> head, std::span<const std::byte> payload = {});
+    /// As RecordSink has it.
+    void share(std::span<const std::byte> whole) { sink_.share(whole); }
 
+private:
+    /// What is being done, one call in the course of another.
+    struct Chain {
+        const void* running = nullptr;
+        unsigned depth = 0;
+        std::uint64_t gate = 0;
+        RecordNumber cause = 0;
+    };
+
+public:
     /// A call of a device: what happens until it is over is caused by it.
     class Call {
     public:
         /// The next access at the gate, unless the call is made in the course of another.
-        explicit Call(Journal& journal) : journal_(journal), outer_(journal.cause_) {
-            if (journal_.depth_++ == 0)
-                ++journal_.gate_;
-        }
+        explicit Call(Journal& journal) : journal_(journal), chain_(journal.enter()), outer_(chain_->cause) {}
         ~Call() {
-            --journal_.depth_;
-            journal_.cause_ = outer_;
+            chain_->cause = outer_;
+            journal_.leave(chain_);
         }
         Call(const Call&) = delete;
         Call& operator=(const Call&) = delete;
-        void is(RecordNumber record) { journal_.cause_ = record; }
+        void is(RecordNumber record) { chain_->cause = record; }
 
     private:
         Journal& journal_;
+        std::list<Chain>::iterator chain_;
         RecordNumber outer_;
     };
-    RecordNumber cause() const { return cause_; }
-    std::uint64_t gate() const { return gate_; }
+    RecordNumber cause() const { return current().cause; }
+    std::uint64_t gate() const { return current().gate; }
 
 private:
-    traces::codec::Mark mark(traces::codec::RecordKind kind, traces::codec::Direction direction,
-                             RecordNumber cause) const {
-        return {.kind = kind, .direction = direction, .gate = gate_, .cause = cause};
-    }
+    std::list<Chain>::iterator enter();
+    void leave(std::list<Chain>::iterator chain);
+    const Chain& current() const;
 
-    traces::codec::Writer& writer_;
-    std::uint64_t gate_ = 0;
-    unsigned depth_ = 0;
-    RecordNumber cause_ = 0;
+    traces::codec::RecordSink& sink_;
+    Running running_ = nullptr;
+    std::list<Chain> chains_, idle_; ///< those that are under way, which are few; memory for more
+    Chain none_;                     ///< between two calls: the gate is that of the last one
 };
 
 /// The link of one function: accesses as TLPs, and signals.
@@ -74,8 +87,9 @@ public:
     LinkLog(Journal& journal, std::uint32_t interface) : journal_(journal), interface_(interface) {}
     Journal& journal() { return journal_; }
 
+    /// flags  of the records (traces/codec/layouts.h)
     RecordNumber write(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
-                       model::port::Time at);
+                       model::port::Time at, std::uint8_t flags = 0);
     RecordNumber read(Direction direction, std::uint64_t address, std::size_t length, model::port::Time at);
     /// The answer to the read `request`, in the direction against it.
     void answer(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
@@ -90,8 +104,8 @@ public:
 
 private:
     template <class Header>
-    RecordNumber put_data(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
-                          model::port::Time at, traces::codec::RecordKind kind, RecordNumber cause, Header&& header);
+    RecordNumber put_data(std::uint64_t address, std::span<const std::byte> bytes, model::port::Time at,
+                          const traces::codec::Mark& mark, Header&& header);
 
     Journal& journal_;
     std::uint32_t interface_;

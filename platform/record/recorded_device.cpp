@@ -1,5 +1,7 @@
 #include "platform/record/recorded_device.h"
 
+#include "traces/codec/layouts.h"
+
 #include <array>
 #include <cassert>
 
@@ -17,10 +19,15 @@ constexpr unsigned most_bars = 6;
 struct Inbound {
     Boundary& boundary;
     Journal::Call call;
+    unsigned place;
     /// Whatever it happens in the course of is in the journal before it.
-    Inbound(Boundary& a_boundary, Time at) : boundary((a_boundary.happens(), a_boundary)), call(a_boundary.journal()) {
+    Inbound(Boundary& a_boundary, Time at)
+        : boundary((a_boundary.happens(), a_boundary)), call(a_boundary.journal()), place(a_boundary.enter()) {
         boundary.now_is(at);
     }
+    ~Inbound() { boundary.leave(place); }
+    Inbound(const Inbound&) = delete;
+    Inbound& operator=(const Inbound&) = delete;
 };
 
 } // namespace
@@ -73,6 +80,12 @@ public:
         function_.reset(at);
     }
 
+    void note_injected(unsigned bar, std::uint64_t offset, std::span<const std::byte> bytes) {
+        const auto at = boundary_.known_now();
+        Inbound inbound(boundary_, at);
+        link_.write(Direction::inbound, address_of(bar, at) + offset, bytes, at, injected);
+    }
+
     // RegisterSpaces
     std::uint32_t size(Space space) const override { return inner_spaces_->size(space); }
     std::optional<std::uint32_t> read(Space space, std::uint32_t address, Time at) override {
@@ -99,11 +112,16 @@ public:
     }
 
 private:
+    /// When one BAR has moved, so may have others, and an address be in the place of another one's.
     std::uint64_t address_of(unsigned bar, Time at) {
         const auto address = addresses_(number_, bar);
-        if (auto& told = told_.at(bar); told != address) {
-            told = address;
-            link_.signal(Direction::inbound, Signal::bar_address, at, {.number = bar, .value = address});
+        if (told_.at(bar) == address) [[likely]]
+            return address;
+        for (unsigned each = 0; each < most_bars; ++each) {
+            auto& told = told_[each];
+            const auto now = each == bar ? address : addresses_(number_, each);
+            if ((told || each == bar) && told != now)
+                link_.signal(Direction::inbound, Signal::bar_address, at, {.number = each, .value = *(told = now)});
         }
         return address;
     }
@@ -203,10 +221,10 @@ void RecordedDevice::wake(Time now) {
 
 bool RecordedDevice::settle() {
     const auto now = boundary_.known_now();
-    std::optional<Journal::Call> call;
+    std::optional<Inbound> call;
     boundary_.expect([&] {
-        call.emplace(boundary_.journal());
-        call->is(boundary_.link(0).signal(Direction::inbound, Signal::settle, now, {}));
+        call.emplace(boundary_, now);
+        call->call.is(boundary_.link(0).signal(Direction::inbound, Signal::settle, now, {}));
     });
     const bool has_settled = device_.settle();
     if (has_settled)
@@ -238,5 +256,8 @@ void RecordedDevice::page_answered(std::uint16_t group, std::uint8_t code, Time 
     fronts_[0]->page_answered(group, code, at);
 }
 void RecordedDevice::reset(Time at) { fronts_[0]->reset(at); }
+void RecordedDevice::note_injected(unsigned bar, std::uint64_t offset, std::span<const std::byte> bytes) {
+    fronts_[0]->note_injected(bar, offset, bytes);
+}
 
 } // namespace platform::record

@@ -13,7 +13,8 @@
 
 namespace platform::record {
 
-/// Where a device's traffic goes in the trace: an interface for each function, and one for each network port.
+/// Where a device's traffic goes in the trace: an interface for each function, and one for each network port; any of
+/// them may be not_recorded.
 struct DeviceInterfaces {
     struct Port {
         std::uint32_t interface;
@@ -40,6 +41,12 @@ public:
     RecordNumber frame(std::size_t port, traces::codec::Direction direction, const model::port::Packet& packet,
                        model::port::Time at);
 
+    /// A call of the device begins; returns its place among those that are under way. One that waits may be overtaken
+    /// by others, which end before it does. When they do not, the device cannot be played again, and the journal says
+    /// so.
+    unsigned enter() { return ++depth_; }
+    void leave(unsigned place);
+
     /// settle() is called again and again, mostly for nothing: it is recorded when something happens in its course.
     void expect(std::function<void()> record) { expected_ = std::move(record); }
     void happens() {
@@ -53,6 +60,7 @@ private:
     DeviceInterfaces interfaces_;
     std::vector<LinkLog> links_;
     model::port::Time known_now_{};
+    unsigned depth_ = 0;
     std::function<void()> expected_;
     std::vector<std::byte> image_;
 };
@@ -94,8 +102,10 @@ public:
     /// Lets `make` make the device on recorded ports, and owns both: what a card takes in the place of its device.
     static std::unique_ptr<RecordedDevice> make(Boundary& boundary, const model::pcie::DevicePorts& outside,
                                                 const Make& make, BarAddress addresses = unknown_bar_address);
-    /// The device that is recorded. What is done to it directly is in no recording.
+    /// The device that is recorded. What is done to it directly is in no recording, unless somebody says so.
     model::pcie::Device& device() { return device_; }
+    /// A testbench has put these bytes into the memory behind a BAR, beside the bus.
+    void note_injected(unsigned bar, std::uint64_t offset, std::span<const std::byte> bytes);
 
     // Device
     model::pcie::Function* function(unsigned number) override;

@@ -22,12 +22,21 @@ void Boundary::has_seen(Time now) {
     links_.front().signal(Direction::inbound, Signal::time, now, {.value = static_cast<std::uint64_t>(now.count())});
 }
 
+void Boundary::leave(unsigned place) {
+    if (place != depth_) [[unlikely]]
+        links_.front().signal(Direction::inbound, Signal::tangled, known_now_, {});
+    --depth_;
+}
+
 RecordNumber Boundary::frame(std::size_t port, Direction direction, const port::Packet& packet, Time at) {
+    const auto interface = interfaces_.ports.at(port).interface;
+    if (interface == not_recorded)
+        return 0;
     if (packet.image.empty())
         wire::build(packet, image_);
     else
         image_ = packet.image;
-    return journal_.put(interfaces_.ports.at(port).interface, RecordKind::frame, direction, at, image_);
+    return journal_.put(interface, RecordKind::frame, direction, at, image_);
 }
 
 class RecordedPorts::Dma final : public port::Dma {

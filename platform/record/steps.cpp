@@ -59,6 +59,7 @@ std::string_view name(Signal signal) {
     case Signal::turned: return "the state of the link";
     case Signal::traffic:
     case Signal::traffic_bytes: return "the traffic so far";
+    case Signal::tangled: return "calls that end out of order";
     }
     return "an unknown signal";
 }
@@ -163,6 +164,9 @@ bool Steps::build() {
         step_.told = {.port = view.get<"port">(), .number = view.get<"number">(), .value = view.get<"value">()};
         if (step_.signal == Signal::time && step_.told.value > static_cast<std::uint64_t>(Time::max().count()))
             return refuse("a time beyond all times");
+        if (step_.signal == Signal::tangled)
+            return refuse("a call of the device ended while a later one waited: from here on it cannot be played again",
+                          FaultKind::unreadable);
         raw_.reset();
         return true;
     }
@@ -212,8 +216,8 @@ bool Steps::build_tlp() {
     return !fault_;
 }
 
-bool Steps::refuse(std::string reason) {
-    fault_ = Fault{.kind = FaultKind::corrupt,
+bool Steps::refuse(std::string reason, FaultKind kind) {
+    fault_ = Fault{.kind = kind,
                    .block = reader_.blocks(),
                    .reason = fmt::format("record {}: {}", step_.record, std::move(reason))};
     return false;

@@ -74,7 +74,7 @@ private:
     bool load();
     bool build();
     bool build_tlp();
-    bool refuse(std::string reason);
+    bool refuse(std::string reason, traces::codec::FaultKind kind = traces::codec::FaultKind::corrupt);
 
     traces::codec::Reader& reader_;
     DeviceInterfaces interfaces_;

@@ -37,6 +37,7 @@ enum class Signal : std::uint16_t {
     turned = 70,      ///< value: whether the link at `port` is up now
     traffic = 71,     ///< it has asked at `port`; value: frames sent so far. The bytes follow
     traffic_bytes = 72,
+    tangled = 73, ///< a call has ended while a later one has not: whoever plays them one in another cannot go on
 };
 
 } // namespace traces::codec

@@ -45,6 +45,7 @@ std::string_view signal_name(Signal signal) {
     case Signal::turned: return "whether the link is up";
     case Signal::traffic: return "frames sent so far";
     case Signal::traffic_bytes: return "bytes sent so far";
+    case Signal::tangled: return "a call has ended while a later one has not";
     }
     return "a signal of no known code";
 }
