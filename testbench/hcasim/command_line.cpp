@@ -194,11 +194,14 @@ Command parse_command_line(int argc, const char* const* argv) {
         ->type_name("FILE");
     add_overrides(*show, showing.overrides);
 
+    TraceJob tracing;
+    auto* trace = add_trace(app, tracing);
+
     bool lists_as_json = false;
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
     keys->add_flag("--json", lists_as_json, "As one JSON object");
 
-    const std::vector<CLI::App*> commands{run, serve, explore, check, show, keys};
+    const std::vector<CLI::App*> commands{run, serve, explore, check, show, trace, keys};
     try {
         app.parse(argc, argv);
         if (app.get_subcommands().empty())
@@ -224,6 +227,8 @@ Command parse_command_line(int argc, const char* const* argv) {
         return exploring;
     if (show->parsed())
         return showing;
+    if (trace->parsed())
+        return tracing;
     if (check->parsed()) {
         if (check_payload->count() != 0)
             checking.plan.payload = payload;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "testbench/hcasim/explore.h"
+#include "testbench/hcasim/trace.h"
 
 #include <optional>
 #include <string>
@@ -58,7 +59,8 @@ struct Leave {
 };
 
 using Command =
-    std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions, Leave>;
+    std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions, TraceJob,
+                 Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

@@ -1,5 +1,5 @@
 // The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `show CONFIG.toml`, `serve PLATFORM.toml`, `explore
-// SCENARIO`, `keys`. Nothing but the way in; see run.h, show.h, serve.h and explore.h.
+// SCENARIO`, `trace`, `keys`. Nothing but the way in; see run.h, show.h, serve.h, explore.h and trace.h.
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/explore.h"
@@ -61,6 +61,8 @@ int sc_main(int argc, char** argv) {
         return hcasim::check(options->plan);
     if (const auto* options = std::get_if<hcasim::ShowOptions>(&command))
         return hcasim::show(*options);
+    if (const auto* job = std::get_if<hcasim::TraceJob>(&command))
+        return job->run();
     if (const auto* options = std::get_if<hcasim::PrintConfigOptions>(&command))
         return hcasim::print_config(options->plan);
     const int status = hcasim::run(std::get<hcasim::RunOptions>(command));

@@ -8,6 +8,7 @@ inline constexpr int failed = 1;         ///< ran, and is not verified; violatio
 inline constexpr int refused = 2;        ///< before it ran
 inline constexpr int output_lost = 3;    ///< something could not be written: a full disk, a closed standard output
 inline constexpr int tested_nothing = 4; ///< an exploration whose actions never met a transfer under way somewhere
+inline constexpr int damaged = 5;        ///< a recording cannot be read, or not to its end; what could be read is told
 /// Ended by a signal, as shells count it: 130 for SIGINT, 143 for SIGTERM.
 constexpr int signalled(int number) { return 128 + number; }
 

@@ -50,3 +50,7 @@ add_program_tests(drive drive_test.py "hcasim hcadrive" 300
     over_infiniband over_roce_in_simulated_time over_roce_with_ipv6 over_a_lossy_wire
     many_queue_pairs_and_small_messages one_after_another killed_in_the_middle the_server_dies nobody_serves
     cards_in_the_wrong_place no_room_for_the_payload refuses_mistakes)
+# What a recording says. The recorder is that of the dissector's witness.
+add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
+    shows_what_was_asked_for says_why counts what_is_damaged_is_read_up_to_there refuses_mistakes)
+add_dependencies(scenario_level dissector_trace)

@@ -1,23 +1,25 @@
 // What led to each record, as the trace says it: by its mark, and by what the protocols say where the mark ends at
-// something that comes from outside. Keeps five bytes a record.
+// something that comes from outside. Keeps five bytes a record, and of everything else a bounded past.
 #pragma once
 
 #include "traces/tool/decoder.h"
+#include "traces/tool/devices.h"
 #include "traces/tool/work.h"
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <unordered_map>
-#include <vector>
 
 namespace traces::tool {
 
 enum class Link : std::uint8_t {
     begin,      ///< nothing is known that led to it
     store,      ///< software did it: a chain ends here
+    outside,    ///< a frame that nobody in this trace has sent: a chain ends here, too
     call,       ///< in the course of a call of the device
     request,    ///< the answer to a read
+    posted,     ///< a WQE that was read because of something else than its own doorbell
     wqe,        ///< a completion of a WQE that was read
     completion, ///< an event for a CQE
     event,      ///< an interrupt for an EQE
@@ -32,7 +34,7 @@ enum class Link : std::uint8_t {
 
 class Causes {
 public:
-    explicit Causes(const codec::Head& head) : head_(head) {}
+    explicit Causes(const codec::Head& head) : devices_(head) {}
     /// Each record of the trace in its order.
     void take(const codec::Record& record, const Seen& seen, const Decoder& decoder);
 
@@ -66,19 +68,20 @@ private:
     };
     Step step(const codec::Record& record, const Seen& seen, const Decoder& decoder);
     Step signal(const codec::Record& record, const Seen& seen);
-    Step frame(const codec::Record& record, const Seen& seen);
-    Step event(const Seen& seen, std::uint32_t mark);
+    Step frame(const codec::Record& record, const Seen& seen, const Decoder& decoder);
+    Step event(const Seen& seen, std::uint32_t mark) const;
+    std::uint32_t request_of(const codec::Record& response, const Item& item, const Decoder& decoder);
 
-    const codec::Head& head_;
-    std::vector<std::uint32_t> parents_;
-    std::vector<Link> links_;
+    Devices devices_;
+    std::deque<std::uint32_t> parents_; ///< by record; a deque, so that growing copies nothing
+    std::deque<Link> links_;
     WorkBoard board_;
     Recent<std::uint64_t> last_cqe_, last_eqe_; ///< by interface and number of the queue
-    Recent<std::uint64_t> sent_;                ///< requests by port and PSN
+    Recent<std::uint64_t> sent_;                ///< requests by port, peer and PSN
     Recent<std::uint64_t> images_;              ///< frames that left a device, by their bytes
     Recent<std::uint64_t> events_;              ///< records of events, by their numbers
-    std::map<std::uint32_t, std::uint32_t> last_wake_at_, last_call_, last_frame_; ///< by interface
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> blocked_;     ///< by interface and port
+    std::map<std::uint32_t, std::uint32_t> last_frame_, last_wake_at_, last_call_; ///< by interface, by device
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> blocked_;     ///< by device and port
 };
 
 } // namespace traces::tool

@@ -70,9 +70,8 @@ const Item* Seen::find(What what) const {
     return found != items.end() ? &*found : nullptr;
 }
 
-void Decoder::Function::reset() {
+void Decoder::Function::forget_objects() {
     areas.clear();
-    commands.reset();
     umems.clear(), transports.clear(), peers.clear(), vectors.clear(), halves.clear();
 }
 
@@ -144,7 +143,8 @@ void Decoder::signal(const Record& record) {
     } else if (code == Signal::bar_address) {
         function.bars[item.number] = view.get<"value">();
     } else if (code == Signal::reset) {
-        function.reset();
+        function.forget_objects();
+        function.commands.reset();
     }
     seen_.items.push_back(item);
 }
@@ -183,7 +183,9 @@ void Decoder::init_segment(Function& function, std::uint64_t offset) {
 void Decoder::user_page(Function& function, std::uint64_t offset) {
     const auto bytes = seen_.access->bytes;
     const auto in_page = static_cast<std::uint32_t>(offset % uar_page_bytes);
-    const bool is_pair = (in_page & ~7u) == uar_cq_doorbell || in_page >= uar_bfreg;
+    // A WQE may follow its doorbell into a BlueFlame buffer.
+    const bool is_send = in_page >= uar_bfreg && (in_page & ~7u) % bf_buffer_bytes == 0;
+    const bool is_pair = (in_page & ~7u) == uar_cq_doorbell || is_send;
     if (bytes.size() >= 8 && is_pair && in_page % 8 == 0)
         return doorbell(in_page, bytes.first<8>());
     if (bytes.size() == 4 && (in_page == uar_eq_arm || in_page == uar_eq_update)) {

@@ -87,7 +87,7 @@ private:
         std::map<std::uint32_t, std::uint32_t> peers;     ///< of each queue pair
         std::map<std::uint32_t, std::uint32_t> vectors;   ///< vector: number of its event queue
         std::map<std::uint64_t, std::uint32_t> halves;    ///< first halves of doorbells in two stores
-        void reset();
+        void forget_objects();
     };
     struct Call {
         std::uint64_t record = 0;

@@ -58,7 +58,7 @@ void Decoder::finished(Function& function, const Command& command) {
         return;
     const auto opcode = command.opcode();
     if (is_any(opcode, {disable_hca, teardown_hca}))
-        function.reset();
+        function.forget_objects();
     else if (opcode == destroy_eq)
         function.areas.remove(AreaKind::event_queue, item.eqn);
     else if (opcode == destroy_cq)

@@ -218,14 +218,14 @@ std::string line_of(const Record& record, const Seen& seen, const codec::Head& h
     return line;
 }
 
-std::string fields_of(const Seen& seen) {
-    std::string text;
+std::vector<std::string> fields_of(const Seen& seen) {
+    std::vector<std::string> lines;
     const auto print = [&](const abi::LayoutInfo* layout, std::span<const std::byte> bytes) {
         if (layout == nullptr || bytes.size() < layout->size)
             return;
         std::string fields;
         abi::print(fields, *layout, bytes, abi::PrintForm::line, abi::PrintZeros::no);
-        text += fmt::format("         {}: {}\n", layout->name, fields);
+        lines.push_back(fmt::format("         {}: {}", layout->name, fields));
     };
     for (const auto& item : seen.items) {
         print(item.layout, item.bytes);
@@ -235,7 +235,7 @@ std::string fields_of(const Seen& seen) {
             print(layouts.out, seen.command->out);
         }
     }
-    return text;
+    return lines;
 }
 
 } // namespace traces::tool

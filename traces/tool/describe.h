@@ -4,6 +4,7 @@
 #include "traces/tool/decoder.h"
 
 #include <string>
+#include <vector>
 
 namespace traces::tool {
 
@@ -16,6 +17,6 @@ std::string what_text(const codec::Record& record, const Seen& seen, const codec
 /// All of it, without a line end.
 std::string line_of(const codec::Record& record, const Seen& seen, const codec::Head& head);
 /// Each structure field by field, a line each, indented.
-std::string fields_of(const Seen& seen);
+std::vector<std::string> fields_of(const Seen& seen);
 
 } // namespace traces::tool

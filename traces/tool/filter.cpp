@@ -13,7 +13,11 @@ bool Filter::passes(const codec::Record& record, const Seen& seen, const codec::
     if (record.number < first || is_over(record) || record.time_ps < from_ps ||
         (until_ps && record.time_ps >= *until_ps))
         return false;
-    if (!interface.empty() && !head.interfaces[record.interface].name.contains(interface))
+    const auto has_source = [&] {
+        return seen.event && seen.event->stamp.source < head.names.size() &&
+               head.names[seen.event->stamp.source].contains(function);
+    };
+    if (!function.empty() && !head.interfaces[record.interface].name.contains(function) && !has_source())
         return false;
     const auto has = [&](std::optional<std::uint32_t> wanted, std::uint32_t Item::* member) {
         return !wanted || std::ranges::find(seen.items, *wanted, member) != seen.items.end();
@@ -21,6 +25,8 @@ bool Filter::passes(const codec::Record& record, const Seen& seen, const codec::
     if (qpn && seen.qpn != *qpn && !has(qpn, &Item::qpn))
         return false;
     if (!has(cqn, &Item::cqn) || !has(eqn, &Item::eqn))
+        return false;
+    if (queue && seen.qpn != *queue && !has(queue, &Item::qpn) && !has(queue, &Item::cqn) && !has(queue, &Item::eqn))
         return false;
     // The low byte of a key is its variant; the number without it is the object.
     const auto is_key = [&](std::uint32_t key) { return key == *mkey || key >> 8 == *mkey >> 8; };
@@ -58,6 +64,17 @@ std::expected<std::uint64_t, std::string> parse_number(std::string_view text) {
     if (error != std::errc{} || end != digits.data() + digits.size())
         return std::unexpected(fmt::format("\"{}\" is no number; 17 and 0x11 are", text));
     return value;
+}
+
+std::expected<Range, std::string> parse_range(std::string_view text) {
+    const auto dash = text.find('-');
+    const auto begin = text.substr(0, dash), end = dash == text.npos ? begin : text.substr(dash + 1);
+    const auto first = begin.empty() ? std::expected<std::uint64_t, std::string>(1) : parse_number(begin);
+    const auto last = end.empty() ? std::expected<std::uint64_t, std::string>(0) : parse_number(end);
+    const bool is_open = end.empty();
+    if (!first || !last || (begin.empty() && is_open) || (!is_open && *last < *first))
+        return std::unexpected(fmt::format("\"{}\" is no range of records; 7, 7-9, 7- and -9 are", text));
+    return Range{*first, is_open ? std::nullopt : std::optional(*last)};
 }
 
 std::expected<std::vector<What>, std::string> parse_kinds(std::string_view text) {

@@ -14,9 +14,10 @@ namespace traces::tool {
 
 /// A record passes if it passes each part that is given.
 struct Filter {
-    std::string interface{}; ///< part of its name
+    std::string function{}; ///< part of the name of an interface, or of the source of an event
     std::optional<std::uint32_t> qpn{}, cqn{}, eqn{}, mkey{};
-    std::vector<What> kinds{}; ///< one of them
+    std::optional<std::uint32_t> queue{}; ///< of whatever kind
+    std::vector<What> kinds{};            ///< one of them
     std::int64_t from_ps = 0;
     std::optional<std::int64_t> until_ps{}; ///< not included
     std::uint64_t first = 0;                ///< numbers of records
@@ -31,6 +32,13 @@ struct Filter {
 std::expected<std::int64_t, std::string> parse_time(std::string_view text);
 /// "17" or "0x11".
 std::expected<std::uint64_t, std::string> parse_number(std::string_view text);
+struct Range {
+    std::uint64_t first = 0;
+    std::optional<std::uint64_t> last{};
+    bool operator==(const Range&) const = default;
+};
+/// "7", "7-9", "7-" or "-9", of numbers of records.
+std::expected<Range, std::string> parse_range(std::string_view text);
 /// Names of kinds with commas between them.
 std::expected<std::vector<What>, std::string> parse_kinds(std::string_view text);
 

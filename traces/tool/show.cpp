@@ -8,16 +8,17 @@ Outcome show(codec::Source& trace, const ShowOptions& options, codec::Destinatio
     codec::Reader reader(trace);
     Output output(destination);
     if (const auto opened = reader.open(); !opened)
-        return finish(opened.error(), output);
+        return finish(reader, opened.error(), output);
     auto fault = walk(reader, [&](const codec::Record& record, const Seen& seen, const Decoder&) {
         if (options.filter.passes(record, seen, reader.head())) {
             output.line(line_of(record, seen, reader.head()));
             if (options.fields)
-                output.put(fields_of(seen));
+                for (const auto& fields : fields_of(seen))
+                    output.line(fields);
         }
         return output.is_good() && !options.filter.is_over(record);
     });
-    return finish(std::move(fault), output);
+    return finish(reader, std::move(fault), output);
 }
 
 } // namespace traces::tool

@@ -4,6 +4,7 @@
 
 #include "traces/codec/reader.h"
 #include "traces/tool/decoder.h"
+#include "traces/tool/output.h"
 
 #include <concepts>
 #include <optional>
@@ -11,43 +12,17 @@
 
 namespace traces::tool {
 
-/// How a command of the tool ended. Only one of the two is set.
+/// How a command of the tool ended. At most one of fault and complaint is set.
 struct Outcome {
     std::optional<codec::Fault> fault{}; ///< of the trace
     std::string complaint{};             ///< about anything else: what, and why
     bool is_output_lost = false;         ///< the complaint is that the output could not be written
+    std::uint64_t records = 0;           ///< that were read
+    std::uint64_t confirmed = 0;         ///< of them, those that a digest behind them has confirmed
 
     bool is_good() const { return !fault && complaint.empty(); }
     /// For a person; empty if it is good.
     std::string text() const { return fault ? fault->text() : complaint; }
-};
-
-/// Text and bytes on their way out, in pieces of some size.
-class Output {
-public:
-    explicit Output(codec::Destination& destination) : destination_(destination) {}
-    void put(std::string_view text) {
-        buffer_ += text;
-        if (buffer_.size() >= most_bytes)
-            flush();
-    }
-    void line(std::string_view text) {
-        buffer_ += text;
-        put("\n");
-    }
-    void flush() {
-        if (failure_.empty() && !buffer_.empty())
-            if (const auto written = destination_.write(std::as_bytes(std::span(buffer_))); !written)
-                failure_ = written.error();
-        buffer_.clear();
-    }
-    bool is_good() const { return failure_.empty(); }
-    const std::string& failure() const { return failure_; }
-
-private:
-    static constexpr std::size_t most_bytes = 65536;
-    codec::Destination& destination_;
-    std::string buffer_, failure_;
 };
 
 /// Calls visit(record, seen, decoder) for each record, until it says false.
@@ -64,12 +39,15 @@ template <class Visit> std::optional<codec::Fault> walk(codec::Reader& reader, V
     }
 }
 
+inline Outcome outcome_of(const codec::Reader& reader, std::optional<codec::Fault> fault) {
+    return {.fault = std::move(fault), .records = reader.records(), .confirmed = reader.confirmed_records()};
+}
 /// Flushes, and says how it went.
-inline Outcome finish(std::optional<codec::Fault> fault, Output& output) {
+inline Outcome finish(const codec::Reader& reader, std::optional<codec::Fault> fault, Output& output) {
     output.flush();
     if (!output.is_good())
         return {.complaint = output.failure(), .is_output_lost = true};
-    return {.fault = std::move(fault)};
+    return outcome_of(reader, std::move(fault));
 }
 
 } // namespace traces::tool

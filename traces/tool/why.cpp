@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <vector>
 
 namespace traces::tool {
 
@@ -23,8 +23,12 @@ std::string sentence(Causes::Step step, std::uint32_t mark) {
     switch (step.link) {
     case Link::begin: return "Nothing in the trace says what led to it.";
     case Link::store: return "Software did this: here the chain begins.";
+    case Link::outside: return "It came from outside: nobody in this trace has sent it. Here the chain begins.";
     case Link::call: return fmt::format("It happened in the course of record {}.", step.record);
     case Link::request: return fmt::format("It answers the read in record {}.", step.record);
+    case Link::posted:
+        return fmt::format("It is the work that the doorbell in record {} posted; the device had not read it then.",
+                           step.record);
     case Link::wqe:
         return fmt::format("It completes the work request that record {} brought{}.", step.record, in_course);
     case Link::completion:
@@ -44,53 +48,67 @@ std::string sentence(Causes::Step step, std::uint32_t mark) {
 struct Told {
     std::uint32_t number;
     Causes::Step step;
-    std::string text{};
+    std::string line{}, why{};
 };
+
+/// The chain from a record backward; `missing` says why there is none.
+struct Found {
+    std::vector<Told> chain{};
+    Outcome missing{};
+};
+Found find_chain(const OpenTrace& open, std::uint64_t wanted) {
+    auto source = open();
+    if (!source)
+        return {.missing = {.complaint = source.error()}};
+    Reader reader(**source);
+    if (const auto opened = reader.open(); !opened)
+        return {.missing = outcome_of(reader, opened.error())};
+    Causes causes(reader.head());
+    auto fault = walk(reader, [&](const Record& record, const Seen& seen, const Decoder& decoder) {
+        causes.take(record, seen, decoder);
+        return record.number < wanted;
+    });
+    if (fault)
+        return {.missing = outcome_of(reader, std::move(fault))};
+    if (wanted == 0 || reader.records() < wanted)
+        return {.missing = {.complaint =
+                                fmt::format("record {}: the trace has records 1 to {}", wanted, reader.records())}};
+    Found found;
+    for (auto at = static_cast<std::uint32_t>(wanted); at != 0 && found.chain.size() < most_links;
+         at = found.chain.back().step.record)
+        found.chain.push_back({at, causes.of(at)});
+    return found;
+}
 
 } // namespace
 
 Outcome why(const OpenTrace& open, std::uint64_t wanted, Destination& destination) {
-    Output output(destination);
-    std::vector<Told> chain;
-    {
-        auto source = open();
-        if (!source)
-            return {.complaint = source.error()};
-        Reader reader(**source);
-        if (const auto opened = reader.open(); !opened)
-            return {.fault = opened.error()};
-        Causes causes(reader.head());
-        auto fault = walk(reader, [&](const Record& record, const Seen& seen, const Decoder& decoder) {
-            causes.take(record, seen, decoder);
-            return record.number < wanted;
-        });
-        if (fault)
-            return {.fault = std::move(fault)};
-        if (wanted == 0 || reader.records() < wanted)
-            return {.complaint = fmt::format("record {}: the trace has records 1 to {}", wanted, reader.records())};
-        for (auto at = static_cast<std::uint32_t>(wanted); at != 0 && chain.size() < most_links;
-             at = chain.back().step.record)
-            chain.push_back({at, causes.of(at)});
-    }
+    auto [chain, missing] = find_chain(open, wanted);
+    if (chain.empty())
+        return missing;
     auto source = open();
     if (!source)
         return {.complaint = source.error()};
     Reader reader(**source);
+    Output output(destination);
     if (const auto opened = reader.open(); !opened)
-        return {.fault = opened.error()};
+        return finish(reader, opened.error(), output);
     std::size_t left = chain.size(); // the earliest is the last of the chain
     auto fault = walk(reader, [&](const Record& record, const Seen& seen, const Decoder&) {
         if (record.number == chain[left - 1].number) {
             auto& told = chain[--left];
-            told.text = line_of(record, seen, reader.head()) + "\n         " + sentence(told.step, record.mark.cause);
+            told.line = line_of(record, seen, reader.head());
+            told.why = sentence(told.step, record.mark.cause);
         }
         return left != 0;
     });
-    for (const auto& told : chain)
-        output.line(told.text);
+    for (const auto& told : chain) {
+        output.line(told.line);
+        output.line("         " + told.why);
+    }
     if (chain.size() == most_links)
         output.line("         The chain goes on; these are its last links.");
-    return finish(std::move(fault), output);
+    return finish(reader, std::move(fault), output);
 }
 
 } // namespace traces::tool

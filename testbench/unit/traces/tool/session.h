@@ -62,7 +62,8 @@ public:
                           .names = {"host0.hca0"},
                           .interfaces = {{codec::InterfaceKind::pcie, "host0.hca0"},
                                          {codec::InterfaceKind::ethernet, "host0.hca0.port1"},
-                                         {codec::InterfaceKind::events, "events"}}},
+                                         {codec::InterfaceKind::events, "events"},
+                                         {codec::InterfaceKind::ethernet, "host1.hca0.port1"}}},
                          {}};
     Journal journal{writer};
     LinkLog link{journal, 0};
@@ -154,6 +155,13 @@ public:
             .set<"dbr_addr">(records + 8);
         qp_out.view().set<"qpn">(qpn);
         marks.create_qp = command(with_page(qp, qp_ring), qp_out.bytes);
+        connect(qpn, peer);
+    }
+    void connect(std::uint32_t own, std::uint32_t other) {
+        abi::Block<Init2rtrQpIn> in;
+        abi::Block<Init2rtrQpOut> out;
+        in.view().set<"opcode">(Opcode::init2rtr_qp).set<"qpn">(own).sub<"qpc">().set<"remote_qpn">(other);
+        command(in.bytes, out.bytes);
     }
 
     RecordNumber frame(Direction direction, abi::wire::Operation operation, std::uint32_t to, std::uint32_t number) {
@@ -177,20 +185,28 @@ public:
         {
             Journal::Call call(journal);
             marks.doorbell = store(call, uar + uar_bfreg, ring.bytes);
-            Bytes wqe(64);
-            const std::span<std::byte> all(wqe);
-            abi::View<WqeCtrl>(all)
-                .set<"opcode">(WqeOpcode::rdma_write)
-                .set<"wqe_index">(index)
-                .set<"qpn">(qpn)
-                .set<"ds">(3);
-            abi::View<WqeRaddr>(all.subspan(16)).set<"raddr">(0xabc000).set<"rkey">(rkey);
-            abi::View<WqeData>(all.subspan(32)).set<"byte_count">(64).set<"lkey">(lkey).set<"addr">(buffer);
-            marks.wqe = dma_read(qp_ring + 0x400 + index % 16 * 64, wqe);
-            dma_read(buffer, Bytes(64));
-            marks.request_frame = frame(Direction::outbound, abi::wire::Operation::write_only, peer, psn + index);
+            fetch(index);
         }
         now += latency;
+        acknowledge(index);
+    }
+    /// The device reads WQE `index`, and sends its packet.
+    void fetch(std::uint32_t index) {
+        Bytes wqe(64);
+        const std::span<std::byte> all(wqe);
+        abi::View<WqeCtrl>(all)
+            .set<"opcode">(WqeOpcode::rdma_write)
+            .set<"wqe_index">(index)
+            .set<"qpn">(qpn)
+            .set<"ds">(3);
+        abi::View<WqeRaddr>(all.subspan(16)).set<"raddr">(0xabc000).set<"rkey">(rkey);
+        abi::View<WqeData>(all.subspan(32)).set<"byte_count">(64).set<"lkey">(lkey).set<"addr">(buffer);
+        marks.wqe = dma_read(qp_ring + 0x400 + index % 16 * 64, wqe);
+        dma_read(buffer, Bytes(64));
+        marks.request_frame = frame(Direction::outbound, abi::wire::Operation::write_only, peer, psn + index);
+    }
+    /// Its acknowledgement arrives; what follows from it.
+    void acknowledge(std::uint32_t index) {
         Journal::Call call(journal);
         marks.ack_frame = frame(Direction::inbound, abi::wire::Operation::acknowledge, qpn, psn + index);
         call.is(marks.ack_frame);

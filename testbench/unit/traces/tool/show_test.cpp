@@ -64,6 +64,35 @@ TEST_CASE("a command that is refused is shown with its status", "[unit][trace-to
                ContainsSubstring(std::string(name(Status::bad_parameter)) + ", syndrome 0xb01"));
 }
 
+TEST_CASE("the command that ends all objects is shown by its name", "[unit][trace-tool]") {
+    Session session;
+    session.start();
+    session.create_queues();
+    abi::Block<CommandIn> in;
+    abi::Block<CommandOut> out;
+    in.view().set<"opcode">(Opcode::teardown_hca);
+    session.command(in.bytes, out.bytes);
+    session.write(0);
+
+    const auto text = shown(session.bytes());
+
+    CHECK_THAT(line_with(text, "end of TEARDOWN_HCA"), ContainsSubstring("in slot 0"));
+    CHECK(lines_with(text, "CQE in CQ") == 0);
+}
+
+TEST_CASE("a WQE behind its doorbell in a BlueFlame buffer is no doorbell", "[unit][trace-tool]") {
+    Session session;
+    session.start();
+    session.create_queues();
+    abi::Block<SendDoorbell> ring;
+    ring.view().set<"opcode">(8).set<"qpn">(qpn).set<"ds">(3);
+    Journal::Call call(session.journal);
+    for (std::size_t at = 0; at < 64; at += 8)
+        session.store(call, uar + uar_bfreg + bf_buffer_bytes + at, ring.bytes);
+
+    CHECK(lines_with(shown(session.bytes()), "doorbell of QP") == 1);
+}
+
 TEST_CASE("a queue is forgotten with its object", "[unit][trace-tool]") {
     Session session;
     session.start();
@@ -83,10 +112,12 @@ TEST_CASE("a filter leaves the records of its object", "[unit][trace-tool]") {
     CHECK(lines_with(shown_with({.qpn = qpn + 1}), "\n") == 0);
     CHECK(lines_with(shown_with({.cqn = cqn}), "\n") == 1 + 2 + 2); // its command, CQEs, EQEs
     CHECK(lines_with(shown_with({.eqn = eqn}), "\n") == 1 + 2 + 2); // its command, EQEs, interrupts
+    CHECK(shown_with({.queue = cqn}) == shown_with({.cqn = cqn}));
+    CHECK(shown_with({.queue = qpn}) == shown_with({.qpn = qpn}));
     CHECK(lines_with(shown_with({.mkey = lkey}), "\n") == 2);
     CHECK(lines_with(shown_with({.mkey = rkey + 0x100}), "\n") == 0);
     CHECK(lines_with(shown_with({.kinds = {What::cqe, What::interrupt}}), "\n") == 4);
-    CHECK(lines_with(shown_with({.interface = "port1"}), "\n") == 4);
+    CHECK(lines_with(shown_with({.function = "port1"}), "\n") == 4);
     CHECK(lines_with(shown_with({.first = 2, .last = 4}), "\n") == 3);
 }
 
@@ -165,6 +196,51 @@ TEST_CASE("a trace that is cut is shown up to there, with the place of the fault
     REQUIRE(outcome.fault);
     CHECK(outcome.fault->kind == codec::FaultKind::truncated);
     CHECK_THAT(outcome.text(), ContainsSubstring("byte"));
+    CHECK(outcome.records >= outcome.confirmed);
+    CHECK(lines_with(text_of(out), "\n") == outcome.records);
+}
+
+TEST_CASE("what a trace says does not steer a terminal", "[unit][trace-tool]") {
+    MemoryDestination out;
+    Output output(out);
+
+    output.line("a\x1b[2J\x7f\xc2\x9b\xc3\xa4\n");
+    output.flush();
+
+    CHECK(text_of(out) == "a\\x1b[2J\\x7f\\x9b\xc3\xa4\\x0a\n");
+}
+
+TEST_CASE("statistics of a queue know the doorbells that are not counted", "[unit][trace-tool]") {
+    Session session;
+    session.run(10);
+    const auto bytes = session.bytes();
+    MemorySource source(bytes);
+    MemoryDestination out;
+
+    REQUIRE(stats(source, {.kinds = {What::cqe}}, out).is_good());
+
+    CHECK_THAT(text_of(out), ContainsSubstring("10 records, "));
+    CHECK(lines_with(text_of(out), "doorbells") == 0);
+    CHECK_THAT(line_with(text_of(out), "doorbell to CQE"), ContainsSubstring(" 10     5200.000"));
+}
+
+TEST_CASE("queues without end share a row of the statistics", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+    for (std::uint32_t i = 0; i < 3000; ++i) {
+        abi::Block<SendDoorbell> ring;
+        ring.view().set<"qpn">(i);
+        Journal::Call call(session.journal);
+        session.store(call, uar + uar_bfreg, ring.bytes);
+    }
+    const auto bytes = session.bytes();
+    MemorySource source(bytes);
+    MemoryDestination out;
+
+    REQUIRE(stats(source, {}, out).is_good());
+
+    CHECK(lines_with(text_of(out), "doorbells") == 2048);
+    CHECK_THAT(line_with(text_of(out), "all others together"), ContainsSubstring(" 952 "));
 }
 
 TEST_CASE("whatever the records are, each has its line", "[unit][trace-tool]") {
@@ -190,6 +266,12 @@ TEST_CASE("times and numbers are read with their units, and others refused", "[u
     CHECK_FALSE(parse_time("1e30s"));
     CHECK(parse_number("0x11") == 17u);
     CHECK_FALSE(parse_number("11x"));
+    CHECK(parse_range("7") == Range{7, 7});
+    CHECK(parse_range("7-9") == Range{7, 9});
+    CHECK(parse_range("7-") == Range{7, std::nullopt});
+    CHECK(parse_range("-9") == Range{1, 9});
+    for (const auto* wrong : {"", "-", "9-7", "a-b", "1-2-3"})
+        CHECK_FALSE(parse_range(wrong));
     CHECK(parse_kinds("cqe,eqe") == std::vector{What::cqe, What::eqe});
     CHECK_THAT(parse_kinds("cqes").error(), ContainsSubstring("doorbell-record"));
 }

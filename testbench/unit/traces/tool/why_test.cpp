@@ -2,6 +2,7 @@
 #include "traces/tool/why.h"
 
 #include "testbench/unit/traces/tool/session.h"
+#include "traces/tool/devices.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -48,6 +49,7 @@ TEST_CASE("an interrupt leads back to the doorbell of its work request", "[unit]
     CHECK_THAT(told.text, ContainsSubstring("doorbell of QP 0x11: WQE 2"));
     CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
     CHECK(lines_with(told.text, "\n") == 2 * 6);
+    CHECK(lines_with(told.text, "\\x0a") == 0);
 }
 
 TEST_CASE("an acknowledgement leads back to the packet that it acknowledges", "[unit][trace-tool]") {
@@ -59,6 +61,92 @@ TEST_CASE("an acknowledgement leads back to the packet that it acknowledges", "[
 
     CHECK_THAT(told.text, ContainsSubstring(said("The peer answers the packet in record ", marks.request_frame)));
     CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
+}
+
+TEST_CASE("an answer belongs to the queue pair that it is for, not to another of the same PSN", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    session.connect(qpn + 1, peer + 1);
+    session.frame(Direction::outbound, abi::wire::Operation::write_only, peer + 1, psn); // of the other one
+    const auto answer = session.frame(Direction::inbound, abi::wire::Operation::acknowledge, qpn, psn);
+
+    const auto told = ask(session.bytes(), answer);
+
+    CHECK_THAT(told.text,
+               ContainsSubstring(said("The peer answers the packet in record ", session.marks.request_frame)));
+}
+
+TEST_CASE("every packet that answers a READ leads back to its request", "[unit][trace-tool]") {
+    using enum abi::wire::Operation;
+    Session session;
+    session.run(0);
+    const auto request = session.frame(Direction::outbound, read_request, peer, 0xfffffe);
+    session.frame(Direction::inbound, read_response_first, qpn, 0xfffffe);
+    session.frame(Direction::inbound, read_response_middle, qpn, 0xffffff);
+    const auto last = session.frame(Direction::inbound, read_response_last, qpn, 0);
+
+    CHECK_THAT(ask(session.bytes(), last).text,
+               ContainsSubstring(said("The peer answers the packet in record ", request)));
+}
+
+TEST_CASE("a work request that waited leads back to its own doorbell", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    RecordNumber doorbell = 0, other = 0;
+    const auto ring = [&](std::uint32_t index) {
+        abi::Block<SendDoorbell> bell;
+        bell.view().set<"opcode">(8).set<"wqe_index">(index).set<"qpn">(qpn).set<"ds">(3);
+        Journal::Call call(session.journal);
+        return session.store(call, uar + uar_bfreg, bell.bytes);
+    };
+    doorbell = ring(1);
+    {
+        Journal::Call call(session.journal);
+        other = session.store32(call, uar + uar_eq_arm, 5u << 24);
+        session.fetch(1);
+    }
+    session.acknowledge(1);
+
+    const auto told = ask(session.bytes(), session.marks.cqe);
+
+    CHECK_THAT(told.text, ContainsSubstring(said("It is the work that the doorbell in record ", doorbell)));
+    CHECK_THAT(told.text, !ContainsSubstring(said("in the course of record ", other)));
+    CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
+}
+
+TEST_CASE("a frame that nobody in the trace has sent begins a chain", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+    const auto arrived = session.frame(Direction::inbound, abi::wire::Operation::write_only, qpn, 7);
+
+    CHECK_THAT(ask(session.bytes(), arrived).text, ContainsSubstring("It came from outside"));
+}
+
+TEST_CASE("the end of a batch leads to the last frame of its port, not of another", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+    const auto frame = session.frame(Direction::inbound, abi::wire::Operation::write_only, qpn, 7);
+    session.journal.put(3, RecordKind::frame, Direction::inbound, session.now, Bytes(64)); // at another device
+    const auto end = session.link.signal(Direction::inbound, Signal::batch_end, session.now, {});
+
+    CHECK_THAT(ask(session.bytes(), end).text,
+               ContainsSubstring(said("It ends the batch whose last frame is record ", frame)));
+}
+
+TEST_CASE("the functions and ports of a device are found by their names", "[unit][trace-tool]") {
+    using enum codec::InterfaceKind;
+    codec::Head head;
+    head.interfaces = {{pcie, "A.sw0.hca0"},           {pcie, "A.sw0.hca0.f12"},
+                       {ethernet, "A.sw0.hca0.port1"}, {infiniband, "A.sw0.hca0.port2"},
+                       {pcie, "A.sw0.ford"},           {events, "events"}};
+    const Devices devices(head);
+
+    REQUIRE(devices.all().size() == 3);
+    CHECK(devices.all()[0].functions == std::vector<std::uint32_t>{0, 1});
+    CHECK(devices.all()[0].ports == std::vector<std::uint32_t>{2, 3});
+    CHECK(devices.port(devices.of(0), 1) == 3u);
+    CHECK_FALSE(devices.port(devices.of(0), 2));
+    CHECK(devices.of(4) == 1);
 }
 
 TEST_CASE("the end of a command leads back to its doorbell", "[unit][trace-tool]") {

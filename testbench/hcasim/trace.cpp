@@ -1,0 +1,158 @@
+#include "testbench/hcasim/trace.h"
+
+#include "testbench/hcasim/trace_files.h"
+#include "traces/tool/filter.h"
+#include "traces/tool/show.h"
+#include "traces/tool/stats.h"
+#include "traces/tool/why.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace hcasim {
+namespace {
+
+using namespace traces::tool;
+
+CLI::App& add_command(CLI::App& trace, const char* name, const char* what, std::string& file) {
+    auto& command = *trace.add_subcommand(name, what);
+    command.add_option("file", file, "The recording")->required()->type_name("FILE");
+    return command;
+}
+
+/// An option whose value `parse` reads; what that complains about becomes the refusal.
+template <class Parse, class Take>
+void add_parsed(CLI::App& command, const std::string& name, const char* type, const char* what, Parse parse,
+                Take take) {
+    command
+        .add_option_function<std::string>(
+            name,
+            [=](const std::string& text) {
+                const auto value = parse(text);
+                if (!value)
+                    throw CLI::ValidationError(name, value.error());
+                take(*value);
+            },
+            what)
+        ->type_name(type);
+}
+
+std::expected<std::uint32_t, std::string> parse_object(std::string_view text) {
+    const auto number = parse_number(text);
+    if (!number)
+        return std::unexpected(number.error());
+    if (*number > 0xffff'ffff)
+        return std::unexpected(fmt::format("\"{}\" has more than 32 bits", text));
+    return static_cast<std::uint32_t>(*number);
+}
+
+/// `filter` lives as long as the command.
+void add_filter(CLI::App& command, Filter& filter) {
+    command.add_option("--function", filter.function, "Part of the name of a function, a port, or who says an event")
+        ->type_name("NAME");
+    const auto object = [&](const char* name, const char* what, std::optional<std::uint32_t>& into) {
+        add_parsed(command, name, "N", what, parse_object, [&into](std::uint32_t value) { into = value; });
+    };
+    object("--qp", "Of this queue pair: its doorbells, WQEs, data, frames, CQEs", filter.qpn);
+    object("--cq", "Of this completion queue", filter.cqn);
+    object("--eq", "Of this event queue", filter.eqn);
+    object("--queue", "Of a queue of this number, whatever its kind", filter.queue);
+    object("--mkey", "That name this key, in a variant of it", filter.mkey);
+    add_parsed(command, "--kind", "KIND,...", "Of these kinds, such as doorbell, wqe, cqe, command, interrupt, frame",
+               parse_kinds, [&filter](const std::vector<What>& kinds) { filter.kinds = kinds; });
+    add_parsed(command, "--from", "TIME", "Not before this time: 1.5us, 20ns, picoseconds without a unit", parse_time,
+               [&filter](std::int64_t time) { filter.from_ps = time; });
+    add_parsed(command, "--until", "TIME", "Before this time", parse_time,
+               [&filter](std::int64_t time) { filter.until_ps = time; });
+    add_parsed(command, "--records", "M-N", "With these numbers; M- is all from M on", parse_range,
+               [&filter](const Range& range) { filter.first = range.first, filter.last = range.last; });
+}
+
+/// Opens the recording, lets `work` write to standard output, and says how it went.
+template <class Work> int to_standard_output(const std::string& file, Work work) {
+    auto source = open_trace(file);
+    if (!source)
+        return end_trace(file, {.complaint = source.error()});
+    auto result = TraceResult::standard_output();
+    const auto outcome = work(**source, result);
+    return end_trace(file, outcome, result);
+}
+
+void add_show(CLI::App& trace, TraceJob& job) {
+    struct Options {
+        std::string file;
+        ShowOptions show;
+    };
+    const auto options = std::make_shared<Options>();
+    auto& command = add_command(trace, "show", "A line a record: when, where, what, and what led to it", options->file);
+    add_filter(command, options->show.filter);
+    command.add_flag("--fields", options->show.fields, "Each structure field by field below its record");
+    command.callback([&job, options] {
+        job.run = [options] {
+            return to_standard_output(options->file,
+                                      [&](auto& source, auto& result) { return show(source, options->show, result); });
+        };
+    });
+}
+
+void add_why(CLI::App& trace, TraceJob& job) {
+    struct Options {
+        std::string file;
+        std::uint64_t record = 0;
+    };
+    const auto options = std::make_shared<Options>();
+    auto& command =
+        add_command(trace, "why", "From a record back to the store of the driver that began it", options->file);
+    command.add_option("record", options->record, "Number of a record, the first column of show")
+        ->required()
+        ->type_name("RECORD");
+    command.callback([&job, options] {
+        job.run = [options] {
+            auto result = TraceResult::standard_output();
+            const auto outcome = why([&] { return open_trace(options->file); }, options->record, result);
+            return end_trace(options->file, outcome, result);
+        };
+    });
+}
+
+void add_stats(CLI::App& trace, TraceJob& job) {
+    struct Options {
+        std::string file;
+        Filter filter;
+    };
+    const auto options = std::make_shared<Options>();
+    auto& command = add_command(trace, "stats",
+                                "How many, how much, how fast: by link, queue and opcode, with "
+                                "percentiles of what took time",
+                                options->file);
+    add_filter(command, options->filter);
+    command.callback([&job, options] {
+        job.run = [options] {
+            return to_standard_output(
+                options->file, [&](auto& source, auto& result) { return stats(source, options->filter, result); });
+        };
+    });
+}
+
+} // namespace
+
+CLI::App* add_trace(CLI::App& app, TraceJob& job) {
+    auto* trace = app.add_subcommand("trace", "Say what a recording has: its records, what led to what, statistics");
+    trace->require_subcommand(0, 1);
+    trace->footer("\nA recording is read as a stream, however long it is. One that is truncated or spoilt is read up "
+                  "to there.\n\nExit status: 0 read to its end, 2 refused, 3 the result could not be written, 5 the "
+                  "recording cannot be\nread, or not to its end: what could be read is there.\n");
+    add_show(*trace, job);
+    add_why(*trace, job);
+    add_stats(*trace, job);
+    trace->callback([trace] {
+        if (trace->get_subcommands().empty())
+            throw CLI::RequiredError("a command is missing: show, why or stats; `hcasim trace --help` has more");
+    });
+    return trace;
+}
+
+} // namespace hcasim

@@ -1,0 +1,36 @@
+// What the commands of `hcasim trace` have in common: the recordings that they read, where their results go, how they
+// end.
+#pragma once
+
+#include "platform/observe/files/output.h"
+#include "traces/codec/file.h"
+#include "traces/tool/walk.h"
+
+#include <expected>
+#include <memory>
+#include <string>
+
+namespace hcasim {
+
+/// The error names the file and why it cannot be opened.
+std::expected<std::unique_ptr<traces::codec::Source>, std::string> open_trace(const std::string& path);
+
+/// A result: a file that appears when it is complete, or standard output.
+class TraceResult final : public traces::codec::Destination {
+public:
+    static TraceResult standard_output();
+    static std::expected<TraceResult, std::string> create(const std::string& path);
+    Outcome write(std::span<const std::byte> bytes) override;
+    Outcome finish() { return output_.finish(); }
+
+private:
+    explicit TraceResult(platform::observe::files::Output output) : output_(std::move(output)) {}
+    platform::observe::files::Output output_;
+};
+
+/// Says on standard error what went wrong, and how far the recording `path` could be read. Returns the status.
+int end_trace(const std::string& path, const traces::tool::Outcome& outcome);
+/// The same, with the result on standard output.
+int end_trace(const std::string& path, const traces::tool::Outcome& outcome, TraceResult& result);
+
+} // namespace hcasim
