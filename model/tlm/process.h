@@ -6,6 +6,7 @@
 #include <systemc>
 
 #include <cassert>
+#include <cstdint>
 
 namespace model::tlm {
 
@@ -18,8 +19,8 @@ inline constexpr int process_stack_bytes = 1 << 20;
 /// Whether the calling process may wait.
 inline bool is_in_thread() { return sc_core::sc_get_curr_process_kind() == sc_core::SC_THREAD_PROC_; }
 
-/// A device that is in one chain of calls at a time. Other chains wait until this one has ended, in no fixed order:
-/// each comes from another source (its clock, its cable, its client), and a source keeps its own order.
+/// A device that is in one chain of calls at a time. Other chains wait until this one has ended, and have their turns
+/// in the order in which they came: who comes again and again, as a client that writes without end, keeps nobody out.
 class Turn {
 public:
     explicit Turn(Calls calls) : is_taken_in_turn_(calls == Calls::may_wait) {}
@@ -28,6 +29,10 @@ public:
 
     /// Whether a call may come later than it was meant to, as others waited before it.
     bool can_delay() const { return is_taken_in_turn_; }
+    /// Whether a chain that comes now need not wait.
+    bool is_free() const { return depth_ == 0 && served_ == issued_; }
+    /// Whether the calling process is in the chain that has the turn.
+    bool is_callers() const { return depth_ != 0 && holder_ == sc_core::sc_get_current_process_b(); }
 
     /// Held while the device is called. Calls inside the same chain need not wait.
     class [[nodiscard]] Hold {
@@ -49,23 +54,31 @@ public:
 
 private:
     void enter() {
-        const auto* self = sc_core::sc_get_current_process_b();
-        for (++waiting_; depth_ != 0 && holder_ != self;) {
-            assert(is_in_thread() && "what meets a device that waits can wait itself");
-            sc_core::wait(free_);
+        if (is_callers()) {
+            ++depth_;
+            return;
         }
-        --waiting_;
-        holder_ = self;
-        ++depth_;
+        // Who cannot wait passes those who have been waiting, as long as none of them has begun.
+        if (!is_free() && (depth_ != 0 || is_in_thread())) {
+            assert(is_in_thread() && "what meets a device that waits can wait itself");
+            const auto number = issued_++;
+            do
+                sc_core::wait(free_);
+            while (depth_ != 0 || number != served_);
+            ++served_;
+        }
+        holder_ = sc_core::sc_get_current_process_b();
+        depth_ = 1;
     }
     void leave() {
-        if (--depth_ == 0 && waiting_ != 0)
+        if (--depth_ == 0 && served_ != issued_)
             free_.notify();
     }
 
     bool is_taken_in_turn_;
     const sc_core::sc_process_b* holder_ = nullptr;
-    unsigned depth_ = 0, waiting_ = 0;
+    unsigned depth_ = 0;
+    std::uint64_t issued_ = 0, served_ = 0; ///< numbers of those who had to wait
     sc_core::sc_event free_;
 };
 

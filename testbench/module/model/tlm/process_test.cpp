@@ -127,6 +127,62 @@ TEST_CASE("a device takes part in one chain of calls at a time, and lets its own
     CHECK(order == "first inside elsewhere answered second ");
 }
 
+TEST_CASE("who comes to a device again and again keeps nobody out who has been waiting", "[module][tlm]") {
+    Turn turn(Calls::may_wait);
+    std::string order;
+    spawn([&] {
+        for (unsigned i = 0; i < 3; ++i) {
+            const Turn::Hold hold(turn);
+            order += "again ";
+            sc_core::wait(1, sc_core::SC_NS);
+        }
+    });
+    for (const auto* name : {"first ", "second "})
+        spawn([&, name] {
+            const Turn::Hold hold(turn);
+            order += name;
+        });
+
+    run_for(10ns);
+
+    CHECK(order == "again first second again again ");
+}
+
+TEST_CASE("who cannot wait enters a free device before those who have been waiting", "[module][tlm]") {
+    Turn turn(Calls::may_wait);
+    sc_core::sc_event answer, released;
+    std::string order;
+    sc_core::sc_spawn_options options;
+    options.spawn_method();
+    options.dont_initialize();
+    options.set_sensitivity(&released);
+    sc_core::sc_spawn(
+        [&] {
+            const Turn::Hold hold(turn);
+            order += "method ";
+        },
+        "method", &options);
+    spawn([&] {
+        {
+            const Turn::Hold hold(turn);
+            sc_core::wait(answer);
+        }
+        released.notify();
+    });
+    run_for(1ns);
+    spawn([&] {
+        const Turn::Hold hold(turn);
+        order += "thread ";
+    });
+    run_for(1ns);
+    REQUIRE(order.empty());
+
+    answer.notify();
+    run_for(1ns);
+
+    CHECK(order == "method thread ");
+}
+
 TEST_CASE("where calls return at once nobody waits for a turn", "[module][tlm]") {
     Turn turn(Calls::at_once);
     const Turn::Hold hold(turn);
