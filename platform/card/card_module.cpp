@@ -10,6 +10,9 @@ model::pcie::FunctionConfig in_slot(const SlotConfig& slot, model::pcie::Functio
     function.ats = slot.ats;
     return function;
 }
+model::tlm::Calls calls_in(const SlotConfig& slot) {
+    return slot.neighbours != nullptr ? model::tlm::Calls::may_wait : model::tlm::Calls::at_once;
+}
 } // namespace
 
 /// What the endpoint calls for one function: the device, in turn with its other callers.
@@ -21,14 +24,19 @@ public:
 
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
                                     model::port::Time at) override {
-        // Does not wait for its turn: it changes nothing that a chain of calls relies on, and whoever reads may be the
-        // one who has what the device waits for.
-        return function_->bar_read(bar, offset, into, at);
+        // Waits for what was posted before, but not for its turn: it changes nothing that a chain of calls relies on,
+        // and whoever reads may be the one who has what the device waits for.
+        if (card_.posted_ != nullptr && !card_.posted_->push()) [[unlikely]]
+            return {model::port::DmaStatus::timeout, card_.present(at)};
+        return function_->bar_read(bar, offset, into, card_.present(at));
     }
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) override {
-        const model::tlm::Turn::Hold hold(card_.turn_);
-        function_->bar_write(bar, offset, from, card_.present(at));
-        card_.flush();
+        if (must_post()) [[unlikely]]
+            return card_.posted_->post(this, from.size(),
+                                       [this, bar, offset, bytes = std::vector(from.begin(), from.end()), at] {
+                                           write(bar, offset, bytes, at);
+                                       });
+        write(bar, offset, from, at);
     }
     std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override { return function_->direct(bar, offset); }
     int file(unsigned bar) const override { return function_->file(bar); }
@@ -40,16 +48,30 @@ public:
     }
     model::port::RegisterSpaces* spaces() override { return function_->spaces(); }
     void page_answered(std::uint16_t group, std::uint8_t code, model::port::Time at) override {
-        const model::tlm::Turn::Hold hold(card_.turn_);
-        function_->page_answered(group, code, card_.present(at));
-        card_.flush();
+        if (must_post()) [[unlikely]]
+            return card_.posted_->post(this, 0, [this, group, code, at] { take_answer(group, code, at); });
+        take_answer(group, code, at);
     }
     void reset(model::port::Time at) override {
+        if (card_.posted_ != nullptr) [[unlikely]]
+            card_.posted_->drop(this);
         const model::tlm::Turn::Hold hold(card_.turn_);
         function_->reset(card_.present(at));
     }
 
 private:
+    bool must_post() const { return card_.posted_ != nullptr && !card_.posted_->may_enter(); }
+    void write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, model::port::Time at) {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        function_->bar_write(bar, offset, from, card_.present(at));
+        card_.flush();
+    }
+    void take_answer(std::uint16_t group, std::uint8_t code, model::port::Time at) {
+        const model::tlm::Turn::Hold hold(card_.turn_);
+        function_->page_answered(group, code, card_.present(at));
+        card_.flush();
+    }
+
     CardModule& card_;
     Function* function_ = nullptr;
 };
@@ -60,21 +82,22 @@ public:
     Entrance(CardModule& card, model::port::Receiver& receiver) : card_(card), receiver_(receiver) {}
 
     void receive(model::port::Packet& packet, model::port::Time at) override {
-        const model::tlm::Turn::Hold hold(card_.turn_);
+        const auto hold = card_.begin();
         receiver_.receive(packet, card_.present(at));
     }
     void received_all(model::port::Time at) override {
-        const model::tlm::Turn::Hold hold(card_.turn_);
+        const model::tlm::Turn::Hold hold(card_.turn_); // goes on with what the last packet has begun
         receiver_.received_all(card_.present(at));
         flush_others();
     }
+    bool can_receive(model::port::Time at) override { return receiver_.can_receive(at); }
     void ready(model::port::Time at) override {
-        const model::tlm::Turn::Hold hold(card_.turn_);
+        const auto hold = card_.begin();
         receiver_.ready(card_.present(at));
         flush_others();
     }
     void link_changed(bool is_up, model::port::Time at) override {
-        const model::tlm::Turn::Hold hold(card_.turn_);
+        const auto hold = card_.begin();
         receiver_.link_changed(is_up, card_.present(at));
     }
 
@@ -97,8 +120,10 @@ CardModule::CardModule(sc_core::sc_module_name name, const DeviceConfig& device,
 
 CardModule::CardModule(sc_core::sc_module_name name, const std::vector<model::pcie::FunctionConfig>& functions,
                        const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make)
-    : sc_module(name), endpoint("pcie", parts(functions, slot)), turn_(slot.calls), plugs_(plugs.begin(), plugs.end()),
-      clock_([this](model::port::Time now) { wake(now); }, slot.calls) {
+    : sc_module(name), endpoint("pcie", parts(functions, slot)), turn_(calls_in(slot)),
+      plugs_(plugs.begin(), plugs.end()), clock_([this](model::port::Time now) { wake(now); }, calls_in(slot)) {
+    if (slot.neighbours != nullptr)
+        posted_ = std::make_unique<model::tlm::PostedRequests>(*slot.neighbours, turn_);
     endpoint.set_events(bus);
     for (const auto& [cable, end] : plugs_)
         wires_.push_back(&cable.link().end(end));
@@ -144,7 +169,7 @@ void CardModule::plug_in() {
 }
 
 void CardModule::wake(model::port::Time now) {
-    const model::tlm::Turn::Hold hold(turn_);
+    const auto hold = begin();
     device_->wake(present(now));
     flush();
 }

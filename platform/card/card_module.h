@@ -7,7 +7,7 @@
 #include "model/pcie/device.h"
 #include "model/pcie/endpoint_module.h"
 #include "model/tlm/kernel_clock.h"
-#include "model/tlm/process.h"
+#include "model/tlm/posted_requests.h"
 #include "platform/card/kinds.h"
 #include "traces/events.h"
 
@@ -25,8 +25,9 @@ namespace platform::card {
 struct SlotConfig {
     model::pcie::LinkConfig link;
     model::pcie::AtsConfig ats{};
-    /// may_wait: its memory may be with somebody outside of the simulation, as a served machine's.
-    model::tlm::Calls calls = model::tlm::Calls::at_once;
+    /// For a card whose calls may wait, since its memory may be with somebody outside of the simulation, as a served
+    /// machine's: it, and the cards that it may write to. nullptr: calls return at once.
+    model::tlm::Neighbours* neighbours = nullptr;
 };
 
 /// One end of a cable.
@@ -58,7 +59,7 @@ public:
     /// The device, of which the caller knows what it is.
     template <std::derived_from<model::pcie::Device> D> D& as() { return dynamic_cast<D&>(*device_); }
     /// Nothing that the device sent to itself is under way.
-    bool is_quiet() const { return device_->is_quiet(); }
+    bool is_quiet() const { return device_->is_quiet() && (posted_ == nullptr || posted_->is_empty()); }
 
 private:
     class Front;
@@ -68,6 +69,12 @@ private:
     void plug_in();
     void wake(model::port::Time now);
     void flush();
+    /// Begins a chain of calls of the card's own.
+    model::tlm::Turn::Hold begin() {
+        if (posted_ != nullptr) [[unlikely]]
+            posted_->await_credit();
+        return model::tlm::Turn::Hold(turn_);
+    }
     /// When a call enters the device that was to enter it at `at`: no earlier than it has its turn.
     model::port::Time present(model::port::Time at) const {
         return turn_.can_delay() ? std::max(at, clock_.now()) : at;
@@ -79,7 +86,8 @@ public:
     model::pcie::EndpointModule endpoint;
 
 private:
-    model::tlm::Turn turn_; ///< of everything that enters the device
+    model::tlm::Turn turn_;                              ///< of everything that enters the device
+    std::unique_ptr<model::tlm::PostedRequests> posted_; ///< where calls may wait
     std::vector<Plug> plugs_;
     std::vector<model::port::Wire*> wires_;
     std::vector<model::pcie::FunctionPorts> function_ports_;

@@ -85,9 +85,6 @@ model::pcie::AtsConfig ats_config(model::pcie::AtsConfig ats, bool timed) {
     return ats;
 }
 
-/// Calls of a served card may wait, since its memory is with a client, who may be slow.
-model::tlm::Calls calls(bool is_served) { return is_served ? model::tlm::Calls::may_wait : model::tlm::Calls::at_once; }
-
 /// The name of a card among modules, where a dot is the hierarchy's.
 std::string module_name(const PlacedCard& card) {
     auto name = card.name;
@@ -155,8 +152,9 @@ void Platform::connect(Listener& listener) {
     for (const auto& cable : description_.cables) {
         auto link = cable.link;
         link.timed = config_.timed;
-        cables_.push_back(std::make_unique<model::net::LinkModule>(cable.name.c_str(), link, listener.add(cable.name),
-                                                                   calls(is_any_served())));
+        const auto calls = is_any_served() ? model::tlm::Calls::may_wait : model::tlm::Calls::at_once;
+        cables_.push_back(
+            std::make_unique<model::net::LinkModule>(cable.name.c_str(), link, listener.add(cable.name), calls));
     }
     const auto routes = find_routes(description_);
     for (std::size_t i = 0; i < description_.switches.size(); ++i) {
@@ -256,7 +254,7 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
     card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), hca,
                                                      card::SlotConfig{.link = link_config(part.link, config_.timed),
                                                                       .ats = ats,
-                                                                      .calls = calls(machine.guest != nullptr)},
+                                                                      .neighbours = neighbours_of(machine)},
                                                      plugs, card::CardEvents{.device = device, .bus = bus});
     if (!machine.ownership)
         return;
@@ -282,7 +280,7 @@ void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& 
                bus = listener.add_pcie_side(card.name).within(card.course);
     card.module = std::make_unique<card::CardModule>(
         module_name(card).c_str(), part.other(),
-        card::SlotConfig{.link = link_config(part.link, config_.timed), .calls = calls(machine.guest != nullptr)},
+        card::SlotConfig{.link = link_config(part.link, config_.timed), .neighbours = neighbours_of(machine)},
         std::span<const card::Plug>{}, card::CardEvents{.device = device, .bus = bus});
 }
 

@@ -107,12 +107,15 @@ private:
     void add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     bool is_served(std::size_t number) const { return serves_all_ || description_.hosts[number].is_served; }
     bool is_any_served() const;
+    /// Calls of a served card may wait, since its memory is with a client, who may be slow.
+    model::tlm::Neighbours* neighbours_of(const Machine& machine) { return machine.guest ? &neighbours_ : nullptr; }
 
     Config config_;
     Description description_;
     bool serves_all_;
     observe::Fanout fanout_;                      ///< with the detector of stale mappings: it and the caller's sink
     bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
+    model::tlm::Neighbours neighbours_;
     std::vector<std::unique_ptr<model::net::LinkModule>> cables_;
     std::vector<std::unique_ptr<model::net::SwitchModule>> switches_;
     std::deque<Machine> machines_;

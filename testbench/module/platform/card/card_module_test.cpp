@@ -278,8 +278,9 @@ TEST_CASE("a card gives any device its DMA, its time and its interrupts", "[modu
 
 TEST_CASE("a reset that waits for its turn comes at the time when it has it", "[module][card]") {
     platform::host::Host host("host", Machine::host_config());
+    model::tlm::Neighbours neighbours;
     auto slot = slot_config();
-    slot.calls = model::tlm::Calls::may_wait;
+    slot.neighbours = &neighbours;
     CardModule card("card", {TimeStamper::function_config()}, slot, {}, {},
                     [](const DevicePorts&) { return std::make_unique<Patient>(); });
     host.plug(0, card.endpoint);
