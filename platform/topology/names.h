@@ -31,6 +31,9 @@ Names expand_path(std::string_view path);
 /// Each name of the first word with each of the second: "A..B.hca0..1" is A.hca0, A.hca1, B.hca0, B.hca1.
 Names expand_each(std::string_view path);
 
+/// "loss" of "link.loss".
+constexpr std::string_view last_word(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
 /// "hca" of "hca12".
 std::string_view letters_of(std::string_view name);
 /// Letters, digits, '_' and '-', a letter first.

@@ -11,7 +11,7 @@ ROOMS = re.compile(r"(abi|traces|model|firmware|platform)/.*")
 # Where words of a file, a command line or a protocol become values, and where names of parts and keys are looked up.
 FROM_OUTSIDE = re.compile(
     r"platform/(observe/files/.*|bridge/vfio_user/(capabilities|function_port)\.cpp|"
-    r"topology/(describe.*|effect|keys|names|part_keys|read.*|value|what_to_record|written)\.cpp)|"
+    r"topology/(describe.*|effect|keys|keys_printed|names|part_keys|read.*|value|what_to_record|written)\.cpp)|"
     r"traces/tool/filter\.cpp"
 )
 LITERAL = r'"(?:[^"\\]|\\.)*"(?:sv|s)?'
