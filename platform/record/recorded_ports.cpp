@@ -1,6 +1,7 @@
 // The outside, as a recorded device sees it.
 #include "platform/record/recorded_device.h"
 
+#include "abi/wire/infiniband.h"
 #include "model/wire/builder.h"
 
 namespace platform::record {
@@ -8,6 +9,11 @@ namespace platform::record {
 using namespace traces::codec;
 using namespace model;
 using port::Time;
+
+namespace {
+/// What a shorter packet carries stays in its frame, where everybody sees it.
+constexpr std::size_t least_shared_bytes = 256;
+} // namespace
 
 Boundary::Boundary(Journal& journal, const DeviceInterfaces& interfaces) : journal_(journal), interfaces_(interfaces) {
     for (const auto interface : interfaces.functions)
@@ -36,7 +42,17 @@ RecordNumber Boundary::frame(std::size_t port, Direction direction, const port::
         wire::build(packet, image_);
     else
         image_ = packet.image;
-    return journal_.put(interface, RecordKind::frame, direction, at, image_);
+    // What a packet carries is in memory at either end, and so in the recording, where memory is recorded: once.
+    const auto carried = packet.is_plain_frame() ? 0 : packet.payload.size();
+    const bool is_infiniband = interfaces_.ports[port].encapsulation == model::port::Encapsulation::infiniband;
+    const auto behind = (abi::wire::icrc_bytes + (-carried & 3)) + (is_infiniband ? abi::wire::vcrc_bytes : 0);
+    const bool is_shared = carried >= least_shared_bytes && carried + behind <= image_.size();
+    if (is_shared)
+        journal_.share(std::span(image_).last(carried + behind).first(carried));
+    const auto number = journal_.put(interface, RecordKind::frame, direction, at, image_);
+    if (is_shared)
+        journal_.share({});
+    return number;
 }
 
 class RecordedPorts::Dma final : public port::Dma {

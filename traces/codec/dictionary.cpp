@@ -17,12 +17,12 @@ bool Dictionary::add(const Digest& digest, std::span<const std::byte> bytes) {
         return false;
     while (used_ + size > window_) {
         used_ -= order_.front()->second.size() + entry_overhead;
-        entries_.erase(order_.front());
+        entries_.erase(entries_.find(order_.front()->first));
         order_.pop_front();
     }
     const auto [place, is_new] = entries_.emplace(digest, std::vector(bytes.begin(), bytes.end()));
     assert(is_new && "an entry is added once while it is in the window");
-    order_.push_back(place);
+    order_.push_back(&*place);
     used_ += size;
     return true;
 }

@@ -6,9 +6,10 @@
 #include "traces/codec/digest.h"
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace traces::codec {
@@ -25,10 +26,17 @@ public:
     std::uint64_t used_bytes() const { return used_; }
 
 private:
-    using Entries = std::map<Digest, std::vector<std::byte>>;
+    struct Hash { ///< a digest is one
+        std::size_t operator()(const Digest& digest) const {
+            std::size_t value = 0;
+            std::memcpy(&value, digest.data(), sizeof value);
+            return value;
+        }
+    };
+    using Entries = std::unordered_map<Digest, std::vector<std::byte>, Hash>;
     std::uint64_t window_, used_ = 0;
     Entries entries_;
-    std::deque<Entries::iterator> order_; ///< oldest first
+    std::deque<const Entries::value_type*> order_; ///< oldest first
 };
 
 } // namespace traces::codec

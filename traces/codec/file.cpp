@@ -54,13 +54,19 @@ std::expected<FileDestination, std::string> FileDestination::create(const std::s
 }
 
 Destination::Outcome FileDestination::write(std::span<const std::byte> bytes) {
+    const auto all = bytes.size();
     while (!bytes.empty()) {
         const auto count = ::write(file_.number(), bytes.data(), bytes.size());
-        if (count >= 0)
+        if (count >= 0) {
             bytes = bytes.subspan(static_cast<std::size_t>(count));
-        else if (errno != EINTR)
-            return failure(path_, "written");
+        } else if (errno != EINTR) {
+            const auto failed = failure(path_, "written");
+            // A pipe or a device keeps what it has taken.
+            static_cast<void>(::ftruncate(file_.number(), static_cast<off_t>(size_)) == 0);
+            return failed;
+        }
     }
+    size_ += all;
     return {};
 }
 

@@ -33,7 +33,8 @@ private:
     std::string path_;
 };
 
-/// What is written is the kernel's at once, so that a crash of the program loses none of it.
+/// What is written is the kernel's at once, so that a crash of the program loses none of it. Of a write that fails
+/// nothing stays in the file.
 class FileDestination final : public Destination {
 public:
     enum class Outlives : std::uint8_t { program, machine };
@@ -48,6 +49,7 @@ private:
     Descriptor file_;
     std::string path_;
     Outlives outlives_;
+    std::uint64_t size_ = 0; ///< with the last write that did not fail
 };
 
 } // namespace traces::codec

@@ -22,6 +22,8 @@ inline constexpr std::size_t most_interfaces = 4096, most_names = 65535;
 inline constexpr std::size_t most_configuration_bytes = 16 << 20;
 /// One piece of payload that records refer to. Longer messages are several.
 inline constexpr std::size_t most_entry_bytes = 65536;
+/// What may follow behind the part of a frame that is by reference: ICRC, VCRC and padding.
+inline constexpr std::size_t most_frame_tail_bytes = 16;
 /// One record, its mark included: a jumbo frame fits, and the largest TLP.
 inline constexpr std::size_t most_record_bytes = 16384;
 inline constexpr std::uint64_t most_dictionary_bytes = 256 << 20;
@@ -45,6 +47,11 @@ using PayloadReference = pcapng::LittleLayout<"payload_reference", 24,
 using MarkOption = pcapng::LittleLayout<"mark_option", 20,
     pcapng::U32<"enterprise", 0x0>,
     pcapng::Sub<"mark",       0x4, RecordMark>>;
+
+// Of a frame a part of which is in the dictionary. Its beginning is the block's data; its end follows here.
+using FrameReferenceOption = pcapng::LittleLayout<"frame_reference_option", 28,
+    pcapng::U32<"enterprise", 0x0>,
+    pcapng::Sub<"reference",  0x4, PayloadReference>>;
 
 // Something at a device's boundary that no TLP and no frame carries.
 using SignalRecord = pcapng::LittleLayout<"signal", 16,

@@ -45,6 +45,19 @@ Outcome read_mark(InterfaceKind interface, std::span<const std::byte> bytes, Rec
     return {};
 }
 
+/// The piece of an entry that a reference names.
+std::expected<std::span<const std::byte>, Refusal> follow(ConstView<PayloadReference> reference,
+                                                          const Dictionary& dictionary) {
+    const auto entry = dictionary.find(reference.get<"digest">());
+    const std::size_t offset = reference.get<"offset">(), length = reference.get<"length">();
+    if (!entry)
+        return corrupt("a record refers to a payload that the dictionary does not have");
+    if (length <= PayloadReference::size || offset > entry->size() || length > entry->size() - offset)
+        return corrupt(
+            fmt::format("a record refers to {} bytes from {} on of a payload of {}", length, offset, entry->size()));
+    return entry->subspan(offset, length);
+}
+
 Outcome read_tlp(std::span<const std::byte> data, std::size_t original, const Dictionary& dictionary, Record& record) {
     const bool is_elsewhere = (record.mark.flags & by_reference) != 0;
     if (is_elsewhere && data.size() < PayloadReference::size)
@@ -56,16 +69,12 @@ Outcome read_tlp(std::span<const std::byte> data, std::size_t original, const Di
     record.head = own.first(*head);
     record.payload = own.subspan(*head);
     if (is_elsewhere) {
-        const ConstView<PayloadReference> reference(data.subspan(own.size()));
-        const auto entry = dictionary.find(reference.get<"digest">());
-        const std::size_t offset = reference.get<"offset">(), length = reference.get<"length">();
-        if (!entry)
-            return corrupt("a record refers to a payload that the dictionary does not have");
-        if (!record.payload.empty() || length <= PayloadReference::size || offset > entry->size() ||
-            length > entry->size() - offset)
-            return corrupt(fmt::format("a record refers to {} bytes from {} on of a payload of {}", length, offset,
-                                       entry->size()));
-        record.payload = entry->subspan(offset, length);
+        const auto piece = follow(ConstView<PayloadReference>(data.subspan(own.size())), dictionary);
+        if (!piece)
+            return std::unexpected(piece.error());
+        if (!record.payload.empty())
+            return corrupt("a TLP whose payload stands in it and elsewhere");
+        record.payload = *piece;
     }
     const auto announced = tlp_payload_bytes(record.head);
     if (record.payload.size() != announced || original != *head + announced)
@@ -73,36 +82,68 @@ Outcome read_tlp(std::span<const std::byte> data, std::size_t original, const Di
     return {};
 }
 
-Outcome read_frame(InterfaceKind kind, std::span<const std::byte> data, std::span<const std::byte> options,
-                   Record& record) {
-    record.head = data;
+/// What the block holds of a frame: its bytes behind any ERF header, how many the whole has, and the options.
+struct FrameBlock {
+    std::span<const std::byte> data;
+    std::size_t original;
+    std::span<const std::byte> options;
+};
+
+Outcome read_frame(InterfaceKind kind, FrameBlock block, const Dictionary& dictionary, Record& record,
+                   std::vector<std::byte>& frame) {
+    auto& [data, original, options] = block;
     if (kind == InterfaceKind::infiniband) {
         if (data.size() < ErfHeader::size)
             return corrupt("an InfiniBand record is too short");
         const ConstView<ErfHeader> erf(data);
         if (erf.get<"type">() != erf_infiniband || erf.get<"record_length">() != data.size())
             return corrupt("an InfiniBand record of another type or length than its header says");
-        record.head = data.subspan(ErfHeader::size);
+        if (original < ErfHeader::size || erf.get<"wire_length">() != original - ErfHeader::size)
+            return corrupt("an InfiniBand record of another length than its header says");
+        data = data.subspan(ErfHeader::size);
+        original -= ErfHeader::size;
     }
+    record.head = data;
+    std::span<const std::byte> elsewhere;
     OptionReader reader(options);
     bool has_mark = false;
     std::uint32_t flags = 0;
     while (const auto option = reader.next()) {
         if (option->code == pcapng::option_epb_flags && option->value.size() == 4)
             flags = load<std::uint32_t, Endian::little>(option->value.data());
-        if (option->code != pcapng::uncopied_custom_option || option->value.size() != MarkOption::size)
+        if (option->code != pcapng::uncopied_custom_option || option->value.size() < MarkOption::size)
             continue;
         const ConstView<MarkOption> mark(option->value);
         if (mark.get<"enterprise">() != enterprise_number)
             continue;
+        if (option->value.size() != MarkOption::size) {
+            elsewhere = option->value;
+            continue;
+        }
         if (const auto done = read_mark(kind, mark.sub<"mark">().bytes(), record); !done)
             return done;
         has_mark = true;
     }
     if (reader.is_broken() || !has_mark)
         return corrupt("a frame without its mark, or with options that are none");
-    if ((flags & 3) != static_cast<std::uint32_t>(record.mark.direction) || (record.mark.flags & by_reference) != 0)
+    if ((flags & 3) != static_cast<std::uint32_t>(record.mark.direction))
         return corrupt("a frame whose mark and flags differ");
+    if ((record.mark.flags & by_reference) == 0)
+        return data.size() == original ? Outcome{} : corrupt("a frame of which a part is missing");
+    if (elsewhere.size() < FrameReferenceOption::size ||
+        elsewhere.size() > FrameReferenceOption::size + most_frame_tail_bytes)
+        return corrupt("a frame whose mark says that a part of it is elsewhere, and no option where");
+    const auto piece = follow(ConstView<FrameReferenceOption>(elsewhere).sub<"reference">(), dictionary);
+    if (!piece)
+        return std::unexpected(piece.error());
+    const auto tail = elsewhere.subspan(FrameReferenceOption::size);
+    if (original > most_record_bytes || data.size() + piece->size() + tail.size() != original)
+        return corrupt(fmt::format("a frame of {} bytes that has {}, {} and {}", original, data.size(), piece->size(),
+                                   tail.size()));
+    frame.assign(data.begin(), data.end());
+    frame.insert(frame.end(), piece->begin(), piece->end());
+    frame.insert(frame.end(), tail.begin(), tail.end());
+    record.head = frame;
     return {};
 }
 
@@ -117,7 +158,7 @@ bool fits(InterfaceKind interface, RecordKind record) {
 }
 
 Outcome read_packet(std::span<const std::byte> content, std::span<const Interface> interfaces,
-                    const Dictionary& dictionary, Record& record) {
+                    const Dictionary& dictionary, Record& record, std::vector<std::byte>& frame) {
     if (content.size() < pcapng::EnhancedPacket::size)
         return corrupt("a packet block is too short");
     const ConstView<pcapng::EnhancedPacket> view(content);
@@ -142,9 +183,7 @@ Outcome read_packet(std::span<const std::byte> content, std::span<const Interfac
 
     Outcome done;
     if (kind == InterfaceKind::ethernet || kind == InterfaceKind::infiniband) {
-        if (original != captured)
-            return corrupt("a frame of which a part is missing");
-        done = read_frame(kind, data, options, record);
+        done = read_frame(kind, {data, original, options}, dictionary, record, frame);
     } else {
         if (captured < RecordMark::size)
             return corrupt("a record without its mark");

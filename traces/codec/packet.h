@@ -8,6 +8,7 @@
 #include <expected>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace traces::codec {
 
@@ -17,9 +18,10 @@ struct Refusal {
     std::string reason;
 };
 
-/// Reads the block `content` (without its trailer) into `record`, whose number is given.
+/// Reads the block `content` (without its trailer) into `record`, whose number is given. A frame of which a part is by
+/// reference is put together in `frame`.
 std::expected<void, Refusal> read_packet(std::span<const std::byte> content, std::span<const Interface> interfaces,
-                                         const Dictionary& dictionary, Record& record);
+                                         const Dictionary& dictionary, Record& record, std::vector<std::byte>& frame);
 
 /// Whether records of this kind belong on an interface of that kind.
 bool fits(InterfaceKind interface, RecordKind record);

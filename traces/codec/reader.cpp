@@ -89,7 +89,7 @@ Reader::Step Reader::step() {
             return corrupt("a record before the head of the trace is complete");
         record_ = {};
         record_.number = records_ + 1;
-        if (auto done = read_packet(block_.content(), head_.interfaces, dictionary_, record_); !done)
+        if (auto done = read_packet(block_.content(), head_.interfaces, dictionary_, record_, frame_); !done)
             return refuse(done.error().kind, std::move(done.error().reason));
         ++records_;
         ++counts_[record_.interface];

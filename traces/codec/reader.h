@@ -51,6 +51,7 @@ private:
     Head head_;
     Record record_;
     RawBlock block_; ///< the one in work
+    std::vector<std::byte> frame_;
     std::optional<Fault> fault_;
     std::vector<std::uint64_t> counts_;
     std::uint64_t records_ = 0, confirmed_ = 0;

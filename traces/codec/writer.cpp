@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
+#include <cstring>
 #include <functional>
 
 namespace traces::codec {
@@ -32,6 +35,17 @@ void put_mark(View<RecordMark> view, const Mark& mark) {
         .set<"flags">(mark.flags)
         .set<"gate">(mark.gate)
         .set<"cause">(mark.cause);
+}
+
+/// Tells most contents apart, of which it sees little.
+std::size_t sample(std::span<const std::byte> bytes) {
+    std::array<std::uint64_t, 3> words{};
+    const auto length = std::min(bytes.size(), sizeof words[0]);
+    std::memcpy(&words[0], bytes.data(), length);
+    std::memcpy(&words[1], bytes.data() + (bytes.size() - length) / 2, length);
+    std::memcpy(&words[2], bytes.data() + (bytes.size() - length), length);
+    const auto mixed = (words[0] ^ std::rotl(words[1], 21) ^ std::rotl(words[2], 42) ^ bytes.size());
+    return static_cast<std::size_t>(mixed * 0x9e37'79b9'7f4a'7c15U >> 40);
 }
 
 /// 32.32 seconds.
@@ -142,18 +156,31 @@ std::uint64_t Writer::write(std::uint32_t interface, std::int64_t time_ps, const
     return packet(interface, time_ps, marked, head, reference.bytes, head.size() + payload.length);
 }
 
-std::uint64_t Writer::put(const Record& record) {
-    const auto& payload = record.payload;
-    // Two std::less instead of <: the payload may be in another array.
+namespace {
+/// Whether `part` lies within `whole`: by std::less, since it may be in another array.
+bool is_within(std::span<const std::byte> part, std::span<const std::byte> whole) {
     const std::less<const std::byte*> is_before;
-    const bool is_shared = shared_reference_ && payload.size() > PayloadReference::size &&
-                           !is_before(payload.data(), shared_.data()) &&
-                           !is_before(shared_.data() + shared_.size(), payload.data() + payload.size());
-    if (!is_shared)
-        return write(record.interface, record.time_ps, record.mark, record.head, payload);
-    const auto begin = static_cast<std::uint32_t>(payload.data() - shared_.data());
-    return write(record.interface, record.time_ps, record.mark, record.head,
-                 shared_reference_->part(begin, static_cast<std::uint32_t>(payload.size())));
+    return !is_before(part.data(), whole.data()) && !is_before(whole.data() + whole.size(), part.data() + part.size());
+}
+} // namespace
+
+std::uint64_t Writer::put(const Record& record) {
+    const auto& [number, interface, time_ps, mark, head, payload] = record;
+    if (shared_reference_ && payload.size() > PayloadReference::size && is_within(payload, shared_)) {
+        const auto begin = static_cast<std::uint32_t>(payload.data() - shared_.data());
+        return write(interface, time_ps, mark, head,
+                     shared_reference_->part(begin, static_cast<std::uint32_t>(payload.size())));
+    }
+    if (shared_reference_ && shared_.size() > PayloadReference::size && mark.kind == RecordKind::frame &&
+        is_within(shared_, head)) {
+        const auto begin = static_cast<std::size_t>(shared_.data() - head.data());
+        const Elsewhere elsewhere{.reference = *shared_reference_, .tail = head.subspan(begin + shared_.size())};
+        auto marked = mark;
+        marked.flags |= by_reference;
+        if (begin != 0 && elsewhere.tail.size() <= most_frame_tail_bytes)
+            return packet(interface, time_ps, marked, head.first(begin), {}, head.size(), &elsewhere);
+    }
+    return write(interface, time_ps, mark, head, payload);
 }
 
 void Writer::share(std::span<const std::byte> whole) {
@@ -162,7 +189,7 @@ void Writer::share(std::span<const std::byte> whole) {
 }
 
 std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
-                             std::span<const std::byte> rest, std::size_t original) {
+                             std::span<const std::byte> rest, std::size_t original, const Elsewhere* elsewhere) {
     assert(interface < kinds_.size() && fits(kinds_[interface], mark.kind));
     assert(time_ps >= 0);
     assert(mark.kind > RecordKind::continuation ||
@@ -180,7 +207,7 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
     const auto wrapped = is_port(kind) ? 0 : RecordMark::size;
     const auto erf = kind == InterfaceKind::infiniband ? ErfHeader::size : 0;
     const auto captured = wrapped + erf + head.size() + rest.size();
-    assert(captured <= most_record_bytes);
+    assert(captured <= most_record_bytes && (!is_port(kind) || erf + original <= most_record_bytes));
     BlockBuilder block(batch_, pcapng::enhanced_packet_type, std::type_identity<pcapng::EnhancedPacket>{});
     block.fixed<pcapng::EnhancedPacket>()
         .set<"interface">(interface)
@@ -197,7 +224,7 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
                 .set<"type">(erf_infiniband)
                 .set<"flags">(erf_varying_length)
                 .set<"record_length">(static_cast<std::uint16_t>(erf + head.size()))
-                .set<"wire_length">(static_cast<std::uint16_t>(head.size()));
+                .set<"wire_length">(static_cast<std::uint16_t>(original));
             block.add(header.bytes);
         }
         abi::Block<MarkOption> option;
@@ -207,6 +234,18 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
         store<std::uint32_t, Endian::little>(flags.data(), static_cast<std::uint32_t>(mark.direction));
         block.add(head).pad();
         block.option(pcapng::option_epb_flags, flags).option(pcapng::uncopied_custom_option, option.bytes);
+        if (elsewhere != nullptr) {
+            std::array<std::byte, FrameReferenceOption::size + most_frame_tail_bytes> bytes{};
+            const View<FrameReferenceOption> view(bytes);
+            view.set<"enterprise">(enterprise_number);
+            view.sub<"reference">()
+                .set<"digest">(elsewhere->reference.digest)
+                .set<"offset">(elsewhere->reference.offset)
+                .set<"length">(elsewhere->reference.length);
+            std::ranges::copy(elsewhere->tail, bytes.begin() + FrameReferenceOption::size);
+            block.option(pcapng::uncopied_custom_option,
+                         std::span(bytes).first(FrameReferenceOption::size + elsewhere->tail.size()));
+        }
         block.end_options().close();
     } else {
         abi::Block<RecordMark> front;
@@ -224,10 +263,17 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
 
 std::optional<Reference> Writer::refer(std::span<const std::byte> bytes) {
     assert(!bytes.empty() && bytes.size() <= most_entry_bytes);
-    const Reference reference{
-        .digest = digest_of(bytes), .offset = 0, .length = static_cast<std::uint32_t>(bytes.size())};
-    if (const auto there = dictionary_.find(reference.digest))
-        return std::ranges::equal(*there, bytes) ? std::optional(reference) : std::nullopt;
+    const auto is_there = [&](const Digest& digest) {
+        const auto there = dictionary_.find(digest);
+        return there && there->size() == bytes.size() && std::memcmp(there->data(), bytes.data(), bytes.size()) == 0;
+    };
+    auto& recent = recent_[sample(bytes) % recent_.size()];
+    Reference reference{.digest = recent, .offset = 0, .length = static_cast<std::uint32_t>(bytes.size())};
+    if (is_there(recent))
+        return reference;
+    reference.digest = recent = digest_of(bytes);
+    if (dictionary_.find(reference.digest))
+        return is_there(reference.digest) ? std::optional(reference) : std::nullopt;
     if (!outcome_ || !dictionary_.add(reference.digest, bytes))
         return std::nullopt;
     trace_block(BlockKind::entry, indispensable, [&](BlockBuilder& block) {

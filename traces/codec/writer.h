@@ -57,8 +57,13 @@ private:
     void text_blocks(BlockKind kind, std::string_view text);
     void sync(BlockKind kind);
     void put_batch();
+    /// Of a frame, the part that is in the dictionary instead of the record.
+    struct Elsewhere {
+        Reference reference;
+        std::span<const std::byte> tail; ///< what follows behind it
+    };
     std::uint64_t packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
-                         std::span<const std::byte> rest, std::size_t original);
+                         std::span<const std::byte> rest, std::size_t original, const Elsewhere* elsewhere = nullptr);
 
     FrameWriter frames_;
     Options options_;
@@ -71,6 +76,9 @@ private:
     std::uint64_t records_ = 0, kept_ = 0, lost_ = 0, blocks_ = 0;
     std::uint64_t base_ = 0; ///< offset of the batch's first byte, before compression
     bool is_closed_ = false;
+    /// What was referred to a moment ago, by a sample of its bytes: it mostly comes again at the next boundary, and is
+    /// compared then, not hashed again.
+    std::array<Digest, 256> recent_{};
     std::span<const std::byte> shared_;
     std::optional<Reference> shared_reference_;
 };
