@@ -114,26 +114,23 @@ private:
 
 CardModule::CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
                        std::span<const Plug> plugs, const CardEvents& events)
-    : CardModule(name, device.functions(), slot, plugs, events.bus, [&](const model::pcie::DevicePorts& ports) {
+    : CardModule(name, device.functions(), slot, plugs, events, [&](const model::pcie::DevicePorts& ports) {
           return device.make(ports, {.name = static_cast<const char*>(name), .events = events.device});
       }) {}
 
 CardModule::CardModule(sc_core::sc_module_name name, const std::vector<model::pcie::FunctionConfig>& functions,
-                       const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make)
+                       const SlotConfig& slot, std::span<const Plug> plugs, const CardEvents& events,
+                       const MakeDevice& make)
     : sc_module(name), endpoint("pcie", parts(functions, slot)), turn_(calls_in(slot)),
       plugs_(plugs.begin(), plugs.end()), clock_([this](model::port::Time now) { wake(now); }, calls_in(slot)) {
     if (slot.neighbours != nullptr)
         posted_ = std::make_unique<model::tlm::PostedRequests>(*slot.neighbours, turn_);
-    endpoint.set_events(bus);
+    endpoint.set_events(events.bus);
     for (const auto& [cable, end] : plugs_)
         wires_.push_back(&cable.link().end(end));
     for (unsigned number = 0; number < endpoint.function_count(); ++number)
         function_ports_.push_back({endpoint.function(number).dma(), endpoint.function(number).interrupts()});
-    device_ = make({.dma = function_ports_.front().dma,
-                    .clock = clock_,
-                    .interrupts = function_ports_.front().interrupts,
-                    .wires = wires_,
-                    .functions = function_ports_});
+    make_device(events.boundary, make);
     for (unsigned number = 0; number < fronts_.size(); ++number) {
         auto* function = device_->function(number);
         assert(function != nullptr && "a device has the functions that its configuration names");
@@ -152,6 +149,27 @@ std::vector<model::pcie::FunctionPart> CardModule::parts(const std::vector<model
         parts.push_back({in_slot(slot, function), *fronts_.back()});
     }
     return parts;
+}
+
+void CardModule::make_device(record::Boundary* boundary, const MakeDevice& make) {
+    const model::pcie::DevicePorts ports{.dma = function_ports_.front().dma,
+                                         .clock = clock_,
+                                         .interrupts = function_ports_.front().interrupts,
+                                         .wires = wires_,
+                                         .functions = function_ports_};
+    if (boundary == nullptr) {
+        device_ = make(ports);
+        return;
+    }
+    auto recorded =
+        record::RecordedDevice::make(*boundary, ports, make, [this](unsigned function, unsigned bar) -> std::uint64_t {
+            const auto& aperture = endpoint.function(function).space().meaning().bars[bar];
+            // A client behind a socket may use a BAR that it has given no address.
+            const bool has_address = aperture.size != 0 && aperture.base != 0;
+            return has_address ? aperture.base : record::unknown_bar_address(function, bar);
+        });
+    recorded_ = recorded.get();
+    device_ = std::move(recorded);
 }
 
 /// From now on the device receives what comes by its cables.

@@ -9,6 +9,7 @@
 #include "model/tlm/kernel_clock.h"
 #include "model/tlm/posted_requests.h"
 #include "platform/card/kinds.h"
+#include "platform/record/recorded_device.h"
 #include "traces/events.h"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ struct Plug {
 /// Where a card and what is on it say what they do.
 struct CardEvents {
     traces::Events device{}, bus{};
+    record::Boundary* boundary = nullptr; ///< where the device is recorded; nullptr: it is not
 };
 
 /// Makes the device of a card, on the ports that the card gives it. Called once, by the card's constructor.
@@ -49,15 +51,23 @@ public:
     /// `plugs` are where the device's network ports have their cables, in the order of the ports.
     CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
                std::span<const Plug> plugs = {}, const CardEvents& events = {});
-    /// A device that is in no table. `functions` is what it tells the bus of its functions, `bus` where the endpoint
-    /// reports events.
+    /// A device that is in no table. `functions` is what it tells the bus of its functions; its own events are where
+    /// `make` sends them.
     CardModule(sc_core::sc_module_name name, const std::vector<model::pcie::FunctionConfig>& functions,
-               const SlotConfig& slot, std::span<const Plug> plugs, traces::Events bus, const MakeDevice& make);
+               const SlotConfig& slot, std::span<const Plug> plugs, const CardEvents& events, const MakeDevice& make);
     ~CardModule() override;
 
+    /// What the bus and the cables see.
     model::pcie::Device& device() { return *device_; }
-    /// The device, of which the caller knows what it is.
-    template <std::derived_from<model::pcie::Device> D> D& as() { return dynamic_cast<D&>(*device_); }
+    /// The device itself, of which the caller knows what it is.
+    template <std::derived_from<model::pcie::Device> D> D& as() {
+        return dynamic_cast<D&>(recorded_ != nullptr ? recorded_->device() : *device_);
+    }
+    /// A testbench has put these bytes into the memory behind a BAR, beside the bus: a recording has them, too.
+    void note_injected(unsigned bar, std::uint64_t offset, std::span<const std::byte> bytes) {
+        if (recorded_ != nullptr)
+            recorded_->note_injected(bar, offset, bytes);
+    }
     /// Nothing that the device sent to itself is under way.
     bool is_quiet() const { return device_->is_quiet() && (posted_ == nullptr || posted_->is_empty()); }
 
@@ -66,6 +76,7 @@ private:
     class Entrance;
     std::vector<model::pcie::FunctionPart> parts(const std::vector<model::pcie::FunctionConfig>& functions,
                                                  const SlotConfig& slot);
+    void make_device(record::Boundary* boundary, const MakeDevice& make);
     void plug_in();
     void wake(model::port::Time now);
     void flush();
@@ -94,6 +105,7 @@ private:
     std::vector<std::unique_ptr<Entrance>> entrances_;
     model::tlm::KernelClock clock_;
     std::unique_ptr<model::pcie::Device> device_;
+    record::RecordedDevice* recorded_ = nullptr; ///< device_, where it is recorded
 };
 
 } // namespace platform::card

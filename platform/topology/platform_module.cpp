@@ -1,6 +1,7 @@
 #include "platform/topology/platform_module.h"
 
 #include "model/tlm/time.h"
+#include "platform/record/recording.h"
 #include "platform/topology/routes.h"
 
 #include <algorithm>
@@ -100,14 +101,15 @@ abi::pcie::Bdf PlacedCard::bdf() const {
     return bdf;
 }
 
-Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served)
+Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served,
+                   record::Recording* recording)
     : config_(config), description_(describe(config).value()), serves_all_(served == Served::all) {
     if (config_.observe.has_ownership) {
         if (sink != nullptr)
             fanout_.add(*sink);
         sink = &fanout_;
     }
-    Listener listener{sink, sources};
+    Listener listener{sink, sources, recording};
     connect(listener);
     for (std::size_t number = 0; number < description_.hosts.size(); ++number)
         build(number, listener);
@@ -121,6 +123,14 @@ Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& s
                 switches.push_back(listener.add(machine.name + "." + part.name));
         machine.host->set_events(switches, listener.add(machine.name + ".root"));
     }
+    if (recording == nullptr)
+        return;
+    if (is_any_served())
+        recording->journal().tell_chains_apart([]() -> const void* { return sc_core::sc_get_current_process_b(); });
+    std::vector<std::string> names;
+    for (std::uint16_t source = 0; source < sources.size(); ++source)
+        names.emplace_back(sources.name(source));
+    recording->begin(std::move(names));
 }
 
 Machine& Platform::machine(std::string_view name) {
@@ -195,6 +205,10 @@ bool Platform::is_quiet() const {
            });
 }
 
+record::Boundary* Platform::Listener::boundary(const std::string& path) const {
+    return recording != nullptr ? recording->boundary(path) : nullptr;
+}
+
 void Platform::build(std::size_t number, Listener& listener) {
     const auto& described = description_.hosts[number];
     auto& machine = machines_.emplace_back();
@@ -230,7 +244,7 @@ void Platform::build(std::size_t number, Listener& listener) {
         if (part.kind == PartKind::hca)
             add_hca(machine, card, part, listener);
         else if (part.kind == PartKind::gpu)
-            add_gpu(card, part);
+            add_gpu(card, part, listener);
         else
             add_device(machine, card, part, listener);
         if (machine.guest)
@@ -251,11 +265,11 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
     const auto device = listener.add(card.name).within(card.course),
                bus = listener.add_pcie_side(card.name).within(card.course);
     const std::array plugs{card::Plug{*cables_[part.hca().cable], part.hca().end}};
-    card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), hca,
-                                                     card::SlotConfig{.link = link_config(part.link, config_.timed),
-                                                                      .ats = ats,
-                                                                      .neighbours = neighbours_of(machine)},
-                                                     plugs, card::CardEvents{.device = device, .bus = bus});
+    card.module = std::make_unique<card::CardModule>(
+        module_name(card).c_str(), hca,
+        card::SlotConfig{
+            .link = link_config(part.link, config_.timed), .ats = ats, .neighbours = neighbours_of(machine)},
+        plugs, card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});
     if (!machine.ownership)
         return;
     card.watch = std::make_unique<observe::ownership::FunctionWatch>(
@@ -266,12 +280,13 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
     fanout_.add(*card.watch);
 }
 
-void Platform::add_gpu(PlacedCard& card, const Part& part) {
+void Platform::add_gpu(PlacedCard& card, const Part& part, const Listener& listener) {
     model::gpu::VramConfig vram;
     vram.bytes = part.gpu().vram_bytes;
     vram.timed = config_.timed;
-    card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), vram,
-                                                     card::SlotConfig{.link = link_config(part.link, config_.timed)});
+    card.module = std::make_unique<card::CardModule>(
+        module_name(card).c_str(), vram, card::SlotConfig{.link = link_config(part.link, config_.timed)},
+        std::span<const card::Plug>{}, card::CardEvents{.boundary = listener.boundary(card.path)});
 }
 
 /// Makes a card of any other kind in the table.
@@ -281,7 +296,8 @@ void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& 
     card.module = std::make_unique<card::CardModule>(
         module_name(card).c_str(), part.other(),
         card::SlotConfig{.link = link_config(part.link, config_.timed), .neighbours = neighbours_of(machine)},
-        std::span<const card::Plug>{}, card::CardEvents{.device = device, .bus = bus});
+        std::span<const card::Plug>{},
+        card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});
 }
 
 } // namespace platform::topology

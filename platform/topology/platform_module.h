@@ -24,6 +24,10 @@
 #include <string_view>
 #include <vector>
 
+namespace platform::record {
+class Recording;
+}
+
 namespace platform::topology {
 
 /// A card in its slot.
@@ -42,6 +46,10 @@ struct PlacedCard {
     card::Mlx5Device& mlx5() const { return module->as<card::Mlx5Device>(); }
     model::hca::Hca& hca() const { return mlx5().hca(); }
     model::gpu::Vram& vram() const { return module->as<model::gpu::Vram>(); }
+    /// Bytes of vram() were filled by a testbench, which a recording has to know.
+    void filled(std::uint64_t offset, std::uint64_t length) const {
+        module->note_injected(model::gpu::Vram::vram_bar, offset, vram().bytes().subspan(offset, length));
+    }
     /// As enumeration numbered it; the simulation must have started.
     abi::pcie::Bdf bdf() const;
 };
@@ -68,8 +76,10 @@ enum class Served : std::uint8_t { as_described, all };
 
 class Platform {
 public:
-    /// `sink` is told of everything, or is nullptr; `sources` gets the names of the components.
-    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served = Served::as_described);
+    /// `sink` is told of everything, or is nullptr; `sources` gets the names of the components. What is recorded, goes
+    /// into `recording`, which outlives this and begins when all is built; nullptr: nothing is.
+    Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served = Served::as_described,
+             record::Recording* recording = nullptr);
 
     const Description& description() const { return description_; }
     std::deque<Machine>& machines() { return machines_; }
@@ -94,6 +104,8 @@ private:
     struct Listener {
         traces::Sink* sink;
         observe::Sources& sources;
+        record::Recording* recording;
+        record::Boundary* boundary(const std::string& path) const;
         traces::Events add(const std::string& name) { return {sink, sources.add(name)}; }
         /// Of the component that was added last.
         traces::Events add_pcie_side(const std::string& name) {
@@ -103,7 +115,7 @@ private:
     void connect(Listener& listener);
     void build(std::size_t number, Listener& listener);
     void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
-    void add_gpu(PlacedCard& card, const Part& part);
+    void add_gpu(PlacedCard& card, const Part& part, const Listener& listener);
     void add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     bool is_served(std::size_t number) const { return serves_all_ || description_.hosts[number].is_served; }
     bool is_any_served() const;

@@ -1,6 +1,7 @@
 #include "testbench/harness/cluster.h"
 
 #include "model/tlm/time.h"
+#include "platform/record/recording.h"
 
 #include <fmt/format.h>
 
@@ -263,11 +264,20 @@ platform::topology::Config with_detector(platform::topology::Config config, bool
     config.observe.has_ownership = detects;
     return config;
 }
+platform::observe::Fanout both(traces::Sink& log, platform::record::Recording* recording) {
+    platform::observe::Fanout sinks;
+    sinks.add(log);
+    if (recording != nullptr && recording->events() != nullptr)
+        sinks.add(*recording->events());
+    return sinks;
+}
 } // namespace
 
-Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings)
-    : platform(with_detector(config, detects_stale_mappings), &log, sources), a(platform.seat("A.hca", "A.gpu"), *this),
-      b(platform.seat("B.hca", "B.gpu"), *this) {}
+Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings,
+                 platform::record::Recording* recording)
+    : sinks(both(log, recording)), platform(with_detector(config, detects_stale_mappings), &sinks, sources,
+                                            platform::topology::Served::as_described, recording),
+      a(platform.seat("A.hca", "A.gpu"), *this), b(platform.seat("B.hca", "B.gpu"), *this) {}
 
 [[gnu::noinline]] void forget_left_frames() {
 #ifdef __SANITIZE_ADDRESS__

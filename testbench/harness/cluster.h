@@ -4,6 +4,7 @@
 #pragma once
 
 #include "platform/observe/event.h"
+#include "platform/observe/fanout.h"
 #include "platform/topology/platform_module.h"
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
@@ -163,7 +164,9 @@ public:
     /// The defaults of a configuration, without the timing model.
     static platform::topology::Config untimed();
     /// With the detector of stale mappings: what it finds has failed the test.
-    explicit Cluster(const platform::topology::Config& config = untimed(), bool detects_stale_mappings = true);
+    /// recording  of its devices and events; outlives this. nullptr: nothing is recorded
+    explicit Cluster(const platform::topology::Config& config = untimed(), bool detects_stale_mappings = true,
+                     platform::record::Recording* recording = nullptr);
 
     /// Brings both sides up, runs `body` as a thread, takes both down. What the body throws, and what was found
     /// afterwards, is thrown out of here. A body that still waits after `limit` of simulated time has failed.
@@ -199,6 +202,7 @@ public:
 
     platform::observe::Sources sources;
     EventLog log;
+    platform::observe::Fanout sinks; ///< the log, and the recording
     platform::topology::Platform platform;
     Side a, b;
 

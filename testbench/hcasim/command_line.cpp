@@ -1,6 +1,7 @@
 #include "testbench/hcasim/command_line.h"
 
 #include "platform/topology/keys.h"
+#include "testbench/hcasim/record.h"
 #include "testbench/hcasim/version.h"
 #include "testbench/scenario/registry.h"
 
@@ -125,6 +126,11 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         "--alike", options.has_alike_owner,
         "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
         "its stale mapping only");
+    explore
+        .add_option("--record", options.record,
+                    "Run the first run that has a violation again, and record all its devices and events. Devices that "
+                    "are recorded are lent no memory: a mistake about that may not show then, which is said")
+        ->type_name("FILE");
     add_overrides(explore, options.overrides);
 }
 
@@ -154,6 +160,7 @@ Command parse_command_line(int argc, const char* const* argv) {
                     "Write the result as one JSON object; - is standard output, the report goes to standard error")
         ->type_name("FILE");
     add_observers(*run, options.observe);
+    add_record(*run, options.record);
     run->add_flag("--quiet,-q", options.is_quiet,
                   "No report: the exit status, and a line on standard error where that is not 0");
     bool prints_config = false;
@@ -173,6 +180,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_overrides(*serve, serving.overrides);
     serve->add_flag("--commands", serving.commands, "Print each command of a driver as a line");
     add_observers(*serve, serving.observe);
+    add_record(*serve, serving.record);
 
     ExploreOptions exploring;
     auto* explore =

@@ -4,6 +4,7 @@
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/trace.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,6 +18,15 @@ struct ObserverOptions {
     std::string explain; ///< "-": standard error
 };
 
+/// What becomes of the run when its recording cannot be written any more.
+enum class RecordFailure : std::uint8_t { stop, go_on };
+
+struct RecordOptions {
+    std::string path; ///< empty: nothing is recorded
+    std::vector<std::string> at{};
+    RecordFailure failure = RecordFailure::stop;
+};
+
 /// What a run is made of.
 struct PlanOptions {
     std::string config;
@@ -28,6 +38,7 @@ struct RunOptions {
     PlanOptions plan;
     std::string json{}; ///< file to write; "-": standard output; empty: none
     ObserverOptions observe{};
+    RecordOptions record{};
     bool is_quiet = false;
 };
 
@@ -49,6 +60,8 @@ struct ServeOptions {
     std::string config, socket_directory;
     std::vector<std::string> overrides; ///< "key=value"
     ObserverOptions observe;
+    /// A driver elsewhere does not lose its card because a disk here is full.
+    RecordOptions record{.path = {}, .failure = RecordFailure::go_on};
     bool commands = false; ///< a line for each command of a driver
 };
 

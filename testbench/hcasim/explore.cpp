@@ -4,6 +4,7 @@
 #include "testbench/hcasim/explore_points.h"
 #include "testbench/hcasim/explore_pool.h"
 #include "testbench/hcasim/explore_report.h"
+#include "testbench/hcasim/status.h"
 #include "testbench/scenario/race.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <expected>
 #include <map>
+#include <optional>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -106,6 +108,7 @@ public:
             }
         pool_.run(bare_, [&](const Task& task, const Outcome& outcome) {
             report_.take_undisturbed(task, outcome);
+            note(task, outcome);
             undisturbed_[transfer_of(task)] = outcome;
         });
         for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -118,11 +121,38 @@ public:
             }
         }
         report_.expect_runs(tasks_.size());
-        pool_.run(tasks_, [&](const Task& task, const Outcome& outcome) { report_.take(task, outcome); });
-        return report_.print();
+        pool_.run(tasks_, [&](const Task& task, const Outcome& outcome) {
+            report_.take(task, outcome);
+            note(task, outcome);
+        });
+        const auto status = report_.print();
+        return options_.record.empty() ? status : record(status);
     }
 
 private:
+    void note(const Task& task, const Outcome& outcome) {
+        if (!outcome.violations.empty() && !first_violation_)
+            first_violation_ = task;
+    }
+
+    /// Returns the exit status.
+    int record(int status) {
+        if (!first_violation_) {
+            fmt::print("\nnothing is recorded: no run has a violation\n");
+            return status;
+        }
+        const auto recorded = pool_.record(*first_violation_, options_.record);
+        if (!recorded) {
+            refuse(recorded.error());
+            return status::output_lost;
+        }
+        fmt::print("\nrecorded in {}: {}\n", options_.record,
+                   recorded->violations.empty()
+                       ? std::string("the first run with a violation, which does not have it when it is recorded")
+                       : recorded->violations.front());
+        return status;
+    }
+
     /// Rows whose transfer is the same without their actions.
     using Transfer = std::tuple<race::Operation, race::Victim, race::MemoryKind, std::size_t>;
     static Transfer transfer_of(const Task& task) {
@@ -135,6 +165,7 @@ private:
     std::span<const Variant> variants_;
     Pool pool_;
     std::vector<Task> rows_, bare_, tasks_;
+    std::optional<Task> first_violation_;
     std::map<Transfer, Outcome> undisturbed_;
 };
 

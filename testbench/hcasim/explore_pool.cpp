@@ -1,5 +1,7 @@
 #include "testbench/hcasim/explore_pool.h"
 
+#include "testbench/hcasim/record.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -79,13 +81,36 @@ std::optional<Outcome> parse_outcome(std::string_view text) {
 void Pool::run(std::span<const Task> tasks, const Done& done) {
     auto next = tasks.begin();
     while (next != tasks.end() || !children_.empty()) {
-        while (next != tasks.end() && children_.size() < jobs_)
-            start(*next++);
+        while (next != tasks.end() && children_.size() < jobs_) {
+            const auto& task = *next++;
+            start(task, [&] { return print_outcome(scenario::race::run(configs_[task.variant], task.setup)); });
+        }
         listen(done);
     }
 }
 
-void Pool::start(const Task& task) {
+std::expected<Outcome, std::string> Pool::record(const Task& task, const std::string& path) {
+    const auto& config = configs_[task.variant];
+    const auto recording = make_recording({.path = path}, config);
+    if (!recording)
+        return std::unexpected(recording.error());
+    start(task, [&] {
+        auto outcome = scenario::race::run(config, task.setup, recording->get());
+        if (const auto closed = (*recording)->close(); !closed)
+            outcome.behind = closed.error();
+        else
+            outcome.behind.clear();
+        return print_outcome(outcome);
+    });
+    std::optional<Outcome> got;
+    while (!got)
+        listen([&](const Task&, const Outcome& outcome) { got = outcome; });
+    if (!got->behind.empty())
+        return std::unexpected(got->behind);
+    return *got;
+}
+
+void Pool::start(const Task& task, const Race& race) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0)
         throw std::runtime_error(fmt::format("pipe: {}", std::strerror(errno)));
@@ -98,7 +123,7 @@ void Pool::start(const Task& task) {
             ::close(child.pipe);
         ::close(ends[0]);
         ::alarm(patience_seconds);
-        const auto text = print_outcome(scenario::race::run(configs_[task.variant], task.setup));
+        const auto text = race();
         for (std::size_t at = 0; at < text.size();) {
             const auto count = ::write(ends[1], text.data() + at, text.size() - at);
             if (count <= 0)

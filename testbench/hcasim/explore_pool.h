@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <expected>
 #include <functional>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ public:
 
     using Done = std::function<void(const Task&, const scenario::race::Outcome&)>;
     void run(std::span<const Task> tasks, const Done& done);
+    /// One of them again, recorded into a file. The error is one line: it cannot be.
+    std::expected<scenario::race::Outcome, std::string> record(const Task& task, const std::string& path);
 
 private:
     struct Child {
@@ -42,7 +45,9 @@ private:
         Task task{};
         std::string said{};
     };
-    void start(const Task& task);
+    using Race = std::function<std::string()>;
+    /// In a process of its own, which says what `race` returns.
+    void start(const Task& task, const Race& race);
     void listen(const Done& done);
     static scenario::race::Outcome end(const Child& child);
 

@@ -14,6 +14,7 @@
 #include "testbench/hcasim/interrupt.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/payload.h"
+#include "testbench/hcasim/record.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/result_json.h"
 #include "testbench/hcasim/status.h"
@@ -96,6 +97,7 @@ std::vector<NamedFile> files_of(const RunOptions& options, const Plan& plan) {
                          .path = named.empty() ? program_itself : named,
                          .use = NamedFile::Use::input});
     }
+    files.push_back(file_of(options.record));
     files.push_back({.what = "--json", .path = options.json, .use = NamedFile::Use::output});
     return files;
 }
@@ -129,6 +131,15 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!observers)
         return refuse(observers.error());
     auto& observed = **observers;
+    const auto recording = make_recording(options.record, config);
+    if (!recording)
+        return refuse(recording.error());
+    if (auto* recorded = recording->get()) {
+        if (options.record.failure == RecordFailure::stop)
+            recorded->on_failure(lose_output);
+        if (auto* events = recorded->events())
+            observed.add(*events);
+    }
     platform::observe::count::Digest digest;
     platform::observe::count::Counters counters;
     platform::observe::life::Life life;
@@ -159,8 +170,8 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
         console.progress(what, done, total);
         interrupt.look();
     };
-    auto result =
-        chosen->run({config, source, observed.sources(), observed.sink(), observed.capture(), &stop, progress});
+    auto result = chosen->run(
+        {config, source, observed.sources(), observed.sink(), observed.capture(), recording->get(), &stop, progress});
     if (!result)
         return refuse(result.error());
     result->event_digest = digest.text();
@@ -173,6 +184,9 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
 
     if (const auto closed = observed.close(); !closed && lost.empty())
         lost = closed.error();
+    if (*recording)
+        if (const auto closed = (*recording)->close(); !closed)
+            lost = closed.error(); // which says more than what was told when it began
     if (json) {
         json->write(print_json({.result = *result,
                                 .counters = counters,

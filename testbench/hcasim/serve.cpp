@@ -8,19 +8,23 @@
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/observers.h"
+#include "testbench/hcasim/record.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/status.h"
 #include "testbench/scenario/counting.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +96,28 @@ void listen_for_questions(boost::asio::signal_set& questions, platform::topology
     });
 }
 
+/// What was recorded is in the file a moment later, also where then nothing more happens.
+class Flusher {
+public:
+    Flusher(boost::asio::io_context& io, platform::record::Recording& recording) : timer_(io), recording_(recording) {}
+    void look() {
+        if (is_armed_ || recording_.is_flushed())
+            return;
+        is_armed_ = true;
+        timer_.expires_after(std::chrono::milliseconds{250});
+        timer_.async_wait([this](const boost::system::error_code& error) {
+            is_armed_ = false;
+            if (!error)
+                recording_.flush();
+        });
+    }
+
+private:
+    boost::asio::steady_timer timer_;
+    platform::record::Recording& recording_;
+    bool is_armed_ = false;
+};
+
 /// The hosts that say so, or all.
 platform::topology::Served served_of(const platform::topology::Config& config) {
     const auto described = platform::topology::describe(config).value(); // which read_config has tried
@@ -107,7 +133,9 @@ int serve(const ServeOptions& options) {
     if (!config)
         return refuse(config.error());
 
-    if (const auto apart = are_apart(files_of(options.observe, options.config)); !apart)
+    auto files = files_of(options.observe, options.config);
+    files.push_back(file_of(options.record));
+    if (const auto apart = are_apart(files); !apart)
         return refuse(apart.error());
     // Its files are read while it runs. One that cannot be written is told at once, but takes nobody's card away.
     bool is_output_lost = false;
@@ -124,7 +152,14 @@ int serve(const ServeOptions& options) {
     if (options.commands)
         observed.add(commands);
 
-    platform::topology::Platform platform(*config, observed.sink(), observed.sources(), served_of(*config));
+    const auto recording = make_recording(options.record, *config);
+    if (!recording)
+        return refuse(recording.error());
+    auto* recorded = recording->get();
+    if (recorded != nullptr && recorded->events() != nullptr)
+        observed.add(*recorded->events());
+
+    platform::topology::Platform platform(*config, observed.sink(), observed.sources(), served_of(*config), recorded);
     if (auto* capture = observed.capture())
         scenario::tap(platform, *capture);
 
@@ -140,6 +175,15 @@ int serve(const ServeOptions& options) {
     });
     boost::asio::signal_set questions(io, SIGUSR1);
     listen_for_questions(questions, platform);
+    std::optional<Flusher> flusher;
+    if (recorded != nullptr) {
+        flusher.emplace(io, *recorded);
+        recorded->on_failure([&](const std::string& why) {
+            tell_loss(why);
+            if (options.record.failure == RecordFailure::stop)
+                pump.stop();
+        });
+    }
     vfio_user::Server::Hooks hooks;
     hooks.before = [&] { pump.catch_up(); };
     hooks.connected = [](const auto& function) { say(fmt::format("{}: a client", function.name())); };
@@ -159,6 +203,8 @@ int serve(const ServeOptions& options) {
             return;
         platform.guest_files().sweep();
         observed.flush();
+        if (flusher)
+            flusher->look();
     };
 
     for (const auto& key : platform::topology::idle_keys(*config, platform::topology::Work::of_drivers))
@@ -171,6 +217,9 @@ int serve(const ServeOptions& options) {
 
     if (const auto closed = observed.close(); !closed && !is_output_lost)
         tell_loss(closed.error()); // of an output that does not tell by itself
+    if (recorded != nullptr)
+        if (const auto closed = recorded->close(); !closed)
+            tell_loss(closed.error());
     return is_output_lost ? status::output_lost : status::good;
 }
 

@@ -86,6 +86,8 @@ void ExportedPart::put(std::size_t step, Owner owner) {
         const auto into = endpoint_->machine().vram(at).first(bytes);
         for (std::uint64_t i = 0; i < bytes; ++i)
             into[i] = content(step, owner, position + i);
+        if (endpoint_->machine().filled)
+            endpoint_->machine().filled(at, bytes);
     });
 }
 

@@ -196,6 +196,7 @@ sw::Result<void> Show::take_part(unsigned number) {
             .gpu = **gpu,
             .peer = queues_.end(number),
             .vram = [&](std::uint64_t at) { return seat.gpu.vram().bytes().subspan(at); },
+            .filled = [&](std::uint64_t at, std::uint64_t bytes) { seat.gpu.filled(at, bytes); },
             .serve_pages = [](sw::mlx::Device& device) { return std::make_shared<harness::PageService>(device); }};
         if (number == 1) {
             for (unsigned bar = 0; bar < abi::pcie::type0_bars; ++bar)
@@ -263,7 +264,8 @@ std::expected<Result, std::string> run_dmabuf(const Context& context) {
             std::string("scenario 'dmabuf' is between two hosts: choose scenario.to of another one"));
     std::optional<Platform> platform;
     try {
-        platform.emplace(context.config, &sinks, context.sources);
+        platform.emplace(context.config, &sinks, context.sources, platform::topology::Served::as_described,
+                         context.recording);
     } catch (const std::system_error& error) { // of the machine we run on
         return std::unexpected(fmt::format(
             "the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));

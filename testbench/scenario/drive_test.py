@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 
+from recording import has_end, records
+
 SERVER, PROGRAM, SOURCE, CASE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4]
 PAIR, GPUDIRECT = "pair.toml", "gpudirect.toml"
 
@@ -120,6 +122,29 @@ def one_after_another(scratch):
         for _ in range(5):
             bench.verified(bench.payload(200_000))
         bench.end()
+
+
+def recorded_with_all_its_clients(scratch):
+    """One comes and goes, another dies, a third comes: all of it is in one recording, soon after it has happened."""
+    trace = pathlib.Path(scratch) / "trace"
+    with Bench(scratch, PAIR, "--set", "gpu.vram=64 MiB", "--record", trace) as bench:
+        bench.verified(bench.payload(100_000))
+        deadline, first = time.monotonic() + 30, 0
+        while time.monotonic() < deadline and (first == 0 or first != sum(records(trace).values())):
+            first = sum(records(trace).values())
+            time.sleep(0.5)
+        victim = bench.start("--payload", bench.payload(10_000_000), "--message", "4096")
+        time.sleep(1)
+        victim.kill()
+        victim.communicate()
+        bench.verified(bench.payload(100_000))
+        expect(not has_end(trace), "the file ends before its server")
+        bench.end()
+    count = records(trace)
+    expect(list(count) == ["A.root.switch.hca", "A.root.switch.hca.port1", "A.root.switch.gpu",
+                           "B.root.switch.hca", "B.root.switch.hca.port1", "B.root.switch.gpu", "events"], count)
+    expect(sum(count.values()) > 2 * first > 1000, f"{first} records of the first session, {count} of all")
+    expect(has_end(trace), "no end block")
 
 
 def killed_in_the_middle(scratch):

@@ -304,14 +304,17 @@ Result<void> Endpoint::receive(const RegisteredVram& local, const Piece& piece, 
     return {};
 }
 
-/// Calls `f(bytes, position)` for the GPU's own view of the buffer, in order.
-template <class F> void Endpoint::each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f) {
+/// Calls `f(bytes, position)` for the GPU's own view of the buffer, in order; it fills them, or looks at them.
+template <class F>
+void Endpoint::each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, bool is_filled, F&& f) {
     std::uint64_t done = 0;
     for (const auto& range : vram.buffer.ranges()) {
         const auto length = std::min(range.size, bytes - done);
         if (length == 0)
             break;
         f(machine_.vram(range.offset).first(length), done);
+        if (is_filled && machine_.filled)
+            machine_.filled(range.offset, length);
         done += length;
     }
 }
@@ -334,7 +337,7 @@ Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& sou
             outcome = source.read(piece.offset + at, part);
     };
     if (machine_.vram)
-        each_own_piece(vram, piece.bytes, read);
+        each_own_piece(vram, piece.bytes, true, read);
     else
         each_bar_piece(piece.bytes, [&](std::span<std::byte> part, std::uint64_t at) {
             read(part, at);
@@ -346,7 +349,7 @@ Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& sou
 void Endpoint::clear(const RegisteredVram& vram) {
     const auto bytes = vram.buffer.size();
     if (machine_.vram)
-        each_own_piece(vram, bytes,
+        each_own_piece(vram, bytes, true,
                        [](std::span<std::byte> piece, std::uint64_t) { std::ranges::fill(piece, std::byte{}); });
     else
         each_bar_piece(
@@ -355,7 +358,7 @@ void Endpoint::clear(const RegisteredVram& vram) {
 
 void Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes, Sha256& into) {
     if (machine_.vram)
-        each_own_piece(vram, bytes, [&](std::span<const std::byte> piece, std::uint64_t) { into.add(piece); });
+        each_own_piece(vram, bytes, false, [&](std::span<const std::byte> piece, std::uint64_t) { into.add(piece); });
     else
         each_bar_piece(bytes, [&](std::span<std::byte> piece, std::uint64_t at) {
             (void)gpu_->download(vram.buffer, at, piece);

@@ -91,7 +91,7 @@ private:
     std::pair<std::uint64_t, std::uint32_t> extent(const Piece& piece, std::uint64_t i) const;
     sw::Result<void> post(sw::mlx::SendOperation operation, const RegisteredVram& local, const Piece& piece,
                           std::uint64_t first, std::uint32_t count);
-    template <class F> void each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, F&& f);
+    template <class F> void each_own_piece(const RegisteredVram& vram, std::uint64_t bytes, bool is_filled, F&& f);
     template <class F> void each_bar_piece(std::uint64_t bytes, F&& f);
 
     const Machine& machine_;

@@ -3,7 +3,8 @@
 import re
 import subprocess
 
-from program import PROGRAM, expect, main, refused
+from program import PROGRAM, SCRATCH, expect, main, refused
+from recording import has_end, records
 
 
 def explore(*arguments):
@@ -93,6 +94,20 @@ def explorer_finds_a_planted_mistake():
         planted = (scenario, "--victim", victim, "--inject", "revoke", "--points", "6", "--plant", "stale_key", *SLOW)
         finds((*planted, *WITHOUT_DETECTOR), finding)
         shows_again(finds(planted, r"stale mapping: [AB].hca .* \(memory key\)"))
+
+
+def the_first_violation_is_recorded():
+    """And no file is made where there is none."""
+    planted = ("write", "--victim", "responder", "--inject", "revoke", "--points", "6", "--plant", "stale_key", *SLOW)
+    trace = SCRATCH / "violation"
+    said = finds((*planted, *WITHOUT_DETECTOR, "--record", trace), "was written after")
+    expect(re.search(f"recorded in {trace}: .*was written after", said), said[-2000:])
+    count = records(trace)
+    expect(list(count)[-1] == "events" and all(number > 10 or "gpu" in name for name, number in count.items()), count)
+    expect(has_end(trace), "no end block")
+    none = SCRATCH / "none"
+    ran = explore("write", "--victim", "responder", "--inject", "revoke", "--points", "3", *SLOW, "--record", none)
+    expect("nothing is recorded" in ran.stdout and not none.exists(), ran.stdout[-2000:])
 
 
 def explorer_finds_a_move_behind_the_card():

@@ -33,6 +33,8 @@ struct Machine {
     OutOfBand& peer;
     /// The VRAM's bytes from an offset on: the GPU's own view of its memory. Without it the GPU's BAR is used.
     std::function<std::span<std::byte>(std::uint64_t offset)> vram{};
+    /// Told of what was filled by that view.
+    std::function<void(std::uint64_t offset, std::uint64_t length)> filled{};
     /// Starts a thread that brings pages for the HCA's driver (sw/mlx/memory/pager), which lives as long as what is
     /// returned. Without it no memory is registered on demand.
     std::function<std::shared_ptr<void>(sw::mlx::Device& device)> serve_pages{};

@@ -83,7 +83,8 @@ sw::Result<void> take_part(const Program& program, const GpuDirectOptions& optio
                        .hca = **hca,
                        .gpu = **gpu,
                        .peer = program.peer,
-                       .vram = [&](std::uint64_t at) { return program.seat.gpu.vram().bytes().subspan(at); }};
+                       .vram = [&](std::uint64_t at) { return program.seat.gpu.vram().bytes().subspan(at); },
+                       .filled = [&](std::uint64_t at, std::uint64_t bytes) { program.seat.gpu.filled(at, bytes); }};
     return program.begins ? initiate(host, options, report) : respond(host, options);
 }
 
@@ -149,7 +150,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     const auto roles = find_roles(config, described).value(); // which fits() has tried
     std::optional<Platform> built;
     try {
-        built.emplace(config, context.events, context.sources);
+        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
+                      context.recording);
     } catch (const std::system_error& error) { // of the machine we run on
         return std::unexpected(fmt::format(
             "the platform cannot be built: {}; choose less host.A.memory, host.B.memory or gpu.vram", error.what()));

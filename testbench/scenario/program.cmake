@@ -28,10 +28,14 @@ add_program_tests(program program_manners_test.py "hcasim" 300
     failures_come_with_advice help_is_short_and_complete a_configuration_is_checked_and_printed
     a_terminal_is_treated_as_one json_is_as_its_schema_says queues_are_counted captures_are_in_the_order_of_time
     a_large_payload_is_streamed)
+add_program_tests(record record_test.py "hcasim" 300
+    a_recorded_run_is_the_run_itself only_what_is_named_is_recorded names_of_nothing_are_refused
+    a_full_disk_stops_the_run_or_does_not signals_close_the_file a_killed_run_leaves_what_it_had)
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
 add_program_tests(explorer explore_test.py "hcasim" 600
     explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure
-    explorer_finds_a_planted_mistake explorer_finds_a_move_behind_the_card explorer_finds_a_missing_invalidation
+    explorer_finds_a_planted_mistake the_first_violation_is_recorded explorer_finds_a_move_behind_the_card
+    explorer_finds_a_missing_invalidation
     explorer_finds_a_missing_drain detector_finds_what_no_byte_shows explores_behind_remapping_units
     a_lossy_cable_is_no_violation explorer_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
@@ -48,7 +52,8 @@ add_program_tests(serve serve_test.py "hcasim" 300
 # Drivers in a process of their own, the cards served from another.
 add_program_tests(drive drive_test.py "hcasim hcadrive" 300
     over_infiniband over_roce_in_simulated_time over_roce_with_ipv6 over_a_lossy_wire
-    many_queue_pairs_and_small_messages one_after_another killed_in_the_middle the_server_dies nobody_serves
+    many_queue_pairs_and_small_messages recorded_with_all_its_clients one_after_another killed_in_the_middle
+    the_server_dies nobody_serves
     cards_in_the_wrong_place no_room_for_the_payload refuses_mistakes)
 # What a recording says. The recorder is that of the dissector's witness.
 add_program_tests(trace trace_test.py "hcasim dissector_trace" 300

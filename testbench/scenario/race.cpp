@@ -61,10 +61,10 @@ bool has_overlapped_end(const Touches& undisturbed, const Outcome& outcome) {
     return has_overlapped(undisturbed, outcome) && outcome.touched_at_end < undisturbed.count;
 }
 
-Outcome run(const platform::topology::Config& config, const Setup& setup) {
+Outcome run(const platform::topology::Config& config, const Setup& setup, platform::record::Recording* recording) {
     Outcome outcome;
     try {
-        harness::Cluster cluster(config, config.observe.has_ownership);
+        harness::Cluster cluster(config, config.observe.has_ownership, recording);
         cluster.expects_refusals = true; // of what is asked of a card that was reset
         cluster.device_options.page_faults = kind_of(setup.actions) == MemoryKind::on_demand;
         const auto has = [&](Action action) { return std::ranges::find(setup.actions, action) != setup.actions.end(); };

@@ -12,6 +12,10 @@
 #include <string_view>
 #include <vector>
 
+namespace platform::record {
+class Recording;
+}
+
 namespace scenario::race {
 
 enum class Operation : std::uint8_t { write, read, send, atomic };
@@ -103,7 +107,9 @@ bool has_overlapped(const Touches& undisturbed, const Outcome& outcome);
 bool has_overlapped_end(const Touches& undisturbed, const Outcome& outcome);
 
 /// Builds its platform: once in a process. As many transfers by the same key, each on a connection of its own, as the
-/// configuration has queue pairs, and no fewer than there are importers.
-Outcome run(const platform::topology::Config& config, const Setup& setup);
+/// configuration has queue pairs, and no fewer than there are importers. With a recording its devices lend no memory,
+/// so that what is wrong with loans is not seen.
+Outcome run(const platform::topology::Config& config, const Setup& setup,
+            platform::record::Recording* recording = nullptr);
 
 } // namespace scenario::race

@@ -18,6 +18,10 @@
 #include <string>
 #include <string_view>
 
+namespace platform::record {
+class Recording;
+}
+
 namespace scenario {
 
 /// What a workload is given. It builds its platform from `config`, once: SystemC elaborates once in a process.
@@ -27,6 +31,7 @@ struct Context {
     platform::observe::Sources& sources; ///< where components register their names ("A.hca", "B.switch", "cable")
     traces::Sink* events = nullptr;      ///< nullptr: nobody listens
     platform::observe::files::Capture* capture = nullptr; ///< nullptr: nobody captures the wire
+    platform::record::Recording* recording = nullptr;     ///< nullptr: no device is recorded
     Stop* stop = nullptr;                                 ///< nullptr: nobody ends the run before its end
     /// Told now and then: what is going on, and how many bytes of how many are done. May be empty.
     std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)> progress{};
