@@ -9,6 +9,7 @@ find_package(OpenSSL REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
 
 # Debian 12 has Catch2 v3 only in its backports; `dev` unpacks that package under .deps/ (Debian 13 has it stock).
 # The program alone needs none; the presets that exist for testing insist on it.

@@ -187,6 +187,9 @@ Command parse_command_line(int argc, const char* const* argv) {
         app.add_subcommand("explore", "Run a transfer again and again with something in its way, at points of it");
     add_explore(*explore, exploring);
 
+    CompareOptions comparing;
+    const auto* compare = add_compare(app, comparing);
+
     CheckOptions checking;
     auto* check = app.add_subcommand("check", "Say what is wrong with a configuration, and run nothing");
     check->footer(about_status);
@@ -209,7 +212,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     auto* keys = app.add_subcommand("keys", "List every key of a configuration with range and default");
     keys->add_flag("--json", lists_as_json, "As one JSON object");
 
-    const std::vector<CLI::App*> commands{run, serve, explore, check, show, trace, keys};
+    const std::vector<CLI::App*> commands = app.get_subcommands({});
     try {
         app.parse(argc, argv);
         if (app.get_subcommands().empty())
@@ -233,6 +236,8 @@ Command parse_command_line(int argc, const char* const* argv) {
         return serving;
     if (explore->parsed())
         return exploring;
+    if (compare->parsed())
+        return comparing;
     if (show->parsed())
         return showing;
     if (trace->parsed())

@@ -1,6 +1,7 @@
 // The command line as values, or what to print instead of running. Opens no file.
 #pragma once
 
+#include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/trace.h"
 
@@ -71,9 +72,8 @@ struct Leave {
     std::string text;
 };
 
-using Command =
-    std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions, TraceJob,
-                 Leave>;
+using Command = std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions,
+                             CompareOptions, TraceJob, Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

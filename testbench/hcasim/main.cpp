@@ -1,6 +1,8 @@
 // The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `show CONFIG.toml`, `serve PLATFORM.toml`, `explore
-// SCENARIO`, `trace`, `keys`. Nothing but the way in; see run.h, show.h, serve.h, explore.h and trace.h.
+// SCENARIO`, `compare A.json B.json`, `trace`, `keys`. Nothing but the way in; see run.h, show.h, serve.h, explore.h,
+// compare.h and trace.h.
 #include "testbench/hcasim/command_line.h"
+#include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/run.h"
@@ -57,6 +59,8 @@ int sc_main(int argc, char** argv) {
         return hcasim::serve(*options);
     if (const auto* options = std::get_if<hcasim::ExploreOptions>(&command))
         return hcasim::explore(*options);
+    if (const auto* options = std::get_if<hcasim::CompareOptions>(&command))
+        return hcasim::compare(*options);
     if (const auto* options = std::get_if<hcasim::CheckOptions>(&command))
         return hcasim::check(options->plan);
     if (const auto* options = std::get_if<hcasim::ShowOptions>(&command))

@@ -82,7 +82,9 @@ void append_json(JsonObject& json, const platform::observe::count::QueueCounts& 
 std::string print_json(const RunFacts& facts) {
     const auto& result = facts.result;
     JsonObject json(2);
-    json.add("version", version())
+    json.add("kind", result_kind)
+        .add("format", result_format)
+        .add("version", version())
         .add("revision", revision())
         .add("scenario", result.scenario)
         .add("verified", result.verified)
@@ -110,7 +112,15 @@ std::string print_json(const RunFacts& facts) {
         .add("wall_seconds", result.wall_seconds)
         .add("event_digest", result.event_digest);
 
-    json.begin_list("steps");
+    json.begin_list("components");
+    for (std::size_t source = 0; source < facts.digests.sources(); ++source)
+        if (const auto* digest = facts.digests.of(static_cast<std::uint16_t>(source)))
+            json.begin_item()
+                .add("name", facts.sources.name(static_cast<std::uint16_t>(source)))
+                .add("events", digest->events())
+                .add("event_digest", digest->text())
+                .end();
+    json.end().begin_list("steps");
     for (const auto& s : result.steps)
         append_json(json, s);
     json.end().begin_list("transfers");
@@ -200,6 +210,14 @@ std::string print_json(const RunFacts& facts) {
     json.end().begin_list("keys_without_effect");
     for (const auto& key : facts.idle)
         json.begin_item().add("key", key.path).add("where", key.where).add("why", key.why).end();
+    json.end().begin_list("event_marks");
+    for (const auto& mark : facts.digests.marks())
+        json.begin_item()
+            .add("events", mark.events)
+            .add("last_id", mark.number)
+            .add("time_ps", mark.time_ps)
+            .add("event_digest", mark.digest)
+            .end();
     json.end().end();
     return std::string(json.text()) + "\n";
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "platform/observe/count/counters.h"
+#include "platform/observe/count/digests.h"
 #include "platform/topology/config.h"
 #include "platform/topology/effect.h"
 #include "testbench/scenario/result.h"
@@ -11,9 +12,15 @@
 
 namespace hcasim {
 
+/// What a result says of itself. Whoever reads one refuses a later format.
+inline constexpr std::string_view result_kind = "hcasim result";
+inline constexpr std::uint64_t result_format = 1;
+
 struct RunFacts {
     const scenario::Result& result;
     const platform::observe::count::Counters& counters;
+    const platform::observe::count::Digests& digests;
+    const platform::observe::Sources& sources; ///< the names of those that the digests are of
     const platform::topology::Config& config;
     std::span<const platform::topology::IdleKey> idle{}; ///< keys that were set in vain
     std::string payload{};                               ///< path; empty: none

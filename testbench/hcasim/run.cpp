@@ -1,7 +1,7 @@
 #include "testbench/hcasim/run.h"
 
 #include "platform/observe/count/counters.h"
-#include "platform/observe/count/digest.h"
+#include "platform/observe/count/digests.h"
 #include "platform/observe/count/queues.h"
 #include "platform/observe/life/life.h"
 #include "platform/topology/addresses.h"
@@ -140,11 +140,11 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
         if (auto* events = recorded->events())
             observed.add(*events);
     }
-    platform::observe::count::Digest digest;
+    platform::observe::count::Digests digests;
     platform::observe::count::Counters counters;
     platform::observe::life::Life life;
     platform::observe::count::Queues queues(observed.sources());
-    for (auto* sink : std::initializer_list<traces::Sink*>{&digest, &counters, &life, &queues, &interrupt})
+    for (auto* sink : std::initializer_list<traces::Sink*>{&digests, &counters, &life, &queues, &interrupt})
         observed.add(*sink);
     std::optional<Output> json;
     if (!options.json.empty()) {
@@ -174,7 +174,7 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
         {config, source, observed.sources(), observed.sink(), observed.capture(), recording->get(), &stop, progress});
     if (!result)
         return refuse(result.error());
-    result->event_digest = digest.text();
+    result->event_digest = digests.all().text();
     result->queues = queues.report(queue_rows);
     const Look look{.width = console.width(), .has_colour = console.has_colour()};
     console.say(fmt::format("\nthe life of the first WRITE\n{}\n{}", print_life(life, observed.sources(), look),
@@ -190,6 +190,8 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (json) {
         json->write(print_json({.result = *result,
                                 .counters = counters,
+                                .digests = digests,
+                                .sources = observed.sources(),
                                 .config = config,
                                 .idle = idle,
                                 .payload = payload ? payload->name() : ""}));

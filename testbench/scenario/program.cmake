@@ -31,6 +31,9 @@ add_program_tests(program program_manners_test.py "hcasim" 300
 add_program_tests(record record_test.py "hcasim" 300
     a_recorded_run_is_the_run_itself only_what_is_named_is_recorded names_of_nothing_are_refused
     a_full_disk_stops_the_run_or_does_not signals_close_the_file a_killed_run_leaves_what_it_had)
+add_program_tests(compare compare_test.py "hcasim" 300
+    the_same_run_is_equal another_seed_is_found a_change_of_time_is_let_through_where_asked
+    a_baseline_is_kept_and_compared_with hostile_files_are_refused)
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
 add_program_tests(explorer explore_test.py "hcasim" 600
     explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure

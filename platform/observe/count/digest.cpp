@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 namespace platform::observe::count {
@@ -32,22 +33,36 @@ Digest::Digest() : state_(XXH64_createState()) {
 
 Digest::~Digest() = default;
 
-void Digest::on(const traces::Stamp& stamp, const traces::Event& event) {
-    ++events_;
-    put(pending_, stamp.time_ps);
-    put(pending_, stamp.source);
-    put(pending_, static_cast<std::uint8_t>(event.index()));
+void encode(const traces::Stamp& stamp, const traces::Event& event, std::vector<std::byte>& out) {
+    [[maybe_unused]] const auto begin = out.size();
+    put(out, stamp.time_ps);
+    assert(out.size() - begin == source_begin && "the time stands in front of the source");
+    put(out, stamp.source);
+    assert(out.size() - begin == source_end && "the type stands behind the source");
+    put(out, static_cast<std::uint8_t>(event.index()));
     for_each_member(event, [&]<class T>(std::string_view, const T& value) {
         if constexpr (std::is_same_v<T, std::string_view>) {
-            put(pending_, static_cast<std::uint32_t>(value.size()));
+            put(out, static_cast<std::uint32_t>(value.size()));
             const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
-            pending_.insert(pending_.end(), bytes, bytes + value.size());
+            out.insert(out.end(), bytes, bytes + value.size());
         } else if constexpr (std::is_same_v<T, bool>) {
-            put(pending_, static_cast<std::uint8_t>(value));
+            put(out, static_cast<std::uint8_t>(value));
         } else {
-            put(pending_, value);
+            put(out, value);
         }
     });
+}
+
+void Digest::on(const traces::Stamp& stamp, const traces::Event& event) {
+    ++events_;
+    encode(stamp, event, pending_);
+    if (pending_.size() >= flush_at)
+        flush();
+}
+
+void Digest::add(std::span<const std::byte> event) {
+    ++events_;
+    pending_.insert(pending_.end(), event.begin(), event.end());
     if (pending_.size() >= flush_at)
         flush();
 }

@@ -8,12 +8,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 struct XXH64_state_s;
 
 namespace platform::observe::count {
+
+/// Appends the canonical form of an event.
+void encode(const traces::Stamp& stamp, const traces::Event& event, std::vector<std::byte>& out);
+/// Where its source stands in it.
+inline constexpr std::size_t source_begin = 8, source_end = 10;
 
 class Digest final : public traces::Sink {
 public:
@@ -23,6 +29,8 @@ public:
     Digest& operator=(const Digest&) = delete;
 
     void on(const traces::Stamp& stamp, const traces::Event& event) override;
+    /// The bytes of one event more, by whoever has encoded it.
+    void add(std::span<const std::byte> event);
 
     /// Of the events so far; more may follow.
     std::uint64_t value() const;

@@ -138,7 +138,7 @@ TEST_CASE("steps are told with what became of them and which way their bytes too
     CHECK(text.ends_with(
         "  NOT VERIFIED: step 'pinned: WRITE': the request ended with nothing\n  What to do: choose host.acs=off\n"));
     CHECK(text.find("SHA-256") == text.npos);
-    const auto json = print_json({.result = result, .counters = {}, .config = {}});
+    const auto json = print_json({.result = result, .counters = {}, .digests = {}, .sources = {}, .config = {}});
     for (const auto* part : {"\"ended_with\": \"nothing\"", "\"landed_bytes\": 1234", "\"redirected_bytes\": 22222",
                              "\"A_upstream_down_bytes\": 55555", "\"B_upstream_up_bytes\": 66666",
                              "\"advice\": \"choose host.acs=off\"", "\"way\": \"HCA to GPU: redirected\""})
@@ -174,7 +174,7 @@ TEST_CASE("of each card's queues the busiest are shown, and what the others have
                     "  B.hca QP 9 send         4      -      -            -       -        -      -       -\n"
                     "  deepest: ") != text.npos);
     CHECK(text.find("QP 8") == text.npos);
-    const auto json = print_json({.result = result, .counters = {}, .config = {}});
+    const auto json = print_json({.result = result, .counters = {}, .digests = {}, .sources = {}, .config = {}});
     for (const auto* part :
          {"\"name\": \"A.hca QP 11 send\"", "\"kind\": \"event\"", "\"deepest\": 64", "\"events\": 77",
           "\"queues\": 1008", "\"requests\": 9999", "\"armed\": null", "\"completions_error\": 3"})
@@ -185,7 +185,8 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
     platform::observe::count::Counters counters;
     traces::Events{&counters, 0}.emit(At{1}, traces::Retried{1, 2, 3, "timeout"});
 
-    const auto text = print_json({.result = sample(), .counters = counters, .config = {}, .payload = "data/x"});
+    const auto text = print_json(
+        {.result = sample(), .counters = counters, .digests = {}, .sources = {}, .config = {}, .payload = "data/x"});
 
     for (const auto* part : {"\"scenario\": \"gpudirect\"",
                              "\"verified\": true",
