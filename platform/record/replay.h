@@ -1,31 +1,15 @@
 // A recorded device alone on a bench: the recording is its outside. What was done to it is done again, its questions
-// are answered as they were, and everything that it does is compared. Stops at the first difference; from there on the
-// device gets answers that say nothing, until its call returns.
+// are answered as they were, and everything that it does is compared. Stops at the first difference: the call is let
+// come to its end, with answers as far as the recording has some, to see what kind of difference it is.
 #pragma once
 
-#include "platform/record/steps.h"
+#include "platform/record/divergence.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace platform::record {
-
-struct Divergence {
-    enum class Kind : std::uint8_t {
-        missing, ///< the device has not done what it did
-        extra,   ///< it does something where it did nothing
-        order,   ///< it does something else
-        field,   ///< it does the same with another content
-        time,    ///< it does the same at another time
-    };
-    Kind kind;
-    std::uint64_t record = 0; ///< what was expected; 0: nothing more
-    std::string expected, actual;
-
-    std::string text() const;
-};
-std::string_view name(Divergence::Kind kind);
 
 class Replay {
 public:
@@ -62,8 +46,9 @@ private:
     bool wake();
     bool is_unasked(const Step* step) const;
     model::port::Time now() const;
-    bool has_stopped() const { return divergence_.has_value() || steps_.fault().has_value(); }
-    void diverge(Divergence::Kind kind, const Step* expected, std::string actual);
+    bool has_stopped() const { return divergence_ || inquiry_ || steps_.fault(); }
+    void diverge(Divergence::Kind kind, const Step* expected, std::string actual, const Step* actual_step = nullptr);
+    void inquire();
     bool expect(const Step& actual);
     const Step* answer(std::size_t place, traces::codec::Signal signal, Step::What what, const char* question);
     void call(Step step);
@@ -78,7 +63,11 @@ private:
     DeviceInterfaces interfaces_;
     model::pcie::Device* device_ = nullptr;
     std::optional<Divergence> divergence_;
-    std::uint64_t calls_ = 0;
+    std::optional<Inquiry> inquiry_;       ///< since the first difference, until the call is over
+    const Step* inquired_ = nullptr;       ///< what that knows as the answer to what the device has just done
+    std::uint64_t records_ = 0, next_ = 0; ///< up to the first difference; the one that comes then
+    std::uint64_t gate_ = 0;               ///< number of the access in whose course the device is
+    std::uint64_t calls_ = 0, call_ = 0;   ///< how many, and the record of the last one that began
     model::port::Time now_{}, wake_ = model::port::never; ///< of a device without recorded time
     model::port::Time late_{};                            ///< how much later the device did what was last compared
     std::vector<std::unique_ptr<model::port::Packet>> packets_; ///< one for each call that is in the course of another

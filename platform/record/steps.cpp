@@ -145,6 +145,7 @@ bool Steps::build() {
         return false;
     step_ = {};
     step_.record = raw_->number;
+    step_.gate = raw_->mark.gate;
     step_.direction = raw_->mark.direction;
     step_.at = raw_->at;
     if (raw_->mark.kind == RecordKind::frame) {

@@ -21,6 +21,7 @@ struct Step {
         signal, ///< see traces/codec/signal.h
     };
     std::uint64_t record = 0; ///< its first one
+    std::uint64_t gate = 0;   ///< number of the access at the gate in whose course it happened
     What what = What::signal;
     traces::codec::Direction direction = traces::codec::Direction::none;
     model::port::Time at{};

@@ -37,17 +37,21 @@ inline const DeviceInterfaces right_interfaces{.functions = {2}, .ports = {{3, E
 
 struct Recording {
     trace_bench::MemoryDestination destination;
-    codec::Writer writer{destination,
-                         {.identity = {.revision = "test"},
-                          .configuration = {},
-                          .names = {},
-                          .interfaces = {{codec::InterfaceKind::pcie, "left.hca"},
-                                         {codec::InterfaceKind::ethernet, "left.hca.port"},
-                                         {codec::InterfaceKind::pcie, "right.hca"},
-                                         {codec::InterfaceKind::ethernet, "right.hca.port"}}},
-                         {}};
+    codec::Writer writer;
     Journal journal{writer};
     Boundary left{journal, left_interfaces}, right{journal, right_interfaces};
+
+    /// The names are those that a platform of two hosts has.
+    explicit Recording(std::string configuration = {})
+        : writer(destination,
+                 {.identity = {.revision = "test"},
+                  .configuration = std::move(configuration),
+                  .names = {},
+                  .interfaces = {{codec::InterfaceKind::pcie, "A.root.switch.hca"},
+                                 {codec::InterfaceKind::ethernet, "A.root.switch.hca.port1"},
+                                 {codec::InterfaceKind::pcie, "B.root.switch.hca"},
+                                 {codec::InterfaceKind::ethernet, "B.root.switch.hca.port1"}}},
+                 {}) {}
 };
 
 /// Two hosts on a cable.
@@ -56,10 +60,10 @@ struct Hosts {
     model::net::Link link;
     DirectHost a, b;
 
-    Hosts(const HcaConfig& config, Recording* recording)
+    Hosts(const HcaConfig& config, const HcaConfig& other, Recording* recording)
         : link(cable(config), clock, {}),
           a(config, clock, link, 0, 64 << 20, {}, recording != nullptr ? &recording->left : nullptr),
-          b(neighbour(config), clock, link, 1, 64 << 20, {}, recording != nullptr ? &recording->right : nullptr) {
+          b(other, clock, link, 1, 64 << 20, {}, recording != nullptr ? &recording->right : nullptr) {
         a.step = b.step = [this](Time until) {
             while (clock.next() <= until)
                 wake(std::max(clock.next(), clock.now()));
@@ -125,8 +129,9 @@ struct Side {
 
 /// Probe, WRITEs and `more` of them, READs and a SEND each way, an event, teardown. Returns the simulated time at its
 /// end.
-inline Time session(const HcaConfig& config, Recording* recording, std::uint32_t bytes = 100'000, unsigned more = 0) {
-    Hosts hosts(config, recording);
+inline Time session(const HcaConfig& config, const HcaConfig& other, Recording* recording, std::uint32_t bytes,
+                    unsigned more = 0) {
+    Hosts hosts(config, other, recording);
     Side left(hosts.a, 0x0a000001), right(hosts.b, 0x0a000002);
     must(left.context->connect(*left.qp, right.peer, abi::Psn{77}));
     must(right.context->connect(*right.qp, left.peer, abi::Psn{77}));
@@ -157,6 +162,10 @@ inline Time session(const HcaConfig& config, Recording* recording, std::uint32_t
     left.close();
     right.close();
     return hosts.clock.now();
+}
+
+inline Time session(const HcaConfig& config, Recording* recording, std::uint32_t bytes = 100'000, unsigned more = 0) {
+    return session(config, Hosts::neighbour(config), recording, bytes, more);
 }
 
 inline HcaConfig configured(bool is_timed) {
