@@ -2,6 +2,7 @@
 
 #include "model/tlm/time.h"
 #include "platform/record/recording.h"
+#include "platform/topology/device_config.h"
 #include "platform/topology/routes.h"
 
 #include <algorithm>
@@ -255,9 +256,6 @@ void Platform::build(std::size_t number, Listener& listener) {
 }
 
 void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {
-    auto hca = part.hca().core;
-    hca.timed = config_.timed;
-    hca.is_managed = config_.fabric.is_managed;
     card.number = part.hca().number;
     // Nobody behind a socket answers translation requests.
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(part.hca().ats, config_.timed);
@@ -266,7 +264,7 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
                bus = listener.add_pcie_side(card.name).within(card.course);
     const std::array plugs{card::Plug{*cables_[part.hca().cable], part.hca().end}};
     card.module = std::make_unique<card::CardModule>(
-        module_name(card).c_str(), hca,
+        module_name(card).c_str(), device_config(config_, part),
         card::SlotConfig{
             .link = link_config(part.link, config_.timed), .ats = ats, .neighbours = neighbours_of(machine)},
         plugs, card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});
@@ -281,12 +279,10 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
 }
 
 void Platform::add_gpu(PlacedCard& card, const Part& part, const Listener& listener) {
-    model::gpu::VramConfig vram;
-    vram.bytes = part.gpu().vram_bytes;
-    vram.timed = config_.timed;
-    card.module = std::make_unique<card::CardModule>(
-        module_name(card).c_str(), vram, card::SlotConfig{.link = link_config(part.link, config_.timed)},
-        std::span<const card::Plug>{}, card::CardEvents{.boundary = listener.boundary(card.path)});
+    card.module = std::make_unique<card::CardModule>(module_name(card).c_str(), device_config(config_, part),
+                                                     card::SlotConfig{.link = link_config(part.link, config_.timed)},
+                                                     std::span<const card::Plug>{},
+                                                     card::CardEvents{.boundary = listener.boundary(card.path)});
 }
 
 /// Makes a card of any other kind in the table.
@@ -294,7 +290,7 @@ void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& 
     const auto device = listener.add(card.name).within(card.course),
                bus = listener.add_pcie_side(card.name).within(card.course);
     card.module = std::make_unique<card::CardModule>(
-        module_name(card).c_str(), part.other(),
+        module_name(card).c_str(), device_config(config_, part),
         card::SlotConfig{.link = link_config(part.link, config_.timed), .neighbours = neighbours_of(machine)},
         std::span<const card::Plug>{},
         card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});

@@ -95,23 +95,6 @@ void take(Config& config, const toml::table& table, const std::string& prefix, s
     }
 }
 
-/// The first line with a name of so many words that reading it takes more stack than there is; 0: there is none.
-unsigned long too_deep(std::string_view text) {
-    constexpr unsigned most_words = 256;
-    unsigned words = 0;
-    unsigned long line = 1;
-    char last = '\0';
-    for (const char c : text) {
-        if (std::string_view("\n,=[]{}#").contains(c))
-            words = 0;
-        else if (c == '.' && last != '.' && ++words == most_words)
-            return line;
-        line += c == '\n' ? 1 : 0;
-        last = c;
-    }
-    return 0;
-}
-
 /// A payload that a file names lies beside that file, wherever the program was started.
 void resolve_payload(Config& config) {
     const std::filesystem::path payload = config.scenario.payload;
@@ -143,6 +126,22 @@ std::expected<void, std::string> override_key(Config& config, std::string_view t
 }
 
 } // namespace
+
+unsigned long too_deep(std::string_view text) {
+    constexpr unsigned most_words = 256;
+    unsigned words = 0;
+    unsigned long line = 1;
+    char last = '\0';
+    for (const char c : text) {
+        if (std::string_view("\n,=[]{}#").contains(c))
+            words = 0;
+        else if (c == '.' && last != '.' && ++words == most_words)
+            return line;
+        line += c == '\n' ? 1 : 0;
+        last = c;
+    }
+    return 0;
+}
 
 std::expected<Config, std::string> parse_config(std::string_view text, std::string_view name,
                                                 std::span<const std::string> overrides) {

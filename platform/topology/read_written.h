@@ -1,4 +1,4 @@
-// What a TOML file says of hosts and fabric, and of parts by name. Private to read.cpp.
+// What a TOML file says of hosts and fabric, and of parts by name. Private to those who read configurations.
 #pragma once
 
 #include "platform/topology/config.h"
@@ -14,6 +14,9 @@ namespace platform::topology {
 
 /// The value of a node; nothing for a list, a table or a date.
 std::optional<Value> value_of(const toml::node& node);
+
+/// The first line with a name of so many words that reading it takes more stack than there is; 0: there is none.
+unsigned long too_deep(std::string_view text);
 
 /// Reads [[hosts]], fabric.switches and fabric.cables into `config.written`.
 void take_written(Config& config, const toml::table& root, std::vector<Fault>& faults);

@@ -30,6 +30,8 @@ public:
     JsonObject& begin_list(std::string_view name) { return key(name), open('['); }
     /// A value inside a list.
     template <class T> JsonObject& add_item(const T& value) { return separate(), append(value), *this; }
+    /// A value inside a list that is JSON already.
+    JsonObject& add_json_item(std::string_view json) { return separate(), append_word(json), *this; }
     /// An object inside a list.
     JsonObject& begin_item() { return separate(), open('{'); }
     JsonObject& end();
