@@ -25,7 +25,11 @@ namespace {
 using Error = std::unexpected<std::string>;
 using enum KeyDifference::Kind;
 
-bool is_of_a_device(std::string_view path) { return !path.starts_with("scenario.") && !path.starts_with("observe."); }
+/// Tables whose keys say nothing about a device.
+constexpr std::array<std::string_view, 2> others{"scenario.", "observe."};
+bool is_of_a_device(std::string_view path) {
+    return std::ranges::none_of(others, [&](std::string_view table) { return path.starts_with(table); });
+}
 
 /// A recorded configuration on its way to one of this program.
 class Reconciliation {

@@ -2,6 +2,7 @@
 
 #include "platform/topology/keys.h"
 #include "testbench/hcasim/record.h"
+#include "testbench/hcasim/replay_options.h"
 #include "testbench/hcasim/version.h"
 #include "testbench/scenario/registry.h"
 
@@ -190,6 +191,10 @@ Command parse_command_line(int argc, const char* const* argv) {
     CompareOptions comparing;
     const auto* compare = add_compare(app, comparing);
 
+    ReplayOptions replaying;
+    auto* replay = app.add_subcommand("replay", "Play recordings on their devices alone, and show what is different");
+    add_replay(*replay, replaying);
+
     CheckOptions checking;
     auto* check = app.add_subcommand("check", "Say what is wrong with a configuration, and run nothing");
     check->footer(about_status);
@@ -238,6 +243,8 @@ Command parse_command_line(int argc, const char* const* argv) {
         return exploring;
     if (compare->parsed())
         return comparing;
+    if (replay->parsed())
+        return replaying;
     if (show->parsed())
         return showing;
     if (trace->parsed())

@@ -3,6 +3,7 @@
 
 #include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/explore.h"
+#include "testbench/hcasim/replay.h"
 #include "testbench/hcasim/trace.h"
 
 #include <cstdint>
@@ -73,7 +74,7 @@ struct Leave {
 };
 
 using Command = std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions,
-                             CompareOptions, TraceJob, Leave>;
+                             CompareOptions, ReplayOptions, TraceJob, Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

@@ -1,10 +1,11 @@
 // The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `show CONFIG.toml`, `serve PLATFORM.toml`, `explore
-// SCENARIO`, `compare A.json B.json`, `trace`, `keys`. Nothing but the way in; see run.h, show.h, serve.h, explore.h,
-// compare.h and trace.h.
+// SCENARIO`, `compare A.json B.json`, `replay TRACE`, `trace`, `keys`. Nothing but the way in; see run.h, show.h,
+// serve.h, explore.h, compare.h, replay.h and trace.h.
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/explore.h"
+#include "testbench/hcasim/replay.h"
 #include "testbench/hcasim/run.h"
 #include "testbench/hcasim/serve.h"
 #include "testbench/hcasim/show.h"
@@ -61,6 +62,8 @@ int sc_main(int argc, char** argv) {
         return hcasim::explore(*options);
     if (const auto* options = std::get_if<hcasim::CompareOptions>(&command))
         return hcasim::compare(*options);
+    if (const auto* options = std::get_if<hcasim::ReplayOptions>(&command))
+        return hcasim::replay(*options);
     if (const auto* options = std::get_if<hcasim::CheckOptions>(&command))
         return hcasim::check(options->plan);
     if (const auto* options = std::get_if<hcasim::ShowOptions>(&command))

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,36 @@ def sweep(keys, *arguments, config=CONFIG, dead=()):
                    f"{one}: status {ran.returncode}\n{ran.stdout[-1000:]}{ran.stderr}")
             expect(ran.stderr.count("\n") == (1 if ran.returncode == 2 else 0), f"{one}: {ran.stderr}")
             expect(ran.returncode != 0 or ran.stdout.endswith("\n  verified\n"), f"{one}: {ran.stdout[-1000:]}")
+
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int,
+         "number": (int, float)}
+
+
+def violations(value, schema, at="$"):
+    """What in `value` is not as `schema` has it: the part of JSON Schema that our schemas use, and nothing
+    else."""
+    unknown = set(schema) - {"$schema", "title", "description", "type", "required", "properties",
+                             "additionalProperties", "items", "minimum", "maximum", "pattern"}
+    expect(not unknown, f"{at}: the schema has what this test does not know: {unknown}")
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool)) for name in types):
+        return [f"{at}: {value!r} is no {types}"]
+    found = []
+    if isinstance(value, dict):
+        found += [f"{at}: {name} is missing" for name in schema.get("required", []) if name not in value]
+        for name, member in value.items():
+            rule = schema.get("properties", {}).get(name, schema.get("additionalProperties", True))
+            found += [f"{at}: {name} is unknown"] if rule is False else violations(member, rule, f"{at}.{name}")
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            found += violations(item, schema["items"], f"{at}[{i}]")
+    elif isinstance(value, str):
+        if not re.search(schema.get("pattern", ""), value):
+            found.append(f"{at}: {value!r} is not like {schema['pattern']}")
+    elif value is not None and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        found.append(f"{at}: {value} is out of range")
+    return found
 
 
 def main(cases):

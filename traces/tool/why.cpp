@@ -1,6 +1,5 @@
 #include "traces/tool/why.h"
 
-#include "traces/tool/causes.h"
 #include "traces/tool/describe.h"
 
 #include <fmt/format.h>
@@ -15,35 +14,6 @@ namespace {
 
 /// Chains are as long as work waits; one that is longer is of a trace that nobody recorded.
 constexpr std::size_t most_links = 1000;
-
-/// What the link says; "it" is the record above.
-std::string sentence(Causes::Step step, std::uint32_t mark) {
-    const auto in_course =
-        mark != 0 && mark != step.record ? fmt::format(", in the course of record {}", mark) : std::string();
-    switch (step.link) {
-    case Link::begin: return "Nothing in the trace says what led to it.";
-    case Link::store: return "Software did this: here the chain begins.";
-    case Link::outside: return "It came from outside: nobody in this trace has sent it. Here the chain begins.";
-    case Link::call: return fmt::format("It happened in the course of record {}.", step.record);
-    case Link::request: return fmt::format("It answers the read in record {}.", step.record);
-    case Link::posted:
-        return fmt::format("It is the work that the doorbell in record {} posted; the device had not read it then.",
-                           step.record);
-    case Link::wqe:
-        return fmt::format("It completes the work request that record {} brought{}.", step.record, in_course);
-    case Link::completion:
-        return fmt::format("It tells the driver of the completion in record {}{}.", step.record, in_course);
-    case Link::event: return fmt::format("It calls the driver to the event in record {}{}.", step.record, in_course);
-    case Link::answered: return fmt::format("The peer answers the packet in record {}.", step.record);
-    case Link::same_frame: return fmt::format("The same frame left a device in record {}.", step.record);
-    case Link::asked_wake: return fmt::format("The device asked in record {} to be woken.", step.record);
-    case Link::waited: return fmt::format("The device has waited since record {} for the port.", step.record);
-    case Link::batch: return fmt::format("It ends the batch whose last frame is record {}.", step.record);
-    case Link::before: return fmt::format("The device goes on with what record {} left it to do.", step.record);
-    case Link::model: return fmt::format("The model says that the event in record {} led to it.", step.record);
-    }
-    return {};
-}
 
 struct Told {
     std::uint32_t number;
@@ -81,6 +51,34 @@ Found find_chain(const OpenTrace& open, std::uint64_t wanted) {
 }
 
 } // namespace
+
+std::string sentence(Causes::Step step, std::uint32_t mark) {
+    const auto in_course =
+        mark != 0 && mark != step.record ? fmt::format(", in the course of record {}", mark) : std::string();
+    switch (step.link) {
+    case Link::begin: return "Nothing in the trace says what led to it.";
+    case Link::store: return "Software did this: here the chain begins.";
+    case Link::outside: return "It came from outside: nobody in this trace has sent it. Here the chain begins.";
+    case Link::call: return fmt::format("It happened in the course of record {}.", step.record);
+    case Link::request: return fmt::format("It answers the read in record {}.", step.record);
+    case Link::posted:
+        return fmt::format("It is the work that the doorbell in record {} posted; the device had not read it then.",
+                           step.record);
+    case Link::wqe:
+        return fmt::format("It completes the work request that record {} brought{}.", step.record, in_course);
+    case Link::completion:
+        return fmt::format("It tells the driver of the completion in record {}{}.", step.record, in_course);
+    case Link::event: return fmt::format("It calls the driver to the event in record {}{}.", step.record, in_course);
+    case Link::answered: return fmt::format("The peer answers the packet in record {}.", step.record);
+    case Link::same_frame: return fmt::format("The same frame left a device in record {}.", step.record);
+    case Link::asked_wake: return fmt::format("The device asked in record {} to be woken.", step.record);
+    case Link::waited: return fmt::format("The device has waited since record {} for the port.", step.record);
+    case Link::batch: return fmt::format("It ends the batch whose last frame is record {}.", step.record);
+    case Link::before: return fmt::format("The device goes on with what record {} left it to do.", step.record);
+    case Link::model: return fmt::format("The model says that the event in record {} led to it.", step.record);
+    }
+    return {};
+}
 
 Outcome why(const OpenTrace& open, std::uint64_t wanted, Destination& destination) {
     auto [chain, missing] = find_chain(open, wanted);

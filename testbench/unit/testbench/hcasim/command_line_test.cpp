@@ -53,6 +53,23 @@ TEST_CASE("serve takes a platform and where its sockets go", "[unit][hcasim]") {
     CHECK(leave({"serve", "pair.toml"}).code == 2);
 }
 
+TEST_CASE("replay takes recordings, what is compared, overrides and devices", "[unit][hcasim]") {
+    const auto outcome = parse({"replay", "a.trace", "b.trace", "--untimed", "--set", "link.loss=0.01", "--at", "A.hca",
+                                "--at", "B.hca", "--json", "r.json", "--jobs", "3"});
+
+    REQUIRE(std::holds_alternative<ReplayOptions>(outcome));
+    const auto& options = std::get<ReplayOptions>(outcome);
+    CHECK(options.traces == std::vector<std::string>{"a.trace", "b.trace"});
+    CHECK(options.mode == ReplayMode::untimed);
+    CHECK(options.overrides == std::vector<std::string>{"link.loss=0.01"});
+    CHECK(options.parts == std::vector<std::string>{"A.hca", "B.hca"});
+    CHECK(options.json == "r.json");
+    CHECK(options.jobs == 3);
+    CHECK(std::get<ReplayOptions>(parse({"replay", "a"})).mode == ReplayMode::strict);
+    CHECK(leave({"replay"}).code == 2);
+    CHECK(leave({"replay", "a", "--strict", "--untimed"}).code == 2);
+}
+
 TEST_CASE("show takes a platform, overrides and where its picture goes", "[unit][hcasim]") {
     const auto outcome = parse({"show", "pair.toml", "--svg", "pair.svg", "--set", "A.hca.pcie.width=8"});
 

@@ -1,0 +1,83 @@
+// `planted MISTAKE NUMBER replay TRACE...`: as `hcasim replay`, on devices that make a mistake at the so-many-th
+// completion, event or packet (from 0). For tests of what finds it.
+#include "testbench/planted/planted.h"
+#include "testbench/hcasim/command_line.h"
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/status.h"
+#include "traces/codec/file.h"
+
+#include <fmt/format.h>
+#include <systemc>
+
+#include <charconv>
+#include <cstdlib>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace codec = traces::codec;
+
+/// The devices of one recording, each with the mistake.
+class Plants {
+public:
+    Plants(planted::Mistake mistake, std::uint64_t number, const hcasim::ReplayOptions& options)
+        : mistake_(mistake), number_(number), options_(options) {}
+
+    std::unique_ptr<model::pcie::Device> make(const platform::card::DeviceConfig& device,
+                                              const model::pcie::DevicePorts& ports,
+                                              const platform::card::DevicePlace& place) {
+        const auto open = [&]() -> std::expected<std::unique_ptr<codec::Source>, std::string> {
+            auto file = codec::FileSource::open(options_.traces.front());
+            if (!file)
+                return std::unexpected(file.error());
+            return std::make_unique<codec::FileSource>(std::move(*file));
+        };
+        auto source = open().value();
+        codec::Reader reader(*source);
+        reader.open().value();
+        const std::vector parts{place.name};
+        const auto bench =
+            hcasim::read_bench(reader.head(), options_.traces.front(), options_.overrides, parts).value();
+        const auto found = planted::find_place(open, bench.parts.front(), mistake_, number_);
+        if (!found) {
+            hcasim::complain(fmt::format("planted: {}\n", found.error()));
+            return hcasim::make_recorded(device, ports, place);
+        }
+        return planted_.emplace_back(mistake_, found->ordinal).make(device, ports, place);
+    }
+
+private:
+    planted::Mistake mistake_;
+    std::uint64_t number_;
+    const hcasim::ReplayOptions& options_;
+    std::deque<planted::PlantedDevices> planted_;
+};
+
+int run(const std::vector<const char*>& words) {
+    const std::string_view number_text = words.size() > 2 ? words[2] : "";
+    std::uint64_t number = 0;
+    const auto mistake = words.size() > 1 ? planted::mistake_named(words[1]) : std::nullopt;
+    if (!mistake || std::from_chars(number_text.begin(), number_text.end(), number).ec != std::errc())
+        return hcasim::refuse("planted MISTAKE NUMBER replay TRACE...: no such mistake, or no number");
+    std::vector<const char*> rest{"hcasim"};
+    rest.insert(rest.end(), words.begin() + 3, words.end());
+    const auto command = hcasim::parse_command_line(static_cast<int>(rest.size()), rest.data());
+    const auto* options = std::get_if<hcasim::ReplayOptions>(&command);
+    if (options == nullptr)
+        return hcasim::refuse("planted: replays only");
+    Plants plants(*mistake, number, *options);
+    return hcasim::replay(*options, [&](const auto& device, const auto& ports, const auto& place) {
+        return plants.make(device, ports, place);
+    });
+}
+
+} // namespace
+
+int sc_main(int argc, char** argv) { return run({argv, argv + argc}); }
+
+int main(int argc, char** argv) {
+    setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+    return sc_core::sc_elab_and_sim(argc, argv);
+}
