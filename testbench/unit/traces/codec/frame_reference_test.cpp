@@ -33,7 +33,7 @@ Bytes trace(const Bytes& whole, int level = FrameWriter::plain) {
                 .payload = memory});
     for (const std::uint32_t port : {1u, 2u}) {
         writer.share(std::span(whole).subspan(headers, carried));
-        writer.put({.interface = port, .time_ps = 5, .mark = sent, .head = whole});
+        writer.put({.interface = port, .time_ps = 5, .mark = sent, .head = whole, .payload = {}});
     }
     writer.share({});
     REQUIRE(writer.close());
@@ -88,7 +88,7 @@ TEST_CASE("a frame that carries other bytes than those that are shared stands in
     Writer writer(destination, small_head(), {.level = FrameWriter::plain});
     const auto whole = frame(), other = frame(2);
     writer.share(std::span(other).subspan(headers, carried));
-    writer.put({.interface = 1, .time_ps = 5, .mark = sent, .head = whole});
+    writer.put({.interface = 1, .time_ps = 5, .mark = sent, .head = whole, .payload = {}});
     REQUIRE(writer.close());
 
     CHECK(read_all(destination.bytes).records.at(0).head == whole);
