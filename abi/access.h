@@ -13,7 +13,8 @@ enum class AccessPolicy : std::uint8_t {
     ro,       ///< hardware sets it; software cannot
     hwinit,   ///< the same, and it has its value from the beginning on
     rw,       ///< software sets it
-    rws,      ///< the same, and a function-level reset leaves it: sticky, or of the link (PCIe 6.0 §6.6.2)
+    rws,      ///< the same, and sticky: no reset but a fundamental one changes it
+    rwl,      ///< the same, of the link: a function-level reset leaves it, a reset of the link does not (§6.6.2)
     rw1c,     ///< hardware sets it; software clears it by writing 1
     rw1s,     ///< writing 1 starts something; writing 0 does nothing; reads 0 once that is done
     wo,       ///< a command: what is written has an effect and is not kept
@@ -26,6 +27,7 @@ using ro = Policy<AccessPolicy::ro>;
 using hwinit = Policy<AccessPolicy::hwinit>;
 using rw = Policy<AccessPolicy::rw>;
 using rws = Policy<AccessPolicy::rws>;
+using rwl = Policy<AccessPolicy::rwl>;
 using rw1c = Policy<AccessPolicy::rw1c>;
 using rw1s = Policy<AccessPolicy::rw1s>;
 using wo = Policy<AccessPolicy::wo>;
@@ -44,6 +46,8 @@ template <AccessPolicy P, class Default> struct ValueType<Policy<P>, Default> {
 } // namespace detail
 
 /// Whether software can set the field, as opposed to clearing or commanding it.
-constexpr bool is_writable(AccessPolicy policy) { return policy == AccessPolicy::rw || policy == AccessPolicy::rws; }
+constexpr bool is_writable(AccessPolicy policy) {
+    return policy == AccessPolicy::rw || policy == AccessPolicy::rws || policy == AccessPolicy::rwl;
+}
 
 } // namespace abi

@@ -6,9 +6,10 @@
 
 namespace abi {
 
-/// Masks over the bytes of a structure. `kept` are the writable bits that a function-level reset leaves.
+/// Masks over the bytes of a structure. `kept` are the writable bits that a function-level reset leaves, `sticky` those
+/// of them that a reset of the link leaves, too.
 template <std::size_t Bytes> struct WriteMasks {
-    std::array<std::byte, Bytes> writable{}, clearable{}, settable{}, kept{};
+    std::array<std::byte, Bytes> writable{}, clearable{}, settable{}, kept{}, sticky{};
 };
 
 namespace detail {
@@ -31,6 +32,7 @@ template <class L> consteval WriteMasks<L::size> make_write_masks() {
             std::ranges::copy(inner.clearable, masks.clearable.begin() + F::offset);
             std::ranges::copy(inner.settable, masks.settable.begin() + F::offset);
             std::ranges::copy(inner.kept, masks.kept.begin() + F::offset);
+            std::ranges::copy(inner.sticky, masks.sticky.begin() + F::offset);
         } else {
             static_assert(F::access != AccessPolicy::unstated, "a row of this register says not what software may do");
             if constexpr (is_writable(F::access))
@@ -39,8 +41,10 @@ template <class L> consteval WriteMasks<L::size> make_write_masks() {
                 fill_row<F, L::endian>(masks.clearable);
             if constexpr (F::access == AccessPolicy::rw1s)
                 fill_row<F, L::endian>(masks.settable);
-            if constexpr (F::access == AccessPolicy::rws)
+            if constexpr (F::access == AccessPolicy::rws || F::access == AccessPolicy::rwl)
                 fill_row<F, L::endian>(masks.kept);
+            if constexpr (F::access == AccessPolicy::rws)
+                fill_row<F, L::endian>(masks.sticky);
         }
     });
     return masks;

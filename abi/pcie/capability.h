@@ -66,7 +66,7 @@ using PciExpress = LittleLayout<"pci_express", 60,
     Bits<"fatal_enable",               0x08,  2,  2,   bool,         rw>,
     Bits<"unsupported_request_enable", 0x08,  3,  3,   bool,         rw>,
     Bits<"relaxed_ordering_enable",    0x08,  4,  4,   bool,         rw>,
-    Bits<"max_payload_size",           0x08,  7,  5,                 rws>,    // 128 << n
+    Bits<"max_payload_size",           0x08,  7,  5,                 rwl>,    // 128 << n
     Bits<"extended_tag_enable",        0x08,  8,  8,   bool,         rw>,
     Bits<"no_snoop_enable",            0x08, 11, 11,   bool,         rw>,
     Bits<"max_read_request_size",      0x08, 14, 12,                 rw>,     // 128 << n
@@ -80,11 +80,11 @@ using PciExpress = LittleLayout<"pci_express", 60,
     Bits<"max_link_width",             0x0c,  9,  4,                 ro>,
     Bits<"link_active_reporting",      0x0c, 20, 20,   bool,         ro>,
     Bits<"port_number",                0x0c, 31, 24,                 hwinit>,
-    Bits<"aspm_control",               0x10,  1,  0,                 rws>,
-    Bits<"read_completion_boundary",   0x10,  3,  3,                 rws>,    // 0: 64 bytes
+    Bits<"aspm_control",               0x10,  1,  0,                 rwl>,
+    Bits<"read_completion_boundary",   0x10,  3,  3,                 rwl>,    // 0: 64 bytes
     Bits<"link_disable",               0x10,  4,  4,   bool,         rw>,
-    Bits<"common_clock",               0x10,  6,  6,   bool,         rws>,
-    Bits<"extended_synch",             0x10,  7,  7,   bool,         rws>,
+    Bits<"common_clock",               0x10,  6,  6,   bool,         rwl>,
+    Bits<"extended_synch",             0x10,  7,  7,   bool,         rwl>,
     Bits<"link_speed",                 0x10, 19, 16,                 ro>,
     Bits<"link_width",                 0x10, 25, 20,                 ro>,
     Bits<"link_active",                0x10, 29, 29,   bool,         ro>,

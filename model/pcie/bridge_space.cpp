@@ -25,10 +25,16 @@ Range window(std::uint64_t base, std::uint64_t limit) {
 BridgeSpace::BridgeSpace(const ConfigSpace::Identity& identity, PortType type, const LinkConfig& link,
                          std::uint8_t port_number)
     : identity_(identity), type_(type), link_(link), port_number_(port_number) {
-    reset();
+    define();
 }
 
 void BridgeSpace::reset() {
+    const auto before = space_;
+    define();
+    space_.keep_sticky<PciExpress>(pci_express_offset, before);
+}
+
+void BridgeSpace::define() {
     space_.define_function(identity_, type_, link_, port_number_, 0);
     space_.view<CommonHeader>(0).set<"header_type">(header_type_bridge);
     space_.view<Type1Header>(0)

@@ -55,6 +55,7 @@ public:
     std::uint32_t read(std::uint16_t offset, unsigned bytes) const { return space_.read(offset, bytes); }
     /// Returns true when the write starts a reset of the secondary bus (0 to 1).
     [[nodiscard]] bool write(std::uint16_t offset, unsigned bytes, std::uint32_t value);
+    /// By the link above, or the port above in the same switch: what is sticky stays (§6.6.1).
     void reset();
     /// The port's link has come up, with this speed and width.
     void set_link(const LinkConfig& negotiated);
@@ -63,6 +64,7 @@ public:
     void note_violation(bool is_posted);
 
 private:
+    void define();
     void define_access_control();
     Meaning interpret() const;
 

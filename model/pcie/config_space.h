@@ -66,9 +66,11 @@ public:
     }
     /// Takes from `before`, the space as it was, the rows of `L` that a function-level reset leaves.
     template <class L> void keep(std::uint16_t offset, const ConfigSpace& before) {
-        constexpr const auto& kept = abi::write_masks<L>.kept;
-        for (std::size_t i = 0; i < L::size; ++i)
-            values_[offset + i] = (values_[offset + i] & ~kept[i]) | (before.values_[offset + i] & kept[i]);
+        take(offset, abi::write_masks<L>.kept, before);
+    }
+    /// The same of those that a reset of the link leaves.
+    template <class L> void keep_sticky(std::uint16_t offset, const ConfigSpace& before) {
+        take(offset, abi::write_masks<L>.sticky, before);
     }
     std::uint32_t dword(std::uint16_t offset) const {
         return abi::load<std::uint32_t, abi::Endian::little>(values_.data() + offset);
@@ -88,6 +90,10 @@ private:
     using Bytes = std::array<std::byte, abi::pcie::config_space_bytes>;
     template <class L> static std::span<std::byte> part(Bytes& bytes, std::uint16_t offset) {
         return std::span<std::byte>(bytes).subspan(offset, L::size);
+    }
+    void take(std::uint16_t offset, std::span<const std::byte> mask, const ConfigSpace& before) {
+        for (std::size_t i = 0; i < mask.size(); ++i)
+            values_[offset + i] = (values_[offset + i] & ~mask[i]) | (before.values_[offset + i] & mask[i]);
     }
     template <class L, abi::Name Row> static void clear(const abi::View<L>& mask) { mask.template set<Row>({}); }
 

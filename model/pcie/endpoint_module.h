@@ -51,7 +51,7 @@ public:
     void plant_missing_drains(port::Giver giver) {
         for_each([&](auto& function) { function.plant_missing_drains(giver); });
     }
-    /// As power off and on: everything at its reset values.
+    /// A reset of the link: everything at its reset values, but what is sticky (§6.6.1).
     void reset(port::Time at) {
         for_each([&](auto& function) { function.reset(at); });
     }

@@ -230,9 +230,10 @@ void EndpointSpace::apply_resize(std::uint32_t previous_control) {
 void EndpointSpace::reset(bool is_function_level) {
     const auto before = space_;
     define();
-    if (!is_function_level)
-        return;
-    space_.keep<PciExpress>(pci_express_offset, before); // what is the link's, and what is sticky (§6.6.2)
+    if (is_function_level)
+        space_.keep<PciExpress>(pci_express_offset, before); // what is the link's, and what is sticky (§6.6.2)
+    else
+        space_.keep_sticky<PciExpress>(pci_express_offset, before); // no reset here is a fundamental one (§6.6.1)
     meaning_ = interpret();
 }
 

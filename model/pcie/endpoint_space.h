@@ -65,7 +65,7 @@ public:
     std::uint32_t read(std::uint16_t offset, unsigned bytes) const { return space_.read(offset, bytes); }
     /// Returns true when the write asks for a function-level reset. The space is reset then; the rest is the caller's.
     [[nodiscard]] bool write(std::uint16_t offset, unsigned bytes, std::uint32_t value);
-    /// `is_function_level`: MPS and link control survive (§6.6.2).
+    /// A reset of the link leaves what is sticky, one of the function alone also MPS and link control (§6.6.1, §6.6.2).
     void reset(bool is_function_level);
 
     /// Speed and width the link has come up with.

@@ -77,7 +77,7 @@ public:
     std::size_t known_windows() const { return initiator_.known_windows() + translated_.known_windows(); }
     /// The memory file behind a BAR, for other processes; -1: the BAR has registers.
     int bar_file(unsigned bar) const { return function_.file(bar); }
-    /// As power off and on: everything at its reset values.
+    /// A reset of the link: everything at its reset values, but what is sticky (§6.6.1).
     void reset(port::Time at);
     /// The device's direct() ranges have changed: nobody may use old ones.
     void invalidate(unsigned bar);

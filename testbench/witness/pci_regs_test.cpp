@@ -251,7 +251,7 @@ constexpr bool fits(abi::AccessPolicy policy, Role role) {
     using enum abi::AccessPolicy;
     switch (role) {
     case Role::capability: return policy == ro || policy == hwinit;
-    case Role::control: return policy == rw || policy == rws || policy == rw1s;
+    case Role::control: return abi::is_writable(policy) || policy == rw1s;
     case Role::status: return policy == ro || policy == rw1c;
     }
     return false;

@@ -15,6 +15,7 @@ template <Endian E> using Registers = OrderedLayout<"registers", 20, E,
     Bits<"version", 0x00,  3,  0,               ro>,
     Bits<"mode",    0x00,  6,  4, std::uint8_t, rw>,
     Bits<"kept",    0x00,  8,  8, bool,         rws>,
+    Bits<"of_link", 0x00,  9,  9, bool,         rwl>,
     Bits<"error",   0x00, 16, 16, bool,         rw1c>,
     Bits<"start",   0x00, 24, 24, bool,         rw1s>,
     Bits<"strap",   0x00, 31, 28,               hwinit>,
@@ -38,7 +39,7 @@ template <Endian E> void check_writes() {
         CHECK_FALSE(view.template get<"error">());
         CHECK(view.template get<"start">());
         CHECK(view.template get<"strap">() == 0x5);
-        CHECK(load<std::uint32_t, E>(block.bytes.data()) == 0x5100'017a); // no bit without a row
+        CHECK(load<std::uint32_t, E>(block.bytes.data()) == 0x5100'037a); // no bit without a row
     }
     SECTION("zeros clear what is writable, and neither clear an error nor stop what was started") {
         view.template set<"mode">(7).template set<"kept">(true).template set<"start">(true);
@@ -64,11 +65,14 @@ TEST_CASE("a write does to each field what the policy of its row says, in either
     SECTION("big") { check_writes<Endian::big>(); }
 }
 
-TEST_CASE("only sticky rows are kept by a function-level reset", "[unit][abi][access]") {
-    constexpr auto& kept = write_masks<Registers<Endian::little>>.kept;
+TEST_CASE("a function-level reset keeps sticky rows and those of the link, a reset of the link sticky ones alone",
+          "[unit][abi][access]") {
+    constexpr auto& masks = write_masks<Registers<Endian::little>>;
 
-    for (std::size_t i = 0; i < kept.size(); ++i)
-        CHECK(kept[i] == (i == 1 ? std::byte{1} : std::byte{0}));
+    for (std::size_t i = 0; i < masks.kept.size(); ++i) {
+        CHECK(masks.kept[i] == (i == 1 ? std::byte{3} : std::byte{0}));
+        CHECK(masks.sticky[i] == (i == 1 ? std::byte{1} : std::byte{0}));
+    }
 }
 
 TEST_CASE("a row has its policy with its type and without, and a row of a structure in memory has none",

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct Expectation {
                     continue;
                 const auto place = 8 * (at + field.offset) + bit;
                 const auto mask = 1u << place % 32;
-                if (field.access == AccessPolicy::rw || field.access == AccessPolicy::rws)
+                if (abi::is_writable(field.access))
                     writable[place / 32] |= mask;
                 if (field.access == AccessPolicy::rw1c)
                     clearable[place / 32] |= mask;
@@ -181,7 +182,45 @@ TEST_CASE("a function-level reset leaves exactly the fields that their rows say 
         for (auto bit = field.low; bit <= field.high; ++bit)
             mask |= 1u << bit;
         const auto at = static_cast<std::uint16_t>(pci_express_offset + field.offset);
-        const auto& like = field.access == AccessPolicy::rws ? written : fresh;
+        const bool is_kept = field.access == AccessPolicy::rws || field.access == AccessPolicy::rwl;
+        const auto& like = is_kept ? written : fresh;
         CHECK((space.read(at, 4) & mask) == (like.read(at, 4) & mask));
     }
+}
+
+namespace {
+/// A reset of the link leaves the sticky rows of the PCI Express capability, and puts all others back.
+template <class Space> void check_reset_of_link(const Space& fresh, const std::function<void(Space&)>& reset) {
+    auto space = fresh;
+    const auto flr = static_cast<std::uint32_t>(1u << PciExpress::field<"initiate_reset">::low);
+    for (std::uint16_t i = 0; i < PciExpress::size; i += 4) {
+        const auto at = static_cast<std::uint16_t>(pci_express_offset + i);
+        (void)space.write(at, 4, ~space.read(at, 4) & ~(i == 8 ? flr : 0));
+    }
+    const auto written = space;
+
+    reset(space);
+
+    unsigned changed = 0;
+    for (const auto& field : PciExpress::fields) {
+        CAPTURE(field.name);
+        std::uint32_t mask = 0;
+        for (auto bit = field.low; bit <= field.high; ++bit)
+            mask |= 1u << bit;
+        const auto at = static_cast<std::uint16_t>(pci_express_offset + field.offset);
+        const bool is_sticky = field.access == AccessPolicy::rws;
+        CHECK((space.read(at, 4) & mask) == ((is_sticky ? written : fresh).read(at, 4) & mask));
+        changed += is_sticky && (written.read(at, 4) & mask) != (fresh.read(at, 4) & mask);
+    }
+    CHECK(changed != 0);
+}
+} // namespace
+
+TEST_CASE("a reset of the link leaves exactly the sticky fields of a function", "[unit][pcie][access]") {
+    check_reset_of_link<EndpointSpace>(EndpointSpace(everything()), [](auto& space) { space.reset(false); });
+}
+
+TEST_CASE("a reset of the link above leaves exactly the sticky fields of a port", "[unit][pcie][access]") {
+    check_reset_of_link<BridgeSpace>(BridgeSpace({.vendor_id = 1}, PortType::switch_downstream, {}, 3),
+                                     [](auto& space) { space.reset(); });
 }
