@@ -5,6 +5,7 @@ set       overrides of its keys, several a line        machines  AB: one guest w
 kernel    6.1, 6.12 or 7.2                             memory    of each guest
 timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
 capture   yes: the cable's frames are judged           build     release (default) or asan
+record    yes: the devices are recorded, and played again without the guests, twice
 run       by hand: not registered as a test; on demand: with `./dev test guest` alone
 expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
@@ -35,6 +36,7 @@ class Case:
     timeout: int = 120
     reboots: bool = False
     capture: bool = False
+    record: bool = False
     build: str = "release"
     run: str = ""
     expect: str = ""
@@ -64,7 +66,7 @@ def read(path):
     for key in ("set", "machines", "programs"):
         if key in head:
             head[key] = head[key].split()
-    for key in ("reboots", "capture", "iommu", "commands"):
+    for key in ("reboots", "capture", "record", "iommu", "commands"):
         if key in head:
             head[key] = head[key] == "yes"
     for key in ("timeout", "lives"):

@@ -112,7 +112,9 @@ def run(this, hcasim, directory, results):
     wrong, guests = [], None
     printer = Printer()
     capture = directory / "cable.pcapng" if this.capture else None
-    served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, this.commands)
+    recording = directory / "devices.hcatrace" if this.record else None
+    served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, this.commands,
+                           recording)
     try:
         (directory / "shared").mkdir()
         programs.provide(this.programs, hcasim.parent, directory / "shared/programs")
@@ -124,7 +126,10 @@ def run(this, hcasim, directory, results):
             printer.flush()
             wrong += judge_kernels(guests.guests.values())
             boots = " and ".join(f"{guest.ready_after or 0:.1f}" for guest in guests.guests.values())
-            print(f"boot to script {boots} s, all {time.monotonic() - begun:.1f} s")
+            lived = time.monotonic() - begun
+            print(f"boot to script {boots} s, all {lived:.1f} s")
+            # The time in which the devices had something to do: without that of the first boot.
+            lived -= min(guest.ready_after or 0 for guest in guests.guests.values())
     finally:
         if guests is not None:
             guests.kill()
@@ -133,6 +138,8 @@ def run(this, hcasim, directory, results):
         wrong.append(ended)
     if capture is not None and not ended:
         wrong += judge_capture(capture)
+    if recording is not None and not ended:
+        wrong += judge_recording(hcasim, recording, lived)
     if this.judge:
         wrong += judge_results(HERE / this.judge, results)
     if wrong:
@@ -160,6 +167,24 @@ def judge_capture(path):
     print(f"judging the frames {time.monotonic() - begun:.1f} s")
     return [] if judged.returncode == 0 else [f"the frames: {line}"
                                               for line in (judged.stdout + judged.stderr).splitlines()[-20:]]
+
+
+def judge_recording(hcasim, path, lived, share=20):
+    """The devices alone, each time in another process: the same in each byte and at each time, and far faster than with
+    guests. Both times are of this run, on this machine."""
+    wrong = []
+    print(f"recording {path.stat().st_size / 2**20:.1f} MiB of {lived:.1f} s")
+    for _ in range(2):
+        begun = time.monotonic()
+        replayed = subprocess.run([hcasim, "replay", "--strict", path], capture_output=True, text=True, check=False)
+        took = time.monotonic() - begun
+        print(f"replayed in {took:.2f} s, 1/{lived / took:.0f} of the time with guests")
+        if replayed.returncode != 0:
+            wrong += [f"the recording: status {replayed.returncode}: {line}"
+                      for line in (replayed.stdout + replayed.stderr).splitlines()[-30:]]
+        if took * share > lived:
+            wrong.append(f"the recording: played again in {took:.2f} s, more than 1/{share} of {lived:.1f} s")
+    return wrong
 
 
 def judge_results(program, results):
