@@ -5,7 +5,7 @@ set       overrides of its keys, several a line        machines  AB: one guest w
 kernel    6.1, 6.12 or 7.2                             memory    of each guest
 timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
 capture   yes: the cable's frames are judged           build     release (default) or asan
-record    yes: the devices are recorded, and played again without the guests, twice
+record    parts, or all: these devices are recorded, and played again without the guests, twice
 run       by hand: not registered as a test; on demand: with `./dev test guest` alone
 expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
@@ -36,7 +36,7 @@ class Case:
     timeout: int = 120
     reboots: bool = False
     capture: bool = False
-    record: bool = False
+    record: list = dataclasses.field(default_factory=list)
     build: str = "release"
     run: str = ""
     expect: str = ""
@@ -63,10 +63,10 @@ def read(path):
                                f"there are {', '.join(sorted(known))}")
     if "name" not in head:
         raise progress.Failure(f"{path}: has no name")
-    for key in ("set", "machines", "programs"):
+    for key in ("set", "machines", "programs", "record"):
         if key in head:
             head[key] = head[key].split()
-    for key in ("reboots", "capture", "record", "iommu", "commands"):
+    for key in ("reboots", "capture", "iommu", "commands"):
         if key in head:
             head[key] = head[key] == "yes"
     for key in ("timeout", "lives"):

@@ -17,7 +17,7 @@ CLOSING = re.compile(r"^serving \d+ functions")
 class Fabric:
     """A running `hcasim serve`. Its output is a file, so that it never waits for a reader."""
 
-    def __init__(self, program, directory, platform, overrides=(), capture=None, commands=True, record=None):
+    def __init__(self, program, directory, platform, overrides=(), capture=None, commands=True, recording=None, record=()):
         self.output = directory / "hcasim.log"
         command = [program, "serve", platform, "--socket-dir", directory / "sockets"]
         for override in overrides:
@@ -26,8 +26,10 @@ class Fabric:
             command.append("--commands")
         if capture is not None:
             command += ["--pcap", capture]
-        if record is not None:
-            command += ["--record", record]
+        if recording is not None:
+            command += ["--record", recording]
+            for part in record:
+                command += ["--record-at", part]
         with self.output.open("w") as output:
             # A session of its own: Ctrl-C on a terminal is for the guest or for us, not for the device.
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,

@@ -106,15 +106,15 @@ class Guests:
             guest.kill()
 
 
-def run(this, hcasim, directory, results):
+def run(this, hcasim, directory, results, kept_recording=None):
     """Runs the case; returns what is wrong with it."""
     made = image.prepare(this.kernel, this.root)
     wrong, guests = [], None
     printer = Printer()
     capture = directory / "cable.pcapng" if this.capture else None
-    recording = directory / "devices.hcatrace" if this.record else None
+    recording = directory / "devices.pcapng.zst" if this.record else None
     served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, this.commands,
-                           recording)
+                           recording, this.record)
     try:
         (directory / "shared").mkdir()
         programs.provide(this.programs, hcasim.parent, directory / "shared/programs")
@@ -140,6 +140,8 @@ def run(this, hcasim, directory, results):
         wrong += judge_capture(capture)
     if recording is not None and not ended:
         wrong += judge_recording(hcasim, recording, lived)
+        if kept_recording is not None:
+            shutil.copyfile(recording, kept_recording)
     if this.judge:
         wrong += judge_results(HERE / this.judge, results)
     if wrong:
@@ -199,6 +201,7 @@ def main():
     parser.add_argument("--hcasim-release", type=pathlib.Path, required=True)
     parser.add_argument("--hcasim-asan", type=pathlib.Path, required=True)
     parser.add_argument("--results", type=pathlib.Path, help="what the script leaves in /extra comes here")
+    parser.add_argument("--recording", type=pathlib.Path, help="the recording of a case with `record` is kept here")
     parser.add_argument("case", type=pathlib.Path)
     options = parser.parse_args()
     this = case.read(options.case)
@@ -207,7 +210,8 @@ def main():
         results = options.results or directory / "results"
         shutil.rmtree(results, ignore_errors=True)  # an earlier run's would be judged for ours
         results.mkdir(parents=True)
-        wrong = run(this, getattr(options, f"hcasim_{this.build}"), directory, results.resolve())
+        wrong = run(this, getattr(options, f"hcasim_{this.build}"), directory, results.resolve(),
+                    options.recording)
     except progress.Unreachable as failure:
         print(f"SKIPPED {failure}")
         return failure.STATUS

@@ -1,6 +1,6 @@
 # name: a recorded session of stock drivers and perftest plays again without them, strictly identical, twice
 # run: on demand
-# record: yes
+# record: all
 # timeout: 240
 part "the drivers come up" bring_up
 part "send: bandwidth" perf ib_send_bw -s 65536 -n 200 -t 32

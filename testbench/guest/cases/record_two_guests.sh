@@ -1,7 +1,7 @@
 # name: a recorded session of two guests plays again without them, strictly identical, twice
 # run: on demand
 # machines: A B
-# record: yes
+# record: all
 # timeout: 240
 . /hcasim/inside/two_guests.sh
 between() { # PORT NAME COMMAND: its server in guest A, its client in B
