@@ -31,7 +31,7 @@ def record(hcasim, this, into):
         for override in this.set:
             command += ["--set", override]
         for part in this.at:
-            command += ["--record-at", part]
+            command += ["--at", part]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise recipe.Mistake(f"{this.name} cannot be recorded: status {done.returncode} of\n  "

@@ -1,7 +1,7 @@
 """traces/golden/NAME/recipe.toml: how a golden trace is recorded.
 
 config  the platform or scenario, below the repository     set  overrides of its keys
-case    a case of the guest level; its head says the rest  at   what is recorded, as `--record-at` has it
+case    a case of the guest level; its head says the rest  at   what is recorded, as `--at` has it
 """
 
 import dataclasses

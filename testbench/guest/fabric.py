@@ -29,7 +29,7 @@ class Fabric:
         if recording is not None:
             command += ["--record", recording]
             for part in record:
-                command += ["--record-at", part]
+                command += ["--at", part]
         with self.output.open("w") as output:
             # A session of its own: Ctrl-C on a terminal is for the guest or for us, not for the device.
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,

@@ -17,7 +17,7 @@ class App;
 
 namespace hcasim {
 
-/// --record, --record-at, --record-failure, with what `options` holds as their defaults.
+/// --record, --at, --record-failure, with what `options` holds as their defaults.
 void add_record(CLI::App& command, RecordOptions& options);
 
 /// nullptr: none was asked for. The error is one line: a name that is nothing's, a file that cannot be created. No file

@@ -79,7 +79,7 @@ std::expected<RecordedPart, std::string> assemble(const topology::Config& config
          {first_gap(found.functions, 0, functions, "function"), first_gap(found.ports, 1, ports, "port")})
         if (gap)
             return Error(fmt::format("'{}': {} was not recorded; a device is played with all of its links and ports "
-                                     "(record it with --record-at {})",
+                                     "(record it with --at {})",
                                      name, *gap, name));
     if (found.functions.size() > functions || found.ports.size() > ports)
         return Error(
