@@ -169,7 +169,7 @@ struct Machine {
     static std::unique_ptr<CardModule> make_plugged(const char* name, const SlotConfig& slot,
                                                     std::span<const platform::card::Plug> plugs) {
         return std::make_unique<CardModule>(name, std::vector{Scripted::function_config()}, slot, plugs,
-                                            traces::Events{},
+                                            platform::card::CardEvents{},
                                             [](const DevicePorts& ports) { return std::make_unique<Scripted>(ports); });
     }
     static std::uint64_t bar(unsigned number) { return 0xe000'0000 + (number << 24); }
