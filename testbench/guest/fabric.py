@@ -17,7 +17,8 @@ CLOSING = re.compile(r"^serving \d+ functions")
 class Fabric:
     """A running `hcasim serve`. Its output is a file, so that it never waits for a reader."""
 
-    def __init__(self, program, directory, platform, overrides=(), capture=None, commands=True, recording=None, record=()):
+    def __init__(self, program, directory, platform, overrides=(), capture=None, commands=True, recording=None,
+                 record=()):
         self.output = directory / "hcasim.log"
         command = [program, "serve", platform, "--socket-dir", directory / "sockets"]
         for override in overrides:
