@@ -24,7 +24,6 @@ namespace hcasim {
 
 namespace codec = traces::codec;
 using platform::observe::files::Output;
-using platform::record::Replay;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -117,8 +116,7 @@ PoolResult play(const Job& job, const ReplayOptions& options, const MakeRecorded
         if (const auto opened = reader.open(); !opened) {
             played.complaint = opened.error().text(); // it was another file a moment ago
         } else {
-            const auto mode = options.mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed;
-            auto result = play(reader, job.part, mode, make);
+            auto result = play(reader, job.part, options.mode, make);
             played.records = result.records;
             played.confirmed = std::min(reader.confirmed_records(), result.records);
             played.calls = result.calls;

@@ -3,16 +3,12 @@
 // then told of its trace alone.
 #pragma once
 
-#include "platform/record/replay.h"
 #include "testbench/hcasim/replay_bench.h"
 
 #include <string>
 #include <vector>
 
 namespace hcasim {
-
-enum class ReplayMode : std::uint8_t { strict, untimed, functional };
-std::string_view name(ReplayMode mode);
 
 struct ReplayOptions {
     std::vector<std::string> traces;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -159,9 +160,15 @@ std::unique_ptr<model::pcie::Device> make_recorded(const platform::card::DeviceC
     return device.make(ports, place);
 }
 
-platform::record::Replay::Result play(codec::Reader& reader, const RecordedPart& part,
-                                      platform::record::Replay::Mode mode, const MakeRecorded& make) {
-    platform::record::Replay replay(reader, part.interfaces, mode);
+std::string_view name(ReplayMode mode) {
+    constexpr std::array<std::string_view, 3> names{"strict", "untimed", "functional"};
+    return names[static_cast<std::size_t>(mode)];
+}
+
+platform::record::Replay::Result play(codec::Reader& reader, const RecordedPart& part, ReplayMode mode,
+                                      const MakeRecorded& make) {
+    using platform::record::Replay;
+    Replay replay(reader, part.interfaces, mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed);
     const auto device = make(part.device, replay.ports(), {.name = part.path, .events = {}});
     return replay.run(*device);
 }

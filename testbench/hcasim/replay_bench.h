@@ -35,6 +35,10 @@ std::expected<ReplayBench, std::string> read_bench(const traces::codec::Head& he
                                                    std::span<const std::string> overrides,
                                                    std::span<const std::string> parts);
 
+/// What is compared.
+enum class ReplayMode : std::uint8_t { strict, untimed, functional };
+std::string_view name(ReplayMode mode);
+
 /// Makes a device of a configuration: the kind itself, unless a test stands in between.
 using MakeRecorded = std::function<std::unique_ptr<model::pcie::Device>(const platform::card::DeviceConfig& device,
                                                                         const model::pcie::DevicePorts& ports,
@@ -44,7 +48,7 @@ std::unique_ptr<model::pcie::Device> make_recorded(const platform::card::DeviceC
                                                    const platform::card::DevicePlace& place);
 
 /// Plays a part on a device that is made for it; the reader stands before the first record.
-platform::record::Replay::Result play(traces::codec::Reader& reader, const RecordedPart& part,
-                                      platform::record::Replay::Mode mode, const MakeRecorded& make = make_recorded);
+platform::record::Replay::Result play(traces::codec::Reader& reader, const RecordedPart& part, ReplayMode mode,
+                                      const MakeRecorded& make = make_recorded);
 
 } // namespace hcasim

@@ -147,7 +147,8 @@ private:
         if (divergence_.kind == Divergence::Kind::missing)
             actual.clear(); // what comes instead is no other side of it
         report_.rows = side_by_side(expected, actual);
-        if (divergence_.kind != Divergence::Kind::field && divergence_.kind != Divergence::Kind::time)
+        const bool has_both = !expected.empty() && !actual.empty();
+        if (!has_both || (divergence_.kind != Divergence::Kind::field && divergence_.kind != Divergence::Kind::time))
             return;
         const bool is_time = divergence_.kind == Divergence::Kind::time;
         const auto first = std::ranges::find_if(

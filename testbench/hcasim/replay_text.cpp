@@ -15,11 +15,6 @@ namespace hcasim {
 using platform::observe::files::JsonObject;
 using platform::record::Divergence;
 
-std::string_view name(ReplayMode mode) {
-    constexpr std::array<std::string_view, 3> names{"strict", "untimed", "functional"};
-    return names[static_cast<std::size_t>(mode)];
-}
-
 std::string_view name(Verdict verdict) {
     constexpr std::array<std::string_view, 5> names{"same", "diverged", "truncated", "unreadable", "ended"};
     return names[static_cast<std::size_t>(verdict)];

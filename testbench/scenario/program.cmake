@@ -58,6 +58,10 @@ add_program_tests(drive drive_test.py "hcasim hcadrive" 300
     many_queue_pairs_and_small_messages recorded_with_all_its_clients one_after_another killed_in_the_middle
     the_server_dies nobody_serves
     cards_in_the_wrong_place no_room_for_the_payload refuses_mistakes)
+# Recordings played again, also on devices that make a mistake.
+add_program_tests(replay replay_test.py "hcasim planted" 600
+    plays_as_it_was plays_each_platform timing_alone_fails_strict_only mistakes_are_named json_is_as_its_schema_says
+    cut_recordings_are_played_as_far_as_they_go what_does_not_fit_is_refused)
 # What a recording says. The recorder is that of the dissector's witness.
 add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
     shows_what_was_asked_for says_why counts what_is_damaged_is_read_up_to_there refuses_mistakes)

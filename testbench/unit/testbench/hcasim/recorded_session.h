@@ -50,7 +50,7 @@ inline ReplayBench bench_of(const Bytes& trace, std::vector<std::string> overrid
         FAIL(bench.error());
     return std::move(*bench);
 }
-inline Replay::Result played(const Bytes& trace, const RecordedPart& part, Replay::Mode mode = Replay::Mode::strict,
+inline Replay::Result played(const Bytes& trace, const RecordedPart& part, ReplayMode mode = ReplayMode::strict,
                              const MakeRecorded& make = make_recorded) {
     MemorySource source(trace);
     codec::Reader reader(source);

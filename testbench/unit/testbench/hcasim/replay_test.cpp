@@ -23,7 +23,7 @@ struct Found {
     DivergenceReport report;
 };
 /// Plays A's HCA with a mistake at the so-many-th thing of its kind.
-Found find(Mistake mistake, std::uint64_t number, Replay::Mode mode = Replay::Mode::strict) {
+Found find(Mistake mistake, std::uint64_t number, ReplayMode mode = ReplayMode::strict) {
     const auto& trace = recorded();
     const auto part = bench_of(trace).parts.at(0);
     const auto place = planted::find_place(opened(trace), part, mistake, number);
@@ -127,7 +127,7 @@ TEST_CASE("mistakes in time are none where times are not compared", "[unit][repl
                            planted::find_place(opened(trace), part, Mistake::later_dma, 0)->ordinal);
 
     const auto result =
-        played(trace, part, Replay::Mode::untimed,
+        played(trace, part, ReplayMode::untimed,
                [&](const auto& device, const auto& ports, const auto& at) { return devices.make(device, ports, at); });
 
     CHECK(result.is_same());
