@@ -23,7 +23,7 @@ def protocols(capture):
             link_type = struct.unpack_from("<H", data, at + 8)[0]
         elif kind == 6:
             frame = data[at + 28:at + length]
-            found.add(struct.unpack_from(">H", frame, 12)[0] if link_type == 1 else frame[1] & 3)
+            found.add(struct.unpack_from(">H", frame, 12)[0] if link_type == 1 else frame[16 + 1] & 3)  # ERF in front
         at += length
     return found
 

@@ -16,7 +16,6 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
@@ -24,7 +23,8 @@ from scapy.layers.inet import IP, UDP  # noqa: E402
 from scapy.layers.l2 import Ether  # noqa: E402
 from scapy.contrib.roce import BTH  # noqa: E402
 
-LINK_ETHERNET, LINK_INFINIBAND, LINK_USER0 = 1, 247, 147
+LINK_ETHERNET, LINK_ERF = 1, 197
+ERF_INFINIBAND, ERF_BYTES = 21, 16
 ROCE_PORT = 4791
 # The dissector of Debian 12 has no name for them: CNP, and the extended reliable connection (IBA 9.2.1).
 NAMELESS = {0x81, *range(0xA0, 0xB5)}
@@ -58,6 +58,16 @@ def options(body):
     return found
 
 
+def behind_erf(record, time_ns):
+    """The InfiniBand packet in an ERF record, which says the time and both lengths again."""
+    stamp, kind, flags, length, lost, wire = struct.unpack_from("<QBB", record) + struct.unpack_from(">HHH", record, 10)
+    if (kind, flags, length, lost, wire) != (ERF_INFINIBAND, 4, len(record), 0, len(record) - ERF_BYTES):
+        raise ValueError(f"an ERF header of type {kind}, flags {flags}, lengths {length}, {wire} of {len(record)}")
+    if abs((stamp * 1_000_000_000 >> 32) - time_ns) > 1:
+        raise ValueError(f"an ERF header of another time than its block: {stamp:#x}, {time_ns} ns")
+    return record[ERF_BYTES:]
+
+
 def read_frames(path):
     with open(path, "rb") as file:
         data = file.read()
@@ -74,8 +84,11 @@ def read_frames(path):
                 raise ValueError("a frame was cut short")
             flags = options(body[20 + (captured + 3) // 4 * 4:]).get(2, b"\0\0\0\0")
             link_type, name = interfaces[number]
-            frames.append(Frame(len(frames) + 1, link_type, name, high << 32 | low,
-                                struct.unpack("<I", flags)[0] & 3, body[20:20 + captured]))
+            time, packet = high << 32 | low, body[20:20 + captured]
+            if link_type == LINK_ERF:
+                packet = behind_erf(packet, time)
+            frames.append(Frame(len(frames) + 1, link_type, name, time,
+                                struct.unpack("<I", flags)[0] & 3, packet))
     return frames
 
 
@@ -174,7 +187,7 @@ def check_ipv4(data):
 
 def check_sums(frame):
     data = frame.data
-    if frame.link_type == LINK_INFINIBAND:
+    if frame.link_type == LINK_ERF:
         found = check_infiniband(data)
     elif data[12:14] == b"\x08\x00":
         found = check_ipv4(data)
@@ -195,33 +208,18 @@ VERDICTS = ["frame.number", "_ws.malformed", "_ws.expert.severity", "_ws.expert.
 SEVERITY_ERROR = 0x00800000
 
 
-def with_user_link_type(path):
-    """tshark knows InfiniBand but not its link type 247: a copy that calls it USER0, which an option explains."""
-    with open(path, "rb") as file:
-        data = bytearray(file.read())
-    for kind, body, at in blocks(bytes(data)):
-        if kind == 1 and struct.unpack_from("<H", body)[0] == LINK_INFINIBAND:
-            struct.pack_into("<H", data, at + 8, LINK_USER0)
-    copy = tempfile.NamedTemporaryFile(suffix=".pcapng")
-    copy.write(data)
-    copy.flush()
-    return copy
-
-
 def ask_tshark(path, fields):
     """One dictionary a frame; a field that occurs more than once has its values joined by commas."""
     command = ["tshark", "-n", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a",
                "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
                "-o", "udp.ignore_ipv6_zero_checksum:TRUE",
-               "-o", 'uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""',
                "--disable-heuristic", "eth_over_ib"]
     for guess in GUESSES:
         command += ["--disable-protocol", guess]
     for field in fields:
         command += ["-e", field]
-    with with_user_link_type(path) as copy:
-        result = subprocess.run(command + ["-r", copy.name], capture_output=True, text=True, check=False,
-                                env={**os.environ, "LC_ALL": "C.UTF-8"})
+    result = subprocess.run(command + ["-r", str(path)], capture_output=True, text=True, check=False,
+                            env={**os.environ, "LC_ALL": "C.UTF-8"})
     if result.returncode != 0:
         raise RuntimeError("tshark: " + result.stderr.strip().splitlines()[-1])
     return [dict(zip(fields, line.split("\t"))) for line in result.stdout.splitlines()]

@@ -92,7 +92,8 @@ def damage(program):
             index = kinds[kind]
             spoilt = bytearray(intact)
             length = len(frames[index].data)
-            at = starts[index] + (byte if byte >= 0 else length + byte)
+            wrapped = check_capture.ERF_BYTES if frames[index].link_type == check_capture.LINK_ERF else 0
+            at = starts[index] + wrapped + (byte if byte >= 0 else length + byte)
             spoilt[at] ^= 0x15 if expected == "unknown opcode" else 0x01
             path = os.path.join(directory, "spoilt.pcapng")
             with open(path, "wb") as file:

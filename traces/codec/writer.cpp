@@ -1,5 +1,6 @@
 #include "traces/codec/writer.h"
 
+#include "traces/codec/erf.h"
 #include "traces/codec/packet.h"
 
 #include <fmt/format.h>
@@ -46,14 +47,6 @@ std::size_t sample(std::span<const std::byte> bytes) {
     std::memcpy(&words[2], bytes.data() + (bytes.size() - length), length);
     const auto mixed = (words[0] ^ std::rotl(words[1], 21) ^ std::rotl(words[2], 42) ^ bytes.size());
     return static_cast<std::size_t>(mixed * 0x9e37'79b9'7f4a'7c15U >> 40);
-}
-
-/// 32.32 seconds.
-std::uint64_t erf_time(std::uint64_t ps) {
-    constexpr std::uint64_t second = 1'000'000'000'000;
-    const auto high = (ps % second) << 24;
-    const auto low = (high % second) << 8;
-    return (ps / second) << 32 | high / second << 8 | low / second;
 }
 
 } // namespace
@@ -216,17 +209,9 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
         .set<"captured_length">(static_cast<std::uint32_t>(captured))
         .set<"original_length">(static_cast<std::uint32_t>(wrapped + erf + original));
     if (is_port(kind)) {
-        if (erf != 0) {
-            static_assert(most_record_bytes <= 0xffff, "its header has 16 bits for the length");
-            abi::Block<ErfHeader> header;
-            store<std::uint64_t, Endian::little>(header.bytes.data(), erf_time(time));
-            header.view()
-                .set<"type">(erf_infiniband)
-                .set<"flags">(erf_varying_length)
-                .set<"record_length">(static_cast<std::uint16_t>(erf + head.size()))
-                .set<"wire_length">(static_cast<std::uint16_t>(original));
-            block.add(header.bytes);
-        }
+        static_assert(most_record_bytes <= most_erf_bytes);
+        if (erf != 0)
+            block.add(erf_header(time, original, head.size()).bytes);
         abi::Block<MarkOption> option;
         option.view().set<"enterprise">(enterprise_number);
         put_mark(option.view().sub<"mark">(), mark);

@@ -1,14 +1,14 @@
 // Writes what taps see as a pcapng file (draft-ietf-opsawg-pcapng): one interface a cable, one enhanced packet block a
-// frame, nanosecond time stamps of simulated time, and the direction as an option. Looks into no frame. Frames are in
-// the order of their time: a port that works ahead of the others shows its frames early, so each is kept until none
-// before it can come. Read back by testbench/witness/check_capture.py, tshark and Wireshark.
+// frame, nanosecond time stamps of simulated time, and the direction as an option. InfiniBand stands behind an ERF
+// header, so that stock Wireshark decodes it. Looks into no frame. Frames are in the order of their time: a port that
+// works ahead of the others shows its frames early, so each is kept until none before it can come. Read back by
+// testbench/witness/check_capture.py, tshark and Wireshark.
 #pragma once
 
 #include "model/net/link.h"
 #include "platform/observe/files/output.h"
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,10 +36,7 @@ private:
         std::size_t begin = 0, length = 0; ///< in kept_
     };
 
-    /// `length` zero bytes at the end of the buffer, which is written out first when it is nearly full.
-    std::span<std::byte> extend(std::size_t length);
-    /// The same for a packet of its time.
-    std::span<std::byte> keep(std::size_t length, model::port::Time at);
+    void release_due(model::port::Time at);
     void release(std::size_t count);
     void write_out();
 

@@ -54,14 +54,20 @@ TEST_CASE("a capture is a chain of blocks whose lengths agree at both ends", "[u
     REQUIRE(at == bytes.size());
     REQUIRE(blocks.size() == 5);
     CHECK(u32(bytes, blocks[1] + 8) == 1);   // LINKTYPE_ETHERNET
-    CHECK(u32(bytes, blocks[2] + 8) == 247); // LINKTYPE_INFINIBAND
+    CHECK(u32(bytes, blocks[2] + 8) == 197); // LINKTYPE_ERF
     CHECK(u32(bytes, blocks[3] + 8) == 0);   // interface
     CHECK(u32(bytes, blocks[4] + 8) == 1);
     CHECK(u32(bytes, blocks[3] + 16) == 1500);
     CHECK((std::uint64_t{u32(bytes, blocks[4] + 12)} << 32 | u32(bytes, blocks[4] + 16)) == 5'000'000'000);
     CHECK(u32(bytes, blocks[3] + 20) == 61);
-    CHECK(u32(bytes, blocks[3] + 28 + 64 + 4) == 2); // flags: outbound
-    CHECK(u32(bytes, blocks[4] + 28 + 64 + 4) == 1); // flags: inbound
+    CHECK(u32(bytes, blocks[4] + 20) == 16 + 61);
+    CHECK(u32(bytes, blocks[4] + 24) == 16 + 61);
+    CHECK(u32(bytes, blocks[3] + 28 + 64 + 4) == 2);      // flags: outbound
+    CHECK(u32(bytes, blocks[4] + 28 + 16 + 64 + 4) == 1); // flags: inbound
+    CHECK(u32(bytes, blocks[4] + 28 + 4) == 5);           // ERF: seconds
+    CHECK(u32(bytes, blocks[4] + 28 + 8) == 0x4d000415);  // type 21, varying length, 77 bytes of record
+    CHECK(u32(bytes, blocks[4] + 28 + 12) == 0x3d000000); // none lost, 61 bytes on the wire
+    CHECK(bytes[blocks[4] + 28 + 16] == std::byte{0xab});
     CHECK(capture.frames() == 2);
 }
 
