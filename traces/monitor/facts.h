@@ -5,6 +5,7 @@
 #include "abi/prm/cqe.h"
 #include "abi/prm/doorbell.h"
 #include "abi/prm/eqe.h"
+#include "abi/prm/mkey.h"
 #include "abi/prm/wqe.h"
 #include "traces/codec/trace.h"
 #include "traces/monitor/objects.h"
@@ -43,7 +44,7 @@ struct ReadAnswered {
     bool is_last = false; ///< nothing is outstanding of the access
 };
 /// What of the driver's lies in a piece of host memory, as far as it is looked at.
-enum class Place : std::uint8_t { elsewhere, completion_queue, event_queue, command_interface };
+enum class Place : std::uint8_t { elsewhere, completion_queue, event_queue, send_queue, command_interface };
 /// The device has read host memory: the whole access.
 struct MemoryRead {
     At at;
@@ -61,6 +62,7 @@ struct MemoryWritten {
 struct Interrupted {
     At at;
     std::uint16_t vector = 0;
+    bool are_queues_known = false; ///< each event queue that has the vector was made in the trace, and where it lies
 };
 
 struct EqeWritten {
@@ -95,6 +97,17 @@ struct Posted {
     std::uint16_t end = 0;
 };
 
+/// The device has read a work request that changes a memory key (PRM "UMR work request"), and may have done it any time
+/// from now on until the completion of it, or of a later one of its queue.
+struct UmrFetched {
+    At at;
+    const QueuePair& qp;
+    std::uint16_t index = 0; ///< as its completion has it
+    std::uint32_t key = 0;   ///< index of the key
+    abi::ConstView<abi::prm::WqeUmrCtrl> control;
+    abi::ConstView<abi::prm::Mkc> context;
+};
+
 /// A packet at a network port. `qp`: the end of it in the recorded device, nullptr where that is not known.
 struct PacketSeen {
     At at;
@@ -126,7 +139,8 @@ struct FunctionReset {
     At at;
 };
 
-using Fact = std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten,
-                          CqeWritten, EqRung, CqArmed, Posted, PacketSeen, CommandDone, QpConnected, ObjectGone>;
+using Fact =
+    std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten, CqeWritten,
+                 EqRung, CqArmed, Posted, UmrFetched, PacketSeen, CommandDone, QpConnected, ObjectGone>;
 
 } // namespace traces::monitor

@@ -3,6 +3,7 @@
 #include "abi/wire/infiniband.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace traces::monitor {
 
@@ -11,6 +12,9 @@ using abi::ConstView;
 using Done = CommandWatch::Done;
 
 namespace {
+
+/// `log_rq_stride` counts from here.
+constexpr std::uint32_t least_receive_stride = 16;
 
 /// A command's bytes as this layout; nothing where it is shorter than that.
 template <class L> std::optional<ConstView<L>> as(std::span<const std::byte> bytes) {
@@ -55,6 +59,17 @@ std::optional<std::pair<std::uint64_t, Area>> FunctionState::area(std::uint64_t 
     return found;
 }
 
+bool FunctionState::knows_queues_of(std::uint16_t vector) const {
+    bool has_one = false;
+    for (const auto& [number, eq] : eqs_)
+        if (eq.vector == vector) {
+            has_one = true;
+            if (eq.ring.pages.empty())
+                return false;
+        }
+    return has_one && is_followed_;
+}
+
 const QueuePair* FunctionState::qp_of_record(std::uint64_t address) {
     auto found = records_.find(address);
     if (found == records_.end())
@@ -65,9 +80,9 @@ const QueuePair* FunctionState::qp_of_record(std::uint64_t address) {
 const QueuePair* FunctionState::qp_towards(abi::Qpn remote, const NetworkAddress& destination,
                                            bool is_infiniband) const {
     const QueuePair* only = nullptr;
-    for (const auto& [number, qp] : qps_) {
-        if (!qp.is_connected || qp.remote_qpn != remote)
-            continue;
+    const auto [begin, end] = peers_.equal_range(remote.value);
+    for (const auto& [peer, number] : std::ranges::subrange(begin, end)) {
+        const auto& qp = qps_.at(number);
         const auto lid = std::to_integer<unsigned>(destination[14]) << 8 | std::to_integer<unsigned>(destination[15]);
         if (is_infiniband ? qp.remote_lid != lid : qp.remote_gid != destination)
             continue;
@@ -78,15 +93,20 @@ const QueuePair* FunctionState::qp_towards(abi::Qpn remote, const NetworkAddress
     return only;
 }
 
-void FunctionState::place(const Ring& ring, Place place, std::uint32_t number) {
+void FunctionState::place(const Ring& ring, Place place, std::uint32_t number, std::uint64_t skipped) {
     const auto page = std::uint64_t{1} << ring.page_shift;
-    std::uint64_t done = 0;
-    for (std::size_t i = 0; i < ring.pages.size() && done < ring.bytes; ++i) {
-        const auto begin = i == 0 ? ring.first_byte : 0;
+    for (auto done = skipped; done < ring.bytes;) {
+        const auto at = ring.first_byte + done, index = at >> ring.page_shift, begin = at & (page - 1);
+        if (index >= ring.pages.size())
+            return;
         const auto bytes = std::min(ring.bytes - done, page - begin);
-        areas_[ring.pages[i] + begin] = {ring.pages[i] + begin + bytes, place, number, done};
+        areas_[ring.pages[index] + begin] = {ring.pages[index] + begin + bytes, place, number, done - skipped};
         done += bytes;
     }
+}
+
+void FunctionState::disconnect(std::uint32_t qpn) {
+    std::erase_if(peers_, [&](const auto& entry) { return entry.second == qpn; });
 }
 
 void FunctionState::displace(Place place, std::uint32_t number) {
@@ -157,7 +177,21 @@ void FunctionState::create_qp(const Done& done) {
         qp.doorbell_record = context.get<"dbr_addr">();
         records_[qp.doorbell_record] = qp.number.value;
     }
-    qps_.insert_or_assign(qp.number.value, qp);
+    const auto receive_bytes = qp.has_own_receives
+                                   ? std::uint64_t{least_receive_stride}
+                                         << (context.get<"log_rq_size">() + context.get<"log_rq_stride">())
+                                   : 0;
+    const auto send_bytes =
+        context.get<"no_sq">() != 0 ? 0 : std::uint64_t{wqe_bb_bytes} << context.get<"log_sq_size">();
+    const auto ring = ring_of(context.get<"log_page_size">(), context.get<"page_offset">(), receive_bytes + send_bytes,
+                              std::span(done.in).subspan(CreateQpIn::size));
+    if (!ring.pages.empty()) {
+        qp.send_ring_bytes = send_bytes;
+        place(ring, Place::send_queue, qp.number.value, receive_bytes);
+    }
+    const auto number = qp.number.value;
+    disconnect(number);
+    qps_.insert_or_assign(number, std::move(qp));
 }
 
 FunctionState::Effect FunctionState::change_qp(const Done& done) {
@@ -174,6 +208,8 @@ FunctionState::Effect FunctionState::change_qp(const Done& done) {
         qp->remote_gid = path.get<"rgid_rip">();
         qp->remote_lid = static_cast<std::uint16_t>(path.get<"rlid">());
         qp->is_connected = true;
+        disconnect(qp->number.value);
+        peers_.emplace(qp->remote_qpn.value, qp->number.value);
         return {};
     }
     qp->first_psn = abi::Psn{context.get<"next_send_psn">()};
@@ -187,6 +223,7 @@ FunctionState::Effect FunctionState::apply(const Done& done) {
     }();
     using Gone = Effect::Gone;
     switch (done.opcode) {
+    case Opcode::init_hca: is_followed_ = true; return {};
     case Opcode::create_eq: return create_eq(done), Effect{};
     case Opcode::create_cq: return create_cq(done), Effect{};
     case Opcode::modify_cq: return resize_cq(done), Effect{};
@@ -207,11 +244,14 @@ FunctionState::Effect FunctionState::apply(const Done& done) {
         return {.gone = Gone{ObjectKind::cq, number}};
     case Opcode::destroy_qp:
         std::erase_if(records_, [&](const auto& record) { return record.second == number; });
+        displace(Place::send_queue, number);
+        disconnect(number);
         qps_.erase(number);
         return {.gone = Gone{ObjectKind::qp, number}};
     case Opcode::qp_2rst:
         if (auto* qp = this->qp(number))
-            qp->is_connected = false;
+            qp->is_connected = false, qp->begun.clear();
+        disconnect(number);
         return {.gone = Gone{ObjectKind::qp, number}};
     case Opcode::destroy_mkey: mkeys_.erase(number); return {.gone = Gone{ObjectKind::mkey, number}};
     case Opcode::teardown_hca:

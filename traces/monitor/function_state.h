@@ -56,13 +56,16 @@ public:
             gone(ObjectKind::qp, number);
         for (const auto& [number, variant] : mkeys_)
             gone(ObjectKind::mkey, number);
-        eqs_.clear(), cqs_.clear(), qps_.clear(), mkeys_.clear(), areas_.clear(), records_.clear();
+        eqs_.clear(), cqs_.clear(), qps_.clear(), mkeys_.clear(), areas_.clear(), records_.clear(), peers_.clear();
+        is_followed_ = false;
     }
 
     std::optional<std::pair<std::uint64_t, Area>> area(std::uint64_t address) const;
     EventQueue* eq(std::uint32_t number) { return find(eqs_, number); }
     CompletionQueue* cq(std::uint32_t number) { return find(cqs_, number); }
     QueuePair* qp(std::uint32_t number) { return find(qps_, number); }
+    /// Each event queue that has this vector was made in the trace, in memory that is known; and there is one.
+    bool knows_queues_of(std::uint16_t vector) const;
     /// The queue pair whose doorbell record has this address, or has it four bytes before.
     const QueuePair* qp_of_record(std::uint64_t address);
     /// The connected one whose peer this is; nullptr: none, or several.
@@ -84,7 +87,9 @@ private:
     void resize_cq(const CommandWatch::Done& done);
     void create_qp(const CommandWatch::Done& done);
     Effect change_qp(const CommandWatch::Done& done);
-    void place(const Ring& ring, Place place, std::uint32_t number);
+    /// `skipped` bytes of the ring belong to something else.
+    void place(const Ring& ring, Place place, std::uint32_t number, std::uint64_t skipped = 0);
+    void disconnect(std::uint32_t qpn);
     void displace(Place place, std::uint32_t number);
 
     template <class Table> static typename Table::mapped_type* find(Table& table, std::uint32_t number) {
@@ -99,9 +104,11 @@ private:
     std::map<std::uint32_t, EventQueue> eqs_;
     std::map<std::uint32_t, CompletionQueue> cqs_;
     std::map<std::uint32_t, QueuePair> qps_;
-    std::map<std::uint32_t, std::uint8_t> mkeys_;    ///< variant by index
-    std::map<std::uint64_t, Area> areas_;            ///< by their first byte; they do not overlap
-    std::map<std::uint64_t, std::uint32_t> records_; ///< doorbell records of queue pairs
+    std::map<std::uint32_t, std::uint8_t> mkeys_;       ///< variant by index
+    std::map<std::uint64_t, Area> areas_;               ///< by their first byte; they do not overlap
+    std::map<std::uint64_t, std::uint32_t> records_;    ///< doorbell records of queue pairs
+    std::multimap<std::uint32_t, std::uint32_t> peers_; ///< connected queue pairs by the number of their peer
+    bool is_followed_ = false;                          ///< its commands are in the trace from the beginning on
 };
 
 } // namespace traces::monitor

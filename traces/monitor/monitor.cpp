@@ -38,8 +38,12 @@ void Monitor::on_end(bool is_whole) {
         std::apply([](auto&... rule) { (rule.on_end(), ...); }, rules_);
 }
 
-std::vector<RuleName> Monitor::rules() const {
-    return std::apply([](const auto&... rule) { return std::vector{rule.name()...}; }, rules_);
+std::vector<Verdict> Monitor::verdicts() const {
+    return std::apply(
+        [this](const auto&... rule) {
+            return std::vector{Verdict{rule.name(), rule.judgements(), findings_.count(rule.name())}...};
+        },
+        rules_);
 }
 
 } // namespace traces::monitor

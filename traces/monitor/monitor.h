@@ -21,13 +21,16 @@ namespace traces::monitor {
 class Monitor {
 public:
     explicit Monitor(const codec::Head& head);
+    Monitor(const Monitor&) = delete;
+    Monitor& operator=(const Monitor&) = delete;
 
     void on(const codec::Record& record);
     /// The trace is over. Whole: nothing is missing at its end, so that what was not answered never will be.
     void on_end(bool is_whole = true);
 
     const Findings& findings() const { return findings_; }
-    std::vector<RuleName> rules() const;
+    /// Of each rule, in the order of the README's table.
+    std::vector<Verdict> verdicts() const;
 
 private:
     using Rules = std::tuple<Tags, Payload, CompletionEvents, Interrupts, Once, Psns, Reads, Atomics, Keys, Mapping>;

@@ -51,6 +51,10 @@ struct QueuePair {
     std::uint16_t remote_lid = 0;
     abi::Psn first_psn{}; ///< of its requests
     bool is_connected = false;
+    std::uint64_t send_ring_bytes = 0; ///< 0: there is none, or nobody knows where it is
+    /// A UMR of which the device has read the beginning, and where in the ring its rest will be.
+    std::vector<std::byte> begun{};
+    std::uint64_t begun_end = 0;
 };
 
 enum class ObjectKind : std::uint8_t { eq, cq, qp, mkey };

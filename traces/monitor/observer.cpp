@@ -131,15 +131,58 @@ void Observer::device_has_read(const At& at, Link& link, std::uint64_t access, R
     bytes_ = std::move(read.bytes);
     auto& function = link.function;
     function.commands().memory_read(read.address, bytes_);
-    say(MemoryRead{at, access, read.address, bytes_, place_of(function, read.address)});
+    const auto place = place_of(function, read.address);
+    say(MemoryRead{at, access, read.address, bytes_, place});
+    if (place == Place::send_queue)
+        work_read(at, function, *function.area(read.address), read.address);
     const auto* qp = function.qp_of_record(read.address);
     if (qp == nullptr)
         return;
     // Either half of the record, or all of it.
     for (std::size_t offset = 0; offset + 4 <= bytes_.size() && offset < QpDoorbellRecord::size; offset += 4) {
         const bool is_send = read.address + offset != qp->doorbell_record;
+        if (!is_send && !qp->has_own_receives)
+            continue;
         const auto counter = abi::load<std::uint32_t, abi::Endian::big>(bytes_.data() + offset);
         say(Posted{at, *qp, is_send, static_cast<std::uint16_t>(counter)});
+    }
+}
+
+/// What a read of a send queue brings (bytes_): whole work requests, of which the last one may go on in another read.
+void Observer::work_read(const At& at, FunctionState& function, const std::pair<std::uint64_t, Area>& area,
+                         std::uint64_t address) {
+    constexpr std::size_t umr_bytes = WqeCtrl::size + WqeUmrCtrl::size + Mkc::size;
+    auto* qp = function.qp(area.second.number);
+    if (qp == nullptr)
+        return;
+    const auto ring = qp->send_ring_bytes;
+    auto offset = area.second.ring_offset + (address - area.first);
+    work_ = offset == qp->begun_end ? std::move(qp->begun) : std::vector<std::byte>();
+    offset += ring - work_.size();
+    qp->begun.clear();
+    work_.insert(work_.end(), bytes_.begin(), bytes_.end());
+    const Bytes all(work_);
+    for (std::size_t i = 0; i + wqe_bb_bytes <= all.size();) {
+        const ConstView<WqeCtrl> control(all.subspan(i));
+        const auto index = control.get<"wqe_index">();
+        // What stands in no place of its own was never posted, or is the inside of something else.
+        if (control.get<"qpn">() != qp->number.value || index * wqe_bb_bytes % ring != (offset + i) % ring) {
+            i += wqe_bb_bytes;
+            continue;
+        }
+        const auto wanted = std::max<std::size_t>(control.get<"ds">() * wqe_ds_bytes, 1);
+        if (control.get<"opcode">() == WqeOpcode::umr && wanted >= umr_bytes) {
+            if (all.size() - i < umr_bytes) {
+                const auto rest = all.subspan(i);
+                qp->begun.assign(rest.begin(), rest.end());
+                qp->begun_end = (offset + all.size()) % ring;
+                return;
+            }
+            say(UmrFetched{at, *qp, static_cast<std::uint16_t>(index), control.get<"imm">() >> 8,
+                           ConstView<WqeUmrCtrl>(all.subspan(i + WqeCtrl::size)),
+                           ConstView<Mkc>(all.subspan(i + WqeCtrl::size + WqeUmrCtrl::size))});
+        }
+        i += (wanted + wqe_bb_bytes - 1) / wqe_bb_bytes * wqe_bb_bytes;
     }
 }
 
@@ -222,7 +265,11 @@ void Observer::signal(const codec::Record& record, Link& link) {
     const auto at = at_of(record);
     switch (static_cast<codec::Signal>(view.get<"code">())) {
     case codec::Signal::bar_address: link.function.bar_is_at(view.get<"number">(), view.get<"value">()); return;
-    case codec::Signal::interrupt: say(Interrupted{at, static_cast<std::uint16_t>(view.get<"number">())}); return;
+    case codec::Signal::interrupt: {
+        const auto vector = static_cast<std::uint16_t>(view.get<"number">());
+        say(Interrupted{at, vector, link.function.knows_queues_of(vector)});
+        return;
+    }
     case codec::Signal::reset:
         // Of function 0 it is one of the whole device.
         for (auto& [number, other] : links_)
@@ -246,13 +293,19 @@ void Observer::frame(const codec::Record& record, const Port& port) {
     const bool is_infiniband = port.kind == codec::InterfaceKind::infiniband;
     const bool is_inbound = record.mark.direction == Direction::inbound;
     const QueuePair* qp = nullptr;
+    unsigned owners = 0;
     for (auto& [number, link] : links_) {
-        if (link.device != port.device || qp != nullptr)
+        if (link.device != port.device)
             continue;
         auto& function = link.function;
-        qp = is_inbound ? function.qp(packet_->destination_qp.value)
-                        : function.qp_towards(packet_->destination_qp, packet_->destination, is_infiniband);
+        const auto* one = is_inbound
+                              ? function.qp(packet_->destination_qp.value)
+                              : function.qp_towards(packet_->destination_qp, packet_->destination, is_infiniband);
+        owners += one != nullptr;
+        qp = owners == 1 && one != nullptr ? one : qp;
     }
+    if (owners > 1) // the same number in several functions: whose it is, only their addresses tell
+        qp = nullptr;
     say(PacketSeen{at_of(record), record.mark.direction, *packet_, qp});
 }
 

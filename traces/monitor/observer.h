@@ -51,6 +51,8 @@ private:
     void frame(const codec::Record& record, const Port& port);
     void device_writes(const At& at, Link& link, std::uint64_t address, Bytes bytes);
     void device_has_read(const At& at, Link& link, std::uint64_t access, Read& read);
+    void work_read(const At& at, FunctionState& function, const std::pair<std::uint64_t, Area>& area,
+                   std::uint64_t address);
     void software_writes(const At& at, FunctionState& function, std::uint64_t address, Bytes bytes);
     void entry_written(const At& at, FunctionState& function, const Area& area, std::uint64_t offset, Bytes bytes);
     void command_done(const At& at, FunctionState& function, CommandWatch::Done done);
@@ -62,6 +64,7 @@ private:
     std::map<std::uint32_t, Port> ports_;
     std::vector<Fact> facts_;
     std::vector<std::byte> bytes_; ///< of an access that several TLPs brought
+    std::vector<std::byte> work_;  ///< what has been read of a send queue
     CommandWatch::Done command_;
     std::optional<Packet> packet_;
 };

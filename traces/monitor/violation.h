@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,14 @@ namespace traces::monitor {
 struct RuleName {
     std::string_view name;    ///< "event before interrupt"
     std::string_view chapter; ///< of the specification that says so
+    std::string_view subject; ///< what it judges: "interrupts"
+};
+
+/// What became of a rule in a trace.
+struct Verdict {
+    RuleName rule;
+    std::uint64_t judgements = 0; ///< 0: it has never seen its subject, so that its silence says nothing
+    std::uint64_t violations = 0;
 };
 
 struct Violation {
@@ -23,21 +32,26 @@ struct Violation {
     std::string text() const;
 };
 
-/// Where rules put what they find. Counts everything, keeps the first ones: a broken trace may break a rule at every
-/// record.
+/// Where rules put what they find. Counts everything, keeps the first ones of each rule: a broken trace may break a
+/// rule at every record.
 class Findings {
 public:
-    static constexpr std::size_t most_kept = 1000;
+    static constexpr std::size_t most_kept = 100; ///< of a rule
     void add(Violation violation) {
         ++count_;
-        if (kept_.size() < most_kept)
+        if (++by_rule_[violation.rule.name] <= most_kept)
             kept_.push_back(std::move(violation));
     }
     const std::vector<Violation>& kept() const { return kept_; }
     std::uint64_t count() const { return count_; }
+    std::uint64_t count(const RuleName& rule) const {
+        const auto found = by_rule_.find(rule.name);
+        return found == by_rule_.end() ? 0 : found->second;
+    }
 
 private:
     std::vector<Violation> kept_;
+    std::map<std::string_view, std::uint64_t> by_rule_;
     std::uint64_t count_ = 0;
 };
 

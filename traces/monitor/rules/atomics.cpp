@@ -14,21 +14,24 @@ void Atomics::on(const PacketSeen& seen) {
         return;
     auto& operations = operations_[{seen.qp->link, seen.qp->number.value}];
     const auto found = std::ranges::find(operations, packet.psn, &Operation::psn);
-    auto objects = fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value);
+    const auto objects = [&] { return fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value); };
     if (is_request) {
         if (found == operations.end()) {
             operations.push_back({packet.psn, seen.at.record});
             if (operations.size() > most_kept)
                 operations.pop_front();
         } else if (found->answer != 0) {
-            duplicate_ = {seen.at.record, found->request, std::move(objects)};
+            duplicate_ = {seen.at.record, found->request, objects()};
         }
     } else if (found != operations.end()) {
-        if (found->answer == 0)
+        if (found->answer == 0) {
             found->answer = seen.at.record, found->original = packet.original;
-        else if (found->original != packet.original)
+            return;
+        }
+        judges();
+        if (found->original != packet.original)
             violated(
-                seen.at, {found->request, found->answer}, objects,
+                seen.at, {found->request, found->answer}, objects(),
                 fmt::format("{} is answered with {:#x}, and was answered with {:#x} before: it was executed again, "
                             "or its result was not kept",
                             packet.traits().name, packet.original, found->original));

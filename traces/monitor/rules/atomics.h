@@ -13,7 +13,7 @@ namespace traces::monitor {
 class Atomics : public Rule {
 public:
     Atomics(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"atomic once", "IBA 9.4.5, 9.7.5.1.4"}, findings, interfaces) {}
+        : Rule({"atomic once", "IBA 9.4.5, 9.7.5.1.4", "atomic requests that come again"}, findings, interfaces) {}
     void on(const PacketSeen& seen);
     void on(const MemoryWritten& written);
     void on(const ObjectGone& gone);

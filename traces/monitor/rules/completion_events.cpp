@@ -23,16 +23,17 @@ void CompletionEvents::on(const EqeWritten& written) {
         return;
     const auto& cq = *written.completions;
     auto& queue = queues_[{written.at.interface, cq.number.value}];
-    const auto objects = fmt::format("CQ {:#x}, EQ {}", cq.number.value, written.queue.number.value);
+    const auto objects = [&] { return fmt::format("CQ {:#x}, EQ {}", cq.number.value, written.queue.number.value); };
+    judges();
     // Indices have 24 bits; a completion that was asked for is ahead of the consumer.
     constexpr std::uint32_t index_mask = 0xffffff, half = 0x800000;
     const auto newest = queue.is_solicited_only ? queue.solicited : cq.producer;
     const auto ahead = (newest - queue.consumer) & index_mask;
     if (queue.armed == 0)
-        violated(written.at, {queue.reported}, objects,
+        violated(written.at, {queue.reported}, objects(),
                  "a completion event that nobody has asked for: the queue was not armed since the event before");
     else if (ahead == 0 || ahead >= half)
-        violated(written.at, {queue.armed}, objects,
+        violated(written.at, {queue.armed}, objects(),
                  fmt::format("a completion event without a completion: the queue was armed for what follows entry "
                              "{:#x}, and nothing {}has been written since; its handler finds nothing",
                              queue.consumer, queue.is_solicited_only ? "solicited " : ""));

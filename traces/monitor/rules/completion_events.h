@@ -11,7 +11,8 @@ namespace traces::monitor {
 class CompletionEvents : public Rule {
 public:
     CompletionEvents(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"completion before event", "PRM \"CQ doorbell\"; IBA 11.4.2.2"}, findings, interfaces) {}
+        : Rule({"completion before event", "PRM \"CQ doorbell\"; IBA 11.4.2.2", "completion events"}, findings,
+               interfaces) {}
     void on(const CqeWritten& written);
     void on(const CqArmed& armed);
     void on(const EqeWritten& written);

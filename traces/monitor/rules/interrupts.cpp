@@ -15,6 +15,8 @@ void Interrupts::on(const EqRung& rung) {
 }
 
 void Interrupts::on(const Interrupted& interrupt) {
+    // Of a vector whose queues nobody has seen made, or that lie in memory nobody knows, there is nothing to say.
+    const bool is_known = interrupt.are_queues_known;
     bool has_news = false;
     std::uint64_t newest = 0;
     for (auto& [key, queue] : queues_)
@@ -23,7 +25,9 @@ void Interrupts::on(const Interrupted& interrupt) {
             newest = std::max(newest, queue.newest);
         }
     auto& before = reported_[{interrupt.at.interface, interrupt.vector}];
-    if (!has_news)
+    if (is_known)
+        judges();
+    if (is_known && !has_news)
         violated(interrupt.at, {before, newest}, fmt::format("vector {}", interrupt.vector),
                  "an interrupt without an event: every entry of its event queues was written before an earlier "
                  "interrupt, so that its handler finds nothing, and misses what is written afterwards");

@@ -11,7 +11,8 @@ namespace traces::monitor {
 class Interrupts : public Rule {
 public:
     Interrupts(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"event before interrupt", "PRM \"Event queue\"; PCIe 6.0 §2.4.1"}, findings, interfaces) {}
+        : Rule({"event before interrupt", "PRM \"Event queue\"; PCIe 6.0 §2.4.1", "interrupts"}, findings, interfaces) {
+    }
     void on(const EqeWritten& written);
     void on(const EqRung& rung);
     void on(const Interrupted& interrupt);

@@ -50,8 +50,6 @@ void Mapping::Function::take(OwnerKey owner) {
 }
 
 bool Mapping::Function::is_given(std::uint64_t begin, std::uint64_t length, bool is_write) const {
-    if (!is_followed || !open.empty())
-        return true;
     const auto end = begin + length;
     while (begin < end) {
         auto next = begin;
@@ -204,7 +202,10 @@ void Mapping::on(const CommandDone& done) {
 
 void Mapping::check(const At& at, std::uint64_t begin, std::uint64_t length, bool is_write) {
     const auto found = functions_.find(at.interface);
-    if (found == functions_.end() || found->second.is_given(begin, length, is_write))
+    if (found == functions_.end() || !found->second.is_followed || !found->second.open.empty())
+        return;
+    judges();
+    if (found->second.is_given(begin, length, is_write))
         return;
     violated(at, {at.cause}, fmt::format("{:#x} to {:#x}", begin, begin + length - 1),
              fmt::format("the device {} {} bytes of memory that no command has given it{}, or that was taken back",
@@ -212,7 +213,8 @@ void Mapping::check(const At& at, std::uint64_t begin, std::uint64_t length, boo
 }
 
 void Mapping::on(const MemoryRead& read) {
-    if (read.place == Place::elsewhere && !read.bytes.empty())
+    const bool is_judged = read.place == Place::elsewhere || read.place == Place::send_queue;
+    if (is_judged && !read.bytes.empty())
         check(read.at, read.address, read.bytes.size(), false);
 }
 

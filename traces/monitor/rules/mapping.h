@@ -14,8 +14,9 @@ namespace traces::monitor {
 class Mapping : public Rule {
 public:
     Mapping(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"DMA within what is given", "PRM \"Memory key\", \"Firmware pages\"; PCIe 6.0 §7.5.1.1.3"}, findings,
-               interfaces) {}
+        : Rule({"DMA within what is given", "PRM \"Memory key\", \"Firmware pages\"; PCIe 6.0 §7.5.1.1.3",
+                "accesses of the device to memory"},
+               findings, interfaces) {}
     void on(const CommandDone& done);
     void on(const FunctionReset& reset) { functions_.erase(reset.at.interface); }
     void on(const MemoryRead& read);

@@ -24,6 +24,7 @@ void Once::on(const CqeWritten& written) {
     auto& queue = found->second[is_send ? 1 : 0];
     if (!queue.is_known)
         return;
+    judges();
     const auto index = written.entry.get<"wqe_counter">();
     const auto open = static_cast<std::uint16_t>(queue.posted - queue.head),
                ahead = static_cast<std::uint16_t>(index - queue.head);

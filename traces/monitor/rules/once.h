@@ -13,7 +13,7 @@ namespace traces::monitor {
 class Once : public Rule {
 public:
     Once(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"at most once", "IBA 10.8.5; PRM \"CQE\""}, findings, interfaces) {}
+        : Rule({"at most once", "IBA 10.8.5; PRM \"CQE\"", "completions of work requests"}, findings, interfaces) {}
     void on(const Posted& posted);
     void on(const CqeWritten& written);
     void on(const ObjectGone& gone);

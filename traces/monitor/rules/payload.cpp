@@ -18,11 +18,26 @@ void Payload::on(const PacketSeen& seen) {
         return;
     const ObjectKey key{seen.qp->link, seen.qp->number.value};
     auto& message = messages_[key];
+    const auto psn = seen.packet.psn;
+    const bool is_datagram = seen.packet.service == abi::wire::Service::ud;
     if (traits.is_first) {
+        const auto waiting = message.completion != 0 ? 0 : message.waiting + (message.completes ? 1 : 0);
+        const auto newest = message.newest;
+        // What comes again may be in memory already, and is not written twice.
+        const bool is_new = is_datagram || !newest || psn.is_after(*newest);
         forget(message);
-        message.others = others_[key.first];
-        message.is_datagram = seen.packet.service == abi::wire::Service::ud;
+        message = {.others = others_[key.first],
+                   .waiting = waiting,
+                   .newest = newest,
+                   .is_datagram = is_datagram,
+                   .is_in_order = is_new};
+    } else if (psn != message.next) {
+        message.is_in_order = false;
     }
+    message.next = psn + 1;
+    if (!message.newest || psn.is_after(*message.newest))
+        message.newest = psn;
+    message.completes |= traits.kind == Kind::send || traits.has_immediate;
     message.packets.push_back(seen.at.record);
     by_packet_[seen.at.record] = key;
     if (message.packets.size() > most_packets) {
@@ -59,6 +74,14 @@ void Payload::on(const CqeWritten& written) {
         written.entry.get<"cqe_format">() != CqeFormat::no_data)
         return;
     auto& message = found->second;
+    // Another message of the queue pair that no packet brought, or one of several that are under way: which one? And
+    // of packets that come again or late nobody knows which ones the device has taken.
+    const auto cause = by_packet_.find(written.at.cause);
+    const bool is_its_own = cause != by_packet_.end() && cause->second == key;
+    if (message.completion != 0 || (message.waiting != 0 && !is_its_own)) {
+        message.waiting -= message.waiting != 0;
+        return;
+    }
     message.completion = written.at.record;
     // A datagram's buffer begins with room for a GRH, which is left as it is where there is none (IBA 11.4.1.2).
     constexpr std::uint32_t grh = 40;
@@ -66,7 +89,10 @@ void Payload::on(const CqeWritten& written) {
     if (message.is_datagram)
         expected -= std::min<std::uint64_t>(expected, grh);
     // Writes that no packet caused may be of this message: it has waited for a page.
-    if (message.written < expected && message.others == others_[key.first])
+    const bool is_alone = message.is_in_order && message.others == others_[key.first];
+    if (is_alone || message.written >= expected)
+        judges();
+    if (message.written < expected && is_alone)
         violated(written.at, {message.packets.back()},
                  fmt::format("QP {:#x}, CQ {:#x}", key.second, written.queue.number.value),
                  fmt::format("a message of {} bytes completes when {} of them are in memory: whoever polls finds an "

@@ -37,7 +37,8 @@ void Psns::sent(const PacketSeen& seen, State& state) {
     if (kind == Kind::read_request && seen.qp->mtu != 0)
         packets =
             std::max(1u, static_cast<std::uint32_t>((std::uint64_t{packet.length} + seen.qp->mtu - 1) / seen.qp->mtu));
-    const auto objects = fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value);
+    const auto objects = [&] { return fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value); };
+    judges();
     const auto end = packet.psn + packets;
     if (packet.psn == state.next) {
         if (kind == Kind::read_request || kind == Kind::atomic)
@@ -45,14 +46,14 @@ void Psns::sent(const PacketSeen& seen, State& state) {
         state.next = end;
         state.newest = seen.at.record;
     } else if (packet.psn.is_after(state.next)) {
-        violated(seen.at, {state.newest}, objects,
+        violated(seen.at, {state.newest}, objects(),
                  fmt::format("{} skips {} PSNs, the next one is {:#x}: the responder drops it and answers with a NAK "
                              "(PSN sequence error)",
                              packet.traits().name, packet.psn - state.next, state.next.value));
         state.next = end; // said once
         state.newest = seen.at.record;
     } else if (packet.psn.is_before(state.unacknowledged)) {
-        violated(seen.at, {state.newest}, objects,
+        violated(seen.at, {state.newest}, objects(),
                  fmt::format("{} is sent again, although everything before {:#x} has been acknowledged",
                              packet.traits().name, state.unacknowledged.value));
     }

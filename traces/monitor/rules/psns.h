@@ -13,7 +13,7 @@ namespace traces::monitor {
 class Psns : public Rule {
 public:
     Psns(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"PSN without gap", "IBA 9.7.2, 9.7.5.1"}, findings, interfaces) {}
+        : Rule({"PSN without gap", "IBA 9.7.2, 9.7.5.1", "requests of connected queue pairs"}, findings, interfaces) {}
     void on(const QpConnected& connected);
     void on(const PacketSeen& seen);
     void on(const MemoryWritten& written);

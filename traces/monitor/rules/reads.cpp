@@ -61,8 +61,10 @@ void Reads::on(const CqeWritten& written) {
         return;
     auto& ends = found->second;
     if (ends.whole != 0) {
+        judges();
         --ends.whole;
     } else if (!ends.asked.empty()) { // else it was of the same device, and no packet left it
+        judges();
         const auto& read = ends.asked.front();
         violated(
             written.at, {read.request},
@@ -86,10 +88,11 @@ void Reads::is_asked(const PacketSeen& seen, Ends& ends) {
 
 void Reads::answers(const PacketSeen& seen, Ends& ends) {
     const auto& packet = seen.packet;
-    const auto objects = fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value);
+    const auto objects = [&] { return fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value); };
+    judges();
     const auto found = std::ranges::find(ends.answering, packet.psn, &Read::next);
     if (found == ends.answering.end()) {
-        violated(seen.at, {ends.answering.empty() ? 0 : ends.answering.back().request}, objects,
+        violated(seen.at, {ends.answering.empty() ? 0 : ends.answering.back().request}, objects(),
                  fmt::format("{} is not the next packet of any answer: one before it is missing, or nobody has asked",
                              packet.traits().name));
         return;
@@ -98,11 +101,11 @@ void Reads::answers(const PacketSeen& seen, Ends& ends) {
     ++found->position;
     found->bytes += packet.payload_bytes;
     if (packet.traits().is_first != is_first || packet.traits().is_last != is_last)
-        violated(seen.at, {found->request}, objects,
+        violated(seen.at, {found->request}, objects(),
                  fmt::format("{} as packet {} of the {} of an answer", packet.traits().name, found->position,
                              found->packets));
     else if (is_last && found->bytes != found->length)
-        violated(seen.at, {found->request}, objects,
+        violated(seen.at, {found->request}, objects(),
                  fmt::format("the answer to a READ of {} bytes has {}", found->length, found->bytes));
     if (is_last)
         ends.answering.erase(found);

@@ -13,7 +13,7 @@ namespace traces::monitor {
 class Reads : public Rule {
 public:
     Reads(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"READ response complete", "IBA 9.4.4, 9.7.5.2"}, findings, interfaces) {}
+        : Rule({"READ response complete", "IBA 9.4.4, 9.7.5.2", "answers to READs"}, findings, interfaces) {}
     void on(const PacketSeen& seen);
     void on(const CqeWritten& written);
     void on(const ObjectGone& gone);

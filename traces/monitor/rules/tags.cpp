@@ -3,6 +3,7 @@
 namespace traces::monitor {
 
 void Tags::on(const ReadAsked& asked) {
+    judges();
     for (const auto& [record, other] : waiting_)
         if (other.at.interface == asked.at.interface && other.direction == asked.direction &&
             other.requester == asked.requester && other.tag == asked.tag)

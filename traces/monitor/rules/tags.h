@@ -11,7 +11,7 @@ namespace traces::monitor {
 class Tags : public Rule {
 public:
     Tags(Findings& findings, const std::vector<std::string>& interfaces)
-        : Rule({"tags unique", "PCIe 6.0 §2.2.6.2, §2.2.9"}, findings, interfaces) {}
+        : Rule({"tags unique", "PCIe 6.0 §2.2.6.2, §2.2.9", "reads on the link"}, findings, interfaces) {}
     void on(const ReadAsked& asked);
     void on(const ReadAnswered& answered);
     void on_end();

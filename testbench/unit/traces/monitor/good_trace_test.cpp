@@ -1,8 +1,7 @@
 // The trace that the monitor's tests begin with, and that nothing is found in it.
 #include "testbench/unit/traces/monitor/good_trace.h"
 
-#include "sw/mlx/verbs.h"
-#include "testbench/harness/direct_host.h"
+#include "testbench/unit/traces/monitor/side.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -10,79 +9,8 @@
 
 using namespace harness;
 using namespace monitor_bench;
-using sw::mlx::SendOperation;
 
 namespace {
-
-/// The value of a Result, or the end of the test with its error.
-template <class T> T must(sw::Result<T> result) {
-    if (!result)
-        FAIL(result.error().what);
-    return std::move(*result);
-}
-void must(sw::Result<void> result) {
-    if (!result)
-        FAIL(result.error().what);
-}
-
-struct Side {
-    DirectHost& host;
-    std::unique_ptr<sw::mlx::Context> context;
-    abi::Pd pd;
-    std::unique_ptr<sw::mlx::CompletionQueue> cq;
-    sw::memory::Buffer buffer;
-    sw::mlx::MemoryRegion region;
-    std::unique_ptr<sw::mlx::QueuePair> qp;
-    sw::mlx::Peer peer{};
-
-    Side(DirectHost& on, std::uint32_t ipv4)
-        : host(on), context(must(sw::mlx::Context::open(on))), pd(must(context->alloc_pd())),
-          cq(must(context->create_cq({.entries = 64}))), buffer(must(context->allocate(1 << 16))),
-          region(must(context->reg_mr(pd, buffer, sw::mlx::all_access))) {
-        qp = must(context->create_qp({.pd = pd, .send_cq = cq.get(), .receive_cq = cq.get()}));
-        const auto gid = sw::mlx::gid_of_ipv4(ipv4);
-        const auto mac = must(context->query_port()).mac;
-        must(context->set_roce_address(0, {.gid = gid, .mac = mac}));
-        peer = {.path = {.remote_gid = gid, .remote_mac = mac},
-                .qpn = qp->number(),
-                .psn = abi::Psn{77},
-                .reads = context->reads_answered()};
-    }
-    void close() {
-        must(qp->destroy());
-        must(cq->destroy());
-        must(region.destroy());
-        must(context->dealloc_pd(pd));
-        must(context->close());
-    }
-    /// Of `length` bytes, off the beginning of a page, so that most pieces cross one.
-    void post(const Side& to, SendOperation operation, std::uint32_t length) {
-        const sw::mlx::Sge sge{region.iova().value + 0x100, length, region.lkey()};
-        must(qp->post_send({.sge = &sge,
-                            .sge_count = 1,
-                            .operation = operation,
-                            .flags = sw::mlx::send_flag::signaled,
-                            .rkey = to.region.rkey(),
-                            .remote_address = to.region.iova().value + 0x200,
-                            .swap_or_add = 3}));
-    }
-    void receive(std::uint32_t length) {
-        const sw::mlx::Sge sge{region.iova().value + 0x8100, length, region.lkey()};
-        must(qp->post_receive({.sge = &sge, .sge_count = 1}));
-    }
-    void take(unsigned completions) {
-        for (const auto deadline = host.now() + 1s; completions != 0;) {
-            sw::mlx::Completion completion;
-            REQUIRE(host.now() < deadline);
-            if (cq->poll({&completion, 1}) == 0) {
-                host.relax();
-                continue;
-            }
-            REQUIRE(completion.status == sw::mlx::CompletionStatus::success);
-            --completions;
-        }
-    }
-};
 
 void talk(Side& from, Side& to) {
     for (const auto operation : {SendOperation::write, SendOperation::read})
@@ -131,8 +59,7 @@ Bytes record() {
             b.wake();
         };
         Side left(a, 0x0a000001), right(b, 0x0a000002);
-        must(left.context->connect(*left.qp, right.peer, abi::Psn{77}));
-        must(right.context->connect(*right.qp, left.peer, abi::Psn{77}));
+        connect(left, right, 77);
         talk(left, right);
         talk(right, left);
         left.close();
