@@ -50,12 +50,12 @@ Sequence without(Sequence steps, std::size_t number) {
 }
 Sequence rest(Sequence steps) { return without(std::move(steps), 0); }
 
-/// How many of the first ones agree, and one more where that is all.
+/// How many of the first ones agree.
 std::size_t agreement(const Sequence& one, const Sequence& other) {
     std::size_t count = 0;
     while (count < one.size() && count < other.size() && is_same_deed(*one[count], *other[count]))
         ++count;
-    return count + (count == one.size() && count == other.size() ? 1 : 0);
+    return count;
 }
 
 std::optional<std::size_t> find(const Sequence& steps, const Step& wanted) {

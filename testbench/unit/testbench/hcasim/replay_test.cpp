@@ -23,9 +23,10 @@ struct Found {
     DivergenceReport report;
 };
 /// Plays A's HCA with a mistake at the so-many-th thing of its kind.
-Found find(Mistake mistake, std::uint64_t number, ReplayMode mode = ReplayMode::strict) {
+Found find(Mistake mistake, std::uint64_t number, ReplayMode mode = ReplayMode::strict,
+           std::vector<std::string> overrides = {}) {
     const auto& trace = recorded();
-    const auto part = bench_of(trace).parts.at(0);
+    const auto part = bench_of(trace, std::move(overrides)).parts.at(0);
     const auto place = planted::find_place(opened(trace), part, mistake, number);
     if (!place)
         FAIL(place.error());
@@ -84,6 +85,14 @@ TEST_CASE("a packet with another PSN is found at its frame", "[unit][replay]") {
     CHECK(found.report.record == found.place.record);
     CHECK(found.report.field == "bth.psn");
     CHECK_FALSE(row(found.report, "bth.opcode").differs());
+}
+
+TEST_CASE("a field is named by itself where its time is another, too, and nobody compares times", "[unit][replay]") {
+    const auto found = find(Mistake::psn, 0, ReplayMode::untimed, {"hca.wqe_latency_ns=300"});
+
+    CHECK(found.report.record == found.place.record);
+    CHECK(row(found.report, "time").differs());
+    CHECK(found.report.field == "bth.psn");
 }
 
 TEST_CASE("an event that is not written is missing, though the interrupt comes", "[unit][replay]") {
