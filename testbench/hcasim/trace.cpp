@@ -1,12 +1,12 @@
 #include "testbench/hcasim/trace.h"
 
+#include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
 #include "traces/tool/filter.h"
 #include "traces/tool/show.h"
 #include "traces/tool/stats.h"
 #include "traces/tool/why.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,12 +16,6 @@ namespace hcasim {
 namespace {
 
 using namespace traces::tool;
-
-CLI::App& add_command(CLI::App& trace, const char* name, const char* what, std::string& file) {
-    auto& command = *trace.add_subcommand(name, what);
-    command.add_option("file", file, "The recording")->required()->type_name("FILE");
-    return command;
-}
 
 /// An option whose value `parse` reads; what that complains about becomes the refusal.
 template <class Parse, class Take>
@@ -87,7 +81,8 @@ void add_show(CLI::App& trace, TraceJob& job) {
         ShowOptions show;
     };
     const auto options = std::make_shared<Options>();
-    auto& command = add_command(trace, "show", "A line a record: when, where, what, and what led to it", options->file);
+    auto& command =
+        add_trace_command(trace, "show", "A line a record: when, where, what, and what led to it", options->file);
     add_filter(command, options->show.filter);
     command.add_flag("--fields", options->show.fields, "Each structure field by field below its record");
     command.callback([&job, options] {
@@ -105,7 +100,7 @@ void add_why(CLI::App& trace, TraceJob& job) {
     };
     const auto options = std::make_shared<Options>();
     auto& command =
-        add_command(trace, "why", "From a record back to the store of the driver that began it", options->file);
+        add_trace_command(trace, "why", "From a record back to the store of the driver that began it", options->file);
     command.add_option("record", options->record, "Number of a record, the first column of show")
         ->required()
         ->type_name("RECORD");
@@ -124,10 +119,10 @@ void add_stats(CLI::App& trace, TraceJob& job) {
         Filter filter;
     };
     const auto options = std::make_shared<Options>();
-    auto& command = add_command(trace, "stats",
-                                "How many, how much, how fast: by link, queue and opcode, with "
-                                "percentiles of what took time",
-                                options->file);
+    auto& command = add_trace_command(trace, "stats",
+                                      "How many, how much, how fast: by link, queue and opcode, with "
+                                      "percentiles of what took time",
+                                      options->file);
     add_filter(command, options->filter);
     command.callback([&job, options] {
         job.run = [options] {
@@ -142,15 +137,17 @@ void add_stats(CLI::App& trace, TraceJob& job) {
 CLI::App* add_trace(CLI::App& app, TraceJob& job) {
     auto* trace = app.add_subcommand("trace", "Say what a recording has: its records, what led to what, statistics");
     trace->require_subcommand(0, 1);
-    trace->footer("\nA recording is read as a stream, however long it is. One that is truncated or spoilt is read up "
-                  "to there.\n\nExit status: 0 read to its end, 2 refused, 3 the result could not be written, 5 the "
-                  "recording cannot be\nread, or not to its end: what could be read is there.\n");
+    trace->footer(
+        "\nA recording is read as a stream, however long it is. One that is truncated or spoilt is read up "
+        "to there.\n\nExit status: 0 read to its end, 1 (of diff) not the same, 2 refused, 3 the result could "
+        "not be written, 5 the\nrecording cannot be read, or not to its end: what could be read is there.\n");
     add_show(*trace, job);
     add_why(*trace, job);
     add_stats(*trace, job);
+    add_trace_diff(*trace, job);
     trace->callback([trace] {
         if (trace->get_subcommands().empty())
-            throw CLI::RequiredError("a command is missing: show, why or stats; `hcasim trace --help` has more");
+            throw CLI::RequiredError("a command is missing: show, why, stats or diff; `hcasim trace --help` has more");
     });
     return trace;
 }

@@ -85,6 +85,18 @@ def what_is_damaged_is_read_up_to_there():
     expect("nothing.pcapng" in trace("show", SCRATCH / "nothing.pcapng", status=REFUSED).stderr, "no file")
 
 
+def finds_where_two_part():
+    path = recording()
+    same = trace("diff", path, path).stdout
+    expect("left.hca: the same" in same and "changed" not in same, same)
+    cut = SCRATCH / "cut.pcapng"
+    cut.write_bytes(path.read_bytes()[:-2000])
+    ran = trace("diff", path, cut, status=DAMAGED)
+    expect("  B has no more" in ran.stdout and "what changed" in ran.stdout, ran.stdout)
+    expect("cut.pcapng: truncated" in ran.stderr, ran.stderr)
+    trace("diff", path, SCRATCH / "nothing", status=REFUSED)
+
+
 def refuses_mistakes():
     for words, part in (((), "show, why"), (("shw", "x"), "shw"), (("show",), "file"), (("why", "x"), "record"),
                         (("show", "x", "--qp", "17x"), "17x"), (("show", "x", "--kind", "cqes"), "doorbell-record")):

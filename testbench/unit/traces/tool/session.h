@@ -43,6 +43,9 @@ inline constexpr std::uint64_t bar = 0x1000000000, queue = 0x10000, in_box = 0x2
                                buffer = 0x80000, uar = 0x6000;
 inline constexpr std::uint32_t eqn = 5, cqn = 0x42, qpn = 0x11, peer = 0x99, lkey = 0x1234, rkey = 0x5678, psn = 100;
 
+inline constexpr std::size_t roce_head =
+    abi::wire::Ethernet::size + abi::wire::Ipv4::size + abi::wire::Udp::size + abi::wire::Bth::size;
+
 template <class L> Bytes bytes_of(const abi::Block<L>& block) { return {block.bytes.begin(), block.bytes.end()}; }
 
 /// Numbers of the records that tests ask about.
@@ -69,6 +72,7 @@ public:
     LinkLog link{journal, 0};
     Time now = 1us;
     Marks marks;
+    std::uint32_t completed_bytes = 64; ///< what a CQE says
 
     Bytes bytes() {
         REQUIRE(writer.close());
@@ -164,9 +168,10 @@ public:
         command(in.bytes, out.bytes);
     }
 
-    RecordNumber frame(Direction direction, abi::wire::Operation operation, std::uint32_t to, std::uint32_t number) {
+    /// A RoCE frame with four bytes behind its BTH, and a checksum.
+    static Bytes roce(abi::wire::Operation operation, std::uint32_t to, std::uint32_t number) {
         using namespace abi::wire;
-        Bytes frame(Ethernet::size + Ipv4::size + Udp::size + Bth::size + 4 + 4);
+        Bytes frame(roce_head + 4 + 4);
         const std::span<std::byte> all(frame);
         abi::View<Ethernet>(all).set<"type">(static_cast<std::uint16_t>(EtherType::ipv4));
         abi::View<Ipv4>(all.subspan(Ethernet::size)).set<"version">(4).set<"ihl">(5).set<"protocol">(ip_protocol_udp);
@@ -175,7 +180,15 @@ public:
             .set<"opcode">(static_cast<std::uint32_t>(operation))
             .set<"destination_qp">(to)
             .set<"psn">(number);
-        return journal.put(1, RecordKind::frame, direction, now, frame);
+        return frame;
+    }
+    RecordNumber frame(Direction direction, abi::wire::Operation operation, std::uint32_t to, std::uint32_t number) {
+        return journal.put(1, RecordKind::frame, direction, now, roce(operation, to, number));
+    }
+    static Bytes acknowledgement(std::uint32_t number, std::uint8_t credits) {
+        auto bytes = roce(abi::wire::Operation::acknowledge, qpn, number);
+        abi::View<abi::wire::Aeth>(std::span(bytes).subspan(roce_head)).set<"syndrome">(credits);
+        return bytes;
     }
     /// An RDMA WRITE: WQE `index` of the queue, and what follows from it until the interrupt.
     void write(std::uint32_t index, Time latency = 5us) {
@@ -214,7 +227,7 @@ public:
         cqe.view()
             .set<"qpn">(qpn)
             .set<"wqe_counter">(static_cast<std::uint16_t>(index))
-            .set<"byte_cnt">(64)
+            .set<"byte_cnt">(completed_bytes)
             .set<"sop">(8)
             .set<"opcode">(CqeOpcode::req);
         marks.cqe = dma_write(cq_ring + index % 16 * 64, cqe.bytes);

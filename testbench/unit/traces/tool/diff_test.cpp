@@ -1,0 +1,156 @@
+// Where two traces part.
+#include "traces/tool/diff.h"
+
+#include "testbench/unit/traces/tool/session.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace trace_tool_bench;
+using namespace traces::tool;
+using Catch::Matchers::ContainsSubstring;
+using trace_bench::MemoryDestination;
+using trace_bench::MemorySource;
+
+namespace {
+
+struct Told {
+    DiffOutcome outcome;
+    std::string text;
+};
+Told compare(const Bytes& a, const Bytes& b, DiffOptions options = {}) {
+    MemoryDestination out;
+    const auto open = [](const Bytes& trace) -> OpenTrace {
+        return [&trace] {
+            return std::expected<std::unique_ptr<codec::Source>, std::string>(std::make_unique<MemorySource>(trace));
+        };
+    };
+    auto outcome = diff({open(a), open(b)}, options, out);
+    return {std::move(outcome), text_of(out)};
+}
+Bytes session(std::uint32_t writes) {
+    Session session;
+    session.run(writes);
+    return session.bytes();
+}
+
+} // namespace
+
+TEST_CASE("two recordings of one run are the same", "[unit][trace-tool]") {
+    const auto told = compare(session(5), session(5));
+
+    CHECK(told.outcome.is_same);
+    CHECK_THAT(told.text, ContainsSubstring("host0.hca0.port1: the same, 10 records"));
+    CHECK(lines_with(told.text, "changed") == 0);
+}
+
+TEST_CASE("a field that changed is named with both values, where it changed first", "[unit][trace-tool]") {
+    // More than a chunk of records is before it, and more differ behind it.
+    constexpr std::uint32_t before = 200;
+    Session changed;
+    changed.run(before);
+    changed.completed_bytes = 65;
+    changed.write(before);
+    const auto number = changed.marks.cqe;
+    changed.write(before + 1);
+    REQUIRE(changed.last() > 1500);
+
+    const auto told = compare(session(before + 2), changed.bytes());
+
+    CHECK_FALSE(told.outcome.is_same);
+    CHECK(lines_with(told.text, "is not the same") == 1);
+    CHECK_THAT(line_with(told.text, "  A "), ContainsSubstring(" " + std::to_string(number) + " ") &&
+                                                 ContainsSubstring("CQE in CQ 0x42") && ContainsSubstring("64 bytes"));
+    CHECK_THAT(line_with(told.text, "  B "), ContainsSubstring("65 bytes"));
+    CHECK_THAT(told.text, ContainsSubstring("cqe64: byte_cnt: 0x40 in A, 0x41 in B"));
+    CHECK_THAT(told.text, ContainsSubstring("host0.hca0.port1: the same"));
+    CHECK_THAT(line_with(told.text, "CQ 0x42 CQEs"), ContainsSubstring("12928 -> 12930"));
+}
+
+TEST_CASE("a record more in one stream leaves the others the same", "[unit][trace-tool]") {
+    Session more;
+    more.run(2);
+    more.frame(Direction::outbound, abi::wire::Operation::acknowledge, peer, 7);
+    more.write(2);
+
+    const auto told = compare(session(3), more.bytes());
+
+    CHECK_THAT(told.text, ContainsSubstring("host0.hca0.port1: record 5 is not the same (6 records in A, 7 in B)"));
+    CHECK_THAT(told.text, ContainsSubstring("bth: opcode: 0xa in A, 0x11 in B"));
+    CHECK_THAT(told.text, ContainsSubstring("host0.hca0: the same"));
+    CHECK_THAT(line_with(told.text, "BTH Acknowledge"), ContainsSubstring("3 -> 4 (+33.3 %)"));
+}
+
+TEST_CASE("a stream that ends earlier has no more", "[unit][trace-tool]") {
+    const auto told = compare(session(3), session(2));
+
+    CHECK_THAT(told.text, ContainsSubstring("host0.hca0.port1: record 5 is not the same (6 records in A, 4 in B)"));
+    CHECK(line_with(told.text, "  B ") == "  B has no more");
+}
+
+TEST_CASE("times differ, unless they are to be ignored", "[unit][trace-tool]") {
+    Session slow;
+    slow.run(2);
+    slow.write(2, 6us);
+    const auto slower = slow.bytes();
+
+    const auto told = compare(session(3), slower);
+    const auto ignoring = compare(session(3), slower, {.ignore_times = true});
+
+    CHECK_FALSE(told.outcome.is_same);
+    CHECK_THAT(told.text, ContainsSubstring("time: "));
+    CHECK_THAT(line_with(told.text, "doorbell to CQE"), ContainsSubstring("5200.000 -> 6200.000 (+19.2 %)"));
+    CHECK(ignoring.outcome.is_same);
+    CHECK(lines_with(ignoring.text, "->") == 0);
+}
+
+TEST_CASE("the streams are told by the time of what is not the same", "[unit][trace-tool]") {
+    Session changed;
+    changed.run(1);
+    changed.frame(Direction::outbound, abi::wire::Operation::acknowledge, peer, 7);
+    changed.completed_bytes = 65;
+    changed.write(1);
+
+    const auto told = compare(session(2), changed.bytes());
+
+    CHECK(told.text.find("host0.hca0.port1: record") < told.text.find("host0.hca0: record"));
+}
+
+TEST_CASE("an interface of one trace alone is not the same", "[unit][trace-tool]") {
+    const auto seed = trace_bench::seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const auto sample = trace_bench::make_sample(3000, {}, random);
+
+    const auto told = compare(session(1), sample.destination.bytes);
+
+    CHECK_FALSE(told.outcome.is_same);
+    CHECK_THAT(told.text, ContainsSubstring("host0.hca0.port2: record 1 is not the same (0 records in A"));
+    CHECK_THAT(told.text, ContainsSubstring("seed: 0 in A, 7 in B"));
+}
+
+TEST_CASE("numbers of events and causes are no difference", "[unit][trace-tool]") {
+    const auto with_event = [](std::uint64_t number) {
+        Session session;
+        session.run(number % 7); // other numbers of records before it
+        Bytes bytes;
+        codec::put_event(bytes, {.time_ps = 5, .source = 0, .number = number, .cause = number - 1},
+                         traces::WqeFetched{.qpn = 1, .index = 2, .opcode = 3, .segments = 1, .length = 4});
+        session.journal.put(2, {.kind = RecordKind::event, .cause = RecordNumber(number % 7)}, 1us, bytes);
+        return session.bytes();
+    };
+
+    CHECK_THAT(compare(with_event(15), with_event(23)).text, ContainsSubstring("events: the same, 1 records"));
+}
+
+TEST_CASE("a trace that is cut is compared as far as it can be read", "[unit][trace-tool]") {
+    auto cut = session(3);
+    cut.resize(cut.size() - 30);
+
+    const auto told = compare(session(3), cut);
+
+    CHECK(told.outcome.traces[0].is_good());
+    CHECK(told.outcome.traces[1].fault.has_value());
+    CHECK_FALSE(told.outcome.is_same);
+    CHECK_THAT(told.text, ContainsSubstring("  B has no more"));
+}
