@@ -145,9 +145,11 @@ CLI::App* add_trace(CLI::App& app, TraceJob& job) {
     add_why(*trace, job);
     add_stats(*trace, job);
     add_trace_diff(*trace, job);
+    add_trace_convert(*trace, job);
     trace->callback([trace] {
         if (trace->get_subcommands().empty())
-            throw CLI::RequiredError("a command is missing: show, why, stats or diff; `hcasim trace --help` has more");
+            throw CLI::RequiredError(
+                "a command is missing: show, why, stats, diff or convert; `hcasim trace --help` has more");
     });
     return trace;
 }

@@ -16,6 +16,7 @@ inline CLI::App& add_trace_command(CLI::App& trace, const char* name, const char
     return command;
 }
 
+void add_trace_convert(CLI::App& trace, TraceJob& job);
 void add_trace_diff(CLI::App& trace, TraceJob& job);
 
 } // namespace hcasim

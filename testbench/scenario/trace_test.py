@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, RECORDER, CASE = sys.argv[1], sys.argv[2], sys.argv[4]
+PROGRAM, RECORDER, SOURCE, CASE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4]
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="hcasim."))
 GOOD, REFUSED, OUTPUT_LOST, DAMAGED = 0, 2, 3, 5
 
@@ -20,7 +20,7 @@ def expect(condition, what):
 def trace(*arguments, status=GOOD, **more):
     ran = subprocess.run([PROGRAM, "trace", *map(str, arguments)], capture_output=True, text=True, timeout=250,
                          check=False, **more)
-    expect(ran.returncode == status, f"{arguments}: status {ran.returncode}, not {status}\n{ran.stderr}")
+    expect(status in (None, ran.returncode), f"{arguments}: status {ran.returncode}, not {status}\n{ran.stderr}")
     return ran
 
 
@@ -97,8 +97,99 @@ def finds_where_two_part():
     trace("diff", path, SCRATCH / "nothing", status=REFUSED)
 
 
+def a_port_becomes_a_capture_of_one_interface():
+    path, out = recording(), SCRATCH / "port.pcapng"
+    trace("convert", path, "--port", "port1", "-o", out)
+    frames = [line for line in trace("show", path).stdout.splitlines() if ".port1 " in line]
+    ran = subprocess.run(["tcpdump", "-nn", "-r", out], capture_output=True, text=True, check=False)
+    expect(ran.returncode == 0 and ran.stdout.count("\n") == len(frames), f"{ran.stdout}{ran.stderr}")
+    expect(all("10.0.0." in line and "4791" in line for line in ran.stdout.splitlines()), ran.stdout)
+    ran = subprocess.run(["tshark", "-n", "-r", out, "-T", "fields", "-e", "infiniband.bth.opcode"],
+                         capture_output=True, text=True, check=False)
+    expect(ran.stdout.split()[0] == "10", f"no WRITE first: {ran.stdout}{ran.stderr}")
+    ran = trace("convert", path, "--port", "port7", "-o", SCRATCH / "none", status=REFUSED)
+    expect("left.hca.port1" in ran.stderr and not (SCRATCH / "none").exists(), ran.stderr)
+    ran = trace("convert", path, "--port", "port1", "-o", path, status=REFUSED)
+    expect("is the same file as" in ran.stderr, ran.stderr)
+
+
+def perfetto(path):
+    """A converted recording as protoc reads it: packets as (fields of the event or the descriptor, time)."""
+    out = SCRATCH / "out.perfetto"
+    ran = trace("convert", path, "--to", "perfetto", "-o", out, status=None)
+    proto = SOURCE / "testbench/scenario"
+    text = subprocess.run(["protoc", "--decode=perfetto.protos.Trace", f"--proto_path={proto}", "perfetto.proto"],
+                          stdin=out.open("rb"), capture_output=True, text=True, check=True).stdout
+    unknown = re.search(r"^ *\d+[:{ ].*$", text, re.M)
+    expect(not unknown, f"a field that Perfetto does not know: {unknown and unknown[0]}")
+    return [parse(packet) for packet in re.findall(r"^packet \{\n(.*?)^\}", text, re.M | re.S)], ran
+
+
+def parse(packet):
+    found = {}
+    for name, value in re.findall(r"^ *(\w+): (.*)$", packet, re.M):
+        found.setdefault(name, []).append(value.strip('"'))
+    return found
+
+
+def keeps_the_rules_of_perfetto(packets):
+    """Tracks are described before use, slices are balanced and do not run backward, flows have two ends."""
+    described, open_slices, ends, flows = set(), {}, {}, {}
+    for packet in packets:
+        if "uuid" in packet:
+            expect(packet.get("parent_uuid", ["0"])[0] in described | {"0"}, f"a parent comes later: {packet}")
+            described.add(packet["uuid"][0])
+            continue
+        track, time = packet["track_uuid"][0], int(packet["timestamp"][0])
+        expect(track in described, f"a track that nobody described: {packet}")
+        for flow in packet.get("flow_ids", []):
+            flows.setdefault(flow, []).append(packet)
+        if packet["type"][0] == "TYPE_SLICE_BEGIN":
+            expect(not open_slices.get(track) and time >= ends.get(track, 0), f"slices overlap: {packet}")
+            open_slices[track] = time
+        elif packet["type"][0] == "TYPE_SLICE_END":
+            expect(track in open_slices and time > open_slices.pop(track), f"an end without its begin: {packet}")
+            ends[track] = time
+    expect(not open_slices, f"slices without an end: {open_slices}")
+    lonely = [flow for flow, uses in flows.items() if len(uses) < 2]
+    expect(not lonely, f"flows with one end: {lonely}")
+    return flows
+
+
+def perfetto_shows_tracks_flows_and_counters():
+    path = recording()
+    packets, ran = perfetto(path)
+    expect(ran.returncode == GOOD, ran.stderr)
+    flows = keeps_the_rules_of_perfetto(packets)
+    names = {packet["uuid"][0]: packet["name"][0] for packet in packets if "uuid" in packet}
+    for wanted in ("left.hca", "left.hca.port1", "DMA reads", "DMA writes", "QP 0x40", "CQ 0x80", "EQ 0x",
+                   "events of left.hca", "translation and keys", "commands", "work requests not completed",
+                   "CQEs not consumed"):
+        expect(any(wanted in name for name in names.values()), f"no track {wanted} in {sorted(names.values())}")
+    # The first WRITE: from its doorbell to the interrupt.
+    ways = [[names[use["track_uuid"][0]] for use in uses] for uses in flows.values()]
+    long = [way for way in ways if any("doorbells of QP" in name for name in way)
+            and any("interrupts" in name for name in way)]
+    expect(long, f"no flow from a doorbell to an interrupt: {ways}")
+    for stage in ("work requests of QP", "frames out", "frames in", "CQ 0x80", "EQ 0x"):
+        expect(any(stage in name for name in long[0]), f"no {stage} in {long[0]}")
+    counts = [packet for packet in packets if packet.get("type") == ["TYPE_COUNTER"]]
+    expect(counts and all("counter_value" in packet for packet in counts), "no counters")
+
+
+def perfetto_of_a_damaged_recording_keeps_the_rules():
+    path = recording()
+    whole = path.read_bytes()
+    for share in (0.5, 0.8, 0.9, 0.95):
+        path.write_bytes(whole[:int(len(whole) * share)])
+        packets, ran = perfetto(path)
+        expect(ran.returncode == DAMAGED and "truncated" in ran.stderr, ran.stderr)
+        keeps_the_rules_of_perfetto(packets)
+
+
 def refuses_mistakes():
     for words, part in (((), "show, why"), (("shw", "x"), "shw"), (("show",), "file"), (("why", "x"), "record"),
+                        (("convert", "x", "-o", "y"), "--port"),
                         (("show", "x", "--qp", "17x"), "17x"), (("show", "x", "--kind", "cqes"), "doorbell-record")):
         ran = trace(*words, status=REFUSED)
         expect(ran.stderr.count("\n") == 1 and part in ran.stderr, f"{words}: {ran.stderr}")

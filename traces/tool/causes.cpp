@@ -15,10 +15,6 @@ using namespace codec;
 namespace {
 
 std::uint64_t key_of(std::uint32_t interface, std::uint32_t number) { return std::uint64_t{interface} << 32 | number; }
-/// Queue pairs and PSNs have 24 bits, interfaces fewer than 16.
-std::uint64_t key_of(std::uint32_t interface, std::uint32_t qpn, std::uint32_t psn) {
-    return std::uint64_t{interface} << 48 | std::uint64_t{qpn} << 24 | psn;
-}
 /// Of the whole frame: whoever carries it changes nothing in it.
 std::uint64_t image_of(std::span<const std::byte> frame) {
     const auto digest = digest_of(frame);
@@ -50,7 +46,7 @@ void Causes::take(const Record& record, const Seen& seen, const Decoder& decoder
         if (record.mark.direction == Direction::outbound) {
             images_.put(image_of(record.head), number);
             if (const auto* item = seen.find(What::frame); item != nullptr && is_request(*item))
-                sent_.put(key_of(record.interface, item->qpn, item->number), number);
+                sent_.put(packet_key(record.interface, item->qpn, item->number), number);
         }
     }
     if (seen.event)
@@ -72,8 +68,10 @@ Causes::Step Causes::step(const Record& record, const Seen& seen, const Decoder&
         return signal(record, seen);
     if (record.mark.kind == RecordKind::frame && record.mark.direction == Direction::inbound)
         return frame(record, seen, decoder);
-    if (!news.completed.empty())
-        return {static_cast<std::uint32_t>(news.completed.back().fetched), Link::wqe};
+    if (!news.completed.empty()) {
+        const auto& work = news.completed.back();
+        return {static_cast<std::uint32_t>(work.fetched != 0 ? work.fetched : work.doorbell), Link::wqe};
+    }
     if (const auto* eqe = seen.find(What::eqe); eqe != nullptr && eqe->cqn != no_number)
         if (const auto cqe = last_cqe_.get(key_of(record.interface, eqe->cqn)))
             return {cqe, Link::completion};
@@ -137,11 +135,11 @@ std::uint32_t Causes::request_of(const Record& response, const Item& item, const
         const auto peer = decoder.peer(function, item.qpn);
         if (!peer)
             continue;
-        const auto key = key_of(response.interface, *peer, item.number);
+        const auto key = packet_key(response.interface, *peer, item.number);
         if (const auto request = sent_.get(key))
             return request;
         // A READ is answered by many packets, and its request has the PSN of the first.
-        const auto before = key_of(response.interface, *peer, (item.number - 1) & 0xff'ffff);
+        const auto before = packet_key(response.interface, *peer, (item.number - 1) & 0xff'ffff);
         if (const auto request = sent_.get(before)) {
             sent_.put(key, request);
             return request;

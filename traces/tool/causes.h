@@ -4,12 +4,12 @@
 
 #include "traces/tool/decoder.h"
 #include "traces/tool/devices.h"
+#include "traces/tool/recent.h"
 #include "traces/tool/work.h"
 
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <unordered_map>
 
 namespace traces::tool {
 
@@ -32,6 +32,11 @@ enum class Link : std::uint8_t {
     model,      ///< an event of the model, by the model's own account
 };
 
+/// Queue pairs and PSNs have 24 bits, interfaces fewer than 16.
+constexpr std::uint64_t packet_key(std::uint32_t interface, std::uint32_t qpn, std::uint32_t psn) {
+    return std::uint64_t{interface} << 48 | std::uint64_t{qpn} << 24 | psn;
+}
+
 class Causes {
 public:
     explicit Causes(const codec::Head& head) : devices_(head) {}
@@ -43,29 +48,11 @@ public:
         Link link = Link::begin;
     };
     Step of(std::uint64_t record) const;
+    /// The work requests that the last record was about.
+    const WorkBoard& board() const { return board_; }
+    const Devices& devices() const { return devices_; }
 
 private:
-    /// The latest values by a key, in bounded memory.
-    template <class Key> class Recent {
-    public:
-        void put(Key key, std::uint32_t record) {
-            if (now_.size() == most) {
-                before_ = std::move(now_);
-                now_.clear();
-            }
-            now_[key] = record;
-        }
-        std::uint32_t get(Key key) const {
-            if (const auto found = now_.find(key); found != now_.end())
-                return found->second;
-            const auto found = before_.find(key);
-            return found != before_.end() ? found->second : 0;
-        }
-
-    private:
-        static constexpr std::size_t most = 65536;
-        std::unordered_map<Key, std::uint32_t> now_, before_;
-    };
     Step step(const codec::Record& record, const Seen& seen, const Decoder& decoder);
     Step signal(const codec::Record& record, const Seen& seen);
     Step frame(const codec::Record& record, const Seen& seen, const Decoder& decoder);
@@ -76,10 +63,10 @@ private:
     std::deque<std::uint32_t> parents_; ///< by record; a deque, so that growing copies nothing
     std::deque<Link> links_;
     WorkBoard board_;
-    Recent<std::uint64_t> last_cqe_, last_eqe_; ///< by interface and number of the queue
-    Recent<std::uint64_t> sent_;                ///< requests by port, peer and PSN
-    Recent<std::uint64_t> images_;              ///< frames that left a device, by their bytes
-    Recent<std::uint64_t> events_;              ///< records of events, by their numbers
+    Recent last_cqe_, last_eqe_; ///< by interface and number of the queue
+    Recent sent_;                ///< requests by port, peer and PSN
+    Recent images_;              ///< frames that left a device, by their bytes
+    Recent events_;              ///< records of events, by their numbers
     std::map<std::uint32_t, std::uint32_t> last_frame_, last_wake_at_, last_call_; ///< by interface, by device
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> blocked_;     ///< by device and port
 };

@@ -51,7 +51,8 @@ void Tally::add(const Record& record, const Seen& seen, bool is_wanted) {
         one(link, record, seen, item);
     for (const auto& work : news.completed) {
         const auto opcode = hex_or(name(static_cast<abi::prm::WqeOpcode>(work.opcode)), work.opcode);
-        row(times_, fmt::format("WQE read to CQE, {}", opcode)).add(record.time_ps - work.fetched_ps);
+        if (work.fetched != 0)
+            row(times_, fmt::format("WQE read to CQE, {}", opcode)).add(record.time_ps - work.fetched_ps);
         if (work.doorbell != 0)
             row(times_, fmt::format("doorbell to CQE, {} QP {:#x}", link, work.qpn))
                 .add(record.time_ps - work.doorbell_ps);

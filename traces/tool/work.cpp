@@ -28,7 +28,7 @@ const WorkBoard::News& WorkBoard::take(const codec::Record& record, const Seen& 
     news_.clear();
     for (const auto& item : seen.items) {
         if (item.what == What::send_doorbell) {
-            news_.rung = Doorbell{record.number, record.time_ps, item.index};
+            news_.rung = Doorbell{record.number, record.time_ps, item.index, item.opcode};
             push(queues_[{record.interface, item.qpn}].doorbells, *news_.rung);
         } else if (item.what == What::send_wqe) {
             auto& queue = queues_[{record.interface, item.qpn}];
@@ -59,19 +59,29 @@ const WorkBoard::News& WorkBoard::take(const codec::Record& record, const Seen& 
             if (found == queues_.end())
                 continue;
             auto& [doorbells, works] = found->second;
-            if (std::ranges::find(works, item.index, &Work::index) != works.end())
-                while (true) {
-                    const auto work = works.front();
-                    works.pop_front();
-                    news_.completed.push_back(work);
-                    if (work.index == item.index)
-                        break;
-                }
+            // Those before it that asked for no completion are done, too.
+            while (!works.empty() && is_at_or_after(item.index, works.front().index)) {
+                news_.completed.push_back(works.front());
+                works.pop_front();
+            }
+            const auto rung = std::ranges::find(doorbells, item.index, &Doorbell::index);
+            const bool is_fetched = !news_.completed.empty() && news_.completed.back().index == item.index;
+            if (!is_fetched && rung != doorbells.end()) // it came with its doorbell, or was read from an unknown place
+                news_.completed.push_back({.interface = record.interface,
+                                           .qpn = item.qpn,
+                                           .index = item.index,
+                                           .opcode = rung->opcode,
+                                           .doorbell = rung->record,
+                                           .doorbell_ps = rung->time_ps});
             while (!doorbells.empty() && is_at_or_after(item.index, doorbells.front().index))
                 doorbells.pop_front();
         } else if (item.what == What::command_done && seen.command != nullptr && seen.command->is_good() &&
                    (seen.command->opcode() == Opcode::destroy_qp || seen.command->opcode() == Opcode::qp_2rst)) {
-            queues_.erase({record.interface, item.qpn});
+            news_.gone = item.qpn;
+            if (const auto found = queues_.find({record.interface, item.qpn}); found != queues_.end()) {
+                news_.dropped.assign(found->second.works.begin(), found->second.works.end());
+                queues_.erase(found);
+            }
         }
     }
     return news_;
@@ -80,6 +90,18 @@ const WorkBoard::News& WorkBoard::take(const codec::Record& record, const Seen& 
 std::size_t WorkBoard::depth(std::uint32_t interface, std::uint32_t qpn) const {
     const auto found = queues_.find({interface, qpn});
     return found != queues_.end() ? found->second.works.size() : 0;
+}
+
+bool WorkBoard::is_open(std::uint32_t interface, std::uint32_t qpn, std::uint64_t fetched) const {
+    const auto found = queues_.find({interface, qpn});
+    return found != queues_.end() && std::ranges::binary_search(found->second.works, fetched, {}, &Work::fetched);
+}
+
+std::vector<Work> WorkBoard::open() const {
+    std::vector<Work> works;
+    for (const auto& [key, queue] : queues_)
+        works.insert(works.end(), queue.works.begin(), queue.works.end());
+    return works;
 }
 
 } // namespace traces::tool

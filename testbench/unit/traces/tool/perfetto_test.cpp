@@ -1,0 +1,296 @@
+// What is drawn of a session that is known. That Perfetto's own field numbers are met, protoc says (trace_test.py).
+#include "traces/tool/perfetto.h"
+
+#include "testbench/unit/traces/tool/session.h"
+#include "traces/tool/picture.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <map>
+#include <set>
+
+using namespace trace_tool_bench;
+using namespace traces::tool;
+using trace_bench::MemoryDestination;
+using trace_bench::MemorySource;
+
+namespace {
+
+/// A message of protocol buffers: numbers and texts by the numbers of their fields.
+struct Message {
+    std::map<unsigned, std::vector<std::uint64_t>> numbers;
+    std::map<unsigned, std::vector<std::string>> texts;
+
+    explicit Message(std::string_view bytes) {
+        const auto varint = [&] {
+            std::uint64_t value = 0;
+            for (unsigned shift = 0;; shift += 7) {
+                const auto byte = static_cast<unsigned char>(bytes.at(0));
+                bytes.remove_prefix(1);
+                value |= std::uint64_t{byte & 0x7fu} << shift;
+                if (byte < 0x80)
+                    return value;
+            }
+        };
+        while (!bytes.empty()) {
+            const auto tag = varint();
+            const auto field = static_cast<unsigned>(tag >> 3);
+            if (tag % 8 == 0) {
+                numbers[field].push_back(varint());
+            } else if (tag % 8 == 1) {
+                numbers[field].push_back(
+                    abi::load<std::uint64_t, abi::Endian::little>(std::as_bytes(std::span(bytes).first(8)).data()));
+                bytes.remove_prefix(8);
+            } else {
+                REQUIRE(tag % 8 == 2);
+                const auto length = varint();
+                texts[field].emplace_back(bytes.substr(0, length));
+                bytes.remove_prefix(length);
+            }
+        }
+    }
+};
+
+struct Drawn {
+    std::string name, track; ///< of the event and its track
+    std::uint64_t type = 0, at_ns = 0, track_id = 0;
+    std::int64_t value = 0;
+    std::vector<std::uint64_t> flows;
+};
+constexpr std::uint64_t slice_begin = 1, slice_end = 2, instant = 3, counter = 4;
+
+std::vector<Drawn> read(const MemoryDestination& out) {
+    std::map<std::uint64_t, std::string> tracks;
+    std::vector<Drawn> drawn;
+    for (const auto& packet : Message(text_of(out)).texts[1]) {
+        Message fields(packet);
+        if (fields.texts.contains(60)) {
+            Message descriptor(fields.texts[60][0]);
+            if (descriptor.numbers.contains(5))
+                CHECK(tracks.contains(descriptor.numbers[5][0]));
+            CHECK(tracks.emplace(descriptor.numbers[1][0], descriptor.texts[2][0]).second);
+            continue;
+        }
+        Message event(fields.texts.at(11)[0]);
+        Drawn one{.type = event.numbers[9][0], .at_ns = fields.numbers[8][0], .track_id = event.numbers[11][0]};
+        REQUIRE(tracks.contains(one.track_id));
+        one.track = tracks[one.track_id];
+        if (event.texts.contains(23))
+            one.name = event.texts[23][0];
+        if (event.numbers.contains(30))
+            one.value = static_cast<std::int64_t>(event.numbers[30][0]);
+        one.flows = event.numbers[47];
+        drawn.push_back(one);
+    }
+    return drawn;
+}
+std::vector<Drawn> draw(const Bytes& trace) {
+    MemoryDestination out;
+    const auto outcome = perfetto(
+        [&] {
+            return std::expected<std::unique_ptr<codec::Source>, std::string>(std::make_unique<MemorySource>(trace));
+        },
+        out);
+    CHECK(outcome.text() == "");
+    return read(out);
+}
+const Drawn& find(const std::vector<Drawn>& drawn, std::string_view track, std::string_view name,
+                  std::uint64_t type = instant) {
+    for (const auto& one : drawn)
+        if (one.track.contains(track) && one.name.contains(name) && one.type == type)
+            return one;
+    FAIL("nothing named " << name << " on " << track);
+    return drawn.front();
+}
+
+/// Slices of a track do not overlap, and each has an end.
+void check_slices(const std::vector<Drawn>& drawn) {
+    std::map<std::uint64_t, std::uint64_t> open, ends;
+    for (const auto& one : drawn)
+        if (one.type == slice_begin) {
+            CHECK(!open.contains(one.track_id));
+            CHECK(one.at_ns >= ends[one.track_id]);
+            open[one.track_id] = one.at_ns;
+        } else if (one.type == slice_end) {
+            REQUIRE(open.contains(one.track_id));
+            CHECK(one.at_ns > open[one.track_id]);
+            open.erase(one.track_id);
+            ends[one.track_id] = one.at_ns;
+        }
+    CHECK(open.empty());
+}
+
+} // namespace
+
+TEST_CASE("a work request is a slice from its WQE to its CQE", "[unit][trace-tool]") {
+    Session session;
+    session.run(2);
+
+    const auto drawn = draw(session.bytes());
+
+    const auto& begin = find(drawn, "work requests of QP 0x11", "RDMA_WRITE 1", slice_begin);
+    const auto end = std::ranges::find_if(drawn, [&](const Drawn& one) {
+        return one.type == slice_end && one.track_id == begin.track_id && one.at_ns > begin.at_ns;
+    });
+    REQUIRE(end != drawn.end());
+    CHECK(end->at_ns - begin.at_ns == 5100);
+    check_slices(drawn);
+}
+
+TEST_CASE("a flow leads from the doorbell to the interrupt", "[unit][trace-tool]") {
+    Session session;
+    session.run(2);
+
+    const auto drawn = draw(session.bytes());
+
+    const auto& doorbell = find(drawn, "doorbells of QP 0x11", "up to WQE 1");
+    REQUIRE(doorbell.flows.size() == 1);
+    std::vector<std::string> way;
+    for (const auto& one : drawn)
+        if (one.flows == doorbell.flows)
+            way.push_back(one.track);
+    CHECK(way == std::vector<std::string>{"doorbells of QP 0x11", "host0.hca0.port1 frames out",
+                                          "host0.hca0.port1 frames in", "work requests of QP 0x11",
+                                          "host0.hca0 CQ 0x42", "host0.hca0 EQ 0x5", "host0.hca0 interrupts"});
+}
+
+TEST_CASE("a doorbell that posts several work requests begins a flow for each", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+    abi::Block<SendDoorbell> ring;
+    ring.view().set<"opcode">(8).set<"wqe_index">(1).set<"qpn">(qpn).set<"ds">(3);
+    {
+        Journal::Call call(session.journal);
+        session.store(call, uar + uar_bfreg, ring.bytes);
+        session.fetch(0);
+        session.fetch(1);
+    }
+    session.acknowledge(0);
+    session.acknowledge(1);
+
+    const auto drawn = draw(session.bytes());
+
+    const auto flows = find(drawn, "doorbells of QP 0x11", "up to WQE 1").flows;
+    REQUIRE(flows.size() == 2);
+    CHECK(find(drawn, "frames out", "PSN 100").flows == std::vector{flows[0]});
+    CHECK(find(drawn, "frames in", "PSN 101").flows == std::vector{flows[1]});
+    CHECK(find(drawn, "CQ 0x42", "WQE 1").flows == std::vector{flows[1]});
+    check_slices(drawn);
+}
+
+TEST_CASE("a packet that is sent again belongs to its work request, one of the same number later does not",
+          "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    abi::Block<SendDoorbell> ring;
+    ring.view().set<"opcode">(8).set<"wqe_index">(1).set<"qpn">(qpn).set<"ds">(3);
+    {
+        Journal::Call call(session.journal);
+        session.store(call, uar + uar_bfreg, ring.bytes);
+        session.fetch(1);
+        session.now += 1us;
+        session.frame(Direction::outbound, abi::wire::Operation::write_only, peer, psn + 1); // once more
+        session.now += 1us;
+        session.frame(Direction::outbound, abi::wire::Operation::write_only, peer, psn); // that of a completed one
+    }
+
+    const auto drawn = draw(session.bytes());
+
+    const auto flow = find(drawn, "doorbells", "up to WQE 1").flows;
+    std::vector<std::vector<std::uint64_t>> flows;
+    for (const auto& one : drawn)
+        if (one.track.contains("frames out"))
+            flows.push_back(one.flows);
+    REQUIRE(flows.size() == 4);
+    CHECK(flows[1] == flow);
+    CHECK(flows[2] == flow);
+    CHECK(flows[3].empty());
+}
+
+TEST_CASE("what is not completed ends with the trace", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    abi::Block<SendDoorbell> ring;
+    ring.view().set<"opcode">(8).set<"wqe_index">(1).set<"qpn">(qpn).set<"ds">(3);
+    Journal::Call call(session.journal);
+    session.store(call, uar + uar_bfreg, ring.bytes);
+    session.fetch(1);
+
+    const auto drawn = draw(session.bytes());
+
+    find(drawn, "work requests of QP 0x11", "RDMA_WRITE 1, not completed", slice_begin);
+    check_slices(drawn);
+}
+
+TEST_CASE("a WQE that comes with its doorbell is drawn from there", "[unit][trace-tool]") {
+    Session session;
+    session.run(0);
+    abi::Block<SendDoorbell> ring;
+    ring.view().set<"opcode">(8).set<"wqe_index">(0).set<"qpn">(qpn).set<"ds">(3);
+    {
+        Journal::Call call(session.journal);
+        session.store(call, uar + uar_bfreg, ring.bytes);
+    }
+    session.now += 3us;
+    session.acknowledge(0);
+
+    const auto drawn = draw(session.bytes());
+
+    const auto& begin = find(drawn, "work requests of QP 0x11", "RDMA_WRITE 0", slice_begin);
+    CHECK(begin.flows == find(drawn, "doorbells", "up to WQE 0").flows);
+    CHECK(begin.flows == find(drawn, "CQ 0x42", "WQE 0").flows);
+}
+
+TEST_CASE("slices that overlap lie beside each other", "[unit][trace-tool]") {
+    codec::Head head;
+    head.interfaces = {{codec::InterfaceKind::pcie, "host0.hca0"}};
+    MemoryDestination out;
+    Picture picture(head, out);
+    const TrackKey reads{Shows::dma_reads, 0};
+
+    picture.slice(reads, 1'000, 9'000, "a");
+    picture.slice(reads, 2'000, 5'000, "b");
+    picture.slice(reads, 5'000, 7'000, "c"); // where b was
+    picture.slice(reads, 6'000, 6'400, "d"); // shorter than what Perfetto counts
+    picture.file().flush();
+
+    const auto drawn = read(out);
+    check_slices(drawn);
+    CHECK(find(drawn, "DMA reads", "a", slice_begin).track_id != find(drawn, "DMA reads", "b", slice_begin).track_id);
+    CHECK(find(drawn, "DMA reads", "c", slice_begin).track_id == find(drawn, "DMA reads", "b", slice_begin).track_id);
+    find(drawn, "DMA reads", "d", instant);
+}
+
+TEST_CASE("counters show what waits in the queues, and the credits of the peer", "[unit][trace-tool]") {
+    Session session;
+    session.run(2);
+    {
+        Journal::Call call(session.journal);
+        session.store32(call, uar + uar_eq_arm, eqn << 24 | 1); // one of the two EQEs is consumed
+    }
+    auto frame = session.acknowledgement(psn, 9);
+    session.journal.put(1, RecordKind::frame, Direction::inbound, session.now, frame);
+
+    const auto drawn = draw(session.bytes());
+
+    std::map<std::string, std::vector<std::int64_t>> values;
+    for (const auto& one : drawn)
+        if (one.type == counter)
+            values[one.track].push_back(one.value);
+    CHECK(values["host0.hca0 work requests not completed, QP 0x11"] == std::vector<std::int64_t>{1, 0, 1, 0});
+    CHECK(values["host0.hca0 CQEs not consumed, CQ 0x42"] == std::vector<std::int64_t>{1, 2});
+    CHECK(values["host0.hca0 EQEs not consumed, EQ 0x5"] == std::vector<std::int64_t>{1, 2, 1});
+    CHECK(values["host0.hca0 credits of the peer, QP 0x11"].back() == 24);
+}
+
+TEST_CASE("whatever the records are, the picture keeps Perfetto's rules", "[unit][trace-tool]") {
+    const auto seed = trace_bench::seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const auto sample = trace_bench::make_sample(2000, {}, random);
+
+    const auto drawn = draw(sample.destination.bytes);
+
+    CHECK(drawn.size() > 500);
+    check_slices(drawn);
+}
