@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace platform::importer {
 
@@ -99,12 +100,19 @@ std::string Flow::text() const {
     return fmt::format("{} -> {}, queue pair {:#x}", address_text(source), address_text(destination), destination_qpn);
 }
 
+std::uint32_t psns_of(const Packet& packet, std::uint32_t mtu) {
+    constexpr std::uint64_t most = (1u << 23) - 1; // further ahead no PSN can be told from one that is behind
+    if (packet.traits().kind != Kind::read_request)
+        return 1;
+    const auto packets = (std::uint64_t{packet.rdma().reth.length} + mtu - 1) / mtu;
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(packets, 1, most));
+}
+
 MessageTrack::Step MessageTrack::take(const Packet& packet, std::uint64_t frame) {
     const auto& headers = packet.rdma();
     const auto& traits = packet.traits();
     Step step;
-    if (traits.kind == Kind::read_request)
-        step.psns = std::max(1u, static_cast<std::uint32_t>((std::uint64_t{headers.reth.length} + mtu_ - 1) / mtu_));
+    step.psns = psns_of(packet, mtu_);
     const auto psn = headers.psn;
     const auto ahead = next_ ? psn - *next_ : 0;
     if (ahead < 0) {
@@ -130,7 +138,7 @@ MessageTrack::Step MessageTrack::take(const Packet& packet, std::uint64_t frame)
     return step;
 }
 
-std::expected<Demand, std::string> read_demand(const OpenCapture& open, std::optional<std::uint32_t> qpn) {
+std::expected<Demand, std::string> read_demand(const OpenCapture& open, std::optional<std::uint32_t> number) {
     std::map<Flow, std::uint64_t> flows;
     Demand demand;
     auto read = each_packet(open, &demand, [&](std::uint64_t, std::int64_t, const RoceFrame& frame) {
@@ -139,26 +147,23 @@ std::expected<Demand, std::string> read_demand(const OpenCapture& open, std::opt
     });
     if (!read)
         return std::unexpected(read.error());
-    if (qpn)
-        std::erase_if(flows, [&](const auto& entry) { return entry.first.destination_qpn != *qpn; });
-    if (flows.size() != 1) {
-        if (flows.empty())
-            return std::unexpected(
-                fmt::format("of {} frames none is a request of an RC or UC queue pair{} ({} no RoCEv2, "
-                            "{} that no port takes)",
-                            demand.frames, qpn ? fmt::format(" to {:#x}", *qpn) : std::string(), demand.other_frames,
-                            demand.malformed));
+    if (flows.empty())
+        return std::unexpected(fmt::format("of {} frames none is a request of an RC or UC queue pair ({} no RoCEv2, {} "
+                                           "that no port takes)",
+                                           demand.frames, demand.other_frames, demand.malformed));
+    const auto chosen = number.value_or(1);
+    if (chosen == 0 || chosen > flows.size() || (!number && flows.size() > 1)) {
         std::vector<std::string> texts;
         for (const auto& [flow, packets] : flows)
             if (texts.size() < Losses::most_told)
-                texts.push_back(fmt::format("{} ({} packets)", flow.text(), packets));
+                texts.push_back(fmt::format("--flow {}: {} ({} packets)", texts.size() + 1, flow.text(), packets));
         return std::unexpected(
-            fmt::format("the capture has requests to {} queue pairs, of which one is wanted (--qpn): "
-                        "{}",
-                        flows.size(), fmt::join(texts, "; ")));
+            fmt::format("the capture has requests to {} queue pairs, of which one is to be chosen: {}", flows.size(),
+                        fmt::join(texts, "; ")));
     }
-    demand.flow = flows.begin()->first;
-    demand.packets = flows.begin()->second;
+    const auto& [flow, packets] = *std::next(flows.begin(), static_cast<std::ptrdiff_t>(chosen - 1));
+    demand.flow = flow;
+    demand.packets = packets;
 
     MtuGuess guess;
     std::optional<abi::Psn> first;

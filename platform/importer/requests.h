@@ -58,6 +58,9 @@ struct Losses {
     static constexpr std::size_t most_told = 16;
 };
 
+/// How many PSNs a request takes: a READ those of its responses (IBA 9.7.2).
+std::uint32_t psns_of(const model::port::Packet& packet, std::uint32_t mtu);
+
 /// Follows the PSNs of a flow.
 class MessageTrack {
 public:
@@ -87,8 +90,9 @@ private:
 
 using OpenCapture = std::function<traces::codec::Read<CaptureFile>()>;
 
-/// Reads the capture and says what the flow demands; by `qpn` where it has several. The error is for a person.
-std::expected<Demand, std::string> read_demand(const OpenCapture& open, std::optional<std::uint32_t> qpn);
+/// Reads the capture and says what its flow demands; of several, the one of this number, from 1. The error is for a
+/// person, and lists the flows where one has to be chosen.
+std::expected<Demand, std::string> read_demand(const OpenCapture& open, std::optional<std::uint32_t> number);
 
 /// What becomes of the numbers in a packet.
 struct Rewriting {

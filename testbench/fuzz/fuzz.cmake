@@ -5,6 +5,8 @@ set(fuzz_config_space_libraries hca_platform) # a machine with its sockets; most
 set(fuzz_vfio_user_libraries hca_platform)
 set(fuzz_trace_libraries hca_codec)
 set(fuzz_trace_frames_libraries hca_codec)
+set(fuzz_import_dump_libraries hca_importer)
+set(fuzz_import_capture_libraries hca_importer)
 add_custom_target(fuzzers)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
 foreach(source ${fuzz_sources})

@@ -68,3 +68,5 @@ add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
     finds_where_two_part a_port_becomes_a_capture_of_one_interface perfetto_shows_tracks_flows_and_counters
     perfetto_of_a_damaged_recording_keeps_the_rules refuses_mistakes)
 add_dependencies(scenario_level dissector_trace)
+add_program_tests(import import_test.py "hcasim" 300
+    published_dumps_decode a_capture_drives_a_responder refuses_mistakes)

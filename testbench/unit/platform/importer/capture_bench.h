@@ -21,6 +21,7 @@ using model::port::Packet;
 using trace_bench::Bytes;
 
 inline constexpr std::uint32_t qpn = 0x1234, first_psn = 0xfffffe, rkey = 0xabcd; // PSNs wrap soon
+/// Five more is where an atomic may be.
 inline constexpr std::uint64_t address = 0x7f00'0000'0123;
 
 struct Written {
@@ -108,7 +109,7 @@ public:
         headers.pkey = 0x7fff;
         headers.ack_request = packet.traits().is_last;
         headers.reth = {address, abi::Key{rkey}, length};
-        headers.atomic = {address + 1, abi::Key{rkey}, 5, 7};
+        headers.atomic = {address + 5, abi::Key{rkey}, 5, 7};
         std::ranges::generate(packet.payload.extend(payload), [&] { return static_cast<std::byte>(++fill_); });
         std::vector<std::byte> image;
         model::wire::build(packet, image);
@@ -160,9 +161,9 @@ struct Given {
     std::vector<Packet> packets;
 };
 inline Given given(const Bytes& file, Rewriting rewriting = {.destination = abi::Qpn{0x40}, .first_psn = abi::Psn{10}},
-                   std::optional<std::uint32_t> to = {}) {
+                   std::optional<std::uint32_t> number = {}) {
     const auto open = opened(file);
-    const auto demand = read_demand(open, to);
+    const auto demand = read_demand(open, number);
     if (!demand)
         FAIL(demand.error());
     Given given{.demand = *demand, .losses = {}, .psns = {}, .operations = {}, .packets = {}};

@@ -12,8 +12,8 @@ using Psns = std::vector<std::uint32_t>;
 
 namespace {
 
-std::string why(const Bytes& file, std::optional<std::uint32_t> to = {}) {
-    const auto demand = read_demand(opened(file), to);
+std::string why(const Bytes& file, std::optional<std::uint32_t> number = {}) {
+    const auto demand = read_demand(opened(file), number);
     return demand ? std::string("no complaint") : demand.error();
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("requests come with the numbers and keys of another responder, in a go
     CHECK(result.packets[0].rdma().reth.address == 0x1000u);
     CHECK(result.packets[0].rdma().reth.rkey == abi::Key{0x999});
     CHECK(result.packets[0].rdma().reth.length == 3072u);
-    CHECK(result.packets[3].rdma().atomic.address == 0x1001u);
+    CHECK(result.packets[3].rdma().atomic.address == 0x1005u);
     for (const auto& packet : result.packets) {
         CHECK(packet.rdma().destination == abi::Qpn{0x40});
         CHECK(packet.rdma().pkey == 0xffff);
@@ -172,15 +172,18 @@ TEST_CASE("a capture whose ICRCs are wrong is read, and says so", "[unit][import
     CHECK(given(pcap_of(frames)).demand.bad_icrc == 1);
 }
 
-TEST_CASE("of several queue pairs one has to be named", "[unit][importer]") {
+TEST_CASE("of several queue pairs one has to be chosen", "[unit][importer]") {
     auto frames = Requester().write(2);
     append(frames, Requester(Encapsulation::roce_v2_ipv4, 0x77).write(1));
     const auto file = pcap_of(frames);
 
-    CHECK_THAT(why(file), ContainsSubstring("requests to 2 queue pairs") && ContainsSubstring("0x77 (1 packets)") &&
-                              ContainsSubstring("0.0.0.1 -> 0.0.0.2, queue pair 0x1234 (2 packets)"));
-    CHECK(given(file, {}, 0x77).demand.packets == 1);
-    CHECK_THAT(why(file, 0x78), ContainsSubstring("to 0x78"));
+    CHECK_THAT(why(file), ContainsSubstring("requests to 2 queue pairs") &&
+                              ContainsSubstring("--flow 1: 0.0.0.1 -> 0.0.0.2, queue pair 0x77 (1 packets)") &&
+                              ContainsSubstring("--flow 2: 0.0.0.1 -> 0.0.0.2, queue pair 0x1234 (2 packets)"));
+    CHECK(given(file, {}, 1).demand.packets == 1);
+    CHECK(given(file, {}, 2).demand.packets == 2);
+    CHECK_THAT(why(file, 3), ContainsSubstring("one is to be chosen"));
+    CHECK_THAT(why(file, 0), ContainsSubstring("one is to be chosen"));
 }
 
 TEST_CASE("answers of the captured responder are counted, and are no requests", "[unit][importer]") {

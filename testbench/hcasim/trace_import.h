@@ -1,0 +1,11 @@
+// `hcasim trace import`: what others have recorded becomes a recording of ours: dumps of mlx5 drivers, and RoCEv2
+// captures, whose requests a responder gets and answers.
+#pragma once
+
+#include "testbench/hcasim/trace.h"
+
+namespace hcasim {
+
+void add_import(CLI::App& trace, TraceJob& job);
+
+} // namespace hcasim
