@@ -3,6 +3,7 @@
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
 #include "testbench/hcasim/trace_import.h"
+#include "testbench/hcasim/trace_reduce.h"
 #include "traces/tool/filter.h"
 #include "traces/tool/show.h"
 #include "traces/tool/stats.h"
@@ -148,6 +149,7 @@ CLI::App* add_trace(CLI::App& app, TraceJob& job) {
     add_trace_diff(*trace, job);
     add_trace_convert(*trace, job);
     add_import(*trace, job);
+    add_reduce(*trace, job, {});
     trace->callback([trace] {
         if (trace->get_subcommands().empty())
             throw CLI::RequiredError("a command is missing, `hcasim trace --help` lists them");

@@ -1,8 +1,10 @@
 // `planted MISTAKE NUMBER replay TRACE...`: as `hcasim replay`, on devices that make a mistake at the so-many-th
-// completion, event or packet (from 0). For tests of what finds it.
+// completion, event or packet (from 0) of what they play. `planted MISTAKE NUMBER reduce TRACE OUT`: likewise. For
+// tests of what finds it.
 #include "testbench/planted/planted.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/console.h"
+#include "testbench/hcasim/reduce.h"
 #include "testbench/hcasim/status.h"
 #include "traces/codec/file.h"
 
@@ -55,12 +57,30 @@ private:
     std::deque<planted::PlantedDevices> planted_;
 };
 
+/// As `hcasim trace reduce TRACE --out OUT`.
+int reduce(planted::Mistake mistake, std::uint64_t number, std::string trace, std::string out) {
+    std::deque<planted::PlantedDevices> devices;
+    return hcasim::reduce(
+        {.trace = std::move(trace), .out = std::move(out)},
+        [&](const traces::tool::OpenTrace& played, const hcasim::RecordedPart& part) -> hcasim::MakeRecorded {
+            const auto place = planted::find_place(played, part, mistake, number);
+            if (!place) // nothing of the kind is left in this one
+                return hcasim::make_recorded;
+            auto& made = devices.emplace_back(mistake, place->ordinal);
+            return
+                [&made](const auto& device, const auto& ports, const auto& at) { return made.make(device, ports, at); };
+        });
+}
+
 int run(const std::vector<const char*>& words) {
     const std::string_view number_text = words.size() > 2 ? words[2] : "";
     std::uint64_t number = 0;
     const auto mistake = words.size() > 1 ? planted::mistake_named(words[1]) : std::nullopt;
     if (!mistake || std::from_chars(number_text.begin(), number_text.end(), number).ec != std::errc())
         return hcasim::refuse("planted MISTAKE NUMBER replay TRACE...: no such mistake, or no number");
+    constexpr std::size_t reduce_words = 6;
+    if (words.size() == reduce_words && std::string_view(words[3]) == "reduce")
+        return reduce(*mistake, number, words[4], words[5]);
     std::vector<const char*> rest{"hcasim"};
     rest.insert(rest.end(), words.begin() + 3, words.end());
     const auto command = hcasim::parse_command_line(static_cast<int>(rest.size()), rest.data());

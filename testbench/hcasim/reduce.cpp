@@ -1,0 +1,227 @@
+#include "testbench/hcasim/reduce.h"
+
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/replay_text.h"
+#include "testbench/hcasim/status.h"
+#include "testbench/hcasim/trace_files.h"
+#include "testbench/hcasim/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hcasim {
+
+namespace codec = traces::codec;
+using platform::record::DeviceInterfaces;
+using platform::record::Divergence;
+using platform::record::Replay;
+using platform::record::Sighting;
+using platform::record::Step;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// What is done, and where: without time and content.
+std::string deed(const Step& step) {
+    return fmt::format("{} {} of {} at {:#x}, {} bytes, signal {} port {} number {}", static_cast<unsigned>(step.what),
+                       static_cast<unsigned>(step.direction), step.place, step.address, step.length,
+                       static_cast<unsigned>(step.signal), step.told.port, step.told.number);
+}
+
+/// Which bytes are not the same.
+std::string differing(std::span<const std::byte> one, std::span<const std::byte> other) {
+    constexpr std::size_t most_told = 64;
+    std::string text;
+    std::size_t told = 0;
+    for (std::size_t i = 0; i < std::min(one.size(), other.size()) && told < most_told; ++i)
+        if (one[i] != other[i])
+            text += fmt::format(" {}", i), ++told;
+    return one.size() == other.size() ? text : text + fmt::format(" length {} {}", one.size(), other.size());
+}
+
+/// The device's interfaces where a trace has no others.
+DeviceInterfaces alone(const DeviceInterfaces& interfaces) {
+    DeviceInterfaces own;
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < interfaces.functions.size(); ++i)
+        own.functions.push_back(next++);
+    for (const auto& port : interfaces.ports)
+        own.ports.push_back({next++, port.encapsulation});
+    return own;
+}
+std::vector<std::uint32_t> numbers_of(const DeviceInterfaces& interfaces) {
+    auto numbers = interfaces.functions;
+    for (const auto& port : interfaces.ports)
+        numbers.push_back(port.interface);
+    return numbers;
+}
+
+/// Plays one device of one trace after the other.
+class Player {
+public:
+    Player(const ReduceOptions& options, const MakeFor& make) : options_(options), make_(make) {}
+
+    std::optional<Divergence> play(codec::Source& trace, const RecordedPart& part,
+                                   const traces::tool::OpenTrace& again) const {
+        codec::Reader reader(trace);
+        if (!reader.open())
+            return std::nullopt;
+        const auto mode = options_.mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed;
+        return hcasim::play(reader, part, mode, make_ ? make_(again, part) : MakeRecorded(make_recorded)).divergence;
+    }
+
+private:
+    const ReduceOptions& options_;
+    const MakeFor& make_;
+};
+
+/// A source that hands its bytes out again and again.
+class Copied final : public codec::Source {
+public:
+    explicit Copied(std::span<const std::byte> bytes) : left_(bytes) {}
+    std::expected<std::size_t, std::string> read(std::span<std::byte> into) override {
+        const auto count = std::min(into.size(), left_.size());
+        std::ranges::copy(left_.first(count), into.begin());
+        left_ = left_.subspan(count);
+        return count;
+    }
+
+private:
+    std::span<const std::byte> left_;
+};
+std::vector<std::byte> bytes_of(codec::Source& source) {
+    constexpr std::size_t piece = 1 << 20;
+    std::vector<std::byte> bytes;
+    for (;;) {
+        const auto size = bytes.size();
+        bytes.resize(size + piece);
+        const auto got = source.read(std::span(bytes).subspan(size));
+        bytes.resize(size + got.value_or(0));
+        if (!got || *got == 0)
+            return bytes;
+    }
+}
+
+struct Found {
+    const RecordedPart* part = nullptr;
+    std::optional<Divergence> divergence;
+};
+
+} // namespace
+
+std::string sameness(const Divergence& divergence) {
+    auto text = std::string(platform::record::name(divergence.kind));
+    const auto& expected = divergence.expected_step;
+    const auto& actual = divergence.actual_step;
+    if (divergence.kind == Divergence::Kind::time || !actual)
+        return text;
+    if (divergence.kind != Divergence::Kind::field || !expected)
+        return fmt::format("{}: {}", text, deed(*actual));
+    if (deed(*expected) != deed(*actual))
+        return fmt::format("{}: {} for {}", text, deed(*actual), deed(*expected));
+    if (expected->status != actual->status)
+        return text + ": status";
+    if (expected->told.value != actual->told.value)
+        return text + ": value";
+    return fmt::format("{}: bytes{}", text, differing(expected->bytes, actual->bytes));
+}
+
+int reduce(const ReduceOptions& options, const MakeFor& make) {
+    const auto begin = Clock::now();
+    const auto open = [&] { return open_trace(options.trace); };
+    auto source = open();
+    if (!source)
+        return refuse(source.error());
+    codec::Reader reader(**source);
+    if (const auto opened = reader.open(); !opened)
+        return end_trace(options.trace, {.fault = opened.error()});
+    std::vector<std::string> wanted;
+    if (!options.part.empty())
+        wanted.push_back(options.part);
+    const auto bench = read_bench(reader.head(), options.trace, options.overrides, wanted);
+    if (!bench)
+        return refuse(bench.error());
+
+    const Player player(options, make);
+    Found found;
+    for (const auto& part : bench->parts) {
+        const auto whole = open();
+        if (!whole)
+            return refuse(whole.error());
+        if ((found.divergence = player.play(**whole, part, open))) {
+            found.part = &part;
+            break;
+        }
+    }
+    if (!found.divergence)
+        return refuse(fmt::format("{}: nothing to look for: {} as it was recorded (--{})", options.trace,
+                                  bench->parts.size() == 1 ? "the device does" : "each device does",
+                                  name(options.mode)));
+    auto result = TraceResult::create(options.out);
+    if (!result) {
+        complain(fmt::format("hcasim: {}\n", result.error()));
+        return status::output_lost;
+    }
+    auto own = *found.part;
+    own.interfaces = alone(found.part->interfaces);
+    Console console(stderr, Console::Speech::all);
+    console.say(fmt::format("{}: {} at record {}\n", found.part->path, platform::record::name(found.divergence->kind),
+                            found.divergence->record));
+    const auto spent = [&] { return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin); };
+    std::uint64_t least = ~std::uint64_t{0};
+    auto told = Clock::now();
+    const platform::record::ReduceOptions how{
+        .interfaces = numbers_of(found.part->interfaces),
+        .wanted = {sameness(*found.divergence), found.divergence->record},
+        .deadline = begin + options.budget,
+        .tell = [&](const platform::record::ReduceProgress& progress) {
+            constexpr std::chrono::seconds patience{2};
+            if (progress.records >= least || Clock::now() - told < patience)
+                return;
+            least = progress.records;
+            told = Clock::now();
+            console.say(fmt::format("  {:>3} s  {} records left after {} replays\n", spent().count() / 1000,
+                                    print_count(progress.records), progress.plays));
+        }};
+    const auto reduced = platform::record::reduce(
+        open, how,
+        [&](codec::Source& trace) -> std::optional<Sighting> {
+            const auto bytes = bytes_of(trace);
+            Copied copied(bytes);
+            const auto divergence =
+                player.play(copied, own, [&]() -> std::expected<std::unique_ptr<codec::Source>, std::string> {
+                    return std::make_unique<Copied>(bytes);
+                });
+            if (!divergence)
+                return std::nullopt;
+            return Sighting{sameness(*divergence), divergence->record};
+        },
+        *result);
+    if (!reduced)
+        return refuse(fmt::format("{}: {}", options.trace, reduced.error()));
+    if (const auto finished = result->finish(); !finished) {
+        complain(fmt::format("hcasim: {}\n", finished.error()));
+        return status::output_lost;
+    }
+    const auto ended = reduced->is_only_cut      ? "cut behind the difference; it is too long to leave out more"
+                       : reduced->is_out_of_time ? "the least that was found in this time"
+                                                 : "of which no call can be left out";
+    auto text = fmt::format("{}: {} records, {} ({} up to the difference; {} replays, {}.{} s)\n", options.out,
+                            print_count(reduced->records), ended, print_count(reduced->records_cut), reduced->plays,
+                            spent().count() / 1000, spent().count() % 1000 / 100);
+    text += fmt::format("{} at record {}\nagain: hcasim replay {} --{}", platform::record::name(found.divergence->kind),
+                        reduced->record, shell_word(options.out), name(options.mode));
+    for (const auto& override_text : options.overrides)
+        text += fmt::format(" --set {}", shell_word(override_text));
+    text += "\n";
+    auto out = TraceResult::standard_output();
+    static_cast<void>(out.write(std::as_bytes(std::span(text))));
+    if (const auto finished = out.finish(); !finished) {
+        complain(fmt::format("hcasim: {}\n", finished.error()));
+        return status::output_lost;
+    }
+    return status::good;
+}
+
+} // namespace hcasim

@@ -1,0 +1,55 @@
+"""`hcasim trace reduce`: of a long recording a small one is left that shows the same difference. The devices with a
+mistake are those of the program `planted`."""
+
+import subprocess
+import sys
+
+PLANTED = sys.argv.pop(2)
+from program import CONFIG, PROGRAM, SCRATCH, expect, main, payload, refused, run  # noqa: E402
+
+
+def record():
+    trace = SCRATCH / "whole.trace"
+    ran = run("--payload", payload(48_000_000), "--record", trace, config=CONFIG)
+    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-2000:]}{ran.stderr}")
+    return trace
+
+
+def call(*words):
+    return subprocess.run(words, capture_output=True, text=True, timeout=250, check=False)
+
+
+def records_of(trace):
+    shown = call(PROGRAM, "trace", "show", trace)
+    expect(shown.returncode == 0, shown.stderr)
+    return shown.stdout.count("\n")
+
+
+def a_hundredth_shows_the_same_mistake():
+    trace = record()
+    whole = records_of(trace)
+    for mistake, kind in (("cqe_field", "field"), ("psn", "field")):
+        small = SCRATCH / f"{mistake}.trace"
+        ran = call(PLANTED, mistake, "0", "reduce", trace, small)
+        expect(ran.returncode == 0, f"{mistake}: {ran.stdout}{ran.stderr}")
+        left = records_of(small)
+        expect(left * 100 < whole, f"{mistake}: {left} records of {whole}: {ran.stdout}")
+        expect(f"{small}: {left:,} records" in ran.stdout, ran.stdout)
+        again = call(PLANTED, mistake, "0", "replay", small, "--untimed")
+        expect(again.returncode == 1 and kind in again.stdout, f"{mistake}: {again.stdout}{again.stderr}")
+        same = call(PROGRAM, "replay", small, "--untimed")
+        expect(same.returncode == 0, f"{mistake}: a device without it differs: {same.stdout}{same.stderr}")
+
+
+def refuses_mistakes():
+    trace, out = record(), SCRATCH / "out"
+    refused(call(PROGRAM, "trace", "reduce", trace, "--out", out), "nothing to look for")
+    refused(call(PROGRAM, "trace", "reduce", SCRATCH / "nowhere", "--out", out), "nowhere")
+    refused(call(PROGRAM, "trace", "reduce", trace, "--out", out, "--budget", "soon"), "--budget", "soon")
+    refused(call(PROGRAM, "trace", "reduce", trace, "--out", out, "--at", "C.hca"), "C.hca", "was not recorded")
+    refused(call(PROGRAM, "trace", "reduce", trace), "--out")
+    expect(not out.exists(), "a refused reduction has left a file")
+
+
+if __name__ == "__main__":
+    main(globals())

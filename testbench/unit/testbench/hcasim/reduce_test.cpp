@@ -1,0 +1,114 @@
+// `hcasim trace reduce` on recordings of the program's own kind, with devices that err on purpose.
+#include "testbench/hcasim/reduce.h"
+
+#include "testbench/hcasim/status.h"
+#include "testbench/planted/planted.h"
+#include "testbench/unit/testbench/hcasim/recorded_session.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+
+using namespace hcasim_replay;
+using planted::Mistake;
+
+namespace {
+
+/// A directory for the life of a test.
+class Scratch {
+public:
+    Scratch() {
+        auto name = (std::filesystem::temp_directory_path() / "reduce.XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        directory_ = name;
+    }
+    ~Scratch() { std::filesystem::remove_all(directory_); }
+    std::string file(const char* name) const { return (directory_ / name).string(); }
+    std::string file(const char* name, const Bytes& bytes) const {
+        std::ofstream(file(name), std::ios::binary)
+            .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        return file(name);
+    }
+
+private:
+    std::filesystem::path directory_;
+};
+Bytes contents(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    return trace_bench::bytes_of(text);
+}
+
+/// Devices that make the mistake at the so-many-th thing of its kind in what they play.
+struct Planted {
+    Mistake mistake;
+    std::uint64_t number;
+    std::deque<planted::PlantedDevices> devices{};
+    MakeRecorded operator()(const traces::tool::OpenTrace& played, const RecordedPart& part) {
+        const auto place = planted::find_place(played, part, mistake, number);
+        if (!place)
+            return make_recorded;
+        auto& made = devices.emplace_back(mistake, place->ordinal);
+        return [&made](const auto& device, const auto& ports, const auto& at) { return made.make(device, ports, at); };
+    }
+};
+
+} // namespace
+
+TEST_CASE("of a long recording a small one is left in which the same mistake is found", "[unit][replay]") {
+    const auto mistake = GENERATE(Mistake::cqe_field, Mistake::psn);
+    const Scratch scratch;
+    const auto config = configuration();
+    hca_session::Recording recording(platform::topology::print_toml(config));
+    session(hca_of(config, "A.hca"), hca_of(config, "B.hca"), &recording, 100'000, 200);
+    REQUIRE(recording.writer.close());
+    const auto whole = scratch.file("whole", recording.destination.bytes);
+    Planted planted{mistake, 0};
+
+    const auto status = reduce({.trace = whole, .out = scratch.file("small"), .part = "A.hca"}, std::ref(planted));
+
+    CHECK(status == status::good);
+    const auto small = contents(scratch.file("small"));
+    const auto records = trace_bench::read_all(small).records.size();
+    INFO(records << " records of " << recording.writer.records());
+    CHECK(records * 100 < recording.writer.records());
+    const auto part = bench_of(small).parts.at(0);
+    const auto make = planted(opened(small), part);
+    const auto again = played(small, part, Replay::Mode::untimed, make);
+    CHECK(again.divergence);
+    CHECK(played(small, part, Replay::Mode::untimed).is_same()); // a device without the mistake
+}
+
+TEST_CASE("nothing is reduced where a device does what was recorded", "[unit][replay]") {
+    const Scratch scratch;
+    const auto whole = scratch.file("whole", recorded());
+
+    CHECK(reduce({.trace = whole, .out = scratch.file("small")}) == status::refused);
+    CHECK_FALSE(std::filesystem::exists(scratch.file("small")));
+}
+
+TEST_CASE("differences are the same by their class and by the bytes that differ", "[unit][replay]") {
+    Step expected, actual;
+    expected.what = actual.what = Step::What::write;
+    expected.bytes = actual.bytes = Bytes(8);
+    actual.bytes[5] = std::byte{1};
+    Divergence divergence{.kind = Divergence::Kind::field, .expected_step = expected, .actual_step = actual};
+    const auto one = sameness(divergence);
+
+    divergence.actual_step->at = Time{5};
+    divergence.actual_step->bytes[5] = std::byte{2};
+    CHECK(sameness(divergence) == one); // another time, another value
+
+    divergence.actual_step->bytes[6] = std::byte{1};
+    CHECK(sameness(divergence) != one);
+    divergence.actual_step = actual;
+    divergence.actual_step->address = 64;
+    CHECK(sameness(divergence) != one);
+    divergence = {.kind = Divergence::Kind::extra, .expected_step = expected, .actual_step = actual};
+    CHECK(sameness(divergence) != one);
+}
