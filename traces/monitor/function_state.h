@@ -5,6 +5,7 @@
 #include "traces/monitor/command_watch.h"
 #include "traces/monitor/facts.h"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ public:
     };
     std::optional<InBar> in_bar(std::uint64_t address) const;
 
+    /// The first half of a doorbell that is rung in two stores, by its place in BAR 0.
+    std::array<std::byte, 4>& half_of(std::uint64_t offset) { return halves_[offset]; }
+
     CommandWatch& commands() { return commands_; }
     const CommandWatch& commands() const { return commands_; }
     /// A command has succeeded: objects come, change and go. Calls gone(kind, number) and connected(qp).
@@ -57,6 +61,7 @@ public:
         for (const auto& [number, variant] : mkeys_)
             gone(ObjectKind::mkey, number);
         eqs_.clear(), cqs_.clear(), qps_.clear(), mkeys_.clear(), areas_.clear(), records_.clear(), peers_.clear();
+        halves_.clear();
         is_followed_ = false;
     }
 
@@ -108,7 +113,8 @@ private:
     std::map<std::uint64_t, Area> areas_;               ///< by their first byte; they do not overlap
     std::map<std::uint64_t, std::uint32_t> records_;    ///< doorbell records of queue pairs
     std::multimap<std::uint32_t, std::uint32_t> peers_; ///< connected queue pairs by the number of their peer
-    bool is_followed_ = false;                          ///< its commands are in the trace from the beginning on
+    std::map<std::uint64_t, std::array<std::byte, 4>> halves_;
+    bool is_followed_ = false; ///< its commands are in the trace from the beginning on
 };
 
 } // namespace traces::monitor

@@ -5,6 +5,7 @@
 #include "traces/monitor/tlp.h"
 
 #include <algorithm>
+#include <array>
 
 namespace traces::monitor {
 
@@ -234,7 +235,21 @@ void Observer::software_writes(const At& at, FunctionState& function, std::uint6
         return;
     function.commands().register_written(place->offset, bytes);
     const auto page = static_cast<std::uint32_t>(place->offset / uar_page_bytes);
-    const auto offset = place->offset % uar_page_bytes;
+    auto offset = place->offset % uar_page_bytes;
+    // Of a WQE in a BlueFlame buffer only the beginning is a doorbell.
+    const bool is_send = offset >= uar_bfreg && offset % bf_buffer_bytes < SendDoorbell::size;
+    // Processors with 32 bits ring in two stores, and the second one counts.
+    std::array<std::byte, 8> joined{};
+    if (bytes.size() == joined.size() / 2 && (is_send || offset / 8 == uar_cq_doorbell / 8)) {
+        if (offset % joined.size() == 0) {
+            std::ranges::copy(bytes, function.half_of(place->offset).begin());
+            return;
+        }
+        offset -= bytes.size();
+        std::ranges::copy(function.half_of(place->offset - bytes.size()), joined.begin());
+        std::ranges::copy(bytes, joined.begin() + joined.size() / 2);
+        bytes = joined;
+    }
     if (offset == uar_cq_doorbell && bytes.size() >= CqDoorbell::size) {
         const ConstView<CqDoorbell> bell(bytes);
         if (const auto* cq = function.cq(bell.get<"cqn">()); cq != nullptr && cq->uar_page == page)
@@ -243,7 +258,7 @@ void Observer::software_writes(const At& at, FunctionState& function, std::uint6
         const ConstView<EqDoorbell> bell(bytes);
         if (const auto* eq = function.eq(bell.get<"eqn">()); eq != nullptr && eq->uar_page == page)
             say(EqRung{at, *eq, bell.get<"ci">(), offset == uar_eq_arm});
-    } else if (offset >= uar_bfreg && bytes.size() >= SendDoorbell::size) {
+    } else if (is_send && bytes.size() >= SendDoorbell::size) {
         const ConstView<SendDoorbell> bell(bytes);
         const auto* qp = function.qp(bell.get<"qpn">());
         if (qp == nullptr || qp->uar_page != page)

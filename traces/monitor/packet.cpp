@@ -24,6 +24,20 @@ struct Network {
 
 std::uint32_t icrc_at(Bytes end) { return abi::load<std::uint32_t, abi::Endian::little>(end.data()); }
 
+/// What a port drops besides a broken ICRC, which does not cover these: a wrong checksum of the IPv4 header, or of UDP
+/// where there is one (RFC 791, RFC 768, RFC 8200 8.1).
+bool has_good_checksums(Bytes datagram, std::size_t ip) {
+    constexpr std::uint16_t good = 0xffff;
+    if (ip == Ipv4::size && internet_fold(internet_sum(datagram.first(ip))) != good)
+        return false;
+    const auto udp = datagram.subspan(ip);
+    if (ConstView<Udp>(udp).get<"checksum">() == 0)
+        return true;
+    const std::size_t addresses = ip == Ipv4::size ? 8 : 32; // both, at the header's end
+    const auto pseudo = internet_sum(datagram.subspan(ip - addresses, addresses)) + ip_protocol_udp + udp.size();
+    return internet_fold(internet_sum(udp, pseudo)) == good;
+}
+
 std::optional<Network> roce(Bytes frame) {
     if (frame.size() < Ethernet::size)
         return std::nullopt;
@@ -53,7 +67,8 @@ std::optional<Network> roce(Bytes frame) {
     if (ConstView<Udp>(datagram.subspan(ip)).get<"destination_port">() != roce_v2_port)
         return std::nullopt;
     const auto covered = datagram.first(length - icrc_bytes);
-    out.is_whole = icrc_roce_v2(covered, ip == Ipv6::size) == icrc_at(datagram.subspan(covered.size()));
+    out.is_whole = icrc_roce_v2(covered, ip == Ipv6::size) == icrc_at(datagram.subspan(covered.size())) &&
+                   has_good_checksums(datagram, ip);
     out.transport = datagram.subspan(ip + Udp::size);
     return out;
 }

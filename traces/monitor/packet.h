@@ -30,7 +30,7 @@ struct Packet {
     std::uint8_t syndrome = 0;       ///< of an AETH
     std::uint64_t original = 0;      ///< of an AtomicAckETH
     std::uint32_t payload_bytes = 0; ///< without padding
-    bool is_whole = true;            ///< its ICRC is right
+    bool is_whole = true;            ///< its ICRC is right, and its checksums
     const abi::wire::OperationTraits& traits() const { return abi::wire::traits(operation); }
 };
 

@@ -42,7 +42,7 @@ void Psns::sent(const PacketSeen& seen, State& state) {
     const auto end = packet.psn + packets;
     if (packet.psn == state.next) {
         if (kind == Kind::read_request || kind == Kind::atomic)
-            state.answered.push_back({packet.psn, end});
+            state.answered.push_back({packet.psn, packet.psn, end});
         state.next = end;
         state.newest = seen.at.record;
     } else if (packet.psn.is_after(state.next)) {
@@ -52,11 +52,17 @@ void Psns::sent(const PacketSeen& seen, State& state) {
                              packet.traits().name, packet.psn - state.next, state.next.value));
         state.next = end; // said once
         state.newest = seen.at.record;
-    } else if (packet.psn.is_before(state.unacknowledged)) {
+    } else if (packet.psn.is_before(state.unacknowledged) && !asks_again(state, packet)) {
         violated(seen.at, {state.newest}, objects(),
                  fmt::format("{} is sent again, although everything before {:#x} has been acknowledged",
                              packet.traits().name, state.unacknowledged.value));
     }
+}
+
+/// The whole of a READ again whose answer has come in part: the responder takes it for the duplicate that it is.
+bool Psns::asks_again(const State& state, const Packet& packet) {
+    return packet.traits().kind == Kind::read_request && !state.answered.empty() &&
+           packet.psn == state.answered.front().begin;
 }
 
 void Psns::acknowledge(State& state, abi::Psn end) {

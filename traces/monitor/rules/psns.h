@@ -21,7 +21,7 @@ public:
 
 private:
     struct Answered { ///< by the responder, with more than an acknowledgement
-        abi::Psn next, end;
+        abi::Psn begin, next, end;
     };
     struct State {
         abi::Psn next, unacknowledged;
@@ -30,6 +30,7 @@ private:
     };
     void sent(const PacketSeen& seen, State& state);
     void answered(const PacketSeen& seen, State& state);
+    static bool asks_again(const State& state, const Packet& packet);
     static void acknowledge(State& state, abi::Psn end);
     static void take(State& state, abi::Psn psn);
 

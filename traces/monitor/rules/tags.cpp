@@ -30,6 +30,10 @@ void Tags::on(const ReadAnswered& answered) {
         std::erase_if(waiting_, [&](const auto& entry) { return entry.second.access == answered.access; });
 }
 
+void Tags::on(const FunctionReset& reset) {
+    std::erase_if(waiting_, [&](const auto& entry) { return entry.second.at.interface == reset.at.interface; });
+}
+
 void Tags::give_up(const Waiting& read) {
     violated(read.at, {}, fmt::format("requester {:04x}, tag {:#x}", read.requester, read.tag),
              fmt::format("a read of {} bytes at {:#x} was never answered", read.length, read.address));

@@ -14,6 +14,7 @@ public:
         : Rule({"tags unique", "PCIe 6.0 §2.2.6.2, §2.2.9", "reads on the link"}, findings, interfaces) {}
     void on(const ReadAsked& asked);
     void on(const ReadAnswered& answered);
+    void on(const FunctionReset& reset); ///< what was asked before it may go unanswered
     void on_end();
 
 private:

@@ -6,6 +6,7 @@
 #include "testbench/unit/traces/monitor/side.h"
 
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
 
@@ -179,4 +180,27 @@ TEST_CASE("an HCA that lives through loss, faults and changing keys breaks no ru
         INFO(verdict.rule.name << ": " << verdict.judgements);
         CHECK(verdict.judgements > 0);
     }
+}
+
+TEST_CASE("a READ by a key that a work request has taken the right from breaks the rule of keys, and only it",
+          "[unit][monitor]") {
+    auto trace = live(false);
+    const auto change = places<monitor::UmrFetched>(trace, [](const auto&) { return true; }).at(0);
+    // The work request, or where the device has read it in two, its second half.
+    const std::span<std::byte> bytes(trace.records[change].kept.payload);
+    std::size_t begin = 0, control = abi::prm::WqeCtrl::size + abi::prm::WqeUmrCtrl::size;
+    for (; begin + control + abi::prm::Mkc::size <= bytes.size(); begin += abi::prm::wqe_bb_bytes)
+        if (abi::ConstView<abi::prm::WqeCtrl>(bytes.subspan(begin)).get<"opcode">() == abi::prm::WqeOpcode::umr)
+            break;
+    if (bytes.size() < control + abi::prm::Mkc::size)
+        control = 0;
+    const abi::View<abi::prm::Mkc> context(bytes.subspan(begin + control));
+    REQUIRE(context.get<"rr">() == 1);
+    context.set<"rr">(0);
+
+    const auto found = findings(trace);
+
+    CHECK(broken(trace) == "rkey valid");
+    REQUIRE(found.count() != 0);
+    CHECK_THAT(found.kept().front().text(), Catch::Matchers::ContainsSubstring("does not have this right"));
 }

@@ -3,6 +3,7 @@
 
 #include "abi/pcie/tlp.h"
 #include "traces/codec/layouts.h"
+#include "traces/codec/signal.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -226,4 +227,82 @@ TEST_CASE("an atomic operation with two results breaks the rule of atomics, and 
     INFO(all(trace));
     CHECK(broken(trace) == "atomic once");
     CHECK_THAT(first(trace), ContainsSubstring("before"));
+}
+
+TEST_CASE("each rule says how often it has judged, and one that never saw its subject says so", "[unit][monitor]") {
+    Monitor monitor(good_trace().head);
+    for (const auto& one : good_trace().records)
+        monitor.on(one.record());
+    monitor.on_end();
+
+    for (const auto& verdict : monitor.verdicts()) {
+        INFO(verdict.rule.name);
+        CHECK((verdict.judgements == 0) == (verdict.rule.name == "atomic once")); // nothing came again
+        CHECK(verdict.violations == 0);
+    }
+}
+
+TEST_CASE("an interrupt of a vector whose queues nobody has seen made is not judged", "[unit][monitor]") {
+    auto trace = good_trace();
+    // As if the recording had begun when the device was in use already.
+    const auto made = places<CommandDone>(trace, [](const CommandDone& done) {
+                          return done.opcode == abi::prm::Opcode::create_qp;
+                      }).at(0);
+    trace.records.erase(trace.records.begin(), trace.records.begin() + static_cast<std::ptrdiff_t>(made));
+    Monitor monitor(trace.head);
+    for (const auto& one : trace.records)
+        monitor.on(one.record());
+
+    for (const auto& violation : monitor.findings().kept())
+        UNSCOPED_INFO(violation.text());
+    CHECK(monitor.findings().count() == 0);
+    for (const auto& verdict : monitor.verdicts())
+        if (verdict.rule.name == "event before interrupt" || verdict.rule.name == "rkey valid")
+            CHECK(verdict.judgements == 0);
+}
+
+TEST_CASE("a read that a reset has cut off need not be answered", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto second = trace.records[long_read(trace).at(0)].number;
+    const auto at = places<ReadAnswered>(trace, [&](const auto& answer) { return answer.request == second; }).at(0);
+    abi::Block<traces::codec::SignalRecord> reset;
+    reset.view().set<"code">(static_cast<std::uint16_t>(traces::codec::Signal::reset));
+    auto signal = trace.records[at];
+    signal.number = trace.records.size() + 1;
+    signal.kept.mark = {.kind = traces::codec::RecordKind::signal, .direction = Direction::inbound};
+    signal.kept.head.assign(reset.bytes.begin(), reset.bytes.end());
+    signal.kept.payload.clear();
+    trace.records.resize(at);
+    CHECK(broken(trace) == "tags unique");
+
+    trace.records.push_back(signal);
+
+    CHECK(broken(trace) == "");
+}
+
+TEST_CASE("a doorbell that is rung in two stores is one doorbell", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto arms = places<CqArmed>(trace, [](const CqArmed&) { return true; });
+    for (const auto at : std::vector(arms.rbegin(), arms.rend())) {
+        auto& first = trace.records[at];
+        const abi::View<abi::pcie::MemoryRequest32> header(first.kept.head);
+        header.sub<"header">().set<"length">(1);
+        header.set<"last_enables">(0);
+        auto second = first;
+        second.number = trace.records.size() + 1;
+        if (first.kept.head.size() == abi::pcie::MemoryRequest64::size) {
+            const abi::View<abi::pcie::MemoryRequest64> wide(second.kept.head);
+            wide.set<"address">(wide.get<"address">() + 1);
+        } else {
+            const abi::View<abi::pcie::MemoryRequest32> narrow(second.kept.head);
+            narrow.set<"address">(narrow.get<"address">() + 1);
+        }
+        first.kept.payload.resize(4);
+        second.kept.payload.erase(second.kept.payload.begin(), second.kept.payload.begin() + 4);
+        trace.records.insert(trace.records.begin() + static_cast<std::ptrdiff_t>(at) + 1, second);
+    }
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "");
+    CHECK(places<CqArmed>(trace, [](const CqArmed&) { return true; }).size() == arms.size());
 }
