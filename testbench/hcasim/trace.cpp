@@ -1,5 +1,6 @@
 #include "testbench/hcasim/trace.h"
 
+#include "testbench/hcasim/trace_check.h"
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
 #include "testbench/hcasim/trace_import.h"
@@ -13,6 +14,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hcasim {
 namespace {
@@ -134,6 +136,15 @@ void add_stats(CLI::App& trace, TraceJob& job) {
     });
 }
 
+void add_check(CLI::App& trace, TraceJob& job) {
+    const auto files = std::make_shared<std::vector<std::string>>();
+    auto& command = *trace.add_subcommand("check", "Hold recordings against the rules of the specifications");
+    command.add_option("file", *files, "The recordings")->required()->type_name("FILE...");
+    command.footer("\nSays of each rule how often it has judged: one that found nothing to judge has not been kept "
+                   "either.\n\nExit status: 1 where a rule is violated; else as the other commands.\n");
+    command.callback([&job, files] { job.run = [files] { return check_traces(*files); }; });
+}
+
 } // namespace
 
 CLI::App* add_trace(CLI::App& app, TraceJob& job) {
@@ -150,9 +161,11 @@ CLI::App* add_trace(CLI::App& app, TraceJob& job) {
     add_trace_convert(*trace, job);
     add_import(*trace, job);
     add_reduce(*trace, job, {});
+    add_check(*trace, job);
     trace->callback([trace] {
         if (trace->get_subcommands().empty())
-            throw CLI::RequiredError("a command is missing, `hcasim trace --help` lists them");
+            throw CLI::RequiredError("a command is missing: show, why, stats, diff, check, convert, reduce or "
+                                     "import; `hcasim trace --help` has more");
     });
     return trace;
 }

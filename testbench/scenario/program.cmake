@@ -64,7 +64,7 @@ add_program_tests(replay replay_test.py "hcasim planted" 600
     cut_recordings_are_played_as_far_as_they_go what_does_not_fit_is_refused)
 # What a recording says. The recorder is that of the dissector's witness.
 add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
-    shows_what_was_asked_for says_why counts what_is_damaged_is_read_up_to_there
+    shows_what_was_asked_for says_why counts what_is_damaged_is_read_up_to_there checks_the_rules
     finds_where_two_part a_port_becomes_a_capture_of_one_interface perfetto_shows_tracks_flows_and_counters
     perfetto_of_a_damaged_recording_keeps_the_rules refuses_mistakes)
 add_dependencies(scenario_level dissector_trace)

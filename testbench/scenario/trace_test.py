@@ -187,6 +187,23 @@ def perfetto_of_a_damaged_recording_keeps_the_rules():
         keeps_the_rules_of_perfetto(packets)
 
 
+def checks_the_rules():
+    path = recording()
+    ran = trace("check", path, path)
+    expect(ran.stdout.count("nothing found") == 2, ran.stdout)
+    for rule in ("tags unique", "event before interrupt", "at most once", "PSN without gap",
+                 "READ response complete"):
+        expect(re.search(rf"^  {rule} +[1-9]\d* .* judged$", ran.stdout, re.M), f"{rule} in\n{ran.stdout}")
+    expect(re.search(r"^  rkey valid +has judged nothing", ran.stdout, re.M), ran.stdout)  # nobody asks of it
+    cut = SCRATCH / "cut.pcapng"
+    cut.write_bytes(path.read_bytes()[:-3000])
+    ran = trace("check", cut, path, status=DAMAGED)
+    expect("records could be read, nothing found" in ran.stdout and "records, nothing found" in ran.stdout, ran.stdout)
+    expect("truncated" in ran.stderr, ran.stderr)
+    trace("check", SCRATCH / "nothing.pcapng", status=REFUSED)
+    trace("check", status=REFUSED)
+
+
 def refuses_mistakes():
     for words, part in (((), "show, why"), (("shw", "x"), "shw"), (("show",), "file"), (("why", "x"), "record"),
                         (("convert", "x", "-o", "y"), "--port"),
