@@ -127,6 +127,8 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         "--alike", options.has_alike_owner,
         "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "
         "its stale mapping only");
+    explore.add_flag("--monitor", options.is_monitored,
+                     "Hold each run against the rules of `hcasim trace check`; devices are lent no memory then");
     explore
         .add_option("--record", options.record,
                     "Run the first run that has a violation again, and record all its devices and events. Devices that "

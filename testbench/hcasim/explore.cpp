@@ -6,6 +6,7 @@
 #include "testbench/hcasim/explore_report.h"
 #include "testbench/hcasim/status.h"
 #include "testbench/scenario/race.h"
+#include "traces/monitor/monitor.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -88,7 +89,8 @@ class Exploration {
 public:
     Exploration(const ExploreOptions& options, std::span<const Variant> variants, std::span<const Config> configs)
         : options_(options), configs_(configs), report_(options, variants), variants_(variants),
-          pool_(configs, options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency())) {}
+          pool_(configs, options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency()),
+                options.is_monitored) {}
 
     /// A row for each variant in which it can be.
     void add(const race::Setup& setup) {
@@ -126,6 +128,8 @@ public:
             note(task, outcome);
         });
         const auto status = report_.print();
+        if (options_.is_monitored)
+            print_judgements();
         return options_.record.empty() ? status : record(status);
     }
 
@@ -133,6 +137,20 @@ private:
     void note(const Task& task, const Outcome& outcome) {
         if (!outcome.violations.empty() && !first_violation_)
             first_violation_ = task;
+        judgements_.resize(std::max(judgements_.size(), outcome.judgements.size()));
+        for (std::size_t i = 0; i < outcome.judgements.size(); ++i)
+            judgements_[i] += outcome.judgements[i];
+    }
+
+    void print_judgements() const {
+        fmt::print("\nthe monitor has judged, in all runs:\n");
+        const auto rules = traces::monitor::Monitor(traces::codec::Head{}).verdicts();
+        for (std::size_t i = 0; i < rules.size(); ++i) {
+            const auto count = i < judgements_.size() ? judgements_[i] : 0;
+            fmt::print("  {:<26} {}\n", rules[i].rule.name,
+                       count == 0 ? fmt::format("nothing: no {} that it can follow", rules[i].rule.subject)
+                                  : fmt::format("{} {}", count, rules[i].rule.subject));
+        }
     }
 
     /// Returns the exit status.
@@ -166,6 +184,7 @@ private:
     Pool pool_;
     std::vector<Task> rows_, bare_, tasks_;
     std::optional<Task> first_violation_;
+    std::vector<std::uint64_t> judgements_; ///< of each rule of the monitor
     std::map<Transfer, Outcome> undisturbed_;
 };
 

@@ -25,6 +25,7 @@ struct ExploreOptions {
     bool is_late = false;            ///< with it: at the time that the event has
     unsigned jobs = 0;               ///< processes at a time; 0: one a processor
     std::string plant;               ///< a mistake on purpose
+    bool is_monitored = false;       ///< each run is held against the rules of the specifications
     std::string record;              ///< file for the first run with a violation; empty: none
     bool has_alike_owner = false;    ///< the next owner's bytes are those of the transfer
 };

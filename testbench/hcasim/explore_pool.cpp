@@ -1,5 +1,6 @@
 #include "testbench/hcasim/explore_pool.h"
 
+#include "testbench/harness/monitored.h"
 #include "testbench/hcasim/record.h"
 
 #include <fmt/format.h>
@@ -33,8 +34,9 @@ std::string print_outcome(const Outcome& outcome) {
                             outcome.points, outcome.touches.count, outcome.touches.first, outcome.touches.last,
                             outcome.at_ps, outcome.is_reached ? 1 : 0, outcome.has_begun ? 1 : 0, outcome.touched,
                             outcome.touched_at_end, outcome.completion);
-    text += fmt::format("behind {}\ntranslations {}\nforwards {}\n", outcome.behind,
-                        fmt::join(outcome.touches.translations, " "), fmt::join(outcome.touches.forwards, " "));
+    text += fmt::format("behind {}\ntranslations {}\nforwards {}\njudgements {}\n", outcome.behind,
+                        fmt::join(outcome.touches.translations, " "), fmt::join(outcome.touches.forwards, " "),
+                        fmt::join(outcome.judgements, " "));
     for (auto violation : outcome.violations) {
         std::ranges::replace(violation, '\n', ' ');
         text += fmt::format("violation {}\n", violation);
@@ -70,6 +72,8 @@ std::optional<Outcome> parse_outcome(std::string_view text) {
             outcome.touches.translations.assign(std::istream_iterator<std::uint64_t>(numbers), {});
         else if (word == "forwards")
             outcome.touches.forwards.assign(std::istream_iterator<std::uint64_t>(numbers), {});
+        else if (word == "judgements")
+            outcome.judgements.assign(std::istream_iterator<std::uint64_t>(numbers), {});
         else if (word == "violation")
             outcome.violations.push_back(rest);
         else if (word == "end")
@@ -83,10 +87,24 @@ void Pool::run(std::span<const Task> tasks, const Done& done) {
     while (next != tasks.end() || !children_.empty()) {
         while (next != tasks.end() && children_.size() < jobs_) {
             const auto& task = *next++;
-            start(task, [&] { return print_outcome(scenario::race::run(configs_[task.variant], task.setup)); });
+            start(task, [&] { return print_outcome(run_one(task)); });
         }
         listen(done);
     }
+}
+
+Outcome Pool::run_one(const Task& task) const {
+    const auto& config = configs_[task.variant];
+    if (!is_monitored_)
+        return scenario::race::run(config, task.setup);
+    harness::Monitored monitored(config);
+    auto outcome = scenario::race::run(config, task.setup, &monitored.recording());
+    // What the actions have cut short is not answered any more.
+    for (auto& violation : monitored.finish(harness::Monitored::End::torn))
+        outcome.violations.push_back("monitor: " + std::move(violation));
+    for (const auto& verdict : monitored.verdicts())
+        outcome.judgements.push_back(verdict.judgements);
+    return outcome;
 }
 
 std::expected<Outcome, std::string> Pool::record(const Task& task, const std::string& path) {

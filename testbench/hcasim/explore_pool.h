@@ -30,8 +30,9 @@ std::optional<scenario::race::Outcome> parse_outcome(std::string_view text);
 
 class Pool {
 public:
-    /// `configs` has that of each variant.
-    Pool(std::span<const platform::topology::Config> configs, unsigned jobs) : configs_(configs), jobs_(jobs) {}
+    /// `configs` has that of each variant. Monitored runs are recorded, and held against the rules (traces/monitor).
+    Pool(std::span<const platform::topology::Config> configs, unsigned jobs, bool is_monitored = false)
+        : configs_(configs), jobs_(jobs), is_monitored_(is_monitored) {}
 
     using Done = std::function<void(const Task&, const scenario::race::Outcome&)>;
     void run(std::span<const Task> tasks, const Done& done);
@@ -48,11 +49,13 @@ private:
     using Race = std::function<std::string()>;
     /// In a process of its own, which says what `race` returns.
     void start(const Task& task, const Race& race);
+    scenario::race::Outcome run_one(const Task& task) const;
     void listen(const Done& done);
     static scenario::race::Outcome end(const Child& child);
 
     std::span<const platform::topology::Config> configs_;
     unsigned jobs_;
+    bool is_monitored_;
     std::vector<Child> children_;
 };
 

@@ -79,6 +79,8 @@ std::string ExploreReport::command(const Task& task, bool is_bare) const {
         text += fmt::format(" --plant {}", options_.plant);
     if (options_.has_alike_owner)
         text += " --alike";
+    if (options_.is_monitored)
+        text += " --monitor";
     text += " --sweep none";
     for (const auto* list : {&variant.overrides, &options_.overrides})
         for (const auto& one : *list)

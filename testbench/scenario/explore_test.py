@@ -68,6 +68,15 @@ def nothing_tested_is_a_failure():
     expect("write responder flr, 30000 ns, 1 Gb/s, cable, physical: tested nothing" in ran.stdout, ran.stdout)
 
 
+def the_monitor_finds_nothing():
+    """Each run recorded and held against the rules of the specifications, each of which it can judge."""
+    ran = explore("all", "--inject", "revoke,flr", "--points", "1", "--monitor", *SLOW)
+    expect(ran.returncode in (0, 4), f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    for rule in ("tags unique", "payload before completion", "at most once", "PSN without gap",
+                 "READ response complete", "rkey valid"):
+        expect(re.search(rf"^  {rule} +[1-9]", ran.stdout, re.M), f"{rule} has judged nothing: {ran.stdout[-2000:]}")
+
+
 def shows_again(stdout):
     """The command that is printed for a violation shows it."""
     again = re.search(r"again: hcasim (.*)", stdout)

@@ -36,7 +36,7 @@ add_program_tests(compare compare_test.py "hcasim" 300
     a_baseline_is_kept_and_compared_with hostile_files_are_refused)
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
 add_program_tests(explorer explore_test.py "hcasim" 600
-    explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure
+    explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure the_monitor_finds_nothing
     explorer_finds_a_planted_mistake the_first_violation_is_recorded explorer_finds_a_move_behind_the_card
     explorer_finds_a_missing_invalidation
     explorer_finds_a_missing_drain detector_finds_what_no_byte_shows explores_behind_remapping_units

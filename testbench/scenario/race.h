@@ -98,6 +98,7 @@ struct Outcome {
     std::uint64_t touched = 0, touched_at_end = 0; ///< times, before the actions began, and before the first returned
     std::string completion; ///< of the request; of several, the last that is no success; empty: none
     std::vector<std::string> violations;
+    std::vector<std::uint64_t> judgements{}; ///< of each rule of the monitor, where one has looked on
 };
 
 /// Whether the actions came into a transfer under way: it had touched the memory and, undisturbed, would have touched

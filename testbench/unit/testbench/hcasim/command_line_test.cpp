@@ -158,7 +158,7 @@ TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run i
         parse({"explore", "write,read", "--inject", "revoke,flr",  "--victim", "requester", "--bytes",
                "100",     "--every",    "3",        "--at",        "17",       "--jobs",    "5",
                "--plant", "stale_key",  "--set",    "link.seed=2", "--sweep",  "pairs",     "--importers",
-               "2",       "--points",   "7",        "--late"});
+               "2",       "--points",   "7",        "--late",      "--monitor"});
 
     REQUIRE(std::holds_alternative<ExploreOptions>(outcome));
     const auto& options = std::get<ExploreOptions>(outcome);
@@ -176,6 +176,7 @@ TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run i
     CHECK(options.importers == 2);
     CHECK(options.points == 7);
     CHECK(options.is_late);
+    CHECK(options.is_monitored);
     CHECK(leave({"explore", "write", "--bytes", "0"}).code == 2);
     CHECK(leave({"explore", "write", "--sweep", "much"}).code == 2);
 }

@@ -16,6 +16,7 @@ TEST_CASE("what a run found comes back from its process", "[unit][hcasim][explor
     outcome.touched_at_end = 9;
     outcome.completion = "remote access error";
     outcome.violations = {"one\nin two lines", "another"};
+    outcome.judgements = {7, 0, 3};
 
     const auto back = parse_outcome(print_outcome(outcome));
 
@@ -34,6 +35,7 @@ TEST_CASE("what a run found comes back from its process", "[unit][hcasim][explor
     CHECK(back->touched_at_end == 9);
     CHECK(back->completion == "remote access error");
     CHECK(back->violations == std::vector<std::string>{"one in two lines", "another"});
+    CHECK(back->judgements == std::vector<std::uint64_t>{7, 0, 3});
 }
 
 TEST_CASE("a process that ended in the middle of its words has found nothing", "[unit][hcasim][explore]") {
