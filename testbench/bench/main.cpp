@@ -1,6 +1,8 @@
 // ./dev bench: how fast the whole platform moves WRITEs from VRAM to VRAM, with the timing model off and on, beside
-// memcpy in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h.
+// memcpy in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h; `./dev bench
+// record`: see recording.h.
 #include "testbench/bench/isolate.h"
+#include "testbench/bench/recording.h"
 #include "testbench/bench/remapping.h"
 #include "testbench/bench/write_load.h"
 
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -115,7 +118,19 @@ int sc_main(int argc, char** argv) {
     auto* iommu = app.add_subcommand(
         "iommu", "random accesses to host memory through the remapping unit, beside published figures");
     iommu->add_option("--accesses", accesses, "accesses of each measurement")->check(CLI::Range(1000, 10'000'000));
+    std::string directory = std::filesystem::temp_directory_path().string();
+    double most = 0;
+    auto* record = app.add_subcommand("record", "what it costs to record every device");
+    record->add_option("--into", directory,
+                       "where the recordings are written, and removed (default: for temporary "
+                       "files)");
+    record->add_option("--most", most, "fail when 64 KiB messages take this many times as long");
     CLI11_PARSE(app, argc, argv);
+    if (record->parsed()) {
+        const auto report = bench::measure_recording(directory, seconds, samples);
+        fmt::print("{}", report.text);
+        return most != 0 && report.ratio > most ? 1 : 0;
+    }
     if (iommu->parsed()) {
         const auto report = bench::measure_remapping(accesses);
         fmt::print("{}", report.text);

@@ -1,6 +1,7 @@
 #include "testbench/bench/write_load.h"
 
 #include "platform/bridge/in_process.h"
+#include "platform/record/recording.h"
 #include "platform/topology/platform_module.h"
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <vector>
 
 namespace bench {
@@ -60,6 +62,11 @@ struct Side {
         path = {.remote_gid = gid, .remote_mac = mac};
         bytes = seat.gpu.vram().bytes().subspan(vram.ranges().front().offset, span_bytes);
         std::memset(bytes.data(), 1, bytes.size()); // pages exist before anything is measured
+        std::mt19937_64 random(ipv4);
+        for (std::size_t at = 0; load.is_all_different && at != bytes.size(); at += sizeof(std::uint64_t)) {
+            const auto value = random();
+            std::memcpy(bytes.data() + at, &value, sizeof value);
+        }
     }
     void connect(const Side& peer) {
         for (std::size_t i = 0; i < qps.size(); ++i)
@@ -176,7 +183,7 @@ template <class Body> void on_platform(const Load& load, traces::Sink* sink, Bod
     platform::topology::Config config;
     config.timed = load.timed;
     platform::observe::Sources sources;
-    Platform platform(config, sink, sources);
+    Platform platform(config, sink, sources, platform::topology::Served::as_described, load.recording);
     scenario::Programs programs;
     programs.add("bench", [&] {
         Side a(platform.seat("A.hca", "A.gpu"), load, 0x0a000001), b(platform.seat("B.hca", "B.gpu"), load, 0x0a000002);
@@ -196,7 +203,8 @@ template <class Body> void on_platform(const Load& load, traces::Sink* sink, Bod
 
 Measured measure(const Load& load) {
     Measured measured;
-    on_platform(load, nullptr, [&](Platform& platform, Loop& loop, Side& a, Side& b) {
+    auto* events = load.recording != nullptr ? load.recording->events() : nullptr;
+    on_platform(load, events, [&](Platform& platform, Loop& loop, Side& a, Side& b) {
         const auto before = platform.card("A.hca").hca().counters();
         const auto acks_before = platform.card("B.hca").hca().counters().acks_sent;
         std::vector<double> rates, copies, ratios, simulated;
@@ -214,6 +222,7 @@ Measured measure(const Load& load) {
         measured.memcpy_bytes_per_s = median(copies) * load.message_bytes;
         measured.over_memcpy = median(ratios);
         measured.sim_bytes_per_s = median(simulated) * load.message_bytes;
+        measured.messages = static_cast<double>(after.messages_completed);
         measured.turns_per_message = static_cast<double>(after.turns - before.turns) / messages;
         measured.packets_per_message = static_cast<double>(after.packets_sent - before.packets_sent) / messages;
         measured.acks_per_message =

@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+namespace platform::record {
+class Recording;
+}
+
 namespace bench {
 
 struct Load {
@@ -15,6 +19,8 @@ struct Load {
     bool timed = false;
     double seconds = 0.5; ///< wall time of one sample
     unsigned samples = 5; ///< the median counts
+    bool is_all_different = false;                    ///< no two messages have the same bytes
+    platform::record::Recording* recording = nullptr; ///< of all devices; nullptr: nothing is recorded
 };
 
 /// What a load reached. Rates are per second of wall time.
@@ -24,6 +30,7 @@ struct Measured {
     double memcpy_bytes_per_s = 0; ///< memcpy of the same messages between the same memories, in the same samples
     double over_memcpy = 0;        ///< median of the samples' ratios
     double sim_bytes_per_s = 0;    ///< in simulated time; 0 when that stands still
+    double messages = 0;           ///< in all, with those before the samples
     double turns_per_message = 0, packets_per_message = 0, acks_per_message = 0; ///< counters of the HCAs
 };
 
