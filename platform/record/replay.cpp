@@ -1,6 +1,6 @@
 #include "platform/record/replay.h"
 
-#include "model/wire/parser.h"
+#include "platform/record/packets.h"
 
 #include <fmt/format.h>
 
@@ -224,14 +224,7 @@ void Replay::receive(const Step& step) {
     while (packets_.size() < depth_)
         packets_.push_back(std::make_unique<port::Packet>());
     auto& packet = *packets_[depth_ - 1];
-    packet.clear();
-    const bool is_infiniband = interfaces_.ports[step.place].encapsulation == port::Encapsulation::infiniband;
-    if (is_infiniband || wire::is_roce(step.bytes)) {
-        packet.image = step.bytes;
-    } else {
-        packet.become_plain_frame();
-        packet.payload.append_copy(step.bytes);
-    }
+    become(packet, step.bytes, interfaces_.ports[step.place].encapsulation);
     receiver->receive(packet, step.at);
 }
 

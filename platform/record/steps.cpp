@@ -146,6 +146,7 @@ bool Steps::build() {
     step_ = {};
     step_.record = raw_->number;
     step_.gate = raw_->mark.gate;
+    step_.cause = raw_->mark.cause;
     step_.direction = raw_->mark.direction;
     step_.at = raw_->at;
     if (raw_->mark.kind == RecordKind::frame) {

@@ -22,6 +22,7 @@ struct Step {
     };
     std::uint64_t record = 0; ///< its first one
     std::uint64_t gate = 0;   ///< number of the access at the gate in whose course it happened
+    std::uint64_t cause = 0;  ///< record of the call in whose course it happened; 0: none, or it is one
     What what = What::signal;
     traces::codec::Direction direction = traces::codec::Direction::none;
     model::port::Time at{};

@@ -35,13 +35,14 @@ std::optional<unsigned> CommandWatch::slot_at(std::uint64_t address) const {
     return static_cast<unsigned>((address - base_) / CommandQueueEntry::size);
 }
 
-bool CommandWatch::has(std::uint64_t address) const {
-    if (slot_at(address))
-        return true;
+std::optional<unsigned> CommandWatch::slot_of(std::uint64_t address) const {
+    if (const auto slot = slot_at(address))
+        return slot;
     const auto holds = [address](std::uint64_t box) { return address >= box && address < box + CommandMailbox::size; };
-    return std::ranges::any_of(commands_, [&](const auto& entry) {
+    const auto found = std::ranges::find_if(commands_, [&](const auto& entry) {
         return std::ranges::any_of(entry.second.in_boxes, holds) || std::ranges::any_of(entry.second.out_boxes, holds);
     });
+    return found == commands_.end() ? std::nullopt : std::optional(found->first);
 }
 
 void CommandWatch::entry_read(unsigned slot, std::span<const std::byte> bytes) {

@@ -27,7 +27,10 @@ public:
     /// The device has written them; a command may be over by that.
     std::optional<Done> memory_written(std::uint64_t address, std::span<const std::byte> bytes);
     /// Whether the address belongs to the queue or to a mailbox of a command under way.
-    bool has(std::uint64_t address) const;
+    bool has(std::uint64_t address) const { return slot_of(address).has_value(); }
+    /// Whose entry or mailbox that is.
+    std::optional<unsigned> slot_of(std::uint64_t address) const;
+    bool is_entry(std::uint64_t address) const { return slot_at(address).has_value(); }
     void reset() { *this = {}; }
 
 private:
