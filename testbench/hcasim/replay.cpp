@@ -192,9 +192,6 @@ std::vector<PoolResult> play_all(const std::vector<Job>& jobs, const ReplayOptio
 } // namespace
 
 int replay(const ReplayOptions& options, const MakeRecorded& make) {
-    if (options.mode == ReplayMode::functional)
-        return refuse("--functional: this program compares bytes and order, with --strict times, too; comparing what a "
-                      "driver can see alone is not built yet");
     std::vector<NamedFile> files{{.what = "--json", .path = options.json}};
     for (const auto& trace : options.traces)
         files.push_back({.what = "the recording", .path = trace, .use = NamedFile::Use::input});

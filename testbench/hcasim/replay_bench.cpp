@@ -1,5 +1,6 @@
 #include "testbench/hcasim/replay_bench.h"
 
+#include "platform/record/functional_replay.h"
 #include "platform/topology/description.h"
 #include "platform/topology/device_config.h"
 
@@ -168,9 +169,14 @@ std::string_view name(ReplayMode mode) {
 platform::record::Replay::Result play(codec::Reader& reader, const RecordedPart& part, ReplayMode mode,
                                       const MakeRecorded& make) {
     using platform::record::Replay;
-    Replay replay(reader, part.interfaces, mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed);
-    const auto device = make(part.device, replay.ports(), {.name = part.path, .events = {}});
-    return replay.run(*device);
+    const auto run = [&](auto&& replay) {
+        const auto device = make(part.device, replay.ports(), {.name = part.path, .events = {}});
+        return replay.run(*device);
+    };
+    if (mode == ReplayMode::functional)
+        return run(platform::record::FunctionalReplay(reader, part.interfaces));
+    return run(
+        Replay(reader, part.interfaces, mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed));
 }
 
 } // namespace hcasim
