@@ -15,7 +15,6 @@ namespace hcasim {
 namespace codec = traces::codec;
 using platform::record::DeviceInterfaces;
 using platform::record::Divergence;
-using platform::record::Replay;
 using platform::record::Sighting;
 using platform::record::Step;
 using Clock = std::chrono::steady_clock;
@@ -67,8 +66,7 @@ public:
         codec::Reader reader(trace);
         if (!reader.open())
             return std::nullopt;
-        const auto mode = options_.mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed;
-        return hcasim::play(reader, part, mode, make_ ? make_(again, part) : MakeRecorded(make_recorded)).divergence;
+        return hcasim::play(reader, part, options_.mode, make_ ? make_(again, part) : MakeRecorded(make_recorded)).divergence;
     }
 
 private:

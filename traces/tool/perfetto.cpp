@@ -1,6 +1,7 @@
 #include "traces/tool/perfetto.h"
 
 #include "abi/prm/cqe.h"
+#include "abi/prm/eqe.h"
 #include "abi/prm/opcodes.h"
 #include "abi/prm/wqe.h"
 #include "abi/wire/infiniband.h"
