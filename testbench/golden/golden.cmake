@@ -10,8 +10,11 @@ foreach(recipe ${golden_recipes})
     string(REPLACE "_" " " words ${name})
     add_test(NAME "replay: ${words}: the devices do the same again, at the same times"
         COMMAND hcasim replay --strict ${folder}/trace.pcapng.zst)
-    set_tests_properties("replay: ${words}: the devices do the same again, at the same times" PROPERTIES LABELS replay
-        TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+    add_test(NAME "replay: ${words}: the rules of the specifications are kept"
+        COMMAND hcasim trace check ${folder}/trace.pcapng.zst)
+    set_tests_properties("replay: ${words}: the devices do the same again, at the same times"
+        "replay: ${words}: the rules of the specifications are kept" PROPERTIES LABELS replay TIMEOUT 300
+        ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endforeach()
 add_test(NAME "replay: golden traces have recipes, a page and at most 1 MiB"
     COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/golden/golden_test.py)
