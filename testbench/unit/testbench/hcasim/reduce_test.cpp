@@ -79,9 +79,9 @@ TEST_CASE("of a long recording a small one is left in which the same mistake is 
     CHECK(records * 100 < recording.writer.records());
     const auto part = bench_of(small).parts.at(0);
     const auto make = planted(opened(small), part);
-    const auto again = played(small, part, Replay::Mode::untimed, make);
+    const auto again = played(small, part, hcasim::ReplayMode::untimed, make);
     CHECK(again.divergence);
-    CHECK(played(small, part, Replay::Mode::untimed).is_same()); // a device without the mistake
+    CHECK(played(small, part, hcasim::ReplayMode::untimed).is_same()); // a device without the mistake
 }
 
 TEST_CASE("nothing is reduced where a device does what was recorded", "[unit][replay]") {
