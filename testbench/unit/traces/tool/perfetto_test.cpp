@@ -72,7 +72,10 @@ std::vector<Drawn> read(const MemoryDestination& out) {
             continue;
         }
         Message event(fields.texts.at(11)[0]);
-        Drawn one{.type = event.numbers[9][0], .at_ns = fields.numbers[8][0], .track_id = event.numbers[11][0]};
+        Drawn one;
+        one.type = event.numbers[9][0];
+        one.at_ns = fields.numbers[8][0];
+        one.track_id = event.numbers[11][0];
         REQUIRE(tracks.contains(one.track_id));
         one.track = tracks[one.track_id];
         if (event.texts.contains(23))
