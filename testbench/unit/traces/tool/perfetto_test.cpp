@@ -62,7 +62,8 @@ constexpr std::uint64_t slice_begin = 1, slice_end = 2, instant = 3, counter = 4
 std::vector<Drawn> read(const MemoryDestination& out) {
     std::map<std::uint64_t, std::string> tracks;
     std::vector<Drawn> drawn;
-    for (const auto& packet : Message(text_of(out)).texts[1]) {
+    const Message picture(text_of(out));
+    for (const auto& packet : picture.texts.at(1)) {
         Message fields(packet);
         if (fields.texts.contains(60)) {
             Message descriptor(fields.texts[60][0]);

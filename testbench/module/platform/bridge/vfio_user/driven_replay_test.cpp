@@ -10,7 +10,7 @@ namespace {
 
 /// What differs; of the GPUs, which nobody uses here, that nobody does.
 void check_replays(harness::RecordedPlatform& recorded) {
-    CHECK(recorded.play_all() == "A.root0.sw0.gpu0 was never called\nB.root0.sw0.gpu0 was never called\n");
+    CHECK(recorded.play_all() == "A.root.switch.gpu was never called\nB.root.switch.gpu was never called\n");
 }
 
 } // namespace
