@@ -17,8 +17,8 @@ struct Load {
     std::uint32_t depth = 64; ///< messages a queue pair has under way; posted as one list
     std::uint32_t queue_pairs = 1;
     bool timed = false;
-    double seconds = 0.5; ///< wall time of one sample
-    unsigned samples = 5; ///< the median counts
+    double seconds = 0.5;                             ///< wall time of one sample
+    unsigned samples = 5;                             ///< the median counts
     bool is_all_different = false;                    ///< no two messages have the same bytes
     platform::record::Recording* recording = nullptr; ///< of all devices; nullptr: nothing is recorded
 };

@@ -66,7 +66,8 @@ public:
         codec::Reader reader(trace);
         if (!reader.open())
             return std::nullopt;
-        return hcasim::play(reader, part, options_.mode, make_ ? make_(again, part) : MakeRecorded(make_recorded)).divergence;
+        return hcasim::play(reader, part, options_.mode, make_ ? make_(again, part) : MakeRecorded(make_recorded))
+            .divergence;
     }
 
 private:
