@@ -101,14 +101,18 @@ Divergence Inquiry::judge() const {
         divergence.actual = describe(*actual.front());
         divergence.actual_step = *actual.front();
     }
-    if (expected.empty())
+    if (expected.empty()) {
+        divergence.others = actual.empty() ? 0 : actual.size() - 1;
         return divergence;
+    }
     // Of two that explain as much, the first in this order.
     std::size_t best = 0;
     const auto propose = [&](Divergence::Kind kind, std::size_t explained) {
         if (explained + 1 > best) {
             best = explained + 1;
             divergence.kind = kind;
+            const std::size_t is_it = kind == field || kind == order ? 2 : 1; // of both sides, or of one
+            divergence.others = expected.size() + actual.size() - is_it - 2 * explained;
         }
     };
     if (actual.empty()) {

@@ -1,7 +1,7 @@
 // Makes a trace small that shows a difference: first without all that comes behind it and all that is of other devices,
 // then without calls of the device, in ever smaller groups, as long as the difference stays the same one. What is kept
 // of a call is all of it, and its answers, as they were recorded; so whatever is left is again a recording, of a
-// shorter life, and a device that lives as the recorded one did plays it without a difference up to the same record.
+// shorter life, and a device that lives as the recorded one did plays it without a difference.
 //
 // Calls that give numbers to what comes behind them stay: one that creates an object before the one that matters, or a
 // message before it in the same ring. To leave those out, the bytes of the others would have to change.

@@ -110,7 +110,8 @@ struct Found {
 } // namespace
 
 std::string sameness(const Divergence& divergence) {
-    auto text = std::string(platform::record::name(divergence.kind));
+    // What else is not the same in its call counts, too: else calls could go that only what is behind it needs.
+    const auto text = fmt::format("{} with {} others", platform::record::name(divergence.kind), divergence.others);
     const auto& expected = divergence.expected_step;
     const auto& actual = divergence.actual_step;
     if (divergence.kind == Divergence::Kind::time || !actual)

@@ -10,7 +10,8 @@ from program import CONFIG, PROGRAM, SCRATCH, expect, main, payload, refused, ru
 
 def record():
     trace = SCRATCH / "whole.trace"
-    ran = run("--payload", payload(48_000_000), "--record", trace, config=CONFIG)
+    ran = run("--payload", payload(4_000_000), "--set", "scenario.message=16384", "--record", trace,
+              config=CONFIG)
     expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-2000:]}{ran.stderr}")
     return trace
 

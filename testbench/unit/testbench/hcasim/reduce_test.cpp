@@ -109,6 +109,35 @@ TEST_CASE("differences are the same by their class and by the bytes that differ"
     divergence.actual_step = actual;
     divergence.actual_step->address = 64;
     CHECK(sameness(divergence) != one);
+    divergence.actual_step = actual;
+    divergence.others = 1;
+    CHECK(sameness(divergence) != one);
     divergence = {.kind = Divergence::Kind::extra, .expected_step = expected, .actual_step = actual};
     CHECK(sameness(divergence) != one);
+}
+
+TEST_CASE("what else is not the same in a call is counted behind the first difference", "[unit][replay]") {
+    const auto write = [](std::uint64_t address, unsigned value) {
+        Step step;
+        step.what = Step::What::write;
+        step.direction = codec::Direction::outbound;
+        step.address = address;
+        step.length = 1;
+        step.bytes = {static_cast<std::byte>(value)};
+        return step;
+    };
+    const std::vector<Step> to_come{write(0x100, 1), write(0x200, 1)};
+    Inquiry same(to_come), less(to_come), more(to_come);
+
+    same.happens(write(0x100, 2));
+    same.happens(write(0x200, 1));
+    less.happens(write(0x100, 2));
+    more.happens(write(0x100, 2));
+    more.happens(write(0x200, 1));
+    more.happens(write(0x300, 1));
+
+    CHECK(same.judge().kind == Divergence::Kind::field);
+    CHECK(same.judge().others == 0);
+    CHECK(less.judge().others == 1);
+    CHECK(more.judge().others == 1);
 }
