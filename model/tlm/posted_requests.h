@@ -77,6 +77,7 @@ private:
         std::function<void()> call;
     };
     void carry_out();
+    void do_next();
     bool has_credit() const { return requests_ < most_requests && bytes_ < most_bytes; }
     bool is_waiting_for_caller() const;
 

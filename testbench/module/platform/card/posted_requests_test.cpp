@@ -274,3 +274,16 @@ TEST_CASE("an answer to a page request and an invalidation make nobody wait for 
     CHECK(m.device(1).answered_groups == std::vector<std::uint16_t>{3});
     CHECK(m.device(1).most_inside == 1);
 }
+
+TEST_CASE("cards that write to each other without end let time pass", "[module][card][posted]") {
+    Machine m;
+    for (unsigned i = 0; i < 2; ++i)
+        m.device(i).on_write = [&, i] { m.device(i).write(m.bar(1 - i), 1); };
+
+    m.write(0, 0, 1);
+    sc_core::sc_start(sc_core::sc_time(100, sc_core::SC_PS));
+
+    const auto writes = m.device(0).writes.size() + m.device(1).writes.size();
+    CHECK(writes > 10);
+    CHECK(writes <= 102);
+}
