@@ -78,6 +78,7 @@ void FunctionPort::work_off() {
             if (first.is_reset) {
                 endpoint_.reset(kernel_now());
                 steer_all();
+                --resets_;
             } else {
                 write_region(first.region, first.offset, first.data);
             }
@@ -190,6 +191,8 @@ bool FunctionPort::touches_msix(std::uint32_t region, std::uint64_t offset, std:
 /// What the function waits for ends at once: it is to forget why it asked.
 void FunctionPort::reset() {
     put(Put{.data = {}, .is_reset = true});
+    ++resets_;
+    port_.invalidate({0, std::numeric_limits<std::uint64_t>::max()}); // paths found before would lead on
     if (messages_ != nullptr)
         messages_->abandon();
 }
@@ -300,6 +303,7 @@ void FunctionPort::disconnect() {
     // What it wrote last has nobody any more who would miss it; the write that is being done comes to its end.
     while (backlog_.size() > 1) {
         backlog_bytes_ -= backlog_.back().data.size() + put_cost;
+        resets_ -= backlog_.back().is_reset ? 1 : 0;
         backlog_.pop_back();
     }
     reset();

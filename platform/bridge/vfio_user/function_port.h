@@ -49,6 +49,9 @@ public:
     /// As Dma's, for a range without a file.
     model::port::DmaStatus read_by_messages(std::uint64_t address, std::span<std::byte> into);
     model::port::DmaStatus write_by_messages(std::uint64_t address, std::span<const std::byte> from);
+    /// A reset has been asked for and is not done yet: the card sends nothing until then. Somebody may already take its
+    /// end for granted.
+    bool is_resetting() const { return resets_ != 0; }
     /// Somebody waits for the client's memory.
     bool is_waiting() const { return waiting_ != 0; }
 
@@ -122,6 +125,7 @@ private:
     std::size_t backlog_bytes_ = 0;
     sc_core::sc_event put_;
     unsigned waiting_ = 0;
+    unsigned resets_ = 0; ///< in the backlog
 };
 
 } // namespace platform::bridge::vfio_user

@@ -76,6 +76,8 @@ void GuestModule::receive(unsigned port, ::tlm::tlm_generic_payload& payload, mo
     const auto address = payload.get_address();
     const auto data = model::tlm::bytes_of(payload);
     const auto function = function_of(port, request.requester);
+    if (functions_[function].function->is_resetting())
+        return model::tlm::set_status(payload, DmaStatus::unsupported_request);
     const bool is_here = FunctionPort::interrupts.contains(address) || find_memory(function, address) != nullptr;
     if (!is_here)
         if (auto* peer = find_peer(function, address))
@@ -125,7 +127,7 @@ bool GuestModule::receive_direct(unsigned port, ::tlm::tlm_generic_payload& payl
                                  ::tlm::tlm_dmi& dmi) {
     const auto address = payload.get_address();
     const auto function = function_of(port, request.requester);
-    if (request.address_type != model::tlm::AddressType::untranslated)
+    if (request.address_type != model::tlm::AddressType::untranslated || functions_[function].function->is_resetting())
         return false;
     if (FunctionPort::interrupts.contains(address)) {
         request.answer = {.kind = TargetKind::interrupts,

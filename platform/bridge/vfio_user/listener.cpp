@@ -73,7 +73,7 @@ void Listener::welcome(Connection::Socket socket) {
     // A hypervisor that starts anew may connect before the end of the old one was noticed.
     if (const auto last = connection_; last && last->is_hung_up())
         last->close("the client has gone");
-    if (connection_)
+    if (connection_ || function_.is_resetting()) // until then the registers are those of the client before
         return turn_away(std::move(socket));
     connection_ = std::make_shared<Connection>(std::move(socket), function_, limits_,
                                                Connection::Hooks{before_, [this](std::string_view why) {

@@ -29,7 +29,7 @@ namespace bridge = platform::bridge::vfio_user;
 /// A client who is asked for its memory by messages, and answers when the test says so.
 struct Client final : bridge::MessageDma {
     unsigned asked = 0;
-    bool is_prompt = false;
+    bool is_prompt = false, is_deaf = false;
     sc_core::sc_event answered;
 
     DmaStatus read(std::uint64_t, std::span<std::byte> into) override {
@@ -37,7 +37,10 @@ struct Client final : bridge::MessageDma {
         return wait();
     }
     DmaStatus write(std::uint64_t, std::span<const std::byte>) override { return wait(); }
-    void abandon() override { answered.notify(); }
+    void abandon() override {
+        if (!is_deaf)
+            answered.notify();
+    }
 
 private:
     DmaStatus wait() {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <memory>
 #include <string>
 
 using namespace testbench;
@@ -314,4 +316,24 @@ TEST_CASE("a reset ends what the function waits for", "[module][vfio_user]") {
 
     CHECK(s.first.function.resets == 1);
     CHECK(s.port(0).backlog() == 0);
+}
+
+TEST_CASE("a function is busy until it has been reset after its last client", "[module][vfio_user]") {
+    Served s;
+    auto client = std::make_unique<Client>(s, "first");
+    client->enable();
+    sc_core::sc_event end;
+    s.first.function.on_write = [&](unsigned, std::uint64_t) { sc_core::wait(end); };
+    REQUIRE(client->error(region_write(0, 0, Bytes(4))) == 0);
+    client.reset();
+    REQUIRE(s.serve_until([&] { return !s.told.empty(); }));
+
+    ClientSocket early(s.path("first"), s.serving());
+    const auto refusal = early.ask(version(0, 0, qemu_capabilities));
+    REQUIRE(refusal.has_value());
+    CHECK(error_of(*refusal) == EBUSY);
+
+    end.notify();
+    CHECK(s.serve_until([&] { return s.first.function.resets == 1; }));
+    const Client next(s, "first");
 }
