@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
 
 namespace traces::codec {
 
@@ -106,7 +107,7 @@ Outcome read_frame(InterfaceKind kind, FrameBlock block, const Dictionary& dicti
     record.head = data;
     std::span<const std::byte> elsewhere;
     OptionReader reader(options);
-    bool has_mark = false;
+    bool has_mark = false, has_elsewhere = false;
     std::uint32_t flags = 0;
     while (const auto option = reader.next()) {
         if (option->code == pcapng::option_epb_flags && option->value.size() == 4)
@@ -116,18 +117,22 @@ Outcome read_frame(InterfaceKind kind, FrameBlock block, const Dictionary& dicti
         const ConstView<MarkOption> mark(option->value);
         if (mark.get<"enterprise">() != enterprise_number)
             continue;
+        auto& is_there = option->value.size() == MarkOption::size ? has_mark : has_elsewhere;
+        if (std::exchange(is_there, true))
+            return corrupt("a frame with two marks, or with two parts elsewhere");
         if (option->value.size() != MarkOption::size) {
             elsewhere = option->value;
             continue;
         }
         if (const auto done = read_mark(kind, mark.sub<"mark">().bytes(), record); !done)
             return done;
-        has_mark = true;
     }
     if (reader.is_broken() || !has_mark)
         return corrupt("a frame without its mark, or with options that are none");
     if ((flags & 3) != static_cast<std::uint32_t>(record.mark.direction))
         return corrupt("a frame whose mark and flags differ");
+    if ((record.mark.flags & by_reference) == 0 && has_elsewhere)
+        return corrupt("a frame of which a part is elsewhere, and whose mark does not say so");
     if ((record.mark.flags & by_reference) == 0)
         return data.size() == original ? Outcome{} : corrupt("a frame of which a part is missing");
     if (elsewhere.size() < FrameReferenceOption::size ||

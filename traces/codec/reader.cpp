@@ -143,7 +143,7 @@ Reader::Step Reader::trace_block(const RawBlock& block) {
         return corrupt("a custom block that says the wrong thing about its being copied");
     if (is_sync) {
         if (flags != (is_end ? indispensable : 0))
-            return corrupt("a sync block in pieces");
+            return corrupt(fmt::format("a sync block with flags {:#x}, which it cannot have", flags));
         // It says what came before it, so it is added afterwards.
         if (const auto done = sync(data); !done)
             return std::unexpected(done.error());
@@ -151,6 +151,8 @@ Reader::Step Reader::trace_block(const RawBlock& block) {
         digest_.add(block.bytes);
         return false;
     }
+    if ((flags & continues) != 0 && (kind == BlockKind::name || kind == BlockKind::entry))
+        return corrupt("a name or an entry of the dictionary in pieces, of which it has one");
     digest_.add(block.bytes);
     Read<void> done;
     switch (kind) {

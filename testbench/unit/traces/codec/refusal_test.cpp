@@ -85,6 +85,17 @@ std::size_t record_block(const Blocks& blocks, std::size_t number) {
     return 0;
 }
 
+/// The mark of a frame of 61 bytes once more, behind itself.
+void repeat_mark(Bytes& block) {
+    constexpr auto bytes = pcapng::Option::size + MarkOption::size;
+    const auto mark = block.begin() + static_cast<std::ptrdiff_t>(body + 64 + pcapng::Option::size + 4);
+    const Bytes again(mark, mark + static_cast<std::ptrdiff_t>(bytes));
+    block.insert(mark, again.begin(), again.end());
+    const auto length = static_cast<std::uint32_t>(block.size());
+    abi::store<std::uint32_t, abi::Endian::little>(block.data() + 4, length);
+    abi::store<std::uint32_t, abi::Endian::little>(block.data() + block.size() - 4, length);
+}
+
 // clang-format off
 const std::vector<Case>& cases() {
     using B = Blocks;
@@ -159,6 +170,11 @@ const std::vector<Case>& cases() {
         {"a TLP has no header", [](B& b) { b.set8(record_block(b, 5), body + 16, 0xe0); }, corrupt, "no header"},
         {"an entry has another digest", [](B& b) { b.set8(b.ours(BlockKind::entry), data, 1); }, corrupt,
          "another digest than"},
+        {"an entry is in pieces", [](B& b) { b.set8(b.ours(BlockKind::entry), 0x17, 0x81); }, corrupt, "in pieces"},
+        {"a name is in pieces", [](B& b) { b.set8(b.ours(BlockKind::name), 0x17, 0x01); }, corrupt, "in pieces"},
+        {"a sync block is indispensable", [](B& b) { b.set8(b.ours(BlockKind::sync), 0x17, 0x80); }, corrupt,
+         "flags 0x80"},
+        {"a frame has two marks", [](B& b) { repeat_mark(b.blocks[record_block(b, 1)]); }, corrupt, "two marks"},
         {"an entry comes again", [](B& b) { const auto i = b.ours(BlockKind::entry);
             b.blocks.insert(b.blocks.begin() + static_cast<std::ptrdiff_t>(i), b.blocks[i]); }, corrupt, "already"},
         {"an entry is missing", [](B& b) { b.blocks.erase(b.blocks.begin() +
