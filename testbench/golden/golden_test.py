@@ -4,6 +4,7 @@ import pathlib
 import stat
 import tempfile
 import unittest
+from unittest import mock
 
 import golden
 import recipe
@@ -31,12 +32,13 @@ class Recipes(unittest.TestCase):
             return recipe.read(path)
 
     def test_a_key_that_is_none_is_refused(self):
-        with self.assertRaisesRegex(recipe.Mistake, "no key is called confg; there are at, case, config, set"):
+        with self.assertRaisesRegex(recipe.Mistake, "no key is called confg; there are at, case, config, dump, set"):
             self.read('confg = "a.toml"\n')
 
-    def test_a_run_and_a_guest_at_once_are_refused(self):
-        with self.assertRaisesRegex(recipe.Mistake, "either a config or a case"):
-            self.read('config = "a.toml"\ncase = "b.sh"\n')
+    def test_two_sources_at_once_are_refused(self):
+        for other in 'case = "b.sh"', 'dump = ["c.txt"]':
+            with self.assertRaisesRegex(recipe.Mistake, "either a config, a case of the guest level, or dumps"):
+                self.read(f'config = "a.toml"\n{other}\n')
 
     def test_a_name_that_is_none_is_refused_with_those_that_are(self):
         with self.assertRaisesRegex(recipe.Mistake, "no golden trace is called no_such; there are "):
@@ -75,6 +77,34 @@ class Judgement(unittest.TestCase):
     def test_a_program_that_cannot_play_is_no_change(self):
         with self.assertRaisesRegex(recipe.Mistake, "cannot be played: said of --strict"):
             self.judge(2, 0, 0)
+
+class Dumps(unittest.TestCase):
+    """A program that imports a log as its bytes, and compares recordings as files."""
+
+    def judge(self, recorded, compare="cmp -s"):
+        with tempfile.TemporaryDirectory() as directory:
+            program = pathlib.Path(directory) / "program"
+            program.write_text('#!/bin/sh\nset -e\n'
+                               f'if [ $2 = diff ]; then {compare} $3 $4 && exit || status=$?; '
+                               'echo "said of diff"; exit $status; fi\n'
+                               '[ "$2 $3 $5" = "import --dump --out" ] && cat $4 > $6\n')
+            program.chmod(program.stat().st_mode | stat.S_IXUSR)
+            (pathlib.Path(directory) / recipe.TRACE).write_text(recorded)
+            logs = [pathlib.Path(directory) / name for name in ("first", "second")]
+            for log in logs:
+                log.write_text(f"{log.name}\n")
+            with mock.patch.object(recipe.Recipe, "trace", pathlib.Path(directory) / recipe.TRACE):
+                return golden.judge_dumps(program, recipe.Recipe("name", dump=logs))
+
+    def test_what_is_read_as_it_was_has_not_changed(self):
+        self.assertEqual(self.judge("first\nsecond\n"), (True, "the same"))
+
+    def test_what_is_read_otherwise_is_told_with_the_difference(self):
+        self.assertEqual(self.judge("first\n"), (False, "read otherwise\nsaid of diff"))
+
+    def test_a_recording_that_cannot_be_read_is_no_change(self):
+        with self.assertRaisesRegex(recipe.Mistake, "cannot be read: said of diff"):
+            self.judge("", compare="sh -c 'exit 5'")
 
 
 if __name__ == "__main__":

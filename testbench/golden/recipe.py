@@ -2,6 +2,7 @@
 
 config  the platform or scenario, below the repository     set  overrides of its keys
 case    a case of the guest level; its head says the rest  at   what is recorded, as `--at` has it
+dump    what drivers have printed, below the repository: `hcasim trace import --dump` gets the files as one log
 """
 
 import dataclasses
@@ -23,6 +24,7 @@ class Recipe:
     name: str
     config: str = ""
     case: str = ""
+    dump: list = dataclasses.field(default_factory=list)
     set: list = dataclasses.field(default_factory=list)
     at: list = dataclasses.field(default_factory=list)
 
@@ -39,8 +41,8 @@ def read(path):
         raise Mistake(f"{path}: {error}") from error
     if unknown := values.keys() - known:
         raise Mistake(f"{path}: no key is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    if bool(values.get("config")) == bool(values.get("case")):
-        raise Mistake(f"{path}: names either a config or a case of the guest level")
+    if sum(bool(values.get(source)) for source in ("config", "case", "dump")) != 1:
+        raise Mistake(f"{path}: names either a config, a case of the guest level, or dumps")
     return Recipe(path.parent.name, **values)
 
 
