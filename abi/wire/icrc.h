@@ -5,6 +5,7 @@
 // bit).
 #pragma once
 
+#include "abi/wire/crc32_fold.h"
 #include "abi/wire/infiniband.h"
 #include "abi/wire/ip.h"
 #include "abi/wire/udp.h"
@@ -47,6 +48,14 @@ inline constexpr std::byte ones{0xff};
 
 /// Advances the CRC-32 register (0xffffffff at the start, complement at the end) by `bytes`.
 constexpr std::uint32_t crc32_add(std::span<const std::byte> bytes, std::uint32_t crc) {
+    if !consteval {
+        if (bytes.size() >= detail::least_folded_bytes && detail::can_fold()) {
+            const auto whole = bytes.first(bytes.size() / 16 * 16);
+            const auto folded = detail::crc32_fold(whole, crc);
+            crc = detail::crc_add(detail::crc32_tables, std::span<const std::byte>(folded), std::uint32_t{0});
+            bytes = bytes.subspan(whole.size());
+        }
+    }
     return detail::crc_add(detail::crc32_tables, bytes, crc);
 }
 

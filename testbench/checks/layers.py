@@ -6,7 +6,7 @@ import re
 import tree
 
 SYSTEMC = re.compile(r"^(systemc(\.h)?|tlm(\.h)?|sysc/.*|tlm_core/.*|tlm_utils/.*)$")
-STANDARD = re.compile(r"^[a-z0-9_]+$")
+STANDARD = re.compile(r"^[a-z0-9_]+$|^[a-z]mmintrin\.h$")  # and the compiler's own: instructions of the processor
 SHELL_NAME = r".*_module\.(h|cpp)"
 SHELL = r"model/(.*_module\.(h|cpp)|tlm/.*)"
 EVENTS = r"traces/(events|reason)\.h"
