@@ -1,5 +1,6 @@
 #include "traces/monitor/observer.h"
 
+#include "abi/wire/ethernet.h"
 #include "traces/codec/layouts.h"
 #include "traces/codec/signal.h"
 #include "traces/monitor/tlp.h"
@@ -301,9 +302,23 @@ void Observer::signal(const codec::Record& record, Link& link) {
     }
 }
 
-void Observer::frame(const codec::Record& record, const Port& port) {
+/// Whether a frame of Ethernet is to somebody else, whom a bit that the cable has turned has made up: no checksum
+/// covers the addresses of a frame, so the port drops it by them.
+bool Observer::is_elsewhere(const codec::Record& record, Port& port) {
+    if (port.kind != codec::InterfaceKind::ethernet)
+        return false;
+    constexpr std::byte group{1};
+    const abi::ConstView<abi::wire::Ethernet> ethernet(record.head); // which read_packet has found there
+    if (record.mark.direction == Direction::outbound)
+        port.mac = ethernet.get<"source">();
+    const auto destination = ethernet.get<"destination">();
+    return record.mark.direction == Direction::inbound && port.mac && destination != *port.mac &&
+           (destination[0] & group) == std::byte{};
+}
+
+void Observer::frame(const codec::Record& record, Port& port) {
     packet_ = read_packet(port.kind, record.head);
-    if (!packet_)
+    if (!packet_ || is_elsewhere(record, port))
         return;
     const bool is_infiniband = port.kind == codec::InterfaceKind::infiniband;
     const bool is_inbound = record.mark.direction == Direction::inbound;

@@ -4,9 +4,11 @@
 
 #include "traces/monitor/function_state.h"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,12 +45,14 @@ private:
     struct Port {
         std::uint32_t device = 0;
         codec::InterfaceKind kind{};
+        std::optional<std::array<std::byte, 6>> mac{}; ///< its own, once it has sent something
     };
 
     void request(const codec::Record& record, Link& link);
     void completion(const codec::Record& record, Link& link);
     void signal(const codec::Record& record, Link& link);
-    void frame(const codec::Record& record, const Port& port);
+    void frame(const codec::Record& record, Port& port);
+    static bool is_elsewhere(const codec::Record& record, Port& port);
     void device_writes(const At& at, Link& link, std::uint64_t address, Bytes bytes);
     void device_has_read(const At& at, Link& link, std::uint64_t access, Read& read);
     void work_read(const At& at, FunctionState& function, const std::pair<std::uint64_t, Area>& area,

@@ -59,10 +59,13 @@ void Psns::sent(const PacketSeen& seen, State& state) {
     }
 }
 
-/// The whole of a READ again whose answer has come in part: the responder takes it for the duplicate that it is.
+/// A READ again whose answer has come in part, the whole or from somewhere in it: what was missing may have come while
+/// the request was on its way out. The responder takes it for the duplicate that it is.
 bool Psns::asks_again(const State& state, const Packet& packet) {
-    return packet.traits().kind == Kind::read_request && !state.answered.empty() &&
-           packet.psn == state.answered.front().begin;
+    if (packet.traits().kind != Kind::read_request || state.answered.empty())
+        return false;
+    const auto& front = state.answered.front();
+    return !packet.psn.is_before(front.begin) && packet.psn.is_before(front.end);
 }
 
 void Psns::acknowledge(State& state, abi::Psn end) {
@@ -104,6 +107,10 @@ void Psns::answered(const PacketSeen& seen, State& state) {
 void Psns::on(const MemoryWritten& written) {
     if (pending_.record == 0 || written.at.cause != pending_.record)
         return;
+    if (written.place == Place::event_queue) { // a page fault: the packet is dropped
+        pending_ = {};
+        return;
+    }
     if (const auto found = states_.find(pending_.key); found != states_.end())
         take(found->second, pending_.psn);
     pending_ = {};

@@ -9,6 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 using namespace harness;
 using namespace monitor_bench;
@@ -101,7 +102,11 @@ void change_keys(Side& from, Side& to) {
     const auto attempt = [&](SendOperation operation, std::uint32_t rkey, std::uint64_t at, Status expected) {
         const auto qp = connect(from, to, 60'000, impatient);
         from.post(qp, operation, 8, rkey, at);
-        from.take(1, expected);
+        // Whoever has refused is silent then: where the cable loses that word, nobody says why.
+        if (expected == Status::success)
+            from.take();
+        else
+            from.take(1, expected, Status::transport_retry_exceeded);
     };
     const auto rkey = changing.rkey();
     const auto begin = changing.iova().value;
@@ -130,11 +135,29 @@ void page(Side& from, Side& to) {
         from.take();
         to.take();
         must(memory.evict(0, 16));
+        // What answers a READ is dropped for want of a page, and asked for again from there.
+        for (const std::uint32_t length : {10000u, 8u}) {
+            const sw::mlx::Sge place{sge.address, length, sge.lkey};
+            must(to.qps[qp]->post_send({.sge = &place,
+                                        .sge_count = 1,
+                                        .operation = SendOperation::read,
+                                        .flags = sw::mlx::send_flag::signaled,
+                                        .rkey = from.region.rkey(),
+                                        .remote_address = from.region.iova().value + 0x200}));
+            to.take();
+            must(memory.evict(0, 16));
+        }
     }
     must(region.destroy());
 }
 
-Trace live(bool is_timed) {
+/// Which packets the cable harms. HCA_SEED=N lives another life.
+unsigned seed_or(unsigned usual) {
+    const char* given = std::getenv("HCA_SEED");
+    return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 0)) : usual;
+}
+
+Trace live(bool is_timed, unsigned seed = seed_or(5)) {
     Life life;
     {
         auto config = HcaPair::untimed();
@@ -142,7 +165,7 @@ Trace live(bool is_timed) {
         auto cable = HcaPair::clean();
         cable.timed = is_timed;
         cable.loss = cable.duplicate = cable.reorder = cable.corrupt = 0.02;
-        cable.seed = 5;
+        cable.seed = seed;
         Hosts hosts(config, cable, life);
         Side left(hosts.a, 0x0a000001, {.page_faults = true}), right(hosts.b, 0x0a000002, {.page_faults = true});
         left.other = &right, right.other = &left;
@@ -166,7 +189,11 @@ Trace live(bool is_timed) {
 } // namespace
 
 TEST_CASE("an HCA that lives through loss, faults and changing keys breaks no rule", "[unit][monitor]") {
-    const auto trace = live(GENERATE(false, true));
+    const auto is_timed = GENERATE(false, true);
+    // In the second life answers of a READ overtake each other; in the third the address of an ACK is broken.
+    const auto seed = seed_or(GENERATE(5u, 2u, 7u));
+    INFO("seed " << seed);
+    const auto trace = live(is_timed, seed);
 
     monitor::Monitor monitor(trace.head);
     for (const auto& one : trace.records)
