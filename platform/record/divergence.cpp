@@ -1,10 +1,14 @@
 #include "platform/record/divergence.h"
 
+#include "abi/prm/cqe.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
+#include <span>
 
 namespace platform::record {
 
@@ -25,8 +29,38 @@ bool is_same_sort(const Step& one, const Step& other) {
            (one.what != What::signal || (one.signal == other.signal && one.told.port == other.told.port));
 }
 
+namespace {
+
+using Entry = std::array<std::byte, abi::prm::Cqe64::size>;
+/// A completion, by its signature: without it, and without its time stamp. Nothing: it is none.
+std::optional<Entry> without_time(std::span<const std::byte> bytes) {
+    if (bytes.size() < Entry{}.size())
+        return std::nullopt;
+    Entry entry;
+    std::ranges::copy(bytes.last(entry.size()), entry.begin());
+    const abi::View<abi::prm::Cqe64> cqe(entry);
+    if (cqe.get<"signature">() != abi::prm::cqe_signature(entry))
+        return std::nullopt;
+    cqe.set<"timestamp">(0).set<"signature">(0);
+    return entry;
+}
+
+/// A completion says when it was written (PRM "CQE", timestamp): at another time it has another time stamp.
+bool has_same_bytes(const Step& one, const Step& other) {
+    if (one.bytes == other.bytes)
+        return true;
+    if (one.what != What::write || one.at == other.at || one.bytes.size() != other.bytes.size())
+        return false;
+    const auto mine = without_time(one.bytes);
+    const auto front = one.bytes.size() - std::min(one.bytes.size(), Entry{}.size());
+    return mine && mine == without_time(other.bytes) &&
+           std::ranges::equal(std::span(one.bytes).first(front), std::span(other.bytes).first(front));
+}
+
+} // namespace
+
 bool is_same_deed(const Step& one, const Step& other) {
-    if (!is_same_sort(one, other) || one.address != other.address || one.bytes != other.bytes)
+    if (!is_same_sort(one, other) || one.address != other.address || !has_same_bytes(one, other))
         return false;
     if (one.what != What::signal)
         return one.length == other.length;

@@ -1,6 +1,8 @@
 // What kind of difference it is follows from what was to come and from what came.
 #include "platform/record/divergence.h"
 
+#include "abi/prm/cqe.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <string_view>
@@ -107,4 +109,34 @@ TEST_CASE("reads behind a difference get the bytes that were recorded", "[unit][
     REQUIRE(known != nullptr);
     CHECK(known->record == 103);
     CHECK(inquiry.happens(read) == nullptr); // once
+}
+
+TEST_CASE("a completion at another time has another time stamp, and is the same deed", "[unit][record]") {
+    const auto completion = [](unsigned at_ns, unsigned time_stamp, unsigned byte_count = 0) {
+        Step step;
+        step.what = Step::What::write;
+        step.direction = Direction::outbound;
+        step.at = std::chrono::nanoseconds{at_ns};
+        step.bytes.resize(abi::prm::Cqe64::size);
+        const abi::View<abi::prm::Cqe64> cqe(step.bytes);
+        cqe.set<"timestamp">(time_stamp).set<"byte_cnt">(byte_count);
+        cqe.set<"signature">(abi::prm::cqe_signature(step.bytes));
+        step.length = step.bytes.size();
+        return step;
+    };
+    auto unsigned_one = completion(2, 20);
+    unsigned_one.bytes[abi::prm::cqe_signature_offset] ^= std::byte{1};
+    auto wider = completion(1, 10), other_wider = completion(2, 20); // 128 bytes, in front of which a message stands
+    for (auto* step : {&wider, &other_wider}) {
+        step->bytes.insert(step->bytes.begin(), 64, std::byte{});
+        step->length = step->bytes.size();
+    }
+
+    CHECK(is_same_deed(completion(1, 10), completion(2, 20)));
+    CHECK_FALSE(is_same_deed(completion(1, 10), completion(1, 20)));    // at the same time it is another one
+    CHECK_FALSE(is_same_deed(completion(1, 10), completion(2, 20, 1))); // another content
+    CHECK_FALSE(is_same_deed(completion(1, 10), unsigned_one));
+    CHECK(is_same_deed(wider, other_wider));
+    other_wider.bytes.front() = std::byte{1};
+    CHECK_FALSE(is_same_deed(wider, other_wider));
 }
