@@ -46,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (is_ours) {
         FrameWriter writer(source, 1 + (data[0] >> 2 & 3));
         const auto half = given.size() / 2;
-        require(writer.put(given.first(half)).has_value() && writer.put(given.subspan(half)).has_value(),
+        const auto first = (data[1] & 1) != 0 ? FrameWriter::Frame::goes_on : FrameWriter::Frame::ends;
+        require(writer.put(given.first(half), first).has_value() && writer.put(given.subspan(half)).has_value(),
                 "a batch cannot be compressed");
     } else {
         source.bytes.assign(given.begin(), given.end());

@@ -1,13 +1,16 @@
-// trace_file OUT.pcapng LEVEL [--cut]: writes a small recording with something on each kind of interface, for
+// trace_file OUT.pcapng LEVEL [--cut | --long]: writes a small recording with something on each kind of interface, for
 // trace_file.py to hold against what tshark and capinfos read. LEVEL is zstd's, 0: not compressed. With --cut, the
-// records are flushed, and the program ends there.
+// records are flushed, and the program ends there; with --long, 500 frames follow that do not compress, in many
+// batches.
 #include "traces/codec/file.h"
 #include "traces/codec/writer.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace traces::codec;
@@ -23,7 +26,7 @@ Bytes hex(std::string_view digits) {
     return bytes;
 }
 
-int write(const char* path, int level, bool is_cut) {
+int write(const char* path, int level, bool is_cut, bool is_long) {
     auto file = FileDestination::create(path);
     if (!file) {
         std::fprintf(stderr, "%s\n", file.error().c_str());
@@ -59,6 +62,14 @@ int write(const char* path, int level, bool is_cut) {
     writer.write(0, 4'000'000, {.direction = Direction::outbound, .gate = 1, .cause = 3},
                  hex("60000020010000ff0000000080000000"), reference->part(0, 128));
     writer.write(3, 5'000'000, {.kind = RecordKind::event, .cause = 4}, Bytes(40, std::byte{1}));
+    std::mt19937 random(1);
+    Bytes noise(1400);
+    for (int i = 0; is_long && i < 500; ++i) {
+        std::ranges::generate(noise, [&] { return static_cast<std::byte>(random()); });
+        writer.write(1, 6'000'000, {.kind = RecordKind::frame, .direction = Direction::outbound}, noise);
+        if (i % 10 == 0)
+            static_cast<void>(writer.flush());
+    }
     const auto outcome = is_cut ? writer.flush() : writer.close();
     if (!outcome)
         std::fprintf(stderr, "%s\n", outcome.error().c_str());
@@ -68,9 +79,10 @@ int write(const char* path, int level, bool is_cut) {
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3 && !(argc == 4 && std::strcmp(argv[3], "--cut") == 0)) {
-        std::fputs("usage: trace_file OUT.pcapng LEVEL [--cut]\n", stderr);
+    const std::string_view option = argc == 4 ? argv[3] : "";
+    if (argc != 3 && option != "--cut" && option != "--long") {
+        std::fputs("usage: trace_file OUT.pcapng LEVEL [--cut | --long]\n", stderr);
         return 2;
     }
-    return write(argv[1], std::atoi(argv[2]), argc == 4);
+    return write(argv[1], std::atoi(argv[2]), option == "--cut", option == "--long");
 }

@@ -53,14 +53,21 @@ FrameWriter::FrameWriter(Destination& destination, int level) : destination_(des
 
 void FrameWriter::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
 
-Destination::Outcome FrameWriter::put(std::span<const std::byte> batch) {
+Destination::Outcome FrameWriter::put(std::span<const std::byte> batch, Frame frame) {
     if (context_ == nullptr)
         return destination_.write(batch);
-    frame_.resize(ZSTD_compressBound(batch.size()));
-    const auto size = ZSTD_compress2(context_.get(), frame_.data(), frame_.size(), batch.data(), batch.size());
-    if (ZSTD_isError(size))
-        return std::unexpected(fmt::format("cannot be compressed: {}", ZSTD_getErrorName(size)));
-    return destination_.write(std::span(frame_).first(size));
+    ZSTD_inBuffer in{batch.data(), batch.size(), 0};
+    const auto until = frame == Frame::ends ? ZSTD_e_end : ZSTD_e_flush;
+    compressed_.resize(std::max(compressed_.size(), ZSTD_compressBound(batch.size())));
+    for (std::size_t left = 1; left != 0;) {
+        ZSTD_outBuffer out{compressed_.data(), compressed_.size(), 0};
+        left = ZSTD_compressStream2(context_.get(), &out, &in, until);
+        if (ZSTD_isError(left))
+            return std::unexpected(fmt::format("cannot be compressed: {}", ZSTD_getErrorName(left)));
+        if (auto written = destination_.write(std::span(compressed_).first(out.pos)); !written)
+            return written;
+    }
+    return {};
 }
 
 // --- reading ---
@@ -86,7 +93,7 @@ std::size_t FrameReader::read(std::span<std::byte> into) {
 FrameReader::Place FrameReader::place() {
     if (expanded_.empty())
         refill();
-    return {.file_offset = is_compressed_ ? frame_offset_ : given_, .offset = given_};
+    return {.file_offset = is_compressed_ ? expanded_offset_ : given_, .offset = given_};
 }
 
 /// More bytes to give. False: there are none, or fault_ says why.
@@ -139,16 +146,15 @@ bool FrameReader::begin() {
     return true;
 }
 
-/// Decompresses until there is something to give; never across the end of a frame, so that its place is known.
+/// Decompresses until there is something to give.
 bool FrameReader::expand() {
     for (;;) {
         if (unread_.empty() && !refill_input() && fault_)
             return false;
         const bool is_at_end = unread_.empty();
+        expanded_offset_ = consumed_;
         if (is_at_end && !is_within_frame_)
             return false;
-        if (!is_within_frame_)
-            frame_offset_ = consumed_;
         ZSTD_inBuffer in{unread_.data(), unread_.size(), 0};
         ZSTD_outBuffer out{output_.data(), output_.size(), 0};
         const auto left = ZSTD_decompressStream(context_.get(), &out, &in);
@@ -177,7 +183,7 @@ bool FrameReader::expand() {
 
 bool FrameReader::fail(FaultKind kind, std::string reason) {
     fault_ = Fault{.kind = kind,
-                   .file_offset = is_compressed_ ? frame_offset_ : given_,
+                   .file_offset = is_compressed_ ? expanded_offset_ : given_,
                    .offset = given_,
                    .reason = std::move(reason)};
     return false;

@@ -1,6 +1,6 @@
-// Compression: a trace may be a sequence of zstd frames (RFC 8878). The writer makes a frame of each batch of blocks,
-// so that what was written before a crash can be read. The reader needs the same memory for any file, and refuses one
-// that grows as no trace does.
+// Compression: a trace may be a sequence of zstd frames (RFC 8878). The writer flushes each batch of blocks, so that
+// what was written before a crash can be read. The reader needs the same memory for any file, and refuses one that
+// grows as no trace does.
 #pragma once
 
 #include "traces/codec/fault.h"
@@ -27,7 +27,9 @@ public:
     static constexpr int plain = 0;
     /// level   of zstd, from 1 on; `plain`: no compression
     FrameWriter(Destination& destination, int level);
-    Destination::Outcome put(std::span<const std::byte> batch);
+    enum class Frame : std::uint8_t { goes_on, ends };
+    /// All that was put so far can be decompressed. The last batch ends a frame; without that the file seems cut off.
+    Destination::Outcome put(std::span<const std::byte> batch, Frame frame = Frame::ends);
     Destination::Outcome keep() { return destination_.keep(); }
 
 private:
@@ -36,7 +38,7 @@ private:
     };
     Destination& destination_;
     std::unique_ptr<ZSTD_CCtx_s, Free> context_;
-    std::vector<std::byte> frame_;
+    std::vector<std::byte> compressed_;
 };
 
 /// The bytes of a source, decompressed where they are compressed.
@@ -51,7 +53,7 @@ public:
     struct Place {
         std::uint64_t file_offset, offset;
     };
-    /// Of the next byte. Of a compressed file, the beginning of the frame that has it.
+    /// Of the next byte. Of a compressed file, how far that was read for it: at most 128 KiB from its place.
     Place place();
     bool is_compressed() const { return is_compressed_; }
 
@@ -72,7 +74,7 @@ private:
     std::span<const std::byte> unread_;   ///< of the input
     std::span<const std::byte> expanded_; ///< what read() gives next
     std::uint64_t consumed_ = 0;          ///< bytes of the file that were decompressed or given out
-    std::uint64_t frame_offset_ = 0;      ///< where the frame in work begins
+    std::uint64_t expanded_offset_ = 0;   ///< the same when the last decompression began
     std::uint64_t given_ = 0;             ///< bytes that read() has given
     bool has_begun_ = false, is_compressed_ = false, is_within_frame_ = false;
 };

@@ -61,8 +61,10 @@ Writer::Writer(Destination& destination, const Head& head, Options options)
         kinds_.push_back(interface.kind);
     batch_.reserve(std::min(options.batch_bytes, std::size_t{1} << 20) + most_record_bytes + 4096);
     write_head(head);
-    // The outcome stays: the caller meets it at the first record.
-    static_cast<void>(flush());
+    // A frame of its own: who cannot read what follows has the configuration. The outcome stays: the caller meets it at
+    // the first record.
+    sync(BlockKind::sync);
+    put_batch(FrameWriter::Frame::ends);
 }
 
 void Writer::write_head(const Head& head) {
@@ -296,7 +298,7 @@ Destination::Outcome Writer::flush() {
     if (is_closed_ || !outcome_ || batch_.empty())
         return outcome_;
     sync(BlockKind::sync);
-    put_batch();
+    put_batch(FrameWriter::Frame::goes_on);
     return outcome_;
 }
 
@@ -304,13 +306,13 @@ Destination::Outcome Writer::close() {
     if (is_closed_ || !outcome_)
         return outcome_;
     sync(BlockKind::end);
-    put_batch();
+    put_batch(FrameWriter::Frame::ends);
     is_closed_ = true;
     return outcome_;
 }
 
-void Writer::put_batch() {
-    outcome_ = frames_.put(batch_);
+void Writer::put_batch(FrameWriter::Frame frame) {
+    outcome_ = frames_.put(batch_, frame);
     if (outcome_)
         outcome_ = frames_.keep();
     if (outcome_)

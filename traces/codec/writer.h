@@ -1,6 +1,6 @@
-// Writes a trace: the head at once, records in batches, each with a sync block and in a frame of its own. What was
-// flushed can be read whatever happens to the program afterwards. Holds one batch and the dictionary's window, no more:
-// whoever records waits for the destination.
+// Writes a trace: the head at once, records in batches, each with a sync block behind it and flushed. What was flushed
+// can be read whatever happens to the program afterwards. Holds one batch and the dictionary's window, no more: whoever
+// records waits for the destination.
 #pragma once
 
 #include "traces/codec/blocks.h"
@@ -56,7 +56,7 @@ private:
     template <class Fill> void trace_block(BlockKind kind, std::uint8_t flags, Fill&& fill);
     void text_blocks(BlockKind kind, std::string_view text);
     void sync(BlockKind kind);
-    void put_batch();
+    void put_batch(FrameWriter::Frame frame);
     /// Of a frame, the part that is in the dictionary instead of the record.
     struct Elsewhere {
         Reference reference;

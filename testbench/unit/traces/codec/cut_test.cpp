@@ -77,19 +77,19 @@ TEST_CASE("a trace that is cut anywhere is read up to its last whole block", "[u
     }
 }
 
-TEST_CASE("a compressed trace that is cut anywhere is read up to its last whole frame", "[unit][traces][property]") {
+TEST_CASE("a compressed trace that is cut anywhere is read up to its last whole batch", "[unit][traces][property]") {
     const auto start = seed();
     INFO("HCA_SEED=" << start);
     std::mt19937_64 random(start);
     Sample sample;
-    std::vector<std::size_t> frame_ends;
+    std::vector<std::size_t> batch_ends;
     std::vector<std::uint64_t> records;
     Writer writer(sample.destination, small_head(), {.level = 3, .batch_bytes = SIZE_MAX / 2});
     for (int batch = 0; batch < 10; ++batch) {
         for (int i = 0; i < 30; ++i)
             record(writer, sample, random);
         REQUIRE(writer.flush());
-        frame_ends.push_back(sample.destination.bytes.size());
+        batch_ends.push_back(sample.destination.bytes.size());
         records.push_back(sample.records.size());
     }
     REQUIRE(writer.close());
@@ -98,21 +98,16 @@ TEST_CASE("a compressed trace that is cut anywhere is read up to its last whole 
     for (const auto cut : places(bytes.size(), random)) {
         INFO("cut at " << cut << " of " << bytes.size());
         const auto story = read_all(bytes.first(cut));
-        const auto frames = Ends::before(frame_ends, cut);
+        const auto batches = Ends::before(batch_ends, cut);
 
         REQUIRE(story.fault);
         INFO(story.why());
         REQUIRE(is_start(story.records, sample.records));
-        // A frame of which only the checksum is cut off has its sync block, which confirms it as well.
-        const auto in_frames = frames == 0 ? 0 : records[frames - 1];
-        const auto in_next = frames < records.size() ? records[frames] : in_frames;
-        const bool has_next = frames < frame_ends.size() && cut + 4 >= frame_ends[frames];
-        REQUIRE(story.confirmed == (has_next && story.confirmed != in_frames ? in_next : in_frames));
+        REQUIRE(story.confirmed == (batches == 0 ? 0 : records[batches - 1]));
         REQUIRE(story.records.size() >= story.confirmed);
         if (cut >= 8)
             REQUIRE(story.fault->kind == FaultKind::truncated);
-        if (cut >= frame_ends.front() && cut < frame_ends.back() && story.records.size() == story.confirmed)
-            REQUIRE(story.fault->file_offset == frame_ends[frames - 1]);
+        REQUIRE(story.fault->file_offset <= cut);
     }
 }
 

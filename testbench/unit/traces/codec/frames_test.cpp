@@ -136,6 +136,22 @@ TEST_CASE("a trace that somebody compressed as one frame is read", "[unit][trace
     CHECK(story.records == sample.records);
 }
 
+TEST_CASE("behind its head a trace is one frame, however often it is flushed", "[unit][traces]") {
+    // Wireshark 4.0 takes a file for damaged where a third frame begins too far behind.
+    std::mt19937_64 random(1);
+    const auto sample = make_sample(500, {.batch_bytes = 4096}, random);
+    std::vector<std::size_t> frames;
+    for (std::size_t at = 0; at < sample.destination.bytes.size();) {
+        frames.push_back(at);
+        const auto left = std::span(sample.destination.bytes).subspan(at);
+        at += ZSTD_findFrameCompressedSize(left.data(), left.size());
+    }
+
+    REQUIRE(sample.destination.writes > 20);
+    CHECK(frames.size() == 2);
+    CHECK(read_all(sample.destination.bytes).records == sample.records);
+}
+
 TEST_CASE("a skippable frame is skipped", "[unit][traces]") {
     std::mt19937_64 random(1);
     const auto sample = make_sample(50, {}, random);
