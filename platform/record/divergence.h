@@ -24,8 +24,8 @@ struct Divergence {
     Kind kind;
     std::uint64_t record = 0; ///< what was expected; 0: nothing more
     std::string expected{}, actual{};
-    std::uint64_t other = 0; ///< order: the record of what the device does first
-    std::uint64_t next = 0;  ///< the first record that was not played; 0: the recording was at its end
+    std::uint64_t other = 0;  ///< order: the record of what the device does first
+    std::uint64_t next = 0;   ///< the first record that was not played; 0: the recording was at its end
     std::uint64_t others = 0; ///< steps of the call behind it, of both sides, that are not the same, either
     std::uint64_t call = 0;   ///< the record in the course of which it happened; 0: the device was being made
     /// The same as data. Nothing: there is none on this side, or it is something that no record could be.

@@ -146,9 +146,10 @@ Replay::Result Replay::run(pcie::Device& device) {
         if (is_unasked(step)) {
             steps_.take();
         } else if (mode_ == Mode::untimed && step->is(Direction::inbound, Signal::wake)) {
-            const bool is_due = wake_ <= std::max(now(), step->at); // a later one comes when something waits for it
+            const auto at = step->at;
             steps_.take();
-            if (is_due)
+            steps_.now_is(at);
+            if (wake_ <= now()) // a later one comes when something waits for it
                 wake();
         } else if (step->is_call()) {
             call(*step);
@@ -170,7 +171,7 @@ Replay::Result Replay::run(pcie::Device& device) {
 void Replay::call(Step step) {
     steps_.take();
     steps_.now_is(step.at);
-    now_ = step.at = now();
+    step.at = now(); // a processor that is ahead of the others calls at a later time than who calls next
     ++calls_;
     ++depth_;
     gate_ = step.gate;

@@ -15,7 +15,7 @@ namespace pcie = model::pcie;
 namespace {
 
 /// Sends each frame back when its wire takes it, changed by what memory says, and counts them in a register space.
-struct Echo final : pcie::Device, port::Receiver, port::RegisterSpaces {
+struct Echo : pcie::Device, port::Receiver, port::RegisterSpaces {
     pcie::DevicePorts ports;
     std::deque<Bytes> waiting;
     std::uint32_t count = 0;
@@ -70,6 +70,15 @@ struct Echo final : pcie::Device, port::Receiver, port::RegisterSpaces {
         return address == 4;
     }
     std::optional<std::uint32_t> next(Space, std::uint32_t) const override { return std::nullopt; }
+};
+
+/// Writes to memory when it was stored to.
+struct Stamp final : Echo {
+    using Echo::Echo;
+    void bar_write(unsigned, std::uint64_t, std::span<const std::byte>, port::Time at) override {
+        const auto time = at.count();
+        ports.dma.write(abi::BusAddress{0x2000}, std::as_bytes(std::span(&time, 1)), at);
+    }
 };
 
 struct NarrowWire final : port::Wire {
@@ -160,4 +169,24 @@ TEST_CASE("each record of a call leads back to the call", "[unit][record]") {
         CHECK(call.mark.gate == record.mark.gate);
     }
     CHECK(outbound > 15);
+}
+
+TEST_CASE("a store of a processor that is ahead makes no later store later", "[unit][record]") {
+    port::MemoryDma memory;
+    TestClock clock;
+    InterruptLog interrupts;
+    NarrowWire wire;
+    std::array<port::Wire*, 1> wires{&wire};
+    Recording recording;
+    const RecordedPorts ports(recording.boundary, {memory, clock, interrupts, wires});
+    Stamp stamp(ports.ports());
+    RecordedDevice device(recording.boundary, stamp);
+    const Bytes word(4);
+    for (const auto ahead : {50us, 10us, 20us})
+        device.bar_write(2, 0x10, word, clock.now() + ahead);
+    const auto trace = recording.bytes();
+
+    for (const auto mode : {Replay::Mode::strict, Replay::Mode::untimed})
+        CHECK(
+            why(play(trace, [](const pcie::DevicePorts& with) { return std::make_unique<Stamp>(with); }, mode)) == "");
 }
