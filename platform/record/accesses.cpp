@@ -45,7 +45,34 @@ std::optional<Piece> piece_of(std::uint64_t address, std::uint32_t dwords, Enabl
     return Piece{address + lead, (dwords - 2) * 4 + 4 - lead + tail};
 }
 
+/// Bytes of the TLP that begins at `at`, of an access from `begin` to `end` (PCIe 6.0 §2.2.2, §2.3.1.1).
+std::uint64_t tlp_bytes(TlpSort sort, std::uint64_t begin, std::uint64_t at, std::uint64_t end,
+                        model::pcie::TlpSizes sizes) {
+    const auto payload = std::uint64_t{1} << sizes.payload_shift, request = std::uint64_t{1} << sizes.read_shift;
+    const auto up_to_boundary = [&](std::uint64_t size) { return std::min(end - at, size - at % size); };
+    if (sort == TlpSort::write)
+        return up_to_boundary(payload);
+    const auto of_request = up_to_boundary(request);
+    if (sort == TlpSort::read_request)
+        return of_request;
+    // The first completion of a request ends at a read completion boundary; the others are as long as they may be.
+    const bool is_first = at == begin || at % request == 0;
+    return std::min(of_request, is_first ? payload - at % model::pcie::read_completion_boundary : payload);
+}
+
 } // namespace
+
+std::optional<OtherTlp> first_other_tlp(TlpSort sort, std::uint64_t address, std::uint64_t length,
+                                        const LinkSizes& sizes) {
+    for (auto at = address, end = address + length; at < end;) {
+        const auto recorded = tlp_bytes(sort, address, at, end, sizes.recorded);
+        const auto played = tlp_bytes(sort, address, at, end, sizes.played);
+        if (recorded != played)
+            return OtherTlp{at, static_cast<std::uint32_t>(recorded), static_cast<std::uint32_t>(played)};
+        at += recorded;
+    }
+    return std::nullopt;
+}
 
 Header memory_request(bool is_write, Piece piece, std::uint16_t requester, std::uint8_t tag) {
     Header out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "abi/pcie/tlp.h"
+#include "model/pcie/tlp_cost.h"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,9 @@ struct Piece {
     bool operator==(const Piece&) const = default;
 };
 
+/// Bytes of a TLP in a recording: whoever holds the device knows no link behind it (traces/FORMAT.md).
+inline constexpr std::uint32_t most_recorded_payload = 4096;
+
 /// Calls visit(piece) for each request of an access; one of no bytes has one request, too.
 /// most   a power of two up to 4096
 template <class Visit>
@@ -35,6 +39,22 @@ void for_each_piece(std::uint64_t address, std::uint64_t length, std::uint32_t m
         length -= piece;
     } while (length != 0);
 }
+
+/// How the link of the device cuts its accesses. A recording has them whole, as they pass the device's ports; so it
+/// plays on another link as it did, but for the TLPs there.
+struct LinkSizes {
+    model::pcie::TlpSizes recorded, played;
+    bool has_changed() const { return recorded != played; }
+};
+/// What a device sends: requests, or the completions of a read of its own memory.
+enum class TlpSort : std::uint8_t { write, read_request, completion };
+/// The first TLP of an access that is shorter or longer on the other link.
+struct OtherTlp {
+    std::uint64_t address;
+    std::uint32_t recorded, played; ///< bytes
+};
+std::optional<OtherTlp> first_other_tlp(TlpSort sort, std::uint64_t address, std::uint64_t length,
+                                        const LinkSizes& sizes);
 
 /// A header, which is three or four dwords long.
 class Header {

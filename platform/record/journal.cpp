@@ -13,7 +13,7 @@ using model::port::Time;
 
 namespace {
 
-constexpr std::uint32_t most_payload = 4096; ///< of one TLP: whoever holds the device knows no link behind it
+constexpr auto most_payload = most_recorded_payload;
 /// Shorter payloads cost more as an entry of the dictionary than they can save.
 constexpr std::size_t least_entry = 64;
 constexpr std::uint16_t requester = 0; ///< a device does not know its own number

@@ -3,6 +3,7 @@
 // come to its end, with answers as far as the recording has some, to see what kind of difference it is.
 #pragma once
 
+#include "platform/record/accesses.h"
 #include "platform/record/divergence.h"
 
 #include <memory>
@@ -20,7 +21,8 @@ public:
         untimed,
     };
     /// The reader is open, and stands before the first record.
-    Replay(traces::codec::Reader& reader, const DeviceInterfaces& interfaces, Mode mode);
+    /// sizes   of the TLPs on the link, then and now: others are another thing that the device does
+    Replay(traces::codec::Reader& reader, const DeviceInterfaces& interfaces, Mode mode, LinkSizes sizes = {});
     ~Replay();
 
     /// For the device, which is made with them: what it does then is compared, too. Valid as long as this.
@@ -48,6 +50,7 @@ private:
     model::port::Time now() const;
     bool has_stopped() const { return divergence_ || inquiry_ || steps_.fault(); }
     void diverge(Divergence::Kind kind, const Step* expected, std::string actual, const Step* actual_step = nullptr);
+    bool is_cut_otherwise(const Step& expected, const Step& actual, std::uint64_t address);
     void inquire();
     bool expect(const Step& actual);
     const Step* answer(std::size_t place, traces::codec::Signal signal, Step::What what, const char* question);
@@ -60,6 +63,7 @@ private:
 
     Steps steps_;
     Mode mode_;
+    LinkSizes sizes_;
     DeviceInterfaces interfaces_;
     model::pcie::Device* device_ = nullptr;
     std::optional<Divergence> divergence_;

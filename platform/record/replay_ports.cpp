@@ -153,11 +153,11 @@ private:
     port::Packet packet_;
 };
 
-Replay::Replay(Reader& reader, const DeviceInterfaces& interfaces, Mode mode)
-    : steps_(reader, interfaces), mode_(mode), interfaces_(interfaces), clock_(std::make_unique<Clock>(*this)),
-      ports_((dmas_.push_back(std::make_unique<Dma>(*this, 0)),
-              interrupts_.push_back(std::make_unique<Interrupts>(*this, 0)),
-              pcie::DevicePorts{*dmas_[0], *clock_, *interrupts_[0]})) {
+Replay::Replay(Reader& reader, const DeviceInterfaces& interfaces, Mode mode, LinkSizes sizes)
+    : steps_(reader, interfaces), mode_(mode), sizes_(sizes), interfaces_(interfaces),
+      clock_(std::make_unique<Clock>(*this)), ports_((dmas_.push_back(std::make_unique<Dma>(*this, 0)),
+                                                      interrupts_.push_back(std::make_unique<Interrupts>(*this, 0)),
+                                                      pcie::DevicePorts{*dmas_[0], *clock_, *interrupts_[0]})) {
     for (std::uint16_t number = 0; number < interfaces.ports.size(); ++number) {
         wires_.push_back(std::make_unique<Wire>(*this, number));
         wire_pointers_.push_back(wires_.back().get());

@@ -2,6 +2,7 @@
 
 #include "model/gpu/vram.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace platform::topology {
@@ -21,6 +22,18 @@ card::DeviceConfig device_config(const Config& config, const Part& part) {
         return vram;
     }
     return part.other();
+}
+
+model::pcie::TlpSizes tlp_sizes(const DescribedHost& host) {
+    std::uint32_t payload = 4096, read_request = 128; // PCIe 6.0 §7.5.3.4
+    for (const auto& part : host.parts) {
+        if (part.kind == PartKind::root_port)
+            continue;
+        payload = std::min(payload, part.link.mps_bytes);
+        if (part.is_card())
+            read_request = std::max(read_request, part.link.mrrs_bytes);
+    }
+    return model::pcie::TlpSizes::of(payload, read_request);
 }
 
 } // namespace platform::topology

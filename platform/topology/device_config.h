@@ -2,6 +2,7 @@
 // decides of it.
 #pragma once
 
+#include "model/pcie/tlp_cost.h"
 #include "platform/card/kinds.h"
 #include "platform/topology/description.h"
 
@@ -9,5 +10,9 @@ namespace platform::topology {
 
 /// `part` is a card of what `config` describes.
 card::DeviceConfig device_config(const Config& config, const Part& part);
+
+/// How the links of a host's cards cut accesses, as enumeration programs it (platform/host/enumerate.h): what all ports
+/// of its tree can carry, and the largest read request of any card.
+model::pcie::TlpSizes tlp_sizes(const DescribedHost& host);
 
 } // namespace platform::topology

@@ -57,6 +57,17 @@ bool fits(codec::InterfaceKind kind, Encapsulation encapsulation) {
                                                                : codec::InterfaceKind::ethernet);
 }
 
+/// The overrides that say nothing of how links cut accesses.
+std::vector<std::string> without_link_sizes(std::span<const std::string> overrides) {
+    std::vector<std::string> left;
+    for (const auto& text : overrides) {
+        const auto key = std::string_view(text).substr(0, text.find('='));
+        if (!key.ends_with(".mps") && !key.ends_with(".mrrs"))
+            left.push_back(text);
+    }
+    return left;
+}
+
 /// How a list of interfaces that must be whole is not: "function 0", "port 2".
 std::optional<std::string> first_gap(const std::map<unsigned, std::uint32_t>& found, unsigned first, std::size_t count,
                                      std::string_view what) {
@@ -139,14 +150,21 @@ std::expected<ReplayBench, std::string> read_bench(const codec::Head& head, std:
             is_wanted[static_cast<std::size_t>(one - found.begin())] = true;
         }
     }
+    // The links as they were: all else as it is now, so that the same parts are there.
+    const auto links = topology::read_recorded(head.configuration, name, without_link_sizes(overrides));
+    const auto before = links ? topology::describe(links->config).value() : description;
     ReplayBench bench{.differences = std::move(recorded->differences), .parts = {}};
     for (std::size_t i = 0; i < found.size(); ++i) {
         if (!is_wanted[i])
             continue;
-        if (auto part = assemble(recorded->config, description, head, found[i].first, found[i].second))
-            bench.parts.push_back(std::move(*part));
-        else
+        auto part = assemble(recorded->config, description, head, found[i].first, found[i].second);
+        if (!part) {
             faults.push_back(fmt::format("{}: {}", name, part.error()));
+            continue;
+        }
+        const auto host = description.find(found[i].first)->host; // which assemble has found
+        part->sizes = {topology::tlp_sizes(before.hosts[host]), topology::tlp_sizes(description.hosts[host])};
+        bench.parts.push_back(std::move(*part));
     }
     if (found.empty())
         faults.push_back(fmt::format("{}: no device was recorded, only events", name));
@@ -175,8 +193,8 @@ platform::record::Replay::Result play(codec::Reader& reader, const RecordedPart&
     };
     if (mode == ReplayMode::functional)
         return run(platform::record::FunctionalReplay(reader, part.interfaces));
-    return run(
-        Replay(reader, part.interfaces, mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed));
+    const auto how = mode == ReplayMode::strict ? Replay::Mode::strict : Replay::Mode::untimed;
+    return run(Replay(reader, part.interfaces, how, part.sizes));
 }
 
 } // namespace hcasim

@@ -22,6 +22,7 @@ struct RecordedPart {
     std::string path; ///< "A.root0.sw0.hca0"
     platform::record::DeviceInterfaces interfaces;
     platform::card::DeviceConfig device;
+    platform::record::LinkSizes sizes{}; ///< of the TLPs on its link: as recorded, and by what somebody has changed
 };
 
 struct ReplayBench {

@@ -23,7 +23,7 @@ using Bytes = std::span<const std::byte>;
 
 namespace {
 
-constexpr std::uint32_t most_payload = 4096; ///< of a TLP in a recording (traces/FORMAT.md)
+constexpr auto most_payload = platform::record::most_recorded_payload;
 
 std::vector<std::byte> padded(Bytes bytes, Piece piece) {
     std::vector<std::byte> out(piece.padded());

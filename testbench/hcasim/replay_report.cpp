@@ -118,32 +118,38 @@ private:
             causes_.take(record, seen, decoder_);
             chain_begin_ = record.number;
         }
+        // It may be one of the TLPs that its record stands for.
+        if (part_.sizes.has_changed() && divergence_.expected_step)
+            expected = look_at_step(before, *divergence_.expected_step, record.number, report_.expected);
         look_at_actual(before, record.number, std::move(expected));
     }
-    void look_at_actual(tool::Decoder decoder, std::uint64_t number, Fields expected = {}) {
-        Fields actual;
-        if (const auto& step = divergence_.actual_step) {
-            const auto address = divergence_.expected_step ? divergence_.expected_step->address : 0;
-            const auto made = record_of(*step, piece_, address);
-            const codec::Record record{.number = number,
-                                       .interface = interface_of(*step),
-                                       .time_ps = step->at.count(),
-                                       .mark = {.kind = made.kind,
-                                                .direction = codec::Direction::outbound,
-                                                .gate = step->gate,
-                                                .cause = static_cast<std::uint32_t>(divergence_.call)},
-                                       .head = made.head,
-                                       .payload = made.payload};
-            const auto& seen = decoder.take(record);
-            actual = fields_of(record, seen, head_.interfaces[record.interface].kind);
-            report_.actual = tool::what_text(record, seen, head_);
-            if (divergence_.record == 0) {
-                report_.interface = head_.interfaces[record.interface].name;
-                report_.time_ps = record.time_ps;
-                causes_.take(record, seen, decoder);
-                chain_begin_ = number;
-            }
+    /// As if it were a record.
+    Fields look_at_step(tool::Decoder decoder, const Step& step, std::uint64_t number, std::string& text) {
+        const auto address = divergence_.expected_step ? divergence_.expected_step->address : 0;
+        const auto made = record_of(step, piece_, address);
+        const codec::Record record{.number = number,
+                                   .interface = interface_of(step),
+                                   .time_ps = step.at.count(),
+                                   .mark = {.kind = made.kind,
+                                            .direction = codec::Direction::outbound,
+                                            .gate = step.gate,
+                                            .cause = static_cast<std::uint32_t>(divergence_.call)},
+                                   .head = made.head,
+                                   .payload = made.payload};
+        const auto& seen = decoder.take(record);
+        text = tool::what_text(record, seen, head_);
+        if (divergence_.record == 0) {
+            report_.interface = head_.interfaces[record.interface].name;
+            report_.time_ps = record.time_ps;
+            causes_.take(record, seen, decoder);
+            chain_begin_ = number;
         }
+        return fields_of(record, seen, head_.interfaces[record.interface].kind);
+    }
+    void look_at_actual(const tool::Decoder& decoder, std::uint64_t number, Fields expected = {}) {
+        Fields actual;
+        if (divergence_.actual_step)
+            actual = look_at_step(decoder, *divergence_.actual_step, number, report_.actual);
         if (divergence_.kind == Divergence::Kind::missing)
             actual.clear(); // what comes instead is no other side of it
         report_.rows = side_by_side(expected, actual);

@@ -4,6 +4,7 @@
 #include "testbench/unit/traces/codec/trace_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 using namespace platform::record;
 using abi::pcie::CompletionStatus;
@@ -92,4 +93,45 @@ TEST_CASE("enables that are not contiguous mean no access", "[unit][record]") {
     CHECK_FALSE(header(0b0011, 0b0011, 3));
     CHECK_FALSE(header(0b1100, 0b1100, 3));
     CHECK_FALSE(header(0, 0b0011, 3));
+}
+
+namespace {
+
+struct Sizes {
+    unsigned payload, read_request;
+};
+/// "0x1000: 512 instead of 256", or nothing.
+std::string other(TlpSort sort, std::uint64_t address, std::uint64_t length, Sizes recorded, Sizes played) {
+    using model::pcie::TlpSizes;
+    const auto found = first_other_tlp(
+        sort, address, length,
+        {TlpSizes::of(recorded.payload, recorded.read_request), TlpSizes::of(played.payload, played.read_request)});
+    return found ? fmt::format("{:#x}: {} instead of {}", found->address, found->played, found->recorded) : "";
+}
+
+} // namespace
+
+TEST_CASE("the first TLP that another link makes otherwise is found", "[unit][record]") {
+    constexpr Sizes usual{512, 512}, half{256, 512}, small_reads{512, 256};
+
+    CHECK(other(TlpSort::write, 0x1000, 4096, usual, half) == "0x1000: 256 instead of 512");
+    CHECK(other(TlpSort::write, 0x11a0, 4096, usual, half) == "0x1200: 256 instead of 512"); // 96 bytes in front
+    CHECK(other(TlpSort::write, 0x10c0, 128, usual, half) == "0x10c0: 64 instead of 128");
+    CHECK(other(TlpSort::write, 0x1000, 256, usual, half) == "");
+    CHECK(other(TlpSort::write, 0x1100, 256, usual, half) == "");
+    CHECK(other(TlpSort::write, 0x1003, 0, usual, half) == "");
+    CHECK(other(TlpSort::write, 0x1000, 4096, half, usual) == "0x1000: 512 instead of 256");
+    CHECK(other(TlpSort::write, 0x1000, 4096, usual, small_reads) == "");
+    CHECK(other(TlpSort::read_request, 0x1000, 4096, usual, half) == "");
+    CHECK(other(TlpSort::read_request, 0x11a0, 4096, usual, small_reads) == "0x1200: 256 instead of 512");
+}
+
+TEST_CASE("completions end at a read completion boundary, and with their request", "[unit][record]") {
+    constexpr Sizes usual{512, 512}, half{256, 512}, small_reads{512, 256};
+
+    CHECK(other(TlpSort::completion, 0x1000, 512, usual, half) == "0x1000: 256 instead of 512");
+    CHECK(other(TlpSort::completion, 0x1010, 300, usual, half) == "0x1010: 240 instead of 300");
+    CHECK(other(TlpSort::completion, 0x1010, 240, usual, half) == "");
+    CHECK(other(TlpSort::completion, 0x1020, 600, usual, small_reads) == "0x1020: 224 instead of 480");
+    CHECK(other(TlpSort::completion, 0x1000, 200, usual, small_reads) == "");
 }

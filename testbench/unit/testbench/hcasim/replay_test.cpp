@@ -198,3 +198,37 @@ TEST_CASE("words that a shell would take apart are quoted", "[unit][replay]") {
     CHECK(shell_word("it's") == "'it'\\''s'");
     CHECK(shell_word("") == "''");
 }
+
+TEST_CASE("an override of how links cut accesses is a link that was changed, and what was recorded stays",
+          "[unit][replay]") {
+    using model::pcie::TlpSizes;
+    const auto usual = TlpSizes::of(512, 512);
+
+    for (const auto& part : bench_of(recorded(), {"hca.wqe_latency_ns=300"}).parts)
+        CHECK_FALSE(part.sizes.has_changed());
+    for (const auto& part : bench_of(recorded(), {"pcie.device.mps=256", "hca.wqe_latency_ns=300"}).parts) {
+        CHECK(part.sizes.recorded == usual);
+        CHECK(part.sizes.played == TlpSizes::of(256, 512));
+    }
+    CHECK(bench_of(recorded(), {"pcie.device.mrrs=1024"}).parts[0].sizes.played == TlpSizes::of(512, 1024));
+    // A path carries what each link on it carries.
+    CHECK(bench_of(recorded(), {"pcie.upstream.mps=128"}).parts[1].sizes.played == TlpSizes::of(128, 512));
+    CHECK_FALSE(bench_of(recorded(), {"pcie.device.mps=1024"}).parts[0].sizes.has_changed());
+}
+
+TEST_CASE("a TLP that another link makes is told as a TLP of the recorded link and one of the other",
+          "[unit][replay]") {
+    const auto& trace = recorded();
+    const auto part = bench_of(trace, {"pcie.device.mps=256"}).parts.at(0);
+
+    const auto result = played(trace, part);
+
+    REQUIRE(result.divergence);
+    const auto report = make_report(opened(trace), part, *result.divergence);
+    CHECK(report.kind == Kind::field);
+    CHECK(report.field == "length");
+    CHECK(row(report, "length").expected == "512");
+    CHECK(row(report, "length").actual == "256");
+    CHECK_FALSE(row(report, "address").differs());
+    CHECK(played(trace, part, ReplayMode::functional).is_same());
+}
