@@ -74,13 +74,13 @@ void Script::call(const Step& step) {
         // answers to whether it takes packets.
         switch (step.signal) {
         case Signal::wake:
+        case Signal::room: own_ = step.at; return;
         case Signal::settle:
-        case Signal::room:
         case Signal::cannot_take: return;
         default: break;
         }
     }
-    Input input{.step = step, .bar = {}, .answer = {}};
+    Input input{.step = step, .bar = {}, .answer = {}, .own = own_};
     if (step.what == Step::What::write || step.what == Step::What::read)
         input.bar = steps_.bar_of(step.place, step.address);
     if (step.what == Step::What::frame) {

@@ -16,7 +16,10 @@ namespace platform::record {
 struct Input {
     Step step;
     std::optional<Steps::BarPlace> bar;
-    std::optional<Step> answer; ///< of the recorded device, to a read
+    std::optional<Step> answer{}; ///< of the recorded device, to a read
+    /// When the recorded device last did something by itself before it. Software's clock may be ahead: then the device
+    /// did something behind it at an earlier time.
+    model::port::Time own{};
 };
 
 class Script {
@@ -62,7 +65,7 @@ private:
     std::map<std::pair<std::size_t, traces::codec::Signal>, std::deque<std::uint64_t>> wire_answers_;
     std::map<std::uint64_t, std::uint32_t> queue_pairs_; ///< of received frames, by their records
     std::size_t input_bytes_ = 0;
-    Time end_{};
+    Time end_{}, own_{}; ///< own_: when the device was last woken, or found room on a wire
 };
 
 } // namespace platform::record

@@ -1,0 +1,90 @@
+// When calls are made again: software's clock may be ahead of the device's, so that what the device does by itself at
+// an earlier time comes behind the call.
+#include "platform/record/functional_replay.h"
+
+#include "testbench/unit/platform/record/replay_bench.h"
+
+#include "model/port/memory_dma.h"
+#include "testbench/harness/test_ports.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace harness;
+using namespace replay_bench;
+namespace pcie = model::pcie;
+
+namespace {
+
+const DeviceInterfaces no_port{.functions = {0}, .ports = {}};
+
+/// Writes a byte every `period`, until a store says that it is enough.
+struct Ticker final : pcie::Device {
+    pcie::DevicePorts ports;
+    Time period;
+    std::uint8_t count = 0;
+    bool is_enough = false;
+    Ticker(const pcie::DevicePorts& with, Time every) : ports(with), period(every) { ports.clock.wake_at(period); }
+
+    void wake(Time now) override {
+        if (is_enough)
+            return;
+        const std::array byte{static_cast<std::byte>(++count)};
+        ports.dma.write(abi::BusAddress{0x1000u + count}, byte, now);
+        ports.clock.wake_at(now + period);
+    }
+    void bar_write(unsigned, std::uint64_t, std::span<const std::byte>, Time) override { is_enough = true; }
+    port::DmaResult bar_read(unsigned, std::uint64_t, std::span<std::byte> into, Time at) override {
+        std::ranges::fill(into, static_cast<std::byte>(count));
+        return {port::DmaStatus::ok, at};
+    }
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    void reset(Time) override {}
+};
+
+/// Three bytes; then the store comes, at this time, before the device is woken for the fourth.
+Bytes stopped_at(Time at) {
+    port::MemoryDma memory;
+    TestClock clock;
+    InterruptLog interrupts;
+    Recording recording;
+    const RecordedPorts ports(recording.boundary, {memory, clock, interrupts});
+    Ticker ticker(ports.ports(), 10ns);
+    RecordedDevice device(recording.boundary, ticker);
+    const auto wake = [&] {
+        clock.set(clock.next());
+        device.wake(clock.now());
+    };
+    for (int i = 0; i < 3; ++i)
+        wake();
+    device.bar_write(0, 0, std::array{std::byte{1}}, at);
+    wake();
+    Bytes word(1);
+    device.bar_read(0, 0, word, at + 10ns);
+    CHECK(word[0] == std::byte{3});
+    return recording.bytes();
+}
+
+Replay::Result functional(const Bytes& trace, Time period) {
+    MemorySource source(trace);
+    codec::Reader reader(source);
+    REQUIRE(reader.open());
+    FunctionalReplay replay(reader, no_port);
+    Ticker ticker(replay.ports(), period);
+    return replay.run(ticker);
+}
+
+} // namespace
+
+TEST_CASE("a call of software whose clock is ahead is made before what the device does later", "[unit][record]") {
+    CHECK(why(functional(stopped_at(35ns), 10ns)) == "");
+    CHECK(why(functional(stopped_at(1us), 10ns)) == "");
+}
+
+TEST_CASE("a call waits for what the device did before it, however slow that has become", "[unit][record]") {
+    CHECK(why(functional(stopped_at(1us), 300ns)) == "");
+}
+
+TEST_CASE("a call does not wait for more than the device did before it, however fast that has become",
+          "[unit][record]") {
+    CHECK(why(functional(stopped_at(1us), 9ns)) == "");
+}
