@@ -1,11 +1,13 @@
 // `planted MISTAKE NUMBER replay TRACE...`: as `hcasim replay`, on devices that make a mistake at the so-many-th
 // completion, event or packet (from 0) of what they play. `planted MISTAKE NUMBER reduce TRACE OUT`: likewise. For
-// tests of what finds it.
+// tests of what finds it. `planted acks_each 0 replay TRACE...`: on HCAs that acknowledge each request by itself, which
+// is a change and no mistake.
 #include "testbench/planted/planted.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/reduce.h"
 #include "testbench/hcasim/status.h"
+#include "testbench/planted/changed_device.h"
 #include "traces/codec/file.h"
 
 #include <fmt/format.h>
@@ -72,14 +74,26 @@ int reduce(planted::Mistake mistake, std::uint64_t number, std::string trace, st
         });
 }
 
+/// An HCA that puts no acknowledgements together; other devices have none.
+std::unique_ptr<model::pcie::Device> acknowledging_each(const platform::card::DeviceConfig& device,
+                                                        const model::pcie::DevicePorts& ports,
+                                                        const platform::card::DevicePlace& place) {
+    if (ports.wires.empty())
+        return hcasim::make_recorded(device, ports, place);
+    const changed_device::Change change{.acknowledges_each = true};
+    return std::make_unique<changed_device::ChangedDevice>(
+        ports, change, [&](const model::pcie::DevicePorts& own) { return hcasim::make_recorded(device, own, place); });
+}
+
 int run(const std::vector<const char*>& words) {
     const std::string_view number_text = words.size() > 2 ? words[2] : "";
     std::uint64_t number = 0;
     const auto mistake = words.size() > 1 ? planted::mistake_named(words[1]) : std::nullopt;
-    if (!mistake || std::from_chars(number_text.begin(), number_text.end(), number).ec != std::errc())
+    const bool is_change = words.size() > 1 && std::string_view(words[1]) == "acks_each";
+    if ((!mistake && !is_change) || std::from_chars(number_text.begin(), number_text.end(), number).ec != std::errc())
         return hcasim::refuse("planted MISTAKE NUMBER replay TRACE...: no such mistake, or no number");
     constexpr std::size_t reduce_words = 6;
-    if (words.size() == reduce_words && std::string_view(words[3]) == "reduce")
+    if (mistake && words.size() == reduce_words && std::string_view(words[3]) == "reduce")
         return reduce(*mistake, number, words[4], words[5]);
     std::vector<const char*> rest{"hcasim"};
     rest.insert(rest.end(), words.begin() + 3, words.end());
@@ -87,6 +101,8 @@ int run(const std::vector<const char*>& words) {
     const auto* options = std::get_if<hcasim::ReplayOptions>(&command);
     if (options == nullptr)
         return hcasim::refuse("planted: replays only");
+    if (is_change)
+        return hcasim::replay(*options, acknowledging_each);
     Plants plants(*mistake, number, *options);
     return hcasim::replay(*options, [&](const auto& device, const auto& ports, const auto& place) {
         return plants.make(device, ports, place);

@@ -60,7 +60,9 @@ add_program_tests(drive drive_test.py "hcasim hcadrive" 300
     cards_in_the_wrong_place no_room_for_the_payload refuses_mistakes)
 # Recordings played again, also on devices that make a mistake.
 add_program_tests(replay replay_test.py "hcasim planted" 600
-    plays_as_it_was plays_each_platform timing_alone_fails_strict_only mistakes_are_named json_is_as_its_schema_says
+    plays_as_it_was plays_each_platform timing_alone_fails_strict_only other_tlps_alone_fail_strict
+    acknowledgements_put_together_otherwise_fail_strict time_alone_is_functionally_free mistakes_are_named
+    json_is_as_its_schema_says
     cut_recordings_are_played_as_far_as_they_go what_does_not_fit_is_refused)
 # What a recording says. The recorder is that of the dissector's witness.
 add_program_tests(trace trace_test.py "hcasim dissector_trace" 300

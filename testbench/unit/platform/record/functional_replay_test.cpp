@@ -4,7 +4,7 @@
 
 #include "abi/prm/wqe.h"
 
-#include "testbench/unit/platform/record/changed_device.h"
+#include "testbench/planted/changed_device.h"
 #include "testbench/unit/platform/record/hca_session.h"
 
 #include "traces/monitor/packet.h"
@@ -319,6 +319,65 @@ TEST_CASE("the last acknowledgement is missed", "[unit][record]") {
     REQUIRE(result.divergence);
     CHECK(result.divergence->kind == Kind::missing);
     CHECK_THAT(result.divergence->expected, ContainsSubstring("a frame"));
+}
+
+namespace {
+
+/// A WRITE with a key that the other end does not have.
+Bytes refused_write(const HcaConfig& config) {
+    Recording recording;
+    Hosts hosts(config, Hosts::neighbour(config), &recording);
+    Side left(hosts.a, 0x0a000001), right(hosts.b, 0x0a000002);
+    must(left.context->connect(*left.qp, right.peer, abi::Psn{77}));
+    must(right.context->connect(*right.qp, left.peer, abi::Psn{77}));
+    const mlx::Sge sge{left.region.iova().value, 64, left.region.lkey()};
+    must(left.qp->post_send({.sge = &sge,
+                             .sge_count = 1,
+                             .operation = mlx::SendOperation::write,
+                             .flags = mlx::send_flag::signaled,
+                             .rkey = right.region.rkey() ^ 1,
+                             .remote_address = right.region.iova().value}));
+    mlx::Completion completion;
+    while (left.cq->poll({&completion, 1}) == 0) {
+        REQUIRE(hosts.a.now() < 1s);
+        hosts.a.relax();
+    }
+    CHECK(completion.status != mlx::CompletionStatus::success);
+    left.close();
+    right.close();
+    REQUIRE(recording.writer.close());
+    return recording.destination.bytes;
+}
+bool is_nak(const abi::wire::OperationTraits& traits, std::uint8_t syndrome) {
+    return traits.has_aeth && abi::wire::kind_of(syndrome) != abi::wire::SyndromeKind::acknowledge;
+}
+
+} // namespace
+
+TEST_CASE("a NAK that says another reason is named", "[unit][record]") {
+    const auto config = configured(GENERATE(false, true));
+    const auto trace = refused_write(config);
+    const auto story = trace_bench::read_all(trace);
+    const auto nak = std::ranges::find_if(story.records, [](const auto& record) {
+        const auto packet =
+            record.interface == right_interfaces.ports[0].interface ? traces::monitor::read_packet(
+                                                                          codec::InterfaceKind::ethernet, record.head)
+                                                                    : std::nullopt;
+        return packet && is_nak(packet->traits(), packet->syndrome);
+    });
+    REQUIRE(nak != story.records.end());
+    const Change change{.send = [](model::port::Packet& packet) {
+        if (!packet.is_plain_frame() && is_nak(packet.rdma().traits(), packet.rdma().aeth.syndrome))
+            packet.rdma().aeth.syndrome ^= 1;
+    }};
+    const auto neighbour = Hosts::neighbour(config);
+
+    const auto result = functional(trace, right_interfaces, changed(neighbour, change));
+
+    CHECK(why(functional(trace, right_interfaces, hca(neighbour))) == "");
+    REQUIRE(result.divergence);
+    CHECK(result.divergence->kind == Kind::field);
+    CHECK(result.divergence->record == static_cast<std::uint64_t>(nak - story.records.begin()) + 1);
 }
 
 TEST_CASE("an HCA of another size differs in its capabilities", "[unit][record]") {
