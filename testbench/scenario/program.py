@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 CONFIG = SOURCE / "platform/configs/gpudirect.toml"
@@ -23,15 +24,33 @@ def payload(size=1_500_001):
     return path
 
 
-def run(*arguments, config=CONFIG):
-    return subprocess.run([PROGRAM, "run", config, *arguments], capture_output=True, text=True, timeout=250,
-                          check=False)
+def run(*arguments, config=CONFIG, is_checked=True):
+    """Runs, and holds what the devices did against the rules of the specifications; is_checked=False: devices that are
+    recorded are lent no memory, and this run is one whose devices are."""
+    recording = SCRATCH / f"checked.{threading.get_ident()}"
+    if not is_checked or any(str(one) in ("--record", "--check", "--print-config", "--help") for one in arguments):
+        return call("run", config, *arguments)
+    ran = call("run", config, *arguments, "--record", recording)
+    if recording.exists():
+        keep_the_rules(recording, arguments)
+        recording.unlink()
+    return ran
 
 
-def result(*arguments, status=0, config=CONFIG):
+def call(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=250, check=False)
+
+
+def keep_the_rules(recording, arguments):
+    """As `hcasim trace check` has them; a run that was stopped in the middle has broken none by that."""
+    checked = call("trace", "check", recording)
+    expect(checked.returncode == 0, f"{' '.join(map(str, arguments))}: {checked.stdout[-3000:]}{checked.stderr}")
+
+
+def result(*arguments, status=0, config=CONFIG, is_checked=True):
     """Runs, and returns the JSON."""
     out = SCRATCH / "result.json"
-    ran = run("--json", out, *arguments, config=config)
+    ran = run("--json", out, *arguments, config=config, is_checked=is_checked)
     expect(ran.returncode == status, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr}")
     return json.loads(out.read_text())
 

@@ -41,7 +41,7 @@ def check_capture(*arguments):
 
 def verifies_itself():
     path = payload()
-    got = result("--payload", path)
+    got = result("--payload", path, is_checked=False)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     expect(got["verified"] is True, got)
     expect(got["sha256_source"] == got["sha256_target"] == digest, got)
@@ -64,7 +64,7 @@ def keys_of_the_json():
 
 def same_seed_same_digest():
     path = payload()
-    first = result("--payload", path, *FAULTS)
+    first = result("--payload", path, *FAULTS, is_checked=False)
     second = result("--payload", path, *FAULTS)
     other = result("--payload", path, *FAULTS, "--set", "link.seed=2")
     expect(first["event_digest"] == second["event_digest"], "the same seed gave another run")
