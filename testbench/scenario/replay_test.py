@@ -127,7 +127,8 @@ def mistakes_are_named():
     trace = record()
     for mistake, number, kind, field, what in (
             ("cqe_field", 1, "field", "cqe64.byte_cnt", "CQE in CQ"), ("psn", 5, "field", "bth.psn", "PSN"),
-            ("dropped_event", 2, "missing", "", "EQE in EQ"), ("later_dma", 1, "time", "time", "CQE in CQ")):
+            ("dropped_event", 2, "missing", "", "EQE in EQ"), ("later_dma", 1, "time", "time", "CQE in CQ"),
+            ("other_order", 0, "order", "", "CQE in CQ")):
         got = replay(trace, "--at", "A.hca", status=DIVERGED, program=(PLANTED, mistake, str(number)))
         found = got["replays"][0]["divergence"]
         expect((found["class"], found["field"]) == (kind, field), f"{mistake}: {got['text']}")
