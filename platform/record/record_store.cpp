@@ -55,7 +55,8 @@ void RecordStore::clear() {
     payloads_.clear();
 }
 
-std::vector<std::uint64_t> RecordStore::write(Writer& writer, const std::function<bool(std::size_t)>& is_kept) const {
+std::vector<std::uint64_t> RecordStore::write(Writer& writer, const std::function<bool(std::size_t)>& is_kept,
+                                              const Edit& edit) const {
     std::vector<std::uint64_t> numbers;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         if (!is_kept(i))
@@ -65,13 +66,17 @@ std::vector<std::uint64_t> RecordStore::write(Writer& writer, const std::functio
         const auto cause = std::ranges::lower_bound(numbers, mark.cause);
         const bool has_cause = mark.cause != 0 && cause != numbers.end() && *cause == mark.cause;
         mark.cause = has_cause ? static_cast<std::uint32_t>(cause - numbers.begin() + 1) : 0;
-        const auto payload = std::span(bytes_).subspan(entry.payload, entry.payload_bytes);
+        numbers.push_back(entry.number);
+        if (const auto edited = edit(i)) {
+            writer.write(entry.interface, entry.time_ps, mark, edited->head, edited->payload);
+            continue;
+        }
+        const auto payload = payload_of(entry);
         const auto reference = payload.size() > PayloadReference::size ? writer.refer(payload) : std::nullopt;
         if (reference)
             writer.write(entry.interface, entry.time_ps, mark, head_of(entry), *reference);
         else
             writer.write(entry.interface, entry.time_ps, mark, head_of(entry), payload);
-        numbers.push_back(entry.number);
     }
     return numbers;
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -35,10 +36,20 @@ public:
     std::span<const std::byte> head_of(const Entry& entry) const {
         return std::span(bytes_).subspan(entry.head, entry.head_bytes);
     }
+    std::span<const std::byte> payload_of(const Entry& entry) const {
+        return std::span(bytes_).subspan(entry.payload, entry.payload_bytes);
+    }
 
+    /// Other bytes of a record, as many as it has.
+    struct Edited {
+        std::vector<std::byte> head, payload;
+    };
+    /// What is to be written of the record at a position; nothing: what it has.
+    using Edit = std::function<std::optional<Edited>(std::size_t)>;
     /// Writes the entries for which `is_kept(position)`. Returns their numbers in the trace that they come from.
-    std::vector<std::uint64_t> write(traces::codec::Writer& writer,
-                                     const std::function<bool(std::size_t)>& is_kept) const;
+    std::vector<std::uint64_t> write(
+        traces::codec::Writer& writer, const std::function<bool(std::size_t)>& is_kept,
+        const Edit& edit = [](std::size_t) { return std::nullopt; }) const;
     /// Forgets the records.
     void clear();
 

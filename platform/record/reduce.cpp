@@ -1,5 +1,6 @@
 #include "platform/record/reduce.h"
 
+#include "platform/record/renumber.h"
 #include "traces/codec/layouts.h"
 #include "traces/codec/signal.h"
 #include "traces/tool/decoder.h"
@@ -47,7 +48,7 @@ using Group = std::vector<std::uint32_t>;
 class Reduction {
 public:
     Reduction(const RecordStore& store, const ReduceOptions& options, const Play& play)
-        : store_(store), options_(options), play_(play) {
+        : store_(store), options_(options), play_(play), renumbering_(store) {
         std::map<std::uint64_t, std::uint32_t> unit_of_gate;
         for (const auto& entry : store.entries()) {
             const auto gate = entry.mark.gate;
@@ -95,7 +96,9 @@ private:
     using Kept = std::vector<bool>;
 
     std::vector<std::uint64_t> write(Writer& writer, const Kept& kept) const {
-        return store_.write(writer, [&](std::size_t at) { return kept[unit_of_[at]] || tells_address(at); });
+        const auto is_kept = [&](std::size_t at) { return kept[unit_of_[at]] || tells_address(at); };
+        renumbering_.choose(is_kept);
+        return store_.write(writer, is_kept, [&](std::size_t at) { return renumbering_.edited(at); });
     }
     /// Where a BAR begins is said once, in the course of some call, and holds for all behind it.
     bool tells_address(std::size_t at) const {
@@ -209,6 +212,7 @@ private:
     const RecordStore& store_;
     const ReduceOptions& options_;
     const Play& play_;
+    mutable Renumbering renumbering_; ///< of what is being written
     std::vector<Unit> units_;
     std::vector<std::uint32_t> unit_of_; ///< of each entry of the store
     Kept best_;

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 PLANTED = sys.argv.pop(2)
-from program import CONFIG, PROGRAM, SCRATCH, expect, main, payload, refused, run  # noqa: E402
+from program import CONFIG, PROGRAM, SCRATCH, SOURCE, expect, main, payload, refused, run  # noqa: E402
 
 
 def record():
@@ -29,7 +29,7 @@ def records_of(trace):
 def a_hundredth_shows_the_same_mistake():
     trace = record()
     whole = records_of(trace)
-    for mistake, kind in (("cqe_field", "field"), ("psn", "field")):
+    for mistake, kind in (("cqe_field", "field"), ("psn", "field"), ("other_order", "order")):
         small = SCRATCH / f"{mistake}.trace"
         ran = call(PLANTED, mistake, "0", "reduce", trace, small)
         expect(ran.returncode == 0, f"{mistake}: {ran.stdout}{ran.stderr}")
@@ -38,6 +38,22 @@ def a_hundredth_shows_the_same_mistake():
         expect(f"{small}: {left:,} records" in ran.stdout, ran.stdout)
         again = call(PLANTED, mistake, "0", "replay", small, "--untimed")
         expect(again.returncode == 1 and kind in again.stdout, f"{mistake}: {again.stdout}{again.stderr}")
+        same = call(PROGRAM, "replay", small, "--untimed")
+        expect(same.returncode == 0, f"{mistake}: a device without it differs: {same.stdout}{same.stderr}")
+
+
+def what_a_kernel_does_before_is_left_out():
+    """Its commands have events of their own, so that what is left out moves those of the others."""
+    trace = SOURCE / "traces/golden/perftest/trace.pcapng.zst"
+    whole = records_of(trace)
+    for mistake, part in (("cqe_field", 50), ("dropped_event", 100)):
+        small = SCRATCH / f"{mistake}.trace"
+        ran = call(PLANTED, mistake, "0", "reduce", trace, small)
+        expect(ran.returncode == 0, f"{mistake}: {ran.stdout}{ran.stderr}")
+        left = records_of(small)
+        expect(left * part < whole, f"{mistake}: {left} records of {whole}: {ran.stdout}")
+        again = call(PLANTED, mistake, "0", "replay", small, "--untimed")
+        expect(again.returncode == 1, f"{mistake}: {again.stdout}{again.stderr}")
         same = call(PROGRAM, "replay", small, "--untimed")
         expect(same.returncode == 0, f"{mistake}: a device without it differs: {same.stdout}{same.stderr}")
 
