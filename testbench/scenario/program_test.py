@@ -226,9 +226,10 @@ def keys_together():
     """What fits each for itself, and not together."""
     path = payload(20_001)
     many = ["--set", "scenario.qps=4096", "--set", "scenario.message=8"]
-    expect(result("--payload", path, *many)["verified"] is True, "4096 queue pairs")
+    expect(result("--payload", path, *many, is_checked=False)["verified"] is True, "4096 queue pairs")
     # Rings are as deep as there is work for them, so that a depth that nobody fills needs no memory.
-    expect(result("--payload", path, *many, "--set", "scenario.queue_depth=8192")["verified"] is True, "deep queues")
+    deep = result("--payload", path, *many, "--set", "scenario.queue_depth=8192", is_checked=False)
+    expect(deep["verified"] is True, "deep queues")
     few = ["--set", "hca.log_max_cq_size=10"]
     refused(run("--payload", path, *many, *few), "hca.log_max_cq_size of 12")
     refused(run("--payload", path, "--set", "scenario.qps=16384", "--set", "host.B.memory=64 MiB"), "host.B.memory")
