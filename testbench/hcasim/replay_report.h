@@ -1,6 +1,6 @@
 // What is told of a divergence: both sides decoded, what led there, and what happened before. Made from the recording
 // in two more passes over it, up to the place; what it holds does not grow with the recording but for five bytes a
-// record.
+// record, of the last ones.
 #pragma once
 
 #include "testbench/hcasim/replay_bench.h"

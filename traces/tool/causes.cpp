@@ -34,6 +34,11 @@ void Causes::take(const Record& record, const Seen& seen, const Decoder& decoder
     const bool is_end = step.record == 0 && (step.link == Link::store || step.link == Link::outside);
     parents_.push_back(is_earlier ? step.record : 0);
     links_.push_back(is_earlier || is_end ? step.link : Link::begin);
+    if (links_.size() > kept_) {
+        parents_.pop_front();
+        links_.pop_front();
+        ++forgotten_;
+    }
 
     for (const auto& item : seen.items) {
         if (item.what == What::cqe)
@@ -56,7 +61,11 @@ void Causes::take(const Record& record, const Seen& seen, const Decoder& decoder
 }
 
 Causes::Step Causes::of(std::uint64_t record) const {
-    return record == 0 || record > parents_.size() ? Step{} : Step{parents_[record - 1], links_[record - 1]};
+    if (record == 0 || record > forgotten_ + links_.size())
+        return {};
+    if (record <= forgotten_)
+        return {0, Link::forgotten};
+    return {parents_[record - forgotten_ - 1], links_[record - forgotten_ - 1]};
 }
 
 Causes::Step Causes::step(const Record& record, const Seen& seen, const Decoder& decoder) {

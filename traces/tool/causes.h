@@ -1,5 +1,5 @@
 // What led to each record, as the trace says it: by its mark, and by what the protocols say where the mark ends at
-// something that comes from outside. Keeps five bytes a record, and of everything else a bounded past.
+// something that comes from outside. Keeps a bounded past: of the last records five bytes each.
 #pragma once
 
 #include "traces/tool/decoder.h"
@@ -30,6 +30,7 @@ enum class Link : std::uint8_t {
     batch,      ///< the end of a batch of frames
     before,     ///< work that the call before has left
     model,      ///< an event of the model, by the model's own account
+    forgotten,  ///< the record is before those that are kept
 };
 
 /// Queue pairs and PSNs have 24 bits, interfaces fewer than 16.
@@ -37,9 +38,13 @@ constexpr std::uint64_t packet_key(std::uint32_t interface, std::uint32_t qpn, s
     return std::uint64_t{interface} << 48 | std::uint64_t{qpn} << 24 | psn;
 }
 
+/// 320 MiB of a trace that is longer.
+inline constexpr std::size_t most_kept_causes = 1 << 26;
+
 class Causes {
 public:
-    explicit Causes(const codec::Head& head) : devices_(head) {}
+    /// kept  of how many records, the last ones, it is known what led to them
+    explicit Causes(const codec::Head& head, std::size_t kept = most_kept_causes) : devices_(head), kept_(kept) {}
     /// Each record of the trace in its order.
     void take(const codec::Record& record, const Seen& seen, const Decoder& decoder);
 
@@ -60,6 +65,8 @@ private:
     std::uint32_t request_of(const codec::Record& response, const Item& item, const Decoder& decoder);
 
     Devices devices_;
+    std::size_t kept_;
+    std::uint64_t forgotten_ = 0;       ///< records before those that are kept
     std::deque<std::uint32_t> parents_; ///< by record; a deque, so that growing copies nothing
     std::deque<Link> links_;
     WorkBoard board_;

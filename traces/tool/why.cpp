@@ -76,6 +76,8 @@ std::string sentence(Causes::Step step, std::uint32_t mark) {
     case Link::batch: return fmt::format("It ends the batch whose last frame is record {}.", step.record);
     case Link::before: return fmt::format("The device goes on with what record {} left it to do.", step.record);
     case Link::model: return fmt::format("The model says that the event in record {} led to it.", step.record);
+    case Link::forgotten:
+        return fmt::format("What led to it is not known any more: that is kept of {} records.", most_kept_causes);
     }
     return {};
 }

@@ -114,6 +114,30 @@ TEST_CASE("a work request that waited leads back to its own doorbell", "[unit][t
     CHECK(told.text.ends_with("Software did this: here the chain begins.\n"));
 }
 
+TEST_CASE("what led to a record is kept of the last ones, and of others it is said that it is not",
+          "[unit][trace-tool]") {
+    Session session;
+    session.run(3);
+    const auto bytes = session.bytes();
+    MemorySource source(bytes);
+    codec::Reader reader(source);
+    REQUIRE(reader.open());
+    Causes all(reader.head()), last(reader.head(), 5);
+    REQUIRE_FALSE(walk(reader, [&](const codec::Record& record, const Seen& seen, const Decoder& decoder) {
+        all.take(record, seen, decoder);
+        last.take(record, seen, decoder);
+        return true;
+    }));
+    const auto end = reader.records();
+
+    for (auto record = end - 4; record <= end; ++record)
+        CHECK(last.of(record).record == all.of(record).record);
+    CHECK(last.of(end - 5).link == Link::forgotten);
+    CHECK(last.of(end - 5).record == 0);
+    CHECK(last.of(1).link == Link::forgotten);
+    CHECK(last.of(end + 1).link == Link::begin);
+}
+
 TEST_CASE("a frame that nobody in the trace has sent begins a chain", "[unit][trace-tool]") {
     Session session;
     session.run(0);
