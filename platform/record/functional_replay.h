@@ -35,8 +35,8 @@ private:
     void settle();
     bool advance(Time until);
     Time due() const;
-    void play(const Input& input);
-    void read_bar(model::pcie::Function& function, const Input& input);
+    void play(const Input& input, Time at);
+    void read_bar(model::pcie::Function& function, const Input& input, Time at);
     void receive(const Input& input);
     void signal(model::pcie::Function& function, const Input& input);
     void port_signal(const Step& step);

@@ -39,6 +39,10 @@ struct Ticker final : pcie::Device {
     }
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
     void reset(Time) override {}
+    void page_answered(std::uint16_t, std::uint8_t, Time at) override {
+        const auto time = at.count();
+        ports.dma.write(abi::BusAddress{0x2000}, std::as_bytes(std::span(&time, 1)), at);
+    }
 };
 
 /// Three bytes; then the store comes, at this time, before the device is woken for the fourth.
@@ -87,4 +91,18 @@ TEST_CASE("a call waits for what the device did before it, however slow that has
 TEST_CASE("a call does not wait for more than the device did before it, however fast that has become",
           "[unit][record]") {
     CHECK(why(functional(stopped_at(1us), 9ns)) == "");
+}
+
+TEST_CASE("a call of software whose clock is ahead makes no later call of others later", "[unit][record]") {
+    port::MemoryDma memory;
+    TestClock clock;
+    InterruptLog interrupts;
+    Recording recording;
+    const RecordedPorts ports(recording.boundary, {memory, clock, interrupts});
+    Ticker ticker(ports.ports(), 1ms);
+    RecordedDevice device(recording.boundary, ticker);
+    device.bar_write(0, 0, std::array{std::byte{1}}, 50us);
+    device.page_answered(0, 0, 10us);
+
+    CHECK(why(functional(recording.bytes(), 1ms)) == "");
 }
