@@ -13,6 +13,11 @@ using namespace model;
 using port::DmaStatus;
 using port::Time;
 
+namespace {
+constexpr Time most_early = std::chrono::microseconds(10);
+constexpr std::size_t most_early_calls = 8;
+} // namespace
+
 class FunctionalReplay::Dma final : public port::Dma {
 public:
     Dma(FunctionalReplay& replay, std::size_t function) : replay_(replay), function_(function) {}
@@ -22,6 +27,10 @@ public:
         auto& script = replay_.script_;
         if (replay_.has_stopped())
             return {DmaStatus::ok, at};
+        // It may read a little sooner than it did. What it did read then is what is there, not what was there before.
+        while (script.end() < at - replay_.late_ + most_early && script.calls_ahead() < most_early_calls &&
+               script.read_ahead()) {
+        }
         const auto look = [&] {
             return script.memory().read(address.value, into, replay_.applied_, script.next_record());
         };

@@ -40,7 +40,8 @@ public:
     /// What the cable has answered to the device's questions, in their order; the last one stays.
     std::uint64_t wire_answer(std::size_t port, traces::codec::Signal signal, std::uint64_t otherwise);
 
-    Time end() const { return end_; } ///< time of the last record that was read
+    std::size_t calls_ahead() const { return inputs_.size(); } ///< that were read, and are to be made
+    Time end() const { return end_; }                          ///< time of the last record that was read
     std::uint64_t records() const { return steps_.records(); }
     const std::optional<traces::codec::Fault>& fault() const { return steps_.fault(); }
 

@@ -93,13 +93,13 @@ def other_tlps_alone_fail_strict():
 
 
 def acknowledgements_put_together_otherwise_fail_strict():
-    """One for each request, where the recorded HCA had one for a batch."""
-    trace = record()
-    each = (trace, "--at", "B.hca")
+    """One for each request, where the recorded HCA had one for a batch; it sends other answers sooner, too."""
     program = (PLANTED, "acks_each", "0")
-    found = replay(*each, "--strict", status=DIVERGED, program=program)["replays"][0]["divergence"]
-    expect("Acknowledge" in found["actual"], found)
-    replay(*each, "--functional", program=program)
+    for trace in (record(), SOURCE / "traces/golden/dmabuf/trace.pcapng.zst"):
+        each = (trace, "--at", "B.hca")
+        found = replay(*each, "--strict", status=DIVERGED, program=program)["replays"][0]["divergence"]
+        expect("Acknowledge" in found["actual"], found)
+        replay(*each, "--functional", program=program)
 
 
 def time_alone_is_functionally_free():

@@ -106,3 +106,56 @@ TEST_CASE("a call of software whose clock is ahead makes no later call of others
 
     CHECK(why(functional(recording.bytes(), 1ms)) == "");
 }
+
+// --- memory that software changes unseen ---
+
+namespace {
+
+constexpr std::uint64_t shared = 0x2000, own = 0x3000;
+
+/// Writes to memory at the first store; at a later one it copies what stands there.
+struct Copier final : pcie::Device {
+    pcie::DevicePorts ports;
+    int copies_at, stores = 0;
+    Copier(const pcie::DevicePorts& with, int at_store) : ports(with), copies_at(at_store) {}
+
+    void bar_write(unsigned, std::uint64_t, std::span<const std::byte>, Time at) override {
+        std::array byte{std::byte{1}};
+        if (++stores == 1)
+            ports.dma.write(abi::BusAddress{shared}, byte, at);
+        if (stores != copies_at)
+            return;
+        ports.dma.read(abi::BusAddress{shared}, byte, at);
+        ports.dma.write(abi::BusAddress{own}, byte, at);
+    }
+    port::DmaResult bar_read(unsigned, std::uint64_t, std::span<std::byte>, Time at) override {
+        return {port::DmaStatus::ok, at};
+    }
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    void reset(Time) override {}
+};
+
+} // namespace
+
+TEST_CASE("a read that comes sooner than it did finds what software had written for it", "[unit][record]") {
+    port::MemoryDma memory;
+    TestClock clock;
+    InterruptLog interrupts;
+    Recording recording;
+    const RecordedPorts ports(recording.boundary, {memory, clock, interrupts});
+    Copier copier(ports.ports(), 3);
+    RecordedDevice device(recording.boundary, copier);
+    const std::array store{std::byte{1}};
+    device.bar_write(0, 0, store, 10ns);
+    memory.poke(shared, Bytes{std::byte{2}});
+    device.bar_write(0, 0, store, 20ns);
+    device.bar_write(0, 0, store, 30ns);
+    const auto trace = recording.bytes();
+    MemorySource source(trace);
+    codec::Reader reader(source);
+    REQUIRE(reader.open());
+    FunctionalReplay replay(reader, no_port);
+    Copier early(replay.ports(), 2);
+
+    CHECK(why(replay.run(early)) == "");
+}
