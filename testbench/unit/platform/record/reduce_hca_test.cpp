@@ -2,8 +2,11 @@
 #include "platform/record/reduce.h"
 
 #include "testbench/unit/platform/record/hca_session.h"
+#include "traces/tool/decoder.h"
 
 #include <catch2/generators/catch_generators.hpp>
+
+#include <set>
 
 using namespace hca_session;
 namespace port = model::port;
@@ -60,6 +63,40 @@ std::optional<Sighting> sighting(const Replay::Result& result) {
     return Sighting{what, result.divergence->record};
 }
 
+struct Small {
+    Sighting wanted;
+    Reduced reduced;
+    trace_bench::Bytes bytes;
+};
+Small reduce_tampered(const trace_bench::Bytes& trace, const HcaConfig& config, const Change& change) {
+    trace_bench::MemorySource source(trace);
+    const auto wanted = sighting(play_tampered(source, config, change));
+    REQUIRE(wanted);
+    trace_bench::MemoryDestination into;
+    const auto reduced = reduce(
+        [&]() -> std::expected<std::unique_ptr<codec::Source>, std::string> {
+            return std::make_unique<trace_bench::MemorySource>(trace);
+        },
+        {.interfaces = {0, 1}, .wanted = *wanted, .deadline = std::chrono::steady_clock::now() + 60s},
+        [&](codec::Source& candidate) { return sighting(play_tampered(candidate, config, change)); }, into);
+    REQUIRE(reduced);
+    return {*wanted, *reduced, into.bytes};
+}
+
+std::set<abi::prm::Opcode> commands_of(const trace_bench::Bytes& trace) {
+    const auto story = trace_bench::read_all(trace);
+    traces::tool::Decoder decoder(story.head);
+    std::set<abi::prm::Opcode> found;
+    for (std::uint64_t number = 1; number <= story.records.size(); ++number) {
+        const auto& one = story.records[number - 1];
+        const auto& seen =
+            decoder.take({number, one.interface, one.time_ps, one.mark, std::span(one.head), std::span(one.payload)});
+        if (one.interface == 0 && seen.what() == traces::tool::What::command_done)
+            found.insert(seen.command->opcode());
+    }
+    return found;
+}
+
 } // namespace
 
 TEST_CASE("a wrong completion of a long session is shown by a trace of a hundredth, which is still a recording",
@@ -67,28 +104,34 @@ TEST_CASE("a wrong completion of a long session is shown by a trace of a hundred
     const auto config = configured(GENERATE(false, true));
     const auto trace = recorded(config, 400);
     const auto change = wrong_completion(0);
-    trace_bench::MemorySource source(trace);
-    const auto whole = play_tampered(source, config, change);
-    const auto wanted = sighting(whole);
-    REQUIRE(wanted);
-    trace_bench::MemoryDestination into;
 
-    const auto reduced = reduce(
-        [&]() -> std::expected<std::unique_ptr<codec::Source>, std::string> {
-            return std::make_unique<trace_bench::MemorySource>(trace);
-        },
-        {.interfaces = {0, 1}, .wanted = *wanted, .deadline = std::chrono::steady_clock::now() + 60s},
-        [&](codec::Source& candidate) { return sighting(play_tampered(candidate, config, change)); }, into);
+    const auto small = reduce_tampered(trace, config, change);
 
-    REQUIRE(reduced);
     const auto all = trace_bench::read_all(trace).records.size();
-    INFO(reduced->records << " of " << all << " records after " << reduced->plays << " plays, " << reduced->records_cut
-                          << " after the cut");
-    CHECK(reduced->records * 100 < all);
-    trace_bench::MemorySource small(into.bytes);
-    const auto again = play_tampered(small, config, change);
+    INFO(small.reduced.records << " of " << all << " records after " << small.reduced.plays << " plays, "
+                               << small.reduced.records_cut << " after the cut");
+    CHECK(small.reduced.records * 100 < all);
+    trace_bench::MemorySource source(small.bytes);
+    const auto again = play_tampered(source, config, change);
     REQUIRE(again.divergence);
-    CHECK(again.divergence->record == reduced->record);
-    CHECK(sighting(again)->what == wanted->what);
-    CHECK(why(play(into.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
+    CHECK(again.divergence->record == small.reduced.record);
+    CHECK(sighting(again)->what == small.wanted.what);
+    CHECK(why(play(small.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
+}
+
+TEST_CASE("commands that nothing depends on are left out, though the events of those behind them move up",
+          "[unit][record]") {
+    using enum abi::prm::Opcode;
+    const auto config = configured(true);
+    const auto trace = recorded(config);
+
+    const auto small = reduce_tampered(trace, config, wrong_completion(0));
+
+    const auto all = commands_of(trace), left = commands_of(small.bytes);
+    for (const auto opcode : {query_vport_state, query_nic_vport_context}) {
+        CHECK(all.contains(opcode));
+        CHECK_FALSE(left.contains(opcode));
+    }
+    CHECK(left.contains(create_qp));
+    CHECK(why(play(small.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
 }
