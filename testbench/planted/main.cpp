@@ -1,7 +1,8 @@
 // `planted MISTAKE NUMBER replay TRACE...`: as `hcasim replay`, on devices that make a mistake at the so-many-th
-// completion, event or packet (from 0) of what they play. `planted MISTAKE NUMBER reduce TRACE OUT`: likewise. For
-// tests of what finds it. `planted acks_each 0 replay TRACE...`: on HCAs that acknowledge each request by itself, which
-// is a change and no mistake.
+// completion, event or packet (from 0) of what they play; with @TIME in picoseconds in the place of the number, at the
+// first one of that time. `planted MISTAKE NUMBER reduce TRACE OUT`: likewise, and says that time: the mistake stays
+// where it is when something in front of it is left out. For tests of what finds it. `planted acks_each 0 replay
+// TRACE...`: on HCAs that acknowledge each request by itself, which is a change and no mistake.
 #include "testbench/planted/planted.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/console.h"
@@ -26,8 +27,8 @@ namespace codec = traces::codec;
 /// The devices of one recording, each with the mistake.
 class Plants {
 public:
-    Plants(planted::Mistake mistake, std::uint64_t number, const hcasim::ReplayOptions& options)
-        : mistake_(mistake), number_(number), options_(options) {}
+    Plants(planted::Mistake mistake, planted::Which which, const hcasim::ReplayOptions& options)
+        : mistake_(mistake), which_(which), options_(options) {}
 
     std::unique_ptr<model::pcie::Device> make(const platform::card::DeviceConfig& device,
                                               const model::pcie::DevicePorts& ports,
@@ -44,7 +45,7 @@ public:
         const std::vector parts{place.name};
         const auto bench =
             hcasim::read_bench(reader.head(), options_.traces.front(), options_.overrides, parts).value();
-        const auto found = planted::find_place(open, bench.parts.front(), mistake_, number_);
+        const auto found = planted::find_place(open, bench.parts.front(), mistake_, which_);
         if (!found) {
             hcasim::complain(fmt::format("planted: {}\n", found.error()));
             return hcasim::make_recorded(device, ports, place);
@@ -54,20 +55,24 @@ public:
 
 private:
     planted::Mistake mistake_;
-    std::uint64_t number_;
+    planted::Which which_;
     const hcasim::ReplayOptions& options_;
     std::deque<planted::PlantedDevices> planted_;
 };
 
 /// As `hcasim trace reduce TRACE --out OUT`.
-int reduce(planted::Mistake mistake, std::uint64_t number, std::string trace, std::string out) {
+int reduce(planted::Mistake mistake, planted::Which which, std::string trace, std::string out) {
     std::deque<planted::PlantedDevices> devices;
     return hcasim::reduce(
         {.trace = std::move(trace), .out = std::move(out)},
         [&](const traces::tool::OpenTrace& played, const hcasim::RecordedPart& part) -> hcasim::MakeRecorded {
-            const auto place = planted::find_place(played, part, mistake, number);
+            const auto place = planted::find_place(played, part, mistake, which);
             if (!place) // nothing of the kind is left in this one
                 return hcasim::make_recorded;
+            if (!which.time_ps) {
+                which = {.number = place->among, .time_ps = place->time_ps};
+                hcasim::complain(fmt::format("planted at {} ps\n", place->time_ps));
+            }
             auto& made = devices.emplace_back(mistake, place->ordinal);
             return
                 [&made](const auto& device, const auto& ports, const auto& at) { return made.make(device, ports, at); };
@@ -85,16 +90,26 @@ std::unique_ptr<model::pcie::Device> acknowledging_each(const platform::card::De
         ports, change, [&](const model::pcie::DevicePorts& own) { return hcasim::make_recorded(device, own, place); });
 }
 
+/// "7", or "@2695123000".
+std::optional<planted::Which> read_which(std::string_view text) {
+    const bool is_time = text.starts_with('@');
+    text.remove_prefix(is_time ? 1 : 0);
+    std::int64_t value = 0;
+    if (std::from_chars(text.begin(), text.end(), value).ec != std::errc() || value < 0)
+        return std::nullopt;
+    return is_time ? planted::Which{.number = 0, .time_ps = value}
+                   : planted::Which{.number = static_cast<std::uint64_t>(value)};
+}
+
 int run(const std::vector<const char*>& words) {
-    const std::string_view number_text = words.size() > 2 ? words[2] : "";
-    std::uint64_t number = 0;
     const auto mistake = words.size() > 1 ? planted::mistake_named(words[1]) : std::nullopt;
+    const auto which = words.size() > 2 ? read_which(words[2]) : std::nullopt;
     const bool is_change = words.size() > 1 && std::string_view(words[1]) == "acks_each";
-    if ((!mistake && !is_change) || std::from_chars(number_text.begin(), number_text.end(), number).ec != std::errc())
+    if ((!mistake && !is_change) || !which)
         return hcasim::refuse("planted MISTAKE NUMBER replay TRACE...: no such mistake, or no number");
     constexpr std::size_t reduce_words = 6;
     if (mistake && words.size() == reduce_words && std::string_view(words[3]) == "reduce")
-        return reduce(*mistake, number, words[4], words[5]);
+        return reduce(*mistake, *which, words[4], words[5]);
     std::vector<const char*> rest{"hcasim"};
     rest.insert(rest.end(), words.begin() + 3, words.end());
     const auto command = hcasim::parse_command_line(static_cast<int>(rest.size()), rest.data());
@@ -103,7 +118,7 @@ int run(const std::vector<const char*>& words) {
         return hcasim::refuse("planted: replays only");
     if (is_change)
         return hcasim::replay(*options, acknowledging_each);
-    Plants plants(*mistake, number, *options);
+    Plants plants(*mistake, *which, *options);
     return hcasim::replay(*options, [&](const auto& device, const auto& ports, const auto& place) {
         return plants.make(device, ports, place);
     });

@@ -24,7 +24,7 @@ std::optional<Mistake> mistake_named(std::string_view name) {
 }
 
 std::expected<MistakePlace, std::string> find_place(const tool::OpenTrace& open, const hcasim::RecordedPart& part,
-                                                    Mistake mistake, std::uint64_t number) {
+                                                    Mistake mistake, Which which) {
     auto source = open();
     if (!source)
         return std::unexpected(source.error());
@@ -34,19 +34,23 @@ std::expected<MistakePlace, std::string> find_place(const tool::OpenTrace& open,
     const auto wanted = mistake == Mistake::psn             ? tool::What::frame
                         : mistake == Mistake::dropped_event ? tool::What::eqe
                                                             : tool::What::cqe;
-    std::uint64_t writes = 0, frames = 0;
+    std::uint64_t writes = 0, frames = 0, among = 0;
+    std::int64_t last_ps = -1;
     std::optional<MistakePlace> found;
     const auto fault = tool::walk(reader, [&](const codec::Record& record, const tool::Seen& seen, const auto&) {
         if (record.mark.direction != codec::Direction::outbound)
             return true;
-        const bool is_frame =
-            record.mark.kind == codec::RecordKind::frame && record.interface == part.interfaces.ports.at(0).interface;
+        const bool is_frame = record.mark.kind == codec::RecordKind::frame && !part.interfaces.ports.empty() &&
+                              record.interface == part.interfaces.ports[0].interface;
         const bool is_write = record.mark.kind == codec::RecordKind::request && seen.access &&
                               seen.access->kind == tool::Access::Kind::write &&
                               record.interface == part.interfaces.functions.at(0);
         const bool is_it = (is_frame || is_write) && seen.find(wanted) != nullptr;
-        if (is_it && number-- == 0)
-            found = MistakePlace{record.number, is_frame ? frames : writes};
+        const bool is_then = !which.time_ps || record.time_ps == *which.time_ps;
+        if (is_it)
+            among = record.time_ps == last_ps ? among + 1 : 0, last_ps = record.time_ps;
+        if (is_it && is_then && which.number-- == 0)
+            found = MistakePlace{record.number, is_frame ? frames : writes, record.time_ps, among};
         frames += is_frame ? 1 : 0;
         writes += is_write ? 1 : 0;
         return !found;

@@ -27,11 +27,23 @@ std::optional<Mistake> mistake_named(std::string_view name);
 struct MistakePlace {
     std::uint64_t record = 0;  ///< of what is changed
     std::uint64_t ordinal = 0; ///< among the DMA writes, or the frames, of the device; from 0
+    std::int64_t time_ps = 0;
+    std::uint64_t among = 0; ///< those of its kind at that time, from 0
 };
-/// The place of the so-many-th completion, event or request packet (from 0) of a part. The error says what is wrong.
+/// Which one is changed: the so-many-th completion, event or request packet (from 0), of those at a time if there is
+/// one. A recording of which something was left out has other numbers, and the same times.
+struct Which {
+    std::uint64_t number = 0;
+    std::optional<std::int64_t> time_ps{};
+};
+/// Its place in a recording of a part. The error says what is wrong.
 std::expected<MistakePlace, std::string> find_place(const traces::tool::OpenTrace& open,
-                                                    const hcasim::RecordedPart& part, Mistake mistake,
-                                                    std::uint64_t number);
+                                                    const hcasim::RecordedPart& part, Mistake mistake, Which which);
+inline std::expected<MistakePlace, std::string> find_place(const traces::tool::OpenTrace& open,
+                                                           const hcasim::RecordedPart& part, Mistake mistake,
+                                                           std::uint64_t number) {
+    return find_place(open, part, mistake, Which{.number = number});
+}
 
 /// Makes devices with a mistake; outlives them.
 class PlantedDevices {
