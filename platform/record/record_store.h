@@ -40,7 +40,12 @@ public:
         return std::span(bytes_).subspan(entry.payload, entry.payload_bytes);
     }
 
-    /// Other bytes of a record, as many as it has.
+    /// As it was in the trace that it comes from.
+    traces::codec::Record record_of(const Entry& entry) const {
+        return {entry.number, entry.interface, entry.time_ps, entry.mark, head_of(entry), payload_of(entry)};
+    }
+
+    /// Other bytes of a record.
     struct Edited {
         std::vector<std::byte> head, payload;
     };

@@ -11,6 +11,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace platform::record {
 
@@ -69,6 +70,7 @@ public:
     bool begin() { return attempt(std::vector<bool>(units_.size(), true)); }
 
     void run() {
+        leave_gap();
         by_queue_pair();
         for (auto before = count(); !is_out_of_time_; before = count()) {
             pass(operations());
@@ -98,7 +100,9 @@ private:
     std::vector<std::uint64_t> write(Writer& writer, const Kept& kept) const {
         const auto is_kept = [&](std::size_t at) { return kept[unit_of_[at]] || tells_address(at); };
         renumbering_.choose(is_kept);
-        return store_.write(writer, is_kept, [&](std::size_t at) { return renumbering_.edited(at); });
+        return store_.write(
+            writer, [&](std::size_t at) { return is_kept(at) && !renumbering_.is_gone(at); },
+            [&](std::size_t at) { return renumbering_.edited(at); });
     }
     /// Where a BAR begins is said once, in the course of some call, and holds for all behind it.
     bool tells_address(std::size_t at) const {
@@ -108,14 +112,19 @@ private:
                    static_cast<std::uint16_t>(Signal::bar_address);
     }
     std::uint64_t count() const {
-        return static_cast<std::uint64_t>(
-            std::ranges::count_if(unit_of_, [&](std::uint32_t unit) { return best_[unit]; }));
+        std::uint64_t records = 0;
+        for (std::size_t at = 0; at < unit_of_.size(); ++at)
+            records += best_[unit_of_[at]] && renumbering_.work().part(at) != WorkGaps::Part::gone ? 1 : 0;
+        return records;
     }
 
     /// Plays what `kept` leaves. If the difference is the same, that is the best so far.
     bool attempt(Kept kept) {
         std::vector<std::byte> flags(kept.size());
         std::ranges::transform(kept, flags.begin(), [](bool is_kept) { return std::byte{is_kept}; });
+        if (const auto& gap = renumbering_.work().chosen())
+            for (auto number = gap->upto; number != 0; number >>= 8)
+                flags.push_back(static_cast<std::byte>(number));
         const auto digest = digest_of(flags);
         if (failed_.contains(digest)) {
             ++known_;
@@ -184,24 +193,76 @@ private:
         }
         return groups;
     }
+    /// Most of the messages before the one that matters: those between the first ones of a queue and the last.
+    void leave_gap() {
+        constexpr std::size_t most_gaps = 6; // of a queue; a later one that fails says little of an earlier one
+        const auto entries = std::span(store_.entries());
+        const auto wanted = std::ranges::find(entries, options_.wanted.record, &RecordStore::Entry::number);
+        auto& work = renumbering_.work();
+        for (const auto& gap : work.before(static_cast<std::size_t>(wanted - entries.begin()), most_gaps))
+            for (const bool is_all : {true, false}) {
+                if (is_out_of_time_)
+                    return;
+                work.choose(gap);
+                if (attempt(without_gap(is_all)))
+                    return;
+                work.choose(std::nullopt);
+            }
+    }
+    /// Without the calls in the course of which nothing happened but for the messages of the gap; or all that came in
+    /// that time.
+    Kept without_gap(bool is_all) const {
+        struct Course {
+            std::size_t first = ~std::size_t{0};
+            bool has_kept = false, has_gone = false, is_answer = false, is_room = false, is_batch_end = false;
+        };
+        const auto& work = renumbering_.work();
+        std::vector<Course> courses(units_.size());
+        for (std::size_t at = 0; at < unit_of_.size(); ++at) {
+            auto& course = courses[unit_of_[at]];
+            const auto part = work.part(at);
+            course.first = std::min(course.first, at);
+            course.has_kept |= part == WorkGaps::Part::kept;
+            course.has_gone |= part != WorkGaps::Part::kept && work.is_its_work(at);
+            course.is_answer |= work.is_answer_to_gone(at);
+            const auto& entry = store_.entries()[at];
+            if (entry.mark.kind == RecordKind::signal && entry.head_bytes == SignalRecord::size) {
+                const auto code =
+                    static_cast<Signal>(abi::ConstView<SignalRecord>(store_.head_of(entry)).get<"code">());
+                course.is_room |= code == Signal::room;
+                course.is_batch_end |= code == Signal::batch_end;
+            }
+        }
+        auto kept = best_;
+        const auto& gap = *work.chosen();
+        bool waits_for_room = gap.begin != 0; // behind the last frame before the gap
+        for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+            const auto& course = courses[unit];
+            if (units_[unit].is_kept_always || course.has_kept || course.first <= gap.behind)
+                continue;
+            bool is_left_out = course.is_answer;
+            if (course.first < gap.upto) {
+                if (course.is_room && std::exchange(waits_for_room, false))
+                    continue;
+                const bool ends_kept_batch = course.is_batch_end && kept[unit - 1];
+                is_left_out |= is_all || course.has_gone || course.is_room || course.is_batch_end;
+                is_left_out &= !ends_kept_batch;
+            }
+            if (is_left_out)
+                kept[unit] = false;
+        }
+        return kept;
+    }
+
     /// The work of each queue pair as a whole, but for the commands that make it.
     void by_queue_pair() {
         std::map<std::uint32_t, std::set<std::uint32_t>> units;
         traces::tool::Decoder decoder(store_.head());
-        Bytes trace;
-        Writer writer(trace, store_.head(), unpacked);
-        write(writer, best_);
-        static_cast<void>(writer.close());
-        Reader reader(trace);
-        if (!reader.open())
-            return;
-        for (const auto unit : unit_of_) {
-            const auto record = reader.next();
-            if (!record || *record == nullptr)
-                return;
-            const auto& seen = decoder.take(**record);
-            if (seen.qpn != traces::tool::no_number && seen.command == nullptr)
-                units[seen.qpn].insert(unit);
+        for (std::size_t at = 0; at < unit_of_.size(); ++at) {
+            const auto& entry = store_.entries()[at];
+            const auto& seen = decoder.take(store_.record_of(entry));
+            if (best_[unit_of_[at]] && seen.qpn != traces::tool::no_number && seen.command == nullptr)
+                units[seen.qpn].insert(unit_of_[at]);
         }
         std::vector<Group> groups;
         for (const auto& [qpn, of] : units)

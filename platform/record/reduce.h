@@ -3,8 +3,8 @@
 // of a call is all of it, and its answers, as they were recorded; so whatever is left is again a recording, of a
 // shorter life, and a device that lives as the recorded one did plays it without a difference.
 //
-// Calls that give numbers to what comes behind them stay: one that creates an object before the one that matters, or a
-// message before it in the same ring. To leave those out, the bytes of the others would have to change.
+// Of a send queue first most of the messages go that were before the one that matters (`work_gap`). Calls that create
+// an object before the one that matters stay: to leave those out, the numbers of the others would have to change.
 #pragma once
 
 #include "platform/record/record_store.h"
@@ -22,7 +22,7 @@ namespace platform::record {
 /// What a replay has found in a trace.
 struct Sighting {
     std::string what;         ///< class and field: two with the same text are the same difference
-    std::uint64_t record = 0; ///< in the trace that was played; 0: behind its last one
+    std::uint64_t record = 0; ///< in the trace that was played; 0: behind its last one, or while the device was made
 };
 /// Plays a trace. Nothing: there is no difference, or it cannot be played.
 using Play = std::function<std::optional<Sighting>(traces::codec::Source& trace)>;

@@ -34,17 +34,13 @@ std::uint32_t Renumbering::Queue::moved(std::uint32_t index) const {
     return index - (static_cast<std::uint32_t>(known) - kept[known]);
 }
 
-Renumbering::Renumbering(const RecordStore& store) : store_(store) {
+Renumbering::Renumbering(const RecordStore& store) : store_(store), work_(store) {
     tool::Decoder decoder(store.head());
     std::map<std::tuple<std::uint32_t, Kind, std::uint32_t>, std::size_t> queues; // by interface and number
     for (std::size_t at = 0; at < store.entries().size(); ++at) {
         const auto& entry = store.entries()[at];
-        const auto& seen = decoder.take({.number = entry.number,
-                                         .interface = entry.interface,
-                                         .time_ps = entry.time_ps,
-                                         .mark = entry.mark,
-                                         .head = store.head_of(entry),
-                                         .payload = store.payload_of(entry)});
+        const auto& seen = decoder.take(store.record_of(entry));
+        work_.take(at, seen, decoder);
         if (seen.items.size() != 1)
             continue;
         const auto& item = seen.items.front();
@@ -80,6 +76,11 @@ Renumbering::Renumbering(const RecordStore& store) : store_(store) {
                 break;
             for (std::size_t word = 0; word + 4 <= entry.payload_bytes; word += 4)
                 name(queue_of(Kind::completion, item.cqn), word);
+            if (const auto queue = queue_of(Kind::completion, item.cqn); queue != none && item.index == 0)
+                queues_[queue].looks.push_back({.request = work_.position_of(seen.access->request),
+                                                .answer = at,
+                                                .entries = queues_[queue].entries.size(),
+                                                .consumer = item.number & index_mask});
             break;
         default: break;
         }
@@ -97,7 +98,27 @@ void Renumbering::choose(const std::function<bool(std::size_t)>& is_kept) {
     for (auto& queue : queues_) {
         queue.kept.assign(1, 0);
         for (const auto at : queue.entries)
-            queue.kept.push_back(queue.kept.back() + (is_kept(at) ? 1 : 0));
+            queue.kept.push_back(queue.kept.back() + (is_kept(at) && work_.part(at) != WorkGaps::Part::gone ? 1 : 0));
+    }
+    unread_.clear();
+    if (work_.chosen())
+        for (const auto& queue : queues_)
+            look_when_full(queue);
+}
+
+/// The first look was when the queue was full; with fewer entries it is so later, or never.
+void Renumbering::look_when_full(const Queue& queue) {
+    if (queue.looks.empty())
+        return;
+    const auto size = queue.looks.front().entries;
+    std::uint32_t consumer = 0;
+    for (const auto& look : queue.looks) {
+        if (queue.kept[look.entries] - consumer >= size) {
+            consumer = queue.moved(look.consumer);
+        } else {
+            unread_.insert(look.request);
+            unread_.insert(look.answer);
+        }
     }
 }
 
@@ -129,12 +150,16 @@ bool Renumbering::move(const Place& place, Edited& edited) const {
 
 std::optional<Renumbering::Edited> Renumbering::edited(std::size_t at) const {
     const auto* place = find(at);
-    if (place == nullptr)
+    const bool is_work = work_.is_its_work(at);
+    if (place == nullptr && !is_work)
         return std::nullopt;
     const auto& entry = store_.entries()[at];
     const auto head = store_.head_of(entry), payload = store_.payload_of(entry);
     Edited edited{{head.begin(), head.end()}, {payload.begin(), payload.end()}};
-    bool is_other = place->queue != none && move(*place, edited);
+    bool is_other = is_work && work_.edit(at, edited);
+    if (place == nullptr)
+        return is_other ? std::optional(std::move(edited)) : std::nullopt;
+    is_other |= place->queue != none && move(*place, edited);
     for (const auto& index : place->indices) {
         auto* word = edited.payload.data() + index.at;
         const auto value = abi::load<std::uint32_t, abi::Endian::big>(word);

@@ -3,15 +3,17 @@
 // on which nothing depends but the places of what comes behind them, such as commands, each with an event of its own.
 //
 // Where the n-th entry of a queue lies and who owns it then is what the recorded n-th entry says; no size is needed.
-// Work requests, packet numbers and numbers of objects stay as they were recorded.
+// Where messages of a send queue are left out (`work_gap`), their numbers follow; those of objects stay as they were.
 #pragma once
 
 #include "platform/record/record_store.h"
+#include "platform/record/work_gap.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace platform::record {
@@ -20,16 +22,28 @@ class Renumbering {
 public:
     explicit Renumbering(const RecordStore& store);
 
-    /// Which records are kept of those of the store, by their positions.
+    WorkGaps& work() { return work_; }
+    const WorkGaps& work() const { return work_; }
+
+    /// Which records are kept of those of the store, by their positions; what the gap takes is not.
     void choose(const std::function<bool(std::size_t)>& is_kept);
+    /// Whether a record has no place in the shorter life, though its call is kept.
+    bool is_gone(std::size_t at) const { return work_.part(at) == WorkGaps::Part::gone || unread_.contains(at); }
 
     using Edited = RecordStore::Edited;
     /// What the kept record at a position says then; nothing: the same.
     std::optional<Edited> edited(std::size_t at) const;
 
 private:
+    /// A completion queue looked full, and the device reads how far software is.
+    struct Look {
+        std::size_t request, answer; ///< positions
+        std::size_t entries;         ///< before it
+        std::uint32_t consumer;
+    };
     struct Queue {
         bool is_signed = false;             ///< its entries have signatures
+        std::vector<Look> looks{};
         std::vector<std::size_t> entries{}; ///< positions of the records that write them, in order
         std::vector<std::uint32_t> kept{0}; ///< of the first n entries
         std::uint32_t moved(std::uint32_t index) const;
@@ -48,8 +62,11 @@ private:
 
     const Place* find(std::size_t position) const;
     bool move(const Place& place, Edited& edited) const;
+    void look_when_full(const Queue& queue);
 
     const RecordStore& store_;
+    WorkGaps work_;
+    std::set<std::size_t> unread_; ///< positions of looks that a shorter life does not need
     std::vector<Queue> queues_;
     std::vector<Place> places_; ///< by their positions
 };

@@ -187,9 +187,9 @@ inline std::string why(const Replay::Result& result) {
     return result.divergence ? result.divergence->text() : result.fault ? result.fault->text() : std::string();
 }
 
-inline trace_bench::Bytes recorded(const HcaConfig& config, unsigned more = 0) {
+inline trace_bench::Bytes recorded(const HcaConfig& config, unsigned more = 0, std::uint32_t bytes = 100'000) {
     Recording recording;
-    session(config, &recording, 100'000, more);
+    session(config, &recording, bytes, more);
     REQUIRE(recording.writer.close());
     return recording.destination.bytes;
 }

@@ -6,6 +6,7 @@
 
 #include <catch2/generators/catch_generators.hpp>
 
+#include <memory>
 #include <set>
 
 using namespace hca_session;
@@ -40,6 +41,22 @@ auto wrong_completion(unsigned index) {
             return;
         const abi::View<Cqe64> cqe(bytes);
         if (cqe.get<"sop">() == static_cast<unsigned>(WqeOpcode::rdma_write) && cqe.get<"wqe_counter">() == index)
+            cqe.set<"signature">(cqe.get<"signature">() ^ 0xff);
+    };
+}
+
+/// Likewise, if it is that of the WQE `index` in the whole recording: a shorter one has it at the same time.
+auto wrong_completion_of_the_whole(unsigned index) {
+    return [index, time = std::make_shared<std::optional<std::uint64_t>>()](std::span<std::byte> bytes) {
+        using namespace abi::prm;
+        if (bytes.size() != Cqe64::size)
+            return;
+        const abi::View<Cqe64> cqe(bytes);
+        if (cqe.get<"sop">() != static_cast<unsigned>(WqeOpcode::rdma_write))
+            return;
+        if (!*time && cqe.get<"wqe_counter">() == index)
+            *time = cqe.get<"timestamp">();
+        if (*time == cqe.get<"timestamp">())
             cqe.set<"signature">(cqe.get<"signature">() ^ 0xff);
     };
 }
@@ -81,6 +98,19 @@ Small reduce_tampered(const trace_bench::Bytes& trace, const HcaConfig& config, 
         [&](codec::Source& candidate) { return sighting(play_tampered(candidate, config, change)); }, into);
     REQUIRE(reduced);
     return {*wanted, *reduced, into.bytes};
+}
+
+/// How many records are this.
+std::size_t count(const trace_bench::Bytes& trace, traces::tool::What what) {
+    const auto story = trace_bench::read_all(trace);
+    traces::tool::Decoder decoder(story.head);
+    std::size_t found = 0;
+    for (std::uint64_t number = 1; number <= story.records.size(); ++number) {
+        const auto& one = story.records[number - 1];
+        found +=
+            decoder.take({number, one.interface, one.time_ps, one.mark, one.head, one.payload}).find(what) != nullptr;
+    }
+    return found;
 }
 
 std::set<abi::prm::Opcode> commands_of(const trace_bench::Bytes& trace) {
@@ -133,5 +163,24 @@ TEST_CASE("commands that nothing depends on are left out, though the events of t
         CHECK_FALSE(left.contains(opcode));
     }
     CHECK(left.contains(create_qp));
+    CHECK(why(play(small.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
+}
+
+TEST_CASE("of the messages before a wrong completion those of a round of the ring are left, and no device sees the gap",
+          "[unit][record]") {
+    constexpr unsigned messages = 300, wrong = 290, round = 64;
+    const auto config = configured(true);
+    const auto trace = recorded(config, messages, 3000);
+    const auto change = wrong_completion_of_the_whole(wrong);
+
+    const auto small = reduce_tampered(trace, config, change);
+
+    CHECK(count(trace, traces::tool::What::cqe) > messages);
+    CHECK(count(small.bytes, traces::tool::What::cqe) <= round);
+    trace_bench::MemorySource source(small.bytes);
+    const auto again = play_tampered(source, config, change);
+    REQUIRE(again.divergence);
+    CHECK(again.divergence->record == small.reduced.record);
+    CHECK(sighting(again)->what == small.wanted.what);
     CHECK(why(play(small.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
 }
