@@ -60,19 +60,17 @@ std::vector<std::uint32_t> numbers_of(const DeviceInterfaces& interfaces) {
 /// Plays one device of one trace after the other.
 class Player {
 public:
-    Player(const ReduceOptions& options, const MakeFor& make) : options_(options), make_(make) {}
+    explicit Player(const MakeFor& make) : make_(make) {}
 
-    std::optional<Divergence> play(codec::Source& trace, const RecordedPart& part,
-                                   const traces::tool::OpenTrace& again) const {
+    std::optional<Divergence> play(codec::Source& trace, const RecordedPart& part, const traces::tool::OpenTrace& again,
+                                   ReplayMode mode) const {
         codec::Reader reader(trace);
         if (!reader.open())
             return std::nullopt;
-        return hcasim::play(reader, part, options_.mode, make_ ? make_(again, part) : MakeRecorded(make_recorded))
-            .divergence;
+        return hcasim::play(reader, part, mode, make_ ? make_(again, part) : MakeRecorded(make_recorded)).divergence;
     }
 
 private:
-    const ReduceOptions& options_;
     const MakeFor& make_;
 };
 
@@ -107,6 +105,15 @@ struct Found {
     const RecordedPart* part = nullptr;
     std::optional<Divergence> divergence;
 };
+
+/// What was to come, or else the call in the course of which something came.
+std::uint64_t record_of(const Divergence& divergence) {
+    return divergence.record != 0 ? divergence.record : divergence.call;
+}
+std::string where(const Divergence& divergence, std::uint64_t record) {
+    return fmt::format("{} {} record {}", platform::record::name(divergence.kind),
+                       divergence.record != 0 ? "at" : "in the course of", record);
+}
 
 } // namespace
 
@@ -146,13 +153,13 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
     if (!bench)
         return refuse(bench.error());
 
-    const Player player(options, make);
+    const Player player(make);
     Found found;
     for (const auto& part : bench->parts) {
         const auto whole = open();
         if (!whole)
             return refuse(whole.error());
-        if ((found.divergence = player.play(**whole, part, open))) {
+        if ((found.divergence = player.play(**whole, part, open, options.mode))) {
             found.part = &part;
             break;
         }
@@ -161,6 +168,15 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
         return refuse(fmt::format("{}: nothing to look for: {} as it was recorded (--{})", options.trace,
                                   bench->parts.size() == 1 ? "the device does" : "each device does",
                                   name(options.mode)));
+    // Nothing is compared behind a difference of time. Where there is none but for time, none may come into its call.
+    bool is_time_alone = found.divergence->kind == Divergence::Kind::time;
+    if (is_time_alone) {
+        const auto whole = open();
+        if (!whole)
+            return refuse(whole.error());
+        const auto other = player.play(**whole, *found.part, open, ReplayMode::untimed);
+        is_time_alone = !other || other->call != found.divergence->call;
+    }
     auto result = TraceResult::create(options.out);
     if (!result) {
         complain(fmt::format("hcasim: {}\n", result.error()));
@@ -169,14 +185,13 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
     auto own = *found.part;
     own.interfaces = alone(found.part->interfaces);
     Console console(stderr, Console::Speech::all);
-    console.say(fmt::format("{}: {} at record {}\n", found.part->path, platform::record::name(found.divergence->kind),
-                            found.divergence->record));
+    console.say(fmt::format("{}: {}\n", found.part->path, where(*found.divergence, record_of(*found.divergence))));
     const auto spent = [&] { return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin); };
     std::uint64_t least = ~std::uint64_t{0};
     auto told = Clock::now();
     const platform::record::ReduceOptions how{
         .interfaces = numbers_of(found.part->interfaces),
-        .wanted = {sameness(*found.divergence), found.divergence->record},
+        .wanted = {sameness(*found.divergence), record_of(*found.divergence)},
         .deadline = begin + options.budget,
         .tell = [&](const platform::record::ReduceProgress& progress) {
             constexpr std::chrono::seconds patience{2};
@@ -191,14 +206,19 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
         open, how,
         [&](codec::Source& trace) -> std::optional<Sighting> {
             const auto bytes = bytes_of(trace);
-            Copied copied(bytes);
-            const auto divergence =
-                player.play(copied, own, [&]() -> std::expected<std::unique_ptr<codec::Source>, std::string> {
-                    return std::make_unique<Copied>(bytes);
-                });
-            if (!divergence)
+            const auto play = [&](ReplayMode mode) {
+                Copied copied(bytes);
+                return player.play(
+                    copied, own,
+                    [&]() -> std::expected<std::unique_ptr<codec::Source>, std::string> {
+                        return std::make_unique<Copied>(bytes);
+                    },
+                    mode);
+            };
+            const auto divergence = play(options.mode);
+            if (!divergence || (is_time_alone && play(ReplayMode::untimed)))
                 return std::nullopt;
-            return Sighting{sameness(*divergence), divergence->record};
+            return Sighting{sameness(*divergence), record_of(*divergence)};
         },
         *result);
     if (!reduced)
@@ -213,8 +233,8 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
     auto text = fmt::format("{}: {} records, {} ({} up to the difference; {} replays, {}.{} s)\n", options.out,
                             print_count(reduced->records), ended, print_count(reduced->records_cut), reduced->plays,
                             spent().count() / 1000, spent().count() % 1000 / 100);
-    text += fmt::format("{} at record {}\nagain: hcasim replay {} --{}", platform::record::name(found.divergence->kind),
-                        reduced->record, shell_word(options.out), name(options.mode));
+    text += fmt::format("{}\nagain: hcasim replay {} --{}", where(*found.divergence, reduced->record),
+                        shell_word(options.out), name(options.mode));
     for (const auto& override_text : options.overrides)
         text += fmt::format(" --set {}", shell_word(override_text));
     text += "\n";

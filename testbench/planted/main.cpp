@@ -60,11 +60,13 @@ private:
     std::deque<planted::PlantedDevices> planted_;
 };
 
-/// As `hcasim trace reduce TRACE --out OUT`.
+/// As `hcasim trace reduce TRACE --out OUT`; with `--strict` where nothing but time differs.
 int reduce(planted::Mistake mistake, planted::Which which, std::string trace, std::string out) {
     std::deque<planted::PlantedDevices> devices;
     return hcasim::reduce(
-        {.trace = std::move(trace), .out = std::move(out)},
+        {.trace = std::move(trace),
+         .out = std::move(out),
+         .mode = mistake == planted::Mistake::later_dma ? hcasim::ReplayMode::strict : hcasim::ReplayMode::untimed},
         [&](const traces::tool::OpenTrace& played, const hcasim::RecordedPart& part) -> hcasim::MakeRecorded {
             const auto place = planted::find_place(played, part, mistake, which);
             if (!place) // nothing of the kind is left in this one
