@@ -113,7 +113,7 @@ def time_alone_is_functionally_free():
                   (("timed=false",), "timed=true")))]
     made = len(traces)
     for recipe in sorted((SOURCE / "traces/golden").glob("*/recipe.toml")):
-        key = re.search("^(config|case) = ", recipe.read_text(), re.MULTILINE)  # others have no device that was recorded
+        key = re.search("^(config|case) = ", recipe.read_text(), re.MULTILINE)  # others have no recorded device
         if key:  # what was recorded live takes no time
             traces.append((recipe.parent / "trace.pcapng.zst",
                            "hca.wqe_latency_ns=300" if key[1] == "config" else "timed=true"))
