@@ -106,7 +106,8 @@ struct Found {
     std::optional<Divergence> divergence;
 };
 
-/// What was to come, or else the call in the course of which something came.
+} // namespace
+
 std::uint64_t record_of(const Divergence& divergence) {
     return divergence.record != 0 ? divergence.record : divergence.call;
 }
@@ -114,8 +115,6 @@ std::string where(const Divergence& divergence, std::uint64_t record) {
     return fmt::format("{} {} record {}", platform::record::name(divergence.kind),
                        divergence.record != 0 ? "at" : "in the course of", record);
 }
-
-} // namespace
 
 std::string sameness(const Divergence& divergence) {
     // What else is not the same in its call counts, too: else calls could go that only what is behind it needs.

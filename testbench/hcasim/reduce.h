@@ -27,6 +27,11 @@ using MakeFor = std::function<MakeRecorded(const traces::tool::OpenTrace& played
 /// Returns the exit status. `make` is for tests that stand between a device and its ports.
 int reduce(const ReduceOptions& options, const MakeFor& make = {});
 
+/// What was to come, or else the call in the course of which something came.
+std::uint64_t record_of(const platform::record::Divergence& divergence);
+/// The same in words, where that record has this number.
+std::string where(const platform::record::Divergence& divergence, std::uint64_t record);
+
 /// Class and field of a divergence: it is the same one where the text is the same.
 std::string sameness(const platform::record::Divergence& divergence);
 

@@ -116,6 +116,18 @@ TEST_CASE("differences are the same by their class and by the bytes that differ"
     CHECK(sameness(divergence) != one);
 }
 
+TEST_CASE("what a device does besides is in the course of a call, and all else at the record that was to come",
+          "[unit][replay]") {
+    Divergence divergence{.kind = Divergence::Kind::extra, .next = 9, .call = 7};
+    CHECK(record_of(divergence) == 7);
+    CHECK(where(divergence, 3) == "extra in the course of record 3");
+
+    divergence.kind = Divergence::Kind::missing;
+    divergence.record = 8;
+    CHECK(record_of(divergence) == 8);
+    CHECK(where(divergence, 4) == "missing at record 4");
+}
+
 TEST_CASE("what else is not the same in a call is counted behind the first difference", "[unit][replay]") {
     const auto write = [](std::uint64_t address, unsigned value) {
         Step step;
