@@ -52,8 +52,8 @@ std::size_t sample(std::span<const std::byte> bytes) {
 } // namespace
 
 Writer::Writer(Destination& destination, const Head& head, Options options)
-    : frames_(destination, options.level), options_(options), dictionary_(head.identity.dictionary_bytes),
-      counts_(head.interfaces.size()) {
+    : batches_(destination, options.level, options.most_waiting), options_(options),
+      dictionary_(head.identity.dictionary_bytes), counts_(head.interfaces.size()) {
     assert(head.interfaces.size() <= most_interfaces && head.names.size() <= most_names);
     assert(head.configuration.size() <= most_configuration_bytes);
     assert(head.identity.dictionary_bytes <= most_dictionary_bytes);
@@ -65,6 +65,8 @@ Writer::Writer(Destination& destination, const Head& head, Options options)
     // the first record.
     sync(BlockKind::sync);
     put_batch(FrameWriter::Frame::ends);
+    static_cast<void>(batches_.wait());
+    look_at_outcome();
 }
 
 void Writer::write_head(const Head& head) {
@@ -244,7 +246,7 @@ std::uint64_t Writer::packet(std::uint32_t interface, std::int64_t time_ps, Mark
     ++records_;
     const auto number = records_;
     if (batch_.size() >= options_.batch_bytes)
-        static_cast<void>(flush());
+        pass_on();
     return number;
 }
 
@@ -269,7 +271,7 @@ std::optional<Reference> Writer::refer(std::span<const std::byte> bytes) {
         block.add(entry.bytes).add(bytes);
     });
     if (batch_.size() >= options_.batch_bytes)
-        static_cast<void>(flush());
+        pass_on();
     return reference;
 }
 
@@ -294,11 +296,18 @@ void Writer::sync(BlockKind kind) {
     digest_.add(std::span(batch_).subspan(offset - base_));
 }
 
-Destination::Outcome Writer::flush() {
+/// What was recorded so far is on its way.
+void Writer::pass_on() {
     if (is_closed_ || !outcome_ || batch_.empty())
-        return outcome_;
+        return;
     sync(BlockKind::sync);
     put_batch(FrameWriter::Frame::goes_on);
+}
+
+Destination::Outcome Writer::flush() {
+    pass_on();
+    static_cast<void>(batches_.wait());
+    look_at_outcome();
     return outcome_;
 }
 
@@ -308,19 +317,22 @@ Destination::Outcome Writer::close() {
     sync(BlockKind::end);
     put_batch(FrameWriter::Frame::ends);
     is_closed_ = true;
+    static_cast<void>(batches_.wait());
+    look_at_outcome();
     return outcome_;
 }
 
 void Writer::put_batch(FrameWriter::Frame frame) {
-    outcome_ = frames_.put(batch_, frame);
-    if (outcome_)
-        outcome_ = frames_.keep();
-    if (outcome_)
-        kept_ = records_;
-    else
-        lost_ += records_ - kept_;
     base_ += batch_.size();
-    batch_.clear();
+    batches_.put(batch_, records_, frame);
+    look_at_outcome();
+}
+
+void Writer::look_at_outcome() {
+    if (!outcome_ || !batches_.has_failed())
+        return;
+    outcome_ = batches_.wait();
+    lost_ += records_ - kept_records();
 }
 
 } // namespace traces::codec

@@ -1,8 +1,9 @@
 // Writes a trace: the head at once, records in batches, each with a sync block behind it and flushed. What was flushed
-// can be read whatever happens to the program afterwards. Holds one batch and the dictionary's window, no more: whoever
-// records waits for the destination.
+// can be read whatever happens to the program afterwards. Holds the batches that may be on their way and the
+// dictionary's window, no more: whoever records waits for the destination.
 #pragma once
 
+#include "traces/codec/batch_queue.h"
 #include "traces/codec/blocks.h"
 #include "traces/codec/dictionary.h"
 #include "traces/codec/layouts.h"
@@ -16,6 +17,7 @@ public:
     struct Options {
         int level = 1; ///< of zstd; FrameWriter::plain: not compressed
         std::size_t batch_bytes = 1 << 20;
+        std::size_t most_waiting = 0; ///< batches that a thread of its own compresses and writes; 0: there is none
     };
     /// Writes the head, and flushes it: a program that dies early leaves a trace, too.
     Writer(Destination& destination, const Head& head, Options options);
@@ -45,10 +47,10 @@ public:
 
     /// False after a failure; the first one stays. What comes afterwards is only counted.
     bool is_good() const { return outcome_.has_value(); }
-    std::uint64_t records() const { return records_; }    ///< with those that wait in the batch
-    std::uint64_t kept_records() const { return kept_; }  ///< that are in the destination
-    std::uint64_t lost_records() const { return lost_; }  ///< after a failure
-    std::uint64_t written_bytes() const { return base_; } ///< before compression
+    std::uint64_t records() const { return records_; }                     ///< with those that wait in the batch
+    std::uint64_t kept_records() const { return batches_.kept_records(); } ///< that are in the destination
+    std::uint64_t lost_records() const { return lost_; }                   ///< after a failure
+    std::uint64_t written_bytes() const { return base_; }                  ///< before compression
     std::size_t batched_bytes() const { return batch_.size(); }
 
 private:
@@ -56,7 +58,9 @@ private:
     template <class Fill> void trace_block(BlockKind kind, std::uint8_t flags, Fill&& fill);
     void text_blocks(BlockKind kind, std::string_view text);
     void sync(BlockKind kind);
+    void pass_on();
     void put_batch(FrameWriter::Frame frame);
+    void look_at_outcome();
     /// Of a frame, the part that is in the dictionary instead of the record.
     struct Elsewhere {
         Reference reference;
@@ -65,7 +69,7 @@ private:
     std::uint64_t packet(std::uint32_t interface, std::int64_t time_ps, Mark mark, std::span<const std::byte> head,
                          std::span<const std::byte> rest, std::size_t original, const Elsewhere* elsewhere = nullptr);
 
-    FrameWriter frames_;
+    BatchQueue batches_;
     Options options_;
     Dictionary dictionary_;
     RunningDigest digest_;
@@ -73,7 +77,7 @@ private:
     std::vector<std::byte> batch_;
     std::vector<InterfaceKind> kinds_;
     std::vector<std::uint64_t> counts_; ///< records by interface
-    std::uint64_t records_ = 0, kept_ = 0, lost_ = 0, blocks_ = 0;
+    std::uint64_t records_ = 0, lost_ = 0, blocks_ = 0;
     std::uint64_t base_ = 0; ///< offset of the batch's first byte, before compression
     bool is_closed_ = false;
     /// What was referred to a moment ago, by a sample of its bytes: it mostly comes again at the next boundary, and is
