@@ -16,9 +16,7 @@ struct Options {
 };
 
 int run(const Options& options) {
-    const std::array files{NamedFile{.what = "the recording", .path = options.file, .use = NamedFile::Use::input},
-                           NamedFile{.what = "--output", .path = options.output, .use = NamedFile::Use::output}};
-    if (const auto apart = are_apart(files); !apart)
+    if (const auto apart = is_apart_from(options.file, "--output", options.output); !apart)
         return refuse(apart.error());
     auto source = open_trace(options.file);
     if (!source)

@@ -1,10 +1,12 @@
 #include "testbench/hcasim/trace_files.h"
 
 #include "testbench/hcasim/console.h"
+#include "testbench/hcasim/files.h"
 #include "testbench/hcasim/status.h"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +14,12 @@ namespace hcasim {
 
 namespace codec = traces::codec;
 using platform::observe::files::Output;
+
+std::expected<void, std::string> is_apart_from(const std::string& input, const char* option,
+                                               const std::string& output) {
+    return are_apart(std::array{NamedFile{.what = "the file to be read", .path = input, .use = NamedFile::Use::input},
+                                NamedFile{.what = option, .path = output}});
+}
 
 std::expected<std::unique_ptr<codec::Source>, std::string> open_trace(const std::string& path) {
     auto file = codec::FileSource::open(path);
@@ -30,6 +38,7 @@ std::expected<TraceResult, std::string> TraceResult::create(const std::string& p
 }
 
 codec::Destination::Outcome TraceResult::write(std::span<const std::byte> bytes) {
+    is_empty_ = is_empty_ && bytes.empty();
     if (output_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
         return {};
     return output_.finish();
@@ -50,6 +59,8 @@ int end_trace(const std::string& path, const traces::tool::Outcome& outcome) {
 }
 
 int end_trace(const std::string& path, const traces::tool::Outcome& outcome, TraceResult& result) {
+    if (outcome.fault && result.is_empty())
+        return end_trace(path, outcome);
     const auto finished = result.finish();
     if (finished || outcome.is_output_lost)
         return end_trace(path, outcome);

@@ -12,6 +12,9 @@
 
 namespace hcasim {
 
+/// An error where the file to be written is the one that is read.
+std::expected<void, std::string> is_apart_from(const std::string& input, const char* option, const std::string& output);
+
 /// The error names the file and why it cannot be opened.
 std::expected<std::unique_ptr<traces::codec::Source>, std::string> open_trace(const std::string& path);
 
@@ -22,15 +25,17 @@ public:
     static std::expected<TraceResult, std::string> create(const std::string& path);
     Outcome write(std::span<const std::byte> bytes) override;
     Outcome finish() { return output_.finish(); }
+    bool is_empty() const { return is_empty_; }
 
 private:
     explicit TraceResult(platform::observe::files::Output output) : output_(std::move(output)) {}
     platform::observe::files::Output output_;
+    bool is_empty_ = true;
 };
 
 /// Says on standard error what went wrong, and how far the recording `path` could be read. Returns the status.
 int end_trace(const std::string& path, const traces::tool::Outcome& outcome);
-/// The same, with the result on standard output.
+/// The same, of what has a result. One without a byte leaves no file, and what stood there stays.
 int end_trace(const std::string& path, const traces::tool::Outcome& outcome, TraceResult& result);
 
 } // namespace hcasim

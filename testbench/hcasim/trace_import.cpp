@@ -48,6 +48,8 @@ int say(const std::string& text) {
 }
 
 int import_dumps(const ImportOptions& options) {
+    if (const auto apart = is_apart_from(options.dump, "--out", options.out); !apart)
+        return refuse(apart.error());
     auto source = traces::codec::FileSource::open(options.dump);
     if (!source)
         return refuse(source.error());
@@ -104,6 +106,8 @@ std::string report(const Demand& demand, const Answers& answers, std::uint64_t w
 }
 
 int import_roce(const ImportOptions& options) {
+    if (const auto apart = is_apart_from(options.roce, "--out", options.out); !apart)
+        return refuse(apart.error());
     const OpenCapture capture = [&] { return CaptureFile::open(options.roce); };
     const auto demand = read_demand(capture, options.flow);
     if (!demand)

@@ -113,6 +113,13 @@ void FunctionState::displace(Place place, std::uint32_t number) {
     std::erase_if(areas_, [&](const auto& area) { return area.second.place == place && area.second.number == number; });
 }
 
+void FunctionState::forget_qp(std::uint32_t number) {
+    std::erase_if(records_, [&](const auto& record) { return record.second == number; });
+    displace(Place::send_queue, number);
+    disconnect(number);
+    qps_.erase(number);
+}
+
 void FunctionState::create_eq(const Done& done) {
     const auto in = as<CreateEqIn>(done.in);
     const auto out = as<CreateEqOut>(done.out);
@@ -127,6 +134,7 @@ void FunctionState::create_eq(const Done& done) {
     eq.ring = ring_of(context.get<"log_page_size">(), context.get<"page_offset">(),
                       std::uint64_t{eq.entries} * Eqe::size, std::span(done.in).subspan(CreateEqIn::size));
     const auto number = eq.number.value;
+    displace(Place::event_queue, number);
     place(eq.ring, Place::event_queue, number);
     eqs_.insert_or_assign(number, std::move(eq));
 }
@@ -145,6 +153,7 @@ void FunctionState::create_cq(const Done& done) {
     cq.ring = ring_of(context.get<"log_page_size">(), context.get<"page_offset">(),
                       std::uint64_t{cq.entries} * cq.entry_bytes, std::span(done.in).subspan(CreateCqIn::size));
     const auto number = cq.number.value;
+    displace(Place::completion_queue, number);
     place(cq.ring, Place::completion_queue, number);
     cqs_.insert_or_assign(number, std::move(cq));
 }
@@ -173,9 +182,11 @@ void FunctionState::create_qp(const Done& done) {
                  .type = context.get<"st">(),
                  .has_own_receives = context.get<"rq_type">() == ReceiveQueueType::regular,
                  .uar_page = context.get<"uar_page">()};
+    const auto number = qp.number.value;
+    forget_qp(number); // a recording may say that a number is given out twice
     if (context.get<"dbr_umem_valid">() == 0) {
         qp.doorbell_record = context.get<"dbr_addr">();
-        records_[qp.doorbell_record] = qp.number.value;
+        records_[qp.doorbell_record] = number;
     }
     const auto receive_bytes = qp.has_own_receives
                                    ? std::uint64_t{least_receive_stride}
@@ -185,12 +196,10 @@ void FunctionState::create_qp(const Done& done) {
         context.get<"no_sq">() != 0 ? 0 : std::uint64_t{wqe_bb_bytes} << context.get<"log_sq_size">();
     const auto ring = ring_of(context.get<"log_page_size">(), context.get<"page_offset">(), receive_bytes + send_bytes,
                               std::span(done.in).subspan(CreateQpIn::size));
-    if (!ring.pages.empty()) {
+    if (!ring.pages.empty() && send_bytes != 0) {
         qp.send_ring_bytes = send_bytes;
-        place(ring, Place::send_queue, qp.number.value, receive_bytes);
+        place(ring, Place::send_queue, number, receive_bytes);
     }
-    const auto number = qp.number.value;
-    disconnect(number);
     qps_.insert_or_assign(number, std::move(qp));
 }
 
@@ -242,12 +251,7 @@ FunctionState::Effect FunctionState::apply(const Done& done) {
         displace(Place::completion_queue, number);
         cqs_.erase(number);
         return {.gone = Gone{ObjectKind::cq, number}};
-    case Opcode::destroy_qp:
-        std::erase_if(records_, [&](const auto& record) { return record.second == number; });
-        displace(Place::send_queue, number);
-        disconnect(number);
-        qps_.erase(number);
-        return {.gone = Gone{ObjectKind::qp, number}};
+    case Opcode::destroy_qp: forget_qp(number); return {.gone = Gone{ObjectKind::qp, number}};
     case Opcode::qp_2rst:
         if (auto* qp = this->qp(number))
             qp->is_connected = false, qp->begun.clear();

@@ -90,6 +90,7 @@ private:
     void create_eq(const CommandWatch::Done& done);
     void create_cq(const CommandWatch::Done& done);
     void resize_cq(const CommandWatch::Done& done);
+    void forget_qp(std::uint32_t number);
     void create_qp(const CommandWatch::Done& done);
     Effect change_qp(const CommandWatch::Done& done);
     /// `skipped` bytes of the ring belong to something else.
