@@ -115,32 +115,32 @@ RecordNumber LinkLog::write(Direction direction, std::uint64_t address, std::spa
                     [&](Piece piece) { return memory_request(true, piece, requester, tag_++); });
 }
 
-RecordNumber LinkLog::read(Direction direction, std::uint64_t address, std::size_t length, Time at) {
-    RecordNumber first = 0;
+LinkLog::Asked LinkLog::read(Direction direction, std::uint64_t address, std::size_t length, Time at) {
+    Asked asked{.tag = tag_};
     if (interface_ == not_recorded)
-        return first;
+        return asked;
     for_each_piece(address, length, most_payload, [&](Piece piece) {
-        const auto number = journal_.put(interface_, first == 0 ? RecordKind::request : RecordKind::continuation,
+        const auto number = journal_.put(interface_, asked.record == 0 ? RecordKind::request : RecordKind::continuation,
                                          direction, at, memory_request(false, piece, requester, tag_++).bytes());
-        if (first == 0)
-            first = number;
+        if (asked.record == 0)
+            asked.record = number;
     });
-    return first;
+    return asked;
 }
 
 void LinkLog::answer(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
-                     model::port::DmaResult result, RecordNumber request) {
+                     model::port::DmaResult result, Asked asked) {
     using abi::pcie::CompletionStatus;
-    const Mark mark{.kind = RecordKind::completion, .direction = direction, .cause = request};
+    const Mark mark{.kind = RecordKind::completion, .direction = direction, .cause = asked.record};
     switch (result.status) {
     case DmaStatus::ok:
         put_data(address, bytes, result.done, mark,
-                 [&](Piece piece) { return completion(CompletionStatus::success, piece, requester, tag_++); });
+                 [&](Piece piece) { return completion(CompletionStatus::success, piece, requester, asked.tag++); });
         return;
     case DmaStatus::unsupported_request:
     case DmaStatus::completer_abort: {
         const Piece piece{address, static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_payload))};
-        const auto head = completion(completion_status(result.status), piece, requester, tag_++);
+        const auto head = completion(completion_status(result.status), piece, requester, asked.tag++);
         journal_.put(interface_, mark, result.done, head.bytes());
         return;
     }

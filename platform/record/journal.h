@@ -90,10 +90,15 @@ public:
     /// flags  of the records (traces/codec/layouts.h)
     RecordNumber write(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
                        model::port::Time at, std::uint8_t flags = 0);
-    RecordNumber read(Direction direction, std::uint64_t address, std::size_t length, model::port::Time at);
-    /// The answer to the read `request`, in the direction against it.
+    /// A read that waits for its answer.
+    struct Asked {
+        RecordNumber record = 0;
+        std::uint8_t tag = 0; ///< of its first request; the others have those behind it
+    };
+    Asked read(Direction direction, std::uint64_t address, std::size_t length, model::port::Time at);
+    /// The answer, in the direction against the read: a completion for each of its requests, with that one's tag.
     void answer(Direction direction, std::uint64_t address, std::span<const std::byte> bytes,
-                model::port::DmaResult result, RecordNumber request);
+                model::port::DmaResult result, Asked asked);
 
     struct Told {
         std::uint16_t port = 0;

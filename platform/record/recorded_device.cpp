@@ -46,10 +46,10 @@ public:
     port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, Time at) override {
         Inbound inbound(boundary_, at);
         const auto address = address_of(bar, at) + offset;
-        const auto request = link_.read(Direction::inbound, address, into.size(), at);
-        inbound.call.is(request);
+        const auto asked = link_.read(Direction::inbound, address, into.size(), at);
+        inbound.call.is(asked.record);
         const auto result = function_.bar_read(bar, offset, into, at);
-        link_.answer(Direction::outbound, address, into, result, request);
+        link_.answer(Direction::outbound, address, into, result, asked);
         return result;
     }
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, Time at) override {

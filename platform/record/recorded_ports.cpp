@@ -61,9 +61,9 @@ public:
 
     port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at, port::Purpose purpose) override {
         boundary_.happens();
-        const auto request = link_.read(Direction::outbound, address.value, into.size(), at);
+        const auto asked = link_.read(Direction::outbound, address.value, into.size(), at);
         const auto result = outside_.read(address, into, at, purpose);
-        link_.answer(Direction::inbound, address.value, into, result, request);
+        link_.answer(Direction::inbound, address.value, into, result, asked);
         return result;
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,

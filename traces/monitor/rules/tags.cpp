@@ -25,6 +25,11 @@ void Tags::on(const ReadAnswered& answered) {
                  "a completion that no read waits for: its read has had all of its own, or there was none");
         return;
     }
+    const auto asked = waiting_.find(answered.request);
+    if (asked != waiting_.end() && asked->second.tag != answered.tag)
+        violated(answered.at, {answered.request}, fmt::format("tag {:#x}", answered.tag),
+                 fmt::format("the completion of a read with tag {:#x}: who has asked takes it for another's",
+                             asked->second.tag));
     waiting_.erase(answered.request);
     if (answered.is_last) // an error ends the access: the rest of its requests gets no completion here
         std::erase_if(waiting_, [&](const auto& entry) { return entry.second.access == answered.access; });

@@ -61,6 +61,18 @@ TEST_CASE("a read with the tag of one that is outstanding breaks the rule of tag
     CHECK_THAT(first(trace), ContainsSubstring("that is not answered yet"));
 }
 
+TEST_CASE("a completion with another read's tag breaks the rule of tags, and only it", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto second = trace.records[long_read(trace).at(0)].number;
+    const auto at = places<ReadAnswered>(trace, [&](const auto& answer) { return answer.request == second; }).at(0);
+    const abi::View<abi::pcie::Completion> completion(trace.records[at].kept.head);
+    completion.set<"tag">(static_cast<std::uint8_t>(completion.get<"tag">() + 1));
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "tags unique");
+    CHECK_THAT(first(trace), ContainsSubstring("takes it for another's"));
+}
+
 TEST_CASE("a read that is not answered breaks the rule of tags, and only it", "[unit][monitor]") {
     auto trace = good_trace();
     const auto second = trace.records[long_read(trace).at(0)].number;
