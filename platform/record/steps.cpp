@@ -14,7 +14,20 @@ using model::port::Time;
 
 namespace {
 
-constexpr std::size_t most_access_bytes = std::size_t{1} << 30; ///< no device moves more at once
+constexpr std::size_t most_access_bytes = std::size_t{16} << 20; ///< no device moves more at once
+/// 53 days. Whoever adds what a device takes to a time of a recording stays within the numbers that there are.
+constexpr Time last_time{std::int64_t{1} << 62};
+
+/// Whether the value of this signal is a time.
+bool is_time(Signal signal) {
+    switch (signal) {
+    case Signal::time:
+    case Signal::written:
+    case Signal::sent:
+    case Signal::no_answer: return true;
+    default: return false;
+    }
+}
 
 DmaStatus dma_status(abi::pcie::CompletionStatus status) {
     using enum abi::pcie::CompletionStatus;
@@ -24,6 +37,8 @@ DmaStatus dma_status(abi::pcie::CompletionStatus status) {
     default: return DmaStatus::completer_abort;
     }
 }
+
+std::uint64_t as_value(Time time) { return static_cast<std::uint64_t>(time.count()); }
 
 std::string digits(std::span<const std::byte> bytes) {
     constexpr std::size_t most_shown = 16;
@@ -149,6 +164,8 @@ bool Steps::build() {
     step_.cause = raw_->mark.cause;
     step_.direction = raw_->mark.direction;
     step_.at = raw_->at;
+    if (step_.at > last_time)
+        return refuse("a time beyond all times");
     if (raw_->mark.kind == RecordKind::frame) {
         const auto port = std::ranges::find(interfaces_.ports, raw_->interface, &DeviceInterfaces::Port::interface);
         step_.what = Step::What::frame;
@@ -164,7 +181,9 @@ bool Steps::build() {
         step_.what = Step::What::signal;
         step_.signal = static_cast<Signal>(view.get<"code">());
         step_.told = {.port = view.get<"port">(), .number = view.get<"number">(), .value = view.get<"value">()};
-        if (step_.signal == Signal::time && step_.told.value > static_cast<std::uint64_t>(Time::max().count()))
+        const auto is_never = step_.signal == Signal::wake_at && step_.told.value == as_value(model::port::never);
+        if ((is_time(step_.signal) || step_.signal == Signal::wake_at) && !is_never &&
+            step_.told.value > as_value(last_time))
             return refuse("a time beyond all times");
         if (step_.signal == Signal::tangled)
             return refuse("a call of the device ended while a later one waited: from here on it cannot be played again",
@@ -205,7 +224,7 @@ bool Steps::build_tlp() {
             return refuse("a continuation of another access");
         }
         if (step_.length + length > most_access_bytes)
-            return refuse("an access of more than a GiB");
+            return refuse("an access of more than 16 MiB");
         step_.length += length;
         if (!raw_->payload.empty()) {
             if (lead + length > raw_->payload.size())

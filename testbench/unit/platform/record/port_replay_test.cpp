@@ -190,3 +190,33 @@ TEST_CASE("a store of a processor that is ahead makes no later store later", "[u
         CHECK(
             why(play(trace, [](const pcie::DevicePorts& with) { return std::make_unique<Stamp>(with); }, mode)) == "");
 }
+
+namespace {
+
+/// A recording of one signal.
+Bytes told_at(codec::Signal signal, std::uint64_t value, std::int64_t time_ps) {
+    Recording recording;
+    abi::Block<codec::SignalRecord> record;
+    record.view().set<"code">(static_cast<std::uint16_t>(signal)).set<"value">(value);
+    recording.writer.write(0, time_ps, {.kind = codec::RecordKind::signal, .direction = codec::Direction::inbound},
+                           record.bytes);
+    return recording.bytes();
+}
+
+} // namespace
+
+TEST_CASE("a recording with a time that leaves no room for a later one is refused", "[unit][record]") {
+    const auto echo = [](const pcie::DevicePorts& ports) { return std::make_unique<Echo>(ports); };
+    constexpr std::int64_t last = std::int64_t{1} << 62;
+    using enum codec::Signal;
+    for (const auto mode : {Replay::Mode::strict, Replay::Mode::untimed}) {
+        for (const auto signal : {time, written, sent, no_answer, wake_at}) {
+            const auto result = play(told_at(signal, last + 1, 0), echo, mode);
+            INFO("signal " << static_cast<int>(signal));
+            REQUIRE(result.fault);
+            CHECK(result.fault->reason == "record 1: a time beyond all times");
+        }
+        CHECK(why(play(told_at(wake, 0, last + 1), echo, mode)).contains("beyond all times"));
+        CHECK_FALSE(why(play(told_at(wake, 0, last), echo, mode)).contains("beyond all times"));
+    }
+}
