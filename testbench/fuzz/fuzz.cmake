@@ -3,7 +3,7 @@
 # To search for long: build/fuzz/testbench/NAME_fuzz testbench/fuzz/corpus/NAME
 set(fuzz_config_space_libraries hca_platform) # a machine with its sockets; most need cores only
 set(fuzz_vfio_user_libraries hca_platform)
-set(fuzz_trace_libraries hca_codec)
+set(fuzz_trace_libraries hca_trace_tool hca_monitor hca_codec)
 set(fuzz_trace_frames_libraries hca_codec)
 set(fuzz_import_dump_libraries hca_importer)
 set(fuzz_import_capture_libraries hca_importer)

@@ -1,10 +1,13 @@
 // A trace that anybody may have made. First byte: bit 0, whether to write the digests and lengths of the blocks anew (a
 // fuzzer cannot guess a digest, and behind it lies most of the reader); bits 7..4, how many bytes the source gives at a
-// time. Whatever it is, it is read to an end or to a fault that has a place, in bounded memory; and what is read
-// without a fault and written again is read as the same.
+// time. Whatever it is, it is read to an end or to a fault that has a place, in bounded memory; what is read without a
+// fault and written again is read as the same; and whoever looks at records (the rules, the decoder) stands what they
+// say.
 #include "traces/codec/event_record.h"
 #include "traces/codec/reader.h"
 #include "traces/codec/writer.h"
+#include "traces/monitor/monitor.h"
+#include "traces/tool/decoder.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -101,8 +104,13 @@ Outcome read(Bytes& source, Bytes* copy) {
         return outcome;
     }
     std::optional<Writer> writer;
-    if (copy != nullptr)
+    std::optional<traces::monitor::Monitor> monitor;
+    std::optional<traces::tool::Decoder> decoder;
+    if (copy != nullptr) {
         writer.emplace(*copy, reader.head(), Writer::Options{.level = 1, .batch_bytes = 4096});
+        monitor.emplace(reader.head());
+        decoder.emplace(reader.head());
+    }
     for (;;) {
         const auto record = reader.next();
         if (!record) {
@@ -124,6 +132,10 @@ Outcome read(Bytes& source, Bytes* copy) {
         digest.add(one.payload);
         const auto time = static_cast<std::uint64_t>(one.time_ps) ^ one.mark.gate << 1 ^ one.mark.cause;
         digest.add(std::as_bytes(std::span(&time, 1)));
+        if (monitor)
+            monitor->on(one);
+        if (decoder)
+            static_cast<void>(decoder->take(one));
         if (writer) {
             auto mark = one.mark;
             mark.flags &= static_cast<std::uint8_t>(~by_reference);
@@ -135,6 +147,8 @@ Outcome read(Bytes& source, Bytes* copy) {
                 writer->write(one.interface, one.time_ps, mark, one.head, one.payload);
         }
     }
+    if (monitor)
+        monitor->on_end(outcome.is_whole);
     if (writer)
         require(writer->close().has_value(), "what was read cannot be written");
     outcome.digest = digest.value();

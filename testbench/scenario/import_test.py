@@ -57,6 +57,10 @@ def refuses_mistakes():
     broken.write_text("dump wqe at 0x1000\n0000000a 00115003 00000008 00000000\n")
     refused(trace("import", "--dump", broken, "--out", out), "truncated: line 2", "begins in line 1")
     expect(not out.exists(), "a refused import has left a file")
+    before = broken.read_text()
+    for kind in "--dump", "--roce":
+        refused(trace("import", kind, broken, "--out", broken), "--out", str(broken))
+        expect(broken.read_text() == before, f"{kind}: what was to be imported is overwritten")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,8 @@ add_program_tests(replay replay_test.py "hcasim planted" 600
 add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
     shows_what_was_asked_for says_why counts what_is_damaged_is_read_up_to_there checks_the_rules
     finds_where_two_part a_port_becomes_a_capture_of_one_interface perfetto_shows_tracks_flows_and_counters
-    perfetto_of_a_damaged_recording_keeps_the_rules refuses_mistakes)
+    perfetto_of_a_damaged_recording_keeps_the_rules a_file_that_cannot_be_read_leaves_the_result_of_before
+    refuses_mistakes)
 add_dependencies(scenario_level dissector_trace)
 add_program_tests(import import_test.py "hcasim" 300
     published_dumps_decode a_capture_drives_a_responder refuses_mistakes)

@@ -99,6 +99,9 @@ def refuses_mistakes():
     refused(call(PROGRAM, "trace", "reduce", trace, "--out", out, "--at", "C.hca"), "C.hca", "was not recorded")
     refused(call(PROGRAM, "trace", "reduce", trace), "--out")
     expect(not out.exists(), "a refused reduction has left a file")
+    before = trace.read_bytes()
+    refused(call(PROGRAM, "trace", "reduce", trace, "--out", trace), "--out", str(trace))
+    expect(trace.read_bytes() == before, "what was to be reduced is overwritten")
 
 
 if __name__ == "__main__":

@@ -85,6 +85,16 @@ def what_is_damaged_is_read_up_to_there():
     expect("nothing.pcapng" in trace("show", SCRATCH / "nothing.pcapng", status=REFUSED).stderr, "no file")
 
 
+def a_file_that_cannot_be_read_leaves_the_result_of_before():
+    foreign, kept = SCRATCH / "foreign", SCRATCH / "kept"
+    foreign.write_text("nothing that a recording begins with")
+    kept.write_text("of before")
+    for how in (("--to", "perfetto"), ("--port", "A.hca.port1")):
+        ran = trace("convert", foreign, *how, "-o", kept, status=DAMAGED)
+        expect("foreign" in ran.stderr, ran.stderr)
+        expect(kept.read_text() == "of before", f"{how}: an empty file is in its place")
+
+
 def finds_where_two_part():
     path = recording()
     same = trace("diff", path, path).stdout
