@@ -57,6 +57,7 @@ void InjectedLink::device_writes(std::uint64_t address, std::span<const std::byt
 
 void InjectedLink::device_reads(std::uint64_t address, std::span<const std::byte> bytes) {
     std::uint32_t request = 0;
+    auto answered_tag = tag_; // a completion has its request's
     for_each_piece(address, bytes.size(), most_payload, [&](Piece piece) {
         const auto number = put(request == 0 ? RecordKind::request : RecordKind::continuation, Direction::outbound,
                                 cause_, record::memory_request(false, piece, requester, tag_++).bytes());
@@ -67,7 +68,7 @@ void InjectedLink::device_reads(std::uint64_t address, std::span<const std::byte
     bool is_first = true;
     for_each_piece(address, bytes.size(), most_payload, [&](Piece piece) {
         const auto at = piece.first_dword() - (address & ~std::uint64_t{3});
-        const auto head = record::completion(abi::pcie::CompletionStatus::success, piece, requester, tag_++);
+        const auto head = record::completion(abi::pcie::CompletionStatus::success, piece, requester, answered_tag++);
         put(std::exchange(is_first, false) ? RecordKind::completion : RecordKind::continuation, Direction::inbound,
             request, head.bytes(), dwords.subspan(at, piece.padded()));
     });

@@ -42,7 +42,7 @@ private:
         std::uint32_t consumer;
     };
     struct Queue {
-        bool is_signed = false;             ///< its entries have signatures
+        bool is_signed = false; ///< its entries have signatures
         std::vector<Look> looks{};
         std::vector<std::size_t> entries{}; ///< positions of the records that write them, in order
         std::vector<std::uint32_t> kept{0}; ///< of the first n entries
