@@ -29,6 +29,8 @@ endif()
 # The data path crosses many small files; what they call in each other is inlined at link time.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT HCA_SANITIZE)
     set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+    # Two types of one name, which no compilation of a single file can see.
+    add_link_options($<$<CXX_COMPILER_ID:GNU>:-Werror=odr>)
 endif()
 
 # What most files of a target read first is read once for all of them: in the rooms of the HCA that is two thirds of the

@@ -134,7 +134,7 @@ std::optional<Builder::Named> Builder::resolve(const Setting& setting) {
     const auto rest_from = [&](std::size_t i) {
         std::string rest;
         for (; i < words.size(); ++i)
-            rest += (rest.empty() ? "" : ".") + std::string(words[i]);
+            rest.append(rest.empty() ? "" : ".").append(words[i]);
         return rest;
     };
     for (std::size_t i = 0; i < made_.cables.size(); ++i)

@@ -50,11 +50,11 @@ std::string print_case(const RunComparison& comparison, const ThingChange& thing
     const auto group = thing.group.empty() ? std::string("run") : thing.group;
     auto text = fmt::format("    <testcase name=\"{}\" classname=\"hcasim.{}.{}\" time=\"0\"",
                             escaped(thing.name.empty() ? group : thing.name), escaped(comparison.name), escaped(group));
-    if (thing.verdict != Verdict::different)
+    if (thing.verdict != Likeness::different)
         return text + "/>\n";
     std::string first, all;
     for (const auto& value : thing.values)
-        if (value.verdict == Verdict::different) {
+        if (value.verdict == Likeness::different) {
             first = first.empty() ? line_of(value) : first;
             all += line_of(value) + "\n";
         }
@@ -64,7 +64,7 @@ std::string print_case(const RunComparison& comparison, const ThingChange& thing
 
 std::string print_suite(const RunComparison& comparison, std::size_t number, std::string_view when) {
     const bool is_skipped = !comparison.why_not.empty();
-    const auto failures = std::ranges::count(comparison.things, Verdict::different, &ThingChange::verdict);
+    const auto failures = std::ranges::count(comparison.things, Likeness::different, &ThingChange::verdict);
     auto text = fmt::format("  <testsuite name=\"{}\" package=\"hcasim\" id=\"{}\" timestamp=\"{}\" "
                             "hostname=\"localhost\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" "
                             "time=\"0\">\n    <properties>\n",

@@ -60,9 +60,9 @@ std::vector<std::string> row_of(const ThingChange& thing, const ValueChange& val
             change,
             percent,
             std::string(direction_of(value)),
-            value.verdict == Verdict::within  ? "allowed"
-            : value.verdict == Verdict::equal ? "equal"
-                                              : "differs"};
+            value.verdict == Likeness::within  ? "allowed"
+            : value.verdict == Likeness::equal ? "equal"
+                                               : "differs"};
 }
 
 std::string print_place(const EventMark& mark) {
@@ -82,7 +82,7 @@ std::string print_first(const RunComparison& comparison) {
     for (const bool takes_digests : {false, true})
         for (const auto& thing : comparison.things)
             for (const auto& value : thing.values)
-                if (value.verdict == Verdict::different && is_digest(value.name) == takes_digests)
+                if (value.verdict == Likeness::different && is_digest(value.name) == takes_digests)
                     return fmt::format("  first difference: {}, {}: {}, then {}\n", title_of(thing),
                                        printable(value.name), cell(value.before), cell(value.after));
     return {};
@@ -95,7 +95,7 @@ std::string print_configuration(const RunComparison& comparison) {
     std::size_t count = 0;
     for (const auto& thing : comparison.things)
         for (const auto& value : thing.values)
-            if (thing.group == "configuration" && value.verdict != Verdict::equal && ++count <= most)
+            if (thing.group == "configuration" && value.verdict != Likeness::equal && ++count <= most)
                 text += fmt::format("{}{} ({}, then {})", text.empty() ? "" : ", ", printable(value.name),
                                     cell(value.before), cell(value.after));
     const auto more = count > most ? fmt::format(", and {} more", count - most) : std::string();
@@ -118,7 +118,7 @@ std::string print_digests(const RunComparison& comparison) {
             if (found == groups.end())
                 found = groups.insert(groups.end(), {group, {}});
             ++found->second.all;
-            found->second.equal += value.verdict == Verdict::equal ? 1 : 0;
+            found->second.equal += value.verdict == Likeness::equal ? 1 : 0;
         }
     std::string text;
     for (const auto& [group, tally] : groups)
@@ -141,9 +141,9 @@ std::string print_comparison(const RunComparison& comparison, const Look& look, 
     std::size_t equal = 0, within = 0, left_out = 0;
     for (const auto& thing : comparison.things)
         for (const auto& value : thing.values) {
-            equal += value.verdict == Verdict::equal ? 1 : 0;
-            within += value.verdict == Verdict::within ? 1 : 0;
-            if (value.verdict == Verdict::equal && !shows_all)
+            equal += value.verdict == Likeness::equal ? 1 : 0;
+            within += value.verdict == Likeness::within ? 1 : 0;
+            if (value.verdict == Likeness::equal && !shows_all)
                 continue;
             if (rows.size() > most_rows && !shows_all)
                 ++left_out;

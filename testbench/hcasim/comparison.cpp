@@ -20,17 +20,17 @@ bool are_equal(const json::Scalar& before, const json::Scalar& after) {
     return one && other && *one == *other; // 2 and 2.0
 }
 
-Verdict judge(const std::optional<json::Scalar>& before, const std::optional<json::Scalar>& after,
-              const ValuePlace& place, std::span<const Tolerance> tolerances) {
+Likeness judge(const std::optional<json::Scalar>& before, const std::optional<json::Scalar>& after,
+               const ValuePlace& place, std::span<const Tolerance> tolerances) {
     if (before && after && are_equal(*before, *after))
-        return Verdict::equal;
+        return Likeness::equal;
     const auto* tolerance = closest(tolerances, place);
     if (tolerance == nullptr)
-        return is_of_machine(place.field) ? Verdict::within : Verdict::different;
+        return is_of_machine(place.field) ? Likeness::within : Likeness::different;
     if (tolerance->kind == Tolerance::Kind::any)
-        return Verdict::within;
+        return Likeness::within;
     const auto one = before ? number_of(*before) : std::nullopt, other = after ? number_of(*after) : std::nullopt;
-    return one && other && is_within(*tolerance, *one, *other) ? Verdict::within : Verdict::different;
+    return one && other && is_within(*tolerance, *one, *other) ? Likeness::within : Likeness::different;
 }
 
 /// By name; of values that are called alike there is one, since the file has no name twice.
@@ -129,7 +129,7 @@ RunComparison compare(const ResultFile& before, const ResultFile& after, std::sp
             comparison.things.push_back(compare_things(&thing, nullptr, tolerances));
     for (const auto& thing : comparison.things)
         comparison.differences +=
-            static_cast<std::size_t>(std::ranges::count(thing.values, Verdict::different, &ValueChange::verdict));
+            static_cast<std::size_t>(std::ranges::count(thing.values, Likeness::different, &ValueChange::verdict));
     return comparison;
 }
 
@@ -188,7 +188,7 @@ std::string print(const json::Scalar& value) {
 
 std::string_view direction_of(const ValueChange& change) {
     const auto worse = worse_of(change.name);
-    if (worse == Worse::unknown || !change.before || !change.after || change.verdict == Verdict::equal)
+    if (worse == Worse::unknown || !change.before || !change.after || change.verdict == Likeness::equal)
         return "";
     const auto amount = [](const json::Scalar& value) -> std::optional<double> {
         const auto* truth = std::get_if<bool>(&value);

@@ -13,7 +13,7 @@
 
 namespace hcasim {
 
-enum class Verdict : std::uint8_t {
+enum class Likeness : std::uint8_t {
     equal,
     within,    ///< another value, which a tolerance allows or which the machine makes
     different, ///< or there in one of them only
@@ -22,13 +22,13 @@ enum class Verdict : std::uint8_t {
 struct ValueChange {
     std::string name;
     std::optional<json::Scalar> before, after; ///< nothing: it is not there
-    Verdict verdict = Verdict::equal;
+    Likeness verdict = Likeness::equal;
 };
 
 struct ThingChange {
     std::string group, name;
     std::vector<ValueChange> values; ///< also the equal ones
-    Verdict verdict = Verdict::equal;
+    Likeness verdict = Likeness::equal;
 };
 
 /// Between which events two runs parted.
