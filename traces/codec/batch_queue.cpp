@@ -1,5 +1,7 @@
 #include "traces/codec/batch_queue.h"
 
+#include "traces/codec/layouts.h"
+
 #include <csignal>
 #include <utility>
 
@@ -19,9 +21,10 @@ BatchQueue::~BatchQueue() {
     thread_.join();
 }
 
-void BatchQueue::put(std::vector<std::byte>& batch, std::uint64_t records, FrameWriter::Frame frame) {
+void BatchQueue::put(std::vector<std::byte>& batch, std::uint64_t records, FrameWriter::Frame frame,
+                     std::optional<std::size_t> sync) {
     if (most_waiting_ == 0) {
-        Batch one{.bytes = std::move(batch), .records = records, .frame = frame};
+        Batch one{.bytes = std::move(batch), .records = records, .frame = frame, .sync = sync};
         write(one);
         batch = std::move(one.bytes);
     } else {
@@ -29,9 +32,12 @@ void BatchQueue::put(std::vector<std::byte>& batch, std::uint64_t records, Frame
             start();
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return waiting_.size() < most_waiting_; });
-        waiting_.push_back({.bytes = std::move(batch), .records = records, .frame = frame});
+        const auto room = batch.capacity();
+        waiting_.push_back({.bytes = std::move(batch), .records = records, .frame = frame, .sync = sync});
         batch = {};
-        if (!free_.empty()) {
+        if (free_.empty()) {
+            batch.reserve(room);
+        } else {
             batch = std::move(free_.back());
             free_.pop_back();
         }
@@ -46,9 +52,20 @@ Destination::Outcome BatchQueue::wait() {
     return outcome_;
 }
 
-void BatchQueue::write(const Batch& batch) {
+/// Each sync block has the digest of all before it, those of other batches included.
+void BatchQueue::add_digest(Batch& batch) {
+    const auto bytes = std::span(batch.bytes);
+    const auto begin = batch.sync.value_or(bytes.size());
+    digest_.add(bytes.first(begin));
+    if (batch.sync)
+        abi::View<SyncBlock>(bytes.subspan(begin + TraceBlock::size)).set<"digest">(digest_.value());
+    digest_.add(bytes.subspan(begin));
+}
+
+void BatchQueue::write(Batch& batch) {
     if (has_failed())
         return;
+    add_digest(batch);
     outcome_ = frames_.put(batch.bytes, batch.frame);
     if (outcome_)
         outcome_ = frames_.keep();
@@ -73,7 +90,7 @@ void BatchQueue::run() {
         changed_.wait(lock, [&] { return is_over_ || !waiting_.empty(); });
         if (waiting_.empty())
             return;
-        const auto& batch = waiting_.front(); // stays where it is while others are put behind it
+        auto& batch = waiting_.front(); // stays where it is while others are put behind it
         lock.unlock();
         write(batch);
         lock.lock();

@@ -1,7 +1,8 @@
-// Batches on their way to a destination. A thread of its own compresses and writes them, so that whoever records waits
-// only while as many as may wait do: memory is bounded, and nothing is dropped.
+// Batches on their way to a destination. A thread of its own hashes, compresses and writes them, so that whoever
+// records waits only while as many as may wait do: memory is bounded, and nothing is dropped.
 #pragma once
 
+#include "traces/codec/digest.h"
 #include "traces/codec/frames.h"
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -26,7 +28,9 @@ public:
     /// Takes the bytes; `batch` is empty afterwards, with the memory of one that has been written.
     ///
     /// records  in the trace, with those of this batch
-    void put(std::vector<std::byte>& batch, std::uint64_t records, FrameWriter::Frame frame);
+    /// sync     offset of the batch's sync block, which gets the digest of all that was put before it
+    void put(std::vector<std::byte>& batch, std::uint64_t records, FrameWriter::Frame frame,
+             std::optional<std::size_t> sync = std::nullopt);
     /// Waits for what was put. The first failure stays, and nothing is written behind it.
     Destination::Outcome wait();
 
@@ -39,12 +43,15 @@ private:
         std::vector<std::byte> bytes;
         std::uint64_t records;
         FrameWriter::Frame frame;
+        std::optional<std::size_t> sync;
     };
-    void write(const Batch& batch);
+    void write(Batch& batch);
+    void add_digest(Batch& batch);
     void run();
     void start();
 
-    FrameWriter frames_; ///< of the thread, while there is one
+    FrameWriter frames_;   ///< of the thread, while there is one
+    RunningDigest digest_; ///< the same
     std::size_t most_waiting_;
     Destination::Outcome outcome_; ///< written once, before has_failed_
     std::atomic<bool> has_failed_ = false;

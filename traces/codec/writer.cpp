@@ -39,14 +39,14 @@ void put_mark(View<RecordMark> view, const Mark& mark) {
 }
 
 /// Tells most contents apart, of which it sees little.
-std::size_t sample(std::span<const std::byte> bytes) {
+std::uint64_t sample(std::span<const std::byte> bytes) {
     std::array<std::uint64_t, 3> words{};
     const auto length = std::min(bytes.size(), sizeof words[0]);
     std::memcpy(&words[0], bytes.data(), length);
     std::memcpy(&words[1], bytes.data() + (bytes.size() - length) / 2, length);
     std::memcpy(&words[2], bytes.data() + (bytes.size() - length), length);
     const auto mixed = (words[0] ^ std::rotl(words[1], 21) ^ std::rotl(words[2], 42) ^ bytes.size());
-    return static_cast<std::size_t>(mixed * 0x9e37'79b9'7f4a'7c15U >> 40);
+    return mixed * 0x9e37'79b9'7f4a'7c15U;
 }
 
 } // namespace
@@ -256,11 +256,13 @@ std::optional<Reference> Writer::refer(std::span<const std::byte> bytes) {
         const auto there = dictionary_.find(digest);
         return there && there->size() == bytes.size() && std::memcmp(there->data(), bytes.data(), bytes.size()) == 0;
     };
-    auto& recent = recent_[sample(bytes) % recent_.size()];
-    Reference reference{.digest = recent, .offset = 0, .length = static_cast<std::uint32_t>(bytes.size())};
-    if (is_there(recent))
+    const auto sampled = sample(bytes);
+    auto& recent = recent_[sampled >> 40 & (recent_.size() - 1)];
+    Reference reference{.digest = recent.digest, .offset = 0, .length = static_cast<std::uint32_t>(bytes.size())};
+    if (recent.sample == sampled && is_there(recent.digest))
         return reference;
-    reference.digest = recent = digest_of(bytes);
+    recent = {.sample = sampled, .digest = digest_of(bytes)};
+    reference.digest = recent.digest;
     if (dictionary_.find(reference.digest))
         return is_there(reference.digest) ? std::optional(reference) : std::nullopt;
     if (!outcome_ || !dictionary_.add(reference.digest, bytes))
@@ -275,16 +277,16 @@ std::optional<Reference> Writer::refer(std::span<const std::byte> bytes) {
     return reference;
 }
 
+/// Without the digest, which comes in while the batch is on its way.
 void Writer::sync(BlockKind kind) {
-    digest_.add(batch_);
-    const auto offset = base_ + batch_.size();
+    sync_ = batch_.size();
+    const auto offset = base_ + sync_;
     trace_block(kind, kind == BlockKind::end ? indispensable : 0, [&](BlockBuilder& block) {
         abi::Block<SyncBlock> sync;
         sync.view()
             .set<"records">(records_)
             .set<"block">(blocks_ + 1)
             .set<"offset">(offset)
-            .set<"digest">(digest_.value())
             .set<"interfaces">(static_cast<std::uint32_t>(counts_.size()));
         block.add(sync.bytes);
         std::array<std::byte, 8> count{};
@@ -293,7 +295,6 @@ void Writer::sync(BlockKind kind) {
             block.add(count);
         }
     });
-    digest_.add(std::span(batch_).subspan(offset - base_));
 }
 
 /// What was recorded so far is on its way.
@@ -324,7 +325,7 @@ Destination::Outcome Writer::close() {
 
 void Writer::put_batch(FrameWriter::Frame frame) {
     base_ += batch_.size();
-    batches_.put(batch_, records_, frame);
+    batches_.put(batch_, records_, frame, sync_);
     look_at_outcome();
 }
 

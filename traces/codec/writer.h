@@ -72,17 +72,21 @@ private:
     BatchQueue batches_;
     Options options_;
     Dictionary dictionary_;
-    RunningDigest digest_;
     Destination::Outcome outcome_;
     std::vector<std::byte> batch_;
     std::vector<InterfaceKind> kinds_;
     std::vector<std::uint64_t> counts_; ///< records by interface
     std::uint64_t records_ = 0, lost_ = 0, blocks_ = 0;
     std::uint64_t base_ = 0; ///< offset of the batch's first byte, before compression
+    std::size_t sync_ = 0;   ///< in the batch, of its sync block
     bool is_closed_ = false;
     /// What was referred to a moment ago, by a sample of its bytes: it mostly comes again at the next boundary, and is
     /// compared then, not hashed again.
-    std::array<Digest, 256> recent_{};
+    struct Recent {
+        std::uint64_t sample = 0;
+        Digest digest{};
+    };
+    std::array<Recent, 256> recent_{};
     std::span<const std::byte> shared_;
     std::optional<Reference> shared_reference_;
 };
