@@ -174,7 +174,7 @@ std::vector<PoolResult> play_all(const std::vector<Job>& jobs, const ReplayOptio
             [&](std::size_t number, PoolResult result) {
                 if (!result.ended.empty()) {
                     auto ended = described(jobs[number], options);
-                    ended.complaint = fmt::format("its process has ended by {}", result.ended);
+                    ended.complaint = fmt::format("not played to its end: the process that played it {}", result.ended);
                     result = {.status = status_of(ended), .text = print_text(ended), .json = print_json(ended)};
                 }
                 results[number] = std::move(result);

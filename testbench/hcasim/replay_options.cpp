@@ -11,8 +11,9 @@ void add_replay(CLI::App& replay, ReplayOptions& options) {
         "shown with what led to it.\n--set changes the recorded configuration. A recording of another revision is "
         "refused until --set says what each key is to\nbe that one of the two does not know; --set KEY= lets a key go "
         "that is no more.\n\n"
-        "Exit status: 0 the same, 1 it diverges, 2 refused before it was played, 3 something could not be written,\n"
-        "5 the recording cannot be read, or not to its end, and is the same as far as it goes.\n");
+        "Exit status: 0 the same, 1 it diverges, 2 refused before it was played, 3 something could not be written, or\n"
+        "a process that played has died, 5 the recording cannot be read, or not to its end, and is the same as far as\n"
+        "it goes.\n");
     replay.add_option("traces", options.traces, "The recordings, as --record has written them")
         ->required()
         ->type_name("TRACE...");

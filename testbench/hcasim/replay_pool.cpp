@@ -9,8 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
@@ -19,7 +22,7 @@
 namespace hcasim {
 namespace {
 
-/// A line of three lengths in front of the two texts, and this behind them.
+/// A line of a status and three lengths in front of the three texts, and this behind them.
 constexpr std::string_view last_word = "end\n";
 
 void write_all(int file, std::string_view text) {
@@ -39,6 +42,27 @@ std::size_t take_number(std::string_view& line) {
     if (line.starts_with(' '))
         line.remove_prefix(1);
     return number;
+}
+
+/// What throws has ended, too. Nobody may catch it further up, where the parent's files and outputs are.
+PoolResult done_by(const ReplayPool::Work& work, std::size_t number, const ReplayPool::Progress& progress) {
+    try {
+        return work(number, progress);
+    } catch (const std::bad_alloc&) {
+        return {.ended = "has found no memory any more"};
+    } catch (const std::exception& exception) {
+        return {.ended = fmt::format("has failed: {}", exception.what())};
+    }
+}
+
+/// How a process has ended that has not said all.
+std::string how_it_ended(int status) {
+    if (!WIFSIGNALED(status))
+        return fmt::format("has ended by itself, with status {}", WEXITSTATUS(status));
+    const auto signal = WTERMSIG(status);
+    const auto* name = ::sigdescr_np(signal);
+    return fmt::format("was ended by signal {}, {}{}", signal, name != nullptr ? name : "which has no name",
+                       signal == SIGKILL ? "; a system that has no memory left does that" : "");
 }
 
 } // namespace
@@ -66,9 +90,10 @@ void ReplayPool::start(std::size_t number, const Work& work) {
             ::close(child.pipe);
         ::close(ends[0]);
         const auto result =
-            work(number, [&](std::uint64_t bytes) { write_all(ends[1], fmt::format("P {}\n", bytes)); });
-        write_all(ends[1], fmt::format("R {} {} {}\n", result.status, result.text.size(), result.json.size()));
-        for (const auto part : {std::string_view(result.text), std::string_view(result.json), last_word})
+            done_by(work, number, [&](std::uint64_t bytes) { write_all(ends[1], fmt::format("P {}\n", bytes)); });
+        write_all(ends[1], fmt::format("R {} {} {} {}\n", result.status, result.text.size(), result.json.size(),
+                                       result.ended.size()));
+        for (const auto& part : {result.text, result.json, result.ended, std::string(last_word)})
             write_all(ends[1], part);
         ::_exit(0); // what is left belongs to the parent
     }
@@ -117,15 +142,15 @@ PoolResult ReplayPool::end(const Child& child) {
     if (child.said.starts_with("R ") && line_end != std::string::npos && child.said.ends_with(last_word)) {
         auto line = std::string_view(child.said).substr(2, line_end - 2);
         PoolResult result{.status = static_cast<int>(take_number(line)), .text = {}, .json = {}};
-        const auto text = take_number(line), json = take_number(line);
-        if (line_end + 1 + text + json + last_word.size() == child.said.size()) {
+        const auto text = take_number(line), json = take_number(line), ended = take_number(line);
+        if (line_end + 1 + text + json + ended + last_word.size() == child.said.size()) {
             result.text = child.said.substr(line_end + 1, text);
             result.json = child.said.substr(line_end + 1 + text, json);
+            result.ended = child.said.substr(line_end + 1 + text + json, ended);
             return result;
         }
     }
-    return {.ended = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                                         : fmt::format("status {}", WEXITSTATUS(status))};
+    return {.ended = how_it_ended(status)};
 }
 
 } // namespace hcasim

@@ -15,7 +15,7 @@ namespace hcasim {
 struct PoolResult {
     int status = 0;
     std::string text{}, json{};
-    std::string ended{}; ///< "signal 6"; empty: it has said all
+    std::string ended{}; ///< "was ended by signal 6, Aborted"; empty: it has said all
 };
 
 class ReplayPool {

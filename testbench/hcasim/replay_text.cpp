@@ -35,12 +35,14 @@ int status_of(const DeviceReplay& replay) {
     case Verdict::same: return status::good;
     case Verdict::truncated:
     case Verdict::unreadable: return status::damaged;
-    default: return status::failed;
+    case Verdict::ended: return status::own_trouble; // nobody knows whether the device does as it did
+    case Verdict::diverged: break;
     }
+    return status::failed;
 }
 
 int gravest(int one, int other) {
-    constexpr std::array order{status::good, status::damaged, status::refused, status::failed, status::output_lost};
+    constexpr std::array order{status::good, status::damaged, status::refused, status::failed, status::own_trouble};
     return std::ranges::find(order, one) < std::ranges::find(order, other) ? other : one;
 }
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 using namespace hcasim;
@@ -50,8 +52,24 @@ TEST_CASE("a process that ends before it has said all is told by its end", "[uni
         },
         [&](std::size_t number, PoolResult result) { results[number] = std::move(result); }, [](std::uint64_t) {});
 
-    CHECK(results[0].ended == "status 0");
-    CHECK(results[1].ended == "signal 9");
+    CHECK(results[0].ended == "has ended by itself, with status 0");
+    CHECK(results[1].ended == "was ended by signal 9, Killed; a system that has no memory left does that");
     CHECK(results[2].ended.empty());
     CHECK(results[2].text == "t");
+}
+
+TEST_CASE("a process whose work throws is told by what was thrown, and goes no further", "[unit][replay]") {
+    std::vector<PoolResult> results(2);
+
+    ReplayPool(1).run(
+        results.size(),
+        [](std::size_t number, const ReplayPool::Progress&) -> PoolResult {
+            if (number == 0)
+                throw std::bad_alloc();
+            throw std::runtime_error("the disk is gone");
+        },
+        [&](std::size_t number, PoolResult result) { results[number] = std::move(result); }, [](std::uint64_t) {});
+
+    CHECK(results[0].ended == "has found no memory any more");
+    CHECK(results[1].ended == "has failed: the disk is gone");
 }
