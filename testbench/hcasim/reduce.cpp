@@ -144,6 +144,9 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
     auto source = open();
     if (!source)
         return refuse(source.error());
+    auto result = TraceResult::create(options.out); // before all the work whose result it gets
+    if (!result)
+        return refuse(result.error());
     codec::Reader reader(**source);
     if (const auto opened = reader.open(); !opened)
         return end_trace(options.trace, {.fault = opened.error()});
@@ -178,11 +181,10 @@ int reduce(const ReduceOptions& options, const MakeFor& make) {
         const auto other = player.play(**whole, *found.part, open, ReplayMode::untimed);
         is_time_alone = !other || other->call != found.divergence->call;
     }
-    auto result = TraceResult::create(options.out);
-    if (!result) {
-        complain(fmt::format("hcasim: {}\n", result.error()));
-        return status::output_lost;
-    }
+    if (record_of(*found.divergence) == 0)
+        return refuse(fmt::format("{}: {}: the device differs while it is made, before the first record ({}): there "
+                                  "is no call to leave out, `hcasim replay` shows all there is",
+                                  options.trace, found.part->path, platform::record::name(found.divergence->kind)));
     auto own = *found.part;
     own.interfaces = alone(found.part->interfaces);
     Console console(stderr, Console::Speech::all);

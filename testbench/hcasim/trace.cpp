@@ -23,9 +23,9 @@ using namespace traces::tool;
 
 /// An option whose value `parse` reads; what that complains about becomes the refusal.
 template <class Parse, class Take>
-void add_parsed(CLI::App& command, const std::string& name, const char* type, const char* what, Parse parse,
-                Take take) {
-    command
+CLI::Option* add_parsed(CLI::App& command, const std::string& name, const char* type, const char* what, Parse parse,
+                        Take take) {
+    return command
         .add_option_function<std::string>(
             name,
             [=](const std::string& text) {
@@ -45,6 +45,13 @@ std::expected<std::uint32_t, std::string> parse_object(std::string_view text) {
     if (*number > 0xffff'ffff)
         return std::unexpected(fmt::format("\"{}\" has more than 32 bits", text));
     return static_cast<std::uint32_t>(*number);
+}
+
+std::expected<std::uint64_t, std::string> parse_record(std::string_view text) {
+    const auto number = parse_number(text);
+    if (number && *number == 0)
+        return std::unexpected("0 is no record: their numbers begin with 1");
+    return number;
 }
 
 /// `filter` lives as long as the command.
@@ -105,9 +112,9 @@ void add_why(CLI::App& trace, TraceJob& job) {
     const auto options = std::make_shared<Options>();
     auto& command =
         add_trace_command(trace, "why", "From a record back to the store of the driver that began it", options->file);
-    command.add_option("record", options->record, "Number of a record, the first column of show")
-        ->required()
-        ->type_name("RECORD");
+    add_parsed(command, "record", "RECORD", "Number of a record, the first column of show", parse_record,
+               [options](std::uint64_t number) { options->record = number; })
+        ->required();
     command.callback([&job, options] {
         job.run = [options] {
             auto result = TraceResult::standard_output();
@@ -152,8 +159,9 @@ CLI::App* add_trace(CLI::App& app, TraceJob& job) {
     trace->require_subcommand(0, 1);
     trace->footer(
         "\nA recording is read as a stream, however long it is. One that is truncated or spoilt is read up "
-        "to there.\n\nExit status: 0 read to its end, 1 (of diff) not the same, 2 refused, 3 the result could "
-        "not be written, 5 the\nrecording cannot be read, or not to its end: what could be read is there.\n");
+        "to there.\n\nExit status: 0 read to its end, 1 (of diff) not the same, 2 refused before it "
+        "began, as where the\nfile for the result cannot be created, 3 the result could not be written to its end, "
+        "5 the recording cannot be\nread, or not to its end: what could be read is there.\n");
     add_show(*trace, job);
     add_why(*trace, job);
     add_stats(*trace, job);

@@ -58,7 +58,7 @@ int import_dumps(const ImportOptions& options) {
         return refuse(fmt::format("{}: {}", options.dump, dumps.error().text()));
     auto result = TraceResult::create(options.out);
     if (!result)
-        return lost(result.error());
+        return refuse(result.error());
     traces::codec::Writer writer(*result, dump_head(std::string(revision()), options.dump), {});
     const auto counts = write_dumps(*dumps, writer);
     if (!counts)
@@ -114,7 +114,7 @@ int import_roce(const ImportOptions& options) {
         return refuse(fmt::format("{}: {}", options.roce, demand.error()));
     auto result = TraceResult::create(options.out);
     if (!result)
-        return lost(result.error());
+        return refuse(result.error());
     const auto responder = responder_for(*demand);
     WrittenBytes written; // outlives the recording
     platform::record::Recording recording(responder.recording, std::make_unique<Forward>(*result), options.out);

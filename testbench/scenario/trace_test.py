@@ -9,6 +9,7 @@ import tempfile
 
 PROGRAM, RECORDER, SOURCE, CASE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4]
 SCRATCH = pathlib.Path(tempfile.mkdtemp(prefix="hcasim."))
+DUMPS = SOURCE / "traces/golden/published/cqe_send.txt"
 GOOD, REFUSED, OUTPUT_LOST, DAMAGED = 0, 2, 3, 5
 
 
@@ -56,6 +57,9 @@ def says_why():
     expect("doorbell of QP" in chain[-2], "\n".join(chain))
     refused = trace("why", path, len(lines) + 1, status=REFUSED)
     expect(f"the trace has records 1 to {len(lines)}" in refused.stderr, refused.stderr)
+    for number, why in (("0", "their numbers begin with 1"), ("-1", '"-1" is no number'), ("1x", '"1x" is no number')):
+        refused = trace("why", path, number, status=REFUSED)
+        expect("record" in refused.stderr and why in refused.stderr, f"{number}: {refused.stderr}")
 
 
 def counts():
@@ -221,6 +225,11 @@ def refuses_mistakes():
         ran = trace(*words, status=REFUSED)
         expect(ran.stderr.count("\n") == 1 and part in ran.stderr, f"{words}: {ran.stderr}")
     expect("--mkey" in trace("show", "--help").stdout and "stats" in trace("--help").stdout, "--help")
+    nowhere = SCRATCH / "nowhere" / "out"
+    for words in (("convert", recording(), "--to", "perfetto", "-o", nowhere),
+                  ("reduce", recording(), "--out", nowhere), ("import", "--dump", DUMPS, "--out", nowhere)):
+        ran = trace(*words, status=REFUSED)
+        expect(f"{nowhere}: cannot be created" in ran.stderr, f"{words}: {ran.stderr}")
     with open("/dev/full", "w", encoding="ascii") as full:
         ran = subprocess.run([PROGRAM, "trace", "show", recording()], stdout=full, stderr=subprocess.PIPE, text=True,
                              timeout=250, check=False)

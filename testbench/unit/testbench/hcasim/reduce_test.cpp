@@ -92,6 +92,33 @@ TEST_CASE("nothing is reduced where a device does what was recorded", "[unit][re
     CHECK_FALSE(std::filesystem::exists(scratch.file("small")));
 }
 
+TEST_CASE("a device that differs before its first call has no call to leave out", "[unit][replay]") {
+    const Scratch scratch;
+    const auto whole = scratch.file("whole", recorded());
+    const MakeFor writes_at_once = [](const auto&, const auto&) -> MakeRecorded {
+        return [](const auto& device, const auto& ports, const auto& at) {
+            ports.dma.write(abi::BusAddress{0x1000}, std::vector<std::byte>(4), Time{});
+            return make_recorded(device, ports, at);
+        };
+    };
+
+    CHECK(reduce({.trace = whole, .out = scratch.file("small"), .part = "A.hca"}, writes_at_once) == status::refused);
+    CHECK_FALSE(std::filesystem::exists(scratch.file("small")));
+}
+
+TEST_CASE("a result that cannot be created is refused before anything is played", "[unit][replay]") {
+    const Scratch scratch;
+    const auto whole = scratch.file("whole", recorded());
+    bool is_played = false;
+    const MakeFor make = [&](const auto&, const auto&) {
+        is_played = true;
+        return MakeRecorded(make_recorded);
+    };
+
+    CHECK(reduce({.trace = whole, .out = scratch.file("nowhere/small")}, make) == status::refused);
+    CHECK_FALSE(is_played);
+}
+
 TEST_CASE("differences are the same by their class and by the bytes that differ", "[unit][replay]") {
     Step expected, actual;
     expected.what = actual.what = Step::What::write;
