@@ -52,7 +52,7 @@ void Expectations::add(Deed deed) {
             return;
         pieces_.push_back({record, deed.step.address, deed.step.bytes});
         const auto length = deed.step.bytes.size();
-        pending_[record] = {.deed = std::move(deed), .answer = {}, .left = length};
+        hold(record, {.deed = std::move(deed), .answer = {}, .left = length});
         return;
     }
     if (is_entry(deed))
@@ -62,7 +62,12 @@ void Expectations::add(Deed deed) {
         announced = added_[*announcer];
     ++added_[queue_of(deed)];
     streams_[deed.stream].push_back(record);
-    pending_[record] = {.deed = std::move(deed), .answer = {}, .announced = announced};
+    hold(record, {.deed = std::move(deed), .answer = {}, .announced = announced});
+}
+
+void Expectations::hold(std::uint64_t record, Pending pending) {
+    held_bytes_ += bytes_of(pending.deed);
+    pending_[record] = std::move(pending);
 }
 
 void Expectations::answered(std::uint64_t record, Answer answer) {
@@ -89,6 +94,7 @@ std::optional<Expectations::Match> Expectations::take(const Deed& actual, std::u
 Expectations::Match Expectations::matched(std::uint64_t record) {
     const auto node = pending_.extract(record);
     const auto& expected = node.mapped();
+    held_bytes_ -= bytes_of(expected.deed);
     if (expected.deed.kind != DeedKind::bytes)
         ++taken_[queue_of(expected.deed)];
     return {record, expected.deed.step.at, expected.answer};

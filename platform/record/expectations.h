@@ -45,6 +45,7 @@ public:
     std::uint64_t earliest() const { return pending_.empty() ? 0 : pending_.begin()->first; }
     bool is_done() const { return pending_.empty(); }
     std::size_t held() const { return pending_.size(); }
+    std::size_t held_bytes() const { return held_bytes_; } ///< of memory, about
 
     bool has_diverged() const { return suspicion_.has_value(); }
     /// Nothing more comes: the divergence, if there is one. What has come meanwhile has told its class.
@@ -59,7 +60,7 @@ public:
 private:
     struct Pending {
         Deed deed;
-        Answer answer;
+        Answer answer{};
         std::uint64_t announced = 0; ///< deeds of another stream that come before it, in all
         std::size_t left = 0;        ///< bytes that are not written yet
     };
@@ -85,6 +86,11 @@ private:
     };
     using Queue = std::tuple<DeedKind, std::size_t, std::uint64_t>;
 
+    /// What one costs: a write stands among the pieces, too.
+    static std::size_t bytes_of(const Deed& deed) {
+        return sizeof(Pending) + sizeof(Piece) + deed.content.size() +
+               deed.step.bytes.size() * (deed.kind == DeedKind::bytes ? 2 : 1);
+    }
     static Queue queue_of(const Deed& deed) { return {deed.kind, deed.stream.place, deed.stream.object}; }
     static std::optional<Queue> announcer_of(const Deed& deed);
 
@@ -93,6 +99,7 @@ private:
     std::optional<Match> take_frame(const Deed& actual, std::uint64_t next);
     void take_acknowledgement(const Deed& actual);
     std::optional<Match> take_ordered(const Deed& actual, std::uint64_t next);
+    void hold(std::uint64_t record, Pending pending);
     Match matched(std::uint64_t record);
     std::uint64_t predecessor_of(const Pending& expected) const;
     bool is_in_place(const Deed& expected, const Deed& actual);
@@ -108,6 +115,7 @@ private:
     void suspect_extra(const Deed& actual);
 
     std::map<std::uint64_t, Pending> pending_; ///< by record
+    std::size_t held_bytes_ = 0;
     std::map<Stream, std::deque<std::uint64_t>> streams_;
     std::list<Piece> pieces_; ///< of expected writes, in their order
     std::map<Queue, std::deque<Ring>> rings_;

@@ -39,12 +39,12 @@ void Expectations::add_frame(Deed& deed) {
             return;
         }
         flow.again[deed.psn.value].push_back(record);
-        pending_[record].deed = std::move(deed);
+        hold(record, {.deed = std::move(deed)});
         return;
     }
     flow.expected = deed.end;
     streams_[deed.stream].push_back(record);
-    pending_[record].deed = std::move(deed);
+    hold(record, {.deed = std::move(deed)});
 }
 
 std::optional<Expectations::Match> Expectations::take_frame(const Deed& actual, std::uint64_t next) {

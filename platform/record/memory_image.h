@@ -42,6 +42,11 @@ public:
     void forget(std::uint64_t record);
 
     std::size_t held_bytes() const { return held_bytes_; } ///< by what was observed
+    /// All of it, about: a page stays, since the device may read it again.
+    std::size_t footprint_bytes() const {
+        return held_bytes_ + held_bytes_ / 8 + observations_.size() * sizeof(Observation) +
+               pages_.size() * (sizeof(Page) + sizeof(void*));
+    }
 
 private:
     static constexpr std::uint64_t page_bytes = 4096;

@@ -1,5 +1,7 @@
 #include "platform/record/script.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace platform::record {
@@ -15,11 +17,17 @@ constexpr std::size_t most_calls = 64; ///< that have a frame, of which one may 
 
 } // namespace
 
-Script::Script(Reader& reader, const DeviceInterfaces& interfaces) : steps_(reader, interfaces), deeds_(interfaces) {
+Script::Script(Reader& reader, const DeviceInterfaces& interfaces, std::size_t most_held)
+    : steps_(reader, interfaces), deeds_(interfaces), most_held_(most_held) {
     expectations_.more = [this] { return read_ahead(); };
 }
 
 std::size_t Script::held_bytes() const { return memory_.held_bytes() + input_bytes_; }
+
+std::size_t Script::footprint_bytes() const {
+    return memory_.footprint_bytes() + expectations_.held_bytes() + input_bytes_ + inputs_.size() * sizeof(Input) +
+           waiting_ * sizeof(Step);
+}
 
 const Input* Script::next() {
     const auto is_whole = [this] { // a read is, with its answer
@@ -38,7 +46,7 @@ const Input* Script::next() {
 Input Script::take() {
     auto input = std::move(inputs_.front());
     inputs_.pop_front();
-    input_bytes_ -= input.step.bytes.size();
+    input_bytes_ -= input.step.bytes.size() + (input.answer ? input.answer->bytes.size() : 0);
     memory_.forget(input.step.record);
     return input;
 }
@@ -54,9 +62,17 @@ bool Script::read_ahead() {
 }
 
 bool Script::read_one() {
-    const auto* step = steps_.peek();
+    const auto* step = fault() ? nullptr : steps_.peek();
     if (step == nullptr)
         return false;
+    if (footprint_bytes() > most_held_) {
+        fault_ = Fault{.kind = FaultKind::excessive,
+                       .block = steps_.blocks(),
+                       .reason = fmt::format("record {}: to go on, more than {} MiB of what the device reads and does "
+                                             "would be held; strictly it plays with less",
+                                             step->record, most_held_ >> 20)};
+        return false;
+    }
     end_ = std::max(end_, step->at);
     if (step->direction == Direction::outbound)
         deed(*step);
@@ -100,6 +116,7 @@ std::optional<Step> Script::answered(Waiting& waiting, std::size_t place) {
         return std::nullopt;
     auto step = std::move(steps.back());
     steps.pop_back();
+    --waiting_;
     return step;
 }
 
@@ -148,13 +165,16 @@ void Script::deed(const Step& step) {
             return is_read && input.step.place == step.place && !input.answer;
         };
         const auto asked = std::find_if(inputs_.rbegin(), inputs_.rend(), asks);
-        if (asked != inputs_.rend())
+        if (asked != inputs_.rend()) {
             asked->answer = step;
+            input_bytes_ += step.bytes.size();
+        }
         return;
     }
     const auto keep = [&](Waiting& where) {
         auto& kept = where[step.place].emplace_back(step);
-        kept.bytes.clear();
+        kept.bytes = {};
+        ++waiting_;
     };
     if (step.what == Step::What::read)
         return keep(reads_);

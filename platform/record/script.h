@@ -26,7 +26,11 @@ class Script {
 public:
     using Time = model::port::Time;
 
-    Script(traces::codec::Reader& reader, const DeviceInterfaces& interfaces);
+    /// How much is held of what a recording has up to the next call, and of the memory that it implies. A short file
+    /// can say much: accesses of 16 MiB whose bytes it has once.
+    static constexpr std::size_t most_held_bytes = std::size_t{512} << 20;
+
+    Script(traces::codec::Reader& reader, const DeviceInterfaces& interfaces, std::size_t most_held = most_held_bytes);
 
     Expectations& expectations() { return expectations_; }
     MemoryImage& memory() { return memory_; }
@@ -43,7 +47,7 @@ public:
     std::size_t calls_ahead() const { return inputs_.size(); } ///< that were read, and are to be made
     Time end() const { return end_; }                          ///< time of the last record that was read
     std::uint64_t records() const { return steps_.records(); }
-    const std::optional<traces::codec::Fault>& fault() const { return steps_.fault(); }
+    const std::optional<traces::codec::Fault>& fault() const { return fault_ ? fault_ : steps_.fault(); }
 
 private:
     /// What the device has done and the outside has not answered; a call may be made meanwhile.
@@ -54,7 +58,8 @@ private:
     void answer(const Step& step);
     void deed(const Step& step);
     std::size_t held_bytes() const;
-    static std::optional<Step> answered(Waiting& waiting, std::size_t place);
+    std::size_t footprint_bytes() const;
+    std::optional<Step> answered(Waiting& waiting, std::size_t place);
 
     Steps steps_;
     Deeds deeds_; ///< as the recorded device did them
@@ -65,7 +70,9 @@ private:
     std::map<std::size_t, Time> sent_; ///< when the last frame of a port was out
     std::map<std::pair<std::size_t, traces::codec::Signal>, std::deque<std::uint64_t>> wire_answers_;
     std::map<std::uint64_t, std::uint32_t> queue_pairs_; ///< of received frames, by their records
-    std::size_t input_bytes_ = 0;
+    std::size_t most_held_, input_bytes_ = 0;
+    std::size_t waiting_ = 0; ///< steps in reads_, writes_, frames_
+    std::optional<traces::codec::Fault> fault_;
     Time end_{}, own_{}; ///< own_: when the device was last woken, or found room on a wire
 };
 

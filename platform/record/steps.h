@@ -54,6 +54,7 @@ public:
     void take() { has_step_ = false; }
     const std::optional<traces::codec::Fault>& fault() const { return fault_; }
     std::uint64_t records() const { return reader_.records(); }
+    std::uint64_t blocks() const { return reader_.blocks(); }
 
     /// Which BAR of a function an address is in, as the recording has told so far, and where.
     struct BarPlace {
