@@ -21,7 +21,8 @@ void add_record(CLI::App& command, RecordOptions& options) {
         ->type_name("FILE");
     command
         .add_option("--at", options.at,
-                    "What is recorded: a device by name or path (A.hca0), one of its network ports (A.hca0.port1), "
+                    "What is recorded: a device by name or path (A.hca, A.root.switch.hca), one of its network ports "
+                    "(A.hca.port1), "
                     "events, or all (default); may be repeated")
         ->type_name("PART")
         ->allow_extra_args(false)

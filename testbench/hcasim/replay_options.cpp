@@ -29,7 +29,7 @@ void add_replay(CLI::App& replay, ReplayOptions& options) {
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false)
         ->take_all();
-    replay.add_option("--at", options.parts, "Only this device, as A.hca0; may be repeated")
+    replay.add_option("--at", options.parts, "Only this device, as A.root.switch.hca or A.hca; may be repeated")
         ->type_name("PART")
         ->allow_extra_args(false)
         ->take_all();

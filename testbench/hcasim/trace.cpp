@@ -56,7 +56,9 @@ std::expected<std::uint64_t, std::string> parse_record(std::string_view text) {
 
 /// `filter` lives as long as the command.
 void add_filter(CLI::App& command, Filter& filter) {
-    command.add_option("--function", filter.function, "Part of the name of a function, a port, or who says an event")
+    command
+        .add_option("--function", filter.function,
+                    "A function, a port, or who says an event: A.root.switch.hca, A.hca, or any part of the name")
         ->type_name("NAME");
     const auto object = [&](const char* name, const char* what, std::optional<std::uint32_t>& into) {
         add_parsed(command, name, "N", what, parse_object, [&into](std::uint32_t value) { into = value; });

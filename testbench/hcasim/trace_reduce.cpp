@@ -32,7 +32,9 @@ void add_reduce(CLI::App& trace, TraceJob& job, const MakeFor& make) {
     command.add_flag_callback(
         "--strict", [options] { options->mode = ReplayMode::strict; },
         "Compare times, too: for a difference that is in time alone; what is left out took time, so that less can be");
-    command.add_option("--at", options->part, "This device, as A.hca0 (default: the first one that differs)")
+    command
+        .add_option("--at", options->part,
+                    "This device, as A.root.switch.hca or A.hca (default: the first that differs)")
         ->type_name("PART");
     command.add_option("--set", options->overrides, "Override a key of the recorded configuration; may be repeated")
         ->type_name("KEY=VALUE")

@@ -43,6 +43,11 @@ def shows_what_was_asked_for():
     expect(all(" CQE in CQ" in line for line in trace("show", path, "--kind", "cqe").stdout.splitlines()), "--kind")
     expect(all(".port1 " in line for line in trace("show", path, "--function", "port1").stdout.splitlines()),
            "--function")
+    of_device = trace("show", path, "--function", "left.hca").stdout
+    expect(of_device and of_device == trace("show", path, "--function", "left.hca0").stdout, "another form of a name")
+    for command in "show", "stats":
+        refused = trace(command, path, "--function", "left.nic", status=REFUSED).stderr
+        expect('"left.nic"' in refused and "left.hca, left.hca.port1" in refused, refused)
     expect(trace("show", path, "--from", "1h", status=REFUSED).stderr.count('"1h" is no time') == 1, "--from")
     fields = trace("show", path, "--kind", "doorbell", "--fields").stdout
     expect(re.search(r"^ +send_doorbell: opcode=", fields, re.M), fields)
@@ -113,7 +118,7 @@ def finds_where_two_part():
 
 def a_port_becomes_a_capture_of_one_interface():
     path, out = recording(), SCRATCH / "port.pcapng"
-    trace("convert", path, "--port", "port1", "-o", out)
+    trace("convert", path, "--port", "left.hca0.port1", "-o", out)
     frames = [line for line in trace("show", path).stdout.splitlines() if ".port1 " in line]
     ran = subprocess.run(["tcpdump", "-nn", "-r", out], capture_output=True, text=True, check=False)
     expect(ran.returncode == 0 and ran.stdout.count("\n") == len(frames), f"{ran.stdout}{ran.stderr}")

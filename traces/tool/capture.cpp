@@ -1,6 +1,7 @@
 #include "traces/tool/capture.h"
 
 #include "traces/codec/erf.h"
+#include "traces/tool/names.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +30,7 @@ std::expected<std::uint32_t, std::string> find_port(const codec::Head& head, con
         if (interface.name == name)
             return i;
         ports += (ports.empty() ? "" : ", ") + interface.name;
-        if (interface.name.contains(name))
+        if (is_called(interface.name, name))
             found.push_back(i);
     }
     if (found.size() == 1)

@@ -1,5 +1,7 @@
 #include "traces/tool/filter.h"
 
+#include "traces/tool/names.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +17,9 @@ bool Filter::passes(const codec::Record& record, const Seen& seen, const codec::
         return false;
     const auto has_source = [&] {
         return seen.event && seen.event->stamp.source < head.names.size() &&
-               head.names[seen.event->stamp.source].contains(function);
+               is_called(head.names[seen.event->stamp.source], function);
     };
-    if (!function.empty() && !head.interfaces[record.interface].name.contains(function) && !has_source())
+    if (!function.empty() && !is_called(head.interfaces[record.interface].name, function) && !has_source())
         return false;
     const auto has = [&](std::optional<std::uint32_t> wanted, std::uint32_t Item::* member) {
         return !wanted || std::ranges::find(seen.items, *wanted, member) != seen.items.end();

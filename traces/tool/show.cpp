@@ -1,6 +1,7 @@
 #include "traces/tool/show.h"
 
 #include "traces/tool/describe.h"
+#include "traces/tool/names.h"
 
 namespace traces::tool {
 
@@ -9,6 +10,8 @@ Outcome show(codec::Source& trace, const ShowOptions& options, codec::Destinatio
     Output output(destination);
     if (const auto opened = reader.open(); !opened)
         return finish(reader, opened.error(), output);
+    if (const auto named = has_name(reader.head(), options.filter.function); !named)
+        return {.complaint = "--function: " + named.error()};
     auto fault = walk(reader, [&](const codec::Record& record, const Seen& seen, const Decoder&) {
         if (options.filter.passes(record, seen, reader.head())) {
             output.line(line_of(record, seen, reader.head()));

@@ -1,6 +1,7 @@
 #include "traces/tool/stats.h"
 
 #include "traces/tool/describe.h"
+#include "traces/tool/names.h"
 #include "traces/tool/tally.h"
 
 #include <fmt/format.h>
@@ -55,6 +56,8 @@ Outcome stats(Source& trace, const Filter& filter, Destination& destination) {
     Output output(destination);
     if (const auto opened = reader.open(); !opened)
         return finish(reader, opened.error(), output);
+    if (const auto named = has_name(reader.head(), filter.function); !named)
+        return {.complaint = "--function: " + named.error()};
     Tally tally(reader.head());
     auto fault = walk(reader, [&](const Record& record, const Seen& seen, const Decoder&) {
         tally.add(record, seen, filter.passes(record, seen, reader.head()));
