@@ -90,15 +90,22 @@ template <class Work> int to_standard_output(const std::string& file, Work work)
 
 void add_show(CLI::App& trace, TraceJob& job) {
     struct Options {
-        std::string file;
+        std::string file, fields;
         ShowOptions show;
     };
     const auto options = std::make_shared<Options>();
     auto& command =
         add_trace_command(trace, "show", "A line a record: when, where, what, and what led to it", options->file);
     add_filter(command, options->show.filter);
-    command.add_flag("--fields", options->show.fields, "Each structure field by field below its record");
-    command.callback([&job, options] {
+    // As a text, so that whoever wants some of the fields is told what there is.
+    auto* fields = command.add_flag("--fields", options->fields, "Each structure field by field below its record");
+    command.callback([&job, options, fields] {
+        options->show.fields = fields->count() != 0;
+        if (options->show.fields && options->fields != "true") {
+            const auto kinds = parse_kinds(options->fields);
+            throw CLI::ValidationError("--fields", fmt::format("takes no name, it shows structures whole: --kind {}",
+                                                               kinds ? options->fields : "...; " + kinds.error()));
+        }
         job.run = [options] {
             return to_standard_output(options->file,
                                       [&](auto& source, auto& result) { return show(source, options->show, result); });

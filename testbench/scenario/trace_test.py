@@ -51,6 +51,8 @@ def shows_what_was_asked_for():
     expect(trace("show", path, "--from", "1h", status=REFUSED).stderr.count('"1h" is no time') == 1, "--from")
     fields = trace("show", path, "--kind", "doorbell", "--fields").stdout
     expect(re.search(r"^ +send_doorbell: opcode=", fields, re.M), fields)
+    refused = trace("show", path, "--fields=cqe64", status=REFUSED).stderr
+    expect("--fields" in refused and '"cqe64" is no kind' in refused and "doorbell-record" in refused, refused)
 
 
 def says_why():

@@ -159,6 +159,9 @@ void Decoder::software(Function& function) {
     const auto offset = bar ? access.address - bar->second : access.address;
     if (bar && bar->first == 0 && access.kind == Access::Kind::write && offset >= user_pages)
         return user_page(function, offset);
+    // Registers are in BAR 0 of each kind of device; what another one has is memory, or the device's own matter.
+    if (bar && bar->first != 0)
+        return seen_.items.push_back({.what = What::other, .number = bar->first});
     seen_.items.push_back({.what = What::register_access, .number = static_cast<std::uint32_t>(offset)});
     if (bar && bar->first == 0 && access.kind == Access::Kind::write)
         init_segment(function, offset);

@@ -17,8 +17,8 @@
 namespace traces::tool {
 
 enum class What : std::uint8_t {
-    other,           ///< an access whose meaning is not known
-    register_access, ///< of the initialization segment, or another BAR
+    other,           ///< an access whose meaning is not known; to a BAR behind the first, which may be memory
+    register_access, ///< of the initialization segment, or another register in BAR 0
     command_doorbell,
     send_doorbell,
     cq_doorbell,
@@ -48,7 +48,7 @@ struct Item {
     const abi::LayoutInfo* layout = nullptr; ///< of `bytes`
     std::span<const std::byte> bytes{};
     std::uint32_t qpn = no_number, cqn = no_number, eqn = no_number;
-    std::uint32_t number = 0; ///< of the slot, vector, register's offset, doorbell record's counter; PSN
+    std::uint32_t number = 0; ///< of the slot, vector, BAR; register's offset, doorbell record's counter; PSN
     std::uint32_t index = 0;  ///< of a WQE, or the counter of a CQE
     std::uint8_t opcode = 0;  ///< of a WQE, CQE, EQE (type), BTH
     bool is_arming = false;   ///< a doorbell that asks for an event

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <limits>
 #include <type_traits>
 
 namespace traces::tool {
@@ -19,35 +20,50 @@ using namespace abi::prm;
 
 namespace {
 
-std::string_view signal_name(Signal signal) {
+/// A time that a signal has; a device that wants none says the last one there is.
+std::string told_time(std::uint64_t value) {
+    constexpr auto last = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (value >= last)
+        return value == last ? "never" : fmt::format("{:#x} ps, which is no time", value);
+    auto text = time_text(static_cast<std::int64_t>(value));
+    return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+std::string signal_text(Signal signal, unsigned port, std::uint32_t number, std::uint64_t value) {
+    const auto at_port = fmt::format("port {}", port + 1); // as interfaces count them
+    const auto state = value == 0 ? "off" : "on";
+    constexpr std::uint64_t low_half = 0xffff'ffff;
     switch (signal) {
     case Signal::wake: return "the time has come that it asked for";
     case Signal::reset: return "reset";
-    case Signal::page_answer: return "answer to a group of page requests";
+    case Signal::page_answer: return fmt::format("answer to page requests, group {}: code {}", number, value);
     case Signal::settle: return "it may deliver what it has sent to itself";
-    case Signal::batch_end: return "no more packets for now";
-    case Signal::link: return "the other end of the cable";
-    case Signal::room: return "the port takes packets again";
-    case Signal::cannot_take: return "it takes no packets now";
-    case Signal::space_read: return "read of a register space";
-    case Signal::space_write: return "write of a register space";
-    case Signal::interrupt: return "interrupt";
-    case Signal::wake_at: return "it asks to be woken";
-    case Signal::settled: return "settled";
-    case Signal::turn: return "its end of the cable";
-    case Signal::space_value: return "value of a register space";
-    case Signal::bar_address: return "address of a BAR";
-    case Signal::time: return "its clock";
-    case Signal::written: return "written";
-    case Signal::no_answer: return "no answer to the read";
-    case Signal::cannot_send: return "the port takes no packets";
-    case Signal::sent: return "sent";
-    case Signal::turned: return "whether the link is up";
-    case Signal::traffic: return "frames sent so far";
-    case Signal::traffic_bytes: return "bytes sent so far";
+    case Signal::batch_end: return fmt::format("no more packets at {} for now", at_port);
+    case Signal::link: return fmt::format("the other end of the cable at {} goes {}", at_port, state);
+    case Signal::room: return fmt::format("{} takes packets again", at_port);
+    case Signal::cannot_take: return fmt::format("it takes no packets at {} now", at_port);
+    case Signal::space_read: return fmt::format("read of register {:#x} of space {}", value, number);
+    case Signal::space_write:
+        return fmt::format("write of {:#x} to register {:#x} of space {}", value >> 32, value & low_half, number);
+    case Signal::interrupt: return fmt::format("interrupt {}", number);
+    case Signal::wake_at: return fmt::format("it asks to be woken: {}", told_time(value));
+    case Signal::settled: return value == 0 ? "there was nothing to deliver" : "delivered";
+    case Signal::turn: return fmt::format("its end of the cable at {} goes {}", at_port, state);
+    case Signal::space_value: return number == 0 ? "there is no such register" : fmt::format("it holds {:#x}", value);
+    case Signal::bar_address: return fmt::format("BAR {} is at {:#x}", number, value);
+    case Signal::time: return fmt::format("its clock says {}", told_time(value));
+    case Signal::written:
+        return number == 0 ? fmt::format("the write is done: {}", told_time(value))
+                           : fmt::format("the write was not sent, status {}: {}", number, told_time(value));
+    case Signal::no_answer: return fmt::format("no answer to the read: {}", told_time(value));
+    case Signal::cannot_send: return fmt::format("{} takes no packets now", at_port);
+    case Signal::sent: return fmt::format("the frame is out at {}: {}", at_port, told_time(value));
+    case Signal::turned: return fmt::format("the link at {} is {}", at_port, value == 0 ? "down" : "up");
+    case Signal::traffic: return fmt::format("{} frames sent at {} so far", value, at_port);
+    case Signal::traffic_bytes: return fmt::format("{} bytes sent at {} so far", value, at_port);
     case Signal::tangled: return "a call has ended while a later one has not";
     }
-    return "a signal of no known code";
+    return fmt::format("a signal of no known code: port {}, number {}, value {:#x}", port, number, value);
 }
 
 /// A name where the number has one, else the number.
@@ -113,7 +129,7 @@ std::string value_bytes(const Access& access) {
 
 std::string item_text(const Item& item, const Seen& seen) {
     switch (item.what) {
-    case What::other: return {};
+    case What::other: return fmt::format("in BAR {}", item.number);
     case What::register_access: return fmt::format("register {:#x}{}", item.number, value_bytes(*seen.access));
     case What::command_doorbell: return fmt::format("command doorbell, slots {:#x}", item.number);
     case What::send_doorbell:
@@ -126,7 +142,7 @@ std::string item_text(const Item& item, const Seen& seen) {
     case What::command_part: return fmt::format("part of {}", command_text(*seen.command));
     case What::command_done: return fmt::format("end of {}", command_text(*seen.command));
     case What::send_wqe:
-        return fmt::format("WQE {} of QP {:#x}: {}, {} bytes", item.index, item.qpn,
+        return fmt::format("WQE {} of QP {:#x}: {}, a WQE of {} bytes", item.index, item.qpn,
                            named_or(name(static_cast<WqeOpcode>(item.opcode)), item.opcode), item.bytes.size());
     case What::receive_wqe: return fmt::format("receive WQE {} of QP {:#x}", item.index, item.qpn);
     case What::doorbell_record:
@@ -155,13 +171,13 @@ std::string item_text(const Item& item, const Seen& seen) {
                                      : fmt::format("interrupt {}", item.number);
     case What::signal: {
         const abi::ConstView<SignalRecord> view(item.bytes);
-        return fmt::format("{}: port {}, number {}, value {:#x}", signal_name(static_cast<Signal>(view.get<"code">())),
-                           view.get<"port">(), view.get<"number">(), view.get<"value">());
+        return signal_text(static_cast<Signal>(view.get<"code">()), view.get<"port">(), view.get<"number">(),
+                           view.get<"value">());
     }
     case What::frame:
         if (item.layout == nullptr)
             return fmt::format("frame of {} bytes", item.bytes.size());
-        return fmt::format("{} to QP {:#x}, PSN {}",
+        return fmt::format("{} to QP {:#x}, PSN {:#x}",
                            named_or(abi::wire::operations[item.opcode & 0x1f].name, item.opcode), item.qpn,
                            item.number);
     case What::event: return "event of no known type";

@@ -155,7 +155,8 @@ private:
         const auto& operation = abi::wire::operations[item.opcode & 0x1f];
         picture_.instant(
             track, record.time_ps,
-            fmt::format("{} to QP {:#x}, PSN {}", name_or(operation.name, item.opcode), item.qpn, item.number), flows);
+            fmt::format("{} to QP {:#x}, PSN {:#x}", name_or(operation.name, item.opcode), item.qpn, item.number),
+            flows);
         using namespace abi::wire;
         if (!is_in || !operation.has_aeth || item.bytes.size() < Bth::size + Aeth::size)
             return;

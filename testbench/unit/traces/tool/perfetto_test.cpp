@@ -176,8 +176,8 @@ TEST_CASE("a doorbell that posts several work requests begins a flow for each", 
 
     const auto flows = find(drawn, "doorbells of QP 0x11", "up to WQE 1").flows;
     REQUIRE(flows.size() == 2);
-    CHECK(find(drawn, "frames out", "PSN 100").flows == std::vector{flows[0]});
-    CHECK(find(drawn, "frames in", "PSN 101").flows == std::vector{flows[1]});
+    CHECK(find(drawn, "frames out", "PSN 0x64").flows == std::vector{flows[0]});
+    CHECK(find(drawn, "frames in", "PSN 0x65").flows == std::vector{flows[1]});
     CHECK(find(drawn, "CQ 0x42", "WQE 1").flows == std::vector{flows[1]});
     check_slices(drawn);
 }

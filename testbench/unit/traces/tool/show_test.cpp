@@ -42,8 +42,8 @@ TEST_CASE("each structure of a session is shown by its name and numbers", "[unit
     CHECK_THAT(text, ContainsSubstring("end of CREATE_QP in slot 0, qpn 0x11"));
     CHECK_THAT(line_with(text, "doorbell of QP"),
                ContainsSubstring("-> store of 8 bytes") && ContainsSubstring("doorbell of QP 0x11: WQE 0 RDMA_WRITE"));
-    CHECK_THAT(text, ContainsSubstring("WQE 0 of QP 0x11: RDMA_WRITE, 48 bytes"));
-    CHECK_THAT(text, ContainsSubstring("RDMA WRITE Only to QP 0x99, PSN 100"));
+    CHECK_THAT(text, ContainsSubstring("WQE 0 of QP 0x11: RDMA_WRITE, a WQE of 48 bytes"));
+    CHECK_THAT(text, ContainsSubstring("RDMA WRITE Only to QP 0x99, PSN 0x64"));
     CHECK_THAT(line_with(text, "CQE in CQ"),
                ContainsSubstring("CQE in CQ 0x42: QP 0x11, requester, WQE 0, 64 bytes") &&
                    ContainsSubstring("[" + std::to_string(session.marks.ack_frame) + "]"));
