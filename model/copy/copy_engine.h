@@ -21,6 +21,7 @@ struct CopyEngineConfig {
     std::uint32_t piece_bytes = 4096;                         ///< read and written at a time
 
     std::vector<pcie::Setting> settings();
+    bool operator==(const CopyEngineConfig&) const = default;
 };
 
 class CopyEngine final : public pcie::Device {

@@ -17,6 +17,8 @@ struct VramConfig {
     std::uint64_t bar_bytes = 0;                  ///< size of the VRAM BAR after reset; 0: all of it
     std::uint16_t vendor_id = 0x10de, device_id = 0x20b0;
     port::Time read_latency = std::chrono::nanoseconds{400}; ///< of VRAM, for reads through the BAR
+
+    bool operator==(const VramConfig&) const = default;
 };
 
 class Vram final : public pcie::Device {

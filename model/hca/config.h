@@ -64,6 +64,8 @@ struct HcaConfig {
 
     // Scheduling
     std::uint32_t packets_per_turn = 16; ///< a queue pair sends at most so many before the next one has its turn
+
+    bool operator==(const HcaConfig&) const = default;
 };
 
 } // namespace model::hca

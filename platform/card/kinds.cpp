@@ -46,6 +46,10 @@ Kind row(std::string_view name, unsigned network_ports) {
                 [](std::any& config, bool is_timed) {
                     if constexpr (requires(Config c) { c.timed = true; })
                         std::any_cast<Config&>(config).timed = is_timed;
+                },
+            .is_same =
+                [](const std::any& one, const std::any& other) {
+                    return std::any_cast<const Config&>(one) == std::any_cast<const Config&>(other);
                 }};
 }
 

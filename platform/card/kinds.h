@@ -38,6 +38,7 @@ struct Kind {
                                                  const DevicePlace& place);
     std::vector<model::pcie::Setting> (*settings)(std::any& config);
     void (*set_timed)(std::any& config, bool is_timed);
+    bool (*is_same)(const std::any& one, const std::any& other); ///< both of the kind's own type
 };
 
 std::span<const Kind> kinds();
@@ -63,6 +64,10 @@ public:
     std::vector<model::pcie::Setting> settings() { return kind_->settings(config_); }
     /// Whether what the device does takes time; nothing, where the kind has no such switch.
     void set_timed(bool is_timed) { kind_->set_timed(config_, is_timed); }
+
+    bool operator==(const DeviceConfig& other) const {
+        return kind_ == other.kind_ && kind_->is_same(config_, other.config_);
+    }
 
     std::vector<model::pcie::FunctionConfig> functions() const { return kind_->functions(config_); }
     std::unique_ptr<model::pcie::Device> make(const model::pcie::DevicePorts& ports, const DevicePlace& place) const {

@@ -3,6 +3,7 @@
 #include "platform/record/functional_replay.h"
 #include "platform/topology/description.h"
 #include "platform/topology/device_config.h"
+#include "platform/topology/keys.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -75,6 +76,35 @@ std::optional<std::string> first_gap(const std::map<unsigned, std::uint32_t>& fo
         if (!found.contains(first + i))
             return fmt::format("{} {}", what, first + i);
     return std::nullopt;
+}
+
+/// Keys of settings that change something, and nothing in these devices, which are played without a host, a cable or
+/// another device. What the recording cannot be read without is none of them.
+std::vector<std::string> keys_without_reach(const codec::Head& head, std::string_view name,
+                                            std::span<const std::string> overrides, const topology::Config& config,
+                                            std::span<const RecordedPart> parts) {
+    const auto key_of = [](std::string_view text) { return text.substr(0, text.find('=')); };
+    std::vector<std::string> keys;
+    for (const auto& text : overrides) {
+        std::vector<std::string> others;
+        for (const auto& other : overrides)
+            if (key_of(other) != key_of(text))
+                others.push_back(other);
+        const auto without = topology::read_recorded(head.configuration, name, others);
+        if (!without || topology::print_toml(without->config) == topology::print_toml(config))
+            continue;
+        const auto before = topology::describe(without->config).value(); // which read_recorded has tried
+        const auto now = topology::describe(config).value();
+        const auto is_reached = [&](const RecordedPart& part) {
+            const auto at = before.find(part.path);
+            return !at || !before.part(*at).is_card() ||
+                   topology::device_config(without->config, before.part(*at)) != part.device ||
+                   topology::tlp_sizes(before.hosts[at->host]) != topology::tlp_sizes(now.hosts[at->host]);
+        };
+        if (std::ranges::none_of(parts, is_reached) && std::ranges::find(keys, key_of(text)) == keys.end())
+            keys.emplace_back(key_of(text));
+    }
+    return keys;
 }
 
 std::expected<RecordedPart, std::string> assemble(const topology::Config& config,
@@ -168,6 +198,12 @@ std::expected<ReplayBench, std::string> read_bench(const codec::Head& head, std:
     }
     if (found.empty())
         faults.push_back(fmt::format("{}: no device was recorded, only events", name));
+    if (faults.empty())
+        for (const auto& key : keys_without_reach(head, name, overrides, recorded->config, bench.parts))
+            faults.push_back(fmt::format("{}: --set {}: changes nothing in {}: each device is played alone, without "
+                                         "its host, cables and other devices",
+                                         name, key,
+                                         bench.parts.size() == 1 ? bench.parts[0].path : "the devices played"));
     if (!faults.empty())
         return Error(fmt::format("{}", fmt::join(faults, "\n")));
     return bench;

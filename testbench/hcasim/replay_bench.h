@@ -31,7 +31,7 @@ struct ReplayBench {
 };
 
 /// What can be played of a recording called `name`. `parts` are the names of those that are wanted; none: all. The
-/// error is for a person, a line for each thing that is wrong.
+/// error is for a person, a line for each thing that is wrong: an override that changes none of them, too.
 std::expected<ReplayBench, std::string> read_bench(const traces::codec::Head& head, std::string_view name,
                                                    std::span<const std::string> overrides,
                                                    std::span<const std::string> parts);

@@ -8,9 +8,9 @@ void add_replay(CLI::App& replay, ReplayOptions& options) {
     replay.footer(
         "\nEach recorded device is played alone: no driver, no other device, no cable. What was done to it is done "
         "again, its DMA reads\nare answered by the recording, and what it does is compared. The first difference is "
-        "shown with what led to it.\n--set changes the recorded configuration. A recording of another revision is "
-        "refused until --set says what each key is to\nbe that one of the two does not know; --set KEY= lets a key go "
-        "that is no more.\n\n"
+        "shown with what led to it.\n--set changes the recorded configuration; one that changes nothing in the devices "
+        "played (a cable, another host) is refused.\nA recording of another revision is refused until --set says what "
+        "each key is to be that one of the two does\nnot know; --set KEY= lets a key go that is no more.\n\n"
         "Exit status: 0 the same, 1 it diverges, 2 refused before it was played, 3 something could not be written, or\n"
         "a process that played has died, 5 the recording cannot be read, or not to its end, and is the same as far as\n"
         "it goes.\n");

@@ -56,6 +56,18 @@ TEST_CASE("a device of each kind is made from its defaults and its ports alone",
     }
 }
 
+TEST_CASE("configurations are the same by their kind and by each of their values", "[unit][card]") {
+    for (const auto& kind : kinds()) {
+        const DeviceConfig one(kind);
+        auto other = one;
+        CHECK(one == other);
+        other.set_timed(false);
+        CHECK(one != other);
+        for (const auto& another : kinds())
+            CHECK((one == DeviceConfig(another)) == (&kind == &another));
+    }
+}
+
 TEST_CASE("a configuration says which kind its device is", "[unit][card]") {
     CHECK(&DeviceConfig(HcaConfig{}).kind() == find_kind("hca"));
     CHECK(&DeviceConfig(VramConfig{}).kind() == find_kind("gpu"));

@@ -102,6 +102,22 @@ TEST_CASE("what somebody sets is told, with what was recorded", "[unit][replay]"
     CHECK(bench->parts[0].device.as<HcaConfig>().log_max_qp == 10);
 }
 
+TEST_CASE("a setting that reaches no device that is played is refused by its key", "[unit][replay]") {
+    const auto head = head_with(printed());
+
+    for (const auto* idle : {"link.latency_ns=5", "gpu.vram=4 GiB", "host.A.memory=8 GiB", "scenario.message=4096",
+                             "B.hca.wqe_latency_ns=300", "pcie.upstream.latency_ns=5", "pcie.device.mps=1024"})
+        CHECK_THAT(refusal(head, {"hca.wqe_latency_ns=300", idle}),
+                   ContainsSubstring(std::string(idle).substr(0, std::string_view(idle).find('='))) &&
+                       ContainsSubstring("changes nothing in A.root.switch.hca") &&
+                       !ContainsSubstring("--set hca.wqe_latency_ns"));
+    for (const auto* good : {"hca.wqe_latency_ns=300", "A.hca.wqe_latency_ns=300", "timed=false", "link.rate_gbps=50",
+                             "pcie.device.mps=256", "hca.log_max_qp=10"})
+        CHECK(refusal(head, {good}) == "");
+    CHECK(refusal(head, {"hca.wqe_latency_ns=5", "hca.wqe_latency_ns=300"}) == "");
+    CHECK(refusal(head, {"link.latency_ns=500"}) == ""); // as it was
+}
+
 TEST_CASE("a setting that is wrong is refused as anywhere else", "[unit][replay]") {
     CHECK_THAT(refusal(head_with(printed()), {"hca.log_max_qp=99"}), ContainsSubstring("--set hca.log_max_qp=99"));
     CHECK_THAT(refusal(head_with(printed()), {"hca.log_max_pq=9"}), ContainsSubstring("unknown key"));
