@@ -120,6 +120,53 @@ TEST_CASE("a frame that refers to what there is not is refused with the reason",
     CHECK(story.records.size() == 1);
 }
 
+TEST_CASE("a frame of which a part is elsewhere, and whose mark does not say so, is refused", "[unit][traces]") {
+    auto bytes = trace(frame());
+    auto& flags = bytes[places(bytes).option - MarkOption::size + 4 + RecordMark::field<"flags">::offset];
+    REQUIRE(flags == std::byte{by_reference});
+    flags = {};
+
+    CHECK_THAT(read_all(bytes).why(), ContainsSubstring("whose mark does not say so"));
+}
+
+TEST_CASE("behind the part of a frame that is elsewhere there are at most 16 bytes", "[unit][traces]") {
+    auto bytes = trace(frame());
+    const auto [block, option] = places(bytes);
+    constexpr std::uint32_t more = 16; // behind the four that there are
+    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(option + 4 + FrameReferenceOption::size), more, {});
+    const auto add = [&](std::size_t at) {
+        const auto value = abi::load<std::uint32_t, abi::Endian::little>(bytes.data() + at);
+        abi::store<std::uint32_t, abi::Endian::little>(bytes.data() + at, value + more);
+        return value + more;
+    };
+    add(block + 24);                                                           // the length that the frame had
+    bytes[option + 2] = std::byte{FrameReferenceOption::size + checks + more}; // the option's length
+    add(block + add(block + 4) - 4);                                           // the block's, at both ends
+
+    const auto story = read_all(bytes);
+
+    REQUIRE(story.fault);
+    CHECK_THAT(story.why(), ContainsSubstring("no option where"));
+}
+
+TEST_CASE("a frame that is longer than a record may be is refused, however little of it is here", "[unit][traces]") {
+    const auto whole = frame();
+    MemoryDestination destination;
+    Writer writer(destination, small_head(), {.level = FrameWriter::plain});
+    const Bytes large(20'000, std::byte{7});
+    REQUIRE(writer.refer(large));
+    writer.share(std::span(whole).subspan(headers, carried));
+    writer.put({.interface = 1, .time_ps = 5, .mark = sent, .head = whole, .payload = {}});
+    REQUIRE(writer.close());
+    auto& bytes = destination.bytes;
+    const auto [block, option] = places(bytes);
+    const auto value = std::span<std::byte>(bytes).subspan(option + 4);
+    abi::View<FrameReferenceOption>(value).sub<"reference">().set<"digest">(digest_of(large)).set<"length">(20'000);
+    abi::store<std::uint32_t, abi::Endian::little>(bytes.data() + block + 24, headers + 20'000 + checks);
+
+    CHECK_THAT(read_all(bytes).why(), ContainsSubstring("a frame of 20062 bytes"));
+}
+
 TEST_CASE("a frame without the option that its mark promises is refused", "[unit][traces]") {
     auto bytes = trace(frame());
     bytes[places(bytes).option] ^= std::byte{0xff}; // the option's code
