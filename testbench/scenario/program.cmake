@@ -47,6 +47,13 @@ set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the 
 add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
 set_tests_properties(${knee}
     PROPERTIES LABELS scenario TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+set(cost "scenario: bench: a program is run with and without a recording, and the ratios are printed")
+add_test(NAME ${cost}
+    COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/bench/recording_cost.py --hcasim $<TARGET_FILE:hcasim>
+        --source ${CMAKE_SOURCE_DIR} --turns 1 --bytes 200000)
+set_tests_properties(${cost} PROPERTIES LABELS scenario TIMEOUT 300 PASS_REGULAR_EXPRESSION
+    "one HCA .* ms .* MB .*x.*all .* ms .* MB .*x.*highest ratio"
+    ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 add_program_tests(serve serve_test.py "hcasim" 300
     every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be
     explains_what_a_driver_does_wrong hostile_clients_cost_an_honest_one_nothing
