@@ -142,6 +142,31 @@ def a_baseline_is_kept_and_compared_with():
     refused(compare(baseline, unknown, status=2), "has no run 'new'", "--update")
 
 
+def a_baseline_is_not_spoiled():
+    baseline, good = SCRATCH / "baseline.json", result("good.json")
+    compare("--update", baseline, good, status=0)
+    kept, text = baseline.read_text(), good.read_text()
+    twin = edited(good, "good", lambda content: None)
+    refused(compare("--update", baseline, good, twin, status=2), "know both as 'good'", "rename one")
+    refused(compare(baseline, good, twin, status=2), "rename one")
+    stopped = edited(good, "stopped.json", lambda content: content.update(stopped="by a signal"))
+    refused(compare("--update", baseline, stopped, status=2), "by a signal", "is no baseline")
+    refused(compare(good, baseline, status=2), "is to be the first")
+    refused(compare("--update", good, twin, status=2), "it is not overwritten")
+    other = edited(good, "good", lambda content: content.update(scenario="dmabuf"))
+    refused(compare("--update", baseline, other, status=2), "nothing to compare")
+    expect(baseline.read_text() == kept and good.read_text() == text, "what is refused is written")
+
+
+def a_report_on_standard_output_is_nothing_else():
+    good = result("good.json")
+    ran = compare(good, good, "--junit", "-", status=0)
+    junit = SCRATCH / "junit.xml"
+    junit.write_text(ran.stdout)
+    expect(len(look_at_junit(junit)[0]) > 20, ran.stdout)
+    expect("0 values differ" in ran.stderr, ran.stderr)
+
+
 def hostile_files_are_refused():
     good = result("good.json")
     text = good.read_text()
@@ -161,7 +186,7 @@ def hostile_files_are_refused():
     refused(compare(good, SCRATCH, status=2), str(SCRATCH))
     refused(compare(good, good, good, status=2), "compared with one other")
     refused(compare("--update", good, good, status=2), "the same file")
-    refused(compare("--update", bad, good, status=2), "bad.json")
+    refused(compare("--update", bad, good, status=2), "bad.json", "it is not overwritten")
     refused(compare(good, good, "--junit", good, status=2), "the same file")
     refused(compare(good, good, "--tolerance", "retrys=5%", status=2), "did you mean 'retries'?")
     refused(compare(good, good, "--tolerance", "retries=a lot", status=2), "is no amount")

@@ -33,7 +33,8 @@ add_program_tests(record record_test.py "hcasim" 300
     a_full_disk_stops_the_run_or_does_not signals_close_the_file a_killed_run_leaves_what_it_had)
 add_program_tests(compare compare_test.py "hcasim" 300
     the_same_run_is_equal another_seed_is_found a_change_of_time_is_let_through_where_asked
-    a_baseline_is_kept_and_compared_with hostile_files_are_refused)
+    a_baseline_is_kept_and_compared_with a_baseline_is_not_spoiled a_report_on_standard_output_is_nothing_else
+    hostile_files_are_refused)
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
 add_program_tests(explorer explore_test.py "hcasim" 600
     explores_without_a_violation explores_several_worlds nothing_tested_is_a_failure the_monitor_finds_nothing
