@@ -119,17 +119,14 @@ int sc_main(int argc, char** argv) {
         "iommu", "random accesses to host memory through the remapping unit, beside published figures");
     iommu->add_option("--accesses", accesses, "accesses of each measurement")->check(CLI::Range(1000, 10'000'000));
     std::string directory = std::filesystem::temp_directory_path().string();
-    double most = 0;
-    auto* record = app.add_subcommand("record", "what it costs to record every device");
+    auto* record = app.add_subcommand("record", "what it costs to record a loop of WRITEs, which does nothing else");
     record->add_option("--into", directory,
                        "where the recordings are written, and removed (default: for temporary "
                        "files)");
-    record->add_option("--most", most, "fail when 64 KiB messages take this many times as long");
     CLI11_PARSE(app, argc, argv);
     if (record->parsed()) {
-        const auto report = bench::measure_recording(directory, seconds, samples);
-        fmt::print("{}", report.text);
-        return most != 0 && report.ratio > most ? 1 : 0;
+        fmt::print("{}", bench::measure_recording(directory, seconds, samples));
+        return 0;
     }
     if (iommu->parsed()) {
         const auto report = bench::measure_remapping(accesses);

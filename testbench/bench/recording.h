@@ -1,17 +1,13 @@
-// ./dev bench record: what it costs to record every device while WRITEs go from VRAM to VRAM.
+// Part of ./dev bench record: what it costs to record devices while WRITEs go from VRAM to VRAM, and nothing else is
+// done. Bytes move as fast as memcpy then, which no program that does something with them does; what recording costs a
+// run of the program, recording_cost.py measures.
 #pragma once
 
 #include <string>
 
 namespace bench {
 
-struct RecordingReport {
-    std::string text;
-    double ratio = 0; ///< wall time with recording to without it, at 64 KiB messages that are all different; of the
-                      ///< timing models the worse
-};
-
-/// `directory` is where the recordings are written, and removed. Ends the process when that cannot be.
-RecordingReport measure_recording(const std::string& directory, double seconds, unsigned samples);
+/// A table. `directory` is where the recordings are written, and removed. Ends the process when that cannot be.
+std::string measure_recording(const std::string& directory, double seconds, unsigned samples);
 
 } // namespace bench
