@@ -78,19 +78,33 @@ void Reads::on(const CqeWritten& written) {
 }
 
 void Reads::is_asked(const PacketSeen& seen, Ends& ends) {
-    // The same again, or its rest: what is answered is the newer one.
-    const auto psn = seen.packet.psn;
-    std::erase_if(ends.answering, [&](const Read& read) { return psn == read.next(); });
+    // The same again, or its rest, may overtake each other, and what is under way may go on first: any of them may be
+    // what the next packet belongs to.
     ends.answering.push_back(read_of(seen));
     if (ends.answering.size() > most_kept)
         ends.answering.pop_front();
+}
+
+bool Reads::Read::takes(const Packet& packet) const {
+    const bool is_last_place = position + 1 == packets;
+    return packet.traits().is_first == (position == 0) && packet.traits().is_last == is_last_place &&
+           (!is_last_place || bytes + packet.payload_bytes == length);
+}
+
+std::deque<Reads::Read>::iterator Reads::answered_by(const PacketSeen& seen, std::deque<Read>& answering) {
+    auto found = answering.end();
+    for (auto read = answering.begin(); read != answering.end(); ++read)
+        if (read->next() == seen.packet.psn &&
+            (found == answering.end() || read->takes(seen.packet) || !found->takes(seen.packet)))
+            found = read; // the newest one that it fits, and the newest one where it fits none
+    return found;
 }
 
 void Reads::answers(const PacketSeen& seen, Ends& ends) {
     const auto& packet = seen.packet;
     const auto objects = [&] { return fmt::format("QP {:#x}, PSN {:#x}", seen.qp->number.value, packet.psn.value); };
     judges();
-    const auto found = std::ranges::find(ends.answering, packet.psn, &Read::next);
+    const auto found = answered_by(seen, ends.answering);
     if (found == ends.answering.end()) {
         violated(seen.at, {ends.answering.empty() ? 0 : ends.answering.back().request}, objects(),
                  fmt::format("{} is not the next packet of any answer: one before it is missing, or nobody has asked",
@@ -107,8 +121,11 @@ void Reads::answers(const PacketSeen& seen, Ends& ends) {
     else if (is_last && found->bytes != found->length)
         violated(seen.at, {found->request}, objects(),
                  fmt::format("the answer to a READ of {} bytes has {}", found->length, found->bytes));
-    if (is_last)
-        ends.answering.erase(found);
+    if (is_last) { // older requests for the same are done with it, a newer one has an answer of its own
+        const auto is_same = [end = packet.psn + 1](const Read& read) { return read.begin + read.packets == end; };
+        const auto behind = std::next(found);
+        ends.answering.erase(std::remove_if(ends.answering.begin(), behind, is_same), behind);
+    }
 }
 
 void Reads::on(const ObjectGone& gone) {

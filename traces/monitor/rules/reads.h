@@ -26,12 +26,14 @@ private:
         std::uint64_t request = 0;             ///< record
         std::uint32_t position = 0, bytes = 0; ///< that have come
         abi::Psn next() const { return begin + position; }
+        bool takes(const Packet& packet) const; ///< as its next one: first, middle, last, and the length
     };
     struct Ends {
         std::deque<Read> asked, answering; ///< by this device, and by its peer
         std::uint64_t whole = 0;           ///< answers that have come and whose completion has not
     };
     static Read read_of(const PacketSeen& seen);
+    static std::deque<Read>::iterator answered_by(const PacketSeen& seen, std::deque<Read>& answering);
     void asks(const PacketSeen& seen, Ends& ends);
     void is_asked(const PacketSeen& seen, Ends& ends);
     void answers(const PacketSeen& seen, Ends& ends);

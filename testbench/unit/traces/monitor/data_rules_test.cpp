@@ -3,6 +3,10 @@
 
 #include "abi/pcie/tlp.h"
 #include "abi/prm/mkey.h"
+#include "abi/wire/ethernet.h"
+#include "abi/wire/icrc.h"
+#include "abi/wire/ip.h"
+#include "abi/wire/udp.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -47,6 +51,20 @@ std::vector<std::size_t> payload_writes(const Trace& trace, OperationTraits::Kin
     return places<MemoryWritten>(trace, [=](const MemoryWritten& written) {
         return written.place == Place::elsewhere && std::ranges::find(causes, written.at.cause) != causes.end();
     });
+}
+constexpr std::uint32_t mtu = 4096; ///< of the trace's queue pairs
+/// A request for what is behind the first packets of an answer.
+Numbered for_the_rest(Numbered request, std::uint32_t packets, std::uint32_t bytes) {
+    using namespace abi::wire;
+    const auto datagram = std::span(request.kept.head).subspan(Ethernet::size);
+    const auto transport = datagram.subspan(Ipv4::size + Udp::size);
+    const abi::View<Bth> bth(transport);
+    const abi::View<Reth> reth(transport.subspan(Bth::size));
+    bth.set<"psn">(bth.get<"psn">() + packets);
+    reth.set<"address">(reth.get<"address">() + bytes).set<"dma_length">(reth.get<"dma_length">() - bytes);
+    const auto covered = datagram.first(datagram.size() - icrc_bytes);
+    abi::store<std::uint32_t, abi::Endian::little>(datagram.last(icrc_bytes).data(), icrc_roce_v2(covered, false));
+    return request;
 }
 /// The record that has brought the context of the first key that the driver has made.
 std::size_t key_context(const Trace& trace) {
@@ -101,6 +119,27 @@ TEST_CASE("an answer to a READ without its middle breaks the rule of READs, and 
     INFO(all(trace));
     CHECK(broken(trace) == "READ response complete");
     CHECK_THAT(first(trace), ContainsSubstring("one before it is missing"));
+}
+
+TEST_CASE("requests for one READ that have overtaken each other break no rule", "[unit][monitor]") {
+    auto trace = good_trace();
+    const auto request = packets(trace, Direction::inbound, OperationTraits::Kind::read_request).at(1);
+    const auto answer = packets(trace, Direction::outbound, OperationTraits::Kind::read_response);
+    // The peer has asked for all of it, then for what was missing, and that came first.
+    const auto rest = for_the_rest(trace.records[request], 2, 2 * mtu);
+    const auto insert = [&](std::size_t at, const Numbered& one) {
+        trace.records.insert(trace.records.begin() + static_cast<std::ptrdiff_t>(at), one);
+    };
+    SECTION("before the first packet of the answer") { insert(request, rest); }
+    SECTION("while it is under way, which goes on first") { insert(answer.at(3), rest); }
+    SECTION("and again behind it") {
+        const auto whole = trace.records[request];
+        insert(answer.at(3), whole);
+        insert(request, rest);
+    }
+
+    INFO(all(trace));
+    CHECK(broken(trace) == "");
 }
 
 TEST_CASE("a peer that writes by a key without the right breaks the rule of keys, and only it", "[unit][monitor]") {
