@@ -29,13 +29,29 @@ void Areas::put(std::uint64_t begin, Piece piece) {
             next = before;
     }
     while (next != pieces_.end() && next->first < piece.end) // memory that has got another purpose
-        next = pieces_.erase(next);
+        next = forget(next);
+    ++looked_at_;
     pieces_.emplace(begin, piece);
+    begins_[{piece.kind, piece.number}].insert(begin);
+}
+
+Areas::Pieces::iterator Areas::forget(Pieces::iterator at) {
+    ++looked_at_;
+    const auto of = begins_.find({at->second.kind, at->second.number});
+    of->second.erase(at->first);
+    if (of->second.empty())
+        begins_.erase(of);
+    return pieces_.erase(at);
 }
 
 void Areas::remove(AreaKind kind, std::uint32_t number) {
-    std::erase_if(pieces_,
-                  [&](const auto& entry) { return entry.second.kind == kind && entry.second.number == number; });
+    const auto of = begins_.find({kind, number});
+    if (of == begins_.end())
+        return;
+    for (const auto begin : of->second)
+        pieces_.erase(begin);
+    looked_at_ += of->second.size();
+    begins_.erase(of);
 }
 
 std::optional<Area> Areas::at(std::uint64_t address) const {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace traces::tool {
@@ -40,8 +42,10 @@ public:
     void add(AreaKind kind, std::uint32_t number, std::uint32_t stride, const Pages& pages, std::uint64_t offset,
              std::uint64_t bytes);
     void remove(AreaKind kind, std::uint32_t number);
-    void clear() { pieces_.clear(); }
+    void clear() { pieces_.clear(), begins_.clear(); }
     std::optional<Area> at(std::uint64_t address) const;
+    /// Pieces that were looked at so far: what adding and removing has cost.
+    std::uint64_t looked_at() const { return looked_at_; }
 
 private:
     struct Piece {
@@ -49,8 +53,12 @@ private:
         std::uint32_t number, stride;
         AreaKind kind;
     };
+    using Pieces = std::map<std::uint64_t, Piece>;
     void put(std::uint64_t begin, Piece piece);
-    std::map<std::uint64_t, Piece> pieces_; ///< by their beginning; none overlaps another
+    Pieces::iterator forget(Pieces::iterator at);
+    Pieces pieces_; ///< by their beginning; none overlaps another
+    std::map<std::pair<AreaKind, std::uint32_t>, std::set<std::uint64_t>> begins_; ///< of each object's pieces
+    std::uint64_t looked_at_ = 0;
 };
 
 } // namespace traces::tool
