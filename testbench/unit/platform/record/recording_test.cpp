@@ -209,6 +209,36 @@ TEST_CASE("a full disk is told once, and at the end which records are missing", 
     CHECK(notes.records.size() == 100); // who watches needs no disk
 }
 
+TEST_CASE("a disk that is full when a recording is flushed is told at once", "[unit][record]") {
+    MemoryDestination destination;
+    auto recording = recording_into(destination, options({hca}));
+    unsigned told = 0;
+    recording->on_failure([&](const std::string&) { ++told; });
+    recording->begin({});
+    destination.room = destination.bytes.size();
+    write(*recording->boundary(hca.path), payload(20));
+
+    recording->flush();
+
+    CHECK(told == 1);
+}
+
+TEST_CASE("a recording that is closed twice ends once", "[unit][record]") {
+    struct Ends final : Watcher {
+        unsigned count = 0;
+        void on(const codec::Record&) override {}
+        void end() override { ++count; }
+    } ends;
+    Recording recording(options({hca}));
+    recording.watch(ends);
+    recording.begin({});
+
+    CHECK(recording.close());
+    CHECK(recording.close());
+
+    CHECK(ends.count == 1);
+}
+
 TEST_CASE("what is flushed can be read though nobody closes the recording", "[unit][record]") {
     MemoryDestination destination;
     auto recording = recording_into(destination, options({hca}));
