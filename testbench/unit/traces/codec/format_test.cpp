@@ -1,4 +1,5 @@
 // The worked example of traces/FORMAT.md is what the encoder writes and what the decoder reads.
+#include "platform/record/accesses.h"
 #include "testbench/harness/source_tree.h"
 #include "testbench/unit/traces/codec/trace_bench.h"
 
@@ -36,6 +37,12 @@ Bytes example() {
     return bytes;
 }
 
+/// As recorders write them: three dwords below 4 GiB, no requester.
+Bytes recorded_write(std::uint64_t address, std::uint32_t length) {
+    const auto header = platform::record::memory_request(true, {address, length}, 0, 0);
+    return {header.bytes().begin(), header.bytes().end()};
+}
+
 /// What the document says it is: a doorbell arrives, and the device writes 64 bytes because of it.
 Bytes encoded() {
     MemoryDestination destination;
@@ -46,7 +53,7 @@ Bytes encoded() {
                    .interfaces = {{InterfaceKind::pcie, "host0.hca0"}}},
                   {.level = FrameWriter::plain});
     const auto doorbell =
-        writer.write(0, 1'000'000, {.direction = Direction::inbound, .gate = 1}, write_header(0x10'0000'0800, 8),
+        writer.write(0, 1'000'000, {.direction = Direction::inbound, .gate = 1}, recorded_write(0x10'0000'0800, 8),
                      bytes_of(std::string_view("\0\0\1\12\0\0\20\2", 8)));
     Bytes message(64);
     for (std::size_t i = 0; i < message.size(); ++i)
@@ -54,7 +61,7 @@ Bytes encoded() {
     const auto reference = writer.refer(message);
     writer.write(0, 2'500'000,
                  {.direction = Direction::outbound, .gate = 1, .cause = static_cast<std::uint32_t>(doorbell)},
-                 write_header(0x8000'0000, 64), *reference);
+                 recorded_write(0x8000'0000, 64), *reference);
     REQUIRE(writer.close());
     return destination.bytes;
 }
@@ -92,4 +99,20 @@ TEST_CASE("the example of FORMAT.md is read as it says", "[unit][traces]") {
     CHECK(story.records[1].time_ps == 2'500'000);
     REQUIRE(story.records[1].payload.size() == 64);
     CHECK(story.records[1].payload[63] == std::byte{63});
+}
+
+TEST_CASE("the TLPs of FORMAT.md's example are accesses that PCIe allows", "[unit][traces]") {
+    const auto story = read_all(example());
+
+    REQUIRE(story.records.size() == 2);
+    for (const auto& [record, address, length] :
+         {std::tuple(story.records[0], 0x10'0000'0800ull, 8u), std::tuple(story.records[1], 0x8000'0000ull, 64u)}) {
+        const auto request = platform::record::read_memory_request(record.head);
+        REQUIRE(request.has_value());
+        CHECK(request->is_write);
+        CHECK(request->piece == platform::record::Piece{address, length});
+        // PCIe 6.0 2.2.4.1: an address below 4 GiB has the short header.
+        CHECK(record.head.size() ==
+              (address >> 32 != 0 ? abi::pcie::MemoryRequest64::size : abi::pcie::MemoryRequest32::size));
+    }
 }
