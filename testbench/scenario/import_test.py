@@ -23,7 +23,7 @@ def published_dumps_decode():
     expect(ran.returncode == 0, ran.stderr)
     expect(ran.stdout.startswith("1 WQEs of 1 queue pairs, 1 CQEs of 1 completion queues"), ran.stdout)
     text = shown(out)
-    expect("WQE 0 of QP 0x1150: SEND, 48 bytes" in text, text)
+    expect("WQE 0 of QP 0x1150: SEND, a WQE of 48 bytes" in text, text)
     expect("CQE in CQ 0x4c2: QP 0x1150, requester, WQE 0" in text, text)
 
 

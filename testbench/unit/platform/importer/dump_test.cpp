@@ -79,7 +79,7 @@ TEST_CASE("dumps become a trace in which WQE and CQE decode, and every record is
           "[unit][importer][golden]") {
     const auto imported = import(published_log());
 
-    CHECK_THAT(imported.shown, ContainsSubstring("WQE 0 of QP 0x1150: SEND, 48 bytes"));
+    CHECK_THAT(imported.shown, ContainsSubstring("WQE 0 of QP 0x1150: SEND, a WQE of 48 bytes"));
     CHECK_THAT(imported.shown, ContainsSubstring("CQE in CQ 0x4c2: QP 0x1150, requester, WQE 0"));
     CHECK(imported.counts.wqes == 1);
     CHECK(imported.counts.cqes == 1);
@@ -139,8 +139,8 @@ TEST_CASE("a WQE whose address nobody has told lies in its ring where its index 
     const auto imported = import("dump WQE index 7:\n0000070a 00115001 00000008 00000000\n"
                                  "dump WQE index 8:\n0000080a 00115001 00000008 00000000\n");
 
-    CHECK_THAT(imported.shown, ContainsSubstring("WQE 7 of QP 0x1150: SEND, 16 bytes"));
-    CHECK_THAT(imported.shown, ContainsSubstring("WQE 8 of QP 0x1150: SEND, 16 bytes"));
+    CHECK_THAT(imported.shown, ContainsSubstring("WQE 7 of QP 0x1150: SEND, a WQE of 16 bytes"));
+    CHECK_THAT(imported.shown, ContainsSubstring("WQE 8 of QP 0x1150: SEND, a WQE of 16 bytes"));
 }
 
 TEST_CASE("an error completion is shown with what went wrong", "[unit][importer]") {
