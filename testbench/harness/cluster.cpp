@@ -9,6 +9,7 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <set>
 #include <systemc>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -264,19 +265,27 @@ platform::topology::Config with_detector(platform::topology::Config config, bool
     config.observe.has_ownership = detects;
     return config;
 }
-platform::observe::Fanout both(traces::Sink& log, platform::record::Recording* recording) {
+platform::observe::Fanout both(traces::Sink& log, const Records& records) {
     platform::observe::Fanout sinks;
     sinks.add(log);
-    if (recording != nullptr && recording->events() != nullptr)
+    const auto* const given = std::get_if<platform::record::Recording*>(&records);
+    if (auto* recording = given != nullptr ? *given : nullptr; recording != nullptr && recording->events() != nullptr)
         sinks.add(*recording->events());
     return sinks;
 }
 } // namespace
 
-Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings,
-                 platform::record::Recording* recording)
-    : sinks(both(log, recording)), platform(with_detector(config, detects_stale_mappings), &sinks, sources,
-                                            platform::topology::Served::as_described, recording),
+platform::record::Recording* Cluster::recording_of(const Records& records, const platform::topology::Config& config) {
+    if (const auto* recording = std::get_if<platform::record::Recording*>(&records))
+        return *recording;
+    if (std::holds_alternative<Unmonitored>(records))
+        return nullptr;
+    return &monitored_.emplace(config).recording();
+}
+
+Cluster::Cluster(const platform::topology::Config& config, bool detects_stale_mappings, Records records)
+    : sinks(both(log, records)), platform(with_detector(config, detects_stale_mappings), &sinks, sources,
+                                          platform::topology::Served::as_described, recording_of(records, config)),
       a(platform.seat("A.hca", "A.gpu"), *this), b(platform.seat("B.hca", "B.gpu"), *this) {}
 
 [[gnu::noinline]] void forget_left_frames() {
@@ -323,10 +332,28 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
         throw std::runtime_error(
             fmt::format("the test's body still waits after {} s of simulated time", limit.count()));
     }
+    check_rules();
     if (findings_.empty())
         return;
     forget_left_frames();
     throw std::runtime_error(fmt::format("{}", fmt::join(findings_, "\n")));
+}
+
+void Cluster::check_rules() {
+    if (!monitored_)
+        return;
+    std::set<std::string_view> as_said;
+    for (const auto& violation : monitored_->finish(Monitored::End::quiet)) {
+        const auto of = std::ranges::find(broken_, violation.rule.name, &Broken::rule);
+        if (of == broken_.end())
+            findings_.push_back(violation.text());
+        else
+            as_said.insert(of->rule);
+    }
+    for (const auto& broken : broken_)
+        if (!as_said.contains(broken.rule))
+            findings_.push_back(
+                fmt::format("nothing breaks the rule '{}', which was to be: {}", broken.rule, broken.why));
 }
 
 Connection Cluster::connect(const sw::mlx::ConnectOptions& options, sw::mlx::QpOptions first,

@@ -9,6 +9,7 @@
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
 #include "testbench/harness/host_functions.h"
+#include "testbench/harness/monitored.h"
 #include "testbench/harness/must.h"
 #include "testbench/harness/page_service.h"
 #include "testbench/harness/test_ports.h"
@@ -23,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace harness {
@@ -159,17 +161,25 @@ inline constexpr abi::Psn first_psn_a{0xfffffd}, first_psn_b{0x000100};
 inline constexpr sw::mlx::ConnectOptions quick{
     .path_mtu = abi::prm::Mtu::bytes_1024, .min_rnr_timer = 1, .ack_timeout = 8};
 
+/// Nobody holds what the devices do against the rules of the specifications.
+struct Unmonitored {
+    std::string_view why;
+};
+/// Where the records of a cluster's devices go: to the monitor of rules (traces/monitor), or nowhere, or to somebody
+/// else's recording, which outlives the cluster; nullptr: to nobody.
+using Records = std::variant<std::monostate, Unmonitored, platform::record::Recording*>;
+
 class Cluster {
 public:
     /// The defaults of a configuration, without the timing model.
     static platform::topology::Config untimed();
-    /// With the detector of stale mappings: what it finds has failed the test.
-    /// recording  of its devices and events; outlives this. nullptr: nothing is recorded
+    /// With the detector of stale mappings and the monitor: what they find has failed the test.
     explicit Cluster(const platform::topology::Config& config = untimed(), bool detects_stale_mappings = true,
-                     platform::record::Recording* recording = nullptr);
+                     Records records = {});
 
     /// Brings both sides up, runs `body` as a thread, takes both down. What the body throws, and what was found
     /// afterwards, is thrown out of here. A body that still waits after `limit` of simulated time has failed.
+    /// To be called once.
     void run(std::function<void(Side& a, Side& b)> body, std::chrono::seconds limit = std::chrono::seconds{30});
 
     /// A queue pair on each side, connected; `first` and `second` say how A's and B's are made.
@@ -189,6 +199,11 @@ public:
     }
     void let(std::chrono::nanoseconds time); ///< pass
 
+    /// The test has this rule broken on purpose ("payload before completion"), and says why. That nothing breaks it is
+    /// a finding, too.
+    void breaks(std::string_view rule, std::string_view why) { broken_.push_back({rule, why}); }
+    /// What the monitor is told; nullptr: there is none.
+    platform::record::Recording* recording() { return monitored_ ? &monitored_->recording() : nullptr; }
     /// The test has commands refused on purpose.
     bool expects_refusals = false;
     /// The test takes the faults of the remapping units itself, as far as it wants.
@@ -202,12 +217,24 @@ public:
 
     platform::observe::Sources sources;
     EventLog log;
+
+private:
+    std::optional<Monitored> monitored_; ///< goes after the platform
+
+public:
     platform::observe::Fanout sinks; ///< the log, and the recording
     platform::topology::Platform platform;
     Side a, b;
 
 private:
     friend class Side;
+    platform::record::Recording* recording_of(const Records& records, const platform::topology::Config& config);
+    void check_rules();
+
+    struct Broken {
+        std::string_view rule, why;
+    };
+    std::vector<Broken> broken_;
     std::vector<std::string> findings_;
 };
 

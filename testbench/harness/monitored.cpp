@@ -16,16 +16,12 @@ Monitored::Monitored(const platform::topology::Config& config)
     recording_.watch(watch_);
 }
 
-std::vector<std::string> Monitored::finish(End end) {
+std::vector<traces::monitor::Violation> Monitored::finish(End end) {
     static_cast<void>(recording_.close());
-    std::vector<std::string> found;
     if (!watch_.monitor)
-        return found;
+        return {};
     watch_.monitor->on_end(end == End::quiet);
-    const auto& findings = watch_.monitor->findings();
-    for (const auto& violation : findings.kept())
-        found.push_back(violation.text());
-    return found;
+    return watch_.monitor->findings().kept();
 }
 
 std::vector<traces::monitor::Verdict> Monitored::verdicts() const {

@@ -8,7 +8,6 @@
 #include "traces/monitor/monitor.h"
 
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace harness {
@@ -23,8 +22,8 @@ public:
     platform::record::Recording& recording() { return recording_; }
 
     enum class End : std::uint8_t { quiet, torn }; ///< whether what is unanswered then will never be answered
-    /// After the run: what breaks a rule, a sentence each.
-    std::vector<std::string> finish(End end);
+    /// After the run: what breaks a rule.
+    std::vector<traces::monitor::Violation> finish(End end);
     /// Of each rule; none before the platform was built.
     std::vector<traces::monitor::Verdict> verdicts() const;
 

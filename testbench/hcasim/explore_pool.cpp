@@ -100,8 +100,8 @@ Outcome Pool::run_one(const Task& task) const {
     harness::Monitored monitored(config);
     auto outcome = scenario::race::run(config, task.setup, &monitored.recording());
     // What the actions have cut short is not answered any more.
-    for (auto& violation : monitored.finish(harness::Monitored::End::torn))
-        outcome.violations.push_back("monitor: " + std::move(violation));
+    for (const auto& violation : monitored.finish(harness::Monitored::End::torn))
+        outcome.violations.push_back("monitor: " + violation.text());
     for (const auto& verdict : monitored.verdicts())
         outcome.judgements.push_back(verdict.judgements);
     return outcome;

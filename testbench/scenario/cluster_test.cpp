@@ -26,6 +26,18 @@ std::string failure_of(Cluster& cluster, std::function<void(Side&, Side&)> body)
     return {};
 }
 
+constexpr std::uint32_t asynchronous = 0; ///< vector
+
+/// The monitor is told of an interrupt that no event queue has asked for, which the device has not raised.
+void interrupt_for_nothing(Cluster& cluster, Side& side) {
+    namespace codec = traces::codec;
+    cluster.recording()
+        ->boundary(side.hca_card.path)
+        ->link(0)
+        .signal(codec::Direction::outbound, codec::Signal::interrupt, side.hca_function->now(),
+                {.number = asynchronous});
+}
+
 } // namespace
 
 TEST_CASE("what a test throws comes out of the simulation", "[scenario][harness]") {
@@ -79,4 +91,36 @@ TEST_CASE("a refused command fails a test", "[scenario][harness]") {
 
     CHECK_THAT(failure_of(cluster, [&](Side& a, Side&) { CHECK_FALSE(a.context->dealloc_pd(abi::Pd{99})); }),
                ContainsSubstring("A: DEALLOC_PD was refused: pd names no protection domain"));
+}
+
+TEST_CASE("what breaks a rule of the specifications fails a test", "[scenario][harness]") {
+    Cluster cluster;
+
+    CHECK_THAT(failure_of(cluster, [&](Side& a, Side&) { interrupt_for_nothing(cluster, a); }),
+               Catch::Matchers::StartsWith("event before interrupt (record") && ContainsSubstring("vector 0") &&
+                   ContainsSubstring("an interrupt without an event"));
+}
+
+TEST_CASE("a test may say which rule is broken on purpose", "[scenario][harness]") {
+    Cluster cluster;
+    cluster.breaks("event before interrupt", "the test says that there was an interrupt");
+
+    CHECK(failure_of(cluster, [&](Side& a, Side&) { interrupt_for_nothing(cluster, a); }).empty());
+}
+
+TEST_CASE("another rule than the one that a test says is not excused", "[scenario][harness]") {
+    Cluster cluster;
+    cluster.breaks("tags unique", "the test says something else");
+
+    CHECK_THAT(
+        failure_of(cluster, [&](Side& a, Side&) { interrupt_for_nothing(cluster, a); }),
+        ContainsSubstring("event before interrupt (record") &&
+            ContainsSubstring("nothing breaks the rule 'tags unique', which was to be: the test says something"));
+}
+
+TEST_CASE("a cluster that says why has no monitor", "[scenario][harness]") {
+    Cluster cluster(Cluster::untimed(), true, harness::Unmonitored{"the test looks whether there is one"});
+
+    CHECK(cluster.recording() == nullptr);
+    CHECK(failure_of(cluster, [](Side&, Side&) {}).empty());
 }
