@@ -72,10 +72,10 @@ public:
     void run() {
         leave_gap();
         by_queue_pair();
-        for (auto before = count(); !is_out_of_time_; before = count()) {
+        for (auto before = records_; !is_out_of_time_; before = records_) {
             pass(operations());
             pass(calls());
-            if (count() == before)
+            if (records_ == before)
                 return;
         }
     }
@@ -111,12 +111,6 @@ private:
                abi::ConstView<SignalRecord>(store_.head_of(entry)).get<"code">() ==
                    static_cast<std::uint16_t>(Signal::bar_address);
     }
-    std::uint64_t count() const {
-        std::uint64_t records = 0;
-        for (std::size_t at = 0; at < unit_of_.size(); ++at)
-            records += best_[unit_of_[at]] && renumbering_.work().part(at) != WorkGaps::Part::gone ? 1 : 0;
-        return records;
-    }
 
     /// Plays what `kept` leaves. If the difference is the same, that is the best so far.
     bool attempt(Kept kept) {
@@ -141,11 +135,13 @@ private:
         const auto seen = play_(trace);
         const auto original = seen && seen->record != 0 ? numbers.at(seen->record - 1) : 0;
         const bool is_same = seen && seen->what == options_.wanted.what && original == options_.wanted.record;
-        if (is_same)
+        if (is_same) {
             best_ = std::move(kept);
-        else
+            records_ = numbers.size();
+        } else {
             failed_.insert(digest);
-        options_.tell({.records = count(), .plays = plays_, .elapsed = Clock::now() - began_});
+        }
+        options_.tell({.records = records_, .plays = plays_, .elapsed = Clock::now() - began_});
         is_out_of_time_ = Clock::now() >= options_.deadline;
         return is_same;
     }
@@ -277,6 +273,7 @@ private:
     std::vector<Unit> units_;
     std::vector<std::uint32_t> unit_of_; ///< of each entry of the store
     Kept best_;
+    std::uint64_t records_ = 0; ///< that the best one has
     std::set<Digest> failed_;
     unsigned plays_ = 0, known_ = 0;
     bool is_out_of_time_ = false;

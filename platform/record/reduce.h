@@ -3,8 +3,8 @@
 // of a call is all of it, and its answers, as they were recorded; so whatever is left is again a recording, of a
 // shorter life, and a device that lives as the recorded one did plays it without a difference.
 //
-// Of a send queue first most of the messages go that were before the one that matters (`work_gap`). Calls that create
-// an object before the one that matters stay: to leave those out, the numbers of the others would have to change.
+// Of a send queue first most of the messages go that were before the one that matters (`work_gap`). Objects that
+// nothing needs go, too, and the later ones have their numbers (`objects`).
 #pragma once
 
 #include "platform/record/record_store.h"

@@ -34,13 +34,14 @@ std::uint32_t Renumbering::Queue::moved(std::uint32_t index) const {
     return index - (static_cast<std::uint32_t>(known) - kept[known]);
 }
 
-Renumbering::Renumbering(const RecordStore& store) : store_(store), work_(store) {
+Renumbering::Renumbering(const RecordStore& store) : store_(store), work_(store), objects_(store) {
     tool::Decoder decoder(store.head());
     std::map<std::tuple<std::uint32_t, Kind, std::uint32_t>, std::size_t> queues; // by interface and number
     for (std::size_t at = 0; at < store.entries().size(); ++at) {
         const auto& entry = store.entries()[at];
         const auto& seen = decoder.take(store.record_of(entry));
         work_.take(at, seen, decoder);
+        objects_.take(at, seen);
         if (seen.items.size() != 1)
             continue;
         const auto& item = seen.items.front();
@@ -95,12 +96,13 @@ Renumbering::Renumbering(const RecordStore& store) : store_(store), work_(store)
 }
 
 void Renumbering::choose(const std::function<bool(std::size_t)>& is_kept) {
+    objects_.choose(is_kept);
+    unread_.clear();
     for (auto& queue : queues_) {
         queue.kept.assign(1, 0);
         for (const auto at : queue.entries)
-            queue.kept.push_back(queue.kept.back() + (is_kept(at) && work_.part(at) != WorkGaps::Part::gone ? 1 : 0));
+            queue.kept.push_back(queue.kept.back() + (is_kept(at) && !is_gone(at) ? 1 : 0));
     }
-    unread_.clear();
     if (work_.chosen())
         for (const auto& queue : queues_)
             look_when_full(queue);
@@ -150,13 +152,14 @@ bool Renumbering::move(const Place& place, Edited& edited) const {
 
 std::optional<Renumbering::Edited> Renumbering::edited(std::size_t at) const {
     const auto* place = find(at);
-    const bool is_work = work_.is_its_work(at);
-    if (place == nullptr && !is_work)
+    const bool is_work = work_.is_its_work(at), names_any = objects_.names_any(at);
+    if (place == nullptr && !is_work && !names_any)
         return std::nullopt;
     const auto& entry = store_.entries()[at];
     const auto head = store_.head_of(entry), payload = store_.payload_of(entry);
     Edited edited{{head.begin(), head.end()}, {payload.begin(), payload.end()}};
     bool is_other = is_work && work_.edit(at, edited);
+    is_other |= names_any && objects_.edit(at, edited);
     if (place == nullptr)
         return is_other ? std::optional(std::move(edited)) : std::nullopt;
     is_other |= place->queue != none && move(*place, edited);

@@ -3,9 +3,11 @@
 // on which nothing depends but the places of what comes behind them, such as commands, each with an event of its own.
 //
 // Where the n-th entry of a queue lies and who owns it then is what the recorded n-th entry says; no size is needed.
-// Where messages of a send queue are left out (`work_gap`), their numbers follow; those of objects stay as they were.
+// Where messages of a send queue are left out (`work_gap`), their numbers follow, and so do those of objects
+// (`objects`).
 #pragma once
 
+#include "platform/record/objects.h"
 #include "platform/record/record_store.h"
 #include "platform/record/work_gap.h"
 
@@ -28,7 +30,9 @@ public:
     /// Which records are kept of those of the store, by their positions; what the gap takes is not.
     void choose(const std::function<bool(std::size_t)>& is_kept);
     /// Whether a record has no place in the shorter life, though its call is kept.
-    bool is_gone(std::size_t at) const { return work_.part(at) == WorkGaps::Part::gone || unread_.contains(at); }
+    bool is_gone(std::size_t at) const {
+        return work_.part(at) == WorkGaps::Part::gone || unread_.contains(at) || objects_.is_gone(at);
+    }
 
     using Edited = RecordStore::Edited;
     /// What the kept record at a position says then; nothing: the same.
@@ -66,6 +70,7 @@ private:
 
     const RecordStore& store_;
     WorkGaps work_;
+    ObjectNumbers objects_;
     std::set<std::size_t> unread_; ///< positions of looks that a shorter life does not need
     std::vector<Queue> queues_;
     std::vector<Place> places_; ///< by their positions

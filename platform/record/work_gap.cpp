@@ -5,9 +5,8 @@
 #include "abi/prm/wqe.h"
 #include "abi/wire/infiniband.h"
 #include "abi/wire/opcode.h"
-#include "model/wire/builder.h"
-#include "model/wire/parser.h"
 #include "platform/record/accesses.h"
+#include "platform/record/packets.h"
 #include "traces/codec/layouts.h"
 #include "traces/codec/signal.h"
 
@@ -367,30 +366,16 @@ bool WorkGaps::shorten(const Note& note, RecordStore::Edited& edited, bool is_re
 bool WorkGaps::edit_frame(std::size_t at, const Queue& queue, RecordStore::Edited& edited) const {
     const auto interface = store_.entries()[at].interface;
     const bool is_infiniband = store_.head().interfaces[interface].kind == InterfaceKind::infiniband;
-    model::port::Packet packet;
-    std::vector<std::byte> image;
-    if (!model::wire::parse(edited.head,
-                            is_infiniband ? model::port::Encapsulation::infiniband
-                                          : model::port::Encapsulation::roce_v2_ipv4,
-                            packet) ||
-        packet.is_plain_frame())
-        return false;
-    packet.image.clear();
-    model::wire::build(packet, image);
-    if (image != edited.head)
-        return false; // another builder's: what it has besides is not known
-    auto& headers = packet.rdma();
-    const auto psn = counted_on(queue.last_psn, queue.first_psn, headers.psn.value);
-    headers.psn.value = (queue.first_psn + static_cast<std::uint32_t>(moved_psn(queue, psn))) & psn_mask;
-    if (headers.traits().has_aeth) {
-        const std::uint32_t begin = static_cast<std::uint32_t>(gap_->begin),
-                            end = static_cast<std::uint32_t>(gap_->end);
-        const auto msn = headers.aeth.msn;
-        headers.aeth.msn = msn < begin ? msn : msn < end ? begin : msn - (end - begin);
-    }
-    model::wire::build(packet, image);
-    edited.head = image;
-    return true;
+    return change(edited.head, is_infiniband, [&](model::port::Packet& packet) {
+        auto& headers = packet.rdma();
+        const auto psn = counted_on(queue.last_psn, queue.first_psn, headers.psn.value);
+        headers.psn.value = (queue.first_psn + static_cast<std::uint32_t>(moved_psn(queue, psn))) & psn_mask;
+        if (headers.traits().has_aeth) {
+            const auto begin = static_cast<std::uint32_t>(gap_->begin), end = static_cast<std::uint32_t>(gap_->end);
+            const auto msn = headers.aeth.msn;
+            headers.aeth.msn = msn < begin ? msn : msn < end ? begin : msn - (end - begin);
+        }
+    });
 }
 
 } // namespace platform::record

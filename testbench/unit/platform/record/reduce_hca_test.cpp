@@ -127,7 +127,99 @@ std::set<abi::prm::Opcode> commands_of(const trace_bench::Bytes& trace) {
     return found;
 }
 
+/// How often a command is there.
+std::size_t count(const trace_bench::Bytes& trace, abi::prm::Opcode opcode) {
+    const auto story = trace_bench::read_all(trace);
+    traces::tool::Decoder decoder(story.head);
+    std::size_t found = 0;
+    for (std::uint64_t number = 1; number <= story.records.size(); ++number) {
+        const auto& one = story.records[number - 1];
+        const auto& seen = decoder.take({number, one.interface, one.time_ps, one.mark, one.head, one.payload});
+        found +=
+            one.interface == 0 && seen.what() == traces::tool::What::command_done && seen.command->opcode() == opcode;
+    }
+    return found;
+}
+
+/// A session in which the queue pair that sends, and all that it needs, is the third of each that is made.
+void session_with_others(const HcaConfig& config, Recording& recording) {
+    Hosts hosts(config, Hosts::neighbour(config), &recording);
+    Side left(hosts.a, 0x0a000001), right(hosts.b, 0x0a000002);
+    struct Objects {
+        abi::Pd pd;
+        std::unique_ptr<mlx::CompletionQueue> cq;
+        mlx::MemoryRegion region;
+        std::unique_ptr<mlx::QueuePair> qp;
+    };
+    const auto make = [&] {
+        const auto pd = must(left.context->alloc_pd());
+        auto cq = must(left.context->create_cq({.entries = 64}));
+        auto region = must(left.context->reg_mr(pd, left.buffer, mlx::all_access));
+        auto qp = must(left.context->create_qp({.pd = pd, .send_cq = cq.get(), .receive_cq = cq.get()}));
+        return Objects{pd, std::move(cq), std::move(region), std::move(qp)};
+    };
+    const auto second = make(), third = make();
+    auto peer = left.peer;
+    peer.qpn = third.qp->number();
+    must(left.context->connect(*third.qp, right.peer, abi::Psn{77}));
+    must(right.context->connect(*right.qp, peer, abi::Psn{77}));
+    for (unsigned i = 0; i < 2; ++i) { // the second one behind the acknowledgement of the first
+        const mlx::Sge sge{third.region.iova().value, 5000, third.region.lkey()};
+        must(third.qp->post_send({.sge = &sge,
+                                  .sge_count = 1,
+                                  .operation = mlx::SendOperation::write,
+                                  .flags = mlx::send_flag::signaled,
+                                  .rkey = right.region.rkey(),
+                                  .remote_address = right.region.iova().value}));
+        mlx::Completion completion;
+        while (third.cq->poll({&completion, 1}) == 0)
+            hosts.a.relax();
+        CHECK(completion.status == mlx::CompletionStatus::success);
+    }
+}
+trace_bench::Bytes recorded_with_others(const HcaConfig& config) {
+    Recording recording;
+    session_with_others(config, recording);
+    REQUIRE(recording.writer.close());
+    return recording.destination.bytes;
+}
+
 } // namespace
+
+TEST_CASE("of objects those that nothing needs are left out, and the later ones have their numbers", "[unit][record]") {
+    using enum abi::prm::Opcode;
+    const auto config = configured(true);
+    const auto trace = recorded_with_others(config);
+
+    const auto change = wrong_completion_of_the_whole(1);
+
+    const auto small = reduce_tampered(trace, config, change);
+
+    for (const auto opcode : {alloc_pd, create_cq, create_mkey, create_qp}) {
+        INFO("opcode " << static_cast<unsigned>(opcode));
+        CHECK(count(trace, opcode) == 3);
+        CHECK(count(small.bytes, opcode) == 1);
+    }
+    trace_bench::MemorySource source(small.bytes);
+    const auto again = play_tampered(source, config, change);
+    REQUIRE(again.divergence);
+    CHECK(sighting(again)->what == small.wanted.what);
+    CHECK(why(play(small.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
+}
+
+TEST_CASE("without the event queue that commands have, nothing tells of their end, and no interrupt comes",
+          "[unit][record]") {
+    const auto config = configured(true);
+    const auto trace = recorded(config);
+
+    const auto small = reduce_tampered(trace, config, wrong_completion(0));
+
+    for (const auto what : {traces::tool::What::eqe, traces::tool::What::eq_doorbell, traces::tool::What::interrupt})
+        CHECK(count(trace, what) > 0);
+    for (const auto what : {traces::tool::What::eqe, traces::tool::What::eq_doorbell, traces::tool::What::interrupt})
+        CHECK(count(small.bytes, what) == 0);
+    CHECK(why(play(small.bytes, config, left_interfaces, Replay::Mode::untimed)) == "");
+}
 
 TEST_CASE("a wrong completion of a long session is shown by a trace of a hundredth, which is still a recording",
           "[unit][record]") {
