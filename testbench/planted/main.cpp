@@ -15,6 +15,7 @@
 #include <systemc>
 
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <string_view>
@@ -60,13 +61,15 @@ private:
     std::deque<planted::PlantedDevices> planted_;
 };
 
-/// As `hcasim trace reduce TRACE --out OUT`; with `--strict` where nothing but time differs.
+/// As `hcasim trace reduce TRACE --out OUT`; with `--strict` where nothing but time differs. It may take longer, since
+/// what a test expects of the result must not depend on the machine's speed.
 int reduce(planted::Mistake mistake, planted::Which which, std::string trace, std::string out) {
     std::deque<planted::PlantedDevices> devices;
     return hcasim::reduce(
         {.trace = std::move(trace),
          .out = std::move(out),
-         .mode = mistake == planted::Mistake::later_dma ? hcasim::ReplayMode::strict : hcasim::ReplayMode::untimed},
+         .mode = mistake == planted::Mistake::later_dma ? hcasim::ReplayMode::strict : hcasim::ReplayMode::untimed,
+         .budget = std::chrono::minutes(4)},
         [&](const traces::tool::OpenTrace& played, const hcasim::RecordedPart& part) -> hcasim::MakeRecorded {
             const auto place = planted::find_place(played, part, mistake, which);
             if (!place) // nothing of the kind is left in this one

@@ -81,6 +81,6 @@ add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
 add_dependencies(scenario_level dissector_trace)
 add_program_tests(import import_test.py "hcasim" 300
     published_dumps_decode a_capture_drives_a_responder refuses_mistakes)
-add_program_tests(reduce reduce_test.py "hcasim planted" 600
+add_program_tests(reduce reduce_test.py "hcasim planted" 1500
     a_hundredth_shows_the_same_mistake a_mistake_late_in_a_ring_needs_few_of_the_messages_before
     a_mistake_of_time_alone_is_shown_by_less what_a_kernel_does_before_is_left_out refuses_mistakes)
