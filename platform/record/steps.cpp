@@ -14,7 +14,6 @@ using model::port::Time;
 
 namespace {
 
-constexpr std::size_t most_access_bytes = std::size_t{16} << 20; ///< no device moves more at once
 /// 53 days. Whoever adds what a device takes to a time of a recording stays within the numbers that there are.
 constexpr Time last_time{std::int64_t{1} << 62};
 
@@ -223,8 +222,8 @@ bool Steps::build_tlp() {
         } else {
             return refuse("a continuation of another access");
         }
-        if (step_.length + length > most_access_bytes)
-            return refuse("an access of more than 16 MiB");
+        if (step_.length + length > most_access_)
+            return refuse(fmt::format("an access of more than {} bytes", most_access_), FaultKind::excessive);
         step_.length += length;
         if (!raw_->payload.empty()) {
             if (lead + length > raw_->payload.size())

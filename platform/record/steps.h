@@ -46,8 +46,11 @@ std::string describe(const Step& step);
 
 class Steps {
 public:
-    Steps(traces::codec::Reader& reader, DeviceInterfaces interfaces)
-        : reader_(reader), interfaces_(std::move(interfaces)) {}
+    /// Of one access: what software moves to or from a BAR in one store or load, a whole file for example, is one.
+    static constexpr std::size_t most_access_bytes = std::size_t{256} << 20;
+
+    Steps(traces::codec::Reader& reader, DeviceInterfaces interfaces, std::size_t most_access = most_access_bytes)
+        : reader_(reader), interfaces_(std::move(interfaces)), most_access_(most_access) {}
 
     /// The next one; nullptr at the end, or where the trace cannot be read on (fault()).
     const Step* peek();
@@ -81,6 +84,7 @@ private:
 
     traces::codec::Reader& reader_;
     DeviceInterfaces interfaces_;
+    std::size_t most_access_;
     std::optional<Raw> raw_; ///< read, and not yet part of a step
     Step step_;
     bool has_step_ = false, is_at_end_ = false;

@@ -193,6 +193,36 @@ TEST_CASE("a store of a processor that is ahead makes no later store later", "[u
 
 namespace {
 
+/// Keeps what was stored last, and gives it back.
+struct Memory final : Echo {
+    Bytes bytes;
+    using Echo::Echo;
+    void bar_write(unsigned, std::uint64_t, std::span<const std::byte> from, port::Time) override {
+        bytes.assign(from.begin(), from.end());
+    }
+    port::DmaResult bar_read(unsigned, std::uint64_t, std::span<std::byte> into, port::Time at) override {
+        std::ranges::copy(std::span(bytes).first(into.size()), into.begin());
+        return {port::DmaStatus::ok, at};
+    }
+};
+
+/// A recording of a store of so many bytes, and of the load of them.
+Bytes stored(std::size_t length) {
+    port::MemoryDma memory;
+    TestClock clock;
+    InterruptLog interrupts;
+    NarrowWire wire;
+    std::array<port::Wire*, 1> wires{&wire};
+    Recording recording;
+    const RecordedPorts ports(recording.boundary, {memory, clock, interrupts, wires});
+    Memory kept(ports.ports());
+    RecordedDevice device(recording.boundary, kept);
+    Bytes bytes(length, std::byte{0x5a});
+    device.bar_write(2, 0x1000, bytes, clock.now());
+    device.bar_read(2, 0x1000, bytes, clock.now());
+    return recording.bytes();
+}
+
 /// A recording of one signal.
 Bytes told_at(codec::Signal signal, std::uint64_t value, std::int64_t time_ps) {
     Recording recording;
@@ -219,4 +249,29 @@ TEST_CASE("a recording with a time that leaves no room for a later one is refuse
         CHECK(why(play(told_at(wake, 0, last + 1), echo, mode)).contains("beyond all times"));
         CHECK_FALSE(why(play(told_at(wake, 0, last), echo, mode)).contains("beyond all times"));
     }
+}
+
+TEST_CASE("software stores and loads a whole file at once", "[unit][record]") {
+    const auto trace = stored(std::size_t{40} << 20);
+    const auto make = [](const pcie::DevicePorts& ports) { return std::make_unique<Memory>(ports); };
+    CHECK(why(play(trace, make)) == "");
+    CHECK(why(play(trace, make, Replay::Mode::untimed)) == "");
+}
+
+TEST_CASE("an access of more bytes than may be held is refused at its record", "[unit][record]") {
+    const auto trace = stored(10'000);
+    const auto last_of = [&](std::size_t most_access) {
+        MemorySource source(trace);
+        codec::Reader reader(source);
+        REQUIRE(reader.open());
+        Steps steps(reader, one_port, most_access);
+        while (steps.peek() != nullptr)
+            steps.take();
+        return steps.fault();
+    };
+    CHECK_FALSE(last_of(10'000));
+    const auto fault = last_of(9'999);
+    REQUIRE(fault);
+    CHECK(fault->kind == codec::FaultKind::excessive);
+    CHECK(fault->reason.ends_with("an access of more than 9999 bytes"));
 }
