@@ -27,7 +27,7 @@ public:
     using Time = model::port::Time;
 
     /// How much is held of what a recording has up to the next call, and of the memory that it implies. A short file
-    /// can say much: accesses of 16 MiB whose bytes it has once.
+    /// can say much: many long accesses whose bytes it has once.
     static constexpr std::size_t most_held_bytes = std::size_t{512} << 20;
 
     Script(traces::codec::Reader& reader, const DeviceInterfaces& interfaces, std::size_t most_held = most_held_bytes);
