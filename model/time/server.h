@@ -1,0 +1,61 @@
+// A server: k equal units, each of which does one piece of work at a time. Flash dies, page walkers, processing units.
+#pragma once
+
+#include "model/time/schedule.h"
+#include "model/time/usage.h"
+
+#include <vector>
+
+namespace model::time {
+
+/// Whether work begins and ends in the order of the calls. In order, a result that is ready early waits for those
+/// before it, behind the unit, which is free again.
+enum class Order : std::uint8_t { in_order, any };
+
+class Server {
+public:
+    Server(std::string name, unsigned units, port::Time service, Order order = Order::any)
+        : meter_(std::move(name)), service_(service), order_(order),
+          units_(std::max(1u, units), Schedule{order == Order::any ? Gaps::usable : Gaps::lost}) {}
+
+    /// Work that arrives at `at` and takes the usual time.
+    Booking use(port::Time at) { return use(at, service_); }
+    /// Work that takes a time of its own. The unit that can begin first takes it, the lowest number of several.
+    Booking use(port::Time at, port::Time service) {
+        const auto from = order_ == Order::in_order ? std::max(at, last_.begin) : at;
+        auto* best = &units_.front();
+        for (auto& unit : units_) {
+            if (unit.earliest(from, service) < best->earliest(from, service))
+                best = &unit;
+        }
+        return book(*best, at, from, service);
+    }
+    /// Work that only the given unit can do: the die that has the page. `unit` is below units().
+    Booking use_unit(unsigned unit, port::Time at, port::Time service) {
+        return book(units_.at(unit), at, order_ == Order::in_order ? std::max(at, last_.begin) : at, service);
+    }
+
+    unsigned units() const { return static_cast<unsigned>(units_.size()); }
+    port::Time service() const { return service_; }
+    const Usage& usage() const { return meter_.usage(); }
+    Account account() const { return {meter_.name(), Kind::server, units(), meter_.usage()}; }
+
+private:
+    Booking book(Schedule& unit, port::Time at, port::Time from, port::Time service) {
+        const auto begin = unit.book(from, service);
+        meter_.count(at, begin);
+        meter_.add_busy(service);
+        auto done = begin + service;
+        if (order_ == Order::in_order)
+            last_ = {begin, done = std::max(done, last_.done)};
+        return {begin, done};
+    }
+
+    Meter meter_;
+    port::Time service_;
+    Order order_;
+    std::vector<Schedule> units_;
+    Booking last_;
+};
+
+} // namespace model::time
