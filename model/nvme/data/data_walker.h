@@ -1,0 +1,63 @@
+// Reads PRP lists and SGL segments, and makes a list of bus ranges of them. The lists are in memory of the host, which
+// may contain anything, change, or not be there: each way to be wrong has its status, and a walk has an end.
+#pragma once
+
+#include "model/nvme/data/data_pointer.h"
+#include "model/nvme/data/refusal.h"
+#include "model/port/dma.h"
+
+#include <array>
+
+namespace model::nvme {
+
+enum class Direction : std::uint8_t { from_host, to_host };
+
+/// What the controller says of itself in SGLS and CC.MPS.
+struct DataRules {
+    std::uint32_t page_bytes = 4096;
+    bool is_dword_granular = false; ///< SGLS 1:0 = 2; otherwise data blocks have any address and length
+    bool takes_bit_buckets = true;  ///< SGLS bit 16
+    bool takes_excess = true;       ///< SGLS bit 18: an SGL may be longer than the data
+    bool takes_metadata_sgl = true; ///< SGLS bit 19
+    /// One command looks at so many descriptors: a chain of segments could be as long as memory.
+    std::uint32_t most_descriptors = 65536;
+};
+
+class DataWalker {
+public:
+    explicit DataWalker(port::Dma& dma) : dma_(dma) {}
+
+    void set_rules(const DataRules& rules) { rules_ = rules; }
+    const DataRules& rules() const { return rules_; }
+
+    /// Where the first `length` bytes of the data lie. `at` moves to when the last list was there. `out` is only
+    /// meaningful after a success. Nothing behind what is needed is read.
+    Refusal walk(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out, port::Time& at);
+    /// The same for metadata that is not part of the data: a buffer at MPTR, or an SGL.
+    Refusal walk_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
+                          port::Time& at);
+
+private:
+    /// What differs between the SGL of data and that of metadata.
+    struct SglOf {
+        Direction direction;
+        Status wrong_length;
+        std::uint16_t parameter;
+    };
+    Refusal walk_prps(const DataPointer& pointer, std::uint64_t length, BusRanges& out, port::Time& at);
+    Refusal walk_prp_list(std::uint64_t list, std::uint64_t length, BusRanges& out, port::Time& at);
+    Refusal walk_sgl(abi::ConstView<abi::nvme::SglDescriptor> first, std::uint64_t length, const SglOf& what,
+                     BusRanges& out, port::Time& at);
+    Refusal walk_segment(abi::Block<abi::nvme::SglDescriptor>& segment, std::uint64_t& left, std::uint32_t& budget,
+                         const SglOf& what, BusRanges& out, port::Time& at, bool& goes_on);
+    /// A data block or a bit bucket.
+    Refusal add_block(abi::ConstView<abi::nvme::SglDescriptor> descriptor, std::uint64_t& left, const SglOf& what,
+                      BusRanges& out) const;
+    Refusal fetch(std::uint64_t address, std::span<std::byte> into, port::Time& at);
+
+    port::Dma& dma_;
+    DataRules rules_;
+    std::array<std::byte, 4096> piece_{}; ///< part of a list
+};
+
+} // namespace model::nvme
