@@ -1,0 +1,123 @@
+// What takes content away, or keeps it from being changed: Format NVM, Sanitize, write protection. And the flush.
+#include "model/nvme/space/namespaces.h"
+
+namespace model::nvme {
+
+using abi::nvme::all_namespaces;
+using abi::nvme::FormatNvm;
+
+namespace {
+constexpr auto nsid_field = parameter_of<abi::nvme::Command, "nsid">();
+constexpr unsigned most_secure_erase = 2; ///< SES: none, user data, cryptographic
+} // namespace
+
+Refusal Namespaces::format_one(Namespace& space, const Shape& shape, port::Time& at) {
+    const auto result = space.format(shape, at);
+    at = std::max(at, result.done);
+    if (result.is_ok())
+        note(space.nsid());
+    return refusal_of(result);
+}
+
+Refusal Namespaces::format(std::uint32_t nsid, abi::ConstView<FormatNvm> command, port::Time& at) {
+    if (nsid != all_namespaces) {
+        if (!is_valid(nsid))
+            return refuse(Status::invalid_namespace, nsid_field);
+        if (allocated(nsid) == nullptr)
+            return refuse(Status::invalid_field, nsid_field);
+    }
+    const auto index = command.get<"lbafl">() | command.get<"lbafu">() << 4;
+    if (command.get<"ses">() > most_secure_erase)
+        return refuse(Status::invalid_field, parameter_of<FormatNvm, "ses">());
+    if (index >= config_.formats.size())
+        return refuse(Status::invalid_format, parameter_of<FormatNvm, "lbafl">());
+    if (command.get<"pi">() > 3)
+        return refuse(Status::invalid_format, parameter_of<FormatNvm, "pi">());
+    const Shape shape{config_.formats[index], static_cast<std::uint8_t>(index), command.get<"mset">(),
+                      static_cast<Protection>(command.get<"pi">()), command.get<"pil">() != 0};
+    if (const auto refusal = check_shape(shape); !refusal.is_ok())
+        return refuse(refusal.status, parameter_of<FormatNvm, "pi">());
+    // All of them are looked at before one is touched.
+    for (const auto& space : spaces_) {
+        if (!space || (nsid != all_namespaces && nsid != space->nsid()))
+            continue;
+        if (!space->is_writable())
+            return refuse(Status::namespace_write_protected);
+        if (space->medium().size() < shape.stored_bytes())
+            return refuse(Status::invalid_format, parameter_of<FormatNvm, "lbafl">());
+    }
+    for (const auto& space : spaces_) {
+        if (!space || (nsid != all_namespaces && nsid != space->nsid()))
+            continue;
+        if (const auto refusal = format_one(*space, shape, at); !refusal.is_ok())
+            return refusal;
+    }
+    return {};
+}
+
+Refusal Namespaces::sanitize(SanitizeAction action, std::uint32_t pattern, bool is_deallocated, port::Time& at) {
+    for (const auto& space : spaces_)
+        if (space && !space->is_writable())
+            return refuse(Status::namespace_write_protected);
+    for (const auto& space : spaces_) {
+        if (!space)
+            continue;
+        MediumResult result{.done = at};
+        if (action == SanitizeAction::overwrite)
+            result = space->overwrite(pattern, at);
+        if (result.is_ok() && (action != SanitizeAction::overwrite || is_deallocated))
+            result = space->erase(result.done);
+        at = std::max(at, result.done);
+        if (!result.is_ok())
+            return fail(Status::sanitize_failed);
+        if (!is_deallocated)
+            space->allocated().set(0, space->blocks(), true);
+    }
+    return {};
+}
+
+Refusal Namespaces::protect(std::uint32_t nsid, std::uint32_t state) {
+    const auto found = active(nsid);
+    if (found.space == nullptr)
+        return found.refusal;
+    if (state > static_cast<std::uint32_t>(WriteProtection::permanent))
+        return refuse(Status::invalid_field, parameter_of<abi::nvme::Command, "cdw11">());
+    const auto now = found.space->write_protection();
+    const auto wanted = static_cast<WriteProtection>(state);
+    if (wanted == now)
+        return {};
+    if (now == WriteProtection::permanent || now == WriteProtection::until_power_cycle)
+        return refuse(Status::feature_not_changeable);
+    found.space->set_write_protection(wanted);
+    return {};
+}
+
+void Namespaces::power_cycle() {
+    for (auto& space : spaces_)
+        if (space && space->write_protection() == WriteProtection::until_power_cycle)
+            space->set_write_protection(WriteProtection::none);
+}
+
+Refusal Namespaces::flush(Namespace& space, port::Time& at) {
+    const auto result = space.medium().flush(at);
+    at = std::max(at, result.done);
+    return refusal_of(result);
+}
+
+Refusal Namespaces::flush(port::Time& at) {
+    Refusal worst;
+    auto done = at;
+    for (const auto& space : spaces_) {
+        if (!space)
+            continue;
+        auto ends = at;
+        // Each is flushed, even after one has failed: what can be saved is saved.
+        if (const auto refusal = flush(*space, ends); !refusal.is_ok())
+            worst = refusal;
+        done = std::max(done, ends);
+    }
+    at = done;
+    return worst;
+}
+
+} // namespace model::nvme

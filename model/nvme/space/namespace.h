@@ -1,0 +1,91 @@
+// One namespace: logical blocks of a format, on a medium. Knows where a block's data and metadata are, which blocks are
+// allocated and which are marked as uncorrectable, and whether it may be written. Executes no commands.
+#pragma once
+
+#include "model/nvme/space/block_map.h"
+#include "model/nvme/space/config.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace model::nvme {
+
+/// Feature 84h "Namespace Write Protection Config".
+enum class WriteProtection : std::uint8_t { none = 0, on = 1, until_power_cycle = 2, permanent = 3 };
+
+/// How the blocks of a namespace look.
+struct Shape {
+    BlockFormat format;
+    std::uint8_t format_index = 0;
+    bool is_extended = false;
+    Protection protection = Protection::none;
+    bool is_protection_first = false;
+
+    std::uint32_t data_bytes() const { return format.data_bytes(); }
+    std::uint32_t metadata_bytes() const { return format.metadata_bytes; }
+    std::uint32_t stored_bytes() const { return data_bytes() + metadata_bytes(); }
+    bool is_protected() const { return protection != Protection::none; }
+    /// Bytes of protection information in the metadata.
+    std::uint32_t tuple_bytes() const { return format.guard == Guard::crc16 ? 8 : 16; }
+    /// Where in the metadata of a block it stands.
+    std::uint32_t tuple_offset() const { return is_protection_first ? 0 : metadata_bytes() - tuple_bytes(); }
+};
+
+class Namespace {
+public:
+    Namespace(std::uint32_t nsid, std::uint64_t generation, std::unique_ptr<Medium> medium, const Shape& shape);
+
+    std::uint32_t nsid() const { return nsid_; }
+    /// Which namespace of this number it is, since the drive was made: identifiers are never used again.
+    std::uint64_t generation() const { return generation_; }
+    std::uint64_t blocks() const { return blocks_; }
+    const Shape& shape() const { return shape_; }
+    Medium& medium() { return *medium_; }
+    const Medium& medium() const { return *medium_; }
+
+    bool is_attached() const { return is_attached_; }
+    void set_attached(bool is_attached) { is_attached_ = is_attached; }
+    WriteProtection write_protection() const { return write_protection_; }
+    void set_write_protection(WriteProtection state) { write_protection_ = state; }
+    bool is_writable() const { return write_protection_ == WriteProtection::none; }
+    /// Feature 05h, DULBE: a read of a deallocated block is an error.
+    bool reports_deallocated() const { return reports_deallocated_; }
+    void set_reports_deallocated(bool on) { reports_deallocated_ = on; }
+
+    bool has(std::uint64_t lba, std::uint64_t count) const { return lba <= blocks_ && count <= blocks_ - lba; }
+    std::uint64_t data_at(std::uint64_t lba) const { return lba * shape_.data_bytes(); }
+    std::uint64_t metadata_at(std::uint64_t lba) const {
+        return blocks_ * shape_.data_bytes() + lba * shape_.metadata_bytes();
+    }
+    /// The block that a byte of the medium belongs to.
+    std::uint64_t block_of(std::uint64_t offset) const {
+        const auto data = blocks_ * shape_.data_bytes();
+        return offset < data ? offset / shape_.data_bytes() : (offset - data) / shape_.metadata_bytes();
+    }
+
+    BlockMap& allocated() { return allocated_; }
+    const BlockMap& allocated() const { return allocated_; }
+    BlockMap& uncorrectable() { return uncorrectable_; }
+    const BlockMap& uncorrectable() const { return uncorrectable_; }
+
+    /// Gives the blocks another shape; nothing of their content is left, nor of marks.
+    MediumResult format(const Shape& shape, port::Time at);
+    /// All blocks lose their content; they are deallocated, or hold `pattern`, a dword, from then on.
+    MediumResult erase(port::Time at);
+    MediumResult overwrite(std::uint32_t pattern, port::Time at);
+
+private:
+    void take_shape(const Shape& shape);
+    void find_allocated();
+
+    std::uint32_t nsid_;
+    std::uint64_t generation_;
+    std::unique_ptr<Medium> medium_;
+    Shape shape_;
+    std::uint64_t blocks_ = 0;
+    BlockMap allocated_, uncorrectable_;
+    bool is_attached_ = true, reports_deallocated_ = false;
+    WriteProtection write_protection_ = WriteProtection::none;
+};
+
+} // namespace model::nvme

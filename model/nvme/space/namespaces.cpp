@@ -1,0 +1,185 @@
+#include "model/nvme/space/namespaces.h"
+
+#include "model/nvme/media/file_medium.h"
+#include "model/nvme/media/memory_medium.h"
+
+#include <stdexcept>
+
+namespace model::nvme {
+
+using abi::nvme::all_namespaces;
+
+namespace {
+
+constexpr auto nsid_field = parameter_of<abi::nvme::Command, "nsid">();
+
+Shape shape_of(const SpaceConfig& space, const NamespaceConfig& config) {
+    return {space.formats.at(config.format), config.format, config.is_extended, config.protection,
+            config.is_protection_first};
+}
+
+} // namespace
+
+Refusal refusal_of(const MediumResult& result) {
+    switch (result.status) {
+    case MediumStatus::read_error: return fail(Status::unrecovered_read_error);
+    case MediumStatus::write_fault: return fail(Status::write_fault);
+    case MediumStatus::no_space: return fail(Status::capacity_exceeded);
+    case MediumStatus::no_answer: // its time never comes, so nobody is told
+    case MediumStatus::ok: break;
+    }
+    return {};
+}
+
+Namespaces::Namespaces(const SpaceConfig& config) : config_(config), spaces_(config.max_namespaces) {
+    if (config.namespaces.size() > spaces_.size())
+        throw std::invalid_argument("more namespaces than the drive can have");
+    if (config.formats.empty() || config.formats.size() > 16)
+        throw std::invalid_argument("a drive has 1 to 16 formats of logical blocks");
+    for (const auto& format : config.formats)
+        if (format.data_shift < 9 || format.data_shift > 12)
+            throw std::invalid_argument("a logical block has 512 to 4096 bytes of data");
+    std::uint64_t used = 0;
+    for (std::uint32_t i = 0; i < config.namespaces.size(); ++i) {
+        const auto& one = config.namespaces[i];
+        if (one.format >= config.formats.size())
+            throw std::invalid_argument("a namespace has a format of logical blocks that the drive does not have");
+        const auto shape = shape_of(config, one);
+        if (!check_shape(shape).is_ok() || one.bytes < shape.stored_bytes())
+            throw std::invalid_argument("a namespace cannot have this format");
+        spaces_[i] = std::make_unique<Namespace>(i + 1, ++generation_, make_medium(i + 1, one), shape);
+        spaces_[i]->set_attached(one.is_attached);
+        used += spaces_[i]->medium().size();
+    }
+    config_.capacity = std::max(config_.capacity, used);
+}
+
+std::unique_ptr<Medium> Namespaces::make_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
+    if (config_.make_medium)
+        return config_.make_medium(nsid, config);
+    if (config.file.empty())
+        return std::make_unique<MemoryMedium>("nvme namespace " + std::to_string(nsid), config.bytes, config_.timing);
+    return std::make_unique<FileMedium>(config.file, config.bytes, config_.timing);
+}
+
+Refusal Namespaces::check_shape(const Shape& shape) const {
+    if (shape.is_protected() && shape.metadata_bytes() < shape.tuple_bytes())
+        return refuse(Status::invalid_format);
+    return {};
+}
+
+std::uint64_t Namespaces::unallocated() const {
+    auto left = config_.capacity;
+    each([&](const Namespace& space) { left -= std::min(left, space.medium().size()); });
+    return left;
+}
+
+Namespaces::Found Namespaces::active(std::uint32_t nsid) {
+    if (!is_valid(nsid))
+        return {nullptr, refuse(Status::invalid_namespace, nsid_field)};
+    auto* space = spaces_[nsid - 1].get();
+    if (space == nullptr || !space->is_attached())
+        return {nullptr, refuse(Status::invalid_field, nsid_field)};
+    return {space, {}};
+}
+
+Namespace* Namespaces::allocated(std::uint32_t nsid) { return is_valid(nsid) ? spaces_[nsid - 1].get() : nullptr; }
+
+const Namespace* Namespaces::allocated(std::uint32_t nsid) const {
+    return is_valid(nsid) ? spaces_[nsid - 1].get() : nullptr;
+}
+
+void Namespaces::note(std::uint32_t nsid) {
+    const auto place = std::ranges::lower_bound(changed_, nsid);
+    if (place == changed_.end() || *place != nsid)
+        changed_.insert(place, nsid);
+}
+
+Namespaces::Created Namespaces::create(std::span<const std::byte> data) {
+    const abi::ConstView<abi::nvme::CreateNamespace> wanted{data};
+    const auto flbas = wanted.get<"flbas">();
+    const auto dps = wanted.get<"dps">();
+    const auto index = static_cast<std::uint8_t>((flbas & 0xf) | (flbas >> 5 & 3) << 4);
+    if (index >= config_.formats.size() || (dps & 7) > 3)
+        return {refuse(Status::invalid_format), 0};
+    const Shape shape{config_.formats[index], index, (flbas & 0x10) != 0, static_cast<Protection>(dps & 7),
+                      (dps & 8) != 0};
+    if (const auto refusal = check_shape(shape); !refusal.is_ok())
+        return {refusal, 0};
+    const auto size = wanted.get<"nsze">(), held = wanted.get<"ncap">();
+    if (size == 0 || held > size)
+        return {refuse(Status::invalid_field), 0};
+    if (held != size)
+        return {refuse(Status::thin_not_supported), 0};
+    if (size > unallocated() / shape.stored_bytes())
+        return {refuse(Status::insufficient_capacity), 0};
+    const auto free = std::ranges::find_if(spaces_, [](const auto& space) { return !space; });
+    if (free == spaces_.end())
+        return {refuse(Status::namespace_id_unavailable), 0};
+    const auto nsid = static_cast<std::uint32_t>(free - spaces_.begin()) + 1;
+    NamespaceConfig config;
+    config.bytes = size * shape.stored_bytes();
+    config.format = index;
+    std::unique_ptr<Medium> medium;
+    try {
+        medium = make_medium(nsid, config);
+    } catch (const std::exception&) { // the host has no room for what the drive promises
+        return {fail(Status::insufficient_capacity), 0};
+    }
+    *free = std::make_unique<Namespace>(nsid, ++generation_, std::move(medium), shape);
+    (*free)->set_attached(false);
+    return {Refusal{}, nsid};
+}
+
+Refusal Namespaces::remove(std::uint32_t nsid) {
+    if (nsid == all_namespaces) {
+        for (const auto& space : spaces_)
+            if (space && !space->is_writable())
+                return refuse(Status::namespace_write_protected);
+        for (auto& space : spaces_) {
+            if (space && space->is_attached())
+                note(space->nsid());
+            space.reset();
+        }
+        return {};
+    }
+    if (!is_valid(nsid))
+        return refuse(Status::invalid_namespace, nsid_field);
+    auto& space = spaces_[nsid - 1];
+    if (!space)
+        return refuse(Status::invalid_field, nsid_field);
+    if (!space->is_writable())
+        return refuse(Status::namespace_write_protected);
+    if (space->is_attached())
+        note(nsid);
+    space.reset();
+    return {};
+}
+
+Refusal Namespaces::attach(std::uint32_t nsid) {
+    if (!is_valid(nsid))
+        return refuse(Status::invalid_namespace, nsid_field);
+    auto* space = allocated(nsid);
+    if (space == nullptr)
+        return refuse(Status::invalid_field, nsid_field);
+    if (space->is_attached())
+        return refuse(Status::namespace_already_attached);
+    space->set_attached(true);
+    note(nsid);
+    return {};
+}
+
+Refusal Namespaces::detach(std::uint32_t nsid) {
+    if (!is_valid(nsid))
+        return refuse(Status::invalid_namespace, nsid_field);
+    auto* space = allocated(nsid);
+    if (space == nullptr)
+        return refuse(Status::invalid_field, nsid_field);
+    if (!space->is_attached())
+        return refuse(Status::namespace_not_attached);
+    space->set_attached(false);
+    note(nsid);
+    return {};
+}
+
+} // namespace model::nvme

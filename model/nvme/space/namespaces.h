@@ -1,0 +1,99 @@
+// The namespaces of a drive: which there are, which the controller may use, and what Identify says of them. Creates,
+// deletes, attaches, formats and erases them, as the admin commands of the same names ask (NVMe base 2.0 "Namespace
+// Management command" and its neighbours). Reads no host memory: who calls has the data structures at hand.
+#pragma once
+
+#include "abi/nvme/command.h"
+#include "abi/nvme/identify.h"
+#include "model/nvme/data/refusal.h"
+#include "model/nvme/space/namespace.h"
+
+#include <span>
+#include <string_view>
+
+namespace model::nvme {
+
+/// What Sanitize does (its SANACT).
+enum class SanitizeAction : std::uint8_t { block_erase = 2, overwrite = 3, cryptographic_erase = 4 };
+
+class Namespaces {
+public:
+    /// Throws where a medium cannot be made, or where a namespace of the configuration cannot be.
+    explicit Namespaces(const SpaceConfig& config);
+
+    const SpaceConfig& config() const { return config_; }
+    std::uint32_t max() const { return config_.max_namespaces; } ///< NN
+    std::uint64_t capacity() const { return config_.capacity; }  ///< TNVMCAP
+    std::uint64_t unallocated() const;                           ///< UNVMCAP
+
+    /// The namespace a command may use, or why it has none: no such number (0/0Bh), or not attached (0/02h).
+    struct Found {
+        Namespace* space = nullptr;
+        Refusal refusal;
+    };
+    Found active(std::uint32_t nsid);
+    /// One that exists, attached or not; nullptr: none.
+    Namespace* allocated(std::uint32_t nsid);
+    const Namespace* allocated(std::uint32_t nsid) const;
+    bool is_valid(std::uint32_t nsid) const { return nsid != 0 && nsid <= max(); }
+
+    /// Lists of CNS 02 and 10: up to 1024 numbers above `after`, the rest zero.
+    void list(std::span<std::byte> page, std::uint32_t after, bool only_attached) const;
+    /// CNS 00 and 11; ffffffff: what all have in common. False: there is none, and the page is zero.
+    bool identify(std::uint32_t nsid, std::span<std::byte> page) const;
+    bool identify_descriptors(std::uint32_t nsid, std::span<std::byte> page) const; ///< CNS 03
+    bool identify_nvm(std::uint32_t nsid, std::span<std::byte> page) const;         ///< CNS 05
+    bool identify_independent(std::uint32_t nsid, std::span<std::byte> page) const; ///< CNS 08
+
+    struct Created {
+        Refusal refusal;
+        std::uint32_t nsid = 0;
+    };
+    /// `data` has the 4096 bytes of the host's structure. The new namespace is not attached.
+    Created create(std::span<const std::byte> data);
+    Refusal remove(std::uint32_t nsid); ///< ffffffff: all
+    Refusal attach(std::uint32_t nsid);
+    Refusal detach(std::uint32_t nsid);
+    /// Done, and durable, when it returns. `at` moves to when it is done.
+    Refusal format(std::uint32_t nsid, abi::ConstView<abi::nvme::FormatNvm> command, port::Time& at);
+    /// Everything that was ever written is gone. `is_deallocated` false: the blocks read as zero, and are allocated.
+    Refusal sanitize(SanitizeAction action, std::uint32_t pattern, bool is_deallocated, port::Time& at);
+    /// Feature 84h.
+    Refusal protect(std::uint32_t nsid, std::uint32_t state);
+    /// Power went and came: protection until a power cycle ends.
+    void power_cycle();
+    /// All that was written is durable afterwards.
+    Refusal flush(port::Time& at);
+    Refusal flush(Namespace& space, port::Time& at);
+
+    /// Status of all I/O commands while a sanitize operation runs, or has failed; success: they are executed.
+    Status hold() const { return hold_; }
+    void set_hold(Status status) { hold_ = status; }
+
+    /// Log page 04h: what has changed since clear_changed(); ascending, each once.
+    const std::vector<std::uint32_t>& changed() const { return changed_; }
+    void clear_changed() { changed_.clear(); }
+
+private:
+    std::unique_ptr<Medium> make_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
+    Refusal check_shape(const Shape& shape) const;
+    Refusal format_one(Namespace& space, const Shape& shape, port::Time& at);
+    void note(std::uint32_t nsid);
+    void fill_shape(abi::View<abi::nvme::IdentifyNamespace> page) const;
+    template <class Visit> void each(Visit&& visit) const {
+        for (const auto& space : spaces_)
+            if (space)
+                visit(*space);
+    }
+
+    SpaceConfig config_;
+    std::vector<std::unique_ptr<Namespace>> spaces_; ///< [nsid - 1]
+    std::vector<std::uint32_t> changed_;
+    std::uint64_t generation_ = 0;
+    Status hold_ = Status::success;
+};
+
+/// Status of a medium's failure.
+Refusal refusal_of(const MediumResult& result);
+
+} // namespace model::nvme
