@@ -65,6 +65,16 @@ using Copy = LittleLayout<"nvme_copy", 64,
     U64 <"sdlba",  0x28>,
     Bits<"nr",     0x30,  7,  0>,           // source ranges, zero-based
     Bits<"format", 0x30, 11,  8>,
+    Bits<"read_prchk_reference",    0x30, 12, 12, bool>, // of what is read; as those of Read
+    Bits<"read_prchk_application",  0x30, 13, 13, bool>,
+    Bits<"read_prchk_guard",        0x30, 14, 14, bool>,
+    Bits<"read_pract",              0x30, 15, 15, bool>,
+    Bits<"write_stc",  0x30, 24, 24, bool>, // of what is written
+    Bits<"read_stc",   0x30, 25, 25, bool>,
+    Bits<"write_prchk_reference",   0x30, 26, 26, bool>,
+    Bits<"write_prchk_application", 0x30, 27, 27, bool>,
+    Bits<"write_prchk_guard",       0x30, 28, 28, bool>,
+    Bits<"write_pract",             0x30, 29, 29, bool>,
     Bits<"fua",    0x30, 30, 30, bool>,
     Bits<"lr",     0x30, 31, 31, bool>>;
 /// Source range of descriptor format 0.
@@ -74,6 +84,13 @@ using CopyRange = LittleLayout<"nvme_copy_range", 32,
     U32 <"eilbrt", 0x18>,
     U16 <"elbat",  0x1c>,
     U16 <"elbatm", 0x1e>>;
+/// Source range of descriptor format 1, for guards of 32 and 64 bits.
+using CopyRangeWide = LittleLayout<"nvme_copy_range_wide", 40,
+    U64 <"slba",   0x08>,
+    U16 <"nlb",    0x10>,                   // zero-based
+    Raw <"elbt",   0x1a, 10>,               // storage and reference tag, big endian
+    U16 <"elbat",  0x24>,
+    U16 <"elbatm", 0x26>>;
 
 using DeleteQueue = LittleLayout<"nvme_delete_queue", 64,
     U16 <"qid",    0x28>>;

@@ -147,6 +147,10 @@ TEST_CASE("NVMe commands stand where the kernel has them", "[witness][nvme]") {
     SAME(CopyRange, nvme_copy_range, nlb);
     SAME(CopyRange, nvme_copy_range, eilbrt);
     STATIC_CHECK(CopyRange::size == sizeof(nvme_copy_range));
+    SAME(CopyRangeWide, nvme_copy_range_f1, slba);
+    SAME(CopyRangeWide, nvme_copy_range_f1, nlb);
+    SAME(CopyRangeWide, nvme_copy_range_f1, elbt);
+    STATIC_CHECK(CopyRangeWide::size == sizeof(nvme_copy_range_f1));
 }
 
 TEST_CASE("a completion's status has the bits that libnvme says", "[witness][nvme]") {
