@@ -10,6 +10,8 @@ namespace model::nvme {
 
 namespace {
 
+constexpr std::uint64_t verified_bytes = 1 << 20;
+
 /// Puts the metadata of each block behind its data.
 void interleave(const Shape& shape, std::span<const std::byte> data, std::span<const std::byte> metadata,
                 std::byte* to) {
@@ -153,11 +155,22 @@ Outcome Io::read(Request& request, port::Time at) {
 }
 
 Outcome Io::verify(Request& request, port::Time at) {
-    Stored stored;
-    if (auto outcome = load(*request.space, request.lba, request.blocks, stored, at);
-        !outcome.is_ok() || outcome.done == port::never)
-        return outcome;
-    return request.shape().is_protected() ? check_protection(request, stored.data, stored.metadata, at) : ended(at);
+    // In parts, since no limit of a transfer applies: what is looked at needs a buffer, but not all at once.
+    const auto in_part = verified_bytes / request.shape().data_bytes();
+    for (auto left = request.blocks; left != 0;) {
+        request.blocks = std::min(left, in_part);
+        Stored stored;
+        if (auto outcome = load(*request.space, request.lba, request.blocks, stored, at);
+            !outcome.is_ok() || outcome.done == port::never)
+            return outcome;
+        if (request.shape().is_protected())
+            if (auto outcome = check_protection(request, stored.data, stored.metadata, at); !outcome.is_ok())
+                return outcome;
+        left -= request.blocks, request.lba += request.blocks;
+        if (request.shape().protection != Protection::type3)
+            request.protection.reference_tag += request.blocks;
+    }
+    return ended(at);
 }
 
 Outcome Io::compare(Request& request, port::Time at) {

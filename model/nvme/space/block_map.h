@@ -1,5 +1,5 @@
-// One bit for each logical block of a namespace: which are allocated, which are marked as uncorrectable. Ranges that
-// are all alike cost a byte for 32768 blocks, so a large namespace costs what was touched of it.
+// One bit for each logical block of a namespace: which are allocated, which are marked as uncorrectable. Blocks
+// that nobody has touched cost 16 bytes for 32768 of them, so a large namespace costs what was touched of it.
 #pragma once
 
 #include <algorithm>

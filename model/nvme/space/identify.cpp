@@ -121,9 +121,12 @@ bool Namespaces::identify_nvm(std::uint32_t nsid, std::span<std::byte> page) con
     if (nsid != abi::nvme::all_namespaces && allocated(nsid) == nullptr)
         return false;
     constexpr auto first = abi::nvme::IdentifyNvmNamespace::field<"elbaf0">::offset;
-    for (std::size_t i = 0; i < config_.formats.size(); ++i)
-        abi::View<abi::nvme::ExtendedLbaFormat>{page.subspan(first + 4 * i, 4)}.set<"pif">(
-            static_cast<std::uint32_t>(config_.formats[i].guard));
+    for (std::size_t i = 0; i < config_.formats.size(); ++i) {
+        const auto guard = config_.formats[i].guard;
+        abi::View<abi::nvme::ExtendedLbaFormat>{page.subspan(first + 4 * i, 4)}
+            .set<"pif">(static_cast<std::uint32_t>(guard))
+            .set<"sts">(guard == Guard::crc32 ? 16 : 0); // 80 bits less the 64 of the reference tag
+    }
     return true;
 }
 

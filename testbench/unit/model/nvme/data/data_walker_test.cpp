@@ -215,6 +215,13 @@ TEST_CASE("PSDT 3 means nothing", "[unit][nvme]") {
         CHECK(outcome.dnr);
         CHECK(outcome.parameter == (1 | 6 << 8));
     }
+    // What asks the walker itself, too.
+    CHECK(refused(
+        bench.walker.walk({DataPointerType::reserved, 0x10000, 0, 0}, 512, Direction::to_host, bench.out, bench.at),
+        Status::invalid_field, 1 | 6 << 8));
+    CHECK(refused(bench.walker.walk_metadata({DataPointerType::reserved, 0, 0, 0x1000}, 64, Direction::to_host,
+                                             bench.out, bench.at),
+                  Status::invalid_field, 1 | 6 << 8));
 }
 
 TEST_CASE("metadata lies at an address, or where an SGL of its own says", "[unit][nvme]") {

@@ -162,6 +162,18 @@ TEST_CASE("zeroes are protected if PRACT says so, and else nobody checks them", 
     CHECK(bench.memory.peek(read_metadata_at, 8) == std::vector<std::byte>(8, std::byte{0xff}));
 }
 
+TEST_CASE("Verify goes over more than a transfer may have, and finds the block that is wrong", "[unit][nvme]") {
+    IoBench bench(IoBench::space_of({of(2, Protection::type1)}));
+    REQUIRE(bench.status(io(IoOpcode::write_zeroes, 0, 9000).rw<"pract">(true)) == Status::success);
+    REQUIRE(bench.status(checked(io(IoOpcode::verify, 0, 9000))) == Status::success);
+    bench.memory.poke(data_at, pattern(512));
+    bench.memory.poke(metadata_at, std::vector<std::byte>(8));
+    REQUIRE(bench.status(io(IoOpcode::write, 8765, 1)) == Status::success);
+    const auto outcome = bench.run(checked(io(IoOpcode::verify, 0, 9000)));
+    CHECK(outcome.status == Status::guard_check_error);
+    CHECK(outcome.lba == 8765);
+}
+
 TEST_CASE("protection that does not fit the namespace is refused", "[unit][nvme]") {
     IoBench plain;
     for (const auto& sqe :

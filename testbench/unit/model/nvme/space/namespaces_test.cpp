@@ -114,6 +114,8 @@ TEST_CASE("descriptors are EUI-64, NGUID, UUID and command set", "[unit][nvme]")
     CHECK(bench.spaces.identify_independent(1, page));
     CHECK(page[14] == std::byte{1}); // ready
     CHECK(bench.spaces.identify_nvm(1, page));
+    CHECK_FALSE(bench.spaces.identify_nvm(3, page));
+    CHECK_FALSE(bench.spaces.identify_independent(3, page));
 }
 
 TEST_CASE("a namespace is created, attached, used, detached and deleted", "[unit][nvme]") {
