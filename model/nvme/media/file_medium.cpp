@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -34,6 +35,11 @@ FileMedium::FileMedium(const std::string& path, std::uint64_t bytes, const Mediu
     if (fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
         close(file_);
         throw std::runtime_error(path + " is not a plain file");
+    }
+    // Two drives in one file would destroy each other's data. The lock goes with the process, however that ends.
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+        close(file_);
+        throw std::runtime_error(path + " is the medium of another namespace");
     }
     const auto present = static_cast<std::uint64_t>(status.st_size);
     if (present > bytes) {
@@ -101,8 +107,10 @@ MediumResult FileMedium::write(std::uint64_t offset, Pieces from, Durability dur
     assert(offset + length <= size_);
     const auto done = timing_.after_write(at, length);
     std::uint64_t written = 0;
-    if (!write_all(offset, from, durability == Durability::durable, written))
+    if (!write_all(offset, from, durability == Durability::durable, written)) {
+        has_lost_writes_ |= errno == EIO;
         return {errno == ENOSPC ? MediumStatus::no_space : MediumStatus::write_fault, done, offset + written};
+    }
     if (durability == Durability::durable && has_lost_writes_)
         return {MediumStatus::write_fault, done, offset};
     return {.done = done};

@@ -11,8 +11,9 @@ namespace model::nvme {
 
 class FileMedium final : public Medium {
 public:
-    /// Opens or makes the file. It grows to `bytes` where it is shorter; a longer one is refused, since data behind the
-    /// end would be lost to the guest. Throws std::system_error or std::runtime_error with the name of the file.
+    /// Opens or makes the file, which nobody else may have as a medium. It grows to `bytes` where it is shorter; a
+    /// longer one is refused, since data behind the end would be lost to the guest. Throws std::system_error or
+    /// std::runtime_error with the name of the file.
     FileMedium(const std::string& path, std::uint64_t bytes, const MediumTiming& timing = {});
     ~FileMedium() override;
     FileMedium(const FileMedium&) = delete;

@@ -205,11 +205,12 @@ TEST_CASE("a bit bucket takes bytes of a read, and gives none to a write", "[uni
     const auto all = pattern(512);
     CHECK(bench.memory.peek(0x30000, 256) == std::vector(all.begin() + 256, all.end()));
     CHECK(bench.memory.peek(0x30100, 4) == std::vector<std::byte>(4));
+    CHECK(bench.memory.peek(0, 256) == std::vector<std::byte>(256)); // a bucket has no address
 }
 
 TEST_CASE("PSDT 3 means nothing", "[unit][nvme]") {
     Bench bench;
-    for (const auto opcode : {IoOpcode::read, IoOpcode::write, IoOpcode::dataset_management}) {
+    for (const auto opcode : {IoOpcode::read, IoOpcode::write, IoOpcode::verify, IoOpcode::dataset_management}) {
         const auto outcome = bench.run(Sqe(opcode).range(0, 1).set<"psdt">(DataPointerType::reserved));
         CHECK(outcome.status == Status::invalid_field);
         CHECK(outcome.dnr);

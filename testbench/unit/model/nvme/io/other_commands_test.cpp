@@ -177,6 +177,8 @@ TEST_CASE("half of a fused pair, and two that do not fit, are refused", "[unit][
         return second.status;
     };
     CHECK(both(write, compare) == Status::invalid_field);
+    CHECK(both(Sqe(compare).set<"fuse">(0u), write) == Status::invalid_field);
+    CHECK(both(Sqe(write).set<"fuse">(1u), write) == Status::invalid_field);
     CHECK(both(compare, Sqe(write).range(1, 2)) == Status::invalid_field);
     CHECK(both(compare, Sqe(write).range(0, 1)) == Status::invalid_field);
     CHECK(both(compare, Sqe(write).set<"nsid">(2u)) == Status::invalid_field);

@@ -127,6 +127,15 @@ TEST_CASE("a file that cannot be the medium is refused with its name", "[unit][n
     CHECK_THROWS_AS(FileMedium("/dev/null", 2048), std::runtime_error);
 }
 
+TEST_CASE("a file is the medium of one namespace", "[unit][nvme]") {
+    File file;
+    {
+        FileMedium medium(file.path, 4096);
+        CHECK_THROWS_AS(FileMedium(file.path, 4096), std::runtime_error);
+    }
+    CHECK_NOTHROW(FileMedium(file.path, 4096));
+}
+
 TEST_CASE("a file that somebody has made shorter is a read error", "[unit][nvme]") {
     File file;
     FileMedium medium(file.path, 1 << 20);
