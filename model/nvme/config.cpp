@@ -1,0 +1,92 @@
+#include "model/nvme/config.h"
+
+#include <tuple>
+
+namespace model::nvme {
+
+namespace {
+constexpr std::uint64_t highest_latency = 1'000'000'000'000; // 1 s
+
+auto tie(const NvmeConfig& c) {
+    return std::tie(c.timed, c.vendor_id, c.device_id, c.serial, c.model, c.firmware, c.nqn, c.queue_pairs,
+                    c.queue_entries, c.vectors, c.doorbell_stride, c.ready_timeout, c.event_requests, c.error_entries,
+                    c.outstanding, c.memory_buffer, c.has_shadow_doorbells, c.has_weighted_round_robin, c.has_sgl,
+                    c.temperature, c.fetch_latency, c.command_latency, c.ready_latency, c.self_test_time,
+                    c.sanitize_time);
+}
+auto tie(const IoConfig& c) {
+    return std::tie(c.max_transfer_bytes, c.has_compare, c.has_write_uncorrectable, c.has_dataset_management,
+                    c.has_write_zeroes, c.has_verify, c.has_copy, c.has_fused, c.has_cache);
+}
+auto tie(const SpaceConfig& c) {
+    return std::tie(c.max_namespaces, c.capacity, c.identity, c.timing.read, c.timing.write, c.timing.flush,
+                    c.timing.discard, c.timing.read_ps_per_kib, c.timing.write_ps_per_kib);
+}
+bool is_same(const NamespaceConfig& a, const NamespaceConfig& b) {
+    return std::tie(a.bytes, a.format, a.is_extended, a.protection, a.is_protection_first, a.file, a.is_attached) ==
+           std::tie(b.bytes, b.format, b.is_extended, b.protection, b.is_protection_first, b.file, b.is_attached);
+}
+} // namespace
+
+bool NvmeConfig::operator==(const NvmeConfig& other) const {
+    return tie(*this) == tie(other) && tie(io) == tie(other.io) && tie(space) == tie(other.space) &&
+           std::equal(space.namespaces.begin(), space.namespaces.end(), other.space.namespaces.begin(),
+                      other.space.namespaces.end(), is_same);
+}
+
+std::vector<pcie::Setting> NvmeConfig::settings() {
+    return {
+        {.name = "queue_pairs", .help = "I/O queue pairs", .value = &queue_pairs, .minimum = 1, .maximum = 511},
+        {.name = "queue_entries",
+         .help = "entries of an I/O queue, at most",
+         .value = &queue_entries,
+         .minimum = 2,
+         .maximum = 65536},
+        {.name = "vectors", .help = "interrupt vectors", .value = &vectors, .minimum = 1, .maximum = 2048},
+        {.name = "doorbell_stride",
+         .help = "doorbells stand 4 << n bytes apart",
+         .value = &doorbell_stride,
+         .maximum = 4},
+        {.name = "outstanding",
+         .help = "commands that are fetched and not completed",
+         .value = &outstanding,
+         .minimum = 1,
+         .maximum = 65536},
+        {.name = "max_transfer",
+         .help = "bytes of one command; 0: any number",
+         .value = &io.max_transfer_bytes,
+         .maximum = 1 << 30},
+        {.name = "capacity", .help = "bytes of all namespaces", .value = &space.capacity, .maximum = 1ull << 50},
+        {.name = "max_namespaces",
+         .help = "namespaces there may be",
+         .value = &space.max_namespaces,
+         .minimum = 1,
+         .maximum = 1024},
+        {.name = "write_cache", .help = "what is written may be lost before a flush", .value = &io.has_cache},
+        {.name = "shadow_doorbells", .help = "doorbells may be in memory", .value = &has_shadow_doorbells},
+        {.name = "sgl", .help = "commands may have SGLs", .value = &has_sgl},
+        {.name = "memory_buffer",
+         .help = "bytes of controller memory for queues and data; 0: none",
+         .value = &memory_buffer,
+         .maximum = 1 << 30},
+        {.name = "fetch_latency_ns",
+         .help = "from a doorbell to the read of the entry",
+         .value = &fetch_latency,
+         .maximum = highest_latency},
+        {.name = "command_latency_ns",
+         .help = "from the entry to the begin of its work",
+         .value = &command_latency,
+         .maximum = highest_latency},
+        {.name = "ready_latency_ns",
+         .help = "from the enabling of the controller until it is ready",
+         .value = &ready_latency,
+         .maximum = highest_latency},
+        {.name = "read_latency_ns", .help = "of the medium", .value = &space.timing.read, .maximum = highest_latency},
+        {.name = "write_latency_ns", .help = "of the medium", .value = &space.timing.write, .maximum = highest_latency},
+        {.name = "flush_latency_ns",
+         .help = "of the medium",
+         .value = &space.timing.flush,
+         .maximum = highest_latency}};
+}
+
+} // namespace model::nvme
