@@ -1,0 +1,85 @@
+// Admin commands: one row of a table each. A handler decodes, asks the room whose business it is, and says how it
+// ended; the controller posts that. NVMe base 2.0 "Admin Command Set".
+#pragma once
+
+#include "abi/nvme/identify.h"
+#include "model/nvme/admin/event_requests.h"
+#include "model/nvme/admin/features.h"
+#include "model/nvme/admin/health.h"
+#include "model/nvme/config.h"
+#include "model/nvme/io/io.h"
+#include "model/nvme/queue/in_flight.h"
+#include "model/nvme/queue/queues.h"
+#include "model/nvme/space/namespaces.h"
+
+#include <array>
+
+namespace model::nvme {
+
+class Admin {
+public:
+    using Command = abi::ConstView<abi::nvme::Command>;
+
+    Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health);
+
+    void reset();
+    /// What CC says of entries: 2^n bytes.
+    void set_entries(unsigned submission_shift, unsigned completion_shift) {
+        submission_shift_ = submission_shift, completion_shift_ = completion_shift;
+    }
+    void set_page_bytes(std::uint32_t bytes) { page_bytes_ = bytes; }
+    /// An Asynchronous Event Request that waits has a `done` of port::never and `is_parked`.
+    Outcome execute(Command command, port::Time at);
+    bool is_parked() const { return is_parked_; }
+    EventRequests& events() { return events_; }
+
+private:
+    using Handler = Outcome (Admin::*)(Command, port::Time);
+    struct Row {
+        abi::nvme::AdminOpcode opcode;
+        std::uint16_t option; ///< bit of OACS; 0: always there
+        Handler handler;
+    };
+    static const std::array<Row, 15> rows;
+
+    Outcome identify(Command command, port::Time at);
+    Outcome create_submission(Command command, port::Time at);
+    Outcome create_completion(Command command, port::Time at);
+    Outcome delete_submission(Command command, port::Time at);
+    Outcome delete_completion(Command command, port::Time at);
+    Outcome get_log_page(Command command, port::Time at);
+    Outcome set_features(Command command, port::Time at);
+    Outcome get_features(Command command, port::Time at);
+    Outcome abort(Command command, port::Time at);
+    Outcome request_event(Command command, port::Time at);
+    Outcome configure_doorbells(Command command, port::Time at);
+    Outcome format(Command command, port::Time at);
+    Outcome manage_namespace(Command command, port::Time at);
+    Outcome attach_namespace(Command command, port::Time at);
+    Outcome keep_alive(Command command, port::Time at);
+
+    Outcome end(const Refusal& refusal, port::Time at, std::uint32_t dw0 = 0) const {
+        return {.status = refusal.status, .dnr = refusal.dnr, .dw0 = dw0, .done = at, .parameter = refusal.parameter};
+    }
+    Outcome send(Command command, std::span<const std::byte> page, port::Time at);
+    std::uint16_t options() const;
+    void fill_controller(abi::View<abi::nvme::IdentifyController> page) const;
+    void namespaces_changed();
+    Refusal fill_log(Command command, port::Time at);
+
+    const NvmeConfig& config_;
+    Queues& queues_;
+    InFlight& in_flight_;
+    Namespaces& spaces_;
+    Io& io_;
+    Health& health_;
+    Features features_;
+    EventRequests events_;
+    unsigned submission_shift_ = 0, completion_shift_ = 0;
+    std::uint32_t page_bytes_ = 4096;
+    bool is_parked_ = false;
+    std::vector<std::byte> page_; ///< what the host reads
+    port::Time now_{};
+};
+
+} // namespace model::nvme

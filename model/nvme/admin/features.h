@@ -1,0 +1,49 @@
+// Features that are one dword: what they are, were at first, and will be after a reset. NVMe base 2.0 "Get Features
+// command", "Set Features command".
+#pragma once
+
+#include "abi/nvme/feature.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace model::nvme {
+
+class Features {
+public:
+    using Feature = abi::nvme::Feature;
+    struct Value {
+        Feature feature;
+        std::uint32_t mask;     ///< bits that the host may set
+        std::uint32_t standard; ///< the default
+        bool is_saveable;
+        std::uint32_t current = standard, saved = standard;
+    };
+
+    Value* find(Feature feature) {
+        const auto found = std::ranges::find(values_, feature, &Value::feature);
+        return found != values_.end() ? &*found : nullptr;
+    }
+    std::uint32_t current(Feature feature) { return find(feature)->current; }
+    void reset() {
+        for (auto& value : values_)
+            value.current = value.saved;
+    }
+
+private:
+    std::array<Value, 12> values_{{{Feature::arbitration, 0xffff'ff07, 0x3, true},
+                                   {Feature::power_management, 0x1f, 0, true},
+                                   {Feature::temperature_threshold, 0x3f'ffff, 0x157, true},
+                                   {Feature::error_recovery, 0x1'ffff, 0, true},
+                                   {Feature::volatile_write_cache, 0x1, 0x1, true},
+                                   {Feature::number_of_queues, 0xffff'ffff, 0, false},
+                                   {Feature::interrupt_coalescing, 0xffff, 0, true},
+                                   {Feature::interrupt_vector, 0x1'ffff, 0, false},
+                                   {Feature::write_atomicity, 0x1, 0, true},
+                                   {Feature::async_event, 0x1ff, 0, true},
+                                   {Feature::timestamp, 0, 0, false},
+                                   {Feature::write_protection, 0x7, 0, false}}};
+};
+
+} // namespace model::nvme

@@ -1,0 +1,114 @@
+// Get Log Page. NVMe base 2.0 "Get Log Page command", "Log pages".
+#include "model/nvme/admin/admin.h"
+
+#include <algorithm>
+
+namespace model::nvme {
+
+using abi::nvme::LogPage;
+using port::Time;
+using L = abi::nvme::GetLogPage;
+
+namespace {
+/// Pages that there are; the log of supported pages is made of them.
+constexpr std::array pages{LogPage::supported,          LogPage::error,          LogPage::smart, LogPage::firmware_slot,
+                           LogPage::changed_namespaces, LogPage::command_effects};
+} // namespace
+
+/// Makes the whole page in page_.
+Refusal Admin::fill_log(Command command, Time) {
+    const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
+    const auto page = static_cast<LogPage>(fields.get<"lid">());
+    const auto set_effect = [&](std::size_t offset, std::size_t opcode, std::uint32_t effect) {
+        abi::store<std::uint32_t, abi::Endian::little>(page_.data() + offset + 4 * opcode, effect);
+    };
+    switch (page) {
+    case LogPage::supported:
+        page_.assign(1024, std::byte{});
+        for (const auto supported : pages)
+            set_effect(0, static_cast<std::size_t>(supported), 1);
+        return {};
+    case LogPage::error:
+        page_.assign(config_.error_entries * abi::nvme::ErrorEntry::size, std::byte{});
+        health_.fill_errors(page_);
+        return {};
+    case LogPage::smart: {
+        const auto nsid = command.get<"nsid">();
+        if (nsid != 0 && nsid != abi::nvme::all_namespaces) // LPA bit 0: there is one for all of them only
+            return refuse(spaces_.is_valid(nsid) ? Status::invalid_field : Status::invalid_namespace,
+                          parameter_of<abi::nvme::Command, "nsid">());
+        page_.assign(abi::nvme::SmartLog::size, std::byte{});
+        health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(page_)));
+        return {};
+    }
+    case LogPage::firmware_slot: {
+        page_.assign(abi::nvme::FirmwareSlotLog::size, std::byte{});
+        page_[0] = std::byte{1};
+        std::ranges::fill_n(page_.begin() + 8, 8, std::byte{' '});
+        for (std::size_t i = 0; i < std::min<std::size_t>(8, config_.firmware.size()); ++i)
+            page_[8 + i] = static_cast<std::byte>(config_.firmware[i]);
+        return {};
+    }
+    case LogPage::changed_namespaces: {
+        page_.assign(4096, std::byte{});
+        const auto& changed = spaces_.changed();
+        if (changed.size() > 1024)
+            set_effect(0, 0, 0xffff'ffff);
+        else
+            for (std::size_t i = 0; i < changed.size(); ++i)
+                set_effect(0, i, changed[i]);
+        if (!fields.get<"rae">())
+            spaces_.clear_changed();
+        return {};
+    }
+    case LogPage::command_effects: {
+        if (fields.get<"csi">() != 0)
+            return refuse(Status::invalid_field, parameter_of<L, "csi">());
+        page_.assign(abi::nvme::effects_bytes, std::byte{});
+        using abi::nvme::AdminOpcode;
+        using abi::nvme::IoOpcode;
+        for (const auto& row : rows)
+            if ((row.option & ~options()) == 0)
+                set_effect(0, static_cast<std::size_t>(row.opcode), 1);
+        // Bit 1: contents of blocks, 2: capabilities of a namespace, 3: which there are; 18:16: what else may run.
+        set_effect(0, static_cast<std::size_t>(AdminOpcode::format_nvm), 0x2'0007);
+        set_effect(0, static_cast<std::size_t>(AdminOpcode::namespace_management), 0x9);
+        set_effect(0, static_cast<std::size_t>(AdminOpcode::namespace_attachment), 0x9);
+        const auto& io = config_.io;
+        const auto set_io = [&](IoOpcode opcode, bool is_there, bool is_write) {
+            if (is_there)
+                set_effect(abi::nvme::io_effects_offset, static_cast<std::size_t>(opcode), is_write ? 3 : 1);
+        };
+        set_io(IoOpcode::flush, true, false), set_io(IoOpcode::write, true, true);
+        set_io(IoOpcode::read, true, false), set_io(IoOpcode::compare, io.has_compare, false);
+        set_io(IoOpcode::write_uncorrectable, io.has_write_uncorrectable, true);
+        set_io(IoOpcode::write_zeroes, io.has_write_zeroes, true);
+        set_io(IoOpcode::dataset_management, io.has_dataset_management, true);
+        set_io(IoOpcode::verify, io.has_verify, false), set_io(IoOpcode::copy, io.has_copy, true);
+        return {};
+    }
+    default: return refuse(Status::invalid_log_page, parameter_of<L, "lid">());
+    }
+}
+
+Outcome Admin::get_log_page(Command command, Time at) {
+    const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
+    const auto length = ((std::uint64_t{fields.get<"numdu">()} << 16 | fields.get<"numdl">()) + 1) * 4;
+    const auto offset = fields.get<"lpo">();
+    constexpr std::uint64_t most = 64 << 20; // where MDTS sets no limit: no log page is as long
+    if (length > (config_.io.max_transfer_bytes != 0 ? config_.io.max_transfer_bytes : most))
+        return end(refuse(Status::invalid_field, parameter_of<L, "numdl">()), at);
+    if (offset % 4 != 0 || fields.get<"ot">())
+        return end(refuse(Status::invalid_field, parameter_of<L, "lpo">()), at);
+    if (const auto refusal = fill_log(command, at); !refusal.is_ok())
+        return end(refusal, at);
+    if (offset > page_.size())
+        return end(refuse(Status::invalid_field, parameter_of<L, "lpo">()), at);
+    page_.erase(page_.begin(), page_.begin() + static_cast<std::ptrdiff_t>(offset));
+    page_.resize(length); // behind the end of a page there are zeroes: the host's buffer is written in any case
+    if (!fields.get<"rae">())
+        events_.log_was_read(static_cast<LogPage>(fields.get<"lid">()));
+    return send(command, page_, at);
+}
+
+} // namespace model::nvme

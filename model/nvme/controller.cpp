@@ -1,0 +1,355 @@
+#include "model/nvme/controller.h"
+
+#include "abi/write_masks.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace model::nvme {
+
+using abi::nvme::ControllerConfiguration;
+using abi::nvme::Register;
+using abi::nvme::Registers;
+using abi::nvme::ShutdownStatus;
+using port::Time;
+
+namespace {
+/// Software rings once for as many commands as a queue has: others work in between.
+constexpr unsigned commands_a_turn = 64;
+/// Turns have times of their own, even where work takes none: a served machine returns between two instants only.
+constexpr Time between_turns{1};
+
+std::uint64_t doorbell_bytes(const NvmeConfig& config) {
+    const auto bytes = abi::nvme::doorbell_offset(config.queue_pairs + 1, false, config.doorbell_stride);
+    return (bytes + 4095) / 4096 * 4096;
+}
+std::uint64_t table_offset(const NvmeConfig& config) { return abi::nvme::doorbells_offset + doorbell_bytes(config); }
+std::uint64_t pending_offset(const NvmeConfig& config) {
+    return table_offset(config) + (config.vectors * 16ull + 4095) / 4096 * 4096;
+}
+
+NvmeConfig settled(NvmeConfig config) {
+    if (!config.timed) {
+        config.fetch_latency = config.command_latency = config.ready_latency = Time{};
+        config.self_test_time = config.sanitize_time = Time{};
+        config.space.timing = {};
+    }
+    return config;
+}
+constexpr std::uint64_t offset_of(Register which) { return static_cast<std::uint64_t>(which); }
+
+abi::Block<ControllerConfiguration> fields_of(std::uint32_t cc) {
+    abi::Block<ControllerConfiguration> block;
+    abi::store<std::uint32_t, abi::Endian::little>(block.bytes.data(), cc);
+    return block;
+}
+} // namespace
+
+pcie::FunctionConfig Controller::function_config(const NvmeConfig& config) {
+    pcie::FunctionConfig function;
+    function.identity = {.vendor_id = config.vendor_id,
+                         .device_id = config.device_id,
+                         .subsystem_vendor_id = config.vendor_id,
+                         .subsystem_id = config.device_id,
+                         .class_code = 0x010802};
+    function.bars[0] = {.size = std::bit_ceil(pending_offset(config) + 4096)};
+    if (config.memory_buffer != 0)
+        function.bars[2] = {.size = std::bit_ceil(config.memory_buffer)};
+    function.msix_vectors = static_cast<std::uint16_t>(config.vectors);
+    function.msix_table_offset = table_offset(config);
+    function.msix_pending_offset = pending_offset(config);
+    return function;
+}
+
+Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports)
+    : config_(settled(config)), ports_(ports), dma_(ports.dma, config.memory_buffer), spaces_(config_.space),
+      io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
+      queues_(config_, dma_, ports.interrupts, *this), admin_(config_, queues_, in_flight_, spaces_, io_, health_) {
+    set_capabilities();
+}
+
+void Controller::set_capabilities() {
+    registers()
+        .set<"mqes">(static_cast<std::uint16_t>(config_.queue_entries - 1))
+        .set<"cqr">(true)
+        .set<"ams">(config_.has_weighted_round_robin ? 1 : 0)
+        .set<"to">(config_.ready_timeout)
+        .set<"dstrd">(config_.doorbell_stride)
+        .set<"css">(1)
+        .set<"mpsmax">(4)
+        .set<"cmbs">(config_.memory_buffer != 0)
+        .set<"crwms">(true)
+        .set<"vs">(abi::nvme::version_2_0)
+        .set<"crwmt">(config_.ready_timeout);
+}
+
+port::DmaResult Controller::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, Time at) {
+    std::ranges::fill(into, std::byte{});
+    const auto source = bar == 2 ? dma_.bytes() : std::span(registers_.bytes); // doorbells read as zero
+    if ((bar == 0 || bar == 2) && offset < source.size())
+        std::ranges::copy(source.subspan(offset, std::min<std::uint64_t>(into.size(), source.size() - offset)),
+                          into.begin());
+    return {port::DmaStatus::ok, at};
+}
+
+std::span<std::byte> Controller::direct(unsigned bar, std::uint64_t offset) {
+    if (bar != 2 || offset >= dma_.bytes().size())
+        return {};
+    return dma_.bytes().subspan(offset);
+}
+
+/// Whole dwords; anything else is undefined by the specification, and here without effect. A write to two doorbells at
+/// once is none to either.
+void Controller::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, Time at) {
+    if (bar == 2) {
+        const auto memory = dma_.bytes();
+        if (offset < memory.size())
+            std::ranges::copy(from.first(std::min<std::uint64_t>(from.size(), memory.size() - offset)),
+                              memory.begin() + static_cast<std::ptrdiff_t>(offset));
+        return;
+    }
+    if (bar != 0 || offset % 4 != 0 || from.size() % 4 != 0)
+        return;
+    if (offset >= abi::nvme::doorbells_offset) {
+        if (from.size() != 4 || offset >= table_offset(config_) || state_ != State::running)
+            return;
+        queues_.ring(offset - abi::nvme::doorbells_offset, abi::load<std::uint32_t, abi::Endian::little>(from.data()),
+                     at);
+        report_events(at);
+        if (config_.fetch_latency == Time{})
+            run(at);
+        else
+            wake_at(run_at_, at + config_.fetch_latency);
+        return schedule();
+    }
+    for (std::size_t i = 0; i < from.size(); i += 4)
+        write_dword(offset + i, abi::load<std::uint32_t, abi::Endian::little>(from.data() + i), at);
+    schedule();
+}
+
+void Controller::write_dword(std::uint64_t offset, std::uint32_t value, Time at) {
+    if (offset + 4 > Registers::size)
+        return;
+    if (offset == offset_of(Register::cc))
+        return configure(value, at);
+    if (offset == offset_of(Register::intms) || offset == offset_of(Register::intmc))
+        return; // of pins and MSI, which this function has not
+    abi::write_dword(registers(), offset, value);
+    if (offset == offset_of(Register::cmbmsc) || offset == offset_of(Register::cmbmsc) + 4)
+        show_memory();
+}
+
+/// The buffer is seen by software from CRE on, and by the controller at CBA from CMSE on.
+void Controller::show_memory() {
+    const auto r = registers();
+    const bool is_shown = config_.memory_buffer != 0 && r.get<"cre">();
+    r.set<"bir">(is_shown ? 2 : 0).set<"cqda">(is_shown);
+    r.set<"sqs">(is_shown).set<"cqs">(is_shown).set<"lists">(is_shown).set<"rds">(is_shown).set<"wds">(is_shown);
+    r.set<"sz">(is_shown ? static_cast<std::uint32_t>(config_.memory_buffer >> 12) : 0);
+    if (is_shown && r.get<"cmse">())
+        dma_.map(std::uint64_t{r.get<"cba_high">()} << 32 | std::uint64_t{r.get<"cba_low">()} << 12);
+    else
+        dma_.unmap();
+}
+
+void Controller::configure(std::uint32_t value, Time at) {
+    const auto before = fields_of(registers().get<"cc">()), after = fields_of(value);
+    registers().set<"cc">(value);
+    // Software may set the sizes of entries at any time before it creates queues.
+    admin_.set_entries(after.view().get<"iosqes">(), after.view().get<"iocqes">());
+    if (before.view().get<"en">() && !after.view().get<"en">()) {
+        stop();
+        return;
+    }
+    if (!before.view().get<"en">() && after.view().get<"en">())
+        start(at);
+    if (after.view().get<"shn">() != 0 && before.view().get<"shn">() == 0)
+        shut_down(at);
+}
+
+bool Controller::can_start() {
+    const auto r = registers();
+    const auto cc = fields_of(r.get<"cc">());
+    const auto page = std::uint64_t{4096} << cc.view().get<"mps">();
+    const bool is_weighted = cc.view().get<"ams">() != 0;
+    return cc.view().get<"mps">() <= r.get<"mpsmax">() && cc.view().get<"css">() == 0 && cc.view().get<"ams">() <= 1 &&
+           (!is_weighted || config_.has_weighted_round_robin) && r.get<"asqs">() != 0 && r.get<"acqs">() != 0 &&
+           r.get<"asq">() % page == 0 && r.get<"acq">() % page == 0;
+}
+
+void Controller::start(Time at) {
+    if (!can_start()) {
+        registers().set<"cfs">(true);
+        state_ = State::failed;
+        return;
+    }
+    state_ = State::starting;
+    if (config_.ready_latency == Time{})
+        become_ready(at);
+    else
+        wake_at(ready_at_, at + config_.ready_latency);
+}
+
+void Controller::become_ready(Time) {
+    ready_at_ = port::never;
+    const auto r = registers();
+    const auto cc = fields_of(r.get<"cc">());
+    const auto page = std::uint32_t{4096} << cc.view().get<"mps">();
+    queues_.reset();
+    queues_.set_format(page, cc.view().get<"ams">() != 0);
+    queues_.start_admin(r.get<"asq">(), r.get<"asqs">() + 1u, r.get<"acq">(), r.get<"acqs">() + 1u);
+    admin_.set_page_bytes(page);
+    io_.data().set_rules({.page_bytes = page});
+    state_ = State::running;
+    r.set<"rdy">(true);
+}
+
+/// Controller Reset: nothing more comes of what was under way. AQA, ASQ, ACQ and CMBMSC keep their values.
+void Controller::stop() {
+    state_ = State::disabled;
+    queues_.reset();
+    in_flight_.clear();
+    admin_.reset();
+    ready_at_ = run_at_ = interrupt_at_ = port::never;
+    registers().set<"cc">(0).set<"rdy">(false).set<"cfs">(false).set<"shst">(0);
+}
+
+/// The base address of the memory buffer is kept, too, which a function-level reset should clear: the stock driver of
+/// Linux does not write it again, and goes on to use queues there (NVMe base 2.0 "Controller Level Reset").
+void Controller::reset(Time) {
+    stop();
+    registers().set<"asqs">(0).set<"acqs">(0).set<"asq">(0).set<"acq">(0);
+}
+
+/// What was fetched ends, what was written is durable, and nothing starts any more.
+void Controller::shut_down(Time at) {
+    if (state_ == State::running) {
+        while (const auto entry = in_flight_.take(port::never - Time{1}))
+            queues_.post(*entry, at);
+        queues_.raise(at);
+    }
+    if (state_ != State::failed)
+        state_ = State::stopped;
+    ready_at_ = run_at_ = port::never;
+    static_cast<void>(spaces_.flush(at));
+    registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::complete));
+}
+
+void Controller::fatal(Time) {
+    registers().set<"cfs">(true);
+    state_ = State::failed;
+}
+
+void Controller::bad_doorbell(abi::nvme::ErrorEvent what, Time) {
+    admin_.events().note(abi::nvme::EventType::error, what, abi::nvme::LogPage::error);
+}
+
+void Controller::report_events(Time at) {
+    while (state_ == State::running) {
+        const auto event = admin_.events().next();
+        if (!event)
+            return;
+        queues_.post({.sqid = 0, .cid = event->first, .dw0 = event->second}, at);
+    }
+}
+
+void Controller::run(Time now) {
+    if (is_running_)
+        return;
+    is_running_ = true;
+    run_at_ = port::never;
+    for (unsigned commands = 0; state_ == State::running && in_flight_.size() < config_.outstanding;) {
+        if (commands >= commands_a_turn && queues_.has_work()) {
+            run_at_ = now + between_turns;
+            break;
+        }
+        const auto batch = queues_.fetch(now);
+        if (!batch || state_ != State::running)
+            break;
+        constexpr auto bytes = abi::nvme::command_bytes;
+        for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands)
+            execute(batch->sqid, batch->entries.subspan(at, bytes), batch->at + config_.command_latency, now);
+    }
+    if (state_ == State::running)
+        interrupt_at_ = queues_.raise(now);
+    is_running_ = false;
+}
+
+void Controller::execute(std::uint16_t sqid, std::span<const std::byte> entry, Time at, Time now) {
+    if (!queues_.has_submission(sqid))
+        return; // deleted by a command before this one
+    const abi::ConstView<abi::nvme::Command> command(entry);
+    if (sqid != 0)
+        return complete(sqid, command, io_.execute(entry.first<abi::nvme::command_bytes>(), at), now);
+    const auto outcome = admin_.execute(command, at);
+    if (!admin_.is_parked())
+        complete(sqid, command, outcome, now);
+    report_events(at);
+}
+
+void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
+                          Time now) {
+    CompletionEntry entry{
+        .sqid = sqid, .cid = command.get<"cid">(), .status = outcome.status, .dnr = outcome.dnr, .dw0 = outcome.dw0};
+    if (!outcome.is_ok()) {
+        entry.more = true;
+        health_.note({.sqid = sqid, .cid = entry.cid, .nsid = command.get<"nsid">(), .opcode = command.get<"opcode">()},
+                     outcome);
+    } else if (sqid != 0)
+        count(command);
+    if (outcome.done <= now)
+        queues_.post(entry, now);
+    else
+        in_flight_.add(entry, outcome.done);
+}
+
+void Controller::count(abi::ConstView<abi::nvme::Command> command) {
+    using abi::nvme::IoOpcode;
+    const auto opcode = static_cast<IoOpcode>(command.get<"opcode">());
+    if (opcode != IoOpcode::read && opcode != IoOpcode::write)
+        return;
+    const auto* space = spaces_.allocated(command.get<"nsid">());
+    const auto blocks = (command.get<"cdw12">() & 0xffff) + 1;
+    const auto bytes = space != nullptr ? std::uint64_t{blocks} * space->shape().data_bytes() : 0;
+    opcode == IoOpcode::read ? health_.has_read(bytes) : health_.has_written(bytes);
+}
+
+void Controller::post_due(Time now) {
+    while (state_ == State::running) {
+        const auto entry = in_flight_.take(now);
+        if (!entry)
+            return;
+        queues_.post(*entry, now);
+    }
+}
+
+void Controller::wake(Time now) {
+    if (ready_at_ <= now)
+        become_ready(now);
+    if (state_ == State::running) {
+        const bool was_busy = in_flight_.size() >= config_.outstanding;
+        post_due(now);
+        queues_.recheck(now);
+        if (run_at_ <= now || was_busy || (run_at_ == port::never && queues_.has_work()))
+            run(now);
+        else
+            interrupt_at_ = queues_.raise(now);
+    }
+    schedule();
+}
+
+void Controller::wake_at(Time& what, Time at) { what = std::min(what, at); }
+
+void Controller::schedule() {
+    if (state_ != State::running && state_ != State::starting)
+        return;
+    const auto next = std::min({ready_at_, run_at_, interrupt_at_, in_flight_.next(), queues_.recheck_time()});
+    if (next != port::never)
+        ports_.clock.wake_at(next);
+}
+
+bool Controller::is_quiet() const {
+    return ready_at_ == port::never && run_at_ == port::never && in_flight_.is_empty();
+}
+
+} // namespace model::nvme

@@ -1,0 +1,80 @@
+// An NVMe controller with its drive: registers and doorbells in BAR 0, commands from queues, completions and
+// interrupts. Namespaces, data and I/O commands are rooms of their own, as are the queues and the admin commands; what
+// is here is the life of the controller: enabled, ready, shut down, failed, reset. NVMe base 2.0 "Controller
+// Initialization", "Controller Level Reset", "Shutdown Processing".
+#pragma once
+
+#include "abi/nvme/registers.h"
+#include "model/nvme/admin/admin.h"
+#include "model/nvme/config.h"
+#include "model/nvme/controller_memory.h"
+#include "model/nvme/io/io.h"
+#include "model/nvme/queue/in_flight.h"
+#include "model/nvme/queue/queues.h"
+#include "model/nvme/space/namespaces.h"
+#include "model/pcie/device.h"
+#include "model/pcie/endpoint_space.h"
+
+namespace model::nvme {
+
+class Controller final : public pcie::Device, private QueueListener {
+public:
+    /// Throws where a medium of the configuration cannot be made.
+    Controller(const NvmeConfig& config, const pcie::DevicePorts& ports);
+    static pcie::FunctionConfig function_config(const NvmeConfig& config);
+
+    Namespaces& namespaces() { return spaces_; }
+
+    // Device
+    port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
+    std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override;
+    void reset(port::Time at) override;
+    void wake(port::Time now) override;
+    bool is_quiet() const override;
+
+private:
+    enum class State : std::uint8_t { disabled, starting, running, stopped, failed };
+
+    // QueueListener
+    void fatal(port::Time at) override;
+    void bad_doorbell(abi::nvme::ErrorEvent what, port::Time at) override;
+
+    abi::View<abi::nvme::Registers> registers() { return registers_.view(); }
+    void write_dword(std::uint64_t offset, std::uint32_t value, port::Time at);
+    void configure(std::uint32_t value, port::Time at);
+    void start(port::Time at);
+    bool can_start();
+    void become_ready(port::Time now);
+    void shut_down(port::Time at);
+    void stop();
+    void show_memory();
+    void set_capabilities();
+
+    void run(port::Time now);
+    void execute(std::uint16_t sqid, std::span<const std::byte> entry, port::Time at, port::Time now);
+    void complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
+                  port::Time now);
+    void count(abi::ConstView<abi::nvme::Command> command);
+    void post_due(port::Time now);
+    void report_events(port::Time at);
+    /// Asks for the next wake: the clock keeps only the earliest one.
+    void schedule();
+    void wake_at(port::Time& what, port::Time at);
+
+    NvmeConfig config_;
+    pcie::DevicePorts ports_;
+    ControllerMemory dma_;
+    Namespaces spaces_;
+    Io io_;
+    Health health_;
+    Queues queues_;
+    InFlight in_flight_;
+    Admin admin_;
+    abi::Block<abi::nvme::Registers> registers_;
+    State state_ = State::disabled;
+    bool is_running_ = false; ///< run() is not entered twice
+    port::Time ready_at_ = port::never, run_at_ = port::never, interrupt_at_ = port::never;
+};
+
+} // namespace model::nvme
