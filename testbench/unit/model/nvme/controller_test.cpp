@@ -1,0 +1,177 @@
+#include "testbench/unit/model/nvme/controller_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace nvme_test;
+using abi::nvme::AdminOpcode;
+using abi::nvme::IoOpcode;
+
+TEST_CASE("an NVMe controller becomes ready, says who it is, and moves blocks", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    CHECK(b.get(Register::csts) == 1);
+
+    REQUIRE(b.ask(0, AdminOpcode::identify, 0, 1) == Status::success);
+    const auto page = b.memory.peek(Bench::buffer, 4096);
+    const abi::ConstView<abi::nvme::IdentifyController> identity{std::span<const std::byte>(page)};
+    CHECK(identity.get<"ver">() == b.get(Register::vs));
+    CHECK(identity.get<"sqes">() == 0x66);
+    CHECK(static_cast<char>(page[768]) == 'n');
+
+    b.create_pair(1);
+    std::vector<std::byte> data(1024);
+    std::ranges::generate(data, [n = 0]() mutable { return static_cast<std::byte>(n++ * 7); });
+    b.memory.poke(Bench::buffer, data);
+    b.interrupts.vectors.clear();
+    CHECK(b.ask(1, IoOpcode::write, 1, 5, 0, 1) == Status::success);
+    CHECK(b.interrupts.vectors == std::vector<std::uint16_t>{1});
+    b.memory.poke(Bench::buffer, std::vector<std::byte>(1024));
+    CHECK(b.ask(1, IoOpcode::read, 1, 5, 0, 1) == Status::success);
+    CHECK(b.memory.peek(Bench::buffer, 1024) == data);
+    CHECK(b.ask(1, IoOpcode::flush, 1) == Status::success);
+    CHECK(b.ask(1, IoOpcode::read, 1, 2047, 0, 1) == Status::lba_out_of_range);
+    CHECK(b.controller.is_quiet());
+}
+
+TEST_CASE("what a controller cannot be enabled with is fatal, until it is disabled", "[unit][nvme]") {
+    Bench b;
+
+    b.set(Register::cc, 0x0046'0001); // queues have no size
+    CHECK(b.get(Register::csts) == 2);
+    b.set(Register::cc, 0x0046'0000);
+    CHECK(b.get(Register::csts) == 0);
+    b.enable(0x0046'0001 | 5 << 7); // pages larger than MPSMAX
+    CHECK(b.get(Register::csts) == 2);
+    b.set(Register::cc, 0);
+    b.enable(0x0046'0001 | 6 << 4); // I/O command sets
+    CHECK(b.get(Register::csts) == 2);
+    b.set(Register::cc, 0);
+    b.enable();
+    CHECK(b.get(Register::csts) == 1);
+}
+
+TEST_CASE("a queue that cannot be created says why", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    const auto cq = AdminOpcode::create_cq, sq = AdminOpcode::create_sq;
+
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 0, 1) == Status::invalid_queue_id);
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 5, 1) == Status::invalid_queue_id);
+    CHECK(b.create(cq, 0x300000, 0 << 16 | 1, 1) == Status::invalid_queue_size);
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 1, 0) == Status::invalid_field);
+    CHECK(b.create(cq, 0x300800, 15 << 16 | 1, 1) == Status::invalid_prp_offset);
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 1, 5u << 16 | 3) == Status::invalid_interrupt_vector);
+    CHECK(b.create(sq, 0x310000, 15 << 16 | 1, 1u << 16 | 1) == Status::invalid_completion_queue);
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 1, 1) == Status::success);
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 1, 1) == Status::invalid_queue_id);
+    CHECK(b.create(sq, 0x310000, 15 << 16 | 2, 1u << 16 | 1) == Status::success);
+    CHECK(b.create(sq, 0x310000, 15 << 16 | 2, 1u << 16 | 1) == Status::invalid_queue_id);
+    CHECK(b.create(sq, 0x310010, 15 << 16 | 3, 1u << 16 | 1) == Status::invalid_prp_offset);
+    CHECK(b.ask(0, AdminOpcode::delete_cq, 0, 1) == Status::invalid_queue_deletion);
+    CHECK(b.ask(0, AdminOpcode::delete_sq, 0, 3) == Status::invalid_queue_id);
+    CHECK(b.ask(0, AdminOpcode::set_features, 0, 7, 0x10001) == Status::command_sequence_error);
+    CHECK(b.ask(0, AdminOpcode::delete_sq, 0, 2) == Status::success);
+    CHECK(b.ask(0, AdminOpcode::delete_cq, 0, 1) == Status::success);
+    CHECK(b.ask(0, AdminOpcode::set_features, 0, 7, 0x10001) == Status::success);
+    CHECK(b.create(cq, 0x300000, 15 << 16 | 3, 1) == Status::invalid_queue_id); // two were allocated
+}
+
+TEST_CASE("queue memory that cannot be reached is fatal", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+
+    b.memory.fail(Bench::admin_sq, Bench::admin_sq + 64, model::port::DmaStatus::unsupported_request);
+    b.place(0, Bench::command(6, 0, 1));
+    b.ring(0);
+    CHECK(b.get(Register::csts) == 3);
+}
+
+TEST_CASE("a full completion queue holds back completions and loses none", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    b.create_pair(1, 4);
+    auto& queue = b.queues[1];
+
+    for (unsigned i = 0; i < 12; ++i) {
+        if (i % 3 == 0 && i != 0)
+            for (unsigned n = 0; n < 3; ++n)
+                REQUIRE(b.next(1));
+        b.place(1, Bench::command(0, 1));
+        b.ring(1);
+    }
+    for (unsigned n = 0; n < 3; ++n)
+        REQUIRE(b.next(1));
+    CHECK_FALSE(b.next(1));
+    CHECK(queue.head == 0);
+}
+
+TEST_CASE("a wrong doorbell changes nothing and is reported once", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    b.create_pair(1);
+    b.place(0, Bench::command(0x0c));
+    b.ring(0);
+    REQUIRE_FALSE(b.next(0)); // parked
+
+    b.set(0x1008, 16); // the tail is behind the queue
+    b.set(0x1008, 16);
+    const auto event = b.next(0);
+    REQUIRE(event);
+    CHECK(event->view().get<"dw0">() == 0x010100);
+    CHECK_FALSE(b.next(0));
+    CHECK(b.ask(1, IoOpcode::flush, 1) == Status::success);
+}
+
+TEST_CASE("with shadow doorbells a tail in memory counts, and the device asks for the next one", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    b.create_pair(1);
+    auto config = Bench::command(0x7c);
+    config.view().set<"prp1">(0x400000).set<"prp2">(0x401000);
+    REQUIRE(b.submit(0, config).view().get<"status">() == Status::success);
+    const auto word = [&](std::uint64_t at) {
+        return abi::load<std::uint32_t, abi::Endian::little>(b.memory.peek(at, 4).data());
+    };
+
+    b.place(1, Bench::command(0, 1)), b.place(1, Bench::command(0, 1));
+    b.memory.poke(0x400008, std::array{std::byte{2}, std::byte{}, std::byte{}, std::byte{}});
+    b.set(0x1008, 1); // the register is a kick only
+    CHECK(b.next(1));
+    CHECK(b.next(1));
+    CHECK(word(0x401008) == 2);
+    CHECK(word(0x40100c) == 0xffff);
+}
+
+TEST_CASE("a timed NVMe command ends after its latencies, and a reset ends it for good", "[unit][nvme]") {
+    auto config = small();
+    config.timed = true;
+    config.space.timing.read = 10us;
+    Bench b(config);
+    b.enable();
+    CHECK(b.get(Register::csts) == 1);
+    b.create_pair(1);
+
+    const auto before = b.clock.now();
+    CHECK(b.ask(1, IoOpcode::read, 1) == Status::success);
+    CHECK(b.clock.now() - before >= Time(11us));
+    b.place(1, Bench::command(2, 1)), b.ring(1);
+    b.clock.set(b.clock.next()), b.controller.wake(b.clock.now());
+    CHECK_FALSE(b.controller.is_quiet());
+    b.set(Register::cc, 0x0046'0000);
+    b.run();
+    CHECK_FALSE(b.next(1));
+    CHECK(b.controller.is_quiet());
+}
+
+TEST_CASE("a shutdown is complete when nothing is under way", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+
+    b.set(Register::cc, 0x0046'4001);
+    CHECK(b.get(Register::csts) == (1 | 2 << 2));
+    CHECK(b.get(Register::cc) == 0x0046'4001);
+    b.set(Register::cc, 0x0046'0000);
+    CHECK(b.get(Register::csts) == 0);
+}
