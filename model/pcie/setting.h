@@ -5,6 +5,7 @@
 #include "model/port/time.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -13,8 +14,8 @@ namespace model::pcie {
 struct Setting {
     std::string_view name; ///< with its unit unless the type has one: "latency_ns", "buffer"
     std::string_view help;
-    /// A flag, a number, bytes ("2 MiB"), a time ("250 ns").
-    std::variant<bool*, std::uint32_t*, std::uint64_t*, port::Time*> value;
+    /// A flag, a number, bytes ("2 MiB"), a time ("250 ns"), a text.
+    std::variant<bool*, std::uint32_t*, std::uint64_t*, port::Time*, std::string*> value;
     std::uint64_t minimum = 0, maximum = 0; ///< of a time: picoseconds
     bool is_power_of_two = false;
 };

@@ -3,6 +3,7 @@
 
 #include "platform/observe/files/json.h"
 #include "platform/topology/names.h"
+#include "platform/topology/part_keys.h"
 
 #include <fmt/format.h>
 
@@ -48,7 +49,7 @@ std::string print_keys() {
         text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
                             limits.empty() ? name_of(key.kind) : limits, value.empty() ? "" : "; default ", value);
     }
-    return text + std::string(about_written());
+    return text + std::string(about_written()) + print_device_keys();
 }
 
 std::string name_in_json(const Key& key) {

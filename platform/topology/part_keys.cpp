@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <type_traits>
 #include <variant>
 
 namespace platform::topology {
@@ -43,7 +44,8 @@ const Key served{"served",
                  [](const Config& c) -> Value { return c.hosts[0].is_served; }};
 
 Kind kind_of(const model::pcie::Setting& setting) {
-    constexpr std::array kinds{Kind::boolean, Kind::integer, Kind::size, Kind::time}; // in the order of the variant
+    // In the order of the variant.
+    constexpr std::array kinds{Kind::boolean, Kind::integer, Kind::size, Kind::time, Kind::text};
     static_assert(kinds.size() == std::variant_size_v<decltype(setting.value)>);
     return kinds.at(setting.value.index());
 }
@@ -52,6 +54,28 @@ void store(bool& at, const Value& value) { at = std::get<bool>(value); }
 void store(std::uint32_t& at, const Value& value) { at = static_cast<std::uint32_t>(std::get<std::int64_t>(value)); }
 void store(std::uint64_t& at, const Value& value) { at = static_cast<std::uint64_t>(std::get<std::int64_t>(value)); }
 void store(model::port::Time& at, const Value& value) { at = model::port::Time{std::get<std::int64_t>(value)}; }
+void store(std::string& at, const Value& value) { at = std::get<std::string>(value); }
+
+/// What the value is without anybody's choice.
+template <class T> Value value_of(const T& value) {
+    if constexpr (std::is_same_v<T, model::port::Time>)
+        return std::int64_t{value.count()};
+    else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>)
+        return value;
+    else
+        return static_cast<std::int64_t>(value);
+}
+
+Key key_of(const model::pcie::Setting& setting) {
+    return {.path = setting.name,
+            .kind = kind_of(setting),
+            .limits = {.minimum = static_cast<double>(setting.minimum),
+                       .maximum = static_cast<double>(setting.maximum),
+                       .is_power_of_two = setting.is_power_of_two},
+            .help = setting.help,
+            .set = nullptr,
+            .get = nullptr};
+}
 
 bool is_table(std::string_view text) { return text.empty() || text.back() == '.'; }
 
@@ -123,14 +147,7 @@ std::expected<void, std::string> set_device_key(card::DeviceConfig& device, std:
         return std::unexpected(
             fmt::format("unknown key '{}' of kind {}{}", name, device.kind().name, did_you_mean(name, known)));
     }
-    const Key key{.path = found->name,
-                  .kind = kind_of(*found),
-                  .limits = {.minimum = static_cast<double>(found->minimum),
-                             .maximum = static_cast<double>(found->maximum),
-                             .is_power_of_two = found->is_power_of_two},
-                  .help = found->help,
-                  .set = nullptr,
-                  .get = nullptr};
+    const auto key = key_of(*found);
     const auto converted = convert(key.kind, value);
     if (!converted)
         return std::unexpected(fmt::format("'{}' {}", name, converted.error()));
@@ -138,6 +155,24 @@ std::expected<void, std::string> set_device_key(card::DeviceConfig& device, std:
         return std::unexpected(fmt::format("'{}' {}", name, allowed.error()));
     std::visit([&](auto* at) { store(*at, *converted); }, found->value);
     return {};
+}
+
+std::string print_device_keys() {
+    std::string text;
+    for (const auto& kind : card::kinds()) {
+        card::DeviceConfig device(kind);
+        const auto settings = device.settings();
+        if (!settings.empty())
+            text += fmt::format("\nA part of kind \"{}\", below its name or in its line:\n", kind.name);
+        for (const auto& setting : settings) {
+            const auto key = key_of(setting);
+            const auto limits = print_limits(key);
+            const auto value = print(key.kind, std::visit([](const auto* at) { return value_of(*at); }, setting.value));
+            text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
+                                limits.empty() ? name_of(key.kind) : limits, value.empty() ? "" : "; default ", value);
+        }
+    }
+    return text;
 }
 
 } // namespace platform::topology

@@ -25,6 +25,8 @@ Value value_of_word(std::string_view word);
 
 /// Sets a key of a device itself: one of its settings. The error says what is wrong.
 std::expected<void, std::string> set_device_key(card::DeviceConfig& device, std::string_view name, const Value& value);
+/// The settings of each kind of device as text, for `hcasim keys`.
+std::string print_device_keys();
 
 /// Sets a key in `config`, which stands for the part. The error says what is wrong.
 std::expected<void, std::string> set_part_key(Config& config, Thing thing, std::string_view name, const Value& value);

@@ -1,6 +1,7 @@
 // Parts of a kind that only the table of devices knows, in a configuration.
 #include "model/copy/copy_engine.h"
 #include "platform/topology/description.h"
+#include "platform/topology/keys.h"
 #include "platform/topology/read.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -89,4 +90,18 @@ TEST_CASE("a key that a device does not have, or a value out of its range, is re
     CHECK(fault("\"root0.copy0\"", {"A.copy0.piece=32"}).find("'piece' = 32") != std::string::npos);
     CHECK(fault("{ path = \"root0.copy0\", piece = true }").find("'piece'") != std::string::npos);
     CHECK(fault("\"root0.cpoy0\"").find("did you mean 'copy'?") != std::string::npos);
+}
+
+TEST_CASE("hcasim keys has each setting of each kind of device, with its default", "[unit][topology][device]") {
+    const auto text = print_keys();
+
+    for (const auto& kind : platform::card::kinds()) {
+        platform::card::DeviceConfig device(kind);
+        for (const auto& setting : device.settings()) {
+            CAPTURE(std::string(setting.name));
+            CHECK(text.find(fmt::format("\n  {:<30} {}\n", setting.name, setting.help)) != text.npos);
+        }
+    }
+    CHECK(text.find("\nA part of kind \"copy\"") != text.npos);
+    CHECK(text.find("a power of two from 64 to 1048576; default 4096") != text.npos);
 }
