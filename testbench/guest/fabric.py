@@ -9,7 +9,7 @@ import time
 import progress
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-FUNCTION = re.compile(r"^host([A-Z]+)\.(\S+): (/.*)$")
+FUNCTION = re.compile(r"^((?:host)?([A-Z]+)\.\S+): (/.*)$")
 HOLDS = re.compile(r"^host[A-Z]+\.hca holds ")
 CLOSING = re.compile(r"^serving \d+ functions")
 
@@ -49,7 +49,7 @@ class Fabric:
             time.sleep(0.02)
         self.functions = {}  # machine: [(function, socket)]
         for found in filter(None, map(FUNCTION.match, self.lines())):
-            self.functions.setdefault(found[1], []).append((f"host{found[1]}.{found[2]}", found[3]))
+            self.functions.setdefault(found[2], []).append((found[1], found[3]))
 
     def lines(self):
         return self.output.read_text(errors="replace").splitlines()

@@ -11,7 +11,7 @@ ROOT_PACKAGES = """
     libc-bin kmod busybox-static iproute2 iputils-ping ethtool pciutils iperf3 netcat-openbsd
     rdma-core ibverbs-utils ibverbs-providers rdmacm-utils infiniband-diags ibutils opensm perftest
     python3 python3-pyverbs python3-scapy
-    nvme-cli fio numactl strace ncurses-base ncurses-bin less vim-tiny
+    nvme-cli smartmontools fio e2fsprogs numactl strace ncurses-base ncurses-bin less vim-tiny
 """.split()
 # Name in the head of a case: packages. What only some cases want is in a root of its own, made when the first of them
 # runs.
