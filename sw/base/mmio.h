@@ -11,25 +11,37 @@
 
 namespace sw::base {
 
-/// A big-endian dword of a BAR.
-inline std::uint32_t read_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset) {
+/// A dword of a BAR.
+template <abi::Endian E> std::uint32_t read32(transport::Transport& transport, unsigned bar, std::uint64_t offset) {
     std::array<std::byte, 4> bytes{};
     transport.mmio_read(bar, offset, bytes);
-    return abi::load<std::uint32_t, abi::Endian::big>(bytes.data());
+    return abi::load<std::uint32_t, E>(bytes.data());
 }
-inline void write_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
+template <abi::Endian E>
+void write32(transport::Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
     std::array<std::byte, 4> bytes;
-    abi::store<std::uint32_t, abi::Endian::big>(bytes.data(), value);
+    abi::store<std::uint32_t, E>(bytes.data(), value);
     transport.mmio_write(bar, offset, bytes);
 }
+inline std::uint32_t read_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset) {
+    return read32<abi::Endian::big>(transport, bar, offset);
+}
+inline void write_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
+    write32<abi::Endian::big>(transport, bar, offset, value);
+}
 
-/// Big-endian dword registers laid out as `L`, at `base` of BAR `bar`.
+/// Dword registers laid out as `L`, at `base` of BAR `bar`.
 template <class L> class Registers {
     template <abi::Name F> struct Find {
         using type = typename L::template field<F>;
-        static_assert(L::endian == abi::Endian::big && type::bytes == 4 && type::offset % 4 == 0);
+        static_assert(type::bytes == 4 && type::offset % 4 == 0);
     };
     template <abi::Name F> using Dword = typename Find<F>::type;
+    template <abi::Name F> struct FindQword {
+        using type = typename L::template field<F>;
+        static_assert(L::endian == abi::Endian::little && type::bytes == 8 && type::offset % 8 == 0);
+    };
+    template <abi::Name F> using Qword = typename FindQword<F>::type;
 
 public:
     Registers(transport::Transport& transport, unsigned bar, std::uint64_t base)
@@ -38,14 +50,27 @@ public:
     /// Reads the register that holds field `F` and takes the field out of it.
     template <abi::Name F> auto get() const {
         using Field = Dword<F>;
-        return static_cast<typename Field::type>(read_be32(*transport_, bar_, base_ + Field::offset) >> Field::low &
-                                                 mask<F>);
+        return static_cast<typename Field::type>(
+            read32<L::endian>(*transport_, bar_, base_ + Field::offset) >> Field::low & mask<F>);
     }
     /// Writes the register that holds field `F`; its other fields are written as zero.
     template <abi::Name F> void set(typename Dword<F>::type value) const {
         using Field = Dword<F>;
-        write_be32(*transport_, bar_, base_ + Field::offset,
-                   (static_cast<std::uint32_t>(value) & mask<F>) << Field::low);
+        write32<L::endian>(*transport_, bar_, base_ + Field::offset,
+                           (static_cast<std::uint32_t>(value) & mask<F>) << Field::low);
+    }
+    /// Writes the register that holds field `F` as a whole.
+    template <abi::Name F> void set_dword(std::uint32_t value) const {
+        write32<L::endian>(*transport_, bar_, base_ + Dword<F>::offset, value);
+    }
+    /// A register of 64 bits as two dwords, the lower first.
+    template <abi::Name F> std::uint64_t get_qword() const {
+        const std::uint64_t low = read32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset);
+        return low | std::uint64_t{read32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset + 4)} << 32;
+    }
+    template <abi::Name F> void set_qword(std::uint64_t value) const {
+        write32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset, static_cast<std::uint32_t>(value));
+        write32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset + 4, static_cast<std::uint32_t>(value >> 32));
     }
 
 private:
