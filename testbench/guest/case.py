@@ -1,7 +1,8 @@
 """A case of the guest level: a bash script with a head of `# key: value` lines.
 
 name      a true sentence, the name of the test        platform  what is served, below the repository
-set       overrides of its keys, several a line        machines  AB: one guest with both; A B: two guests
+set       overrides of its keys, several a line; in them %d is a directory that lasts for the whole case
+machines  AB: one guest with both; A B: two guests
 kernel    6.1, 6.12 or 7.2                             memory    of each guest
 timeout   seconds for the script, boot included        reboots   yes: a reboot goes on instead of ending
 capture   yes: the cable's frames are judged           build     release (default) or asan
@@ -9,7 +10,8 @@ record    parts, or all: these devices are recorded, and played again without th
 run       by hand: not registered as a test; on demand: with `./dev test guest` alone
 expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
-lives     guests one after another on one platform     commands  no: the device lists none, which saves it time
+lives     guests one after another on one platform, or on a new one where the one before was killed
+commands  no: the device lists none, which saves it time
 root      tools (default) or applications: recipe.py says what is in it
 judge     a program beside this one; it gets the directory that the guest saw as /extra, and prints what is wrong
 """

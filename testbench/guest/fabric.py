@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -20,6 +21,8 @@ class Fabric:
     def __init__(self, program, directory, platform, overrides=(), capture=None, commands=True, recording=None,
                  record=()):
         self.output = directory / "hcasim.log"
+        self.is_killed = False
+        shutil.rmtree(directory / "sockets", ignore_errors=True)  # of one that was killed
         command = [program, "serve", platform, "--socket-dir", directory / "sockets"]
         for override in overrides:
             command += ["--set", override]
@@ -87,6 +90,7 @@ class Fabric:
         return None if status == 0 else f"hcasim ended with {status}"
 
     def kill(self):
+        self.is_killed = True
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -84,6 +84,12 @@ class Guests:
             # As a machine that loses its power; what was to come of this life is done.
             self.guests[machines].process.kill()
             self.guests[machines].status = 0
+        elif words[0] == "kill":
+            # The simulator ends as if the host had killed it, at once and with whatever its devices were at; the guest
+            # has lost them, and goes, too.
+            served.kill()
+            self.guests[machines].process.kill()
+            self.guests[machines].status = 0
 
     def wait(self, deadline):
         """Until all scripts have ended; returns what went wrong."""
@@ -113,13 +119,20 @@ def run(this, hcasim, directory, results, kept_recording=None):
     printer = Printer()
     capture = directory / "cable.pcapng" if this.capture else None
     recording = directory / "devices.pcapng.zst" if this.record else None
-    served = fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, this.set, capture, this.commands,
-                           recording, this.record)
+    overrides = [override.replace("%d", str(directory)) for override in this.set]
+
+    def serve():
+        return fabric.Fabric(hcasim, directory, fabric.SOURCE / this.platform, overrides, capture, this.commands,
+                             recording, this.record)
+
+    served = serve()
     try:
         (directory / "shared").mkdir()
         programs.provide(this.programs, hcasim.parent, directory / "shared/programs")
         begun = time.monotonic()
         for life in range(1, this.lives + 1):
+            if served.is_killed:
+                served = serve()
             guests = Guests(this, life, made, served, directory, results, printer)
             wrong += guests.wait(begun + this.timeout)
             guests.kill()
@@ -133,7 +146,7 @@ def run(this, hcasim, directory, results, kept_recording=None):
     finally:
         if guests is not None:
             guests.kill()
-        ended = served.end()
+        ended = None if served.is_killed else served.end()
     if ended:
         wrong.append(ended)
     if capture is not None and not ended:

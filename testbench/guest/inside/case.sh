@@ -69,6 +69,13 @@ die() {
     sleep 60
 }
 
+# kill_simulator: it is killed in the middle of whatever it does. A case with `lives` goes on with LIFE one higher, on a
+# new one that has the files of the old one.
+kill_simulator() {
+    echo "kill" >&8
+    sleep 60
+}
+
 # barrier NAME [SECONDS]: both guests of a case have come here.
 barrier() {
     touch "/shared/$1.$MACHINE"
