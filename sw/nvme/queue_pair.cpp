@@ -198,8 +198,8 @@ Result<Completion> QueuePair::execute(Command& command, std::span<const Segment>
         return std::unexpected(id.error());
     ring();
     std::array<Completion, 1> one;
-    for (const auto deadline = transport_->now() + timeout; transport_->now() <= deadline;)
-        if (wait(one, deadline - transport_->now()) != 0 && one[0].id == *id)
+    for (const auto deadline = transport_->now() + timeout; wait(one, deadline - transport_->now()) != 0;)
+        if (one[0].id == *id)
             return one[0];
     return failure(ETIMEDOUT, fmt::format("queue {}: command {} of opcode {:#x} did not end", number_, *id,
                                           command.view().get<"opcode">()));
