@@ -4,6 +4,7 @@
 #include "testbench/scenario/dmabuf_run.h"
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/gpudirect_run.h"
+#include "testbench/scenario/nvme_run.h"
 
 #include <algorithm>
 #include <vector>
@@ -16,6 +17,8 @@ std::span<const Scenario> scenarios() {
         {"dmabuf", "VRAM as a dma-buf: registered pinned, revocable and on demand; revoked and migrated in the middle",
          run_dmabuf, [](const platform::topology::Config& config, std::uint64_t) { return dmabuf_fits(config); },
          false},
+        {"nvme", "a file onto a drive and back: written, flushed, read, and read again here and there", run_nvme,
+         nvme_fits},
     };
     return table;
 }
