@@ -1,5 +1,5 @@
 // A controller of a few lines for tests of the driver alone: it carries out what the driver needs, at once when a
-// doorbell rings, and a test may have any command refused. It trusts the driver: the real one is in model/nvme.
+// doorbell rings, and a test may have any command refused. It trusts the driver.
 #pragma once
 
 #include "abi/nvme/command.h"
