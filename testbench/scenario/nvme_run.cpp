@@ -54,6 +54,10 @@ std::expected<void, std::string> nvme_fits(const platform::topology::Config& con
     if (described.hosts[drive->host].is_served)
         return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself",
                                            described.hosts[drive->host].name, described.name_of(*drive)));
+    constexpr std::uint32_t most_queue_pairs = 128; // each has an interrupt vector
+    if (config.scenario.queue_pairs > most_queue_pairs)
+        return std::unexpected(fmt::format("scenario.qps = {} is more than the {} queue pairs of this scenario",
+                                           config.scenario.queue_pairs, most_queue_pairs));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
     return {};
