@@ -2,6 +2,7 @@
 
 #include "model/copy/copy_engine.h"
 #include "model/gpu/vram.h"
+#include "model/nvme/controller.h"
 #include "platform/card/mlx5_device.h"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ std::span<const Kind> kinds() {
         row<Mlx5Device, model::hca::HcaConfig, make_hca>("hca", 1),
         row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
         row<model::copy::CopyEngine, model::copy::CopyEngineConfig>("copy", 0),
+        row<model::nvme::Controller, model::nvme::NvmeConfig>("nvme", 0),
     };
     return table;
 }
