@@ -31,7 +31,7 @@ public:
     static pcie::FunctionConfig function_config(const VramConfig& config);
 
     std::span<std::byte> bytes() const { return memory_.bytes(); }
-    const memory::SparseMemory& memory() const { return memory_; }
+    const model::memory::SparseMemory& memory() const { return memory_; }
 
     port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
@@ -41,7 +41,7 @@ public:
 
 private:
     port::Time read_latency_;
-    memory::SparseMemory memory_;
+    model::memory::SparseMemory memory_;
     bool is_all_memory_; ///< the BAR shows no more than there is
 };
 
