@@ -1,0 +1,95 @@
+#include "model/gpu/gpu.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace model::gpu {
+
+namespace {
+constexpr std::uint64_t mebibyte = 1 << 20;
+constexpr std::size_t dword_bytes = 4;
+
+memory::MemoryConfig memory_of(const GpuConfig& config) {
+    auto memory = config.memory;
+    memory.timed = memory.timed && config.timed;
+    return memory;
+}
+} // namespace
+
+std::vector<pcie::Setting> GpuConfig::settings() {
+    constexpr std::uint64_t second = 1'000'000'000'000;
+    return {
+        {.name = "hdp_hold", .help = "inbound writes rest so long", .value = &memory.hdp_hold, .maximum = second},
+        {.name = "hold_max",
+         .help = "what has not moved by then is stuck",
+         .value = &memory.hold_max,
+         .minimum = 1,
+         .maximum = second},
+        {.name = "rinse_on_heavy", .help = "a heavy flush by engine 17 rinses GL2", .value = &memory.rinses_on_heavy},
+        {.name = "reset_on_cntl_write",
+         .help = "a changed cache control register under a kernel resets the GPU",
+         .value = &memory.resets_on_control},
+        {.name = "seed",
+         .help = "of what the profile leaves to chance",
+         .value = &memory.seed,
+         .maximum = ~std::uint64_t{0}}};
+}
+
+pcie::FunctionConfig Gpu::function_config(const GpuConfig& config) {
+    pcie::FunctionConfig function;
+    function.identity = {.vendor_id = config.vendor_id,
+                         .device_id = config.device_id,
+                         .subsystem_vendor_id = config.vendor_id,
+                         .subsystem_id = config.device_id,
+                         .class_code = abi::pcie::class_display_3d};
+    function.bars[vram_bar] = {.size = config.bar_bytes != 0 ? config.bar_bytes : config.bytes,
+                               .is_64bit = true,
+                               .is_prefetchable = true,
+                               .resizable_sizes = std::bit_floor(config.bytes) / mebibyte * 2 - 1};
+    function.bars[doorbell_bar] = {.size = doorbell_bytes, .is_64bit = true, .is_prefetchable = true};
+    function.bars[register_bar] = {.size = register_bytes};
+    return function;
+}
+
+Gpu::Gpu(const std::string& name, const GpuConfig& config, const pcie::DevicePorts& ports)
+    : vram_(name, config.bytes), block_(memory_of(config), vram_.bytes(), ports.dma, ports.clock), registers_(block_) {}
+
+port::DmaResult Gpu::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) {
+    std::ranges::fill(into, std::byte{});
+    block_.caches().advance(at);
+    if (bar == vram_bar && offset < vram_.size()) {
+        const auto inside = into.first(std::min<std::uint64_t>(into.size(), vram_.size() - offset));
+        return {port::DmaStatus::ok, block_.caches().inbound_read(offset, inside, at)};
+    }
+    if (bar == register_bar) {
+        for (auto dword = offset & ~std::uint64_t{3}; dword < offset + into.size(); dword += dword_bytes) {
+            std::array<std::byte, dword_bytes> bytes;
+            abi::store<std::uint32_t, abi::Endian::little>(bytes.data(),
+                                                           registers_.read(static_cast<std::uint32_t>(dword), at));
+            for (std::size_t i = 0; i < dword_bytes; ++i)
+                if (dword + i >= offset && dword + i < offset + into.size())
+                    into[dword + i - offset] = bytes[i];
+        }
+    }
+    return {port::DmaStatus::ok, at};
+}
+
+void Gpu::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) {
+    block_.caches().advance(at);
+    if (bar == vram_bar && offset < vram_.size())
+        block_.caches().inbound_write(offset, from.first(std::min<std::uint64_t>(from.size(), vram_.size() - offset)),
+                                      at);
+    if (bar == register_bar) // registers take whole dwords
+        for (auto i = (dword_bytes - offset % dword_bytes) % dword_bytes; i + dword_bytes <= from.size();
+             i += dword_bytes)
+            registers_.write(static_cast<std::uint32_t>(offset + i),
+                             abi::load<std::uint32_t, abi::Endian::little>(from.data() + i), at);
+    block_.arm();
+}
+
+void Gpu::reset(port::Time at) {
+    block_.reset(at);
+    registers_.reset();
+}
+
+} // namespace model::gpu

@@ -1,0 +1,56 @@
+// A GPU as a PCIe function whose caches hold what they hold: VRAM behind a BAR, registers, and a graphics block for
+// waves. Where nobody asks about caches, Vram (vram.h) is the same memory without them, and faster.
+#pragma once
+
+#include "model/gpu/register_file.h"
+#include "model/memory/sparse_memory.h"
+#include "model/pcie/device.h"
+#include "model/pcie/endpoint_space.h"
+#include "model/pcie/setting.h"
+
+#include <string>
+#include <vector>
+
+namespace model::gpu {
+
+struct GpuConfig {
+    bool timed = true;
+    std::uint64_t bytes = std::uint64_t{2} << 30; ///< of VRAM: a power of two, 1 MiB or more
+    std::uint64_t bar_bytes = 0;                  ///< size of the VRAM BAR after reset; 0: all of it
+    std::uint16_t vendor_id = 0x1002, device_id = 0x744c;
+    memory::MemoryConfig memory = memory::MemoryConfig::of(memory::Profile::rdna3_text);
+
+    std::vector<pcie::Setting> settings();
+    bool operator==(const GpuConfig&) const = default;
+};
+
+class Gpu final : public pcie::Device {
+public:
+    static constexpr unsigned vram_bar = 0, doorbell_bar = 2, register_bar = 5;
+    static constexpr std::uint64_t doorbell_bytes = 2 << 20, register_bytes = 1 << 20;
+
+    /// `name` is that of the memory file.
+    Gpu(const std::string& name, const GpuConfig& config, const pcie::DevicePorts& ports);
+    static pcie::FunctionConfig function_config(const GpuConfig& config);
+
+    GraphicsBlock& block() { return block_; }
+    /// VRAM as it is, without what the caches hold: for whoever puts data in before anything runs, and for checks.
+    std::span<std::byte> bytes() const { return vram_.bytes(); }
+
+    // Device
+    port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
+    /// Nothing: an access through the BAR passes the host data path and, by profile, caches.
+    std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
+    /// A function-level reset; VRAM keeps its content.
+    void reset(port::Time at) override;
+    void wake(port::Time now) override { block_.wake(now); }
+    bool is_quiet() const override { return block_.caches().next_due() == port::never; }
+
+private:
+    model::memory::SparseMemory vram_;
+    GraphicsBlock block_;
+    RegisterFile registers_;
+};
+
+} // namespace model::gpu

@@ -1,0 +1,50 @@
+// The graphics block as far as memory concerns it: caches, address spaces, and what resets or flushes them as a whole.
+// Makes the views through which waves reach memory.
+#pragma once
+
+#include "model/gpu/memory/hierarchy.h"
+#include "model/gpu/translation/address_space.h"
+#include "model/port/clock.h"
+
+#include <memory>
+
+namespace model::gpu {
+
+class GraphicsBlock {
+public:
+    GraphicsBlock(const memory::MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma, port::Clock& clock)
+        : caches_(config, vram, dma), spaces_(caches_.below()), clock_(clock) {}
+
+    /// Memory as a wave on CU `unit` in address space `vmid` sees it. The block outlives it.
+    std::unique_ptr<memory::MemoryView> make_view(unsigned unit, unsigned vmid);
+    unsigned units() const { return caches_.config().arrays * caches_.config().units_per_array; }
+
+    /// A request to invalidation engine `engine` of the graphics hub. Returns when it is done.
+    port::Time invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at);
+    /// ACQUIRE_MEM of a submission, this program's or another's: what it does to the caches, by GCR_CNTL.
+    port::Time acquire(std::uint32_t gcr_cntl, port::Time at);
+    /// Asks to be woken when something that is held back is due; wake() brings it about.
+    void arm();
+    void wake(port::Time now);
+    /// The caches lose what they hold, contexts are off, and the views of before are not valid any more. VRAM keeps its
+    /// content, and what the host data path holds comes out.
+    void reset(port::Time at);
+
+    memory::Hierarchy& caches() { return caches_; }
+    const memory::Hierarchy& caches() const { return caches_; }
+    translation::AddressSpaces& spaces() { return spaces_; }
+    const memory::MemoryConfig& config() const { return caches_.config(); }
+    std::uint64_t resets() const { return resets_; }
+    unsigned running_kernels() const { return running_; }
+
+private:
+    class View;
+
+    memory::Hierarchy caches_;
+    translation::AddressSpaces spaces_;
+    port::Clock& clock_;
+    std::uint64_t resets_ = 0;
+    unsigned running_ = 0; ///< kernels that have begun and not ended
+};
+
+} // namespace model::gpu

@@ -1,0 +1,82 @@
+// What is below GL2: VRAM behind MALL, and PCIe. Reads and writes physical addresses; stores that a profile delays wait
+// here, and who wrote is noted. Caches of the graphics block are not known here.
+#pragma once
+
+#include "model/gpu/cache/cache.h"
+#include "model/gpu/memory/config.h"
+#include "model/gpu/memory/writers.h"
+#include "model/port/dma.h"
+
+#include <random>
+#include <span>
+#include <vector>
+
+namespace model::gpu::memory {
+
+/// A physical address of the GPU: an offset in VRAM, or an address on the bus.
+struct Physical {
+    static constexpr std::uint64_t bus_bit = std::uint64_t{1} << 63;
+    std::uint64_t value = 0;
+
+    static constexpr Physical vram(std::uint64_t offset) { return {offset}; }
+    static constexpr Physical bus(std::uint64_t address) { return {address | bus_bit}; }
+    constexpr bool is_bus() const { return (value & bus_bit) != 0; }
+    constexpr std::uint64_t address() const { return value & ~bus_bit; }
+    constexpr Physical operator+(std::uint64_t offset) const { return {value + offset}; }
+};
+
+class Below {
+public:
+    Below(const MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma, std::mt19937_64& random);
+
+    struct Answer {
+        bool is_ok = true;
+        port::Time done{};
+        Level level = Level::vram;
+    };
+    /// A read by the graphics block. A failed one gives ones.
+    Answer read(Physical from, std::span<std::byte> into, bool allocates, port::Time at);
+    /// Writes now; to PCIe it is posted.
+    port::Time write(Physical to, std::span<const std::byte> from, port::Time at, Writer writer = Writer::gpu);
+    /// A store to a page that GL2 does not keep: may be delayed. Returns when it is acknowledged.
+    port::Time store(Physical to, std::span<const std::byte> from, port::Time at);
+
+    /// By the host data path: memory as it is, without what the graphics block holds.
+    void read_vram(std::uint64_t offset, std::span<std::byte> into) const;
+    void write_vram(std::uint64_t offset, std::span<const std::byte> from, port::Time at);
+
+    /// Whether VRAM has other bytes at `from` than `bytes`; unknown, and so false, of PCIe.
+    bool differs(Physical from, std::span<const std::byte> bytes) const;
+    const Writers& writers() const { return writers_; }
+
+    void drain(port::Time at) { drain_until(port::never, at); } ///< all delayed stores
+    void advance(port::Time now) { drain_until(now, now); }     ///< those whose time has come
+    port::Time next_due() const;
+    void reset(); ///< delayed stores are lost
+
+private:
+    struct Delayed {
+        Physical to;
+        port::Time due;
+        std::uint32_t length;
+        std::array<std::byte, cache::ByteMask::bytes> bytes;
+    };
+    static constexpr std::size_t max_delayed = 64;
+
+    bool is_in_vram(Physical where, std::size_t length) const {
+        return !where.is_bus() && where.value <= vram_.size() && length <= vram_.size() - where.value;
+    }
+    Answer read_vram_line(Physical from, std::span<std::byte> into, bool allocates, port::Time at);
+    void update_mall(std::uint64_t offset, std::span<const std::byte> from);
+    void drain_until(port::Time due, port::Time at);
+
+    const MemoryConfig& config_;
+    std::span<std::byte> vram_;
+    port::Dma& dma_;
+    std::mt19937_64& random_;
+    cache::Cache mall_;
+    Writers writers_;
+    std::vector<Delayed> delayed_; ///< in the order of the stores
+};
+
+} // namespace model::gpu::memory

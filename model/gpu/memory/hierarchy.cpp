@@ -1,0 +1,272 @@
+#include "model/gpu/memory/hierarchy.h"
+
+#include "abi/gpu/registers.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace model::gpu::memory {
+
+using cache::ByteMask;
+using cache::Insert;
+
+namespace {
+
+template <class T> std::vector<cache::Cache> make_caches(T count, const cache::Geometry& geometry) {
+    std::vector<cache::Cache> caches;
+    caches.reserve(count);
+    for (T i = 0; i < count; ++i)
+        caches.emplace_back(geometry);
+    return caches;
+}
+
+/// What is not valid of a whole line.
+ByteMask missing(const cache::Line* line, unsigned line_bytes) {
+    ByteMask mask{0, line_bytes};
+    if (line != nullptr)
+        mask.remove(line->valid);
+    return mask;
+}
+
+} // namespace
+
+Hierarchy::Hierarchy(const MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma)
+    : config_(config), random_(config.seed), below_(config_, vram, dma, random_), host_path_(config_, random_),
+      gl0_(make_caches(config.arrays * config.units_per_array, config.gl0)),
+      scalar_(make_caches(config.arrays * config.units_per_array / 2, config.scalar)),
+      gl1_(make_caches(config.arrays, config.gl1)), gl2_(config.gl2), unnamed_(config.gl2) {}
+
+Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
+    auto& first = first_level(unit, manner.is_scalar);
+    auto& gl1 = gl1_of(unit);
+    // Registers of another device stand behind UC pages of PCIe: nothing above keeps those.
+    const bool may_keep = manner.is_kept() || (!from.is_bus() && config_.keeps_uc_upper);
+    if (manner.modifiers.glc || !may_keep) { // MISS_EVICT
+        for (auto* cache : {&first, &gl1})
+            if (auto* line = cache->peek(from.value); line != nullptr)
+                Cache::drop(*line);
+        return read_shared(from, into, manner, at);
+    }
+
+    const auto wanted_in = [&](const Cache& cache) {
+        return ByteMask{static_cast<unsigned>(from.value % cache.line_bytes()), static_cast<unsigned>(into.size())};
+    };
+    auto* line = first.find(from.value);
+    if (line != nullptr && line->valid.has(wanted_in(first))) {
+        const auto outcome =
+            hit(first, *line, manner.is_scalar ? Level::scalar : Level::gl0, from, into, config_.latencies.gl0, at);
+        if (manner.modifiers.slc) // HIT_EVICT
+            Cache::drop(*line);
+        return outcome;
+    }
+    // The line of the first level comes from GL1, and GL1's from below.
+    std::array<std::byte, ByteMask::bytes> bytes;
+    const auto fetched = std::span(bytes).first(first.line_bytes());
+    const Physical begin{from.value & ~std::uint64_t{first.line_bytes() - 1}};
+    Outcome outcome;
+    // A copy is as old as what it was copied from.
+    const auto keep = [&](Cache& cache, Line* held, std::span<const std::byte> content) {
+        auto& kept = held != nullptr ? *held : cache.allocate(from.value, Insert::most_recent, at, [](Line&) {});
+        kept.fill(0, content);
+        kept.filled = outcome.filled;
+    };
+    auto* lower = gl1.find(from.value);
+    if (lower != nullptr && lower->valid.has(wanted_in(gl1))) {
+        outcome = hit(gl1, *lower, Level::gl1, from, into, config_.latencies.gl1, at);
+        lower->read(static_cast<unsigned>(begin.value % gl1.line_bytes()), fetched);
+    } else {
+        std::array<std::byte, ByteMask::bytes> whole;
+        const auto all = std::span(whole).first(gl1.line_bytes());
+        const Physical line_begin{from.value & ~std::uint64_t{gl1.line_bytes() - 1}};
+        outcome = read_shared(line_begin, all, manner, at);
+        std::memcpy(fetched.data(), all.data() + (begin.value - line_begin.value), fetched.size());
+        if (!outcome.is_ok()) {
+            std::ranges::fill(into, std::byte{0xff});
+            return outcome;
+        }
+        outcome.is_stale = false; // it was judged by the whole line; what counts is what was asked for
+        if (auto* shared = shared_cache(from, manner); shared != nullptr && outcome.level >= Level::gl2)
+            if (const auto* source = shared->peek(from.value); source != nullptr && outcome.filled < at)
+                judge(outcome, *shared, *source, from, all.subspan(from.value - line_begin.value, into.size()));
+        if (!manner.modifiers.slc)
+            keep(gl1, lower, all);
+    }
+    if (!manner.modifiers.slc)
+        keep(first, line, fetched);
+    std::memcpy(into.data(), fetched.data() + (from.value - begin.value), into.size());
+    return outcome;
+}
+
+Outcome Hierarchy::hit(Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into,
+                       port::Time latency, port::Time at) {
+    const auto begin = static_cast<unsigned>(from.value % cache.line_bytes());
+    line.read(begin, into);
+    Outcome outcome{.done = after(at, latency), .level = level};
+    judge(outcome, cache, line, from, into);
+    return outcome;
+}
+
+void Hierarchy::judge(Outcome& outcome, Cache& cache, const Line& line, Physical from,
+                      std::span<const std::byte> given) {
+    outcome.filled = line.filled;
+    // Newer than memory is what this GPU has written itself and GL2 still holds.
+    const auto* newest = &cache == &gl2_ ? &line : gl2_.peek(from.value);
+    const auto begin = static_cast<unsigned>(from.value % gl2_.line_bytes());
+    if (newest != nullptr && newest->dirty.touches({begin, static_cast<unsigned>(given.size())}))
+        outcome.is_stale = newest != &line && std::memcmp(newest->data.data() + begin, given.data(), given.size()) != 0;
+    else
+        outcome.is_stale = below_.differs(from, given);
+    if (!outcome.is_stale)
+        return;
+    outcome.stale_level = outcome.level;
+    outcome.stale_address = line.address;
+    const auto last = below_.writers().find(from.value, line.filled);
+    outcome.overtaken_by = last.writer;
+    outcome.overtaken_at = last.at;
+}
+
+Hierarchy::Cache* Hierarchy::shared_cache(Physical where, const Manner& manner) {
+    if (manner.is_kept())
+        return &gl2_;
+    if (where.is_bus())
+        return nullptr;
+    switch (config_.mechanism) {
+    case Mechanism::m1: return &gl2_;
+    case Mechanism::m3: return &unnamed_;
+    case Mechanism::m2: break;
+    }
+    return nullptr;
+}
+
+Outcome Hierarchy::read_shared(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
+    auto* cache = shared_cache(from, manner);
+    if (cache == nullptr) {
+        const auto answer = below_.read(from, into, manner.allocates_mall(), at);
+        return {.status = answer.is_ok ? Status::ok : Status::bus_error,
+                .done = answer.done,
+                .level = answer.level,
+                .filled = at};
+    }
+    const auto begin = static_cast<unsigned>(from.value % cache->line_bytes());
+    const ByteMask wanted{begin, static_cast<unsigned>(into.size())};
+    Outcome outcome;
+    if (auto* line = cache->find(from.value); line != nullptr && line->valid.has(wanted))
+        return hit(*cache, *line, cache == &gl2_ ? Level::gl2 : Level::unnamed, from, into, config_.latencies.gl2, at);
+    auto* line = fill_shared(*cache, from, wanted, manner, at, outcome);
+    if (line == nullptr)
+        std::ranges::fill(into, std::byte{0xff});
+    else
+        line->read(begin, into);
+    return outcome;
+}
+
+cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask& wanted, const Manner& manner,
+                                    port::Time at, Outcome& outcome) {
+    auto* line = cache.find(where.value);
+    if (line != nullptr && line->valid.has(wanted)) {
+        outcome = {.done = after(at, config_.latencies.gl2), .level = Level::gl2};
+        return line;
+    }
+    const Physical first{where.value & ~std::uint64_t{cache.line_bytes() - 1}};
+    std::array<std::byte, ByteMask::bytes> bytes;
+    const auto fetched = std::span(bytes).first(cache.line_bytes());
+    const auto answer = below_.read(first, fetched, manner.allocates_mall(), at);
+    outcome = {.status = answer.is_ok ? Status::ok : Status::bus_error,
+               .done = answer.done,
+               .level = answer.level,
+               .filled = at};
+    if (!answer.is_ok)
+        return nullptr;
+    if (line == nullptr) {
+        const auto insert = manner.modifiers.slc ? Insert::least_recent : Insert::most_recent;
+        port::Time done{};
+        line = &cache.allocate(first.value, insert, at, [&](Line& out) { write_back(out, at, done); });
+        schedule_eviction(first, at);
+    }
+    missing(line, cache.line_bytes()).each_run([&](unsigned begin, unsigned length) {
+        line->fill(begin, fetched.subspan(begin, length));
+    });
+    line->filled = at;
+    return line;
+}
+
+Outcome Hierarchy::store(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner,
+                         port::Time at) {
+    drop_upper(unit, to, manner.modifiers.glc, from);
+    if (!manner.is_kept()) {
+        update_shared(to, from);
+        return {.done = below_.store(to, from, at), .level = to.is_bus() ? Level::bus : Level::vram};
+    }
+    auto* line = gl2_.find(to.value);
+    if (line == nullptr) { // allocated without its other bytes: what is dirty is known byte by byte
+        const auto insert = manner.modifiers.slc ? Insert::least_recent : Insert::most_recent;
+        port::Time done{};
+        line = &gl2_.allocate(to.value, insert, at, [&](Line& out) { write_back(out, at, done); });
+        schedule_eviction(to, at);
+    }
+    line->write(static_cast<unsigned>(to.value % gl2_.line_bytes()), from, at);
+    return {.done = after(at, config_.latencies.gl2), .level = Level::gl2};
+}
+
+void Hierarchy::drop_upper(unsigned unit, Physical where, bool drops_gl0, std::span<const std::byte> from) {
+    if (auto* line = gl0_[unit].peek(where.value); line != nullptr) {
+        if (drops_gl0)
+            Cache::drop(*line);
+        else
+            line->fill(static_cast<unsigned>(where.value % gl0_[unit].line_bytes()), from);
+    }
+    if (auto* line = gl1_of(unit).peek(where.value); line != nullptr) // stores bypass GL1
+        Cache::drop(*line);
+}
+
+void Hierarchy::update_shared(Physical to, std::span<const std::byte> from) {
+    const auto update = [&](Cache& cache) {
+        if (auto* line = cache.peek(to.value); line != nullptr)
+            line->fill(static_cast<unsigned>(to.value % cache.line_bytes()), from);
+    };
+    // A GL2 that lets loads from UC pages hit must let their stores through to the same line.
+    if (config_.probes_gl2 || config_.mechanism == Mechanism::m1)
+        update(gl2_);
+    if (config_.mechanism == Mechanism::m3)
+        update(unnamed_);
+}
+
+Outcome Hierarchy::atomic(unsigned unit, Physical where, const AtomicOperation& operation, std::uint64_t& old,
+                          const Manner& manner, port::Time at) {
+    drop_upper(unit, where, true, {});
+    std::array<std::byte, 8> bytes{};
+    const auto value = std::span(bytes).first(operation.bytes);
+    const auto compute = [&] {
+        std::memcpy(&old, bytes.data(), sizeof old); // the model runs on little endian machines, as GPUs are
+        const auto result = apply(operation, old);
+        std::memcpy(bytes.data(), &result, sizeof result);
+    };
+    if (manner.is_kept()) {
+        Outcome outcome;
+        const auto begin = static_cast<unsigned>(where.value % gl2_.line_bytes());
+        auto* line = fill_shared(gl2_, where, {begin, operation.bytes}, manner, at, outcome);
+        if (line == nullptr) {
+            old = ~std::uint64_t{0};
+            return outcome;
+        }
+        line->read(begin, value);
+        compute();
+        line->write(begin, value, at);
+        return outcome;
+    }
+    if (where.is_bus() && !config_.has_pcie_atomics) { // a completer without AtomicOp support: UR (PCIe 6.0 §6.15)
+        old = ~std::uint64_t{0};
+        return {.status = Status::bus_error, .done = at, .level = Level::bus};
+    }
+    below_.drain(at);
+    const auto answer = below_.read(where, value, manner.allocates_mall(), at);
+    if (!answer.is_ok) {
+        old = ~std::uint64_t{0};
+        return {.status = Status::bus_error, .done = answer.done, .level = answer.level};
+    }
+    compute();
+    update_shared(where, value);
+    return {.done = std::max(answer.done, below_.write(where, value, at)), .level = answer.level};
+}
+
+} // namespace model::gpu::memory

@@ -1,0 +1,127 @@
+// The caches of the graphics block over memory: GL0 of each CU, the scalar cache of each WGP, GL1 of each shader array,
+// one GL2. They hold bytes, and nobody tells them what PCIe writes behind them, unless the profile probes. Takes
+// physical addresses; pieces never leave a line.
+#pragma once
+
+#include "model/gpu/memory/below.h"
+#include "model/gpu/memory/host_path.h"
+
+#include <functional>
+#include <optional>
+
+namespace model::gpu::memory {
+
+/// What the page says of an access, beside where it goes, and what the instruction says.
+struct Manner {
+    Mtype mtype = Mtype::nc;
+    bool is_noalloc = false; ///< of the PTE: MALL does not allocate
+    Modifiers modifiers;
+    bool is_scalar = false;
+
+    bool is_kept() const { return mtype == Mtype::nc || mtype == Mtype::cc; } ///< GL2 keeps the line
+    bool allocates_mall() const { return !is_noalloc && !modifiers.dlc; }
+};
+
+/// An atomic operation on one value of 4 or 8 bytes.
+struct AtomicOperation {
+    AtomicOp op;
+    unsigned bytes;
+    std::uint64_t operand, compare;
+};
+/// The value after it.
+std::uint64_t apply(const AtomicOperation& operation, std::uint64_t old);
+
+/// A line of GL2 with bytes that memory does not have yet.
+struct DirtyLine {
+    Physical address;
+    unsigned bytes = 0;
+    port::Time since{};
+};
+
+class Hierarchy {
+public:
+    Hierarchy(const MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma);
+
+    // The waves of CU `unit`:
+    Outcome load(unsigned unit, Physical from, std::span<std::byte> into, const Manner& manner, port::Time at);
+    Outcome store(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at);
+    Outcome atomic(unsigned unit, Physical where, const AtomicOperation& operation, std::uint64_t& old,
+                   const Manner& manner, port::Time at);
+    /// The stores of the wave are ordered before what follows: those that were delayed go.
+    void order_stores(port::Time at) { below_.drain(at); }
+    void invalidate_gl0(unsigned unit, bool both_of_wgp);
+    void invalidate_gl1(unsigned unit);
+    void invalidate_scalar(unsigned unit);
+    void invalidate_upper(); ///< all of the three
+
+    // Who speaks for the whole GL2:
+    /// Writes all dirty bytes back; lines stay, clean. Returns when the last one is there.
+    port::Time write_back(port::Time at);
+    /// Writes back and takes out all lines.
+    port::Time rinse(port::Time at);
+    /// ACQUIRE_MEM: which caches, by GCR_CNTL. A profile may delay it.
+    port::Time acquire(std::uint32_t gcr_cntl, port::Time at);
+
+    // PCIe, towards VRAM; ranges are inside of it:
+    port::Time inbound_read(std::uint64_t offset, std::span<std::byte> into, port::Time at);
+    void inbound_write(std::uint64_t offset, std::span<const std::byte> from, port::Time at);
+    void flush_host_path(port::Time at);
+
+    /// Brings about all that was delayed until `now`.
+    void advance(port::Time now);
+    port::Time next_due() const;
+    /// All caches lose what they hold.
+    void reset();
+
+    /// What GL2 holds back, doorbells of other devices among it.
+    std::vector<DirtyLine> dirty_lines();
+    /// The line of GL2 with this address, or nullptr; for whoever explains.
+    const cache::Line* gl2_line(Physical address) { return gl2_.peek(address.value); }
+    const HostPath& host_path() const { return host_path_; }
+    const MemoryConfig& config() const { return config_; }
+    Below& below() { return below_; }
+    std::uint64_t rinses() const { return rinses_; }
+
+private:
+    using Line = cache::Line;
+    using Cache = cache::Cache;
+    struct Eviction {
+        port::Time due;
+        std::uint64_t address;
+    };
+
+    Cache& first_level(unsigned unit, bool is_scalar) { return is_scalar ? scalar_[unit / 2] : gl0_[unit]; }
+    Cache& gl1_of(unsigned unit) { return gl1_[unit / config_.units_per_array]; }
+    /// The cache at the level of GL2 that loads of this manner may hit, or nullptr: they go to memory.
+    Cache* shared_cache(Physical where, const Manner& manner);
+    /// Reads by GL2, or around it.
+    Outcome read_shared(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at);
+    /// The line with all of `wanted` valid; nullptr: memory did not answer.
+    Line* fill_shared(Cache& cache, Physical line, const cache::ByteMask& wanted, const Manner& manner, port::Time at,
+                      Outcome& outcome);
+    /// Whether what a cache has given is older than what memory, or GL2, has; and who changed it.
+    void judge(Outcome& outcome, Cache& cache, const Line& line, Physical from, std::span<const std::byte> given);
+    Outcome hit(Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into, port::Time latency,
+                port::Time at);
+    /// Memory got these bytes: what lines that stay have of them is as old, or takes part.
+    void update_shared(Physical to, std::span<const std::byte> from);
+    void drop_upper(unsigned unit, Physical where, bool drops_gl0, std::span<const std::byte> from);
+    void write_back(Line& line, port::Time at, port::Time& done);
+    void apply_inbound(std::uint64_t offset, std::span<const std::byte> from, port::Time at);
+    port::Time acquire_now(std::uint32_t gcr_cntl, port::Time at);
+    void schedule_eviction(Physical line, port::Time at);
+    port::Time after(port::Time at, port::Time latency) const { return config_.timed ? at + latency : at; }
+
+    MemoryConfig config_;
+    std::mt19937_64 random_;
+    Below below_;
+    HostPath host_path_;
+    std::vector<Cache> gl0_, scalar_, gl1_;
+    Cache gl2_;
+    Cache unnamed_; ///< of mechanism m3
+    std::vector<Eviction> evictions_;
+    std::optional<std::pair<port::Time, std::uint32_t>> acquire_; ///< an ACQUIRE_MEM that has not begun
+    std::uint64_t rinses_ = 0;
+};
+
+} // namespace model::gpu::memory
