@@ -62,7 +62,10 @@ public:
                        [&](const translation::Page& page, const Manner& manner, std::size_t begin, std::size_t length) {
                            if (page.is_prt)
                                return Outcome{.done = at};
-                           return block_.caches_.store(unit_, page.physical, from.subspan(begin, length), manner, at);
+                           const auto piece =
+                               block_.caches_.store(unit_, page.physical, from.subspan(begin, length), manner, at);
+                           ++block_.counters_.stores[static_cast<std::size_t>(piece.level)];
+                           return piece;
                        });
         stores_done_ = std::max(stores_done_, outcome.done);
         return outcome;
@@ -159,7 +162,10 @@ private:
                                return Outcome{.done = at};
                            }
                            manner.is_scalar = is_scalar;
-                           return block_.caches_.load(unit_, page.physical, piece, manner, at);
+                           const auto answer = block_.caches_.load(unit_, page.physical, piece, manner, at);
+                           ++block_.counters_.loads[static_cast<std::size_t>(answer.level)];
+                           block_.counters_.stale_loads += answer.is_stale;
+                           return answer;
                        });
         if (outcome.status == Status::page_fault || outcome.status == Status::gpu_reset)
             std::ranges::fill(into, std::byte{});

@@ -10,6 +10,15 @@
 
 namespace model::gpu {
 
+/// Pieces of accesses, each within one line, by who answered them.
+struct MemoryCounters {
+    std::array<std::uint64_t, static_cast<std::size_t>(memory::Level::bus) + 1> loads{}, stores{};
+    std::uint64_t stale_loads = 0, atomics = 0;
+
+    std::uint64_t loads_from(memory::Level level) const { return loads[static_cast<std::size_t>(level)]; }
+    std::uint64_t stores_to(memory::Level level) const { return stores[static_cast<std::size_t>(level)]; }
+};
+
 class GraphicsBlock {
 public:
     GraphicsBlock(const memory::MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma, port::Clock& clock)
@@ -34,6 +43,7 @@ public:
     const memory::Hierarchy& caches() const { return caches_; }
     translation::AddressSpaces& spaces() { return spaces_; }
     const memory::MemoryConfig& config() const { return caches_.config(); }
+    const MemoryCounters& counters() const { return counters_; }
     std::uint64_t resets() const { return resets_; }
     unsigned running_kernels() const { return running_; }
 
@@ -43,6 +53,7 @@ private:
     memory::Hierarchy caches_;
     translation::AddressSpaces spaces_;
     port::Clock& clock_;
+    MemoryCounters counters_;
     std::uint64_t resets_ = 0;
     unsigned running_ = 0; ///< kernels that have begun and not ended
 };

@@ -40,6 +40,8 @@ const char* find_fault(const MemoryConfig& config) {
     for (const auto* geometry : {&config.gl0, &config.scalar, &config.gl1, &config.gl2, &config.mall})
         if (const auto* fault = cache::find_fault(*geometry); fault != nullptr)
             return fault;
+    if (config.gl0.line > config.gl1.line || config.scalar.line > config.gl1.line || config.gl1.line > config.gl2.line)
+        return "a line of a cache is no longer than one of the cache below it";
     return nullptr;
 }
 

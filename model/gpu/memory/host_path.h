@@ -5,6 +5,7 @@
 
 #include "model/gpu/memory/config.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <deque>

@@ -4,6 +4,7 @@
 
 #include "model/gpu/memory/access.h"
 
+#include <algorithm>
 #include <array>
 
 namespace model::gpu::memory {

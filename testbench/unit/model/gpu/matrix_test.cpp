@@ -165,6 +165,44 @@ TEST_CASE("queues in memory of the host work by UC pages, and by no others", "[u
         Outcomes{stuck, stuck, stuck, stuck});
 }
 
+TEST_CASE("a flush that rinses commands of NC pages brings them to memory before or behind the doorbell",
+          "[unit][gpu][matrix]") {
+    const Setup setup{.submission_type = Mtype::nc,
+                      .completion_type = Mtype::nc,
+                      .flush = poke(Register::invalidate0_req, 17, 2u << 16 | 1)};
+    const auto outcomes = run_all(setup);
+    CHECK((outcomes.text_m1 == ok || outcomes.text_m1 == bad));
+    CHECK((outcomes.text_m2 == ok || outcomes.text_m2 == bad));
+    CHECK(outcomes.coherent == ok);
+    CHECK(outcomes.adversarial == stuck);
+}
+
+TEST_CASE("data in an NC page that a kernel has touched is old behind a fresh completion", "[unit][gpu][matrix]") {
+    constexpr std::uint64_t data = 0x4000;
+    for (const auto profile : {Profile::rdna3_text, Profile::coherent, Profile::adversarial}) {
+        GpuBench bench(MemoryConfig::of(profile, Mechanism::m2));
+        const auto wave = bench.wave();
+        load(*wave, GpuBench::vram_nc + data, plain, bench.now());
+        bench.write(data, 0x600d); // a drive writes the data, then the completion
+        bench.write(completion, phase | 1);
+        bench.pass(1ms);
+
+        CHECK(load(*wave, GpuBench::vram_uc + completion, all_bits, bench.now()) == (phase | 1));
+        wave->fence(Order::acquire, Scope::system, bench.now());
+        CHECK(load(*wave, GpuBench::vram_nc + data, plain, bench.now()) == (profile == Profile::coherent ? 0x600d : 0));
+    }
+}
+
+TEST_CASE("a drive reads old bytes from an NC page that a kernel has written", "[unit][gpu][matrix]") {
+    for (const auto profile : {Profile::rdna3_text, Profile::coherent, Profile::adversarial}) {
+        GpuBench bench(MemoryConfig::of(profile));
+        const auto wave = bench.wave();
+        store(*wave, GpuBench::vram_nc + 0x4000, 0x600d);
+        wave->fence(Order::release, Scope::system, bench.now());
+        CHECK(bench.read(0x4000) == (profile == Profile::coherent ? 0x600d : 0));
+    }
+}
+
 TEST_CASE("a kernel that rings once and ends needs no flush", "[unit][gpu][matrix]") {
     for (const auto mechanism : {Mechanism::m1, Mechanism::m2}) {
         const auto config = MemoryConfig::of(Profile::rdna3_text, mechanism);

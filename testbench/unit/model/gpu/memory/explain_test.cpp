@@ -37,3 +37,39 @@ TEST_CASE("a doorbell that GL2 holds back is named before other lines", "[unit][
     bench.gpu.block().caches().rinse({});
     CHECK(explain_held(bench.gpu.block().caches(), 5us).empty());
 }
+
+TEST_CASE("accesses are counted by who answered them", "[unit][gpu][memory]") {
+    GpuBench bench(MemoryConfig::of(Profile::rdna3_text));
+    const auto wave = bench.wave();
+    std::array<std::byte, 256> bytes{};
+    wave->load(GpuBench::vram_nc + 0x1000, bytes, plain, {}); // two lines
+    wave->load(GpuBench::vram_nc + 0x1000, bytes, plain, {});
+    wave->load(GpuBench::vram_nc + 0x1000, bytes, volatile_load, {});
+    store(*wave, GpuBench::vram_nc, 1);
+    store(*wave, GpuBench::bus_uc, 1);
+
+    const auto& counters = bench.gpu.block().counters();
+    CHECK(counters.loads_from(Level::vram) == 2);
+    CHECK(counters.loads_from(Level::gl0) == 2);
+    CHECK(counters.loads_from(Level::gl2) == 2);
+    CHECK(counters.stores_to(Level::gl2) == 1);
+    CHECK(counters.stores_to(Level::bus) == 1);
+    CHECK(counters.stale_loads == 0);
+}
+
+TEST_CASE("a configuration that cannot be built is refused, a profile is not", "[unit][gpu][memory]") {
+    for (const auto profile : {Profile::rdna3_text, Profile::coherent, Profile::adversarial})
+        CHECK(find_fault(MemoryConfig::of(profile)) == nullptr);
+    const auto refuses = [](auto change) {
+        auto config = MemoryConfig::of(Profile::adversarial);
+        change(config);
+        return find_fault(config) != nullptr;
+    };
+    CHECK(refuses([](MemoryConfig& config) { config.hdp_hold = config.hold_max + Time{1}; }));
+    CHECK(refuses([](MemoryConfig& config) { config.hold_max = {}; }));
+    CHECK(refuses([](MemoryConfig& config) { config.units_per_array = 3; }));
+    CHECK(refuses([](MemoryConfig& config) { config.arrays = 0; }));
+    CHECK(refuses([](MemoryConfig& config) { config.gl1.line = 64; }));
+    CHECK(refuses([](MemoryConfig& config) { config.gl2.line = 64; }));
+    CHECK(refuses([](MemoryConfig& config) { config.gl2.ways = 0; }));
+}
