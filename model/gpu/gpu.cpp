@@ -9,30 +9,47 @@ namespace {
 constexpr std::uint64_t mebibyte = 1 << 20;
 constexpr std::size_t dword_bytes = 4;
 
-memory::MemoryConfig memory_of(const GpuConfig& config) {
-    auto memory = config.memory;
-    memory.timed = memory.timed && config.timed;
-    return memory;
-}
 } // namespace
 
+memory::MemoryConfig GpuConfig::knobs() const {
+    auto result = memory ? *memory
+                         : memory::MemoryConfig::of(static_cast<memory::Profile>(profile),
+                                                    static_cast<memory::Mechanism>(mechanism - 1));
+    if (!memory) {
+        result.seed = seed;
+        result.hold_max = hold_max;
+        result.resets_on_control = resets_on_control;
+    }
+    result.timed = result.timed && timed;
+    return result;
+}
+
 std::vector<pcie::Setting> GpuConfig::settings() {
-    constexpr std::uint64_t second = 1'000'000'000'000;
-    return {
-        {.name = "hdp_hold", .help = "inbound writes rest so long", .value = &memory.hdp_hold, .maximum = second},
-        {.name = "hold_max",
-         .help = "what has not moved by then is stuck",
-         .value = &memory.hold_max,
-         .minimum = 1,
-         .maximum = second},
-        {.name = "rinse_on_heavy", .help = "a heavy flush by engine 17 rinses GL2", .value = &memory.rinses_on_heavy},
-        {.name = "reset_on_cntl_write",
-         .help = "a changed cache control register under a kernel resets the GPU",
-         .value = &memory.resets_on_control},
-        {.name = "seed",
-         .help = "of what the profile leaves to chance",
-         .value = &memory.seed,
-         .maximum = ~std::uint64_t{0}}};
+    constexpr std::uint64_t millisecond = 1'000'000'000;
+    return {{.name = "vram",
+             .help = "VRAM and size of its BAR",
+             .value = &bytes,
+             .minimum = mebibyte,
+             .maximum = std::uint64_t{256} << 30,
+             .is_power_of_two = true},
+            {.name = "profile",
+             .help = "who sees which bytes: 0 as observed on RDNA3, 1 coherent, 2 the worst that documents allow",
+             .value = &profile,
+             .maximum = 2},
+            {.name = "mechanism",
+             .help = "of profile 0, which of three explanations holds: 1 GL2, 2 a held doorbell, 3 an unnamed buffer",
+             .value = &mechanism,
+             .minimum = 1,
+             .maximum = 3},
+            {.name = "seed", .help = "of what profile 2 leaves to chance", .value = &seed, .maximum = 0xffff'ffff},
+            {.name = "hold_max",
+             .help = "what has not moved by then is stuck",
+             .value = &hold_max,
+             .minimum = millisecond,
+             .maximum = 1000 * millisecond},
+            {.name = "reset_on_cntl_write",
+             .help = "a changed cache control register under a kernel resets the GPU",
+             .value = &resets_on_control}};
 }
 
 pcie::FunctionConfig Gpu::function_config(const GpuConfig& config) {
@@ -52,7 +69,7 @@ pcie::FunctionConfig Gpu::function_config(const GpuConfig& config) {
 }
 
 Gpu::Gpu(const std::string& name, const GpuConfig& config, const pcie::DevicePorts& ports)
-    : vram_(name, config.bytes), block_(memory_of(config), vram_.bytes(), ports.dma, ports.clock), registers_(block_) {}
+    : vram_(name, config.bytes), block_(config.knobs(), vram_.bytes(), ports.dma, ports.clock), registers_(block_) {}
 
 port::DmaResult Gpu::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) {
     std::ranges::fill(into, std::byte{});

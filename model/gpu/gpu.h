@@ -8,6 +8,7 @@
 #include "model/pcie/endpoint_space.h"
 #include "model/pcie/setting.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,15 @@ struct GpuConfig {
     std::uint64_t bytes = std::uint64_t{2} << 30; ///< of VRAM: a power of two, 1 MiB or more
     std::uint64_t bar_bytes = 0;                  ///< size of the VRAM BAR after reset; 0: all of it
     std::uint16_t vendor_id = 0x1002, device_id = 0x744c;
-    memory::MemoryConfig memory = memory::MemoryConfig::of(memory::Profile::rdna3_text);
+    std::uint32_t profile = 0;   ///< a memory::Profile, by its number
+    std::uint32_t mechanism = 1; ///< of the first profile: m1, m2 or m3
+    std::uint32_t seed = 1;
+    port::Time hold_max = std::chrono::milliseconds{10};
+    bool resets_on_control = true;
+    std::optional<memory::MemoryConfig> memory; ///< all knobs, in place of the five above
 
+    /// The knobs that are in effect.
+    memory::MemoryConfig knobs() const;
     std::vector<pcie::Setting> settings();
     bool operator==(const GpuConfig&) const = default;
 };

@@ -155,6 +155,22 @@ TEST_CASE("a context is set up by its registers", "[unit][gpu][registers]") {
     CHECK(bench.peek(at_register(Register::context0_start)) == 0);
 }
 
+TEST_CASE("a GPU has the knobs that its settings name", "[unit][gpu][registers]") {
+    model::gpu::GpuConfig config;
+    CHECK(config.knobs() == MemoryConfig::of(Profile::rdna3_text, Mechanism::m1));
+    for (auto& setting : config.settings())
+        CHECK_FALSE(setting.help.empty());
+    config.profile = 2, config.mechanism = 3, config.seed = 7, config.timed = false;
+    auto expected = MemoryConfig::of(Profile::adversarial);
+    expected.seed = 7;
+    expected.timed = false;
+    CHECK(config.knobs() == expected);
+    config.profile = 0, config.timed = true;
+    CHECK(config.knobs().mechanism == Mechanism::m3);
+    config.memory = MemoryConfig::of(Profile::coherent);
+    CHECK(config.knobs() == MemoryConfig::of(Profile::coherent));
+}
+
 TEST_CASE("accesses of any length and place to the register BAR are answered", "[unit][gpu][registers]") {
     GpuBench bench(MemoryConfig::of(Profile::rdna3_text));
     std::array<std::byte, 64> bytes{};

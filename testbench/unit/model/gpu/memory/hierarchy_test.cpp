@@ -241,6 +241,36 @@ TEST_CASE("an acquire fence clears GL1 before GL0, one of a work-group GL0 alone
     CHECK(load(*neighbour, GpuBench::vram_nc + 0x500, plain) == 8); // the other CU of the WGP
 }
 
+TEST_CASE("a copy of an old line is as old as the line", "[unit][gpu][memory]") {
+    GpuBench bench(text_m1);
+    const auto first = bench.wave(0), second = bench.wave(4);
+    load(*first, GpuBench::vram_nc + 0x700, plain, 1us);
+    bench.clock.set(2us);
+    bench.write(0x700, 1);
+    Outcome outcome;
+
+    for (const auto level : {Level::gl2, Level::gl0}) {
+        CHECK(load(*second, GpuBench::vram_nc + 0x700, plain, 3us, &outcome) == 0);
+        CHECK(outcome.stale_level == level);
+        CHECK(outcome.filled == 1us);
+        CHECK(outcome.overtaken_by == Writer::inbound);
+        CHECK(outcome.overtaken_at == 2us);
+    }
+}
+
+TEST_CASE("a delayed store does not come over a younger one that was written back", "[unit][gpu][memory]") {
+    GpuBench bench(adversarial);
+    const auto wave = bench.wave();
+    store(*wave, GpuBench::vram_uc + 0x700, 1);
+    REQUIRE(bench.in_vram(0x700) == 0);
+    store(*wave, GpuBench::vram_nc + 0x700, 2);
+
+    bench.gpu.block().caches().write_back({});
+    CHECK(bench.in_vram(0x700) == 2);
+    bench.pass(1ms);
+    CHECK(bench.in_vram(0x700) == 2);
+}
+
 TEST_CASE("the scalar cache does not see stores of its own CU", "[unit][gpu][memory]") {
     GpuBench bench(text_m1);
     const auto wave = bench.wave();

@@ -54,7 +54,10 @@ TEST_CASE("pieces of one inbound write come in any order, and writes one behind 
         std::mt19937_64 random(seed);
         HostPath path(config, random);
         std::vector<std::pair<std::uint64_t, unsigned>> came;
-        const auto note = [&](std::uint64_t offset, std::span<const std::byte> bytes, Time) {
+        Time before{};
+        const auto note = [&](std::uint64_t offset, std::span<const std::byte> bytes, Time at) {
+            REQUIRE(at >= before);
+            before = at;
             came.emplace_back(offset, std::to_integer<unsigned>(bytes[0]));
         };
         for (unsigned i = 0; i < 4; ++i)
