@@ -1,6 +1,7 @@
 #include "platform/card/kinds.h"
 
 #include "model/copy/copy_engine.h"
+#include "model/gpu/gpu.h"
 #include "model/gpu/vram.h"
 #include "model/nvme/controller.h"
 #include "platform/card/mlx5_device.h"
@@ -57,6 +58,10 @@ Kind row(std::string_view name, unsigned network_ports) {
 constexpr auto make_hca = [](const model::hca::HcaConfig& config, const DevicePorts& ports, const DevicePlace& place) {
     return std::make_unique<Mlx5Device>(config, ports, place.events);
 };
+constexpr auto make_caching_gpu = [](const model::gpu::GpuConfig& config, const DevicePorts& ports,
+                                     const DevicePlace& place) {
+    return std::make_unique<model::gpu::Gpu>(place.name, config, ports);
+};
 constexpr auto make_gpu = [](const model::gpu::VramConfig& config, const DevicePorts&, const DevicePlace& place) {
     return std::make_unique<model::gpu::Vram>(place.name, config);
 };
@@ -66,6 +71,7 @@ constexpr auto make_gpu = [](const model::gpu::VramConfig& config, const DeviceP
 std::span<const Kind> kinds() {
     static const std::array table{
         row<Mlx5Device, model::hca::HcaConfig, make_hca>("hca", 1),
+        row<model::gpu::Gpu, model::gpu::GpuConfig, make_caching_gpu>("caching_gpu", 0),
         row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
         row<model::copy::CopyEngine, model::copy::CopyEngineConfig>("copy", 0),
         row<model::nvme::Controller, model::nvme::NvmeConfig>("nvme", 0),
