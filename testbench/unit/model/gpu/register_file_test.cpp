@@ -99,8 +99,11 @@ TEST_CASE("a changed cache control register under a kernel resets the GPU", "[un
         bench.poke(at_register(which), 0);                  // the value it has
         CHECK(bench.poller->is_valid());
 
+        bench.write(0x900, 5); // rests in the host data path
+
         bench.poke(at_register(which), 2);
 
+        CHECK(bench.in_vram(0x900) == 5);
         CHECK(bench.gpu.block().resets() == 1);
         CHECK(bench.gpu.block().running_kernels() == 0);
         for (auto* wave : {bench.poller.get(), other.get()}) {
@@ -111,6 +114,8 @@ TEST_CASE("a changed cache control register under a kernel resets the GPU", "[un
             CHECK(store(*wave, GpuBench::vram_uc, 1).status == Status::gpu_reset);
         }
         bench.poller->end_kernel(Scope::system, {});
+        bench.poller.reset(); // counts as ended already
+        CHECK(bench.gpu.block().running_kernels() == 0);
         CHECK(bench.in_vram(0x800) == 0);
         CHECK(bench.read(0x100) == 1);
         Outcome outcome;
