@@ -1,6 +1,7 @@
 #include "testbench/hcasim/command_line.h"
 
 #include "platform/topology/keys.h"
+#include "testbench/hcasim/choice.h"
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/replay_options.h"
 #include "testbench/hcasim/version.h"
@@ -9,7 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <map>
+#include <array>
 #include <string>
 
 namespace hcasim {
@@ -88,8 +89,8 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
                    "the way between devices leads through the units, too; --set hca.device_tlb_entries=64 --set "
                    "iommu.device_tlb=true gives\n"
                    "the HCAs TLBs of their own. scenario.qps is the number of transfers by one key.\n\n"
-                   "Exit status: 0 no violation, 1 some, 2 refused, 4 none, but in some row and variant the action "
-                   "never met a transfer under way.\n");
+                   "Exit status: 0 no violation, 1 some, 2 refused, 3 the recording could not be written, 4 no "
+                   "violation, but in some row\nand variant the action never met a transfer under way.\n");
     explore.add_option("scenario", options.operations, "write, read, send, atomic or all")->required()->delimiter(',');
     explore
         .add_option("--inject", options.actions,
@@ -102,11 +103,11 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();
-    explore
-        .add_option("--sweep", options.sweep,
-                    "all combinations (default), pairs (as few as have each two settings together), or none")
-        ->transform(CLI::Transformer(
-            std::map<std::string, Sweep>{{"all", Sweep::all}, {"pairs", Sweep::pairs}, {"none", Sweep::none}}));
+    constexpr std::array sweeps{std::pair{std::string_view("all"), Sweep::all},
+                                std::pair{std::string_view("pairs"), Sweep::pairs},
+                                std::pair{std::string_view("none"), Sweep::none}};
+    add_choice(explore, "--sweep", options.sweep, sweeps,
+               "all combinations (default), pairs (as few as have each two settings together), or none");
     explore
         .add_option("--importers", options.importers,
                     "Registrations of the same memory (default: one, in some variants two)")
@@ -199,7 +200,7 @@ Command parse_command_line(int argc, const char* const* argv) {
 
     CheckOptions checking;
     auto* check = app.add_subcommand("check", "Say what is wrong with a configuration, and run nothing");
-    check->footer(about_status);
+    check->footer("\nExit status: 0 it can run, 2 it cannot, 3 that could not be written.\n");
     const auto* check_payload = add_plan(*check, checking.plan, payload);
 
     ShowOptions showing;

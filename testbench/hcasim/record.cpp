@@ -4,12 +4,13 @@
 #include "platform/topology/description.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/what_to_record.h"
+#include "testbench/hcasim/choice.h"
 #include "testbench/hcasim/version.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <map>
+#include <array>
 
 namespace hcasim {
 
@@ -27,13 +28,12 @@ void add_record(CLI::App& command, RecordOptions& options) {
         ->type_name("PART")
         ->allow_extra_args(false)
         ->take_all();
-    command
-        .add_option("--record-failure", options.failure,
-                    fmt::format("When the file cannot be written on: stop, or go-on without it (default: {}); either "
-                                "says which records are missing, and the exit status is 3",
-                                options.failure == RecordFailure::stop ? "stop" : "go-on"))
-        ->transform(CLI::Transformer(
-            std::map<std::string, RecordFailure>{{"stop", RecordFailure::stop}, {"go-on", RecordFailure::go_on}}));
+    constexpr std::array failures{std::pair{std::string_view("stop"), RecordFailure::stop},
+                                  std::pair{std::string_view("go-on"), RecordFailure::go_on}};
+    add_choice(command, "--record-failure", options.failure, failures,
+               fmt::format("When the file cannot be written on: stop, or go-on without it (default: {}); either says "
+                           "which records are missing, and the exit status is 3",
+                           options.failure == RecordFailure::stop ? "stop" : "go-on"));
 }
 
 std::expected<std::unique_ptr<platform::record::Recording>, std::string>

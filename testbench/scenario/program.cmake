@@ -25,7 +25,8 @@ add_program_tests(program program_test.py "hcasim" 300
     behind_a_remapping_unit refuses_configuration refuses_override refuses_payload refuses_too_large)
 add_program_tests(program program_manners_test.py "hcasim" 300
     outputs_are_no_inputs results_go_to_standard_output signals_end_a_run_with_its_report lost_output_is_told
-    failures_come_with_advice help_is_short_and_complete a_configuration_is_checked_and_printed
+    failures_come_with_advice help_is_short_and_complete help_is_words
+    a_configuration_is_checked_and_printed
     a_terminal_is_treated_as_one json_is_as_its_schema_says queues_are_counted captures_are_in_the_order_of_time
     a_large_payload_is_streamed)
 add_program_tests(record record_test.py "hcasim" 300

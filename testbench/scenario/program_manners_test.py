@@ -165,6 +165,34 @@ def help_is_short_and_complete():
         expect(len(line) <= 60 or " " not in line.strip(), f"wider than the terminal: {line}")
 
 
+def help_is_words():
+    """Of each command: printable, what it takes is words or says of what kind it is, and nothing is refused that it
+    lists."""
+    def subcommands(*command):
+        text = words(*command, "--help").stdout
+        listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
+        return text, re.findall(r"^  (\w+)", listed[1], re.M) if listed else []
+    _, commands = subcommands()
+    expect(len(commands) == 9, commands)
+    waiting, seen = [(name,) for name in commands], []
+    while waiting:
+        command = waiting.pop()
+        ran = subprocess.run([PROGRAM, *command, "--help"], capture_output=True, timeout=250, check=True)
+        raw = sorted({byte for byte in ran.stdout if not 0x20 <= byte < 0x7f and byte != 0x0a})
+        expect(not raw and ran.stderr == b"", f"{command}: bytes {raw} in its help")
+        text, below = subcommands(*command)
+        expect("ENUM" not in text, f"{command}: {text}")
+        seen.append(command)
+        waiting += [(*command, name) for name in below]
+        for option, choices in re.findall(r"(--[a-z-]+) \w+:\{([^}]*)\}", text):
+            refused(words(*command, option, "\x01"), option, *choices.split(","))
+            for choice in choices.split(","):
+                said = words(*command, option, choice).stderr # of which nothing is there to work on
+                expect(option not in said, f"{command} {option} {choice}: {said}")
+    expect(("trace", "show") in seen and len(seen) == 17, seen)
+    expect("verified" not in words("check", "--help").stdout.split("Exit status:")[1], "check runs nothing")
+
+
 def a_configuration_is_checked_and_printed():
     good, bad, printed = SCRATCH / "good.toml", SCRATCH / "bad.toml", SCRATCH / "printed.toml"
     good.write_text('[scenario]\npayload = "beside"\n[link]\nseed = 4\n')
