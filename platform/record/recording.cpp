@@ -56,7 +56,7 @@ std::expected<std::unique_ptr<Recording>, std::string> Recording::create(const s
     auto file = FileDestination::create(path);
     if (!file)
         return std::unexpected(file.error());
-    options.file.most_waiting = 4;
+    options.file.most_waiting = most_waiting;
     return std::make_unique<Recording>(std::move(options), std::make_unique<FileDestination>(std::move(*file)), path);
 }
 

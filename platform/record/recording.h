@@ -41,6 +41,11 @@ public:
 
 class Recording final : private traces::codec::RecordSink {
 public:
+    /// Of a file: batches that may be on their way to it while the next one is filled.
+    static constexpr std::size_t most_waiting = 4;
+    /// What a file does not have yet while it grows, and never when the program is killed: batches before compression,
+    /// each of which may be longer by a record.
+    static constexpr std::size_t most_missing_bytes = (most_waiting + 1) * traces::codec::Writer::Options{}.batch_bytes;
     struct Options {
         std::string revision; ///< of the program
         std::uint64_t seed = 0;

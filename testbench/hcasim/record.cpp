@@ -5,6 +5,7 @@
 #include "platform/topology/keys.h"
 #include "platform/topology/what_to_record.h"
 #include "testbench/hcasim/choice.h"
+#include "testbench/hcasim/units.h"
 #include "testbench/hcasim/version.h"
 
 #include <CLI/CLI.hpp>
@@ -16,9 +17,12 @@ namespace hcasim {
 
 void add_record(CLI::App& command, RecordOptions& options) {
     command
-        .add_option("--record", options.path,
-                    "Record all that passes the boundaries of the devices, and their events: pcapng, for `hcasim "
-                    "replay`, `hcasim trace` and Wireshark. Can be read up to its last MiB while it grows")
+        .add_option(
+            "--record", options.path,
+            fmt::format("Record all that passes the boundaries of the devices, and their events: pcapng, for "
+                        "`hcasim replay`, `hcasim trace` and Wireshark. Can be read while it grows; the last {} "
+                        "(before compression) may be missing then, as when the program is killed",
+                        print_bytes(platform::record::Recording::most_missing_bytes)))
         ->type_name("FILE");
     command
         .add_option("--at", options.at,
