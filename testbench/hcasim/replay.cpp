@@ -80,8 +80,10 @@ std::expected<std::vector<Job>, Refused> read_jobs(const std::string& trace, con
                        status::damaged);
     auto bench = read_bench(reader.head(), trace, options.overrides, options.parts);
     if (!bench)
-        return refused(bench.error() + fmt::format("\n  recorded by revision {}; this is {}",
-                                                   reader.head().identity.revision, revision()));
+        return refused(bench.error() + (has_configuration(reader.head())
+                                            ? fmt::format("\n  recorded by revision {}; this is {}",
+                                                          reader.head().identity.revision, revision())
+                                            : std::string()));
     std::vector<Job> jobs;
     for (auto& part : bench->parts)
         jobs.push_back({trace, static_cast<std::uint64_t>(about.st_size), std::move(part), bench->differences});

@@ -144,9 +144,26 @@ std::expected<RecordedPart, std::string> assemble(const topology::Config& config
 
 } // namespace
 
+bool has_configuration(const codec::Head& head) {
+    std::string_view text = head.configuration;
+    while (!text.empty()) {
+        const auto line = text.substr(0, text.find('\n'));
+        const auto begin = line.find_first_not_of(" \t\r");
+        if (begin != line.npos && line[begin] != '#')
+            return true;
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+    }
+    return false;
+}
+
 std::expected<ReplayBench, std::string> read_bench(const codec::Head& head, std::string_view name,
                                                    std::span<const std::string> overrides,
                                                    std::span<const std::string> wanted) {
+    if (!has_configuration(head))
+        return Error(fmt::format("{}: cannot be played: it has no configuration, as a log that `hcasim trace import "
+                                 "--dump` has read, so that no device can be made that does as recorded; `hcasim "
+                                 "trace show` reads it, and what --record or `trace import --roce` writes is played",
+                                 name));
     auto recorded = topology::read_recorded(head.configuration, name, overrides);
     if (!recorded)
         return Error(recorded.error());

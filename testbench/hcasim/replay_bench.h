@@ -30,6 +30,9 @@ struct ReplayBench {
     std::vector<RecordedPart> parts;                            ///< in the order of the trace
 };
 
+/// Whether the head says what was recorded. That of a log which was imported says in a comment that nothing was.
+bool has_configuration(const traces::codec::Head& head);
+
 /// What can be played of a recording called `name`. `parts` are the names of those that are wanted; none: all. The
 /// error is for a person, a line for each thing that is wrong: an override that changes none of them, too.
 std::expected<ReplayBench, std::string> read_bench(const traces::codec::Head& head, std::string_view name,

@@ -25,6 +25,9 @@ def published_dumps_decode():
     text = shown(out)
     expect("WQE 0 of QP 0x1150: SEND, a WQE of 48 bytes" in text, text)
     expect("CQE in CQ 0x4c2: QP 0x1150, requester, WQE 0" in text, text)
+    for command in (["replay", out], ["trace", "reduce", out, "--out", SCRATCH / "less"]):
+        ran = subprocess.run([PROGRAM, *command], capture_output=True, text=True, timeout=250, check=False)
+        refused(ran, str(out), "cannot be played", "it has no configuration", "hcasim trace show")
 
 
 def a_capture_drives_a_responder():

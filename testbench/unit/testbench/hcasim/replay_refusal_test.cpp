@@ -72,6 +72,17 @@ TEST_CASE("a value that is none any more is refused until somebody sets another"
     CHECK(refusal(head_with(other), {"hca.log_max_qp=12"}) == "");
 }
 
+TEST_CASE("a recording without a configuration is refused in one line, not in one for each key that it lacks",
+          "[unit][replay]") {
+    for (const auto* text :
+         {"", "\n", "# Made of the driver's dumps in log: nobody has recorded a device.\n", "  # made\n\r\n#"}) {
+        const auto why = refusal(head_with(text), {"hca.log_max_qp=12"});
+        CHECK_THAT(why, ContainsSubstring("t: cannot be played: it has no configuration") &&
+                            ContainsSubstring("hcasim trace show") && !ContainsSubstring("\n"));
+    }
+    CHECK_THAT(refusal(head_with("# of another revision\n[hca]\n")), ContainsSubstring("added    hca.log_max_qp"));
+}
+
 TEST_CASE("each difference has a line", "[unit][replay]") {
     auto text = printed();
     text = replaced(text, line_of(text, "log_max_qp"), "");
