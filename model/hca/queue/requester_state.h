@@ -72,9 +72,10 @@ struct ResponseState {
 
 /// Sequence numbers that are under way.
 struct WindowState {
-    abi::Psn next_psn{};   ///< of the next new packet
+    abi::Psn next_psn{};   ///< of the next new message
     abi::Psn oldest_psn{}; ///< not yet acknowledged
     std::uint32_t reads_outstanding = 0;
+    abi::Psn unsent_psn{}; ///< of the first packet that has never been sent
 };
 
 struct RetryState {

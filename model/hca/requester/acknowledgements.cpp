@@ -30,6 +30,7 @@ void Acknowledgements::acknowledge(QueuePair& qp, Psn psn, port::Time at) {
     }
     retry_.progress(qp, at);
     retirement_.retire(qp, at);
+    Retry::pass_answered(qp);
 }
 
 void Acknowledgements::refused(QueuePair& qp, const port::Packet& packet, port::Time at) {

@@ -9,7 +9,7 @@ using queue::QueuePair;
 
 void Requester::start(QueuePair& qp) {
     auto& r = qp.requester;
-    r.window.next_psn = r.window.oldest_psn = qp.attributes.next_send_psn;
+    r.window.next_psn = r.window.unsent_psn = r.window.oldest_psn = qp.attributes.next_send_psn;
     r.retry.retries_left = qp.attributes.retry_count;
     r.retry.rnr_retries_left = qp.attributes.rnr_retry;
 }
@@ -21,7 +21,7 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& head = packet.rdma();
     // Only what was sent and is not yet acknowledged can be answered. Any other answer is a late copy and is silently
     // dropped (IBA 9.7.5.1.1, ghost acknowledges).
-    if (head.psn.is_before(r.window.oldest_psn) || !head.psn.is_before(r.window.next_psn))
+    if (head.psn.is_before(r.window.oldest_psn) || !head.psn.is_before(r.window.unsent_psn))
         return;
     const auto& traits = packet.traits();
     if (traits.has_aeth && events_.is_on())

@@ -105,6 +105,8 @@ void Responses::finish(QueuePair& qp, std::uint32_t packets, port::Time at, std:
     retry_.progress(qp, at);
     if (is_last)
         retirement_.retire(qp, at, answer);
+    else
+        Retry::pass_answered(qp);
 }
 
 } // namespace model::hca::requester

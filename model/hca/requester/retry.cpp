@@ -41,6 +41,24 @@ void Retry::progress(QueuePair& qp, port::Time at) {
         watch(qp, at);
 }
 
+void Retry::pass_answered(QueuePair& qp) {
+    const auto& messages = qp.requester.sends.messages;
+    auto& position = qp.requester.position;
+    // Of the messages that are still owed, the oldest alone can be answered in part.
+    if (messages.is_empty() || position.message != messages.begin())
+        return;
+    const auto& front = messages.front();
+    const auto answered = qp.requester.window.oldest_psn - front.first;
+    if (front.packets == 0 || answered <= 0)
+        return;
+    const auto offset = static_cast<std::uint32_t>(answered) * qp.attributes.mtu_bytes();
+    if (offset <= position.offset)
+        return;
+    position.offset = offset;
+    if (position.has_wqe && position.loaded == position.message)
+        seek(position);
+}
+
 void Retry::expire(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     if (!qp.can_send())

@@ -21,6 +21,9 @@ public:
     void watch(queue::QueuePair& qp, port::Time at);
     /// The peer has answered: retry counts start afresh, and the time-out with them while anything is unanswered.
     void progress(queue::QueuePair& qp, port::Time at);
+    /// What was answered while it waited to be sent again is not: sending goes on with the oldest packet that is not
+    /// answered (IBA 9.7.5.1.1, 9.9.2.1.1).
+    static void pass_answered(queue::QueuePair& qp);
     /// The deadline has passed: the RNR pause is over, or no answer came.
     void expire(queue::QueuePair& qp, port::Time at);
     /// Puts the sending position back to packet `psn`.

@@ -50,6 +50,8 @@ void Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     if (!qp.service.is_reliable) [[unlikely]]
         leave_unreliably(qp, packet, wire, *ready);
     const auto gone = wire.send(*ready);
+    if (const auto end = message.awaits_data ? message.next() : psn + 1; end.is_after(r.window.unsent_psn))
+        r.window.unsent_psn = end;
     position.offset = message.awaits_data ? message.length : position.offset + payload;
     if (position.offset >= message.length) {
         ++position.message;
