@@ -63,7 +63,9 @@ void add_filter(CLI::App& command, Filter& filter) {
     const auto object = [&](const char* name, const char* what, std::optional<std::uint32_t>& into) {
         add_parsed(command, name, "N", what, parse_object, [&into](std::uint32_t value) { into = value; });
     };
-    object("--qp", "Of this queue pair: its doorbells, WQEs, data, frames, CQEs", filter.qpn);
+    object("--qp",
+           "Of this queue pair on any device: its doorbells, WQEs, data, frames, CQEs; --function says of which",
+           filter.qpn);
     object("--cq", "Of this completion queue", filter.cqn);
     object("--eq", "Of this event queue", filter.eqn);
     object("--queue", "Of a queue of this number, whatever its kind", filter.queue);

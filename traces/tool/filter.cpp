@@ -24,11 +24,17 @@ bool Filter::passes(const codec::Record& record, const Seen& seen, const codec::
     const auto has = [&](std::optional<std::uint32_t> wanted, std::uint32_t Item::* member) {
         return !wanted || std::ranges::find(seen.items, *wanted, member) != seen.items.end();
     };
-    if (qpn && seen.qpn != *qpn && !has(qpn, &Item::qpn))
+    // The number in a packet on its way out is the peer's, which may be that of another queue pair on this side.
+    const bool is_of_peer = record.mark.kind == codec::RecordKind::frame &&
+                            record.mark.direction == codec::Direction::outbound && seen.qpn != no_number;
+    const auto has_qpn = [&](std::optional<std::uint32_t> wanted) {
+        return !wanted || seen.qpn == *wanted || (!is_of_peer && has(wanted, &Item::qpn));
+    };
+    if (!has_qpn(qpn))
         return false;
     if (!has(cqn, &Item::cqn) || !has(eqn, &Item::eqn))
         return false;
-    if (queue && seen.qpn != *queue && !has(queue, &Item::qpn) && !has(queue, &Item::cqn) && !has(queue, &Item::eqn))
+    if (queue && !has_qpn(queue) && !has(queue, &Item::cqn) && !has(queue, &Item::eqn))
         return false;
     // The low byte of a key is its variant; the number without it is the object.
     const auto is_key = [&](std::uint32_t key) { return key == *mkey || key >> 8 == *mkey >> 8; };

@@ -15,6 +15,8 @@ namespace traces::tool {
 /// A record passes if it passes each part that is given.
 struct Filter {
     std::string function{}; ///< part of the name of an interface, or of the source of an event
+    /// Of the device that the record is of. A packet that leaves is its sender's; the peer's number in it counts only
+    /// where nobody knows who has sent it.
     std::optional<std::uint32_t> qpn{}, cqn{}, eqn{}, mkey{};
     std::optional<std::uint32_t> queue{}; ///< of whatever kind
     std::vector<What> kinds{};            ///< one of them

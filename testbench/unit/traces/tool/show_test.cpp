@@ -121,6 +121,39 @@ TEST_CASE("a filter leaves the records of its object", "[unit][trace-tool]") {
     CHECK(lines_with(shown_with({.first = 2, .last = 4}), "\n") == 3);
 }
 
+TEST_CASE("a filter by queue pair leaves packets of its own, not those that others send to its number",
+          "[unit][trace-tool]") {
+    // Two devices; what is the one's own number is the peer's of the other.
+    Session session;
+    session.start();
+    session.create_queues();
+    session.write(0);
+    Journal::Call call(session.journal);
+    call.is(session.journal.put(3, codec::RecordKind::frame, Direction::inbound, session.now,
+                                Session::roce(abi::wire::Operation::write_only, peer, psn)));
+    session.journal.put(3, codec::RecordKind::frame, Direction::outbound, session.now,
+                        Session::acknowledgement(psn, 0));
+    const auto bytes = session.bytes();
+
+    for (const auto& filter : {Filter{.qpn = qpn}, Filter{.queue = qpn}}) {
+        const auto own = shown(bytes, {.filter = filter});
+        CHECK(lines_with(own, "host0.hca0.port1") == 2); // its request and the answer to it
+        CHECK(lines_with(own, "host1.hca0.port1") == 0);
+    }
+    for (const auto& filter : {Filter{.qpn = peer}, Filter{.queue = peer}}) {
+        const auto other = shown(bytes, {.filter = filter});
+        CHECK(lines_with(other, "host0") == 0);
+        CHECK(lines_with(other, "host1.hca0.port1") == 2);
+    }
+}
+
+TEST_CASE("a packet of which nobody knows who has sent it is found by its peer's number", "[unit][trace-tool]") {
+    Session session;
+    session.frame(Direction::outbound, abi::wire::Operation::write_only, peer, psn);
+
+    CHECK(lines_with(shown(session.bytes(), {.filter = {.qpn = peer}}), "\n") == 1);
+}
+
 TEST_CASE("a range of time has its begin and not its end", "[unit][trace-tool]") {
     Session session;
     session.run(1);
