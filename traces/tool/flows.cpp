@@ -22,6 +22,7 @@ const std::vector<Flow>& Flows::take(const Record& record, const Seen& seen, con
     for (const auto& work : news.fetched)
         if (const auto flow = flow_of(work); flow == record.number) { // not one that is read once more
             flows_.push_back(flow);
+            posted_.put(work.doorbell << 16 | work.index, flow);
             auto& unsent = unsent_[{causes_.devices().of(record.interface), work.qpn}];
             unsent.push_back(flow);
             if (unsent.size() > most_unsent)
@@ -36,11 +37,13 @@ const std::vector<Flow>& Flows::take(const Record& record, const Seen& seen, con
     Flow one = 0;
     if (!news.completed.empty())
         one = flow_of(news.completed.back());
-    else if (step.link == Link::answered || step.link == Link::same_frame || step.link == Link::completion ||
-             step.link == Link::event)
+    else if (record.mark.kind == RecordKind::frame)
+        one = frame(record, seen, step, decoder);
+    else if (seen.event)
+        one = event(record, seen, step);
+    else if (step.link == Link::completion || step.link == Link::event ||
+             (step.link == Link::call && seen.find(What::cqe) != nullptr)) // of a responder
         one = records_.get(step.record);
-    else if (record.mark.kind == RecordKind::frame && record.mark.direction == Direction::outbound)
-        one = sent(record, seen);
     if (one != 0)
         flows_.push_back(one);
     if (!flows_.empty())
@@ -48,13 +51,67 @@ const std::vector<Flow>& Flows::take(const Record& record, const Seen& seen, con
     return flows_;
 }
 
-Flow Flows::sent(const Record& record, const Seen& seen) {
+Flow Flows::frame(const Record& record, const Seen& seen, Causes::Step step, const Decoder& decoder) {
     const auto* item = seen.find(What::frame);
     if (item == nullptr || item->layout == nullptr)
         return 0;
-    const auto& operation = abi::wire::operations[item->opcode & 0x1f];
-    if (!operation.is_request())
+    const bool is_request = abi::wire::operations[item->opcode & 0x1f].is_request();
+    if (record.mark.direction == Direction::outbound)
+        return is_request ? sent(record, seen) : answer(record, *item, seen, step);
+    const auto carried = step.link == Link::same_frame ? records_.get(step.record) : 0;
+    if (!is_request) {
+        const auto asked = answered(record, *item, decoder);
+        return carried != 0 ? carried : asked;
+    }
+    if (carried != 0)
+        received_.put(packet_key(record.interface, item->qpn, item->number), carried);
+    return carried;
+}
+
+/// A responder answers what it was asked for, or only that all has come up to some packet.
+Flow Flows::answer(const Record& record, const Item& item, const Seen& seen, Causes::Step step) {
+    if (seen.qpn != no_number)
+        if (const auto asked = by_psn(received_, record.interface, seen.qpn, item))
+            return asked;
+    return step.link == Link::call ? records_.get(step.record) : 0;
+}
+
+/// At the requester, which knows the number of its queue pair's peer.
+Flow Flows::answered(const Record& record, const Item& item, const Decoder& decoder) {
+    for (const auto function : causes_.devices().all()[causes_.devices().of(record.interface)].functions)
+        if (const auto peer = decoder.peer(function, item.qpn))
+            if (const auto asked = by_psn(packets_, record.interface, *peer, item))
+                return asked;
+    return 0;
+}
+
+/// A READ is answered by many packets, and its request has the PSN of the first.
+Flow Flows::by_psn(Recent& requests, std::uint32_t interface, std::uint32_t qpn, const Item& answer) {
+    constexpr std::uint32_t mask = 0xff'ffff;
+    const auto key = packet_key(interface, qpn, answer.number);
+    const auto& operation = abi::wire::operations[answer.opcode & 0x1f];
+    if (operation.kind == abi::wire::OperationTraits::Kind::read_response && !operation.is_first)
+        if (const auto before = requests.get(packet_key(interface, qpn, (answer.number - 1) & mask)))
+            requests.put(key, before);
+    return requests.get(key);
+}
+
+/// What the model says in the course of a call, or because of an earlier event, is of the same work request.
+Flow Flows::event(const Record& record, const Seen& seen, Causes::Step step) {
+    if (step.link != Link::call && step.link != Link::model)
         return 0;
+    const auto doorbell =
+        std::holds_alternative<DoorbellRung>(seen.event->event) ? step.record : doorbells_.get(step.record);
+    if (doorbell != 0)
+        doorbells_.put(record.number, doorbell);
+    if (const auto* fetched = std::get_if<WqeFetched>(&seen.event->event))
+        return posted_.get(std::uint64_t{doorbell} << 16 | fetched->index);
+    return records_.get(step.record);
+}
+
+Flow Flows::sent(const Record& record, const Seen& seen) {
+    const auto* item = seen.find(What::frame);
+    const auto& operation = abi::wire::operations[item->opcode & 0x1f];
     const auto packet = packet_key(record.interface, item->qpn, item->number);
     const auto device = causes_.devices().of(record.interface);
     // What is completed is not sent again: then the number is that of another connection, or has come round.
@@ -78,7 +135,8 @@ Flow Flows::sent(const Record& record, const Seen& seen) {
 
 void Posts::take(const WorkBoard::News& news, std::uint64_t record) {
     const auto add = [&](const Work& work) {
-        posts_.push_back({static_cast<std::uint32_t>(work.doorbell), flow_of(work)});
+        if (posts_.size() < most_)
+            posts_.push_back({static_cast<std::uint32_t>(work.doorbell), flow_of(work)});
     };
     for (const auto& work : news.fetched)
         if (work.doorbell != 0 && work.fetched == record)

@@ -1,5 +1,6 @@
-// Which work request a record belongs to: from its doorbell over its WQE, its packets and their acknowledgements to its
-// CQE, the event and the interrupt. Knows a work request once its WQE was read, or completed if none was.
+// Which work request a record belongs to: from its doorbell over its WQE, its packets, what they do at the responder
+// and the answers to its CQE, the event and the interrupt; and what the model's rooms say of all that. Knows a work
+// request once its WQE was read, or completed if none was.
 #pragma once
 
 #include "traces/tool/causes.h"
@@ -26,19 +27,30 @@ public:
     const WorkBoard& board() const { return causes_.board(); }
 
 private:
+    Flow frame(const codec::Record& record, const Seen& seen, Causes::Step step, const Decoder& decoder);
     Flow sent(const codec::Record& record, const Seen& seen);
+    Flow answer(const codec::Record& record, const Item& item, const Seen& seen, Causes::Step step);
+    Flow answered(const codec::Record& record, const Item& item, const Decoder& decoder);
+    static Flow by_psn(Recent& requests, std::uint32_t interface, std::uint32_t qpn, const Item& answer);
+    Flow event(const codec::Record& record, const Seen& seen, Causes::Step step);
 
     Causes causes_;
     std::vector<Flow> flows_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Flow>> unsent_; ///< by device and queue pair
     std::map<std::pair<std::uint32_t, std::uint32_t>, Flow> sending_;            ///< the same
     Recent packets_;                                                             ///< flows by port, peer and PSN
-    Recent records_;                                                             ///< flows by number of the record
+    Recent received_;  ///< at a responder, by port, own queue pair and PSN
+    Recent posted_;    ///< by the doorbell and the index of the WQE
+    Recent records_;   ///< flows by number of the record
+    Recent doorbells_; ///< that began it, by number of an event's record
 };
 
 /// What each doorbell has posted, for a pass behind the first one: 8 bytes a work request.
 class Posts {
 public:
+    /// 128 MiB; a doorbell behind these begins no flow, which then begins with what the device does.
+    static constexpr std::size_t most_kept = 1 << 24;
+    explicit Posts(std::size_t most = most_kept) : most_(most) {}
     void take(const WorkBoard::News& news, std::uint64_t record);
     /// To be called once, before the first question.
     void sort();
@@ -49,6 +61,7 @@ private:
         std::uint32_t doorbell;
         Flow flow;
     };
+    std::size_t most_;
     std::deque<Post> posts_;
 };
 

@@ -141,7 +141,7 @@ private:
         case What::frame: frame(record, item, flows, decoder); break;
         case What::event:
             if (seen.event)
-                event(record, *seen.event);
+                event(record, *seen.event, flows);
             break;
         default: break;
         }
@@ -171,7 +171,11 @@ private:
             }
     }
 
-    void event(const Record& record, const EventRecord& event) {
+    void event(const Record& record, const EventRecord& event, std::span<const Flow> flows) {
+        const auto posted =
+            std::holds_alternative<DoorbellRung>(event.event) ? posts_.of(record.mark.cause) : std::vector<Flow>{};
+        if (!posted.empty())
+            flows = posted;
         std::vector<PerfettoFile::Note> notes;
         const auto note = [&](std::string_view label, const auto& value) {
             using T = std::remove_cvref_t<decltype(value)>;
@@ -196,7 +200,7 @@ private:
                     },
                     E::members);
                 picture_.instant({Shows::room, event.stamp.source, static_cast<std::uint32_t>(room_of(event.event))},
-                                 record.time_ps, E::name, {}, notes);
+                                 record.time_ps, E::name, flows, notes);
             },
             event.event);
     }
