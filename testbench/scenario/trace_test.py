@@ -154,8 +154,8 @@ def parse(packet):
 
 
 def keeps_the_rules_of_perfetto(packets):
-    """Tracks are described before use, slices are balanced and do not run backward, flows have two ends."""
-    described, open_slices, ends, flows = set(), {}, {}, {}
+    """Tracks are described before use, their times do not fall, slices are balanced, flows have two ends."""
+    described, open_slices, ends, flows, times = set(), {}, {}, {}, {}
     for packet in packets:
         if "uuid" in packet:
             expect(packet.get("parent_uuid", ["0"])[0] in described | {"0"}, f"a parent comes later: {packet}")
@@ -163,6 +163,8 @@ def keeps_the_rules_of_perfetto(packets):
             continue
         track, time = packet["track_uuid"][0], int(packet["timestamp"][0])
         expect(track in described, f"a track that nobody described: {packet}")
+        expect(time >= times.get(track, 0), f"the time of a track falls: {packet}")
+        times[track] = time
         for flow in packet.get("flow_ids", []):
             flows.setdefault(flow, []).append(packet)
         if packet["type"][0] == "TYPE_SLICE_BEGIN":

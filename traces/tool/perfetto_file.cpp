@@ -1,5 +1,7 @@
 #include "traces/tool/perfetto_file.h"
 
+#include <algorithm>
+
 namespace traces::tool {
 
 namespace {
@@ -116,7 +118,19 @@ void PerfettoFile::count(Track counter, std::int64_t at_ns, std::int64_t value) 
 void PerfettoFile::event(Track track, std::int64_t at_ns, const Message& event) {
     Message whole = event;
     whole.number(field::track, track);
-    packet(Message{}.number(field::timestamp, static_cast<std::uint64_t>(at_ns)).message(field::track_event, whole));
+    waiting_.push({.at_ns = at_ns, .number = ++events_, .track = track, .bytes = whole.bytes()});
+    if (waiting_.size() > most_waiting)
+        put_earliest();
+}
+
+/// What comes still later than others have waited for it is drawn where its track is by then.
+void PerfettoFile::put_earliest() {
+    const auto& next = waiting_.top();
+    times_.resize(std::max<std::size_t>(times_.size(), next.track + 1));
+    auto& time = times_[next.track];
+    time = std::max(time, next.at_ns);
+    packet(Message{}.number(field::timestamp, static_cast<std::uint64_t>(time)).text(field::track_event, next.bytes));
+    waiting_.pop();
 }
 
 void PerfettoFile::packet(const Message& packet) {
@@ -124,10 +138,16 @@ void PerfettoFile::packet(const Message& packet) {
     whole.number(field::sequence, own_sequence);
     buffer_ += Message{}.message(field::packet, whole).bytes();
     if (buffer_.size() >= most_bytes)
-        flush();
+        write();
 }
 
 void PerfettoFile::flush() {
+    while (!waiting_.empty())
+        put_earliest();
+    write();
+}
+
+void PerfettoFile::write() {
     if (failure_.empty() && !buffer_.empty())
         if (const auto written = destination_.write(std::as_bytes(std::span(buffer_))); !written)
             failure_ = written.error();

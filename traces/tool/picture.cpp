@@ -92,11 +92,12 @@ void Picture::slice(const TrackKey& key, std::int64_t begin_ps, std::int64_t end
                                          lanes.begin());
     auto in_lane = key;
     in_lane.lane = static_cast<std::uint32_t>(lane);
-    if (lane == most_lanes || end <= begin || track(in_lane) == others_)
-        return instant({.shows = key.shows, .of = key.of, .number = key.number}, begin_ps, name, flows);
+    // Beside all lanes, and on a track of many, there is no room for anything with a length.
+    if (lane == most_lanes || track(in_lane) == others_)
+        return instant(in_lane, begin_ps, name, flows);
     if (lane == lanes.size())
         lanes.push_back(end);
-    lanes[lane] = end;
+    lanes[lane] = std::max(begin, end);
     file_.slice(track(in_lane), begin, end, name, flows);
 }
 

@@ -63,6 +63,7 @@ inline constexpr std::uint64_t slice_begin = 1, slice_end = 2, instant = 3, coun
 inline std::vector<Drawn> read(const MemoryDestination& out) {
     std::map<std::uint64_t, std::string> tracks;
     std::vector<Drawn> drawn;
+    std::map<std::uint64_t, std::uint64_t> times;
     const Message picture(text_of(out));
     for (const auto& packet : picture.texts.at(1)) {
         Message fields(packet);
@@ -80,6 +81,8 @@ inline std::vector<Drawn> read(const MemoryDestination& out) {
         one.track_id = event.numbers[11][0];
         REQUIRE(tracks.contains(one.track_id));
         one.track = tracks[one.track_id];
+        CHECK(one.at_ns >= times[one.track_id]); // times of a track do not fall
+        times[one.track_id] = one.at_ns;
         if (event.texts.contains(23))
             one.name = event.texts[23][0];
         if (event.numbers.contains(30))

@@ -69,9 +69,9 @@ TEST_CASE("a flow leads over the responder and its answer back to the requester"
     const auto& doorbell = find(drawn, "doorbells of QP 0x11", "up to WQE 0");
     REQUIRE(doorbell.flows.size() == 1);
     CHECK(way_of(drawn, doorbell.flows[0]) ==
-          std::vector<std::string>{"doorbells of QP 0x11", "host0.hca0.port1 frames out", "host1.hca0.port1 frames in",
-                                   "host1.hca0.port1 frames out", "host0.hca0.port1 frames in",
-                                   "work requests of QP 0x11", "host0.hca0 CQ 0x42", "host0.hca0 EQ 0x5",
+          std::vector<std::string>{"doorbells of QP 0x11", "work requests of QP 0x11", "host0.hca0.port1 frames out",
+                                   "host1.hca0.port1 frames in", "host1.hca0.port1 frames out",
+                                   "host0.hca0.port1 frames in", "host0.hca0 CQ 0x42", "host0.hca0 EQ 0x5",
                                    "host0.hca0 interrupts"});
 }
 

@@ -36,8 +36,8 @@ TEST_CASE("a flow leads from the doorbell to the interrupt", "[unit][trace-tool]
     for (const auto& one : drawn)
         if (one.flows == doorbell.flows)
             way.push_back(one.track);
-    CHECK(way == std::vector<std::string>{"doorbells of QP 0x11", "host0.hca0.port1 frames out",
-                                          "host0.hca0.port1 frames in", "work requests of QP 0x11",
+    CHECK(way == std::vector<std::string>{"doorbells of QP 0x11", "work requests of QP 0x11",
+                                          "host0.hca0.port1 frames out", "host0.hca0.port1 frames in",
                                           "host0.hca0 CQ 0x42", "host0.hca0 EQ 0x5", "host0.hca0 interrupts"});
 }
 
@@ -139,6 +139,7 @@ TEST_CASE("slices that overlap lie beside each other", "[unit][trace-tool]") {
     picture.slice(reads, 2'000, 5'000, "b");
     picture.slice(reads, 5'000, 7'000, "c"); // where b was
     picture.slice(reads, 6'000, 6'400, "d"); // shorter than what Perfetto counts
+    picture.slice(reads, 500, 500, "e");     // begun before all others
     picture.file().flush();
 
     const auto drawn = read(out);
@@ -146,6 +147,27 @@ TEST_CASE("slices that overlap lie beside each other", "[unit][trace-tool]") {
     CHECK(find(drawn, "DMA reads", "a", slice_begin).track_id != find(drawn, "DMA reads", "b", slice_begin).track_id);
     CHECK(find(drawn, "DMA reads", "c", slice_begin).track_id == find(drawn, "DMA reads", "b", slice_begin).track_id);
     find(drawn, "DMA reads", "d", instant);
+    find(drawn, "DMA reads", "e", instant);
+}
+
+TEST_CASE("what is drawn late is put where it belongs, and where others have gone by, with them",
+          "[unit][trace-tool]") {
+    codec::Head head;
+    head.interfaces = {{codec::InterfaceKind::pcie, "host0.hca0"}};
+    MemoryDestination out;
+    Picture picture(head, out);
+
+    picture.instant({Shows::stores, 0}, 5'000, "second");
+    picture.instant({Shows::stores, 0}, 4'000, "first");
+    for (std::int64_t i = 0; i < 100'000; ++i) // more than wait for others
+        picture.count({Shows::credits, 0, 1}, 6'000 + i * 1'000, i);
+    picture.instant({Shows::stores, 0}, 3'000, "late");
+    picture.file().flush();
+
+    const auto drawn = read(out);
+    CHECK(find(drawn, "stores", "first").at_ns == 4);
+    CHECK(find(drawn, "stores", "second").at_ns == 5);
+    CHECK(find(drawn, "stores", "late").at_ns == 5);
 }
 
 TEST_CASE("counters show what waits in the queues, and the credits of the peer", "[unit][trace-tool]") {
