@@ -282,6 +282,24 @@ TEST_CASE("metadata that cannot be fetched leaves the blocks as they were", "[un
     CHECK(bench.space().allocated().count() == 0);
 }
 
+TEST_CASE("a copy says the reference tags of type 1 as they are", "[unit][nvme]") {
+    IoBench bench(IoBench::space_of({of(2, Protection::type1)}));
+    automatic(bench);
+    abi::Block<abi::nvme::CopyRange> range;
+    range.view().set<"slba">(5).set<"nlb">(std::uint16_t{1}).set<"eilbrt">(6u);
+    bench.memory.poke(0x50000, range.bytes);
+    auto copy = Sqe(IoOpcode::copy).prp(0x50000).set_in<abi::nvme::Copy, "sdlba">(100u).rw<"pract">(true);
+    const auto written = bench.run(Sqe(copy).rw<"prchk_reference">(true).rw<"ilbrt">(101u));
+    CHECK(written.status == Status::invalid_protection);
+    CHECK(written.dnr);
+    CHECK(written.parameter == (0x33 | 2 << 8));
+    copy.rw<"prchk_reference">(true).rw<"ilbrt">(100u);
+    CHECK(bench.status(copy) == Status::success);
+    const auto read = bench.run(copy.set_in<abi::nvme::Copy, "read_prchk_reference">(true));
+    CHECK(read.status == Status::invalid_protection);
+    CHECK(read.parameter == (0x31 | 4 << 8));
+}
+
 TEST_CASE("a copy keeps protection information, or makes it new", "[unit][nvme]") {
     IoBench bench(IoBench::space_of({of(2, Protection::type2)}));
     automatic(bench);
