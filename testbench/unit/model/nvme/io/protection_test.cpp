@@ -311,6 +311,9 @@ TEST_CASE("a copy keeps protection information, or makes it new", "[unit][nvme]"
     REQUIRE(bench.status(copy) == Status::success);
     REQUIRE(bench.status(io(IoOpcode::read, 100, 2)) == Status::success);
     CHECK(big(bench.memory.peek(read_metadata_at, 16), 12, 4) == 6);
+    const auto outcome = bench.run(Sqe(copy).rw<"prchk_reference">(true).rw<"ilbrt">(7u)); // of what is written
+    CHECK(outcome.status == Status::reference_tag_check_error);
+    CHECK(outcome.lba == 100);
     REQUIRE(bench.status(copy.rw<"pract">(true).rw<"ilbrt">(100u)) == Status::success);
     REQUIRE(bench.status(io(IoOpcode::read, 100, 2)) == Status::success);
     CHECK(big(bench.memory.peek(read_metadata_at, 16), 12, 4) == 101);
