@@ -35,7 +35,7 @@ bool NvmeConfig::operator==(const NvmeConfig& other) const {
 }
 
 std::vector<pcie::Setting> NvmeConfig::settings() {
-    return {
+    std::vector<pcie::Setting> all{
         {.name = "queue_pairs", .help = "I/O queue pairs", .value = &queue_pairs, .minimum = 1, .maximum = 511},
         {.name = "queue_entries",
          .help = "entries of an I/O queue, at most",
@@ -83,10 +83,24 @@ std::vector<pcie::Setting> NvmeConfig::settings() {
          .maximum = highest_latency},
         {.name = "read_latency_ns", .help = "of the medium", .value = &space.timing.read, .maximum = highest_latency},
         {.name = "write_latency_ns", .help = "of the medium", .value = &space.timing.write, .maximum = highest_latency},
-        {.name = "flush_latency_ns",
-         .help = "of the medium",
-         .value = &space.timing.flush,
-         .maximum = highest_latency}};
+        {.name = "flush_latency_ns", .help = "of the medium", .value = &space.timing.flush, .maximum = highest_latency},
+        {.name = "serial", .help = "20 characters at most, another one for each drive of a host", .value = &serial},
+        {.name = "identity",
+         .help = "a number of each drive, of which the identifiers of its namespaces are made",
+         .value = &space.identity,
+         .maximum = 1ull << 50}};
+    if (!space.namespaces.empty()) {
+        auto& first = space.namespaces.front();
+        all.push_back({.name = "size",
+                       .help = "bytes of the first namespace",
+                       .value = &first.bytes,
+                       .minimum = 1 << 20,
+                       .maximum = 1ull << 50});
+        all.push_back({.name = "file",
+                       .help = "what holds the first namespace, and is made where there is none; empty: memory",
+                       .value = &first.file});
+    }
+    return all;
 }
 
 } // namespace model::nvme

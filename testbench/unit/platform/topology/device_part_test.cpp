@@ -1,5 +1,6 @@
 // Parts of a kind that only the table of devices knows, in a configuration.
 #include "model/copy/copy_engine.h"
+#include "model/nvme/config.h"
 #include "platform/topology/description.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
@@ -90,6 +91,18 @@ TEST_CASE("a key that a device does not have, or a value out of its range, is re
     CHECK(fault("\"root0.copy0\"", {"A.copy0.piece=32"}).find("'piece' = 32") != std::string::npos);
     CHECK(fault("{ path = \"root0.copy0\", piece = true }").find("'piece'") != std::string::npos);
     CHECK(fault("\"root0.cpoy0\"").find("did you mean 'copy'?") != std::string::npos);
+}
+
+TEST_CASE("a drive has a size, and a file as its medium", "[unit][topology][device]") {
+    const auto made = describe("{ path = \"root0.nvme0\", size = \"3 GiB\", serial = \"other\" }", {},
+                               {"A.nvme0.file=/tmp/a medium", "A.nvme0.identity=7"});
+
+    const auto& drive = made.part(*made.find("A.nvme0")).other().as<model::nvme::NvmeConfig>();
+    CHECK(drive.space.namespaces.front().bytes == 3ull << 30);
+    CHECK(drive.space.namespaces.front().file == "/tmp/a medium");
+    CHECK(drive.serial == "other");
+    CHECK(drive.space.identity == 7);
+    CHECK(fault("{ path = \"root0.nvme0\", file = 7 }").find("'file'") != std::string::npos);
 }
 
 TEST_CASE("hcasim keys has each setting of each kind of device, with its default", "[unit][topology][device]") {
