@@ -23,6 +23,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -159,7 +160,13 @@ int serve(const ServeOptions& options) {
     if (recorded != nullptr && recorded->events() != nullptr)
         observed.add(*recorded->events());
 
-    platform::topology::Platform platform(*config, observed.sink(), observed.sources(), served_of(*config), recorded);
+    std::optional<platform::topology::Platform> built;
+    try {
+        built.emplace(*config, observed.sink(), observed.sources(), served_of(*config), recorded);
+    } catch (const std::exception& error) { // the file of a drive's medium is not what it should be
+        return refuse(fmt::format("the platform cannot be built: {}", error.what()));
+    }
+    auto& platform = *built;
     if (auto* capture = observed.capture())
         scenario::tap(platform, *capture);
 

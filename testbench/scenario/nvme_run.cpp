@@ -12,8 +12,8 @@
 
 #include <array>
 #include <chrono>
+#include <exception>
 #include <optional>
-#include <system_error>
 
 namespace scenario {
 
@@ -74,7 +74,7 @@ std::expected<Result, std::string> run_nvme(const Context& context) {
     try {
         built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
                       context.recording);
-    } catch (const std::system_error& error) { // of the machine we run on
+    } catch (const std::exception& error) { // of the machine we run on, or the file of the drive's medium
         return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
     }
 
