@@ -66,10 +66,10 @@ TEST_CASE("two parts of one name are refused, wherever they are plugged in", "[u
 TEST_CASE("a part of an unknown kind is refused with the kinds there are", "[unit][topology]") {
     CHECK(error_of_parts("\"root0.gqu0\"\n") ==
           "p.toml:4: unknown kind 'gqu' of part 'gqu0', did you mean 'gpu'?; the kinds are root sw switch hca gpu "
-          "caching_gpu copy, and a "
+          "caching_gpu copy nvme, and a "
           "part of another name says its own: { path = \"...gqu0\", kind = \"hca\" }");
-    CHECK(error_of_parts("{ path = \"root0.x\", kind = \"nvme\" }\n")
-              .starts_with("p.toml:4: unknown kind 'nvme' of part 'x'; the kinds are"));
+    CHECK(error_of_parts("{ path = \"root0.x\", kind = \"sata\" }\n")
+              .starts_with("p.toml:4: unknown kind 'sata' of part 'x'; the kinds are"));
 }
 
 TEST_CASE("a tree that is none is refused", "[unit][topology]") {
