@@ -1,5 +1,4 @@
 # name: the stock nvme driver probes a drive, a file system lives on it, and both survive resets and a new driver
-# run: on demand
 # platform: platform/configs/nvme.toml
 # machines: A
 # set: timed=false
