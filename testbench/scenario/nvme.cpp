@@ -159,6 +159,9 @@ Result<void> DriveUser::wait_for(std::uint64_t number, NvmeStep& step) {
 /// A window of pieces under way moves over all of them, so that each is used in its order.
 Result<void> DriveUser::carry_out(const Pass& pass, NvmeStep& step) {
     const auto begun = controller_.transport().now();
+    std::uint64_t total = 0, moved = 0;
+    for (std::uint64_t number = 0; number < pass.pieces; ++number)
+        total += pass.where(number).count * space_.block_bytes();
     for (std::uint64_t next = 0, done = 0; done < pass.pieces; ++done) {
         for (; next < pass.pieces && next < done + slots_.size(); ++next)
             TRY(begin(pass, next, step));
@@ -167,7 +170,7 @@ Result<void> DriveUser::carry_out(const Pass& pass, NvmeStep& step) {
         if (!pass.is_write)
             TRY(pass.use(done, slots_[done % slots_.size()].memory.bytes().first(bytes)));
         if (options_.progress)
-            options_.progress(step.name, done + 1, pass.pieces);
+            options_.progress(step.name, moved += bytes, total);
     }
     step.took = controller_.transport().now() - begun;
     return {};
