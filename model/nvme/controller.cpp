@@ -34,6 +34,7 @@ NvmeConfig settled(NvmeConfig config) {
         config.self_test_time = config.sanitize_time = Time{};
         config.space.timing = {};
     }
+    config.io.has_fused = false; // the queues give commands one by one, and Identify says so
     return config;
 }
 constexpr std::uint64_t offset_of(Register which) { return static_cast<std::uint64_t>(which); }
@@ -199,7 +200,7 @@ void Controller::become_ready(Time) {
     queues_.set_format(page, cc.view().get<"ams">() != 0);
     queues_.start_admin(r.get<"asq">(), r.get<"asqs">() + 1u, r.get<"acq">(), r.get<"acqs">() + 1u);
     admin_.set_page_bytes(page);
-    io_.data().set_rules({.page_bytes = page});
+    io_.data().set_rules({.page_bytes = page, .takes_sgl = config_.has_sgl});
     state_ = State::running;
     r.set<"rdy">(true);
 }

@@ -27,6 +27,8 @@ Refusal DataWalker::walk(const DataPointer& pointer, std::uint64_t length, Direc
         return refuse(Status::invalid_field, psdt);
     if (pointer.type == DataPointerType::prp)
         return walk_prps(pointer, length, out, at);
+    if (!rules_.takes_sgl)
+        return refuse(Status::invalid_field, psdt);
     abi::Block<SglDescriptor> first;
     abi::store<std::uint64_t, abi::Endian::little>(first.bytes.data(), pointer.prp1);
     abi::store<std::uint64_t, abi::Endian::little>(first.bytes.data() + 8, pointer.prp2);

@@ -15,6 +15,7 @@ enum class Direction : std::uint8_t { from_host, to_host };
 /// What the controller says of itself in SGLS and CC.MPS.
 struct DataRules {
     std::uint32_t page_bytes = 4096;
+    bool takes_sgl = true;          ///< SGLS 1:0; otherwise there are PRPs only
     bool is_dword_granular = false; ///< SGLS 1:0 = 2; otherwise data blocks have any address and length
     bool takes_bit_buckets = true;  ///< SGLS bit 16
     bool takes_excess = true;       ///< SGLS bit 18: an SGL may be longer than the data

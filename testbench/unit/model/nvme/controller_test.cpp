@@ -116,6 +116,22 @@ TEST_CASE("a full completion queue holds back completions and loses none", "[uni
     CHECK_FALSE(b.next(1));
 }
 
+TEST_CASE("without the key sgl a command with an SGL is refused, and a fused one always", "[unit][nvme]") {
+    auto config = small();
+    config.has_sgl = false;
+    Bench b(config);
+    b.enable();
+    b.create_pair(1);
+    auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), 1);
+    CHECK(b.submit(1, read).view().get<"status">() == Status::success);
+    read.view().set<"psdt">(abi::nvme::DataPointerType::sgl_metadata_buffer);
+    CHECK(b.submit(1, read).view().get<"status">() == Status::invalid_field);
+
+    auto fused = Bench::command(static_cast<std::uint8_t>(IoOpcode::compare), 1);
+    fused.view().set<"fuse">(1);
+    CHECK(b.submit(1, fused).view().get<"status">() == Status::invalid_field);
+}
+
 TEST_CASE("a wrong doorbell changes nothing and is reported once", "[unit][nvme]") {
     Bench b;
     b.enable();
