@@ -1,6 +1,9 @@
 # The dissector of traces/wireshark, as tshark runs it.
 add_executable(dissector_tables witness/dissector_tables.cpp)
 target_link_libraries(dissector_tables PRIVATE hca_codec hca_options)
+if(HCA_SANITIZE)
+    target_compile_options(dissector_tables PRIVATE -O0 -fno-sanitize=all) # it prints what the compiler knows
+endif()
 add_executable(dissector_trace witness/dissector_trace.cpp)
 target_link_libraries(dissector_trace PRIVATE hca_core_benches hca_sw hca_devices hca_record hca_options)
 add_dependencies(witness_level dissector_tables dissector_trace)
