@@ -10,9 +10,9 @@ target_compile_options(hca_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Werror>)
 if(HCA_SANITIZE)
     # Lines in backtraces are enough here: full debug information is a third of the time to compile. Preset debug has
     # it.
-    # Each case of a test is a process. Nine tenths of the start of one were its relocations and the tables of two checks
-    # that add nothing here: a null pointer that is used stops the process anyhow, and casts down are not ours. Programs
-    # have a fixed place, therefore, which libFuzzer's clang need not know.
+    # Each case of a test is a process. Nine tenths of the start of one were its relocations and the tables of two
+    # checks that add nothing here: a null pointer that is used stops the process anyhow, and casts down are not ours.
+    # Programs have a fixed place, therefore, which libFuzzer's clang need not know.
     add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,vptr -fno-sanitize-recover=undefined
         -fno-omit-frame-pointer -O1 -g1 $<$<CXX_COMPILER_ID:GNU>:-fno-pie>)
     add_compile_definitions(_GLIBCXX_ASSERTIONS)

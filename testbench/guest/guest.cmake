@@ -40,7 +40,8 @@ foreach(script ${guest_cases})
     math(EXPR limit "${timeout} + 90")
     get_filename_component(stem ${script} NAME_WE)
     add_test(NAME "guest: ${name}"
-        COMMAND ${HCA_PYTHON} -B ${guest}/run_case.py --hcasim-release ${program} --hcasim-asan $<TARGET_FILE:hcasim> --results ${CMAKE_BINARY_DIR}/guest/${stem} ${script})
+        COMMAND ${HCA_PYTHON} -B ${guest}/run_case.py --hcasim-release ${program}
+            --hcasim-asan $<TARGET_FILE:hcasim> --results ${CMAKE_BINARY_DIR}/guest/${stem} ${script})
     set(processors 1)
     if(machines MATCHES " ")
         set(processors 2)
