@@ -96,6 +96,8 @@ public:
     VramAllocator& allocator() { return allocator_; }
     std::uint64_t evictions() const { return evictions_; }
     std::uint64_t moves() const { return moves_; }
+    /// Whether buffers in VRAM are offered as lists of physical addresses.
+    void offer_physical(bool offers) { offers_physical_ = offers; }
 
 private:
     friend struct BufferObject;
@@ -122,6 +124,7 @@ private:
     std::uint64_t clock_ = 0, made_ = 0;
     std::uint64_t evictions_ = 0, moves_ = 0;
     bool is_dead_ = false;
+    bool offers_physical_ = true;
 };
 
 } // namespace sw::gpu

@@ -99,9 +99,9 @@ memory::Exporter BufferManager::exporter_of(const std::shared_ptr<BufferObject>&
             return failure(ENODEV, "attach: the GPU is gone");
         return {};
     };
-    exporter.offers = [own = object.get()] {
+    exporter.offers = [this, own = object.get()] {
         std::vector<MappingOffer> offers;
-        if (own->place->placement == Placement::vram)
+        if (offers_physical_ && own->place->placement == Placement::vram)
             offers.push_back({MappingType::physical_list});
         offers.push_back({MappingType::scatter_list});
         return offers;

@@ -76,6 +76,14 @@ Result<memory::DmaBufHandle> Gpu::export_buffer(const VramBuffer& buffer) const 
     return manager_->export_buffer(buffer.object_);
 }
 
+Result<Pin> Gpu::pin(const VramBuffer& buffer) {
+    if (auto moved = buffer.object_->reservation->wait(*transport_, memory::Usage::kernel); !moved)
+        return std::unexpected(std::move(moved.error()));
+    if (buffer.placement() != Placement::vram)
+        return failure(EINVAL, "pin: the buffer lies in system memory");
+    return Pin(buffer.object_);
+}
+
 Result<memory::FenceHandle> Gpu::migrate(const VramBuffer& buffer, Placement to) {
     const auto lock = buffer.object_->reservation->lock(*transport_);
     if (!lock)

@@ -35,6 +35,25 @@ private:
     std::uint64_t size_; // as asked for; the object has whole blocks
 };
 
+/// Keeps a buffer in VRAM where it is, as long as this lives.
+class Pin {
+public:
+    Pin(Pin&&) = default;
+    Pin& operator=(Pin&& other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~Pin() {
+        if (object_)
+            --object_->pins;
+    }
+
+private:
+    friend class Gpu;
+    explicit Pin(std::shared_ptr<BufferObject> object) : object_(std::move(object)) { ++object_->pins; }
+    std::shared_ptr<BufferObject> object_;
+};
+
 class Gpu {
 public:
     /// `vram_bar` is the BAR of the VRAM aperture; without it, the largest 64-bit prefetchable one.
@@ -51,6 +70,11 @@ public:
     /// A buffer in VRAM. When VRAM is full, buffers that nobody pinned go to system memory, the least recently used
     /// first.
     Result<VramBuffer> allocate(std::uint64_t bytes);
+    /// EINVAL: it lies in system memory. Waits for a move of it.
+    Result<Pin> pin(const VramBuffer& buffer);
+    /// Whether VRAM is exported to drivers of remapping units, too, as lists of physical addresses. It is, unless
+    /// switched off: stock amdgpu does not.
+    void offer_physical(bool offers) { manager_->offer_physical(offers); }
     /// What another device's driver registers. The same dma-buf each time, until it is taken back; then a new one.
     Result<memory::DmaBufHandle> export_buffer(const VramBuffer& buffer) const;
     /// Begins to move a buffer. Importers are told; the fence says when the bytes are there. EBUSY while it is pinned.
@@ -71,6 +95,7 @@ public:
     std::uint64_t evictions() const { return manager_->evictions(); }
     std::uint64_t moves() const { return manager_->moves(); }
     unsigned vram_bar() const { return bar_; }
+    transport::Transport& transport() const { return *transport_; }
 
 private:
     Gpu(transport::Transport& transport, unsigned bar, std::uint64_t size, VramLayout layout)
