@@ -112,10 +112,13 @@ void Controller::bar_write(unsigned bar, std::uint64_t offset, std::span<const s
     if (bar != 0 || offset % 4 != 0 || from.size() % 4 != 0)
         return;
     if (offset >= abi::nvme::doorbells_offset) {
-        if (from.size() != 4 || offset >= table_offset(config_) || state_ != State::running)
+        if (offset >= table_offset(config_) || state_ != State::running)
             return;
-        queues_.ring(offset - abi::nvme::doorbells_offset, abi::load<std::uint32_t, abi::Endian::little>(from.data()),
-                     at);
+        // A host writes one; what a cache held back may come as several that are neighbours (a write of the link has as
+        // many dwords as it has), and each of them is a register.
+        for (std::size_t i = 0; i < from.size() && offset + i < table_offset(config_); i += 4)
+            queues_.ring(offset + i - abi::nvme::doorbells_offset,
+                         abi::load<std::uint32_t, abi::Endian::little>(from.data() + i), at);
         report_events(at);
         if (config_.fetch_latency == Time{})
             run(at);

@@ -91,7 +91,13 @@ public:
     unsigned queue_pairs() const { return granted_; } ///< that can be created
     bool has_shadow_doorbells() const { return shadow_.doorbells != nullptr; }
     transport::Transport& transport() { return *transport_; }
+    /// For whoever gives admin commands in another way than execute(): nothing of execute() is under way then.
+    QueuePair& admin_queue() { return *admin_; }
     const QueuePair& admin_queue() const { return *admin_; }
+    /// Where in BAR 0 a doorbell stands.
+    std::uint64_t doorbell_offset(std::uint32_t queue, bool is_completion) const {
+        return abi::nvme::doorbells_offset + abi::nvme::doorbell_offset(queue, is_completion, stride_);
+    }
 
 private:
     using Registers = base::Registers<abi::nvme::Registers>;

@@ -52,6 +52,9 @@ public:
     Result<std::uint16_t> submit(Command& command, std::span<const Segment> data = {}, Scheme scheme = Scheme::prp);
     /// Tells the controller of all that was submitted.
     void ring();
+    /// The same done by somebody else, who writes what this returns to the submission doorbell. Not where doorbells are
+    /// shadowed.
+    std::uint32_t let_ring() { return told_tail_ = static_cast<std::uint16_t>(tail_); }
     /// Completions that have come; how many.
     std::size_t poll(std::span<Completion> into);
     /// Until there is one, by interrupt or by looking again; 0: the time is over.

@@ -149,6 +149,25 @@ TEST_CASE("a wrong doorbell changes nothing and is reported once", "[unit][nvme]
     CHECK(b.ask(1, IoOpcode::flush, 1) == Status::success);
 }
 
+TEST_CASE("a write of several dwords rings each doorbell that it has, and none beyond", "[unit][nvme]") {
+    Bench bench;
+    bench.enable();
+    bench.create_pair(1), bench.create_pair(2);
+    for (const std::uint16_t id : {1, 2}) {
+        abi::Block<abi::nvme::Command> flush;
+        flush.view().set<"nsid">(1);
+        bench.place(id, flush);
+    }
+    std::array<std::byte, 12> tails{}; // of queue 1, the head of its completions, and of queue 2
+    tails[0] = tails[8] = std::byte{1};
+    bench.controller.bar_write(0, 0x1008, tails, bench.clock.now());
+    bench.run();
+    CHECK(bench.next(1));
+    CHECK(bench.next(2));
+    bench.controller.bar_write(0, 0x1ffc, std::vector<std::byte>(8192), bench.clock.now());
+    CHECK((bench.get(Register::csts) & 3) == 1);
+}
+
 TEST_CASE("with shadow doorbells a tail in memory counts, and the device asks for the next one", "[unit][nvme]") {
     Bench b;
     b.enable();
