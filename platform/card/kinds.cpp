@@ -24,7 +24,7 @@ std::unique_ptr<D> make_alone(const Config& config, const DevicePorts& ports, co
 
 /// `make(config, ports, place)` makes a device of type D.
 template <class D, class Config, auto make = &make_alone<D, Config>>
-Kind row(std::string_view name, unsigned network_ports) {
+Kind row(std::string_view name, unsigned network_ports, bool is_playable = true) {
     return {.name = name,
             .config = typeid(Config),
             .network_ports = network_ports,
@@ -52,7 +52,8 @@ Kind row(std::string_view name, unsigned network_ports) {
             .is_same =
                 [](const std::any& one, const std::any& other) {
                     return std::any_cast<const Config&>(one) == std::any_cast<const Config&>(other);
-                }};
+                },
+            .is_playable = is_playable};
 }
 
 constexpr auto make_hca = [](const model::hca::HcaConfig& config, const DevicePorts& ports, const DevicePlace& place) {
@@ -71,7 +72,7 @@ constexpr auto make_gpu = [](const model::gpu::VramConfig& config, const DeviceP
 std::span<const Kind> kinds() {
     static const std::array table{
         row<Mlx5Device, model::hca::HcaConfig, make_hca>("hca", 1),
-        row<model::gpu::Gpu, model::gpu::GpuConfig, make_caching_gpu>("caching_gpu", 0),
+        row<model::gpu::Gpu, model::gpu::GpuConfig, make_caching_gpu>("caching_gpu", 0, false),
         row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
         row<model::copy::CopyEngine, model::copy::CopyEngineConfig>("copy", 0),
         row<model::nvme::Controller, model::nvme::NvmeConfig>("nvme", 0),

@@ -39,6 +39,9 @@ struct Kind {
     std::vector<model::pcie::Setting> (*settings)(std::any& config);
     void (*set_timed)(std::any& config, bool is_timed);
     bool (*is_same)(const std::any& one, const std::any& other); ///< both of the kind's own type
+    /// All that it does follows from its configuration and what comes to its ports, so that a recording of these can be
+    /// played. False: a testbench runs programs inside of it.
+    bool is_playable = true;
 };
 
 std::span<const Kind> kinds();

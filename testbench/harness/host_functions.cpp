@@ -112,6 +112,7 @@ sw::Result<std::unique_ptr<sw::transport::Transport>> HostFunctions::function(ab
     auto space = AddressSpace::create(*unit_);
     if (!space)
         return std::unexpected(std::move(space.error()));
+    spaces_[bdf.value] = space->get();
     auto function = std::make_unique<TranslatedFunction>(host_, bdf, std::move(*space),
                                                          [this, bdf](std::uint64_t bus) { return route(bdf, bus); });
     const bool translates = unit_->extended_capability().get<"dt">() && sw::memory::iommu::has_device_tlb(*function);

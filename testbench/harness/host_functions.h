@@ -9,6 +9,7 @@
 #include "sw/memory/iommu/unit.h"
 #include "sw/memory/peer_route.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,6 +31,11 @@ public:
 
     /// nullptr without a remapping unit.
     sw::memory::iommu::Unit* unit() { return unit_.get(); }
+    /// Of a function that was asked for, and lives; nullptr without a remapping unit.
+    sw::memory::iommu::AddressSpace* space(abi::pcie::Bdf bdf) const {
+        const auto found = spaces_.find(bdf.value);
+        return found == spaces_.end() ? nullptr : found->second;
+    }
 
 private:
     explicit HostFunctions(platform::host::Host& host) : host_(host) {}
@@ -39,6 +45,7 @@ private:
     std::unique_ptr<sw::memory::iommu::Unit> unit_;
     std::vector<sw::memory::Bridge> bridges_;
     std::set<std::uint16_t> translating_; ///< functions with a TLB of their own that is on
+    std::map<std::uint16_t, sw::memory::iommu::AddressSpace*> spaces_;
 };
 
 } // namespace harness

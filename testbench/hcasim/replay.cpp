@@ -84,6 +84,8 @@ std::expected<std::vector<Job>, Refused> read_jobs(const std::string& trace, con
                                             ? fmt::format("\n  recorded by revision {}; this is {}",
                                                           reader.head().identity.revision, revision())
                                             : std::string()));
+    for (const auto& sentence : bench->not_played)
+        complain(fmt::format("{}: {}", trace, sentence));
     std::vector<Job> jobs;
     for (auto& part : bench->parts)
         jobs.push_back({trace, static_cast<std::uint64_t>(about.st_size), std::move(part), bench->differences});

@@ -209,6 +209,13 @@ std::expected<ReplayBench, std::string> read_bench(const codec::Head& head, std:
             faults.push_back(fmt::format("{}: {}", name, part.error()));
             continue;
         }
+        if (!part->device.kind().is_playable) {
+            const auto why = fmt::format("{} is not played: programs ran on it, and a recording has what passed its "
+                                         "ports",
+                                         part->path);
+            (wanted.empty() && found.size() > 1 ? bench.not_played : faults).push_back(why);
+            continue;
+        }
         const auto host = description.find(found[i].first)->host; // which assemble has found
         part->sizes = {topology::tlp_sizes(before.hosts[host]), topology::tlp_sizes(description.hosts[host])};
         bench.parts.push_back(std::move(*part));

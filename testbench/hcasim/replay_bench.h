@@ -28,6 +28,7 @@ struct RecordedPart {
 struct ReplayBench {
     std::vector<platform::topology::KeyDifference> differences; ///< what somebody has changed of its configuration
     std::vector<RecordedPart> parts;                            ///< in the order of the trace
+    std::vector<std::string> not_played{};                      ///< what was recorded and cannot be, a sentence each
 };
 
 /// Whether the head says what was recorded. That of a log which was imported says in a comment that nothing was.

@@ -105,6 +105,19 @@ std::string print_steps(const scenario::Result& result, const Look& look) {
                   "  link between switch and root complex, with what an exporter copies\n";
 }
 
+std::string print_laboratory(const scenario::Result& result, const Look& look) {
+    std::vector<std::vector<std::string>> rows{
+        {"row", "observed", "queues and doorbells", "poll", "beside it", "outcome", "as it must"}};
+    for (const auto& one : result.laboratory)
+        rows.push_back({one.row, one.cites.empty() ? "-" : one.cites, one.setup, one.load, one.flush, one.outcome,
+                        one.agrees ? "yes" : "NO: " + one.expected});
+    auto text = "\n" + print_table(rows, look.width);
+    for (const auto& one : result.laboratory)
+        if (!one.explanation.empty())
+            text += wrap(fmt::format("  {}: {}\n", one.row, one.explanation), look.width);
+    return text;
+}
+
 std::string print_topology(const platform::topology::Config& config) {
     if (!config.written.is_pair() || !config.exceptions.empty())
         return draw_text(platform::topology::describe(config).value());
@@ -164,6 +177,11 @@ std::string print_result(const scenario::Result& result, const Look& look) {
         append_transfers(rows, result);
         text += print_table(rows, look.width);
     }
+
+    if (!result.found.empty())
+        text += fmt::format("\n  {}\n", printable(result.found));
+    if (!result.laboratory.empty())
+        text += print_laboratory(result, look);
 
     rows = {{"wire", "packets", "bytes", "lost", "duplicated", "reordered", "corrupted"}};
     for (const auto& w : result.wires)

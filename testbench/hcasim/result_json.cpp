@@ -91,6 +91,7 @@ std::string print_json(const RunFacts& facts) {
         .add("failure", result.failure)
         .add("advice", result.advice)
         .add("stopped", result.stopped)
+        .add("found", result.found)
         .add("way", result.way)
         .add("payload_path", facts.payload)
         .add("payload_bytes", result.payload_bytes)
@@ -123,6 +124,19 @@ std::string print_json(const RunFacts& facts) {
     json.end().begin_list("steps");
     for (const auto& s : result.steps)
         append_json(json, s);
+    json.end().begin_list("laboratory");
+    for (const auto& one : result.laboratory)
+        json.begin_item()
+            .add("row", one.row)
+            .add("cites", one.cites)
+            .add("setup", one.setup)
+            .add("load", one.load)
+            .add("flush", one.flush)
+            .add("outcome", one.outcome)
+            .add("expected", one.expected)
+            .add("agrees", one.agrees)
+            .add("explanation", one.explanation)
+            .end();
     json.end().begin_list("transfers");
     for (const auto& t : result.transfers)
         json.begin_item()

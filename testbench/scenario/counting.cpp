@@ -46,11 +46,11 @@ void count(const platform::topology::Machine& machine, Result& result) {
     for (const auto& card : machine.cards) {
         if (machine.host)
             add_link(card.link_name, machine.host->slot_link(card.slot), result);
-        if (card.kind != platform::topology::PartKind::hca)
-            continue;
         result.p2p_payload_bytes += card.endpoint().volume(TargetKind::peer).payload();
         result.redirected_payload_bytes += card.endpoint().volume(TargetKind::redirected_peer).payload();
         result.host_dram_payload_bytes += card.endpoint().volume(TargetKind::host_memory).payload();
+        if (card.kind != platform::topology::PartKind::hca)
+            continue;
         const auto& c = card.hca().counters();
         result.caches.push_back({.name = card.name + " MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
         result.caches.push_back({.name = card.name + " MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});

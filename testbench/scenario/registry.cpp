@@ -4,6 +4,7 @@
 #include "testbench/scenario/dmabuf_run.h"
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/gpudirect_run.h"
+#include "testbench/scenario/gpu_nvme_run.h"
 #include "testbench/scenario/nvme_run.h"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ std::span<const Scenario> scenarios() {
          false},
         {"nvme", "a file onto a drive and back: written, flushed, read, and read again here and there", run_nvme,
          nvme_fits},
+        {"gpu_nvme", "a GPU drives a drive: Identify, a file there and back, which caches let that work", run_gpu_nvme,
+         gpu_nvme_fits},
     };
     return table;
 }

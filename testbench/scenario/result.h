@@ -61,12 +61,26 @@ struct Step {
     std::int64_t sim_time_ps = 0;
 };
 
+/// One row of the coherence laboratory: what was tried, and whether it went as it must.
+struct Observation {
+    std::string row{};      ///< "L3"
+    std::string cites{};    ///< observations of the article that it repeats: "O6"; empty: of none
+    std::string setup{};    ///< "SQ UC, CQ UC, doorbells as imported (UC)"
+    std::string load{};     ///< modifiers of the polling load: "glc slc dlc"
+    std::string flush{};    ///< what is done beside the program
+    std::string outcome{};  ///< "stuck"
+    std::string expected{}; ///< "stuck", or several: "stuck or wrong data"
+    bool agrees = false;
+    std::string explanation{}; ///< why, for a person; empty where all went well
+};
+
 struct Result {
     std::string scenario{};
     bool verified = false; ///< everything that was to arrive did, and nothing else changed
     std::string failure{}; ///< why not, for a person: what went wrong first; empty when verified
     std::string advice{};  ///< what to do about it; empty when verified
     std::string stopped{}; ///< who ended the run before its programs did: "interrupted (SIGINT)"; empty: nobody
+    std::string found{};   ///< what a device has said of itself; empty: nobody asked
     std::string way{};     ///< how devices of a host reach each other; empty: nobody looked
     std::uint64_t payload_bytes = 0;
     std::string sha256_source{}, sha256_target{};
@@ -81,6 +95,7 @@ struct Result {
     std::string event_digest{}; ///< of all events; empty when nobody computed it
 
     std::vector<Step> steps{};
+    std::vector<Observation> laboratory{};
     std::vector<Transfer> transfers{};
     std::vector<PcieLink> pcie_links{};
     std::vector<Cache> caches{};

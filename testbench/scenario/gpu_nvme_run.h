@@ -1,0 +1,17 @@
+// The scenario `gpu_nvme` on a platform: the first GPU with caches and the first drive beside it, and a program on
+// their host.
+#pragma once
+
+#include "testbench/scenario/registry.h"
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+namespace scenario {
+
+/// A simulated host has a GPU of kind caching_gpu and a drive.
+std::expected<void, std::string> gpu_nvme_fits(const platform::topology::Config& config, std::uint64_t payload_bytes);
+std::expected<Result, std::string> run_gpu_nvme(const Context& context);
+
+} // namespace scenario
