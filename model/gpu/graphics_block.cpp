@@ -68,6 +68,7 @@ public:
                            return piece;
                        });
         stores_done_ = std::max(stores_done_, outcome.done);
+        block_.arm(); // what is delayed goes when it is due, whatever the waves do meanwhile
         return outcome;
     }
 
@@ -93,11 +94,8 @@ public:
     port::Time fence(Order order, Scope scope, port::Time at) override {
         if (!is_valid())
             return at;
-        auto done = at;
-        if (order != Order::acquire) {
-            block_.caches_.order_stores(at);
-            done = std::max(done, stores_done_);
-        }
+        // A wait for stores makes none of them arrive earlier.
+        const auto done = order != Order::acquire ? std::max(at, stores_done_) : at;
         if (order == Order::release)
             return done;
         // GL1 first: GL0 would be filled from an old GL1 again.
