@@ -109,22 +109,11 @@ Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(Device& device,
     const auto entries = std::bit_ceil(options.entries);
     queue->mask_ = entries - 1;
     queue->log_size_ = static_cast<unsigned>(std::countr_zero(entries));
-    auto ring = memory::Buffer::allocate(device.transport(), std::size_t{entries} * Cqe64::size);
-    if (!ring)
-        return failure(ring.error().code, "create completion queue: " + ring.error().what);
-    queue->ring_ = std::move(*ring);
-    for (std::uint32_t i = 0; i < entries; ++i) // no entry is valid until the device has written it
-        abi::View<Cqe64>(std::span(queue->entry(i), Cqe64::size)).set<"opcode">(CqeOpcode::invalid);
-    const auto record = device.doorbell_records().take();
-    if (!record)
-        return std::unexpected(record.error());
-    queue->record_ = *record;
-
-    const auto umem = memory::Umem::from_host(queue->ring_.memory(), 0, queue->ring_.size());
-    if (!umem)
-        return std::unexpected(umem.error());
-    const auto log_page = *umem->best_page_size(abi::Iova{0}); // the ring begins at a page: page_offset stays 0
-    const auto pages = umem->pages(log_page);
+    unsigned log_page = 0;
+    const auto listed = queue->ring_pages(log_page);
+    if (!listed)
+        return failure(listed.error().code, "create completion queue: " + listed.error().what);
+    const auto& pages = *listed;
     Input<CreateCqIn> in(Opcode::create_cq, 0, pages.size() * sizeof(std::uint64_t));
     in.view()
         .sub<"cq_context">()
@@ -136,7 +125,7 @@ Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(Device& device,
         .set<"cq_max_count">(options.moderation_count)
         .set<"c_eqn_or_apu_element">(device.completion_eq(options.completion_eq).number().value)
         .set<"log_page_size">(log_page - 12)
-        .set<"dbr_addr">(record->bus);
+        .set<"dbr_addr">(options.place.is_given() ? options.place.record : queue->record_.bus);
     for (std::size_t i = 0; i < pages.size(); ++i)
         in.set_tail64(i, pages[i]);
     const auto out = run<CreateCqOut>(device.commands(), in);
@@ -146,6 +135,30 @@ Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(Device& device,
     queue->exists_ = true;
     device.cqs().insert(queue->number_.value, queue.get());
     return queue;
+}
+
+/// The pages of the ring, which begins at one: page_offset stays 0. Sets the size of each.
+Result<std::vector<std::uint64_t>> CompletionQueue::ring_pages(unsigned& log_page) {
+    const auto bytes = std::size_t{entries()} * Cqe64::size;
+    if (options_.place.is_given()) {
+        log_page = 12;
+        return options_.place.pages(bytes, "this completion queue");
+    }
+    auto ring = memory::Buffer::allocate(device_.transport(), bytes);
+    if (!ring)
+        return std::unexpected(std::move(ring.error()));
+    ring_ = std::move(*ring);
+    for (std::uint32_t i = 0; i < entries(); ++i) // no entry is valid until the device has written it
+        abi::View<Cqe64>(std::span(entry(i), Cqe64::size)).set<"opcode">(CqeOpcode::invalid);
+    const auto record = device_.doorbell_records().take();
+    if (!record)
+        return std::unexpected(record.error());
+    record_ = *record;
+    const auto umem = memory::Umem::from_host(ring_.memory(), 0, ring_.size());
+    if (!umem)
+        return std::unexpected(umem.error());
+    log_page = *umem->best_page_size(abi::Iova{0});
+    return umem->pages(log_page);
 }
 
 CompletionQueue::~CompletionQueue() {
@@ -248,6 +261,8 @@ bool CompletionQueue::complete(const std::byte* bytes, Completion& into) {
 
 std::size_t CompletionQueue::poll(std::span<Completion> into) {
     std::size_t count = 0;
+    if (options_.place.is_given())
+        return 0;
     const auto before = consumer_;
     while (count < into.size() && is_ready(consumer_)) {
         base::dma_rmb(); // owner before entry: the device writes the owner last
@@ -262,6 +277,8 @@ std::size_t CompletionQueue::poll(std::span<Completion> into) {
 }
 
 void CompletionQueue::request_notification(bool solicited_only) {
+    if (options_.place.is_given())
+        return;
     abi::Block<CqDoorbell> doorbell;
     doorbell.view()
         .set<"cmd_sn">(arm_sequence_)
@@ -274,6 +291,8 @@ void CompletionQueue::request_notification(bool solicited_only) {
 }
 
 void CompletionQueue::forget(abi::Qpn qpn) {
+    if (options_.place.is_given())
+        return;
     base::dma_rmb();
     auto end = consumer_;
     while (end - consumer_ <= mask_ && is_ready(end))

@@ -9,6 +9,7 @@
 #include "sw/memory/buffer.h"
 #include "sw/mlx/device/device.h"
 #include "sw/mlx/doorbell/doorbell_record.h"
+#include "sw/mlx/queue/queue_place.h"
 #include "sw/mlx/queue/work_request.h"
 
 #include <cstddef>
@@ -25,6 +26,8 @@ struct CqOptions {
     bool ignore_overrun = false;    ///< the device overwrites unread entries instead of going to error
     std::uint16_t moderation_count = 0;  ///< events only every so many completions ...
     std::uint16_t moderation_period = 0; ///< ... or so many microseconds
+    /// Given: its owner has made all entries invalid (opcode 0xf) and polls; here nothing is found, nor armed.
+    QueuePlace place{};
 };
 
 class CompletionQueue {
@@ -63,6 +66,7 @@ private:
     CompletionQueue(Device& device, const CqOptions& options) : device_(device), options_(options) {}
     std::byte* entry(std::uint32_t index) const { return ring_.data() + (index & mask_) * abi::prm::Cqe64::size; }
     bool is_ready(std::uint32_t index) const;
+    Result<std::vector<std::uint64_t>> ring_pages(unsigned& log_page);
     bool complete(const std::byte* cqe, Completion& into);
 
     Device& device_;

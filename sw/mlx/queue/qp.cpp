@@ -71,8 +71,9 @@ Result<void> QueuePair::choose_sizes() {
 }
 
 Result<void> QueuePair::allocate() {
-    const auto receive_bytes =
-        (std::size_t{receive_count_} * receive_stride_ + wqe_bb_bytes - 1) / wqe_bb_bytes * wqe_bb_bytes;
+    if (options_.place.is_given())
+        return {};
+    const auto receive_bytes = this->receive_bytes();
     auto buffer = memory::Buffer::allocate(device_.transport(), receive_bytes + ring_.blocks * wqe_bb_bytes);
     if (!buffer)
         return std::unexpected(std::move(buffer.error()));
@@ -88,12 +89,29 @@ Result<void> QueuePair::allocate() {
     return {};
 }
 
-Result<void> QueuePair::create_in_device() {
+std::size_t QueuePair::receive_bytes() const {
+    return (std::size_t{receive_count_} * receive_stride_ + wqe_bb_bytes - 1) / wqe_bb_bytes * wqe_bb_bytes;
+}
+
+/// The pages of the rings, which begin at one: page_offset stays 0. Sets the size of each.
+Result<std::vector<std::uint64_t>> QueuePair::ring_pages(unsigned& log_page) const {
+    if (options_.place.is_given()) {
+        log_page = 12;
+        return options_.place.pages(receive_bytes() + ring_.blocks * wqe_bb_bytes, "this queue pair");
+    }
     const auto umem = memory::Umem::from_host(buffer_.memory(), 0, buffer_.size());
     if (!umem)
         return std::unexpected(umem.error());
-    const auto log_page = *umem->best_page_size(abi::Iova{0}); // the buffer begins at a page: page_offset stays 0
-    const auto pages = umem->pages(log_page);
+    log_page = *umem->best_page_size(abi::Iova{0});
+    return umem->pages(log_page);
+}
+
+Result<void> QueuePair::create_in_device() {
+    unsigned log_page = 0;
+    const auto listed = ring_pages(log_page);
+    if (!listed)
+        return std::unexpected(listed.error());
+    const auto& pages = *listed;
     Input<CreateQpIn> in(Opcode::create_qp, 0, pages.size() * sizeof(std::uint64_t));
     const auto context = in.view().sub<"qpc">();
     context.set<"st">(options_.type)
@@ -106,7 +124,7 @@ Result<void> QueuePair::create_in_device() {
         .set<"log_page_size">(log_page - 12)
         .set<"cqn_snd">(options_.send_cq->number().value)
         .set<"cqn_rcv">(options_.receive_cq->number().value)
-        .set<"dbr_addr">(record_.bus);
+        .set<"dbr_addr">(options_.place.is_given() ? options_.place.record : record_.bus);
     if (receive_count_) {
         context.set<"rq_type">(ReceiveQueueType::regular)
             .set<"log_rq_size">(static_cast<std::uint32_t>(std::countr_zero(receive_count_)))
@@ -157,11 +175,16 @@ void QueuePair::reset() {
     options_.send_cq->forget(number_);
     options_.receive_cq->forget(number_);
     send_head_ = send_tail_ = receive_head_ = receive_tail_ = 0;
+    if (record_.data == nullptr) // of somebody else
+        return;
     record_.set_first(0);
     record_.set_second(0);
 }
 
 Result<void> QueuePair::refuse_send(const SendRequest& request, std::uint32_t units) const {
+    if (options_.place.is_given())
+        return failure(EINVAL,
+                       fmt::format("QP {:#x}: post_send, and its rings belong to somebody else", number_.value));
     if (!can_send_)
         return failure(EINVAL, fmt::format("QP {:#x}: post_send in state {}", number_.value, name(state_)));
     if (static_cast<std::size_t>(request.operation) >= send_shapes.size())

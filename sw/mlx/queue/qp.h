@@ -14,6 +14,7 @@
 #include "sw/mlx/doorbell/uar.h"
 #include "sw/mlx/memory/access.h"
 #include "sw/mlx/port/address.h"
+#include "sw/mlx/queue/queue_place.h"
 #include "sw/mlx/queue/work_request.h"
 #include "sw/mlx/queue/wqe.h"
 
@@ -39,6 +40,8 @@ struct QpOptions {
     bool signal_all = false;      ///< every send completes, whatever its flags say
     std::uint8_t counter_set = 0; ///< Q counter
     DoorbellStyle doorbell = DoorbellStyle::one_store;
+    /// Receive queue first. Given: nothing is posted here (EINVAL), and completions are polled by the owner.
+    QueuePlace place{};
 };
 
 /// What a transition changes; what is not set keeps its value (ibv_qp_attr).
@@ -129,6 +132,8 @@ private:
     Result<void> choose_sizes();
     Result<void> allocate();
     Result<void> create_in_device();
+    std::size_t receive_bytes() const;
+    Result<std::vector<std::uint64_t>> ring_pages(unsigned& log_page) const;
     void write_attributes(const QpAttributes& attributes, abi::View<abi::prm::Qpc> context) const;
     void enter(abi::prm::QpState state);
     void reset();

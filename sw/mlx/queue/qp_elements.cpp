@@ -22,6 +22,8 @@ void append(std::vector<Sge>& elements, const Segment& segment) {
 } // namespace
 
 std::vector<Sge> QueuePair::sent_elements(std::uint16_t index) const {
+    if (ring_.base == nullptr)
+        return {};
     const auto* at = ring_.block(index);
     const auto next = [&] {
         Segment segment;
@@ -53,7 +55,7 @@ std::vector<Sge> QueuePair::sent_elements(std::uint16_t index) const {
 
 std::vector<Sge> QueuePair::posted_elements(std::uint16_t index) const {
     std::vector<Sge> elements;
-    if (receive_count_ == 0)
+    if (receive_ring_ == nullptr)
         return elements;
     const auto* wqe = receive_ring_ + std::size_t{index & (receive_count_ - 1)} * receive_stride_;
     for (std::uint32_t at = 0; at + wqe_ds_bytes <= receive_stride_; at += wqe_ds_bytes) {

@@ -217,6 +217,8 @@ void QueuePair::enter(QpState state) {
     // IBA 10.3.1: sends queue up in SQD and SQER, and are flushed in ERR; receives may come before the path is known.
     can_send_ = state == QpState::rts || state == QpState::sqd || state == QpState::sqer || state == QpState::err;
     can_receive_ = receive_count_ != 0 && state != QpState::rst;
+    if (options_.place.is_given())
+        can_send_ = can_receive_ = false;
 }
 
 Result<abi::Block<Qpc>> QueuePair::query() {
