@@ -101,8 +101,8 @@ public:
         std::memcpy(reinterpret_cast<std::byte*>(address), from.data(), from.size());
         return {};
     }
-    Done<Nothing> ring(std::uint64_t address, std::uint32_t value) const {
-        std::atomic_ref(*reinterpret_cast<std::uint32_t*>(address)).store(value, std::memory_order_relaxed);
+    template <class T> Done<Nothing> ring(std::uint64_t address, T value) const {
+        std::atomic_ref(*reinterpret_cast<T*>(address)).store(value, std::memory_order_relaxed);
         return {};
     }
     Done<Nothing> release() const {

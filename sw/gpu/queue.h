@@ -34,7 +34,7 @@ struct NvmeResult {
 ///   poll(address)        a dword, in the way that finds what a device has written
 ///   read(address, into)  bytes behind an acquire
 ///   write(address, from) bytes of an entry
-///   ring(address, value) a store to a register of a device
+///   ring(address, value) a store to a register of a device, of 4 or 8 bytes
 ///   release()            entries before doorbell: the device may fetch as soon as it sees the ring
 ///   acquire()            phase before the rest: the entry is whole only once its phase has turned
 ///   pause()              between two looks

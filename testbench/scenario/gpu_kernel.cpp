@@ -2,21 +2,38 @@
 
 #include "model/tlm/time.h"
 
+#include <algorithm>
+#include <array>
+
 namespace scenario {
 
+using model::gpu::wave::Grid;
 using model::tlm::kernel_now;
 
-void run_grid(model::gpu::wave::Grid& grid) {
+void run_grid(Grid& grid) {
+    const std::array one{&grid};
+    run_grids(one);
+}
+
+void run_grids(std::span<Grid* const> grids) {
     const auto wait_until = [](model::port::Time time) {
         if (const auto now = kernel_now(); time > now)
             sc_core::wait(model::tlm::to_sc(time - now));
     };
-    grid.launch(kernel_now());
-    while (!grid.is_over()) {
-        wait_until(grid.next_due());
-        grid.run(kernel_now());
+    for (auto* grid : grids)
+        grid->launch(kernel_now());
+    for (;;) {
+        auto due = model::port::never;
+        for (const auto* grid : grids)
+            due = std::min(due, grid->next_due()); // never, of one that is over
+        if (due == model::port::never)
+            break;
+        wait_until(due);
+        for (auto* grid : grids)
+            grid->run(kernel_now());
     }
-    wait_until(grid.ended_at());
+    for (const auto* grid : grids)
+        wait_until(grid->ended_at());
 }
 
 } // namespace scenario

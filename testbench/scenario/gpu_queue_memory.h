@@ -31,7 +31,7 @@ public:
     auto write(std::uint64_t address, std::span<const std::byte> from) {
         return thread_->store(address, from, rules_.write);
     }
-    Task<> ring(std::uint64_t address, std::uint32_t value) {
+    template <class T> Task<> ring(std::uint64_t address, T value) {
         co_await thread_->store(address, value, rules_.ring);
         if (rules_.awaits_ring)
             co_await thread_->wait_stores();

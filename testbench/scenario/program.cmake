@@ -49,6 +49,9 @@ add_program_tests(gpu_nvme gpu_nvme_program_test.py "hcasim" 600
     every_profile_agrees_with_what_was_observed the_worst_that_is_legal_lets_a_correct_program_work
     a_stuck_poll_is_explained its_drive_is_played_again_and_its_gpu_is_not
     works_without_a_remapping_unit_and_without_time refuses_mistakes)
+add_program_tests(gpu_rdma gpu_rdma_program_test.py "hcasim" 600
+    two_gpus_exchange_and_add_tensors the_worst_that_is_legal_lets_a_correct_program_work lost_packets_come_again
+    eight_gpus_add_up refuses_mistakes)
 set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it")
 add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
 set_tests_properties(${knee}

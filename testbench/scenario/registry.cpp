@@ -5,6 +5,7 @@
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/gpudirect_run.h"
 #include "testbench/scenario/gpu_nvme_run.h"
+#include "testbench/scenario/gpu_rdma_run.h"
 #include "testbench/scenario/nvme_run.h"
 
 #include <algorithm>
@@ -22,6 +23,8 @@ std::span<const Scenario> scenarios() {
          nvme_fits},
         {"gpu_nvme", "a GPU drives a drive: Identify, a file there and back, which caches let that work", run_gpu_nvme,
          gpu_nvme_fits},
+        {"gpu_rdma", "GPUs drive their HCAs: tensors from each to the next, and an all-reduce in a ring", run_gpu_rdma,
+         gpu_rdma_fits},
     };
     return table;
 }

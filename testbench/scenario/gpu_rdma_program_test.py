@@ -1,0 +1,60 @@
+"""gpu_rdma_program_test.py HCASIM SOURCE CASE: GPUs that drive their HCAs, as a person runs it."""
+
+import hashlib
+
+from program import SOURCE, expect, main, payload, refused, result, run
+
+PAIR = SOURCE / "platform/configs/gpu_rdma.toml"
+EIGHT = SOURCE / "platform/configs/gpu_all_reduce.toml"
+
+
+def show(*sets, status=0, size=200_000, config=PAIR):
+    return result("--payload", str(payload(size)), *(word for one in sets for word in ("--set", one)), status=status,
+                  config=config)
+
+
+def both(setting):
+    return [f"{gpu}.gpu0.{setting}" for gpu in "AB"]
+
+
+def check(got, path, nodes):
+    expect(got["verified"] is True and got["failure"] == "", got["failure"])
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    expect(got["sha256_source"] == got["sha256_target"] == digest, got)
+    expect(got["host_dram_payload_bytes"] == 0, got["host_dram_payload_bytes"])
+    names = [one["name"] for one in got["transfers"]]
+    expect(len(names) == 2 * nodes and all(one["verified"] for one in got["transfers"]), names)
+    # Each tensor is read and written once, and in the sum all but one chunk of each twice.
+    least = 2 * nodes * path.stat().st_size + 4 * (nodes - 1) * path.stat().st_size
+    expect(got["p2p_payload_bytes"] + got["redirected_payload_bytes"] >= least, got["p2p_payload_bytes"])
+    expect(got["completions_error"] == 0 and got["completions_ok"] > 0, got)
+
+
+def two_gpus_exchange_and_add_tensors():
+    for sets in ([], both("profile=1"), both("mechanism=2"), both("mechanism=3"), ["iommu.present=true"],
+                 ["timed=false"], ["link.encapsulation=infiniband"], ["scenario.qps=1", "scenario.queue_depth=1"],
+                 ["scenario.qps=64", "scenario.message=256"]):
+        check(show(*sets), payload(200_000), 2)
+
+
+def the_worst_that_is_legal_lets_a_correct_program_work():
+    for seed in range(1, 7):
+        check(show(*both("profile=2"), *both(f"seed={seed}")), payload(200_000), 2)
+
+
+def lost_packets_come_again():
+    got = show("link.loss=0.05", "scenario.message=8192")
+    check(got, payload(200_000), 2)
+    expect(got["retries"] > 0, "nothing was lost, so nothing was tried")
+
+
+def eight_gpus_add_up():
+    check(show(config=EIGHT), payload(200_000), 8)
+
+
+def refuses_mistakes():
+    refused(run("--set", "scenario.qps=65", config=PAIR), "scenario.qps", "64")
+    refused(run("--set", "scenario.name=gpu_rdma"), "caching_gpu")
+
+
+main(globals())

@@ -1,0 +1,343 @@
+#include "testbench/scenario/gpu_rdma_run.h"
+
+#include "model/gpu/memory/explain.h"
+#include "model/tlm/time.h"
+#include "platform/topology/description.h"
+#include "platform/topology/platform_module.h"
+#include "testbench/harness/host_functions.h"
+#include "testbench/scenario/counting.h"
+#include "testbench/scenario/gpu_kernel.h"
+#include "testbench/scenario/gpu_nvme_flush.h"
+#include "testbench/scenario/gpu_rdma.h"
+#include "testbench/scenario/gpudirect_drive.h"
+#include "testbench/scenario/programs.h"
+#include "testbench/scenario/roles.h"
+#include "testbench/scenario/sha256.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <optional>
+
+namespace scenario {
+
+using model::gpu::wave::End;
+using model::gpu::wave::Grid;
+using platform::topology::Description;
+using platform::topology::PartAt;
+using platform::topology::PartKind;
+using platform::topology::Platform;
+
+#define TRY(expression)                                                                                                \
+    if (auto outcome = (expression); !outcome)                                                                         \
+    return std::unexpected(outcome.error())
+
+namespace {
+
+struct NodeParts {
+    PartAt gpu, hca;
+};
+
+/// A node for each host that has both.
+std::vector<NodeParts> find_nodes(const Description& described) {
+    std::vector<NodeParts> nodes;
+    for (std::size_t host = 0; host < described.hosts.size(); ++host) {
+        std::optional<PartAt> gpu, hca;
+        for (std::size_t part = 0; part < described.hosts[host].parts.size(); ++part) {
+            const auto& one = described.hosts[host].parts[part];
+            if (one.kind == PartKind::hca && !hca)
+                hca = PartAt{host, part};
+            if (one.kind == PartKind::device && one.other().kind().name == "caching_gpu" && !gpu)
+                gpu = PartAt{host, part};
+        }
+        if (gpu && hca)
+            nodes.push_back({*gpu, *hca});
+    }
+    return nodes;
+}
+
+/// A packet that is lost comes again, and meanwhile nobody finds anything.
+constexpr model::port::Time retransmission = std::chrono::milliseconds{100};
+
+/// Payload that cards have moved, by where it was.
+struct Moved {
+    static constexpr std::array kinds{model::pcie::TargetKind::peer, model::pcie::TargetKind::redirected_peer,
+                                      model::pcie::TargetKind::host_memory};
+    std::array<std::uint64_t, kinds.size()> bytes{};
+};
+
+class Ring {
+public:
+    Ring(const Context& context, Platform& platform, const std::vector<NodeParts>& parts, std::deque<Flusher>& flushers,
+         Result& result)
+        : context_(context), platform_(platform), parts_(parts), result_(result), flushers_(flushers) {}
+
+    sw::Result<void> run() {
+        TRY(open());
+        fill();
+        TRY(launch());
+        TRY(verify());
+        for (auto& node : nodes_)
+            TRY(node->close());
+        return {};
+    }
+    /// While the programs ran, and not what the drivers did before.
+    const Moved& payload() const { return moved_; }
+
+private:
+    std::string name_of(std::size_t node) const { return platform_.description().name_of(parts_[node].gpu); }
+    std::size_t next(std::size_t node) const { return (node + 1) % parts_.size(); }
+
+    sw::Result<void> open() {
+        const auto& scenario = context_.config.scenario;
+        layout_ = ArenaLayout::of(context_.payload.size(), static_cast<unsigned>(parts_.size()), scenario.queue_pairs);
+        for (const auto& part : parts_) {
+            auto functions = harness::HostFunctions::open(*platform_.machines()[part.gpu.host].host);
+            if (!functions)
+                return std::unexpected(functions.error());
+            hosts_.push_back(std::move(*functions));
+            auto& hca = platform_.card(part.hca);
+            auto& gpu = platform_.card(part.gpu);
+            for (const auto bdf : {gpu.bdf(), hca.bdf()}) {
+                auto function = hosts_.back()->function(bdf);
+                if (!function)
+                    return std::unexpected(function.error());
+                functions_.push_back(std::move(*function));
+            }
+            auto node = GpuRdmaNode::open(
+                {.name = gpu.name,
+                 .gpu = **(functions_.end() - 2),
+                 .hca = *functions_.back(),
+                 .device = gpu.module->as<model::gpu::Gpu>(),
+                 .gid = address_of(static_cast<unsigned>(hca.number), is_ipv6(platform_.description(), part.hca))},
+                layout_, scenario.queue_depth);
+            if (!node)
+                return std::unexpected(node.error());
+            nodes_.push_back(std::move(*node));
+        }
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            TRY(nodes_[i]->connect(*nodes_[next(i)], scenario.mtu_bytes));
+        return {};
+    }
+
+    /// The tensor of node k is the payload's numbers times k + 1.
+    void fill() {
+        payload_.resize(layout_.tensor_bytes);
+        if (const auto read = context_.payload.read(0, std::span(payload_).first(context_.payload.size())); !read)
+            result_.failure = read.error();
+        result_.sha256_source = sha256(std::span(payload_).first(context_.payload.size()));
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            scale(static_cast<std::uint32_t>(i + 1), nodes_[i]->arena().subspan(layout_.tensor, layout_.tensor_bytes));
+    }
+    void scale(std::uint32_t factor, std::span<std::byte> into) const {
+        for (std::size_t at = 0; at < into.size(); at += sizeof factor)
+            abi::store<std::uint32_t, abi::Endian::little>(
+                &into[at], factor * abi::load<std::uint32_t, abi::Endian::little>(&payload_[at]));
+    }
+
+    sw::Result<void> launch() {
+        const auto& scenario = context_.config.scenario;
+        const auto wall = std::chrono::steady_clock::now();
+        std::deque<RdmaPlan> plans;
+        std::deque<std::vector<std::unique_ptr<model::gpu::memory::MemoryView>>> views;
+        std::deque<Grid> grids;
+        std::vector<Grid*> running;
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            auto& device = nodes_[i]->parts().device;
+            const auto& config = device.block().config();
+            auto& plan = plans.emplace_back(
+                nodes_[i]->plan(static_cast<unsigned>(i), *nodes_[next(i)],
+                                static_cast<std::uint32_t>(std::min<std::uint64_t>(scenario.message_bytes, 1u << 30)),
+                                {.poll = model::gpu::memory::all_bits}));
+            auto& own = views.emplace_back();
+            std::vector<model::gpu::memory::MemoryView*> pointers;
+            for (unsigned unit = 0; unit < std::min(4u, device.block().units()); ++unit)
+                pointers.push_back(own.emplace_back(device.block().make_view(unit, nodes_[i]->vmid())).get());
+            running.push_back(&grids.emplace_back(
+                model::gpu::wave::GridConfig{.threads = layout_.threads,
+                                             .wave_size = 1,
+                                             .seed = config.seed + i,
+                                             .stuck_after = 2 * config.hold_max + retransmission,
+                                             .stores = {.is_adversarial = config.is_adversarial}},
+                pointers, [&plan](model::gpu::wave::Thread& thread) { return exchange_and_reduce(thread, plan); }));
+        }
+        const auto before = moved();
+        const auto begun = model::tlm::kernel_now();
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            flushers_[i].begin(Flush::heavy, nodes_[i]->parts().gpu, nodes_[i]->parts().device);
+        run_grids(running);
+        for (auto& flusher : flushers_)
+            flusher.end();
+        took_ = model::tlm::kernel_now() - begun;
+        wall_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+        for (std::size_t i = 0; i < moved_.bytes.size(); ++i)
+            moved_.bytes[i] = moved().bytes[i] - before.bytes[i];
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            TRY(judge(i, grids[i], plans[i]));
+        return {};
+    }
+
+    /// Every thread has come to its end, and no request has failed.
+    sw::Result<void> judge(std::size_t number, const Grid& grid, const RdmaPlan& plan) {
+        auto& device = nodes_[number]->parts().device;
+        for (unsigned i = 0; i < grid.threads(); ++i) {
+            const auto& record = grid.record(i);
+            requests_ += plan.tallies[i].requests;
+            errors_ += plan.tallies[i].errors;
+            if (plan.tallies[i].errors != 0)
+                return sw::failure(EIO, fmt::format("{}, thread {}: a request has ended with {}", name_of(number), i,
+                                                    abi::prm::name(plan.tallies[i].first_error.syndrome)));
+            if (record.end == End::page_fault)
+                return sw::failure(
+                    EFAULT, fmt::format("{}, thread {}: page fault at {:#x}", name_of(number), i, record.address));
+            if (record.end == End::stuck) {
+                const auto why = model::gpu::memory::explain(record.poll.outcome, device.block().config());
+                return sw::failure(ETIMEDOUT,
+                                   fmt::format("{}, thread {}: polls {:#x} and has found {:#x} {} times; {}",
+                                               name_of(number), i, record.poll.address, record.poll.value,
+                                               record.poll.count,
+                                               why.empty() ? "memory has nothing else: nobody has written it" : why));
+            }
+            if (record.end != End::returned)
+                return sw::failure(EIO, fmt::format("{}, thread {}: the GPU was reset", name_of(number), i));
+        }
+        return {};
+    }
+
+    sw::Result<void> verify() {
+        std::uint32_t sum = 0;
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            sum += static_cast<std::uint32_t>(i + 1);
+        std::vector<std::byte> expected(layout_.tensor_bytes);
+        const auto add = [&](std::string name, std::uint64_t bytes, bool is_equal, std::span<const std::byte> found) {
+            result_.transfers.push_back({.name = std::move(name),
+                                         .verified = is_equal,
+                                         .sha256_target = sha256(found.first(context_.payload.size())),
+                                         .bytes = bytes,
+                                         .sim_time_ps = took_.count(),
+                                         .wall_seconds = wall_});
+            if (!is_equal && result_.failure.empty())
+                result_.failure = fmt::format("{}: what arrived differs", result_.transfers.back().name);
+        };
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            nodes_[next(i)]->settle();
+            scale(static_cast<std::uint32_t>(i + 1), expected);
+            const auto found = nodes_[next(i)]->arena().subspan(layout_.received, layout_.tensor_bytes);
+            add(fmt::format("tensor {} -> {}", name_of(i), name_of(next(i))), layout_.tensor_bytes,
+                std::ranges::equal(found, expected), found);
+            if (i == 0)
+                result_.sha256_target = result_.transfers.back().sha256_target;
+        }
+        scale(sum, expected);
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            const auto found = nodes_[i]->arena().subspan(layout_.tensor, layout_.tensor_bytes);
+            add(fmt::format("all-reduce at {}", name_of(i)),
+                2 * (layout_.tensor_bytes - layout_.tensor_bytes / nodes_.size()), std::ranges::equal(found, expected),
+                found);
+        }
+        result_.completions_ok += requests_ - errors_;
+        result_.completions_error += errors_;
+        return {};
+    }
+
+    Moved moved() const {
+        Moved sum;
+        for (const auto& part : parts_)
+            for (const auto& at : {part.gpu, part.hca})
+                for (std::size_t i = 0; i < Moved::kinds.size(); ++i)
+                    sum.bytes[i] += platform_.card(at).endpoint().volume(Moved::kinds[i]).payload();
+        return sum;
+    }
+
+    const Context& context_;
+    Platform& platform_;
+    const std::vector<NodeParts>& parts_;
+    Result& result_;
+    std::deque<Flusher>& flushers_;
+    ArenaLayout layout_;
+    std::vector<std::byte> payload_;
+    // In the order in which they need each other.
+    std::vector<std::unique_ptr<harness::HostFunctions>> hosts_;
+    std::vector<std::unique_ptr<sw::transport::Transport>> functions_;
+    std::vector<std::unique_ptr<GpuRdmaNode>> nodes_;
+    Moved moved_;
+    model::port::Time took_{};
+    double wall_ = 0;
+    std::uint64_t requests_ = 0, errors_ = 0;
+};
+
+} // namespace
+
+std::expected<void, std::string> gpu_rdma_fits(const platform::topology::Config& config, std::uint64_t payload_bytes) {
+    const auto described = platform::topology::describe(config).value();
+    const auto nodes = find_nodes(described);
+    if (nodes.size() < 2)
+        return std::unexpected(std::string("fewer than two hosts have both a GPU with caches and an HCA: parts such as "
+                                           "{ path = \"root0.sw0.gpu0\", kind = \"caching_gpu\" } and "
+                                           "\"root0.sw0.hca0\""));
+    for (const auto& node : nodes)
+        if (described.hosts[node.gpu.host].is_served)
+            return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself",
+                                               described.hosts[node.gpu.host].name, described.name_of(node.hca)));
+    constexpr std::uint32_t most_threads = 64;
+    if (config.scenario.queue_pairs > most_threads)
+        return std::unexpected(fmt::format("scenario.qps = {} is more than the {} threads of this scenario",
+                                           config.scenario.queue_pairs, most_threads));
+    if (payload_bytes == 0)
+        return std::unexpected(std::string("the payload is empty"));
+    return {};
+}
+
+std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
+    const auto& config = context.config;
+    if (const auto fit = gpu_rdma_fits(config, context.payload.size()); !fit)
+        return std::unexpected(fit.error());
+    const auto wall_begin = std::chrono::steady_clock::now();
+    const auto nodes = find_nodes(platform::topology::describe(config).value());
+    std::optional<Platform> built;
+    try {
+        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
+                      context.recording);
+    } catch (const std::exception& error) {
+        return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
+    }
+    if (context.capture != nullptr)
+        tap(*built, *context.capture);
+    Result result;
+    result.scenario = config.scenario.name;
+    result.payload_bytes = context.payload.size();
+    std::deque<Flusher> flushers(nodes.size());
+    Moved moved;
+    Programs programs;
+    programs.add("ring", [&] {
+        { // drivers are let go by the thread that has used them, which may wait for devices
+            Ring ring(context, *built, nodes, flushers, result);
+            if (const auto done = ring.run(); !done && result.failure.empty())
+                result.failure = done.error().what;
+            moved = ring.payload();
+        }
+        for (auto& flusher : flushers)
+            flusher.close();
+    });
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        programs.add(fmt::format("flusher{}", i), [&, i] { flushers[i].run(); });
+    if (const auto ended = programs.run(context.stop); !ended && result.failure.empty())
+        result.failure = ended.error();
+    if (context.stop != nullptr)
+        result.stopped = context.stop->why();
+    count(*built, result);
+    result.p2p_payload_bytes = moved.bytes[0];
+    result.redirected_payload_bytes = moved.bytes[1];
+    result.host_dram_payload_bytes = moved.bytes[2];
+    result.verified = result.failure.empty();
+    result.sim_time_ps = model::tlm::kernel_now().count();
+    result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
+    return result;
+}
+
+} // namespace scenario
