@@ -31,6 +31,22 @@ Result<abi::Block<QuerySpecialContextsOut>> Context::query_special_contexts() {
     return block;
 }
 
+Result<AddressPath> Context::open_port(const Gid& gid) {
+    const auto port = query_port();
+    if (!port)
+        return std::unexpected(port.error());
+    AddressPath path{.is_ethernet = port->is_ethernet};
+    if (!port->is_ethernet) {
+        path.remote_lid = port->lid;
+        return path;
+    }
+    path.remote_gid = gid;
+    path.remote_mac = port->mac;
+    if (const auto set = set_roce_address(0, {.gid = gid, .mac = port->mac}); !set)
+        return std::unexpected(set.error());
+    return path;
+}
+
 Result<abi::Pd> Context::alloc_pd() {
     const auto out = run<AllocPdOut>(device_->commands(), Input<AllocPdIn>(Opcode::alloc_pd));
     if (!out)

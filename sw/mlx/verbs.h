@@ -47,6 +47,8 @@ public:
     transport::Transport& transport() { return device_->transport(); }
 
     Result<PortAttributes> query_port() { return mlx::query_port(*device_); }
+    /// The way by which a peer reaches this port; a RoCE port is given its address first, as number 0.
+    Result<AddressPath> open_port(const Gid& gid);
     Result<void> set_roce_address(std::uint16_t index, const RoceAddress& address) {
         return mlx::set_roce_address(*device_, index, address);
     }

@@ -46,9 +46,6 @@ void count(const platform::topology::Machine& machine, Result& result) {
     for (const auto& card : machine.cards) {
         if (machine.host)
             add_link(card.link_name, machine.host->slot_link(card.slot), result);
-        result.p2p_payload_bytes += card.endpoint().volume(TargetKind::peer).payload();
-        result.redirected_payload_bytes += card.endpoint().volume(TargetKind::redirected_peer).payload();
-        result.host_dram_payload_bytes += card.endpoint().volume(TargetKind::host_memory).payload();
         if (card.kind != platform::topology::PartKind::hca)
             continue;
         const auto& c = card.hca().counters();
@@ -91,7 +88,36 @@ Totals totals(Platform& platform) {
     return sum;
 }
 
+MovedPayload& MovedPayload::operator+=(const MovedPayload& other) {
+    peer += other.peer;
+    redirected += other.redirected;
+    host_dram += other.host_dram;
+    return *this;
+}
+
+MovedPayload MovedPayload::operator-(const MovedPayload& other) const {
+    return {peer - other.peer, redirected - other.redirected, host_dram - other.host_dram};
+}
+
+void MovedPayload::show(Result& result) const {
+    result.p2p_payload_bytes = peer;
+    result.redirected_payload_bytes = redirected;
+    result.host_dram_payload_bytes = host_dram;
+}
+
+MovedPayload moved_payload(Platform& platform) {
+    MovedPayload sum;
+    for (const auto& machine : platform.machines())
+        for (const auto& card : machine.cards) {
+            const auto& endpoint = card.endpoint();
+            sum += {endpoint.volume(TargetKind::peer).payload(), endpoint.volume(TargetKind::redirected_peer).payload(),
+                    endpoint.volume(TargetKind::host_memory).payload()};
+        }
+    return sum;
+}
+
 void count(Platform& platform, Result& result) {
+    moved_payload(platform).show(result);
     for (const auto& machine : platform.machines())
         if (machine.ownership && !machine.ownership->findings().empty() && result.failure.empty())
             result.failure = to_string(machine.ownership->findings().front());

@@ -16,6 +16,17 @@ struct Totals {
 void add_between(const Totals& begin, const Totals& end, Totals& sum);
 Totals totals(platform::topology::Platform& platform);
 
+/// Payload that cards have moved, by where it was, in bytes.
+struct MovedPayload {
+    std::uint64_t peer = 0, redirected = 0, host_dram = 0;
+    MovedPayload& operator+=(const MovedPayload& other);
+    MovedPayload operator-(const MovedPayload& other) const;
+    /// Instead of what `count` found over the whole run.
+    void show(Result& result) const;
+};
+/// Of all cards of all hosts, until now.
+MovedPayload moved_payload(platform::topology::Platform& platform);
+
 /// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable. A
 /// stale mapping that was used is a failure, unless there was one before.
 void count(platform::topology::Platform& platform, Result& result);

@@ -75,17 +75,10 @@ Result<void> Endpoint::bring_up() {
             return std::unexpected(qp.error());
         qps_.push_back(std::move(*qp));
     }
-    const auto port = context_->query_port();
-    if (!port)
-        return std::unexpected(port.error());
-    own_path_.is_ethernet = port->is_ethernet;
-    if (port->is_ethernet) {
-        TRY(context_->set_roce_address(0, {.gid = machine_.gid, .mac = port->mac}));
-        own_path_.remote_gid = machine_.gid;
-        own_path_.remote_mac = port->mac;
-    } else {
-        own_path_.remote_lid = port->lid;
-    }
+    const auto path = context_->open_port(machine_.gid);
+    if (!path)
+        return std::unexpected(path.error());
+    own_path_ = *path;
     return {};
 }
 

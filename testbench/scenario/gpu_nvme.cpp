@@ -110,33 +110,12 @@ Result<GpuNvme::Shared> GpuNvme::share(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(whole_pages(bytes));
     if (!buffer)
         return std::unexpected(buffer.error());
-    if (buffer->ranges().size() != 1)
+    auto mapping = DeviceMapping::make(*gpu_, *buffer, parts_.drive, parts_.drive_space, "NVMe driver");
+    if (!mapping)
+        return std::unexpected(mapping.error());
+    if (buffer->ranges().size() != 1) // which the processor addresses as one
         return failure(ENOMEM, fmt::format("VRAM is in pieces: none has {} bytes", bytes));
-    auto handle = gpu_->export_buffer(*buffer);
-    if (!handle)
-        return std::unexpected(handle.error());
-    Shared shared{.buffer = std::move(*buffer)};
-    if (parts_.drive_space != nullptr) {
-        auto mapping = sw::memory::iommu::FileMapping::create(*parts_.drive_space, *handle, 0, (*handle)->size(), {});
-        if (!mapping)
-            return std::unexpected(mapping.error());
-        shared.mapping = std::move(*mapping);
-        shared.bus = shared.mapping->iova();
-        return shared;
-    }
-    auto attachment = (*handle)->attach(parts_.drive, {.name = "NVMe driver", .allow_peer2peer = true});
-    if (!attachment)
-        return std::unexpected(attachment.error());
-    shared.attachment = std::move(*attachment);
-    const auto lock = (*handle)->reservation().lock(parts_.drive);
-    if (!lock)
-        return std::unexpected(lock.error());
-    TRY(shared.attachment->pin(*lock));
-    const auto list = shared.attachment->map(*lock);
-    if (!list)
-        return std::unexpected(list.error());
-    shared.bus = (*list)->front().bus;
-    return shared;
+    return Shared{std::move(*buffer), std::move(*mapping)};
 }
 
 Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
@@ -154,7 +133,7 @@ Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
     sw::nvme::QueuePair::Command command;
     command.view().set<"opcode">(static_cast<std::uint8_t>(abi::nvme::AdminOpcode::identify));
     abi::View<abi::nvme::Identify>(command.bytes).set<"cns">(static_cast<std::uint8_t>(abi::nvme::Cns::controller));
-    const std::array data{sw::nvme::Segment{result->bus, abi::nvme::identify_bytes}};
+    const std::array data{sw::nvme::Segment{result->bus(), abi::nvme::identify_bytes}};
     const auto id = admin.submit(command, data);
     if (!id)
         return std::unexpected(id.error());
@@ -217,7 +196,7 @@ Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const I
             return std::unexpected(mapped.error());
         memory.gpu = *mapped;
         for (unsigned i = 0; i < size.threads; ++i)
-            memory.parts.push_back({.bus = shared->bus + i * each,
+            memory.parts.push_back({.bus = shared->bus() + i * each,
                                     .size = each,
                                     .function = &parts_.gpu,
                                     .bar = gpu_->vram_bar(),
@@ -238,7 +217,7 @@ Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const I
     if (!lists_mapped)
         return std::unexpected(lists_mapped.error());
     made.lists = *lists_mapped;
-    made.lists_bus = lists->bus;
+    made.lists_bus = lists->bus();
     made.vram.push_back(std::move(*lists));
     for (unsigned i = 0; i < size.threads; ++i) {
         auto queue = controller_->create_queue_pair(
@@ -295,8 +274,8 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
         plan.slices.push_back({.rings = rings->rings[i],
                                .lists = rings->lists + i * size.depth * drive_page,
                                .lists_bus = rings->lists_bus + i * size.depth * drive_page,
-                               .from_bus = from->bus + first * drive_page,
-                               .to_bus = to->bus + first * drive_page,
+                               .from_bus = from->bus() + first * drive_page,
+                               .to_bus = to->bus() + first * drive_page,
                                .blocks = {first * per_page, (end - first) * per_page},
                                .depth = size.depth});
     }

@@ -10,6 +10,7 @@
 #include "sw/memory/iommu/unit.h"
 #include "sw/memory/mmio_export.h"
 #include "sw/nvme/namespace.h"
+#include "testbench/scenario/device_mapping.h"
 #include "testbench/scenario/gpu_nvme_flush.h"
 #include "testbench/scenario/gpu_nvme_program.h"
 #include "testbench/scenario/payload_source.h"
@@ -78,9 +79,8 @@ public:
     /// A buffer in VRAM, and the address at which the drive reaches it.
     struct Shared {
         sw::gpu::VramBuffer buffer;
-        std::unique_ptr<sw::memory::iommu::FileMapping> mapping{}; ///< behind a remapping unit
-        std::unique_ptr<sw::memory::Attachment> attachment{};      ///< and without one
-        std::uint64_t bus = 0;
+        DeviceMapping mapping;
+        std::uint64_t bus() const { return mapping.bus(); }
         std::uint64_t offset() const { return buffer.ranges().front().offset; }
     };
     sw::Result<Shared> share(std::uint64_t bytes);

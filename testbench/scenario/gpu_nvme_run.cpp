@@ -105,15 +105,9 @@ public:
     }
     Flusher& flusher() { return flusher_; }
     /// Which way the payload of GPU-driven I/O has taken; experiments of the laboratory move others.
-    void count_payload() {
-        result_.p2p_payload_bytes = moved_[0];
-        result_.redirected_payload_bytes = moved_[1];
-        result_.host_dram_payload_bytes = moved_[2];
-    }
+    void count_payload() { moved_.show(result_); }
 
 private:
-    static constexpr std::array kinds{model::pcie::TargetKind::peer, model::pcie::TargetKind::redirected_peer,
-                                      model::pcie::TargetKind::host_memory};
     sw::Result<void> identify(GpuNvme& rig) {
         const auto bytes = rig.identify_by_gpu();
         if (!bytes)
@@ -140,7 +134,7 @@ private:
     sw::Result<void> move(GpuNvme& rig) {
         const auto& scenario = context_.config.scenario;
         const auto wall = std::chrono::steady_clock::now();
-        const auto before = volumes();
+        const auto before = moved_payload(platform_);
         const auto report = rig.move(
             context_.payload,
             {.command_bytes = scenario.message_bytes, .threads = scenario.queue_pairs, .depth = scenario.queue_depth},
@@ -158,9 +152,7 @@ private:
              .completions_error = report->errors,
              .sim_time_ps = report->took.count() * 1000,
              .wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count()});
-        const auto after = volumes();
-        for (std::size_t i = 0; i < after.size(); ++i)
-            moved_[i] = after[i] - before[i];
+        moved_ = moved_payload(platform_) - before;
         result_.sha256_target = report->sha256;
         result_.completions_ok += report->commands - report->errors;
         result_.completions_error += report->errors;
@@ -169,20 +161,12 @@ private:
         return {};
     }
 
-    std::array<std::uint64_t, 3> volumes() const {
-        std::array<std::uint64_t, 3> payload{};
-        for (const auto& part : {parts_.gpu, parts_.drive})
-            for (std::size_t i = 0; i < kinds.size(); ++i)
-                payload[i] += platform_.card(part).endpoint().volume(kinds[i]).payload();
-        return payload;
-    }
-
     const Context& context_;
     Platform& platform_;
     Parts parts_;
     Result& result_;
     Flusher flusher_;
-    std::array<std::uint64_t, 3> moved_{};
+    MovedPayload moved_{};
 };
 
 } // namespace

@@ -84,7 +84,10 @@ Result<void> GpuRdmaNode::bring_up(const ArenaLayout& layout, std::uint32_t dept
     if (!pd)
         return std::unexpected(pd.error());
     pd_ = *pd;
-    TRY(bring_up_port());
+    const auto path = context_->open_port(parts_.gid);
+    if (!path)
+        return std::unexpected(path.error());
+    path_ = *path;
 
     // The page of doorbells, and no other register of the HCA.
     const auto uar_offset = std::uint64_t{context_->device().uar().index()} * abi::prm::uar_page_bytes;
@@ -119,48 +122,18 @@ Result<void> GpuRdmaNode::bring_up(const ArenaLayout& layout, std::uint32_t dept
     return make_queues();
 }
 
-Result<void> GpuRdmaNode::bring_up_port() {
-    const auto port = context_->query_port();
-    if (!port)
-        return std::unexpected(port.error());
-    path_.is_ethernet = port->is_ethernet;
-    if (!port->is_ethernet) {
-        path_.remote_lid = port->lid;
-        return {};
-    }
-    path_.remote_gid = parts_.gid;
-    path_.remote_mac = port->mac;
-    return context_->set_roce_address(0, {.gid = parts_.gid, .mac = port->mac});
-}
-
 Result<GpuRdmaNode::Shared> GpuRdmaNode::share(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(bytes);
     if (!buffer)
         return std::unexpected(buffer.error());
-    if (buffer->ranges().size() != 1)
-        return failure(ENOMEM, fmt::format("VRAM is in pieces: none has {} bytes", bytes));
-    auto handle = gpu_->export_buffer(*buffer);
-    if (!handle)
-        return std::unexpected(handle.error());
-    auto attachment = (*handle)->attach(parts_.hca, {.name = "HCA driver", .allow_peer2peer = true});
-    if (!attachment)
-        return std::unexpected(attachment.error());
-    Shared shared{.buffer = std::move(*buffer), .attachment = std::move(*attachment)};
-    {
-        const auto lock = (*handle)->reservation().lock(parts_.hca);
-        if (!lock)
-            return std::unexpected(lock.error());
-        TRY(shared.attachment->pin(*lock));
-        const auto list = shared.attachment->map(*lock);
-        if (!list)
-            return std::unexpected(list.error());
-        shared.bus = (*list)->front().bus;
-    }
-    const auto mapped = space_->map(*shared.buffer, Mtype::uc);
+    auto mapping = DeviceMapping::make(*gpu_, *buffer, parts_.hca, nullptr, "HCA driver");
+    if (!mapping)
+        return std::unexpected(mapping.error());
+    const auto mapped = space_->map(*buffer, Mtype::uc);
     if (!mapped)
         return std::unexpected(mapped.error());
-    shared.gpu = *mapped;
-    return shared;
+    const auto bus = mapping->bus();
+    return Shared{.buffer = std::move(*buffer), .mapping = std::move(*mapping), .bus = bus, .gpu = *mapped};
 }
 
 /// For each thread a page of records, its send queue and its completion queue; then one completion queue for what only

@@ -8,6 +8,7 @@
 #include "sw/gpu/address_space.h"
 #include "sw/memory/mmio_export.h"
 #include "sw/mlx/verbs.h"
+#include "testbench/scenario/device_mapping.h"
 #include "testbench/scenario/gpu_rdma_program.h"
 
 #include <cstdint>
@@ -51,7 +52,7 @@ private:
     /// A buffer in VRAM that both reach, and nobody else.
     struct Shared {
         std::optional<sw::gpu::VramBuffer> buffer{};
-        std::unique_ptr<sw::memory::Attachment> attachment{};
+        std::optional<DeviceMapping> mapping{};
         std::uint64_t bus = 0, gpu = 0; ///< as the HCA, and as the GPU addresses it
     };
     struct Queue {
@@ -61,7 +62,6 @@ private:
     };
     explicit GpuRdmaNode(const GpuAndHca& parts) : parts_(parts) {}
     sw::Result<void> bring_up(const ArenaLayout& layout, std::uint32_t depth);
-    sw::Result<void> bring_up_port();
     sw::Result<Shared> share(std::uint64_t bytes);
     sw::Result<void> make_queues();
     sw::Result<void> clear_rings();

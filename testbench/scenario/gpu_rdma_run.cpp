@@ -64,13 +64,6 @@ std::vector<NodeParts> find_nodes(const Description& described) {
 /// A packet that is lost comes again, and meanwhile nobody finds anything.
 constexpr model::port::Time retransmission = std::chrono::milliseconds{100};
 
-/// Payload that cards have moved, by where it was.
-struct Moved {
-    static constexpr std::array kinds{model::pcie::TargetKind::peer, model::pcie::TargetKind::redirected_peer,
-                                      model::pcie::TargetKind::host_memory};
-    std::array<std::uint64_t, kinds.size()> bytes{};
-};
-
 class Ring {
 public:
     Ring(const Context& context, Platform& platform, const std::vector<NodeParts>& parts, std::deque<Flusher>& flushers,
@@ -87,7 +80,7 @@ public:
         return {};
     }
     /// While the programs ran, and not what the drivers did before.
-    const Moved& payload() const { return moved_; }
+    const MovedPayload& payload() const { return moved_; }
 
 private:
     std::string name_of(std::size_t node) const { return platform_.description().name_of(parts_[node].gpu); }
@@ -166,7 +159,7 @@ private:
                                              .stores = {.is_adversarial = config.is_adversarial}},
                 pointers, [&plan](model::gpu::wave::Thread& thread) { return exchange_and_reduce(thread, plan); }));
         }
-        const auto before = moved();
+        const auto before = moved_payload(platform_);
         const auto begun = model::tlm::kernel_now();
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             flushers_[i].begin(Flush::heavy, nodes_[i]->parts().gpu, nodes_[i]->parts().device);
@@ -175,8 +168,7 @@ private:
             flusher.end();
         took_ = model::tlm::kernel_now() - begun;
         wall_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
-        for (std::size_t i = 0; i < moved_.bytes.size(); ++i)
-            moved_.bytes[i] = moved().bytes[i] - before.bytes[i];
+        moved_ = moved_payload(platform_) - before;
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             TRY(judge(i, grids[i], plans[i]));
         return {};
@@ -245,15 +237,6 @@ private:
         return {};
     }
 
-    Moved moved() const {
-        Moved sum;
-        for (const auto& part : parts_)
-            for (const auto& at : {part.gpu, part.hca})
-                for (std::size_t i = 0; i < Moved::kinds.size(); ++i)
-                    sum.bytes[i] += platform_.card(at).endpoint().volume(Moved::kinds[i]).payload();
-        return sum;
-    }
-
     const Context& context_;
     Platform& platform_;
     const std::vector<NodeParts>& parts_;
@@ -265,7 +248,7 @@ private:
     std::vector<std::unique_ptr<harness::HostFunctions>> hosts_;
     std::vector<std::unique_ptr<sw::transport::Transport>> functions_;
     std::vector<std::unique_ptr<GpuRdmaNode>> nodes_;
-    Moved moved_;
+    MovedPayload moved_;
     model::port::Time took_{};
     double wall_ = 0;
     std::uint64_t requests_ = 0, errors_ = 0;
@@ -312,7 +295,7 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
     result.scenario = config.scenario.name;
     result.payload_bytes = context.payload.size();
     std::deque<Flusher> flushers(nodes.size());
-    Moved moved;
+    MovedPayload moved;
     Programs programs;
     programs.add("ring", [&] {
         { // drivers are let go by the thread that has used them, which may wait for devices
@@ -331,9 +314,7 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
     if (context.stop != nullptr)
         result.stopped = context.stop->why();
     count(*built, result);
-    result.p2p_payload_bytes = moved.bytes[0];
-    result.redirected_payload_bytes = moved.bytes[1];
-    result.host_dram_payload_bytes = moved.bytes[2];
+    moved.show(result);
     result.verified = result.failure.empty();
     result.sim_time_ps = model::tlm::kernel_now().count();
     result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();

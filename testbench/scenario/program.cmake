@@ -52,6 +52,10 @@ add_program_tests(gpu_nvme gpu_nvme_program_test.py "hcasim" 600
 add_program_tests(gpu_rdma gpu_rdma_program_test.py "hcasim" 600
     two_gpus_exchange_and_add_tensors the_worst_that_is_legal_lets_a_correct_program_work lost_packets_come_again
     eight_gpus_add_up refuses_mistakes)
+add_program_tests(storage_stream storage_stream_program_test.py "hcasim" 600
+    a_stream_goes_from_drive_to_drive_and_no_byte_is_in_host_memory payloads_of_any_length_arrive
+    redirected_by_access_control_it_goes_through_the_root_complex lost_packets_come_again
+    more_chunks_under_way_are_faster a_slow_medium_is_the_stage_that_holds_the_stream_up refuses_mistakes)
 set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it")
 add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
 set_tests_properties(${knee}

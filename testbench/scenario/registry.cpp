@@ -7,6 +7,7 @@
 #include "testbench/scenario/gpu_nvme_run.h"
 #include "testbench/scenario/gpu_rdma_run.h"
 #include "testbench/scenario/nvme_run.h"
+#include "testbench/scenario/storage_stream_run.h"
 
 #include <algorithm>
 #include <vector>
@@ -25,6 +26,8 @@ std::span<const Scenario> scenarios() {
          gpu_nvme_fits},
         {"gpu_rdma", "GPUs drive their HCAs: tensors from each to the next, and an all-reduce in a ring", run_gpu_rdma,
          gpu_rdma_fits},
+        {"storage_stream", "from drive to drive of two hosts, by way of VRAM and the wire", run_storage_stream,
+         storage_stream_fits},
     };
     return table;
 }
