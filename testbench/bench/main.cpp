@@ -1,6 +1,7 @@
 // ./dev bench: how fast the whole platform moves WRITEs from VRAM to VRAM, with the timing model off and on, beside
 // memcpy in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h; `./dev bench
-// record`: see recording.h.
+// record`: see recording.h; `./dev bench nvme`: see drive_load.h.
+#include "testbench/bench/drive_load.h"
 #include "testbench/bench/isolate.h"
 #include "testbench/bench/recording.h"
 #include "testbench/bench/remapping.h"
@@ -123,9 +124,14 @@ int sc_main(int argc, char** argv) {
     record->add_option("--into", directory,
                        "where the recordings are written, and removed (default: for temporary "
                        "files)");
+    auto* nvme = app.add_subcommand("nvme", "commands of a drive a second, by our own driver, beside memcpy");
     CLI11_PARSE(app, argc, argv);
     if (record->parsed()) {
         fmt::print("{}", bench::measure_recording(directory, seconds, samples));
+        return 0;
+    }
+    if (nvme->parsed()) {
+        fmt::print("{}", bench::measure_drive(seconds, samples));
         return 0;
     }
     if (iommu->parsed()) {

@@ -4,6 +4,7 @@
 #include "platform/topology/description.h"
 #include "platform/topology/what_to_record.h"
 #include "testbench/bench/isolate.h"
+#include "testbench/bench/sampling.h"
 #include "testbench/bench/write_load.h"
 
 #include <fmt/format.h>
@@ -42,11 +43,6 @@ struct Taken {
     Measured measured;
     double file_bytes;
 };
-
-[[noreturn]] void give_up(const std::string& why) {
-    fmt::print(stderr, "bench: {}\n", why);
-    std::_Exit(1);
-}
 
 Taken take(Load load, const char* at, const std::string& path) {
     if (at == nullptr)

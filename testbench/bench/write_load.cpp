@@ -5,6 +5,7 @@
 #include "platform/topology/platform_module.h"
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
+#include "testbench/bench/sampling.h"
 #include "testbench/scenario/programs.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,6 @@ namespace bench {
 
 using platform::bridge::InProcessTransport;
 using platform::topology::Platform;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -29,20 +29,6 @@ constexpr std::uint64_t span_bytes = 32 << 20;
 /// Bytes that the messages walk through on each side: what small messages touch stays in the processor's cache, so that
 /// their own cost shows and not the machine's memory; large ones walk through more than that.
 std::uint64_t walk_bytes(const Load& load) { return load.message_bytes < 4096 ? 1 << 20 : span_bytes; }
-
-template <class T> T must(sw::Result<T> result) {
-    if (!result) {
-        fmt::print(stderr, "bench: {}\n", result.error().what);
-        std::_Exit(1);
-    }
-    return std::move(*result);
-}
-void must(sw::Result<void> result) {
-    if (!result) {
-        fmt::print(stderr, "bench: {}\n", result.error().what);
-        std::_Exit(1);
-    }
-}
 
 struct Side {
     Side(const platform::topology::Seat& seat, const Load& load, std::uint32_t ipv4)
@@ -124,10 +110,8 @@ public:
         for (std::uint64_t done = 0; done != all;) {
             const auto found = from_.cq->poll(completions_);
             for (const auto& completion : std::span(completions_).first(found))
-                if (completion.status != sw::mlx::CompletionStatus::success) {
-                    fmt::print(stderr, "bench: a WRITE failed: {}\n", name(completion.status));
-                    std::_Exit(1);
-                }
+                if (completion.status != sw::mlx::CompletionStatus::success)
+                    give_up(fmt::format("a WRITE failed: {}", name(completion.status)));
             done += found;
             if (found == 0)
                 from_.hca.relax();
@@ -143,8 +127,6 @@ private:
     std::array<sw::mlx::Completion, 64> completions_;
     std::uint64_t local_ = 0, remote_ = 0, offset_ = 0;
 };
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 struct Sample {
     double messages_per_s = 0, memcpy_messages_per_s = 0, sim_messages_per_s = 0;
@@ -172,11 +154,6 @@ Sample sample(Loop& loop, Side& from, Side& to, const Load& load) {
         }
     result.memcpy_messages_per_s = static_cast<double>(copies) / seconds_since(copy_begin);
     return result;
-}
-
-double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    return values[values.size() / 2];
 }
 
 template <class Body> void on_platform(const Load& load, traces::Sink* sink, Body&& body) {

@@ -1,0 +1,12 @@
+// ./dev bench nvme: how many commands a second our driver and our drive carry out, one thread for both, beside memcpy
+// of the same bytes in the same samples. The medium is memory and nothing costs simulated time.
+#pragma once
+
+#include <string>
+
+namespace bench {
+
+/// A table, a line for each size, way and number of queues.
+std::string measure_drive(double seconds, unsigned samples);
+
+} // namespace bench
