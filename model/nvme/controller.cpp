@@ -162,7 +162,7 @@ void Controller::configure(std::uint32_t value, Time at) {
     // Software may set the sizes of entries at any time before it creates queues.
     admin_.set_entries(after.view().get<"iosqes">(), after.view().get<"iocqes">());
     if (before.view().get<"en">() && !after.view().get<"en">()) {
-        stop();
+        stop(at);
         return;
     }
     if (!before.view().get<"en">() && after.view().get<"en">())
@@ -209,19 +209,19 @@ void Controller::become_ready(Time) {
 }
 
 /// Controller Reset: nothing more comes of what was under way. AQA, ASQ, ACQ and CMBMSC keep their values.
-void Controller::stop() {
+void Controller::stop(Time at) {
     state_ = State::disabled;
     queues_.reset();
     in_flight_.clear();
-    admin_.reset();
+    admin_.reset(at);
     ready_at_ = run_at_ = interrupt_at_ = port::never;
     registers().set<"cc">(0).set<"rdy">(false).set<"cfs">(false).set<"shst">(0);
 }
 
 /// The base address of the memory buffer is kept, too, which a function-level reset should clear: the stock driver of
 /// Linux does not write it again, and goes on to use queues there (NVMe base 2.0 "Controller Level Reset").
-void Controller::reset(Time) {
-    stop();
+void Controller::reset(Time at) {
+    stop(at);
     registers().set<"asqs">(0).set<"acqs">(0).set<"asq">(0).set<"acq">(0);
 }
 
@@ -310,6 +310,9 @@ void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command>
 void Controller::count(abi::ConstView<abi::nvme::Command> command) {
     using abi::nvme::IoOpcode;
     const auto opcode = static_cast<IoOpcode>(command.get<"opcode">());
+    if (opcode == IoOpcode::write || opcode == IoOpcode::copy || opcode == IoOpcode::write_zeroes ||
+        opcode == IoOpcode::write_uncorrectable)
+        admin_.background().has_written();
     if (opcode != IoOpcode::read && opcode != IoOpcode::write)
         return;
     const auto* space = spaces_.allocated(command.get<"nsid">());
@@ -330,9 +333,11 @@ void Controller::post_due(Time now) {
 void Controller::wake(Time now) {
     if (ready_at_ <= now)
         become_ready(now);
+    admin_.advance(now);
     if (state_ == State::running) {
         const bool was_busy = in_flight_.size() >= config_.outstanding;
         post_due(now);
+        report_events(now);
         queues_.recheck(now);
         if (run_at_ <= now || was_busy || (run_at_ == port::never && queues_.has_work()))
             run(now);
@@ -347,7 +352,8 @@ void Controller::wake_at(Time& what, Time at) { what = std::min(what, at); }
 void Controller::schedule() {
     if (state_ != State::running && state_ != State::starting)
         return;
-    const auto next = std::min({ready_at_, run_at_, interrupt_at_, in_flight_.next(), queues_.recheck_time()});
+    const auto next = std::min(
+        {ready_at_, run_at_, interrupt_at_, in_flight_.next(), queues_.recheck_time(), admin_.background().next()});
     if (next != port::never)
         ports_.clock.wake_at(next);
 }

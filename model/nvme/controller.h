@@ -47,7 +47,7 @@ private:
     bool can_start();
     void become_ready(port::Time now);
     void shut_down(port::Time at);
-    void stop();
+    void stop(port::Time at);
     void show_memory();
     void set_capabilities();
 

@@ -13,7 +13,7 @@ template <class L> abi::ConstView<L> as(abi::ConstView<abi::nvme::Command> comma
 }
 } // namespace
 
-const std::array<Admin::Row, 15> Admin::rows{{
+const std::array<Admin::Row, 17> Admin::rows{{
     {AdminOpcode::delete_sq, 0, &Admin::delete_submission},
     {AdminOpcode::create_sq, 0, &Admin::create_submission},
     {AdminOpcode::get_log_page, 0, &Admin::get_log_page},
@@ -26,6 +26,8 @@ const std::array<Admin::Row, 15> Admin::rows{{
     {AdminOpcode::async_event_request, 0, &Admin::request_event},
     {AdminOpcode::namespace_management, bit(OptionalAdmin::namespace_management), &Admin::manage_namespace},
     {AdminOpcode::namespace_attachment, bit(OptionalAdmin::namespace_management), &Admin::attach_namespace},
+    {AdminOpcode::device_self_test, bit(OptionalAdmin::self_test), &Admin::self_test},
+    {AdminOpcode::sanitize, 0, &Admin::sanitize},
     {AdminOpcode::keep_alive, 0, &Admin::keep_alive},
     {AdminOpcode::doorbell_buffer_config, bit(OptionalAdmin::doorbell_buffer), &Admin::configure_doorbells},
     {AdminOpcode::format_nvm, bit(OptionalAdmin::format), &Admin::format},
@@ -33,15 +35,18 @@ const std::array<Admin::Row, 15> Admin::rows{{
 
 Admin::Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health)
     : config_(config), queues_(queues), in_flight_(in_flight), spaces_(spaces), io_(io), health_(health),
-      events_(config.event_requests) {}
+      events_(config.event_requests), background_(config, spaces) {}
 
-void Admin::reset() {
+void Admin::reset(Time at) {
     features_.reset();
+    background_.reset(at);
+    time_.reset(at);
     events_.reset();
 }
 
 std::uint16_t Admin::options() const {
     return static_cast<std::uint16_t>(bit(OptionalAdmin::format) | bit(OptionalAdmin::namespace_management) |
+                                      bit(OptionalAdmin::self_test) |
                                       (config_.has_shadow_doorbells ? bit(OptionalAdmin::doorbell_buffer) : 0));
 }
 
@@ -53,6 +58,9 @@ Outcome Admin::execute(Command command, Time at) {
         return end(refuse(Status::invalid_opcode, parameter(0)), at);
     if (command.get<"fuse">() != 0 || command.get<"psdt">() != abi::nvme::DataPointerType::prp)
         return end(refuse(Status::invalid_field, parameter(1)), at);
+    advance(at);
+    if (is_held(command))
+        return end(fail(background_.is_sanitizing() ? Status::sanitize_in_progress : Status::sanitize_failed), at);
     return (this->*row->handler)(command, at);
 }
 
@@ -120,9 +128,62 @@ void Admin::namespaces_changed() {
 
 Outcome Admin::format(Command command, Time at) {
     const auto refusal = spaces_.format(command.get<"nsid">(), as<abi::nvme::FormatNvm>(command), at);
-    if (refusal.is_ok())
+    if (refusal.is_ok()) {
+        background_.is_formatted(command.get<"nsid">(), at);
         namespaces_changed();
+    }
     return end(refusal, at);
+}
+
+Outcome Admin::self_test(Command command, Time at) {
+    const auto outcome = end(background_.self_test(command, at), at);
+    advance(at);
+    return outcome;
+}
+
+Outcome Admin::sanitize(Command command, Time at) {
+    const auto outcome = end(background_.sanitize(as<abi::nvme::Sanitize>(command), at), at);
+    advance(at);
+    return outcome;
+}
+
+void Admin::advance(Time now) {
+    if (background_.advance(now))
+        events_.note(abi::nvme::EventType::io_set, abi::nvme::IoSetEvent::sanitize_done, abi::nvme::LogPage::sanitize);
+}
+
+/// NVMe base 2.0 "Sanitize Operations", commands that are allowed: those by which a host looks after the controller.
+bool Admin::is_held(Command command) const {
+    if (!background_.is_sanitizing() && !background_.has_failed())
+        return false;
+    switch (static_cast<AdminOpcode>(command.get<"opcode">())) {
+    case AdminOpcode::delete_sq:
+    case AdminOpcode::create_sq:
+    case AdminOpcode::delete_cq:
+    case AdminOpcode::create_cq:
+    case AdminOpcode::identify:
+    case AdminOpcode::abort:
+    case AdminOpcode::set_features:
+    case AdminOpcode::get_features:
+    case AdminOpcode::async_event_request:
+    case AdminOpcode::keep_alive:
+    case AdminOpcode::doorbell_buffer_config:
+    case AdminOpcode::device_self_test:
+    case AdminOpcode::sanitize: return false;
+    case AdminOpcode::get_log_page: {
+        constexpr std::array allowed{abi::nvme::LogPage::error,
+                                     abi::nvme::LogPage::smart,
+                                     abi::nvme::LogPage::firmware_slot,
+                                     abi::nvme::LogPage::command_effects,
+                                     abi::nvme::LogPage::changed_namespaces,
+                                     abi::nvme::LogPage::self_test,
+                                     abi::nvme::LogPage::supported,
+                                     abi::nvme::LogPage::sanitize};
+        return std::ranges::find(allowed, static_cast<abi::nvme::LogPage>(
+                                              as<abi::nvme::GetLogPage>(command).get<"lid">())) == allowed.end();
+    }
+    default: return true;
+    }
 }
 
 Outcome Admin::manage_namespace(Command command, Time at) {
@@ -137,8 +198,10 @@ Outcome Admin::manage_namespace(Command command, Time at) {
     if (select != 1)
         return end(refuse(Status::invalid_field, parameter_of<abi::nvme::NamespaceManagement, "sel">()), at);
     const auto refusal = spaces_.remove(command.get<"nsid">());
-    if (refusal.is_ok())
+    if (refusal.is_ok()) {
+        background_.is_removed(command.get<"nsid">(), at);
         namespaces_changed();
+    }
     return end(refusal, at);
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "abi/nvme/identify.h"
+#include "model/nvme/admin/background.h"
 #include "model/nvme/admin/event_requests.h"
 #include "model/nvme/admin/features.h"
 #include "model/nvme/admin/health.h"
+#include "model/nvme/admin/host_time.h"
 #include "model/nvme/config.h"
 #include "model/nvme/io/io.h"
 #include "model/nvme/queue/in_flight.h"
@@ -22,7 +24,7 @@ public:
 
     Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health);
 
-    void reset();
+    void reset(port::Time at);
     /// What CC says of entries: 2^n bytes.
     void set_entries(unsigned submission_shift, unsigned completion_shift) {
         submission_shift_ = submission_shift, completion_shift_ = completion_shift;
@@ -32,6 +34,9 @@ public:
     Outcome execute(Command command, port::Time at);
     bool is_parked() const { return is_parked_; }
     EventRequests& events() { return events_; }
+    Background& background() { return background_; }
+    /// What went on behind commands and is due, ends.
+    void advance(port::Time now);
 
 private:
     using Handler = Outcome (Admin::*)(Command, port::Time);
@@ -40,7 +45,7 @@ private:
         std::uint16_t option; ///< bit of OACS; 0: always there
         Handler handler;
     };
-    static const std::array<Row, 15> rows;
+    static const std::array<Row, 17> rows;
 
     Outcome identify(Command command, port::Time at);
     Outcome create_submission(Command command, port::Time at);
@@ -56,6 +61,9 @@ private:
     Outcome format(Command command, port::Time at);
     Outcome manage_namespace(Command command, port::Time at);
     Outcome attach_namespace(Command command, port::Time at);
+    Outcome self_test(Command command, port::Time at);
+    Outcome sanitize(Command command, port::Time at);
+    Outcome set_timestamp(Command command, port::Time at);
     Outcome keep_alive(Command command, port::Time at);
 
     Outcome end(const Refusal& refusal, port::Time at, std::uint32_t dw0 = 0) const {
@@ -66,6 +74,9 @@ private:
     void fill_controller(abi::View<abi::nvme::IdentifyController> page) const;
     void namespaces_changed();
     Refusal fill_log(Command command, port::Time at);
+    void fill_telemetry(bool is_of_host);
+    /// Whether a command of this kind may run while a sanitize operation does, or has failed.
+    bool is_held(Command command) const;
 
     const NvmeConfig& config_;
     Queues& queues_;
@@ -75,6 +86,10 @@ private:
     Health& health_;
     Features features_;
     EventRequests events_;
+    Background background_;
+    HostTime time_;
+    std::vector<std::byte> telemetry_; ///< data of the host's last capture
+    std::uint8_t captures_ = 0;
     unsigned submission_shift_ = 0, completion_shift_ = 0;
     std::uint32_t page_bytes_ = 4096;
     bool is_parked_ = false;

@@ -14,7 +14,7 @@ Outcome Admin::set_features(Command command, Time at) {
     const auto id = static_cast<Feature>(fields.get<"fid">());
     const auto value = fields.get<"cdw11">();
     auto* feature = features_.find(id);
-    if (feature == nullptr || id == Feature::timestamp)
+    if (feature == nullptr)
         return end(refuse(Status::invalid_field, parameter_of<L, "fid">()), at);
     if (fields.get<"sv">() && !feature->is_saveable)
         return end(refuse(Status::feature_not_saveable, parameter_of<L, "sv">()), at);
@@ -41,6 +41,7 @@ Outcome Admin::set_features(Command command, Time at) {
             return end(refusal, at);
         break;
     case Feature::arbitration: queues_.set_arbitration(value); break;
+    case Feature::timestamp: return set_timestamp(command, at);
     case Feature::interrupt_coalescing: queues_.set_coalescing(value); break;
     case Feature::interrupt_vector:
         if ((value & 0xffff) >= config_.vectors)
@@ -64,14 +65,32 @@ Outcome Admin::set_features(Command command, Time at) {
     return end({}, at, result);
 }
 
+Outcome Admin::set_timestamp(Command command, Time at) {
+    page_.assign(abi::nvme::Timestamp::size, std::byte{});
+    if (const auto refusal = io_.data().receive(DataPointer::of(command), page_, at); !refusal.is_ok())
+        return end(refusal, at);
+    time_.set(abi::ConstView<abi::nvme::Timestamp>(std::span<const std::byte>(page_)), at);
+    return end({}, at);
+}
+
 Outcome Admin::get_features(Command command, Time at) {
     const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
     const auto id = static_cast<Feature>(fields.get<"fid">());
     const auto* feature = features_.find(id);
-    if (feature == nullptr || id == Feature::timestamp)
+    if (feature == nullptr)
         return end(refuse(Status::invalid_field, parameter_of<L, "fid">()), at);
+    const auto select = static_cast<abi::nvme::Select>(fields.get<"sel">());
+    if (id == Feature::timestamp && select != abi::nvme::Select::capabilities) {
+        if (select > abi::nvme::Select::capabilities)
+            return end(refuse(Status::invalid_field, parameter_of<L, "sel">()), at);
+        page_.assign(abi::nvme::Timestamp::size, std::byte{});
+        // What was at first, and is saved, is a clock that nobody has set.
+        if (select == abi::nvme::Select::current)
+            time_.fill(abi::View<abi::nvme::Timestamp>(std::span(page_)), at);
+        return send(command, page_, at);
+    }
     const auto queues = (queues_.completion_limit() - 1) << 16 | (queues_.submission_limit() - 1);
-    switch (static_cast<abi::nvme::Select>(fields.get<"sel">())) {
+    switch (select) {
     case abi::nvme::Select::current:
         if (id == Feature::number_of_queues)
             return end({}, at, queues);

@@ -32,7 +32,8 @@ void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const
     const unsigned oncs =
         has(io.has_compare, Option::compare) | has(io.has_write_uncorrectable, Option::write_uncorrectable) |
         has(io.has_dataset_management, Option::dataset_management) | has(io.has_write_zeroes, Option::write_zeroes) |
-        has(true, Option::save_and_select) | has(io.has_verify, Option::verify) | has(io.has_copy, Option::copy);
+        has(true, Option::save_and_select) | has(true, Option::timestamp) | has(io.has_verify, Option::verify) |
+        has(io.has_copy, Option::copy);
     page.set<"vid">(config_.vendor_id)
         .set<"ssvid">(config_.vendor_id)
         .set<"sn">(padded<20>(config_.serial))
@@ -47,8 +48,11 @@ void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const
         .set<"acl">(3)
         .set<"aerl">(static_cast<std::uint8_t>(config_.event_requests - 1))
         .set<"frmw">(0x03)
-        .set<"lpa">(0x06)
+        .set<"lpa">(0x0e)
         .set<"elpe">(static_cast<std::uint8_t>(config_.error_entries - 1))
+        .set<"edstt">(1)
+        .set<"dsto">(1)
+        .set<"sanicap">(0x7)
         .set<"wctemp">(343)
         .set<"cctemp">(353)
         .set<"tnvmcap">(spaces_.capacity())

@@ -11,12 +11,21 @@ using L = abi::nvme::GetLogPage;
 
 namespace {
 /// Pages that there are; the log of supported pages is made of them.
-constexpr std::array pages{LogPage::supported,          LogPage::error,          LogPage::smart, LogPage::firmware_slot,
-                           LogPage::changed_namespaces, LogPage::command_effects};
+constexpr std::array pages{LogPage::supported,
+                           LogPage::error,
+                           LogPage::smart,
+                           LogPage::firmware_slot,
+                           LogPage::changed_namespaces,
+                           LogPage::command_effects,
+                           LogPage::self_test,
+                           LogPage::telemetry_host,
+                           LogPage::telemetry_controller,
+                           LogPage::sanitize};
+constexpr std::size_t telemetry_block = 512;
 } // namespace
 
 /// Makes the whole page in page_.
-Refusal Admin::fill_log(Command command, Time) {
+Refusal Admin::fill_log(Command command, Time at) {
     const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
     const auto page = static_cast<LogPage>(fields.get<"lid">());
     const auto set_effect = [&](std::size_t offset, std::size_t opcode, std::uint32_t effect) {
@@ -61,6 +70,30 @@ Refusal Admin::fill_log(Command command, Time) {
             spaces_.clear_changed();
         return {};
     }
+    case LogPage::self_test:
+        page_.assign(abi::nvme::SelfTestLog::size, std::byte{});
+        background_.fill_self_test(page_, at);
+        return {};
+    case LogPage::sanitize:
+        page_.assign(abi::nvme::SanitizeLog::size, std::byte{});
+        background_.fill_sanitize(page_, at);
+        return {};
+    case LogPage::telemetry_host:
+    case LogPage::telemetry_controller: {
+        const auto length = ((std::uint64_t{fields.get<"numdu">()} << 16 | fields.get<"numdl">()) + 1) * 4;
+        if (fields.get<"lpo">() % telemetry_block != 0)
+            return refuse(Status::invalid_field, parameter_of<L, "lpo">());
+        if (length % telemetry_block != 0)
+            return refuse(Status::invalid_field, parameter_of<L, "numdl">());
+        const bool is_of_host = page == LogPage::telemetry_host;
+        if (is_of_host && (fields.get<"lsp">() & 1) != 0) { // create: what there is now is what is read from now on
+            telemetry_.assign(telemetry_block, std::byte{});
+            health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(telemetry_)));
+            ++captures_;
+        }
+        fill_telemetry(is_of_host);
+        return {};
+    }
     case LogPage::command_effects: {
         if (fields.get<"csi">() != 0)
             return refuse(Status::invalid_field, parameter_of<L, "csi">());
@@ -72,6 +105,7 @@ Refusal Admin::fill_log(Command command, Time) {
                 set_effect(0, static_cast<std::size_t>(row.opcode), 1);
         // Bit 1: contents of blocks, 2: capabilities of a namespace, 3: which there are; 18:16: what else may run.
         set_effect(0, static_cast<std::size_t>(AdminOpcode::format_nvm), 0x2'0007);
+        set_effect(0, static_cast<std::size_t>(AdminOpcode::sanitize), 0x2'0003);
         set_effect(0, static_cast<std::size_t>(AdminOpcode::namespace_management), 0x9);
         set_effect(0, static_cast<std::size_t>(AdminOpcode::namespace_attachment), 0x9);
         const auto& io = config_.io;
@@ -89,6 +123,23 @@ Refusal Admin::fill_log(Command command, Time) {
     }
     default: return refuse(Status::invalid_log_page, parameter_of<L, "lid">());
     }
+}
+
+/// One area of data, with the counters of the capture. The controller itself never sees a reason to make one.
+void Admin::fill_telemetry(bool is_of_host) {
+    std::span<const std::byte> data;
+    if (is_of_host)
+        data = telemetry_;
+    page_.assign(abi::nvme::TelemetryLog::size + data.size(), std::byte{});
+    std::ranges::copy(data, page_.begin() + abi::nvme::TelemetryLog::size);
+    const auto blocks = static_cast<std::uint16_t>(data.size() / telemetry_block);
+    const abi::View<abi::nvme::TelemetryLog> log{std::span(page_).first(abi::nvme::TelemetryLog::size)};
+    log.set<"lpi">(static_cast<std::uint8_t>(is_of_host ? LogPage::telemetry_host : LogPage::telemetry_controller))
+        .set<"dalb1">(blocks)
+        .set<"dalb2">(blocks)
+        .set<"dalb3">(blocks);
+    if (is_of_host)
+        log.set<"hostdgn">(captures_);
 }
 
 Outcome Admin::get_log_page(Command command, Time at) {

@@ -55,6 +55,10 @@ struct Bench {
     }
     void set(Register which, std::uint32_t value) { set(static_cast<std::uint64_t>(which), value); }
     void enable(std::uint32_t cc = 0x0046'0001) {
+        start(cc);
+        run();
+    }
+    void start(std::uint32_t cc = 0x0046'0001) {
         set(Register::aqa, 0x001f'001f);
         set(Register::asq, admin_sq), set(0x2c, 0);
         set(Register::acq, admin_cq), set(0x34, 0);
@@ -62,7 +66,6 @@ struct Bench {
         set(Register::cc, cc);
         queues.clear();
         queues[0] = {.sq = admin_sq, .cq = admin_cq, .size = 32};
-        run();
     }
     void run() {
         while (clock.next() != model::port::never) {
