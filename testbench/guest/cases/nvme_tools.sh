@@ -56,6 +56,22 @@ formats() { # index, bytes of a block
     nvme format $disk -l "$1" --force >/tmp/answer 2>&1 || fail "$(cat /tmp/answer)" || return
     wait_until 10 eval '[ "$(cat /sys/block/nvme0n1/queue/logical_block_size)" = '"$2"' ]' || fail "blocks are others"
 }
+self_test_passes() { # CODE
+    nvme device-self-test $char -n 1 -s "$1" >/tmp/answer 2>&1 || fail "$(cat /tmp/answer)" || return
+    wait_until 20 says 'without error' nvme self-test-log $char -v
+}
+telemetry_is_there() {
+    nvme telemetry-log $char --output-file=/tmp/telemetry >/tmp/answer 2>&1 || fail "$(cat /tmp/answer)" || return
+    [ "$(stat -c %s /tmp/telemetry)" -ge 1024 ] || fail "$(ls -l /tmp/telemetry)"
+}
+# The driver sets it when it comes up.
+time_is_set() { says "$(date -u +%Y-%m-%d)|$(date -u -d '-1 min' +%Y-%m-%d)" nvme get-feature $char -f 0xe -H; }
+sanitized() {
+    dd if=/dev/urandom of=$disk oflag=direct bs=4096 count=1 status=none || return
+    nvme sanitize $char -a 2 >/tmp/answer 2>&1 || fail "$(cat /tmp/answer)" || return
+    wait_until 20 says 'SUCCESSFUL|completed' nvme sanitize-log $char || return
+    dd if=$disk of=/tmp/back iflag=direct bs=4096 count=1 status=none && cmp -n 4096 /tmp/back /dev/zero
+}
 second_namespace() {
     local number
     nvme create-ns $char -s 8192 -c 8192 -f 0 >/tmp/answer 2>&1 || fail "$(cat /tmp/answer)" || return
@@ -86,7 +102,10 @@ part "fw-log" nvme fw-log $char
 part "changed-ns-list-log" nvme changed-ns-list-log $char
 part "effects log" says '' nvme get-log $char -i 5 -l 4096
 part "supported-log-pages" nvme supported-log-pages $char
-part "a self-test, which the drive does not offer" refused 'opcode' nvme device-self-test $char -s 1
+part "a short self-test passes" self_test_passes 1
+part "an extended self-test passes" self_test_passes 2
+part "telemetry-log" telemetry_is_there
+part "the time of day is the guest's" time_is_set
 part "get-feature, each there is" features_are_told
 part "get-feature 7" says 'number of queues' nvme get-feature $char -f 7 -H
 part "the write cache is off and on" cache_is_switched
@@ -102,5 +121,6 @@ part "reset" nvme reset $char
 part "format to blocks of 4096" formats 1 4096
 part "format to blocks of 512" formats 0 512
 part "a second namespace is created, attached, written, detached and deleted" second_namespace
+part "sanitize erases what was written" sanitized
 part "ns-rescan" nvme ns-rescan $char
 part "the driver goes" drive_goes
