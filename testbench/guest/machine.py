@@ -35,6 +35,7 @@ class Setup:
     network: tuple | None = None         # (socket, whether we listen, number of the guest)
     reboots: bool = False                # a reboot of the guest starts it again instead of ending it
     kernel_arguments: str = ""
+    beside: bool = False                 # a drive of the emulator's own is there, too
     iommu: bool = False                  # the devices are behind an Intel IOMMU, and the kernel uses it
 
 
@@ -122,6 +123,13 @@ class Machine:
                       "socket": {"type": "unix", "path": str(path)}}
             command += ["-device", f"pcie-root-port,id=slot{number},chassis={number},slot={number}",
                         "-device", json.dumps(device)]
+        if setup.beside:
+            medium = directory / "beside.img"
+            with medium.open("wb") as file:
+                file.truncate(256 << 20)
+            command += ["-drive", f"id=beside,if=none,format=raw,file={medium},discard=unmap",
+                        "-device", "pcie-root-port,id=beside,chassis=99,slot=99",
+                        "-device", "nvme,bus=beside,serial=emulator,drive=beside"]
         return command
 
     # --- its channels -------------------------------------------------------------------------------------------------

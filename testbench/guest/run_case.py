@@ -68,7 +68,8 @@ class Guests:
                 settings["PEER"] = f"10.0.0.{2 - number}"
                 network = (directory / f"network.{life}", number == 0, number + 1)
             setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory,
-                                  extra=results, shared=shared, network=network, reboots=this.reboots, iommu=this.iommu)
+                                  extra=results, shared=shared, network=network, reboots=this.reboots,
+                                  beside=this.beside, iommu=this.iommu)
             self.guests[machines] = machine.Machine(
                 setup, directory / f"{machines}.{life}", printer.to("" if alone else f"{machines}: "),
                 lambda words, machines=machines: self._heed(machines, words, served))
