@@ -105,11 +105,11 @@ public:
         std::atomic_ref(*reinterpret_cast<T*>(address)).store(value, std::memory_order_relaxed);
         return {};
     }
-    Done<Nothing> release() const {
+    Done<Nothing> release(Fence) const {
         std::atomic_thread_fence(std::memory_order_release);
         return {};
     }
-    Done<Nothing> acquire() const {
+    Done<Nothing> acquire(Fence) const {
         std::atomic_thread_fence(std::memory_order_acquire);
         return {};
     }

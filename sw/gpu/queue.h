@@ -5,6 +5,7 @@
 
 #include "abi/nvme/command.h"
 #include "abi/nvme/completion.h"
+#include "sw/gpu/fences.h"
 
 #include <array>
 #include <concepts>
@@ -35,19 +36,19 @@ struct NvmeResult {
 ///   read(address, into)  bytes behind an acquire
 ///   write(address, from) bytes of an entry
 ///   ring(address, value) a store to a register of a device, of 4 or 8 bytes
-///   release()            entries before doorbell: the device may fetch as soon as it sees the ring
-///   acquire()            phase before the rest: the entry is whole only once its phase has turned
+///   release(fence)       stores before it are in memory before those behind it; which fence it is (fences.h)
+///   acquire(fence)       loads behind it find no older bytes than the load before it
 ///   pause()              between two looks
 template <class M>
 concept QueueMemory = requires(M memory, std::uint64_t address, std::uint32_t value, std::span<std::byte> into,
-                               std::span<const std::byte> from) {
+                               std::span<const std::byte> from, Fence fence) {
     typename M::template Task<int>;
     memory.poll(address);
     memory.read(address, into);
     memory.write(address, from);
     memory.ring(address, value);
-    memory.release();
-    memory.acquire();
+    memory.release(fence);
+    memory.acquire(fence);
     memory.pause();
 };
 
@@ -72,7 +73,7 @@ public:
     }
     /// One doorbell for all that was pushed.
     Task<> ring() {
-        co_await memory_.release();
+        co_await memory_.release(Fence::command_before_doorbell);
         co_await memory_.ring(rings_.submission_doorbell, tail_);
     }
     /// Looks once. Returns whether a command has ended; the entry is the queue's again.
@@ -85,7 +86,7 @@ public:
         abi::store<std::uint32_t, abi::Endian::little>(&cqe.bytes[phase_offset], last);
         if (cqe.view().template get<"p">() != phase_)
             co_return false;
-        co_await memory_.acquire();
+        co_await memory_.acquire(Fence::phase_before_entry);
         co_await memory_.read(entry, std::span{cqe.bytes}.first(phase_offset));
         const auto view = cqe.view();
         result = {.cid = view.template get<"cid">(),

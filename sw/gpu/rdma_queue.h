@@ -78,11 +78,11 @@ public:
     /// One doorbell for all that was written. The HCA fetches as soon as it sees the ring, and as far as the record
     /// says: requests before record, and record before ring.
     Task<> ring() {
-        co_await memory_.release();
+        co_await memory_.release(Fence::request_before_record);
         std::array<std::byte, 4> counter;
         abi::store<std::uint32_t, abi::Endian::big>(counter.data(), head_ & 0xffff);
         co_await memory_.write(rings_.send_record + 4, counter);
-        co_await memory_.release();
+        co_await memory_.release(Fence::record_before_doorbell);
         co_await memory_.ring(rings_.doorbell, abi::load<std::uint64_t, abi::Endian::little>(last_.data()));
     }
     /// Looks once. Returns whether a request has ended, and those before it.
@@ -97,7 +97,7 @@ public:
         result = {.counter = static_cast<std::uint16_t>((last & 0xff) << 8 | (last >> 8 & 0xff)),
                   .is_ok = opcode == CqeOpcode::req};
         if (!result.is_ok) {
-            co_await memory_.acquire();
+            co_await memory_.acquire(Fence::owner_before_syndrome);
             std::array<std::byte, ErrCqe::size> bytes{};
             co_await memory_.read(entry, bytes);
             result.syndrome = abi::ConstView<ErrCqe>(bytes).template get<"syndrome">();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/gpu/wave/thread.h"
+#include "sw/gpu/fences.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,8 @@ struct GpuQueueRules {
     model::gpu::memory::Modifiers poll = model::gpu::memory::volatile_load;
     model::gpu::memory::Modifiers read = model::gpu::memory::relaxed_atomic_load;
     model::gpu::memory::Modifiers write{}, ring = model::gpu::memory::volatile_store;
-    bool releases = true, acquires = true;
-    bool awaits_ring = true; ///< a doorbell is acknowledged before the program goes on
+    sw::gpu::Fences omitted{}; ///< fences that are left out
+    bool awaits_ring = true;   ///< a doorbell is acknowledged before the program goes on
     model::port::Time pause = std::chrono::nanoseconds{100};
 };
 
@@ -36,12 +37,12 @@ public:
         if (rules_.awaits_ring)
             co_await thread_->wait_stores();
     }
-    Task<> release() {
-        if (rules_.releases)
+    Task<> release(sw::gpu::Fence fence) {
+        if (!rules_.omitted.has(fence))
             co_await thread_->fence(model::gpu::memory::Order::release);
     }
-    Task<> acquire() {
-        if (rules_.acquires)
+    Task<> acquire(sw::gpu::Fence fence) {
+        if (!rules_.omitted.has(fence))
             co_await thread_->fence(model::gpu::memory::Order::acquire);
     }
     auto pause() { return thread_->sleep(rules_.pause); }

@@ -103,7 +103,7 @@ model::gpu::wave::Task<> wait_for_flag(Memory& memory, const RdmaPlan& plan, std
             break;
         co_await memory.pause();
     }
-    co_await memory.acquire();
+    co_await memory.acquire(sw::gpu::Fence::flag_before_data);
 }
 
 /// The tensor to the next GPU, and that of the one before to us.
