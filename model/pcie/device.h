@@ -8,8 +8,10 @@
 #include "model/port/dma.h"
 #include "model/port/interrupt.h"
 #include "model/port/wire.h"
+#include "model/time/usage.h"
 
 #include <span>
+#include <vector>
 
 namespace model::pcie {
 
@@ -39,6 +41,9 @@ public:
     /// bar_write() or wake() calls this afterwards until it says so, and each time lets the cables deliver first, since
     /// either may bring packets for the other.
     virtual bool settle() { return false; }
+    /// The resources that its times are made of, in the order in which a request meets them, appended to `rows`: what
+    /// a report says of a device whatever it is. Names live as long as the device. None: its times are constants.
+    virtual void accounts(std::vector<time::Account>& rows) const { static_cast<void>(rows); }
     /// Nothing that the device sent to itself is under way.
     virtual bool is_quiet() const { return true; }
     /// Who takes what comes by the cable of network port `number`; nullptr: there is no such port.

@@ -23,11 +23,6 @@ struct CacheConfig {
     std::uint64_t seed = 1;
 };
 
-struct CacheCounters {
-    std::uint64_t hits = 0, merged = 0, misses = 0, evictions = 0; ///< merged: came while the line was being filled
-    bool operator==(const CacheCounters&) const = default;
-};
-
 class Cache {
 public:
     Cache(const std::string& name, const CacheConfig& config)
@@ -69,7 +64,7 @@ public:
     void drop_all() { std::ranges::fill(lines_, Line{}); }
 
     const CacheCounters& counters() const { return counters_; }
-    Account account() const { return {meter_.name(), Kind::cache, 1, meter_.usage()}; }
+    Account account() const { return {meter_.name(), Kind::cache, 1, meter_.usage(), 0, counters_}; }
     const Window& misses() const { return misses_; }
 
 private:

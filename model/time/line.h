@@ -27,7 +27,7 @@ public:
     std::uint64_t bytes_per_second() const { return rate_; }
     port::Time free_from() const { return schedule_.free_from(); }
     const Usage& usage() const { return meter_.usage(); }
-    Account account() const { return {meter_.name(), Kind::line, 1, meter_.usage()}; }
+    Account account() const { return {meter_.name(), Kind::line, 1, meter_.usage(), bytes_}; }
 
 private:
     static constexpr std::uint64_t second = 1'000'000'000'000; ///< in picoseconds

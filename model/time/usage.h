@@ -26,6 +26,19 @@ struct Usage {
     QueueLengths found_waiting{};
 
     bool operator==(const Usage&) const = default;
+    Usage& operator+=(const Usage& other) {
+        uses += other.uses, busy += other.busy, waited += other.waited;
+        longest_wait = std::max(longest_wait, other.longest_wait);
+        for (std::size_t i = 0; i < found_waiting.size(); ++i)
+            found_waiting[i] += other.found_waiting[i];
+        return *this;
+    }
+};
+
+/// What a cache counts beside its uses.
+struct CacheCounters {
+    std::uint64_t hits = 0, merged = 0, misses = 0, evictions = 0; ///< merged: came while the line was being filled
+    bool operator==(const CacheCounters&) const = default;
 };
 
 /// When a use of a resource begins and when it is done.
@@ -41,7 +54,9 @@ struct Account {
     std::string_view name; ///< the resource's own; as long as the resource lives
     Kind kind = Kind::server;
     unsigned units = 1; ///< that can be busy at the same time
-    Usage usage;
+    Usage usage{};
+    std::uint64_t bytes = 0; ///< of a line: that crossed it
+    CacheCounters cache{};   ///< of a cache
 
     /// Share of `elapsed` that its units were busy, in 0 to 1.
     double load(port::Time elapsed) const {
@@ -49,6 +64,19 @@ struct Account {
         return possible > 0 ? static_cast<double>(usage.busy.count()) / possible : 0;
     }
 };
+
+/// Several equal resources as one row of that name: their units and what they counted, together.
+template <class Resources> Account sum(std::string_view name, const Resources& resources) {
+    Account all{.name = name, .kind = Kind::server, .units = 0};
+    for (const auto& resource : resources) {
+        const Account one = resource.account();
+        all.kind = one.kind;
+        all.units += one.units;
+        all.usage += one.usage;
+        all.bytes += one.bytes;
+    }
+    return all;
+}
 
 /// What was busy for the largest share of the time: the bottleneck, as far as resources of this vocabulary show it.
 /// The first of several equal ones; nullptr where nothing was busy.
@@ -59,6 +87,13 @@ inline const Account* bottleneck(std::span<const Account> accounts) {
                                                                          busiest->usage.busy.count() / busiest->units))
             busiest = &account;
     return busiest;
+}
+
+/// What users waited for longest, all of them together; nullptr where nobody waited.
+inline const Account* longest_queue(std::span<const Account> accounts) {
+    const auto longest =
+        std::ranges::max_element(accounts, {}, [](const Account& account) { return account.usage.waited; });
+    return longest != accounts.end() && longest->usage.waited.count() > 0 ? &*longest : nullptr;
 }
 
 /// Counts uses. Remembers the begin of the last 64 users, so it knows how many of them still wait at a given time.

@@ -111,6 +111,7 @@ public:
     model::pcie::Function* function(unsigned number) override;
     void wake(Time now) override;
     bool settle() override;
+    void accounts(std::vector<model::time::Account>& rows) const override { device_.accounts(rows); }
     bool is_quiet() const override { return device_.is_quiet(); }
     model::port::Receiver* receiver(unsigned number) override;
 

@@ -83,6 +83,29 @@ std::string print_queues(const platform::observe::count::QueueReport& queues, co
                 look.width);
 }
 
+/// What decides the times of devices, and what held each of them back.
+std::string print_resources(const scenario::Result& result, const Look& look) {
+    if (result.resources.empty())
+        return "";
+    std::vector<std::vector<std::string>> rows{
+        {"resource", "kind", "units", "uses", "bytes", "busy", "load", "waited", "longest wait"}};
+    for (const auto& r : result.resources)
+        rows.push_back({r.name, r.kind, print_count(r.units), print_count(r.uses),
+                        r.kind == "line" ? print_count(r.bytes) : "-", print_time(r.busy_ps),
+                        fmt::format("{:.1f} %", r.load * 100), print_time(r.waited_ps), print_time(r.longest_wait_ps)});
+    auto text = "\n" + print_table(rows, look.width);
+    for (const auto& one : result.bottlenecks) {
+        text += fmt::format("  {}: ", one.device);
+        text += one.busiest.empty() ? "nothing took time"
+                                    : fmt::format("busiest: {} ({:.1f} %)", one.busiest, one.load * 100);
+        text += one.waited_for.empty()
+                    ? "; nobody waited\n"
+                    : fmt::format("; waited for most: {} ({})\n", one.waited_for, print_time(one.waited_ps));
+    }
+    return text +
+           wrap("  busy: summed over the units; load: share of the run; waited: summed over the users\n", look.width);
+}
+
 } // namespace
 
 std::string print_steps(const scenario::Result& result, const Look& look) {
@@ -202,6 +225,7 @@ std::string print_result(const scenario::Result& result, const Look& look) {
         rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
+    text += print_resources(result, look);
     text += print_queues(result.queues, look);
     text += "\n" +
             print_table({

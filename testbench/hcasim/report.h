@@ -26,7 +26,7 @@ std::string print_life(const platform::observe::life::Life& life, const platform
 /// The steps of a scenario that has some: what became of each, and the ways of its bytes.
 std::string print_steps(const scenario::Result& result, const Look& look = {});
 
-/// Steps or transfers, wire, PCIe links, caches, the busiest queues, totals.
+/// Steps or transfers, wire, PCIe links, caches, resources of devices, the busiest queues, totals.
 std::string print_result(const scenario::Result& result, const Look& look = {});
 
 } // namespace hcasim

@@ -190,6 +190,29 @@ std::string print_json(const RunFacts& facts) {
                                  ? nothing
                                  : static_cast<double>(c.hits) / static_cast<double>(c.hits + c.misses))
             .end();
+    json.end().begin_list("resources");
+    for (const auto& r : result.resources)
+        json.begin_item()
+            .add("name", r.name)
+            .add("device", r.device)
+            .add("kind", r.kind)
+            .add("units", r.units)
+            .add("uses", r.uses)
+            .add("bytes", r.bytes)
+            .add("busy_ns", r.busy_ps / 1000)
+            .add("load", r.load)
+            .add("waited_ns", r.waited_ps / 1000)
+            .add("longest_wait_ns", r.longest_wait_ps / 1000)
+            .end();
+    json.end().begin_list("bottlenecks");
+    for (const auto& b : result.bottlenecks)
+        json.begin_item()
+            .add("name", b.device)
+            .add("busiest", b.busiest)
+            .add("load", b.load)
+            .add("waited_for", b.waited_for)
+            .add("waited_ns", b.waited_ps / 1000)
+            .end();
     json.end().begin_list("queues");
     for (const auto& q : result.queues.busiest) {
         json.begin_item().add("name", q.name).add("card", q.card).add("kind", name_of(q.kind));

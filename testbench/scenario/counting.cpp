@@ -1,5 +1,8 @@
 #include "testbench/scenario/counting.h"
 
+#include "model/tlm/kernel_clock.h"
+#include "testbench/scenario/accounts.h"
+
 #include <fmt/format.h>
 
 namespace scenario {
@@ -39,13 +42,16 @@ void add_wire(const std::string& name, const model::net::LinkCounters& c, Result
                             .corrupted = c.corrupted});
 }
 
-/// Links and caches of one host.
+/// Links, caches and resources of one host.
 void count(const platform::topology::Machine& machine, Result& result) {
     for (std::size_t i = 0; machine.host && i < machine.switch_links.size(); ++i)
         add_link(machine.switch_links[i], machine.host->upstream_link(i), result);
     for (const auto& card : machine.cards) {
         if (machine.host)
             add_link(card.link_name, machine.host->slot_link(card.slot), result);
+        std::vector<model::time::Account> accounts;
+        card.module->device().accounts(accounts);
+        add_accounts(card.name, accounts, model::tlm::kernel_now(), result);
         if (card.kind != platform::topology::PartKind::hca)
             continue;
         const auto& c = card.hca().counters();

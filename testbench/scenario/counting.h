@@ -27,8 +27,8 @@ struct MovedPayload {
 /// Of all cards of all hosts, until now.
 MovedPayload moved_payload(platform::topology::Platform& platform);
 
-/// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, cable. A
-/// stale mapping that was used is a failure, unless there was one before.
+/// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, resources
+/// of devices, cable. A stale mapping that was used is a failure, unless there was one before.
 void count(platform::topology::Platform& platform, Result& result);
 
 /// Every cable of the platform into the capture, each as an interface of its name; of the pair the one at host A.

@@ -36,6 +36,27 @@ struct Cache {
     std::uint64_t hits = 0, misses = 0;
 };
 
+/// A resource that decides times of a device: what a model/time vocabulary counts of it.
+struct Resource {
+    std::string name{};   ///< "A.nvme0 dies"
+    std::string device{}; ///< "A.nvme0"
+    std::string kind{};   ///< "server", "line", "window"
+    unsigned units = 1;   ///< that can be busy at the same time
+    std::uint64_t uses = 0, bytes = 0;
+    std::int64_t busy_ps = 0;                        ///< summed over the units
+    std::int64_t waited_ps = 0, longest_wait_ps = 0; ///< summed over the users; of one of them
+    double load = 0;                                 ///< share of the run that its units were busy, in 0 to 1
+};
+
+/// What holds a device back: the resource that was busiest, and what its requests waited for longest.
+struct Bottleneck {
+    std::string device{};     ///< "A.nvme0"
+    std::string busiest{};    ///< "dies"
+    double load = 0;          ///< of it
+    std::string waited_for{}; ///< "dies"; empty: nobody waited
+    std::int64_t waited_ps = 0;
+};
+
 /// One direction of the cable.
 struct Wire {
     std::string name{}; ///< "A -> B"
@@ -99,6 +120,8 @@ struct Result {
     std::vector<Transfer> transfers{};
     std::vector<PcieLink> pcie_links{};
     std::vector<Cache> caches{};
+    std::vector<Resource> resources{};
+    std::vector<Bottleneck> bottlenecks{}; ///< of each device whose resources were used
     std::vector<Wire> wires{};
     platform::observe::count::QueueReport queues{}; ///< empty when nobody counted them
 };

@@ -42,6 +42,17 @@ scenario::Result sample() {
     result.transfers.push_back({.name = "SEND A -> B", .verified = false, .bytes = 3'000'000});
     result.pcie_links.push_back({.name = "A.gpu", .tlps_up = 12, .tlps_down = 34'567, .payload_up = 99});
     result.caches.push_back({.name = "A.hca MKey", .hits = 15, .misses = 1});
+    result.resources.push_back({.name = "A.nvme0 dies",
+                                .device = "A.nvme0",
+                                .kind = "server",
+                                .units = 64,
+                                .uses = 1'234,
+                                .busy_ps = 61'700'000,
+                                .waited_ps = 5'000'000,
+                                .longest_wait_ps = 40'000,
+                                .load = 0.875});
+    result.bottlenecks.push_back(
+        {.device = "A.nvme0", .busiest = "dies", .load = 0.875, .waited_for = "channels", .waited_ps = 7'000'000});
     result.wires.push_back({.name = "A -> B", .packets = 1'500, .bytes = 6'200'000, .lost = 7});
     return result;
 }
@@ -205,6 +216,10 @@ TEST_CASE("the JSON has the keys that programs rely on", "[unit][hcasim]") {
                              "\"event_digest\": \"00112233aabbccdd\"",
                              "\"name\": \"READ B -> A\"",
                              "\"lost\": 7",
+                             "\"name\": \"A.nvme0 dies\"",
+                             "\"busy_ns\": 61700",
+                             "\"busiest\": \"dies\"",
+                             "\"waited_for\": \"channels\"",
                              "\"Retried\": 1",
                              "\"Retried: timeout\": 1",
                              "\"link.loss\": 0",
@@ -247,4 +262,17 @@ TEST_CASE("colour is for the verdict, where it was asked for", "[unit][hcasim]")
     CHECK(print_result(result, {.has_colour = true}).find("\033[1;32mverified\033[0m") != std::string::npos);
     result.verified = false;
     CHECK(print_result(result, {.has_colour = true}).find("\033[1;31mNOT VERIFIED\033[0m: ") != std::string::npos);
+}
+
+TEST_CASE("a device's resources have a row each, and a line says what held it back", "[unit][hcasim]") {
+    auto result = sample();
+
+    const auto text = print_result(result);
+
+    CHECK(text.find("\n  A.nvme0 dies  server     64  1,234      -  61.70 us  87.5 %  5.00 us      40.00 ns\n"
+                    "  A.nvme0: busiest: dies (87.5 %); waited for most: channels (7.00 us)\n") != std::string::npos);
+    result.bottlenecks = {{.device = "A.nvme0"}};
+    CHECK(print_result(result).find("  A.nvme0: nothing took time; nobody waited\n") != std::string::npos);
+    result.resources.clear();
+    CHECK(print_result(result).find("waited") == std::string::npos);
 }
