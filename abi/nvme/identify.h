@@ -69,6 +69,8 @@ using IdentifyController = LittleLayout<"nvme_identify_controller", 4096,
     U16 <"awun",    526>,  U16 <"awupf",   528>,  U8  <"icsvscc", 530>, U8  <"nwpc",   531>,
     U16 <"acwu",    532>,  U16 <"ocfs",    534>,  U32 <"sgls",    536>, U32 <"mnan",   540>,
     Raw <"subnqn",  768, 256>,
+    U32 <"ioccsz",  1792>, U32 <"iorcsz",  1796>, U16 <"icdoff",  1800>, // over fabrics, units of 16 bytes
+    U8  <"fcatt",   1802>, U8  <"msdbd",   1803>, U16 <"ofcs",    1804>,
     Sub <"psd0",    2048, PowerState>>;      // 32 of them, one behind the other
 
 /// A format of logical blocks.

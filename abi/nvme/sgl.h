@@ -18,6 +18,14 @@ namespace abi::nvme {
 ABI_NAMED_ENUM(SglType, std::uint8_t, ABI_NVME_SGL_TYPES)
 #undef ABI_NVME_SGL_TYPES
 
+/// `invalidate` is of keyed blocks: the host would have its key invalidated with the response.
+#define ABI_NVME_SGL_SUBTYPES(X)           \
+    X(address,       0x0, "address")       \
+    X(offset,        0x1, "offset into the capsule") \
+    X(invalidate,    0xf, "remote invalidation")
+ABI_NAMED_ENUM(SglSubtype, std::uint8_t, ABI_NVME_SGL_SUBTYPES)
+#undef ABI_NVME_SGL_SUBTYPES
+
 using SglDescriptor = LittleLayout<"nvme_sgl_descriptor", 16,
     U64 <"address", 0x00>,
     U32 <"length",  0x08>,

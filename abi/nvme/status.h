@@ -89,7 +89,9 @@ namespace abi::nvme {
     X(reference_tag_check_error,   0x284, "End-to-end Reference Tag Check Error")                   \
     X(compare_failure,             0x285, "Compare Failure")                                        \
     X(access_denied,               0x286, "Access Denied")                                          \
-    X(deallocated_block,           0x287, "Deallocated or Unwritten Logical Block")
+    X(deallocated_block,           0x287, "Deallocated or Unwritten Logical Block")                 \
+    X(host_path_error,             0x370, "Host Pathing Error")                                     \
+    X(host_aborted,                0x371, "Command Aborted By Host")
 ABI_NAMED_ENUM(Status, std::uint16_t, ABI_NVME_STATUSES)
 #undef ABI_NVME_STATUSES
 // clang-format on

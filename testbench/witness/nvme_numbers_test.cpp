@@ -1,5 +1,6 @@
 // Numbers of abi/nvme (statuses, opcodes, identifiers of features and log pages) against nvme/types.h of libnvme, which
 // we did not write.
+#include "abi/nvme/fabrics.h"
 #include "abi/nvme/feature.h"
 #include "abi/nvme/identify.h"
 #include "abi/nvme/log.h"
@@ -97,6 +98,21 @@ TEST_CASE("NVMe statuses have the numbers of libnvme", "[witness][nvme]") {
     CHECK(is(Status::compare_failure, NVME_SCT_MEDIA, NVME_SC_COMPARE_FAILED));
     CHECK(is(Status::access_denied, NVME_SCT_MEDIA, NVME_SC_ACCESS_DENIED));
     CHECK(is(Status::deallocated_block, NVME_SCT_MEDIA, NVME_SC_UNWRITTEN_BLOCK));
+    CHECK(is(Status::host_path_error, NVME_SCT_PATH, NVME_SC_HOST_PATH_ERROR));
+    CHECK(is(Status::host_aborted, NVME_SCT_PATH, NVME_SC_CMD_ABORTED_BY_HOST));
+}
+
+TEST_CASE("statuses of NVMe over Fabrics have the numbers of libnvme", "[witness][nvme]") {
+    const auto is = [](FabricsStatus status, unsigned code) {
+        return static_cast<unsigned>(status) == (unsigned{NVME_SCT_CMD_SPECIFIC} << NVME_SCT_SHIFT | code);
+    };
+    CHECK(is(FabricsStatus::incompatible_format, NVME_SC_CONNECT_FORMAT));
+    CHECK(is(FabricsStatus::controller_busy, NVME_SC_CONNECT_CTRL_BUSY));
+    CHECK(is(FabricsStatus::invalid_parameters, NVME_SC_CONNECT_INVALID_PARAM));
+    CHECK(is(FabricsStatus::restart_discovery, NVME_SC_CONNECT_RESTART_DISC));
+    CHECK(is(FabricsStatus::invalid_host, NVME_SC_CONNECT_INVALID_HOST));
+    CHECK(is(FabricsStatus::invalid_queue_type, NVME_SC_DISCONNECT_INVALID_QTYPE));
+    CHECK(is(FabricsStatus::discover_restart, NVME_SC_DISCOVERY_RESTART));
 }
 
 TEST_CASE("NVMe admin opcodes have the numbers of libnvme", "[witness][nvme]") {

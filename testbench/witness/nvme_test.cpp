@@ -237,6 +237,12 @@ TEST_CASE("what Identify says of a controller stands where libnvme has it", "[wi
     SAME_SIZE(IdentifyController, nvme_id_ctrl, sgls);
     SAME_SIZE(IdentifyController, nvme_id_ctrl, mnan);
     SAME_SIZE(IdentifyController, nvme_id_ctrl, subnqn);
+    SAME_SIZE(IdentifyController, nvme_id_ctrl, ioccsz);
+    SAME_SIZE(IdentifyController, nvme_id_ctrl, iorcsz);
+    SAME_SIZE(IdentifyController, nvme_id_ctrl, icdoff);
+    SAME_SIZE(IdentifyController, nvme_id_ctrl, fcatt);
+    SAME_SIZE(IdentifyController, nvme_id_ctrl, msdbd);
+    SAME_SIZE(IdentifyController, nvme_id_ctrl, ofcs);
     SAME(IdentifyController, nvme_id_ctrl, tnvmcap);
     SAME(IdentifyController, nvme_id_ctrl, unvmcap);
     STATIC_CHECK((offset_of<IdentifyController, "psd0">() == offsetof(nvme_id_ctrl, psd)));
