@@ -47,17 +47,21 @@ Result<Namespace> Namespace::open(Controller& controller, std::uint32_t number) 
     const auto data = controller.identify(abi::nvme::Cns::namespace_data, number);
     if (!data)
         return std::unexpected(data.error());
-    const abi::ConstView<abi::nvme::IdentifyNamespace> said{std::span<const std::byte>(*data)};
+    return of(number, *data);
+}
+
+Result<Namespace> Namespace::of(std::uint32_t number, std::span<const std::byte> identified) {
+    const abi::ConstView<abi::nvme::IdentifyNamespace> said{identified};
     if (said.get<"nsze">() == 0)
         return failure(ENODEV, fmt::format("NVMe namespace {}: is not attached", number));
     const auto format = said.get<"flbas">() & 0xf;
     const abi::ConstView<abi::nvme::LbaFormat> blocks{
-        std::span<const std::byte>(*data).subspan(abi::nvme::lba_formats_offset + 4u * format, 4)};
+        identified.subspan(abi::nvme::lba_formats_offset + 4u * format, 4)};
     const auto shift = blocks.get<"lbads">();
     if (blocks.get<"ms">() != 0 || shift < 9 || shift > 16)
         return failure(ENOTSUP, fmt::format("NVMe namespace {}: blocks of 2^{} bytes with {} of metadata", number,
                                             shift, blocks.get<"ms">()));
-    Namespace opened(controller, number);
+    Namespace opened(number);
     opened.blocks_ = said.get<"nsze">();
     opened.block_bytes_ = 1u << shift;
     return opened;
@@ -122,7 +126,7 @@ Result<void> Namespace::flush(QueuePair& queue) const {
 }
 
 Result<void> Namespace::deallocate(QueuePair& queue, Blocks blocks) const {
-    auto ranges = memory::Buffer::allocate(controller_->transport(), page_bytes);
+    auto ranges = memory::Buffer::allocate(queue.transport(), page_bytes);
     if (!ranges)
         return std::unexpected(ranges.error());
     constexpr std::uint64_t most = 0xffff'ffff; // of a range

@@ -24,6 +24,8 @@ public:
 
     /// Identifies it. ENODEV: it is not attached; ENOTSUP: its format is with metadata.
     static Result<Namespace> open(Controller& controller, std::uint32_t number);
+    /// The same from what Identify has returned for it, by whatever way.
+    static Result<Namespace> of(std::uint32_t number, std::span<const std::byte> identified);
 
     std::uint32_t number() const { return number_; }
     std::uint64_t blocks() const { return blocks_; }
@@ -50,12 +52,11 @@ public:
     Result<void> deallocate(QueuePair& queue, Blocks blocks) const;
 
 private:
-    Namespace(Controller& controller, std::uint32_t number) : controller_(&controller), number_(number) {}
+    explicit Namespace(std::uint32_t number) : number_(number) {}
     Command transfer(abi::nvme::IoOpcode opcode, Blocks blocks) const;
     Result<void> transfer(QueuePair& queue, abi::nvme::IoOpcode opcode, std::uint64_t block,
                           std::span<const Segment> data, Scheme scheme) const;
 
-    Controller* controller_;
     std::uint32_t number_;
     std::uint64_t blocks_ = 0;
     std::uint32_t block_bytes_ = 0;

@@ -63,6 +63,7 @@ public:
     Result<Completion> execute(Command& command, std::span<const Segment> data = {}, Scheme scheme = Scheme::prp,
                                std::chrono::nanoseconds timeout = std::chrono::seconds{10});
 
+    transport::Transport& transport() { return *transport_; }
     std::uint16_t number() const { return number_; }
     std::uint32_t entries() const { return entries_; }
     std::optional<std::uint16_t> vector() const { return vector_; }

@@ -19,7 +19,11 @@ namespace harness {
 class DirectFunction final : public sw::transport::Transport, private model::port::Interrupts {
 public:
     explicit DirectFunction(const platform::card::DeviceConfig& config, std::size_t memory_bytes = 32 << 20)
-        : memory(memory_bytes), function_(config.functions().front()),
+        : own_(memory_bytes), memory(own_), function_(config.functions().front()),
+          device(config.make({memory, clock, *this}, {.name = "function"})) {}
+    /// In the same host as an HCA: its memory is that host's.
+    DirectFunction(const platform::card::DeviceConfig& config, DirectHost& host)
+        : host_(&host), own_(0), memory(host.memory), function_(config.functions().front()),
           device(config.make({memory, clock, *this}, {.name = "function"})) {}
 
     std::uint32_t config_read(std::uint16_t offset, unsigned bytes) override {
@@ -44,6 +48,8 @@ public:
         settle();
     }
     sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment) override {
+        if (host_ != nullptr)
+            return host_->allocate(bytes, alignment);
         const auto address = (next_ + alignment - 1) & ~(std::uint64_t{alignment} - 1);
         if (address + bytes > memory.size())
             return sw::failure(ENOMEM, "the test's memory is used up");
@@ -51,7 +57,11 @@ public:
         ++live_allocations;
         return sw::transport::DmaMemory{memory.at(address), address, bytes};
     }
-    void release(const sw::transport::DmaMemory&) override { --live_allocations; } // its place is not used again
+    void release(const sw::transport::DmaMemory& released) override { // its place is not used again
+        if (host_ != nullptr)
+            return host_->release(released);
+        --live_allocations;
+    }
     sw::Result<std::uint64_t> map_peer(std::uint64_t bus, std::size_t) override { return bus; }
     void unmap_peer(std::uint64_t, std::size_t) override {}
     sw::Result<void> enable_interrupts(unsigned) override { return {}; }
@@ -77,7 +87,13 @@ public:
     std::size_t live_allocations = 0; ///< DMA memory the driver has not given back
     std::map<unsigned, unsigned> raised;
     TestClock clock;
-    FlatMemory memory;
+
+private:
+    DirectHost* host_ = nullptr;
+    FlatMemory own_;
+
+public:
+    FlatMemory& memory;
 
 private:
     void raise(std::uint16_t vector, Time) override { ++raised[vector]; }

@@ -1,7 +1,7 @@
 // The driver stack on the firmware and the core, without a bus in between: bring-up, one WRITE with its event,
 // teardown.
 #include "sw/mlx/verbs.h"
-#include "testbench/harness/direct_host.h"
+#include "testbench/harness/direct_hosts.h"
 #include "testbench/harness/must.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -66,34 +66,11 @@ struct Side {
     sw::mlx::Peer peer{};
 };
 
-/// Two hosts on one cable.
-struct Hosts {
-    TestClock clock;
-    model::net::Link link{HcaPair::clean(), clock, {}};
-    EventLog log;
-    static constexpr std::size_t memory = 64 << 20;
-    DirectHost a, b;
-    explicit Hosts(const model::hca::HcaConfig& config = HcaPair::untimed())
-        : a(config, clock, link, 0, memory, {&log, 1}), b(neighbour(config), clock, link, 1, memory, {&log, 2}) {
-        a.step = b.step = [this](Time until) {
-            clock.set(until);
-            link.wake(until);
-            a.wake();
-            b.wake();
-        };
-    }
-    /// Of the same make, but with a MAC of its own: what goes to one's own never reaches the cable.
-    static model::hca::HcaConfig neighbour(model::hca::HcaConfig config) {
-        ++config.node_guid;
-        return config;
-    }
-};
-
 /// Two programs, connected; the left one sends.
-struct Pair : Hosts {
+struct Pair : DirectHosts {
     Side left, right;
     explicit Pair(const sw::mlx::QpOptions& options = {}, const model::hca::HcaConfig& config = HcaPair::untimed())
-        : Hosts(config), left(a, 0x0a000001, options), right(b, 0x0a000002, options) {
+        : DirectHosts(config), left(a, 0x0a000001, options), right(b, 0x0a000002, options) {
         connect();
     }
     void connect() {
@@ -138,7 +115,7 @@ TEST_CASE("driver, firmware and core move a WRITE, report it by event and part w
 
 TEST_CASE("a device is brought up and taken down twice, and nothing of it stays in the host's memory",
           "[unit][direct]") {
-    Hosts hosts;
+    DirectHosts hosts;
     const auto& config = hosts.a.device.hca().config();
     for (int round = 0; round < 2; ++round) {
         auto context = must(Context::open(hosts.a));
@@ -158,7 +135,7 @@ TEST_CASE("a device is brought up and taken down twice, and nothing of it stays 
 }
 
 TEST_CASE("commands are signed and their answers checked where driver and firmware agreed on it", "[unit][direct]") {
-    Hosts hosts;
+    DirectHosts hosts;
 
     auto context = must(Context::open(hosts.a, {.command = {.signatures = true}}));
 
@@ -168,7 +145,7 @@ TEST_CASE("commands are signed and their answers checked where driver and firmwa
 }
 
 TEST_CASE("a device that answers by polling alone is driven so", "[unit][direct]") {
-    Hosts hosts;
+    DirectHosts hosts;
 
     auto context = must(Context::open(hosts.a, {.command_events = false, .completion_vectors = 0}));
 
@@ -180,7 +157,7 @@ TEST_CASE("a device that answers by polling alone is driven so", "[unit][direct]
 TEST_CASE("event queues are no larger than the device has them, and do not overrun for being small", "[unit][direct]") {
     auto config = HcaPair::untimed();
     config.log_max_eq_size = 4;
-    Hosts hosts(config);
+    DirectHosts hosts(config);
 
     auto context = must(Context::open(hosts.a));
     for (int i = 0; i < 100; ++i) // an event of the command queue each
@@ -282,7 +259,7 @@ TEST_CASE("an overrun completion queue goes to error and says so by event", "[un
 }
 
 TEST_CASE("Q counters count what came to their queue pair and start again when cleared", "[unit][direct]") {
-    Hosts hosts;
+    DirectHosts hosts;
     Side left(hosts.a, 0x0a000001), right(hosts.b, 0x0a000002);
     const auto set = must(right.context->alloc_q_counter());
     must(right.qp->destroy());
@@ -327,7 +304,7 @@ TEST_CASE("an object in use is not destroyed, and the error says whose refusal i
 }
 
 TEST_CASE("a RoCE address is read back as it was set, and is gone when cleared", "[unit][direct]") {
-    Hosts hosts;
+    DirectHosts hosts;
     auto context = must(Context::open(hosts.a));
     const sw::mlx::RoceAddress address{.gid = sw::mlx::gid_of_ipv4(0xc0a80102), .mac = sw::mlx::mac_of(0x0200deadbeef)};
 
