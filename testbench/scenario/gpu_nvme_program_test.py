@@ -7,8 +7,8 @@ from program import SCRATCH, SOURCE, call, expect, main, payload, refused, resul
 GPU_NVME = SOURCE / "platform/configs/gpu_nvme.toml"
 PROFILES = {"rdna3_text, M1": ["A.gpu0.mechanism=1"], "rdna3_text, M2": ["A.gpu0.mechanism=2"],
             "rdna3_text, M3": ["A.gpu0.mechanism=3"], "coherent": ["A.gpu0.profile=1"]}
-OBSERVED = {f"O{number}" for number in range(1, 17)} | {f"P{number}" for number in range(1, 6)
-}
+OBSERVED = {f"O{number}" for number in range(1, 17)} | {f"P{number}" for number in range(1, 6)}
+
 
 def show(*sets, status=0, size=300_000):
     return result("--payload", str(payload(size)), *(word for one in sets for word in ("--set", one)), status=status,
@@ -36,7 +36,7 @@ def every_profile_agrees_with_what_was_observed():
         cited = {one for row in got["laboratory"] for one in row["cites"].replace("(untested)", "").split()}
         expect("O4 (untested)" in {row["cites"] for row in got["laboratory"]}, "O4 counts as an observation")
         expect(cited == OBSERVED, f"{name}: {cited ^ OBSERVED}")
-#What tells the explanations apart : doorbells mapped as UC, with nothing flushed.
+        # What tells the explanations apart: doorbells mapped as UC, with nothing flushed.
         expect(outcomes["L4"] == ("stuck" if name in ("rdna3_text, M1", "rdna3_text, M3") else "correct"), name)
         expect(outcomes["L3"] == ("correct" if name == "coherent" else "stuck"), name)
 
