@@ -15,6 +15,8 @@
 #include "model/pcie/device.h"
 #include "model/pcie/endpoint_space.h"
 
+#include <bit>
+
 namespace model::nvme {
 
 class Controller final : public pcie::Device, private QueueListener {
@@ -29,6 +31,10 @@ public:
     port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
     std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override;
+    /// Of the memory buffer, where the BAR shows no more than there is.
+    int file(unsigned bar) const override {
+        return bar == 2 && std::has_single_bit(config_.memory_buffer) ? dma_.file() : -1;
+    }
     void reset(port::Time at) override;
     void wake(port::Time now) override;
     bool is_quiet() const override;

@@ -1,20 +1,29 @@
 // Memory of the controller that software may use for queues and data: in BAR 2, and for the controller itself at the
 // bus address that CMBMSC names (NVMe base 2.0 "Controller Memory Buffer"). In front of the controller's DMA: what lies
-// there never leaves it.
+// there never leaves it. Its bytes are a memory file: a processor that has mapped them and stores an entry before it
+// stores the doorbell into its own memory has them seen in that order, as on a bus, where the answer to the read of the
+// doorbell pushes the entry.
 #pragma once
 
+#include "model/memory/sparse_memory.h"
 #include "model/port/dma.h"
 
 #include <cstring>
-#include <vector>
+#include <optional>
+#include <span>
 
 namespace model::nvme {
 
 class ControllerMemory final : public port::Dma {
 public:
-    ControllerMemory(port::Dma& dma, std::uint64_t bytes) : dma_(dma), bytes_(bytes) {}
+    ControllerMemory(port::Dma& dma, std::uint64_t bytes) : dma_(dma) {
+        if (bytes != 0)
+            bytes_ = memory_.emplace("controller memory buffer", bytes).bytes();
+    }
 
     std::span<std::byte> bytes() { return bytes_; }
+    /// The memory file; -1: there is no buffer.
+    int file() const { return memory_ ? memory_->file() : -1; }
     void map(std::uint64_t base) { base_ = base, is_mapped_ = !bytes_.empty(); }
     void unmap() { is_mapped_ = false; }
 
@@ -45,7 +54,8 @@ private:
                length <= bytes_.size() - (address - base_);
     }
     port::Dma& dma_;
-    std::vector<std::byte> bytes_;
+    std::optional<memory::SparseMemory> memory_;
+    std::span<std::byte> bytes_; ///< of it
     std::uint64_t base_ = 0;
     bool is_mapped_ = false;
 };

@@ -12,6 +12,7 @@ expect    a part of the finding without which the case fails
 iommu     yes: the devices are behind an IOMMU         programs  of ours, with their libraries, in /shared/programs
 lives     guests one after another on one platform, or on a new one where the one before was killed
 beside    yes: a drive of the emulator's own is in the guest, too
+switch    yes: the devices are behind one PCIe switch, so that the kernel lets them reach each other
 commands  no: the device lists none, which saves it time
 root      tools (default) or applications: recipe.py says what is in it
 judge     a program beside this one; it gets the directory that the guest saw as /extra, and prints what is wrong
@@ -45,6 +46,7 @@ class Case:
     expect: str = ""
     iommu: bool = False
     beside: bool = False
+    switch: bool = False
     programs: list = dataclasses.field(default_factory=list)
     lives: int = 1
     commands: bool = True
@@ -70,7 +72,7 @@ def read(path):
     for key in ("set", "machines", "programs", "record"):
         if key in head:
             head[key] = head[key].split()
-    for key in ("reboots", "capture", "iommu", "beside", "commands"):
+    for key in ("reboots", "capture", "iommu", "beside", "switch", "commands"):
         if key in head:
             head[key] = head[key] == "yes"
     for key in ("timeout", "lives"):

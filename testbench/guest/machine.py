@@ -36,6 +36,7 @@ class Setup:
     reboots: bool = False                # a reboot of the guest starts it again instead of ending it
     kernel_arguments: str = ""
     beside: bool = False                 # a drive of the emulator's own is there, too
+    switch: bool = False                 # the devices are behind one PCIe switch, and not on root ports of their own
     iommu: bool = False                  # the devices are behind an Intel IOMMU, and the kernel uses it
 
 
@@ -118,10 +119,14 @@ class Machine:
                 command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,multidevs=remap{mode}"]
         if setup.network is not None:
             command += network_arguments(*setup.network)
+        if setup.switch:
+            command += ["-device", "pcie-root-port,id=root,chassis=98,slot=98",
+                        "-device", "x3130-upstream,id=up,bus=root"]
+        port = "xio3130-downstream,bus=up," if setup.switch else "pcie-root-port,"
         for number, (_, path) in enumerate(setup.functions, 1):
             device = {"driver": "vfio-user-pci", "bus": f"slot{number}", "rombar": 0, "x-msg-timeout": 30000,
                       "socket": {"type": "unix", "path": str(path)}}
-            command += ["-device", f"pcie-root-port,id=slot{number},chassis={number},slot={number}",
+            command += ["-device", f"{port}id=slot{number},chassis={number},slot={number}",
                         "-device", json.dumps(device)]
         if setup.beside:
             medium = directory / "beside.img"

@@ -61,7 +61,7 @@ class Guests:
         for number, machines in enumerate(this.machines):
             alone = len(this.machines) == 1
             settings = {"MACHINE": "" if alone else machines, "CASE": this.path.stem, "KERNEL": this.kernel,
-                        "LIFE": life}
+                        "LIFE": life, "LIVES": this.lives}
             network = None
             if not alone:
                 settings["ADDRESS"] = f"10.0.0.{number + 1}"
@@ -69,7 +69,7 @@ class Guests:
                 network = (directory / f"network.{life}", number == 0, number + 1)
             setup = machine.Setup(made, served.of(machines), HERE / "inside/run_case", settings, this.memory,
                                   extra=results, shared=shared, network=network, reboots=this.reboots,
-                                  beside=this.beside, iommu=this.iommu)
+                                  beside=this.beside, switch=this.switch, iommu=this.iommu)
             self.guests[machines] = machine.Machine(
                 setup, directory / f"{machines}.{life}", printer.to("" if alone else f"{machines}: "),
                 lambda words, machines=machines: self._heed(machines, words, served))

@@ -1,5 +1,5 @@
 # A disk of guest A in guest B, by the kernel's target and host over RDMA. Before it is sourced, `backing` names the
-# disk, and `make_backing` brings it there.
+# disk, and `make_backing` brings it there; `before_it_is_offered DIRECTORY` may set more of its namespace.
 . /hcasim/inside/two_guests.sh
 subsystem=nqn.2014-08.org.nvmexpress:hcasim
 target=/sys/kernel/config/nvmet
@@ -11,6 +11,9 @@ offer_a_disk() {
     mkdir $target/subsystems/$subsystem $target/subsystems/$subsystem/namespaces/1 $target/ports/1 || return
     echo 1 >$target/subsystems/$subsystem/attr_allow_any_host
     echo $backing >$target/subsystems/$subsystem/namespaces/1/device_path
+    if declare -F before_it_is_offered >/dev/null; then
+        before_it_is_offered $target/subsystems/$subsystem/namespaces/1 || return
+    fi
     echo 1 >$target/subsystems/$subsystem/namespaces/1/enable || return
     echo rdma >$target/ports/1/addr_trtype
     echo ipv4 >$target/ports/1/addr_adrfam
@@ -20,6 +23,10 @@ offer_a_disk() {
 }
 offer() { ln -s $target/subsystems/$subsystem $target/ports/1/subsystems/$subsystem; }
 withdraw() { rm $target/ports/1/subsystems/$subsystem; }
+take_apart() {
+    echo 0 >$target/subsystems/$subsystem/namespaces/1/enable || return
+    rmdir $target/subsystems/$subsystem/namespaces/1 $target/subsystems/$subsystem $target/ports/1
+}
 
 # --- guest B, the host ------------------------------------------------------------------------------------------------
 controller() { ls -d /sys/class/nvme/nvme* 2>/dev/null | head -n 1; }
@@ -68,6 +75,7 @@ if [ "$MACHINE" = A ]; then
     part "it goes away and comes back" goes_and_comes
     barrier done 500
     part "it is withdrawn" withdraw
+    part "its namespace and its port go" take_apart
     part "nothing of the target is left" modprobe -r nvmet-rdma
 else
     barrier offered 300

@@ -2,6 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 
 using namespace nvme_test;
@@ -218,4 +220,40 @@ TEST_CASE("a shutdown is complete when nothing is under way", "[unit][nvme]") {
     CHECK(b.get(Register::cc) == 0x0046'4001);
     b.set(Register::cc, 0x0046'0000);
     CHECK(b.get(Register::csts) == 0);
+}
+
+TEST_CASE("the memory buffer is one file for processors and the controller, and commands are fetched from it",
+          "[unit][nvme][controller]") {
+    auto config = small();
+    config.memory_buffer = 1 << 20;
+    Bench b(config);
+    constexpr std::uint64_t base = 0x80'0000'0000;
+    constexpr auto cmbmsc = static_cast<std::uint64_t>(Register::cmbmsc);
+    b.set(cmbmsc + 4, base >> 32), b.set(cmbmsc, 3);
+    b.enable();
+    b.create_pair(1);
+    REQUIRE(b.create(AdminOpcode::delete_sq, 0, 1, 0) == Status::success);
+    REQUIRE(b.create(AdminOpcode::create_sq, base, 15 << 16 | 1, 1 << 16 | 1) == Status::success);
+
+    // A processor that has mapped the file, and not the BAR.
+    REQUIRE(b.controller.file(2) >= 0);
+    auto flush = Bench::command(static_cast<std::uint8_t>(IoOpcode::flush), 1);
+    flush.view().set<"cid">(0x123);
+    REQUIRE(pwrite(b.controller.file(2), flush.bytes.data(), flush.bytes.size(), 0) == 64);
+    b.queues[1].tail = 1;
+    b.ring(1), b.run();
+
+    const auto entry = b.next(1);
+    REQUIRE(entry.has_value());
+    CHECK(entry->view().get<"cid">() == 0x123);
+    CHECK(entry->view().get<"status">() == Status::success);
+}
+
+TEST_CASE("a controller without a memory buffer, and one whose BAR shows more than there is, have no file",
+          "[unit][nvme][controller]") {
+    CHECK(Bench().controller.file(2) == -1);
+    CHECK(Bench().controller.file(0) == -1);
+    auto config = small();
+    config.memory_buffer = 3 << 16;
+    CHECK(Bench(config).controller.file(2) == -1);
 }
