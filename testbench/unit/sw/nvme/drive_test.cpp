@@ -177,6 +177,37 @@ TEST_CASE("queues may lie in the controller's own memory", "[unit][nvme][drive]"
         CHECK(bench.comes_back({{bench.memory->bus(), 4096}}, Scheme::prp, i * 8));
 }
 
+TEST_CASE("both queues of a pair and its data may lie in the controller's own memory", "[unit][nvme][drive]") {
+    auto config = drive(true);
+    config.memory_buffer = 1 << 20;
+    Bench bench(config);
+    const auto buffer = bench.controller->enable_memory_buffer().value();
+    REQUIRE(buffer.takes_completions);
+    REQUIRE(buffer.takes_data);
+    const auto part = [&](std::uint64_t at, std::size_t size) {
+        auto memory = buffer.memory;
+        memory.bus += at, memory.offset += at, memory.size = size;
+        return memory;
+    };
+    REQUIRE(bench.controller->destroy(std::move(bench.queue)).has_value());
+    bench.make_queue({.entries = 8, .submissions = part(0, 4096), .completions = part(4096, 4096)});
+    const auto data = part(8192, 3 * 4096);
+
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        const auto made = pattern(data.size, static_cast<unsigned>(i));
+        data.store(0, made);
+        const std::array there{Segment{data.bus, data.size}}, here{Segment{bench.memory->bus(), data.size}};
+        REQUIRE(bench.space->write(*bench.queue, i * 24, there).has_value());
+        data.store(0, std::vector<std::byte>(data.size));
+        REQUIRE(bench.space->read(*bench.queue, i * 24, here).has_value());
+        CHECK(std::ranges::equal(bench.memory->bytes().first(data.size), made));
+        REQUIRE(bench.space->read(*bench.queue, i * 24, there, Scheme::sgl).has_value());
+        std::vector<std::byte> back(data.size);
+        data.load(0, back);
+        CHECK(back == made);
+    }
+}
+
 TEST_CASE("a queue of the drive may lie in memory of another function", "[unit][nvme][drive]") {
     Bench bench(drive(false));
     // A BAR of a peer, whose bytes the drive reaches by the same bus address as its driver does by the BAR.
