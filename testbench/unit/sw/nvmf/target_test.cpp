@@ -211,6 +211,10 @@ TEST_CASE("what the admin queue is asked is answered by the drive, or by the tar
     CHECK(admin(command).status == Status::invalid_field);
     for (const std::uint8_t opcode : {0x00, 0x01, 0x04, 0x05, 0x0d, 0x7c, 0x80, 0x84})
         CHECK(admin(command_of(opcode)).status == Status::invalid_opcode);
+    // More data than any admin command of this target has.
+    command = {};
+    command.view().set<"opcode">(0x06).set<"cdw10">(1);
+    CHECK(must(fabric.host->admin().execute(command, fabric.data(0, 8192))).status == Status::invalid_data_sgl_length);
     // Only so many event requests wait; none is answered.
     auto& queue = fabric.host->admin();
     for (unsigned i = 0; i < TargetController::most_event_requests; ++i) {
