@@ -117,7 +117,8 @@ constexpr std::array table{
 
     key<AT(scenario.from)>("scenario.from", anything, "the GPU that has the payload, A.gpu0; none: the first one"),
     key<AT(scenario.through)>("scenario.through", anything,
-                              "the HCA it goes through, A.hca0; none: of its host the nearest to the GPU"),
+                              "the HCA it goes through, A.hca0; none: of its host the nearest to the GPU; "
+                              "remote_storage: whose memory it passes at the target, of A.gpu0, A.nvme0 or A"),
     key<AT(scenario.to)>("scenario.to", anything, "the GPU it goes to, B.gpu0; none: the first one of another host"),
     key<AT(scenario.to_through)>("scenario.to_through", anything, "and the HCA there, B.hca0; none: the nearest"),
 

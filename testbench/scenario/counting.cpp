@@ -111,14 +111,20 @@ void MovedPayload::show(Result& result) const {
     result.host_dram_payload_bytes = host_dram;
 }
 
+MovedPayload moved_payload(const platform::topology::Machine& machine) {
+    MovedPayload sum;
+    for (const auto& card : machine.cards) {
+        const auto& endpoint = card.endpoint();
+        sum += {endpoint.volume(TargetKind::peer).payload(), endpoint.volume(TargetKind::redirected_peer).payload(),
+                endpoint.volume(TargetKind::host_memory).payload()};
+    }
+    return sum;
+}
+
 MovedPayload moved_payload(Platform& platform) {
     MovedPayload sum;
     for (const auto& machine : platform.machines())
-        for (const auto& card : machine.cards) {
-            const auto& endpoint = card.endpoint();
-            sum += {endpoint.volume(TargetKind::peer).payload(), endpoint.volume(TargetKind::redirected_peer).payload(),
-                    endpoint.volume(TargetKind::host_memory).payload()};
-        }
+        sum += moved_payload(machine);
     return sum;
 }
 

@@ -24,7 +24,9 @@ struct MovedPayload {
     /// Instead of what `count` found over the whole run.
     void show(Result& result) const;
 };
-/// Of all cards of all hosts, until now.
+/// Of all cards of a host, until now.
+MovedPayload moved_payload(const platform::topology::Machine& machine);
+/// Of all cards of all hosts.
 MovedPayload moved_payload(platform::topology::Platform& platform);
 
 /// Fills everything of `result` that comes from counters: totals, payload by kind of memory, links, caches, resources

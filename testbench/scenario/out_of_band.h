@@ -16,6 +16,8 @@ public:
     virtual void send(std::span<const std::byte> message) = 0;
     /// Waits for the peer's next message. Empty when the peer has gone.
     virtual std::vector<std::byte> receive() = 0;
+    /// Whether receive() would not wait.
+    virtual bool has_something() = 0;
 
     template <class T> void send_value(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>);

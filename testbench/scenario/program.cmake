@@ -56,6 +56,10 @@ add_program_tests(storage_stream storage_stream_program_test.py "hcasim" 600
     a_stream_goes_from_drive_to_drive_and_no_byte_is_in_host_memory payloads_of_any_length_arrive
     redirected_by_access_control_it_goes_through_the_root_complex lost_packets_come_again
     more_chunks_under_way_are_faster a_slow_medium_is_the_stage_that_holds_the_stream_up refuses_mistakes)
+add_program_tests(remote_storage remote_storage_program_test.py "hcasim" 600
+    a_file_goes_over_the_wire_and_back_and_no_byte_is_in_host_memory the_drives_own_memory_is_on_no_other_way
+    what_is_in_memory_of_the_host_is_counted_there payloads_of_any_length_come_back lost_packets_come_again
+    more_commands_under_way_are_faster a_slow_medium_is_seen_in_its_stage refuses_mistakes)
 set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it")
 add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
 set_tests_properties(${knee}

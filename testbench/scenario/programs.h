@@ -29,6 +29,7 @@ private:
         explicit End(End& other) : other_(other) {}
         void send(std::span<const std::byte> message) override;
         std::vector<std::byte> receive() override;
+        bool has_something() override { return !waiting_.empty() || is_peer_gone_; }
         void close();
 
     private:

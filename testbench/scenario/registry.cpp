@@ -7,6 +7,7 @@
 #include "testbench/scenario/gpu_nvme_run.h"
 #include "testbench/scenario/gpu_rdma_run.h"
 #include "testbench/scenario/nvme_run.h"
+#include "testbench/scenario/remote_storage_run.h"
 #include "testbench/scenario/storage_stream_run.h"
 
 #include <algorithm>
@@ -28,6 +29,8 @@ std::span<const Scenario> scenarios() {
          gpu_rdma_fits},
         {"storage_stream", "from drive to drive of two hosts, by way of VRAM and the wire", run_storage_stream,
          storage_stream_fits},
+        {"remote_storage", "a file onto the drive of another host and back, over RDMA (NVMe over Fabrics)",
+         run_remote_storage, remote_storage_fits},
     };
     return table;
 }

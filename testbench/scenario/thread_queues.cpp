@@ -18,6 +18,11 @@ std::vector<std::byte> ThreadQueues::End::receive() {
     return message;
 }
 
+bool ThreadQueues::End::has_something() {
+    const std::lock_guard lock(mutex_);
+    return !waiting_.empty() || is_peer_gone_;
+}
+
 void ThreadQueues::End::peer_has_gone() {
     const std::lock_guard lock(mutex_);
     is_peer_gone_ = true;

@@ -22,6 +22,7 @@ private:
         explicit End(End& other) : other_(other) {}
         void send(std::span<const std::byte> message) override { other_.take(message); }
         std::vector<std::byte> receive() override;
+        bool has_something() override;
         void peer_has_gone();
 
     private:

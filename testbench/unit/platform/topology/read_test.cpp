@@ -161,7 +161,8 @@ TEST_CASE("the configurations of the repository are accepted", "[unit][topology]
 }
 
 TEST_CASE("each configuration of the repository describes a platform", "[unit][topology]") {
-    for (const auto* name : {"pair", "gpudirect", "dmabuf", "fabric", "gpu_server", "two_levels", "nvme"}) {
+    for (const auto* name :
+         {"pair", "gpudirect", "dmabuf", "fabric", "gpu_server", "two_levels", "nvme", "remote_storage"}) {
         INFO(name);
         const auto config = read_config(testbench::source_tree() + "/platform/configs/" + name + ".toml", {});
         INFO((config ? "" : config.error()));
