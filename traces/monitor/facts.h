@@ -2,6 +2,8 @@
 // record is being looked at.
 #pragma once
 
+#include "abi/nvme/command.h"
+#include "abi/nvme/completion.h"
 #include "abi/prm/cqe.h"
 #include "abi/prm/doorbell.h"
 #include "abi/prm/eqe.h"
@@ -63,6 +65,7 @@ struct Interrupted {
     At at;
     std::uint16_t vector = 0;
     bool are_queues_known = false; ///< each event queue that has the vector was made in the trace, and where it lies
+    bool are_nvme_queues_known = false; ///< a completion queue of an NVMe controller has the vector
 };
 
 struct EqeWritten {
@@ -134,13 +137,38 @@ struct ObjectGone {
     std::uint32_t number = 0;
 };
 
+/// Software has told an NVMe controller how far it is: the tail of submissions, the head of completions.
+struct NvmeRung {
+    At at;
+    const NvmeQueue& queue;
+    std::uint32_t value = 0;
+};
+struct NvmeFetched {
+    At at;
+    const NvmeQueue& queue;
+    std::uint32_t slot = 0;
+    abi::ConstView<abi::nvme::Command> command;
+};
+struct NvmeCompleted {
+    At at;
+    const NvmeQueue& queue;
+    std::uint32_t slot = 0;
+    abi::ConstView<abi::nvme::Completion> entry;
+    const NvmeQueue* submissions = nullptr; ///< that the entry names; nullptr: there is none
+};
+struct NvmeQueueGone {
+    At at;
+    bool is_completion = false;
+    std::uint16_t number = 0;
+};
+
 /// The function is as new: nothing that a command gave it before counts.
 struct FunctionReset {
     At at;
 };
 
-using Fact =
-    std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten, CqeWritten,
-                 EqRung, CqArmed, Posted, UmrFetched, PacketSeen, CommandDone, QpConnected, ObjectGone>;
+using Fact = std::variant<FunctionReset, ReadAsked, ReadAnswered, MemoryRead, MemoryWritten, Interrupted, EqeWritten,
+                          CqeWritten, EqRung, CqArmed, Posted, UmrFetched, PacketSeen, CommandDone, QpConnected,
+                          ObjectGone, NvmeRung, NvmeFetched, NvmeCompleted, NvmeQueueGone>;
 
 } // namespace traces::monitor

@@ -8,6 +8,7 @@
 #include "traces/monitor/rules/interrupts.h"
 #include "traces/monitor/rules/keys.h"
 #include "traces/monitor/rules/mapping.h"
+#include "traces/monitor/rules/nvme.h"
 #include "traces/monitor/rules/once.h"
 #include "traces/monitor/rules/payload.h"
 #include "traces/monitor/rules/psns.h"
@@ -33,7 +34,8 @@ public:
     std::vector<Verdict> verdicts() const;
 
 private:
-    using Rules = std::tuple<Tags, Payload, CompletionEvents, Interrupts, Once, Psns, Reads, Atomics, Keys, Mapping>;
+    using Rules = std::tuple<Tags, Payload, CompletionEvents, Interrupts, Once, Psns, Reads, Atomics, Keys, Mapping,
+                             NvmeFetches, NvmeOnce, NvmePhase, NvmeRoom, NvmeInterrupts>;
     template <class... R> static std::tuple<R...> make(std::type_identity<std::tuple<R...>>, Monitor& monitor) {
         return {R(monitor.findings_, monitor.names_)...};
     }

@@ -57,6 +57,17 @@ struct QueuePair {
     std::uint64_t begun_end = 0;
 };
 
+/// A queue of an NVMe controller, in one piece of memory.
+struct NvmeQueue {
+    std::uint16_t number = 0; ///< 0: of admin commands
+    bool is_completion = false;
+    bool interrupts = false; ///< by `vector`
+    std::uint16_t vector = 0;
+    std::uint64_t base = 0;
+    std::uint32_t entries = 0;
+    std::uint64_t bytes() const { return std::uint64_t{entries} * (is_completion ? 16 : 64); }
+};
+
 enum class ObjectKind : std::uint8_t { eq, cq, qp, mkey };
 
 } // namespace traces::monitor

@@ -52,7 +52,7 @@ Observer::Observer(const codec::Head& head) {
     for (std::uint32_t i = 0; i < head.interfaces.size(); ++i) {
         const auto kind = head.interfaces[i].kind;
         if (kind == codec::InterfaceKind::pcie)
-            links_.try_emplace(i, FunctionState(i, names_[i]), device_of(names_[i]));
+            links_.try_emplace(i, FunctionState(i, names_[i]), NvmeState(), device_of(names_[i]));
         else if (kind != codec::InterfaceKind::events)
             ports_[i] = {device_of(names_[i]), kind};
     }
@@ -85,7 +85,7 @@ void Observer::request(const codec::Record& record, Link& link) {
     if (tlp->is_write) {
         const auto bytes = enabled(record.payload, tlp->address, tlp->length);
         if (record.mark.direction == Direction::inbound)
-            software_writes(at, link.function, tlp->address, bytes);
+            software_writes(at, link, tlp->address, bytes);
         else
             device_writes(at, link, tlp->address, bytes);
         return;
@@ -117,7 +117,7 @@ void Observer::completion(const codec::Record& record, Link& link) {
     read.requests.pop_front();
     const bool is_error = tlp.status != abi::pcie::CompletionStatus::success;
     const bool is_last = is_error || read.requests.empty();
-    if (!is_error && read.direction == Direction::outbound && read.bytes.size() < most_joined) {
+    if (!is_error && read.bytes.size() < most_joined) {
         const auto bytes = enabled(record.payload, request.address, request.length);
         read.bytes.insert(read.bytes.end(), bytes.begin(), bytes.end());
     }
@@ -126,6 +126,8 @@ void Observer::completion(const codec::Record& record, Link& link) {
         return;
     if (!is_error && read.direction == Direction::outbound)
         device_has_read(at, link, access, read);
+    else if (const auto place = link.function.in_bar(read.address); !is_error && place && place->bar == 0)
+        link.nvme.software_read(place->offset, read.bytes);
     link.reads.erase(found);
 }
 
@@ -135,6 +137,7 @@ void Observer::device_has_read(const At& at, Link& link, std::uint64_t access, R
     function.commands().memory_read(read.address, bytes_);
     const auto place = place_of(function, read.address);
     say(MemoryRead{at, access, read.address, bytes_, place});
+    link.nvme.device_read(at, read.address, bytes_, [this](Fact fact) { facts_.push_back(std::move(fact)); });
     if (place == Place::send_queue)
         work_read(at, function, *function.area(read.address), read.address);
     const auto* qp = function.qp_of_record(read.address);
@@ -191,6 +194,7 @@ void Observer::work_read(const At& at, FunctionState& function, const std::pair<
 void Observer::device_writes(const At& at, Link& link, std::uint64_t address, Bytes bytes) {
     auto& function = link.function;
     say(MemoryWritten{at, address, bytes, place_of(function, address)});
+    link.nvme.device_wrote(at, address, bytes, [this](Fact fact) { facts_.push_back(std::move(fact)); });
     if (const auto area = function.area(address))
         entry_written(at, function, area->second, area->second.ring_offset + (address - area->first), bytes);
     else if (auto done = function.commands().memory_written(address, bytes))
@@ -230,9 +234,13 @@ void Observer::command_done(const At& at, FunctionState& function, CommandWatch:
         [&](const QueuePair& qp) { say(QpConnected{at, qp}); });
 }
 
-void Observer::software_writes(const At& at, FunctionState& function, std::uint64_t address, Bytes bytes) {
+void Observer::software_writes(const At& at, Link& link, std::uint64_t address, Bytes bytes) {
+    auto& function = link.function;
     const auto place = function.in_bar(address);
     if (!place || place->bar != 0)
+        return;
+    link.nvme.software_wrote(at, place->offset, bytes, [this](Fact fact) { facts_.push_back(std::move(fact)); });
+    if (link.nvme.is_on())
         return;
     function.commands().register_written(place->offset, bytes);
     const auto page = static_cast<std::uint32_t>(place->offset / uar_page_bytes);
@@ -270,7 +278,9 @@ void Observer::software_writes(const At& at, FunctionState& function, std::uint6
     }
 }
 
-void Observer::forget(const At& at, FunctionState& function) {
+void Observer::forget(const At& at, Link& link) {
+    auto& function = link.function;
+    link.nvme.clear(at, [this](Fact fact) { facts_.push_back(std::move(fact)); });
     function.clear([&](ObjectKind kind, std::uint32_t number) { say(ObjectGone{at, kind, number}); });
     function.commands().reset();
     say(FunctionReset{at});
@@ -283,14 +293,14 @@ void Observer::signal(const codec::Record& record, Link& link) {
     case codec::Signal::bar_address: link.function.bar_is_at(view.get<"number">(), view.get<"value">()); return;
     case codec::Signal::interrupt: {
         const auto vector = static_cast<std::uint16_t>(view.get<"number">());
-        say(Interrupted{at, vector, link.function.knows_queues_of(vector)});
+        say(Interrupted{at, vector, link.function.knows_queues_of(vector), link.nvme.knows_queues_of(vector)});
         return;
     }
     case codec::Signal::reset:
         // Of function 0 it is one of the whole device.
         for (auto& [number, other] : links_)
             if (number == record.interface || (link.device == record.interface && other.device == record.interface))
-                forget(at, other.function);
+                forget(at, other);
         return;
     case codec::Signal::no_answer:
         if (const auto read = link.reads.find(link.last_access); read != link.reads.end()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "traces/monitor/function_state.h"
+#include "traces/monitor/nvme_state.h"
 
 #include <array>
 #include <deque>
@@ -38,6 +39,7 @@ private:
     };
     struct Link {
         FunctionState function;
+        NvmeState nvme;
         std::uint32_t device;                ///< the link of its function 0
         std::map<std::uint64_t, Read> reads; ///< by the record of the first request
         std::uint64_t last_access = 0;       ///< what a continuation goes on with
@@ -57,10 +59,10 @@ private:
     void device_has_read(const At& at, Link& link, std::uint64_t access, Read& read);
     void work_read(const At& at, FunctionState& function, const std::pair<std::uint64_t, Area>& area,
                    std::uint64_t address);
-    void software_writes(const At& at, FunctionState& function, std::uint64_t address, Bytes bytes);
+    void software_writes(const At& at, Link& link, std::uint64_t address, Bytes bytes);
     void entry_written(const At& at, FunctionState& function, const Area& area, std::uint64_t offset, Bytes bytes);
     void command_done(const At& at, FunctionState& function, CommandWatch::Done done);
-    void forget(const At& at, FunctionState& function);
+    void forget(const At& at, Link& link);
     template <class T> void say(T fact) { facts_.emplace_back(std::move(fact)); }
 
     std::vector<std::string> names_;

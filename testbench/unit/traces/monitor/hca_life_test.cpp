@@ -205,7 +205,7 @@ TEST_CASE("an HCA that lives through loss, faults and changing keys breaks no ru
     CHECK(monitor.findings().count() == 0);
     for (const auto& verdict : monitor.verdicts()) {
         INFO(verdict.rule.name << ": " << verdict.judgements);
-        CHECK(verdict.judgements > 0);
+        CHECK((verdict.judgements == 0) == verdict.rule.name.starts_with("NVMe")); // which is another device
     }
 }
 

@@ -249,7 +249,8 @@ TEST_CASE("each rule says how often it has judged, and one that never saw its su
 
     for (const auto& verdict : monitor.verdicts()) {
         INFO(verdict.rule.name);
-        CHECK((verdict.judgements == 0) == (verdict.rule.name == "atomic once")); // nothing came again
+        const bool has_subject = verdict.rule.name != "atomic once" && !verdict.rule.name.starts_with("NVMe");
+        CHECK((verdict.judgements != 0) == has_subject); // nothing came again, and no drive is there
         CHECK(verdict.violations == 0);
     }
 }
