@@ -1,11 +1,11 @@
-# name: what a drive has flushed is there after the simulator was killed in the middle of writing, time and again
+# name: what a drive has flushed is there after the simulator was killed in the middle of writing, a hundred times
 # run: on demand
 # platform: platform/configs/nvme.toml
 # machines: A
 # set: timed=false A.nvme0.file=%d/medium
 # commands: no
-# lives: 5
-# timeout: 400
+# lives: 101
+# timeout: 1500
 . /hcasim/inside/nvme.sh
 
 # Record n is a block of 4096 bytes that is full of its number. A record that /shared tells of was flushed before.
@@ -48,7 +48,7 @@ part "the driver comes up" drive_comes_up
 if [ "$LIFE" -gt 1 ]; then
     part "what was flushed is there" flushed_is_there
 fi
-if [ "$LIFE" -lt 5 ]; then
+if [ "$LIFE" -lt "$LIVES" ]; then
     begin=$(cat /shared/flushed 2>/dev/null || echo 0)
     writer $((begin)) &
     wait_until 60 enough_is_flushed $((begin + 200 + RANDOM % 300)) || fail "nothing is written"

@@ -65,11 +65,14 @@ telemetry_is_there() {
     [ "$(stat -c %s /tmp/telemetry)" -ge 1024 ] || fail "$(ls -l /tmp/telemetry)"
 }
 # The driver sets it when it comes up.
-time_is_set() { says "$(date -u +%Y-%m-%d)|$(date -u -d '-1 min' +%Y-%m-%d)" nvme get-feature $char -f 0xe -H; }
+time_is_set() {
+    says "$(date -u '+%a %b %e').*$(date -u +%Y)|$(date -u -d '-1 min' '+%a %b %e').*$(date -u -d '-1 min' +%Y)" \
+        nvme get-feature $char -f 0xe -H
+}
 sanitized() {
     dd if=/dev/urandom of=$disk oflag=direct bs=4096 count=1 status=none || return
     nvme sanitize $char -a 2 >/tmp/answer 2>&1 || fail "$(cat /tmp/answer)" || return
-    wait_until 20 says 'SUCCESSFUL|completed' nvme sanitize-log $char || return
+    wait_until 20 says 'SSTAT\) : +0x101' nvme sanitize-log $char || return
     dd if=$disk of=/tmp/back iflag=direct bs=4096 count=1 status=none && cmp -n 4096 /tmp/back /dev/zero
 }
 second_namespace() {
