@@ -42,7 +42,11 @@ for number in range(first, flushed):
 print(flushed)
 PYTHON
 }
-enough_is_flushed() { [ "$(cat /shared/flushed 2>/dev/null || echo 0)" -gt "$1" ]; }
+enough_is_flushed() {
+    local flushed
+    flushed=$(cat /shared/flushed 2>/dev/null)
+    [ "${flushed:-0}" -gt "$1" ]
+}
 
 part "the driver comes up" drive_comes_up
 if [ "$LIFE" -gt 1 ]; then
