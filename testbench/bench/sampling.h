@@ -1,4 +1,4 @@
-// What every measurement here needs: to end when something does not work, the wall clock, and the middle one of several
+// What every measurement here needs: to end when something does not work, clocks, and the middle one of several
 // samples.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +19,23 @@ namespace bench {
 
 using Clock = std::chrono::steady_clock;
 
-inline double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+/// Time during which this process had a processor: what others on the machine take is none of it. For work that never
+/// sleeps.
+struct ProcessorClock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<ProcessorClock>;
+    static constexpr bool is_steady = true;
+    static time_point now() {
+        timespec time{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+    }
+};
+
+template <class AClock> double seconds_since(std::chrono::time_point<AClock> begin) {
+    return std::chrono::duration<double>(AClock::now() - begin).count();
 }
 
 inline double median(std::vector<double> values) {
