@@ -171,6 +171,38 @@ TEST_CASE("a capsule that is no command ends its connection", "[unit][nvmf]") {
     CHECK(has(fabric.target->last_end(), "63 bytes is no command"));
 }
 
+TEST_CASE("a host that sends more commands than its queue holds is held back, and each is answered", "[unit][nvmf]") {
+    Fabric fabric;
+    auto host = must(fabric.connect({.entries = 4}));
+    auto& queue = host->queue(0);
+    const auto answers = fabric.target->counters().answers;
+    fabric.is_served = false;
+    for (std::uint16_t id = 100; id < 106; ++id) {
+        HostQueue::Command flush;
+        flush.view().set<"nsid">(1).set<"cid">(id);
+        const sw::mlx::Sge sge{reinterpret_cast<std::uintptr_t>(flush.bytes.data()), 64, 0};
+        must(queue.channel().post({.wr_id = Channel::tag(Channel::Purpose::send, 0),
+                                   .sge = &sge,
+                                   .sge_count = 1,
+                                   .operation = sw::mlx::SendOperation::send,
+                                   .flags = sw::mlx::send_flag::signaled | sw::mlx::send_flag::inline_data},
+                                  1));
+    }
+    fabric.let();
+
+    fabric.is_served = true;
+    for (int i = 0; i < 10'000 && queue.strays() != 6; ++i) {
+        fabric.machines.b.relax();
+        CHECK(drain(queue).empty()); // none of them is a command of the queue
+    }
+
+    CHECK(queue.strays() == 6);
+    CHECK(fabric.target->counters().answers - answers == 6);
+    HostQueue::Command flush;
+    flush.view().set<"nsid">(1);
+    CHECK(must(queue.execute(flush)).is_ok());
+}
+
 TEST_CASE("a host that goes leaves nothing at the target, and its place is for others", "[unit][nvmf]") {
     Fabric fabric({.drive_queues = 3});
     for (int turn = 0; turn < 4; ++turn) {
