@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/gpu/register_file.h"
+#include "model/gpu/sdma/cached_memory.h"
 #include "model/memory/sparse_memory.h"
 #include "model/pcie/device.h"
 #include "model/pcie/endpoint_space.h"
@@ -24,7 +25,10 @@ struct GpuConfig {
     std::uint32_t seed = 1;
     port::Time hold_max = std::chrono::milliseconds{10};
     bool resets_on_control = true;
-    std::optional<memory::MemoryConfig> memory; ///< all knobs, in place of the five above
+    std::optional<memory::MemoryConfig> memory; ///< all knobs, in place of the five above and the four below
+    std::uint32_t vram_gbps = 7680;
+    std::uint32_t gl2_channels = 32, gl2_channel_gbps = 1280, gl2_misses = 512;
+    sdma::EngineConfig copy_engines{};
 
     /// The knobs that are in effect.
     memory::MemoryConfig knobs() const;
@@ -36,12 +40,15 @@ class Gpu final : public pcie::Device {
 public:
     static constexpr unsigned vram_bar = 0, doorbell_bar = 2, register_bar = 5;
     static constexpr std::uint64_t doorbell_bytes = 2 << 20, register_bytes = 1 << 20;
+    /// In the register BAR, which vectors have nothing to do with on silicon: there they are in a ring in memory.
+    static constexpr std::uint32_t msix_table = 0xe0000, msix_pending = 0xe8000;
 
     /// `name` is that of the memory file.
     Gpu(const std::string& name, const GpuConfig& config, const pcie::DevicePorts& ports);
     static pcie::FunctionConfig function_config(const GpuConfig& config);
 
     GraphicsBlock& block() { return block_; }
+    const sdma::Engine& copy_engine(unsigned number) const { return copy_engines_.engine(number); }
     /// VRAM as it is, without what the caches hold: for whoever puts data in before anything runs, and for checks.
     std::span<std::byte> bytes() const { return vram_.bytes(); }
 
@@ -52,12 +59,17 @@ public:
     std::span<std::byte> direct(unsigned, std::uint64_t) override { return {}; }
     /// A function-level reset; VRAM keeps its content.
     void reset(port::Time at) override;
-    void wake(port::Time now) override { block_.wake(now); }
-    bool is_quiet() const override { return block_.caches().next_due() == port::never; }
+    void wake(port::Time now) override;
+    void accounts(std::vector<time::Account>& rows) const override;
+    bool is_quiet() const override {
+        return block_.caches().next_due() == port::never && copy_engines_.next_due() == port::never;
+    }
 
 private:
     model::memory::SparseMemory vram_;
     GraphicsBlock block_;
+    sdma::CachedMemory engine_memory_{block_};
+    sdma::Engines copy_engines_;
     RegisterFile registers_;
 };
 

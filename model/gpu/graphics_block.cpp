@@ -208,6 +208,25 @@ std::unique_ptr<memory::MemoryView> GraphicsBlock::make_view(unsigned unit, unsi
     return std::make_unique<View>(*this, unit, vmid);
 }
 
+void GraphicsBlock::accounts(std::vector<time::Account>& rows) const {
+    using memory::Level;
+    auto below = counters_.loads_from(Level::unnamed) + counters_.loads_from(Level::mall) +
+                 counters_.loads_from(Level::vram) + counters_.loads_from(Level::bus);
+    const auto add = [&](std::string_view name, std::uint64_t hits) {
+        rows.push_back({.name = name,
+                        .kind = time::Kind::cache,
+                        .usage = {.uses = hits + below},
+                        .cache = {.hits = hits, .misses = below}});
+        below += hits;
+    };
+    const auto first = rows.size();
+    add("gl2", counters_.loads_from(Level::gl2));
+    add("gl1", counters_.loads_from(Level::gl1));
+    add("gl0", counters_.loads_from(Level::gl0) + counters_.loads_from(Level::scalar));
+    std::reverse(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end());
+    caches_.accounts(rows);
+}
+
 port::Time GraphicsBlock::invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at) {
     caches_.advance(at);
     spaces_.invalidate(request);
@@ -237,6 +256,7 @@ void GraphicsBlock::wake(port::Time now) {
 
 void GraphicsBlock::reset(port::Time at) {
     caches_.flush_host_path(at);
+    caches_.advance(at);
     caches_.reset();
     spaces_.reset();
     ++resets_;

@@ -35,6 +35,8 @@ public:
     /// Asks to be woken when something that is held back is due; wake() brings it about.
     void arm();
     void wake(port::Time now);
+    /// What is due by now is brought about: requests from PCIe are handed over before the time at which they arrive.
+    void catch_up() { wake(clock_.now()); }
     /// The caches lose what they hold, contexts are off, and the views of before are not valid any more. VRAM keeps its
     /// content, and what the host data path holds comes out.
     void reset(port::Time at);
@@ -44,6 +46,8 @@ public:
     translation::AddressSpaces& spaces() { return spaces_; }
     const memory::MemoryConfig& config() const { return caches_.config(); }
     const MemoryCounters& counters() const { return counters_; }
+    /// The caches of waves, by who answered them, and the resources behind.
+    void accounts(std::vector<time::Account>& rows) const;
     std::uint64_t resets() const { return resets_; }
     unsigned running_kernels() const { return running_; }
 

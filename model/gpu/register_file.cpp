@@ -28,6 +28,8 @@ std::optional<RegisterFile::Place> RegisterFile::find(std::uint32_t offset, Regi
 }
 
 std::uint32_t RegisterFile::read(std::uint32_t offset, port::Time) {
+    if (const auto value = copy_engines_.read(offset))
+        return *value;
     auto& spaces = block_.spaces();
     if (const auto at = find(offset, Register::invalidate0_req, engines, 1))
         return engines_[at->number].request;
@@ -66,6 +68,8 @@ std::uint32_t RegisterFile::read(std::uint32_t offset, port::Time) {
 }
 
 void RegisterFile::write(std::uint32_t offset, std::uint32_t value, port::Time at) {
+    if (copy_engines_.write(offset, value, at))
+        return;
     if (const auto place = find(offset, Register::invalidate0_req, engines, 1)) {
         auto& engine = engines_[place->number];
         engine.request = value;
@@ -131,6 +135,7 @@ void RegisterFile::reset_on_change(std::uint32_t& value, std::uint32_t written, 
     if (!is_change || !block_.config().resets_on_control || block_.running_kernels() == 0)
         return;
     block_.reset(at);
+    copy_engines_.reset();
     reset();
 }
 

@@ -1,15 +1,17 @@
 // The registers of the GPU that concern memory, as software finds them in the register BAR: address spaces and their
-// faults, invalidation engines, what flushes the host data path, and two that a running GPU does not survive. Dwords;
+// faults, invalidation engines, what flushes the host data path, and two that a running GPU does not survive; those of
+// the copy engines go to them. Dwords;
 // others read as zero.
 #pragma once
 
 #include "model/gpu/graphics_block.h"
+#include "model/gpu/sdma/engines.h"
 
 namespace model::gpu {
 
 class RegisterFile {
 public:
-    explicit RegisterFile(GraphicsBlock& block) : block_(block) {}
+    RegisterFile(GraphicsBlock& block, sdma::Engines& engines) : block_(block), copy_engines_(engines) {}
 
     std::uint32_t read(std::uint32_t offset, port::Time at);
     void write(std::uint32_t offset, std::uint32_t value, port::Time at);
@@ -33,6 +35,7 @@ private:
     void set_context(std::uint32_t offset, std::uint32_t value);
 
     GraphicsBlock& block_;
+    sdma::Engines& copy_engines_;
     Engines engines_{};    ///< of the graphics hub
     Engines multimedia_{}; ///< of the multimedia hub: no wave is behind it
     std::uint32_t gcr_general_ = 0, l2_control_ = 0, l2_control2_ = 0, l2_gcr_ = 0, fault_control_ = 0;

@@ -9,14 +9,16 @@ using cache::ByteMask;
 using cache::Insert;
 
 Below::Below(const MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma, std::mt19937_64& random)
-    : config_(config), vram_(vram), dma_(dma), random_(random), mall_(config.mall) {
+    : config_(config), vram_(vram), dma_(dma), random_(random), vram_line_("vram", config.vram_bytes_per_second),
+      mall_(config.mall) {
     delayed_.reserve(max_delayed);
 }
 
-Below::Answer Below::read(Physical from, std::span<std::byte> into, bool allocates, port::Time at) {
+Below::Answer Below::read(Physical from, std::span<std::byte> into, bool allocates, port::Time at,
+                          port::Purpose purpose) {
     Answer answer{.done = at};
     if (from.is_bus()) {
-        const auto result = dma_.read(abi::BusAddress{from.address()}, into, at);
+        const auto result = dma_.read(abi::BusAddress{from.address()}, into, at, purpose);
         answer = {.is_ok = result.is_ok(), .done = config_.timed ? result.done : at, .level = Level::bus};
     } else if (is_in_vram(from, into.size())) {
         for (std::size_t i = 0; i < into.size();) {
@@ -57,20 +59,24 @@ Below::Answer Below::read_vram_line(Physical from, std::span<std::byte> into, bo
         auto& line = mall_.allocate(first, Insert::most_recent, at, [](cache::Line&) {}); // never dirty
         line.fill(0, vram_.subspan(first, std::min<std::size_t>(mall_.line_bytes(), vram_.size() - first)));
     }
-    return {.done = config_.timed ? at + config_.latencies.vram : at, .level = Level::vram};
+    const auto crossed = cross(allocates ? mall_.line_bytes() : into.size(), at);
+    return {.done = config_.timed ? crossed + config_.latencies.vram : at, .level = Level::vram};
 }
 
-port::Time Below::write(Physical to, std::span<const std::byte> from, port::Time at, Writer writer) {
-    if (to.is_bus()) {
-        const auto result = dma_.write(abi::BusAddress{to.address()}, from, at);
-        return config_.timed ? result.done : at;
-    }
+Below::Answer Below::send(Physical to, std::span<const std::byte> from, port::Purpose purpose, port::Time at) {
+    const auto result = dma_.write(abi::BusAddress{to.address()}, from, at, purpose);
+    return {.is_ok = result.is_ok(), .done = config_.timed ? result.done : at, .level = Level::bus};
+}
+
+port::Time Below::write(Physical to, std::span<const std::byte> from, port::Time at) {
+    if (to.is_bus())
+        return send(to, from, port::Purpose::control, at).done;
     if (!is_in_vram(to, from.size())) // decoded by nobody
         return at;
     std::memcpy(vram_.data() + to.value, from.data(), from.size());
     update_mall(to.value, from);
-    writers_.note(to.value, from.size(), writer, at);
-    return config_.timed ? at + config_.latencies.mall : at;
+    writers_.note(to.value, from.size(), Writer::gpu, at);
+    return config_.timed ? cross(from.size(), at) + config_.latencies.mall : at;
 }
 
 port::Time Below::store(Physical to, std::span<const std::byte> from, port::Time at) {

@@ -6,6 +6,7 @@
 #include "model/gpu/memory/config.h"
 #include "model/gpu/memory/writers.h"
 #include "model/port/dma.h"
+#include "model/time/line.h"
 
 #include <random>
 #include <span>
@@ -35,15 +36,24 @@ public:
         Level level = Level::vram;
     };
     /// A read by the graphics block. A failed one gives ones.
-    Answer read(Physical from, std::span<std::byte> into, bool allocates, port::Time at);
+    Answer read(Physical from, std::span<std::byte> into, bool allocates, port::Time at,
+                port::Purpose purpose = port::Purpose::control);
+    /// A posted write to PCIe. Not ok: this function may send nothing.
+    Answer send(Physical to, std::span<const std::byte> from, port::Purpose purpose, port::Time at);
     /// Writes now; to PCIe it is posted.
-    port::Time write(Physical to, std::span<const std::byte> from, port::Time at, Writer writer = Writer::gpu);
+    port::Time write(Physical to, std::span<const std::byte> from, port::Time at);
     /// A store to a page that GL2 does not keep: may be delayed. Returns when it is acknowledged.
     port::Time store(Physical to, std::span<const std::byte> from, port::Time at);
+
+    /// Whether there is memory, as far as this GPU knows: of PCIe it knows nothing.
+    bool exists(Physical where, std::size_t length) const { return where.is_bus() || is_in_vram(where, length); }
 
     /// By the host data path: memory as it is, without what the graphics block holds.
     void read_vram(std::uint64_t offset, std::span<std::byte> into) const;
     void write_vram(std::uint64_t offset, std::span<const std::byte> from, port::Time at);
+    /// So many bytes cross the interface of VRAM, from `at` on; returns when the last one has.
+    port::Time cross(std::uint64_t bytes, port::Time at) { return config_.timed ? vram_line_.use(at, bytes).done : at; }
+    const time::Line& vram_line() const { return vram_line_; }
 
     /// Whether VRAM has other bytes at `from` than `bytes`; unknown, and so false, of PCIe.
     bool differs(Physical from, std::span<const std::byte> bytes) const;
@@ -74,6 +84,7 @@ private:
     std::span<std::byte> vram_;
     port::Dma& dma_;
     std::mt19937_64& random_;
+    time::Line vram_line_;
     cache::Cache mall_;
     Writers writers_;
     std::vector<Delayed> delayed_; ///< in the order of the stores

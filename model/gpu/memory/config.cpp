@@ -37,6 +37,8 @@ const char* find_fault(const MemoryConfig& config) {
     if (config.hold_max <= port::Time{} || config.hdp_hold > config.hold_max || config.store_hold > config.hold_max ||
         config.rinse_hold > config.hold_max || config.evict_hold > config.hold_max)
         return "hold_max is more than zero, and nothing is held for longer";
+    if (config.gl2_channels == 0 || config.gl2_misses == 0)
+        return "GL2 has a channel, and at least one miss may be outstanding";
     for (const auto* geometry : {&config.gl0, &config.scalar, &config.gl1, &config.gl2, &config.mall})
         if (const auto* fault = cache::find_fault(*geometry); fault != nullptr)
             return fault;

@@ -49,6 +49,11 @@ struct MemoryConfig {
     cache::Geometry gl0{.bytes = 32 << 10}, scalar{.bytes = 16 << 10, .ways = 4, .line = 64}, gl1{.bytes = 256 << 10},
         gl2{.bytes = 6 << 20}, mall{.bytes = 96 << 20};
     Latencies latencies;
+    // What shares of memory give at the same time; what waits for them takes longer than its latency:
+    std::uint64_t vram_bytes_per_second = 960'000'000'000;        ///< at most 10^12
+    unsigned gl2_channels = 32;                                   ///< by address, line after line
+    std::uint64_t gl2_channel_bytes_per_second = 160'000'000'000; ///< of each
+    unsigned gl2_misses = 512;                                    ///< outstanding at a time
 
     /// The knobs of a profile. Under rdna3_text the mechanism also says what an imported BAR becomes.
     static MemoryConfig of(Profile profile, Mechanism mechanism = Mechanism::m1);

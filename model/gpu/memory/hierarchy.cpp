@@ -32,7 +32,8 @@ ByteMask missing(const cache::Line* line, unsigned line_bytes) {
 
 Hierarchy::Hierarchy(const MemoryConfig& config, std::span<std::byte> vram, port::Dma& dma)
     : config_(config), random_(config.seed), below_(config_, vram, dma, random_), host_path_(config_, random_),
-      gl0_(make_caches(config.arrays * config.units_per_array, config.gl0)),
+      channels_(config.gl2_channels, time::Line("gl2.channel", config.gl2_channel_bytes_per_second)),
+      misses_("gl2.misses", config.gl2_misses), gl0_(make_caches(config.arrays * config.units_per_array, config.gl0)),
       scalar_(make_caches(config.arrays * config.units_per_array / 2, config.scalar)),
       gl1_(make_caches(config.arrays, config.gl1)), gl2_(config.gl2), unnamed_(config.gl2) {}
 
@@ -140,8 +141,9 @@ Hierarchy::Cache* Hierarchy::shared_cache(Physical where, const Manner& manner) 
 
 Outcome Hierarchy::read_shared(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
     auto* cache = shared_cache(from, manner);
+    at = enter_channel(from, into.size(), at);
     if (cache == nullptr) {
-        const auto answer = below_.read(from, into, manner.allocates_mall(), at);
+        const auto answer = read_below(from, into, manner, at);
         return {.status = answer.is_ok ? Status::ok : Status::bus_error,
                 .done = answer.done,
                 .level = answer.level,
@@ -160,6 +162,15 @@ Outcome Hierarchy::read_shared(Physical from, std::span<std::byte> into, const M
     return outcome;
 }
 
+Below::Answer Hierarchy::read_below(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
+    if (!config_.timed)
+        return below_.read(from, into, manner.allocates_mall(), at);
+    const auto begin = misses_.enter(at);
+    const auto answer = below_.read(from, into, manner.allocates_mall(), begin);
+    misses_.leave(begin, answer.done);
+    return answer;
+}
+
 cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask& wanted, const Manner& manner,
                                     port::Time at, Outcome& outcome) {
     auto* line = cache.find(where.value);
@@ -170,7 +181,7 @@ cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask
     const Physical first{where.value & ~std::uint64_t{cache.line_bytes() - 1}};
     std::array<std::byte, ByteMask::bytes> bytes;
     const auto fetched = std::span(bytes).first(cache.line_bytes());
-    const auto answer = below_.read(first, fetched, manner.allocates_mall(), at);
+    const auto answer = read_below(first, fetched, manner, at);
     outcome = {.status = answer.is_ok ? Status::ok : Status::bus_error,
                .done = answer.done,
                .level = answer.level,
@@ -193,6 +204,11 @@ cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask
 Outcome Hierarchy::store(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner,
                          port::Time at) {
     drop_upper(unit, to, manner.modifiers.glc, from);
+    return store_shared(to, from, manner, at);
+}
+
+Outcome Hierarchy::store_shared(Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at) {
+    at = enter_channel(to, from.size(), at);
     if (!manner.is_kept()) {
         update_shared(to, from);
         return {.done = below_.store(to, from, at), .level = to.is_bus() ? Level::bus : Level::vram};
@@ -234,6 +250,7 @@ void Hierarchy::update_shared(Physical to, std::span<const std::byte> from) {
 Outcome Hierarchy::atomic(unsigned unit, Physical where, const AtomicOperation& operation, std::uint64_t& old,
                           const Manner& manner, port::Time at) {
     drop_upper(unit, where, true, {});
+    at = enter_channel(where, operation.bytes, at);
     std::array<std::byte, 8> bytes{};
     const auto value = std::span(bytes).first(operation.bytes);
     const auto compute = [&] {
@@ -259,7 +276,7 @@ Outcome Hierarchy::atomic(unsigned unit, Physical where, const AtomicOperation& 
         return {.status = Status::bus_error, .done = at, .level = Level::bus};
     }
     below_.drain(at);
-    const auto answer = below_.read(where, value, manner.allocates_mall(), at);
+    const auto answer = read_below(where, value, manner, at);
     if (!answer.is_ok) {
         old = ~std::uint64_t{0};
         return {.status = Status::bus_error, .done = answer.done, .level = answer.level};

@@ -5,6 +5,8 @@
 
 #include "model/gpu/memory/below.h"
 #include "model/gpu/memory/host_path.h"
+#include "model/time/line.h"
+#include "model/time/window.h"
 
 #include <functional>
 #include <optional>
@@ -15,7 +17,7 @@ namespace model::gpu::memory {
 struct Manner {
     Mtype mtype = Mtype::nc;
     bool is_noalloc = false; ///< of the PTE: MALL does not allocate
-    Modifiers modifiers;
+    Modifiers modifiers{};
     bool is_scalar = false;
 
     bool is_kept() const { return mtype == Mtype::nc || mtype == Mtype::cc; } ///< GL2 keeps the line
@@ -47,6 +49,11 @@ public:
     Outcome store(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at);
     Outcome atomic(unsigned unit, Physical where, const AtomicOperation& operation, std::uint64_t& old,
                    const Manner& manner, port::Time at);
+    /// By another client of GL2 than waves, a copy engine: no cache above is asked, or told.
+    Below::Answer read_by_client(Physical from, std::span<std::byte> into, Mtype mtype, port::Purpose purpose,
+                                 port::Time at);
+    Below::Answer write_by_client(Physical to, std::span<const std::byte> from, Mtype mtype, port::Purpose purpose,
+                                  port::Time at);
     /// The stores of the wave are ordered before what follows: those that were delayed go.
     void order_stores(port::Time at) { below_.drain(at); }
     void invalidate_gl0(unsigned unit, bool both_of_wgp);
@@ -62,10 +69,11 @@ public:
     /// ACQUIRE_MEM: which caches, by GCR_CNTL. A profile may delay it.
     port::Time acquire(std::uint32_t gcr_cntl, port::Time at);
 
-    // PCIe, towards VRAM; ranges are inside of it:
+    // PCIe, towards VRAM; ranges are inside of it, and times those of arrival, which may lie ahead. advance() brings
+    // about what they change:
     port::Time inbound_read(std::uint64_t offset, std::span<std::byte> into, port::Time at);
     void inbound_write(std::uint64_t offset, std::span<const std::byte> from, port::Time at);
-    void flush_host_path(port::Time at);
+    void flush_host_path(port::Time at) { host_path_.flush(at); }
 
     /// Brings about all that was delayed until `now`.
     void advance(port::Time now);
@@ -81,6 +89,8 @@ public:
     const MemoryConfig& config() const { return config_; }
     Below& below() { return below_; }
     std::uint64_t rinses() const { return rinses_; }
+    /// The resources of GL2 and what is below it.
+    void accounts(std::vector<time::Account>& rows) const;
 
 private:
     using Line = cache::Line;
@@ -90,6 +100,14 @@ private:
         std::uint64_t address;
     };
 
+    /// Calls `visit(begin, length)` for the pieces of [address, +length) that are in one line of GL2 each.
+    template <class Visit> void each_line(std::uint64_t address, std::size_t length, Visit&& visit) {
+        for (std::size_t i = 0; i < length;) {
+            const auto n = std::min<std::size_t>(length - i, gl2_.line_bytes() - (address + i) % gl2_.line_bytes());
+            visit(i, n);
+            i += n;
+        }
+    }
     Cache& first_level(unsigned unit, bool is_scalar) { return is_scalar ? scalar_[unit / 2] : gl0_[unit]; }
     Cache& gl1_of(unsigned unit) { return gl1_[unit / config_.units_per_array]; }
     /// The cache at the level of GL2 that loads of this manner may hit, or nullptr: they go to memory.
@@ -103,6 +121,7 @@ private:
     void judge(Outcome& outcome, Cache& cache, const Line& line, Physical from, std::span<const std::byte> given);
     Outcome hit(Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into, port::Time latency,
                 port::Time at);
+    Outcome store_shared(Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at);
     /// Memory got these bytes: what lines that stay have of them is as old, or takes part.
     void update_shared(Physical to, std::span<const std::byte> from);
     void drop_upper(unsigned unit, Physical where, bool drops_gl0, std::span<const std::byte> from);
@@ -110,12 +129,20 @@ private:
     void apply_inbound(std::uint64_t offset, std::span<const std::byte> from, port::Time at);
     port::Time acquire_now(std::uint32_t gcr_cntl, port::Time at);
     void schedule_eviction(Physical line, port::Time at);
+    /// When a request that is at GL2 at `at` has its channel.
+    port::Time enter_channel(Physical where, std::size_t bytes, port::Time at) {
+        return config_.timed ? channels_[where.value / gl2_.line_bytes() % channels_.size()].use(at, bytes).begin : at;
+    }
+    /// A read by GL2, or around it, as soon as one more may be outstanding.
+    Below::Answer read_below(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at);
     port::Time after(port::Time at, port::Time latency) const { return config_.timed ? at + latency : at; }
 
     MemoryConfig config_;
     std::mt19937_64 random_;
     Below below_;
     HostPath host_path_;
+    std::vector<time::Line> channels_; ///< of GL2
+    time::Window misses_;
     std::vector<Cache> gl0_, scalar_, gl1_;
     Cache gl2_;
     Cache unnamed_; ///< of mechanism m3

@@ -1,6 +1,7 @@
-// The host data path (HDP): where writes from PCIe to VRAM rest before they reach memory. They stay in order, one write
-// behind another; only the pieces of one write may change places, where the profile says so. A read behind them, a
-// flush, or their time brings them out.
+// Writes from PCIe on their way to VRAM: those that have not arrived yet, and those that rest in the host data path
+// (HDP) before they reach memory. They come there in the order of their arrival; only the pieces of one write may
+// change places, where the profile says so. A read that arrives behind them, a flush, or their time brings out what has
+// arrived by then.
 #pragma once
 
 #include "model/gpu/memory/config.h"
@@ -17,40 +18,55 @@ namespace model::gpu::memory {
 
 class HostPath {
 public:
-    static constexpr std::size_t capacity = 64 << 10; ///< bytes; a write that finds no room pushes the others out
+    static constexpr std::size_t capacity = 64 << 10; ///< bytes that rest; more push the first ones out
     static constexpr std::size_t piece_bytes = 64;
 
     HostPath(const MemoryConfig& config, std::mt19937_64& random) : config_(config), random_(random) {}
 
-    /// Takes a write; `apply(offset, bytes, at)` brings one to memory, now or later.
-    template <class Apply>
-    void write(std::uint64_t offset, std::span<const std::byte> from, port::Time at, Apply&& apply) {
-        if (!config_.timed || config_.hdp_hold == port::Time{} || from.size() > capacity) {
-            flush(apply);
-            return apply(offset, from, at);
+    /// Takes a write that arrives at `at`, which may lie ahead. advance() brings it out.
+    void write(std::uint64_t offset, std::span<const std::byte> from, port::Time at) {
+        const bool is_in_pieces = config_.is_adversarial && config_.hdp_hold != port::Time{};
+        const auto place = std::ranges::upper_bound(held_, at, {}, &Held::arrival) - held_.begin();
+        auto due = place == 0 ? at : std::max(at, held_[static_cast<std::size_t>(place - 1)].due);
+        const auto behind =
+            static_cast<std::size_t>(place) < held_.size() ? held_[static_cast<std::size_t>(place)].due : port::never;
+        if (!is_in_pieces) {
+            hold(place, offset, from, at, std::min(std::max(due, at + config_.hdp_hold), behind));
+            return push_out(at);
         }
-        if (bytes_.size() + from.size() > capacity)
-            flush(apply);
-        const auto first = held_.size();
-        if (!config_.is_adversarial)
-            hold(offset, from, last_due(at + config_.hdp_hold));
-        for (std::size_t i = 0; config_.is_adversarial && i < from.size(); i += piece_bytes)
-            hold(offset + i, from.subspan(i, std::min(piece_bytes, from.size() - i)), {});
-        if (!config_.is_adversarial)
-            return;
-        std::shuffle(held_.begin() + static_cast<std::ptrdiff_t>(first), held_.end(), random_);
-        for (auto i = first; i < held_.size(); ++i)
-            held_[i].due = std::max(i == 0 ? port::Time{} : held_[i - 1].due, at + draw());
+        auto end = place;
+        for (std::size_t i = 0; i < from.size(); i += piece_bytes)
+            hold(end++, offset + i, from.subspan(i, std::min(piece_bytes, from.size() - i)), at, {});
+        std::shuffle(held_.begin() + place, held_.begin() + end, random_);
+        for (auto i = place; i < end; ++i)
+            held_[static_cast<std::size_t>(i)].due = due = std::min(std::max(due, at + draw()), behind);
+        push_out(at);
     }
-    /// Brings out what is due.
+    /// What a read that arrives at `at` finds of the bytes that it has from memory: it pushes out what is before it.
+    void read(std::uint64_t offset, std::span<std::byte> into, port::Time at) {
+        for (auto& one : held_) {
+            if (one.arrival > at)
+                break;
+            one.due = std::min(one.due, at);
+            const auto& bytes = storage_[one.slot];
+            const auto begin = std::max(one.offset, offset),
+                       end = std::min(one.offset + bytes.size(), offset + into.size());
+            if (begin < end)
+                std::memcpy(into.data() + (begin - offset), bytes.data() + (begin - one.offset), end - begin);
+        }
+    }
+    /// What has arrived by `at` comes out then.
+    void flush(port::Time at) { read(0, {}, at); }
+    /// Brings out what is due: `apply(offset, bytes, when)`.
     template <class Apply> void advance(port::Time now, Apply&& apply) {
-        while (!held_.empty() && held_.front().due <= now)
-            bring_out(apply);
-        if (held_.empty())
-            bytes_.clear();
+        while (!held_.empty() && held_.front().due <= now) {
+            const auto one = held_.front();
+            held_.pop_front();
+            bytes_ -= storage_[one.slot].size();
+            apply(one.offset, std::span<const std::byte>(storage_[one.slot]), one.due);
+            free_.push_back(one.slot);
+        }
     }
-    /// Brings out everything: memory holds it from now on.
-    template <class Apply> void flush(Apply&& apply) { advance(port::never, apply); }
 
     port::Time next_due() const { return held_.empty() ? port::never : held_.front().due; }
     std::size_t held() const { return held_.size(); }
@@ -58,28 +74,40 @@ public:
 private:
     struct Held {
         std::uint64_t offset;
-        std::size_t begin, length; ///< in bytes_
-        port::Time due;
+        std::size_t slot; ///< of storage_
+        port::Time arrival, due;
     };
-    void hold(std::uint64_t offset, std::span<const std::byte> from, port::Time due) {
-        held_.push_back({offset, bytes_.size(), from.size(), due});
-        bytes_.insert(bytes_.end(), from.begin(), from.end());
+    void hold(std::ptrdiff_t place, std::uint64_t offset, std::span<const std::byte> from, port::Time arrival,
+              port::Time due) {
+        if (free_.empty()) {
+            free_.push_back(storage_.size());
+            storage_.emplace_back();
+        }
+        const auto slot = free_.back();
+        free_.pop_back();
+        storage_[slot].assign(from.begin(), from.end());
+        bytes_ += from.size();
+        held_.insert(held_.begin() + place, Held{offset, slot, arrival, due});
     }
-    port::Time last_due(port::Time due) const { return held_.empty() ? due : std::max(due, held_.back().due); }
+    /// The first ones that have arrived leave when a write arrives for which there is no room.
+    void push_out(port::Time at) {
+        auto over = bytes_ > capacity ? bytes_ - capacity : 0;
+        for (auto one = held_.begin(); over != 0 && one != held_.end() && one->arrival <= at; ++one) {
+            one->due = std::min(one->due, at);
+            over -= std::min(over, storage_[one->slot].size());
+        }
+    }
     port::Time draw() {
         return port::Time{
             static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(config_.hdp_hold.count() + 1))};
     }
-    template <class Apply> void bring_out(Apply& apply) {
-        const auto one = held_.front();
-        held_.pop_front();
-        apply(one.offset, std::span<const std::byte>(bytes_).subspan(one.begin, one.length), one.due);
-    }
 
     const MemoryConfig& config_;
     std::mt19937_64& random_;
-    std::deque<Held> held_;
-    std::vector<std::byte> bytes_; ///< of all that is held; starts anew whenever nothing is
+    std::deque<Held> held_;                       ///< by arrival; none is due before the one in front of it
+    std::vector<std::vector<std::byte>> storage_; ///< each keeps its capacity from write to write
+    std::vector<std::size_t> free_;
+    std::size_t bytes_ = 0; ///< held
 };
 
 } // namespace model::gpu::memory

@@ -116,9 +116,45 @@ port::Time Hierarchy::acquire_now(std::uint32_t gcr_cntl, port::Time at) {
     return done;
 }
 
+Below::Answer Hierarchy::read_by_client(Physical from, std::span<std::byte> into, Mtype mtype, port::Purpose purpose,
+                                        port::Time at) {
+    const Manner manner{.mtype = mtype};
+    if (!below_.exists(from, into.size()))
+        return {.is_ok = false, .done = at};
+    if (from.is_bus() && !manner.is_kept())
+        return below_.read(from, into, false, at, purpose);
+    Below::Answer answer{.done = at};
+    each_line(from.value, into.size(), [&](std::size_t begin, std::size_t length) {
+        const auto piece = read_shared(from + begin, into.subspan(begin, length), manner, at);
+        answer.is_ok &= piece.is_ok();
+        answer.done = std::max(answer.done, piece.done);
+        answer.level = std::max(answer.level, piece.level);
+    });
+    return answer;
+}
+
+Below::Answer Hierarchy::write_by_client(Physical to, std::span<const std::byte> from, Mtype mtype,
+                                         port::Purpose purpose, port::Time at) {
+    const Manner manner{.mtype = mtype};
+    if (!below_.exists(to, from.size()))
+        return {.is_ok = false, .done = at};
+    Below::Answer answer{.done = at, .level = to.is_bus() ? Level::bus : Level::vram};
+    const bool is_whole = to.is_bus() && !manner.is_kept();
+    each_line(to.value, from.size(), [&](std::size_t begin, std::size_t length) {
+        const auto piece = from.subspan(begin, length);
+        if (is_whole)
+            update_shared(to + begin, piece);
+        else
+            answer.done = std::max(answer.done, store_shared(to + begin, piece, manner, at).done);
+    });
+    if (is_whole)
+        return below_.send(to, from, purpose, at);
+    return answer;
+}
+
 port::Time Hierarchy::inbound_read(std::uint64_t offset, std::span<std::byte> into, port::Time at) {
-    flush_host_path(at); // PCIe 6.0 §2.4.1: a read does not pass the posted writes before it
     below_.read_vram(offset, into);
+    host_path_.read(offset, into, at); // PCIe 6.0 §2.4.1: a read does not pass the posted writes before it
     if (config_.probes_gl2)
         for (std::size_t i = 0; i < into.size();) {
             const auto begin = static_cast<unsigned>((offset + i) % gl2_.line_bytes());
@@ -132,20 +168,19 @@ port::Time Hierarchy::inbound_read(std::uint64_t offset, std::span<std::byte> in
                 });
             i += n;
         }
-    return after(at, config_.latencies.vram);
+    return after(below_.cross(into.size(), at), config_.latencies.vram);
 }
 
 void Hierarchy::inbound_write(std::uint64_t offset, std::span<const std::byte> from, port::Time at) {
-    host_path_.write(offset, from, at,
-                     [&](auto where, auto bytes, port::Time when) { apply_inbound(where, bytes, std::min(at, when)); });
-}
-
-void Hierarchy::flush_host_path(port::Time at) {
-    host_path_.flush([&](auto where, auto bytes, port::Time when) { apply_inbound(where, bytes, std::min(at, when)); });
+    if (config_.timed)
+        host_path_.write(offset, from, at);
+    else
+        apply_inbound(offset, from, at);
 }
 
 void Hierarchy::apply_inbound(std::uint64_t offset, std::span<const std::byte> from, port::Time at) {
     below_.write_vram(offset, from, at);
+    below_.cross(from.size(), at);
     if (config_.probes_gl2)
         for (std::size_t i = 0; i < from.size();) {
             const auto begin = static_cast<unsigned>((offset + i) % gl2_.line_bytes());
@@ -207,6 +242,12 @@ void Hierarchy::reset() {
     below_.reset();
     evictions_.clear();
     acquire_.reset();
+}
+
+void Hierarchy::accounts(std::vector<time::Account>& rows) const {
+    rows.push_back(time::sum("gl2.channels", channels_));
+    rows.push_back(misses_.account());
+    rows.push_back(below_.vram_line().account());
 }
 
 std::vector<DirtyLine> Hierarchy::dirty_lines() {

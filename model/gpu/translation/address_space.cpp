@@ -9,13 +9,12 @@ using abi::gpu::Pde;
 using abi::gpu::Pte;
 
 namespace {
-/// Client that faults are booked on: vector memory of the waves.
-constexpr unsigned client_tcp = 8;
 /// The field has 5 bits; larger fragments than the address space do not exist.
 constexpr unsigned max_fragment = abi::gpu::address_bits - abi::gpu::page_shift - 1;
 } // namespace
 
-std::expected<Page, Fault> AddressSpaces::translate(unsigned vmid, std::uint64_t address, Kind kind, port::Time at) {
+std::expected<Page, Fault> AddressSpaces::translate(unsigned vmid, std::uint64_t address, Kind kind, port::Time at,
+                                                    unsigned client) {
     const auto page_number = address >> abi::gpu::page_shift;
     const Entry* found = nullptr;
     for (unsigned order = 1; orders_[vmid] >> order != 0; ++order) {
@@ -30,7 +29,7 @@ std::expected<Page, Fault> AddressSpaces::translate(unsigned vmid, std::uint64_t
     if (found == nullptr) {
         const auto walked = find_entry(vmid, address, at);
         if (!walked)
-            return record(walked.error(), address, vmid, kind, at);
+            return record({walked.error(), address, vmid, kind, at, client});
         const auto fragment = std::min(std::max<unsigned>(static_cast<unsigned>(walked->entry.get<"fragment">()),
                                                           walked->level * abi::gpu::level_bits),
                                        max_fragment);
@@ -59,7 +58,7 @@ std::expected<Page, Fault> AddressSpaces::translate(unsigned vmid, std::uint64_t
     if (page.is_prt)
         return page;
     if ((kind != Kind::write && !page.is_readable) || (kind != Kind::read && !page.is_writeable))
-        return record(Reason::no_right, address, vmid, kind, at);
+        return record({Reason::no_right, address, vmid, kind, at, client});
     return page;
 }
 
@@ -97,9 +96,7 @@ std::expected<AddressSpaces::Found, Reason> AddressSpaces::find_entry(unsigned v
     }
 }
 
-std::unexpected<Fault> AddressSpaces::record(Reason reason, std::uint64_t address, unsigned vmid, Kind kind,
-                                             port::Time at) {
-    const Fault fault{reason, address, vmid, kind, at};
+std::unexpected<Fault> AddressSpaces::record(const Fault& fault) {
     if (fault_)
         has_more_faults_ = true;
     else
@@ -112,7 +109,7 @@ std::uint32_t AddressSpaces::fault_status() const {
     if (!fault_)
         return 0;
     status.set<"more_faults">(has_more_faults_)
-        .set<"cid">(client_tcp)
+        .set<"cid">(fault_->client)
         .set<"rw">(fault_->kind != Kind::read)
         .set<"atomic">(fault_->kind == Kind::atomic)
         .set<"vmid">(fault_->vmid);

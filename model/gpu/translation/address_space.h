@@ -43,12 +43,16 @@ enum class Reason : std::uint8_t {
     no_right,
 };
 
+/// Client of the graphics hub that faults of waves are booked on: vector memory.
+inline constexpr unsigned client_tcp = 8;
+
 struct Fault {
     Reason reason = Reason::not_valid;
     std::uint64_t address = 0;
     unsigned vmid = 0;
     Kind kind = Kind::read;
     port::Time at{};
+    unsigned client = client_tcp;
 };
 
 class AddressSpaces {
@@ -59,7 +63,8 @@ public:
     const Context& context(unsigned vmid) const { return contexts_[vmid]; }
 
     /// Where `address` is, for an access of this kind; a fault is recorded unless there is one on record.
-    std::expected<Page, Fault> translate(unsigned vmid, std::uint64_t address, Kind kind, port::Time at);
+    std::expected<Page, Fault> translate(unsigned vmid, std::uint64_t address, Kind kind, port::Time at,
+                                         unsigned client = client_tcp);
     /// The entry that a walk finds now, whatever is remembered; for whoever shows page tables. Level 0 is a table
     /// entry.
     struct Found {
@@ -92,7 +97,7 @@ private:
     Entry& slot(unsigned vmid, std::uint64_t number, unsigned order) {
         return cache_[(number * 0x9e3779b97f4a7c15u >> 40 ^ vmid * 61u ^ order * 7u) % entries];
     }
-    std::unexpected<Fault> record(Reason reason, std::uint64_t address, unsigned vmid, Kind kind, port::Time at);
+    std::unexpected<Fault> record(const Fault& fault);
 
     memory::Below& below_;
     std::array<Context, abi::gpu::contexts> contexts_{};
