@@ -34,30 +34,66 @@ struct BufferManager::Copy {
     std::uint64_t size = 0;
     std::vector<memory::FenceHandle> before; ///< users of the old place
     std::uint64_t done = 0;
+    std::uint64_t handed_over = 0;        ///< to the engine
+    std::optional<std::uint32_t> fence{}; ///< of what it was given last
 
     std::optional<int> step() {
         if (manager->is_dead())
             return ENODEV;
-        for (const auto& fence : before)
-            if (!fence->is_signaled())
+        for (const auto& user : before)
+            if (!user->is_signaled())
                 return std::nullopt;
-        const auto& ranges = from->placement == Placement::vram ? from->vram : to->vram;
-        auto at = done;
-        for (const auto& range : ranges) {
-            if (at >= range.size) {
-                at -= range.size;
-                continue;
-            }
-            const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, range.size - at));
-            auto& transport = *manager->transport_;
-            if (from->placement == Placement::vram)
-                transport.bar_read(manager->bar_, range.offset + at, to->system.bytes().subspan(done, bytes));
-            else
-                transport.bar_write(manager->bar_, range.offset + at, from->system.bytes().subspan(done, bytes));
-            done += bytes;
-            break;
+        return manager->ring_ ? step_by_engine() : step_by_processor();
+    }
+
+private:
+    bool is_from_vram() const { return from->placement == Placement::vram; }
+    /// What is behind each other in VRAM from byte `position` of the buffer on.
+    VramRange find(std::uint64_t position) const {
+        for (const auto& range : is_from_vram() ? from->vram : to->vram) {
+            if (position < range.size)
+                return {range.offset + position, range.size - position};
+            position -= range.size;
         }
+        return {};
+    }
+    std::optional<int> step_by_processor() {
+        const auto range = find(done);
+        const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, range.size));
+        auto& transport = *manager->transport_;
+        if (is_from_vram())
+            transport.bar_read(manager->bar_, range.offset, to->system.bytes().subspan(done, bytes));
+        else
+            transport.bar_write(manager->bar_, range.offset, from->system.bytes().subspan(done, bytes));
+        done += bytes;
         return done == size ? std::optional(0) : std::nullopt;
+    }
+    std::optional<int> step_by_engine() {
+        constexpr std::size_t at_once = 256; ///< pieces, so that several copies have room in the ring
+        if (fence) {
+            const auto passed = manager->ring_->has_passed(*fence);
+            if (!passed)
+                return passed.error().code;
+            if (!*passed)
+                return std::nullopt;
+            done = handed_over;
+            fence.reset();
+        }
+        if (done == size)
+            return 0;
+        std::vector<CopyRing::Piece> pieces;
+        const auto& memory = is_from_vram() ? to->system : from->system;
+        for (auto end = done; end < size && pieces.size() < at_once; handed_over = end) {
+            const auto range = find(end);
+            const CopyRing::End in_vram{.address = range.offset},
+                in_memory{.is_system = true, .address = memory.bus() + end};
+            const auto bytes = std::min(range.size, size - end);
+            pieces.push_back(is_from_vram() ? CopyRing::Piece{in_vram, in_memory, bytes}
+                                            : CopyRing::Piece{in_memory, in_vram, bytes});
+            end += bytes;
+        }
+        fence = manager->ring_->submit(pieces);
+        return std::nullopt;
     }
 };
 
@@ -224,6 +260,9 @@ Result<void> BufferManager::access(BufferObject& object, std::uint64_t offset, s
 Result<void> BufferManager::die() {
     if (std::exchange(is_dead_, true))
         return {};
+    if (ring_) // it copies to memory that is given back now
+        engine_bytes_ += ring_->bytes_submitted();
+    ring_.reset();
     Result<void> first;
     std::vector<memory::DmaBufHandle> exports; // taking one back may let others go
     for (const auto* object : objects_)

@@ -1,9 +1,11 @@
 // The buffers of a GPU and their manager: allocates VRAM in blocks, moves buffers between VRAM and system memory behind
 // a fence, evicts buffers that nobody has pinned when VRAM is full, and releases the old place only when the copy has
-// ended. The processor copies through the BAR, one piece at each poll of the fence.
+// ended. A copy engine copies where the GPU has one; else the processor does, through the BAR, one piece at each poll
+// of the fence.
 #pragma once
 
 #include "sw/base/result.h"
+#include "sw/gpu/copy_ring.h"
 #include "sw/gpu/vram.h"
 #include "sw/memory/buffer.h"
 #include "sw/memory/dmabuf.h"
@@ -69,6 +71,8 @@ public:
 
     BufferManager(transport::Transport& transport, unsigned bar, std::uint64_t size, VramLayout layout)
         : transport_(&transport), bar_(bar), allocator_(size, layout) {}
+    /// From now on moves are the engine's work.
+    void use(std::unique_ptr<CopyRing> ring) { ring_ = std::move(ring); }
     BufferManager(const BufferManager&) = delete;
     BufferManager& operator=(const BufferManager&) = delete;
 
@@ -96,6 +100,8 @@ public:
     VramAllocator& allocator() { return allocator_; }
     std::uint64_t evictions() const { return evictions_; }
     std::uint64_t moves() const { return moves_; }
+    /// Bytes that were given to a copy engine to move.
+    std::uint64_t engine_bytes() const { return engine_bytes_ + (ring_ ? ring_->bytes_submitted() : 0); }
     /// Whether buffers in VRAM are offered as lists of physical addresses.
     void offer_physical(bool offers) { offers_physical_ = offers; }
 
@@ -119,10 +125,11 @@ private:
     transport::OwnershipListener* listener_ = nullptr; ///< who was told of the buffer's place; nullptr: nobody asks
     std::uint64_t bar_base_ = 0;                       ///< address of VRAM at that time
     VramAllocator allocator_;
+    std::unique_ptr<CopyRing> ring_{};                                           ///< none: the processor copies
     std::list<BufferObject*> objects_;                                           ///< that live, oldest first
     std::vector<std::pair<memory::Attachment*, std::uint64_t>> system_mappings_; ///< and the address each was given
     std::uint64_t clock_ = 0, made_ = 0;
-    std::uint64_t evictions_ = 0, moves_ = 0;
+    std::uint64_t evictions_ = 0, moves_ = 0, engine_bytes_ = 0;
     bool is_dead_ = false;
     bool offers_physical_ = true;
 };

@@ -51,7 +51,17 @@ Result<Gpu> Gpu::open(transport::Transport& transport, std::optional<unsigned> v
     const auto size = transport.bar_size(*bar);
     if (size < layout.block_bytes)
         return failure(ENODEV, fmt::format("open GPU: BAR {} of {:#x} bytes is no VRAM aperture", *bar, size));
-    return Gpu(transport, *bar, size, layout);
+    const auto engine = find_copy_engine(transport);
+    if (!engine || size < CopyRing::ring_bytes + layout.block_bytes)
+        return Gpu(transport, *bar, size, layout);
+    // Its ring has the end of VRAM, which no buffer gets.
+    const auto ring_at = size - CopyRing::ring_bytes;
+    auto ring = CopyRing::open(transport, *bar, *engine, ring_at);
+    if (!ring)
+        return std::unexpected(std::move(ring.error()));
+    Gpu gpu(transport, *bar, ring_at, layout);
+    gpu.manager_->use(std::move(*ring));
+    return gpu;
 }
 
 Gpu& Gpu::operator=(Gpu&& other) noexcept {

@@ -94,6 +94,7 @@ public:
     std::uint64_t free_bytes() const { return manager_->allocator().free_bytes(); }
     std::uint64_t evictions() const { return manager_->evictions(); }
     std::uint64_t moves() const { return manager_->moves(); }
+    std::uint64_t engine_bytes() const { return manager_->engine_bytes(); }
     unsigned vram_bar() const { return bar_; }
     transport::Transport& transport() const { return *transport_; }
 
