@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,8 @@ namespace {
 /// How long a polling loop that sees nothing lets time pass, at least and at most. A device write ends it early.
 constexpr Time first_nap = std::chrono::microseconds{1}, longest_nap = std::chrono::microseconds{64};
 constexpr unsigned naps_doubled = 6;
+/// Completions and flags that a driver polls in memory of a device are no longer.
+constexpr std::size_t longest_poll = 64;
 } // namespace
 
 InProcessTransport::InProcessTransport(host::Host& host, abi::pcie::Bdf bdf)
@@ -69,6 +72,13 @@ void InProcessTransport::mmio_read(unsigned number, std::uint64_t offset, std::s
     if (!result.is_ok())
         std::ranges::fill(into, std::byte{0xff});
     wait_until(result.done);
+}
+
+void InProcessTransport::bar_read(unsigned number, std::uint64_t offset, std::span<std::byte> into) {
+    Transport::bar_read(number, offset, into);
+    const Look look{number, offset, into.size()};
+    polls_bar_ = into.size() <= longest_poll && look == last_look_;
+    last_look_ = look;
 }
 
 void InProcessTransport::mmio_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
@@ -239,7 +249,9 @@ void InProcessTransport::relax() {
         idle_ = 0;
         return;
     }
-    const auto nap = std::min(longest_nap, first_nap * (1 << std::min(idle_++, naps_doubled)));
+    // Nobody is told when memory of a device changes: who looks there again and again looks without a long pause.
+    const bool is_poll = std::exchange(polls_bar_, false);
+    const auto nap = is_poll ? first_nap : std::min(longest_nap, first_nap * (1 << std::min(idle_++, naps_doubled)));
     writes.watch(true);
     sc_core::wait(to_sc(nap), root_complex_.memory_written());
     writes.watch(false);

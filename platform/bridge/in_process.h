@@ -32,6 +32,7 @@ public:
     std::uint64_t bar_address(unsigned bar) override;
     void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
     void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
+    void bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
 
     sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment = 4096) override;
     void release(const sw::transport::DmaMemory& memory) override;
@@ -75,6 +76,14 @@ private:
     std::uint64_t seen_writes_ = 0;
     mutable std::uint64_t allocations_ = 0;
     unsigned idle_ = 0; ///< relax() calls in a row that saw nothing
+    struct Look {
+        unsigned bar = 0;
+        std::uint64_t offset = 0;
+        std::size_t bytes = 0;
+        bool operator==(const Look&) const = default;
+    };
+    Look last_look_{};       ///< at memory of the device
+    bool polls_bar_ = false; ///< it was the same one twice, and relax() has not been called since
 };
 
 } // namespace platform::bridge
