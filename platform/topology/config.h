@@ -30,6 +30,10 @@ struct ScenarioConfig {
     // Who does what, by name; empty: what is near (testbench/scenario/roles.h).
     std::string from, through;  ///< the GPU that has the payload, and its HCA
     std::string to, to_through; ///< the GPU that gets it, and its HCA
+    // Of GPU programs:
+    bool has_adversary = false; ///< stores reach memory late, shuffled and merged, and loads early, as far as is legal
+    std::string omit;           ///< the fence that is left out, by its name (sw/gpu/fences.h); empty: none
+    std::uint32_t seed = 1;     ///< of what is drawn
 };
 
 struct HostConfig {

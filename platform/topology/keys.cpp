@@ -121,6 +121,14 @@ constexpr std::array table{
                               "remote_storage: whose memory it passes at the target, of A.gpu0, A.nvme0 or A"),
     key<AT(scenario.to)>("scenario.to", anything, "the GPU it goes to, B.gpu0; none: the first one of another host"),
     key<AT(scenario.to_through)>("scenario.to_through", anything, "and the HCA there, B.hca0; none: the nearest"),
+    key<AT(scenario.has_adversary)>(
+        "scenario.adversary", anything,
+        "of a GPU program stores come late, shuffled and merged, and loads early, as far as "
+        "is legal"),
+    key<AT(scenario.omit)>(
+        "scenario.omit", anything,
+        "a fence that a GPU program leaves out, by its name; a name that there is none of lists them"),
+    key<AT(scenario.seed)>("scenario.seed", range(0, 0xffff'ffff), "of what an adversary draws"),
 
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),

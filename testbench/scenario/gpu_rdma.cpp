@@ -230,7 +230,8 @@ RdmaPlan GpuRdmaNode::plan(unsigned number, const GpuRdmaNode& next, std::uint32
                   .message_bytes = message_bytes,
                   .rules = rules,
                   .rings = {},
-                  .tallies = std::vector<RdmaTally>(layout_.threads)};
+                  .tallies = std::vector<RdmaTally>(layout_.threads),
+                  .at_work = layout_.threads};
     for (const auto& queue : queues_)
         plan.rings.push_back(queue.rings);
     return plan;

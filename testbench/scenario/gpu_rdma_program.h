@@ -59,6 +59,7 @@ struct RdmaPlan {
     testbench::GpuQueueRules rules{};
     std::vector<sw::gpu::RdmaRings> rings; ///< by thread
     std::vector<RdmaTally> tallies;
+    unsigned at_work = 0; ///< threads that have not come to their end
 };
 
 template <class Queue> model::gpu::wave::Task<> wait_for_one(Queue& queue, RdmaTally& tally) {
@@ -160,12 +161,28 @@ model::gpu::wave::Task<> all_reduce(model::gpu::wave::Thread& thread, Queue& que
     }
 }
 
+/// A thread that has nothing to do with it, on the same CU: it looks at what is to come, and its cache keeps that.
+inline model::gpu::wave::Task<> look_around(model::gpu::wave::Thread& thread, const RdmaPlan& plan) {
+    const auto& layout = plan.layout;
+    while (plan.at_work != 0) {
+        for (unsigned other = 0; other < layout.threads; ++other)
+            for (unsigned step = 0; step + 1 < layout.nodes; ++step)
+                co_await thread.load<std::uint64_t>(plan.arena + layout.slot(other, step));
+        co_await thread.sleep(plan.rules.pause);
+    }
+}
+
 inline model::gpu::wave::Task<> exchange_and_reduce(model::gpu::wave::Thread& thread, RdmaPlan& plan) {
+    if (thread.index() >= plan.layout.threads) {
+        co_await look_around(thread, plan);
+        co_return;
+    }
     auto& tally = plan.tallies[thread.index()];
     sw::gpu::RdmaQueue queue(testbench::GpuQueueMemory(thread, plan.rules), plan.rings[thread.index()]);
     co_await exchange(queue, plan, thread.index(), tally);
     if (tally.errors == 0)
         co_await all_reduce(thread, queue, plan, tally);
+    --plan.at_work;
 }
 
 } // namespace scenario

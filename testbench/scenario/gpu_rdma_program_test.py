@@ -1,6 +1,7 @@
 """gpu_rdma_program_test.py HCASIM SOURCE CASE: GPUs that drive their HCAs, as a person runs it."""
 
 import hashlib
+import json
 
 from program import SOURCE, expect, main, payload, refused, result, run
 
@@ -24,7 +25,7 @@ def check(got, path, nodes):
     expect(got["host_dram_payload_bytes"] == 0, got["host_dram_payload_bytes"])
     names = [one["name"] for one in got["transfers"]]
     expect(len(names) == 2 * nodes and all(one["verified"] for one in got["transfers"]), names)
-    # Each tensor is read and written once, and in the sum all but one chunk of each twice.
+#Each tensor is read and written once, and in the sum all but one chunk of each twice.
     least = 2 * nodes * path.stat().st_size + 4 * (nodes - 1) * path.stat().st_size
     expect(got["p2p_payload_bytes"] + got["redirected_payload_bytes"] >= least, got["p2p_payload_bytes"])
     expect(got["completions_error"] == 0 and got["completions_ok"] > 0, got)
@@ -42,6 +43,28 @@ def the_worst_that_is_legal_lets_a_correct_program_work():
         check(show(*both("profile=2"), *both(f"seed={seed}")), payload(200_000), 2)
 
 
+# Small requests and a short queue: the HCA is at work whenever the program goes on.
+TIGHT = ["scenario.adversary=true", "scenario.message=512", "scenario.queue_depth=4", *both("profile=2")]
+
+
+def the_worst_order_of_memory_lets_a_correct_program_work():
+    for seed in range(1, 5):
+        check(show(*TIGHT, f"scenario.seed={seed}", size=40_000), payload(40_000), 2)
+
+
+def a_fence_that_is_left_out_is_missed_and_named():
+    for fence in ("request_before_record", "record_before_doorbell", "flag_before_data"):
+        for seed in range(1, 13):
+            sets = [*TIGHT, f"scenario.seed={seed}", f"scenario.omit={fence}"]
+            done = run("--payload", str(payload(40_000)), "--json", "-", "--quiet",
+                       *(word for one in sets for word in ("--set", one)), config=PAIR, is_checked=False)
+            if done.returncode != 0:
+                break
+        expect(done.returncode == 1, f"without {fence} nothing goes wrong")
+        failure = json.loads(done.stdout)["failure"]
+        expect(f"fence {fence} orders them" in failure, failure)
+
+
 def lost_packets_come_again():
     got = show("link.loss=0.05", "scenario.message=8192")
     check(got, payload(200_000), 2)
@@ -54,6 +77,7 @@ def eight_gpus_add_up():
 
 def refuses_mistakes():
     refused(run("--set", "scenario.qps=65", config=PAIR), "scenario.qps", "64")
+    refused(run("--set", "scenario.omit=all", config=PAIR), "scenario.omit", "flag_before_data")
     refused(run("--set", "scenario.name=gpu_rdma"), "caching_gpu")
 
 

@@ -9,6 +9,7 @@
 #include "testbench/scenario/gpu_kernel.h"
 #include "testbench/scenario/gpu_nvme_flush.h"
 #include "testbench/scenario/gpu_rdma.h"
+#include "testbench/scenario/gpu_rdma_explain.h"
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/programs.h"
 #include "testbench/scenario/roles.h"
@@ -67,14 +68,17 @@ constexpr model::port::Time retransmission = std::chrono::milliseconds{100};
 class Ring {
 public:
     Ring(const Context& context, Platform& platform, const std::vector<NodeParts>& parts, std::deque<Flusher>& flushers,
-         Result& result)
-        : context_(context), platform_(platform), parts_(parts), result_(result), flushers_(flushers) {}
+         const HcaWatch& watch, Result& result)
+        : context_(context), platform_(platform), parts_(parts), result_(result), flushers_(flushers), watch_(watch),
+          omitted_(sw::gpu::find_fence(context.config.scenario.omit)) {}
 
     sw::Result<void> run() {
         TRY(open());
         fill();
         TRY(launch());
         TRY(verify());
+        if (!result_.failure.empty())
+            explain_all();
         for (auto& node : nodes_)
             TRY(node->close());
         return {};
@@ -136,27 +140,29 @@ private:
     sw::Result<void> launch() {
         const auto& scenario = context_.config.scenario;
         const auto wall = std::chrono::steady_clock::now();
-        std::deque<RdmaPlan> plans;
-        std::deque<std::vector<std::unique_ptr<model::gpu::memory::MemoryView>>> views;
-        std::deque<Grid> grids;
+        auto& plans = plans_;
+        auto& views = views_;
+        auto& grids = grids_;
         std::vector<Grid*> running;
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             auto& device = nodes_[i]->parts().device;
             const auto& config = device.block().config();
-            auto& plan = plans.emplace_back(
-                nodes_[i]->plan(static_cast<unsigned>(i), *nodes_[next(i)],
-                                static_cast<std::uint32_t>(std::min<std::uint64_t>(scenario.message_bytes, 1u << 30)),
-                                {.poll = model::gpu::memory::all_bits}));
+            auto& plan = plans.emplace_back(nodes_[i]->plan(
+                static_cast<unsigned>(i), *nodes_[next(i)],
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(scenario.message_bytes, 1u << 30)), rules()));
             auto& own = views.emplace_back();
             std::vector<model::gpu::memory::MemoryView*> pointers;
             for (unsigned unit = 0; unit < std::min(4u, device.block().units()); ++unit)
                 pointers.push_back(own.emplace_back(device.block().make_view(unit, nodes_[i]->vmid())).get());
+            // Where UC loads pass GL2, old bytes in the caches above are a matter of fences alone.
+            const bool has_bystanders = scenario.has_adversary && config.mechanism == model::gpu::memory::Mechanism::m2;
             running.push_back(&grids.emplace_back(
-                model::gpu::wave::GridConfig{.threads = layout_.threads,
-                                             .wave_size = 1,
-                                             .seed = config.seed + i,
-                                             .stuck_after = 2 * config.hold_max + retransmission,
-                                             .stores = {.is_adversarial = config.is_adversarial}},
+                model::gpu::wave::GridConfig{
+                    .threads = layout_.threads + (has_bystanders ? static_cast<unsigned>(pointers.size()) : 0),
+                    .wave_size = 1,
+                    .seed = config.seed + i + std::uint64_t{scenario.seed} * nodes_.size(),
+                    .stuck_after = scenario.has_adversary ? 2 * retransmission : 2 * config.hold_max + retransmission,
+                    .stores = {.is_adversarial = scenario.has_adversary || config.is_adversarial}},
                 pointers, [&plan](model::gpu::wave::Thread& thread) { return exchange_and_reduce(thread, plan); }));
         }
         const auto before = moved_payload(platform_);
@@ -177,29 +183,62 @@ private:
     /// Every thread has come to its end, and no request has failed.
     sw::Result<void> judge(std::size_t number, const Grid& grid, const RdmaPlan& plan) {
         auto& device = nodes_[number]->parts().device;
-        for (unsigned i = 0; i < grid.threads(); ++i) {
+        for (unsigned i = 0; i < layout_.threads; ++i) {
             const auto& record = grid.record(i);
             requests_ += plan.tallies[i].requests;
             errors_ += plan.tallies[i].errors;
             if (plan.tallies[i].errors != 0)
-                return sw::failure(EIO, fmt::format("{}, thread {}: a request has ended with {}", name_of(number), i,
-                                                    abi::prm::name(plan.tallies[i].first_error.syndrome)));
+                return sw::failure(EIO,
+                                   fmt::format("{}, thread {}: a request has ended with {}{}", name_of(number), i,
+                                               abi::prm::name(plan.tallies[i].first_error.syndrome), order_of(number)));
             if (record.end == End::page_fault)
                 return sw::failure(
                     EFAULT, fmt::format("{}, thread {}: page fault at {:#x}", name_of(number), i, record.address));
             if (record.end == End::stuck) {
                 const auto why = model::gpu::memory::explain(record.poll.outcome, device.block().config());
-                return sw::failure(ETIMEDOUT,
-                                   fmt::format("{}, thread {}: polls {:#x} and has found {:#x} {} times; {}",
-                                               name_of(number), i, record.poll.address, record.poll.value,
-                                               record.poll.count,
-                                               why.empty() ? "memory has nothing else: nobody has written it" : why));
+                auto order = orders();
+                return sw::failure(
+                    ETIMEDOUT,
+                    fmt::format("{}, thread {}: polls {:#x} and has found {:#x} {} times; {}{}", name_of(number), i,
+                                record.poll.address, record.poll.value, record.poll.count,
+                                why.empty() ? "memory has nothing else: nobody has written it" : why, order));
             }
             if (record.end != End::returned)
                 return sw::failure(EIO, fmt::format("{}, thread {}: the GPU was reset", name_of(number), i));
         }
         return {};
     }
+
+    testbench::GpuQueueRules rules() const {
+        testbench::GpuQueueRules rules{.poll = model::gpu::memory::all_bits};
+        // What stands behind an acquire needs no bits of its own, and who has rung need not wait: with either one would
+        // not see what fences are there for.
+        if (context_.config.scenario.has_adversary)
+            rules.read = model::gpu::memory::plain, rules.awaits_ring = false;
+        if (omitted_)
+            rules.omitted = {*omitted_};
+        return rules;
+    }
+    /// What has come of the order in which memory was reached, on one GPU; empty: nothing.
+    std::string order_of(std::size_t number) const {
+        if (!context_.config.scenario.has_adversary)
+            return {};
+        const auto text = explain_order({.grid = grids_[number],
+                                         .rings = plans_[number].rings,
+                                         .watch = watch_,
+                                         .hca = platform_.description().name_of(parts_[number].hca),
+                                         .omitted = omitted_,
+                                         .config = nodes_[number]->parts().device.block().config()});
+        return text.empty() ? text : fmt::format("; {}, {}", name_of(number), text);
+    }
+    /// On the first GPU of which there is something to say: whoever is stuck may wait for another one.
+    std::string orders() const {
+        for (std::size_t i = 0; i < grids_.size(); ++i)
+            if (auto text = order_of(i); !text.empty())
+                return text;
+        return {};
+    }
+    void explain_all() { result_.failure += orders(); }
 
     sw::Result<void> verify() {
         std::uint32_t sum = 0;
@@ -242,12 +281,17 @@ private:
     const std::vector<NodeParts>& parts_;
     Result& result_;
     std::deque<Flusher>& flushers_;
+    const HcaWatch& watch_;
+    std::optional<sw::gpu::Fence> omitted_;
     ArenaLayout layout_;
     std::vector<std::byte> payload_;
     // In the order in which they need each other.
     std::vector<std::unique_ptr<harness::HostFunctions>> hosts_;
     std::vector<std::unique_ptr<sw::transport::Transport>> functions_;
     std::vector<std::unique_ptr<GpuRdmaNode>> nodes_;
+    std::deque<RdmaPlan> plans_;
+    std::deque<std::vector<std::unique_ptr<model::gpu::memory::MemoryView>>> views_;
+    std::deque<Grid> grids_;
     MovedPayload moved_;
     model::port::Time took_{};
     double wall_ = 0;
@@ -273,6 +317,13 @@ std::expected<void, std::string> gpu_rdma_fits(const platform::topology::Config&
                                            config.scenario.queue_pairs, most_threads));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
+    if (!config.scenario.omit.empty() && !sw::gpu::find_fence(config.scenario.omit)) {
+        std::string known;
+        for (const auto& one : named(std::type_identity<sw::gpu::Fence>{}))
+            known += fmt::format("{}{}", known.empty() ? "" : ", ", one.text);
+        return std::unexpected(
+            fmt::format("scenario.omit = \"{}\" is no fence; there are {}", config.scenario.omit, known));
+    }
     return {};
 }
 
@@ -282,10 +333,12 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
         return std::unexpected(fit.error());
     const auto wall_begin = std::chrono::steady_clock::now();
     const auto nodes = find_nodes(platform::topology::describe(config).value());
+    HcaWatch watch(context.events, context.sources);
     std::optional<Platform> built;
     try {
-        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
-                      context.recording);
+        // Who explains the order of stores wants to know what the HCAs saw of them.
+        auto* events = config.scenario.has_adversary ? &watch : context.events;
+        built.emplace(config, events, context.sources, platform::topology::Served::as_described, context.recording);
     } catch (const std::exception& error) {
         return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
     }
@@ -299,7 +352,7 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
     Programs programs;
     programs.add("ring", [&] {
         { // drivers are let go by the thread that has used them, which may wait for devices
-            Ring ring(context, *built, nodes, flushers, result);
+            Ring ring(context, *built, nodes, flushers, watch, result);
             if (const auto done = ring.run(); !done && result.failure.empty())
                 result.failure = done.error().what;
             moved = ring.payload();

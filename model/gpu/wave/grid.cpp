@@ -9,6 +9,16 @@ using memory::Order;
 using memory::Outcome;
 using memory::Status;
 
+namespace {
+/// Keeps the last ones.
+template <class T> void remember(std::deque<T>& list, const T& one) {
+    constexpr std::size_t most = 4096;
+    if (list.size() == most)
+        list.pop_front();
+    list.push_back(one);
+}
+} // namespace
+
 unsigned Thread::count() const { return grid_.threads(); }
 
 void Thread::wait(std::coroutine_handle<> from, Request& request) {
@@ -77,6 +87,8 @@ void Grid::step(const Turn& turn) {
         return;
     ++steps_;
     thread.now_ = turn.at;
+    if (auto* again = std::exchange(thread.again_, nullptr))
+        return execute(thread, *again);
     if (std::exchange(thread.delivers_, false))
         thread.deliver(thread.remaining_);
     auto& flow = thread.flow_;
@@ -136,6 +148,8 @@ void Grid::execute(Thread& thread, Request& request) {
     }
     case Kind::store: store(thread, request); break;
     case Kind::wait_stores:
+        if (waits_for_held(thread, request))
+            break;
         resume_at(thread, memory.fence(Order::release, memory::Scope::agent, drain(thread, at)));
         break;
     case Kind::atomic: atomic(thread, request); break;
@@ -151,11 +165,17 @@ void Grid::load(Thread& thread, Request& request) {
     const auto at = thread.now_;
     find_own_stores(thread, request.address, request.into.size());
     const bool is_scalar = request.kind == Request::Kind::scalar_load;
+    const bool is_adversarial = config_.stores.is_adversarial && !is_scalar;
+    if (is_adversarial)
+        look_early(thread, request);
     auto& memory = view(thread);
     const auto outcome = is_scalar ? memory.scalar_load(request.address, request.into, request.modifiers, at)
                                    : memory.load(request.address, request.into, request.modifiers, at);
     if (!is_good(thread, outcome, request.address, false, at))
         return;
+    note_stale(thread, request.address, outcome, at);
+    if (is_adversarial)
+        make_early(thread, request);
     thread.watch_.read(request.address, request.into, outcome, at);
     auto done = outcome.done;
     if (!is_scalar) {
@@ -164,6 +184,27 @@ void Grid::load(Thread& thread, Request& request) {
         thread.remaining_ = 0;
     }
     resume_at(thread, done);
+}
+
+/// A load brings in what stands around it, for loads that the adversary does before their time.
+void Grid::look_early(Thread& thread, const Request& request) {
+    auto& early = thread.early_;
+    // A page that ends there ends the wave when the program itself comes to it.
+    if (early.wants(request.address, request.into.size()) &&
+        !view(thread).load(early.block(), early.bytes(), request.modifiers, thread.now_).is_ok())
+        early.forget();
+}
+/// The adversary may have done this load already, when the thread looked at what stands beside.
+void Grid::make_early(Thread& thread, const Request& request) {
+    if (!thread.early_.has(request.address, request.into.size()) || random_() % 2 == 0)
+        return;
+    thread.early_.give(request.address, request.into);
+    remember(stale_loads_, StaleLoad{thread.index(), request.address, thread.now_, true, {}});
+}
+
+void Grid::note_stale(const Thread& thread, std::uint64_t address, const Outcome& outcome, port::Time at) {
+    if (config_.stores.is_adversarial && outcome.is_stale)
+        remember(stale_loads_, StaleLoad{thread.index(), address, at, false, outcome});
 }
 
 void Grid::issue_load(Thread& thread, Request& request) {
@@ -175,6 +216,7 @@ void Grid::issue_load(Thread& thread, Request& request) {
     const auto outcome = view(thread).load(request.address, bytes, request.modifiers, at);
     if (!is_good(thread, outcome, request.address, false, at))
         return;
+    note_stale(thread, request.address, outcome, at);
     thread.watch_.read(request.address, bytes, outcome, at);
     load.done = thread.loads_done_ = std::max(thread.loads_done_, outcome.done);
     if (++thread.loads_ < Thread::max_loads)
@@ -188,6 +230,7 @@ void Grid::issue_load(Thread& thread, Request& request) {
 void Grid::store(Thread& thread, const Request& request) {
     const auto at = thread.now_;
     thread.watch_.progress(at);
+    thread.early_.forget();
     if (config_.stores.is_adversarial && request.from.size() <= HeldStores::max_bytes) {
         if (held_.is_full())
             held_.make_room(at, performer());
@@ -217,14 +260,28 @@ void Grid::atomic(Thread& thread, Request& request) {
     resume_at(thread, thread.loads_done_);
 }
 
-void Grid::fence(Thread& thread, const Request& request) {
+void Grid::fence(Thread& thread, Request& request) {
+    if (request.order != Order::acquire && waits_for_held(thread, request))
+        return;
     // Either kind waits for the loads before it; only a release waits for stores.
     auto at = std::max(thread.now_, thread.loads_done_);
     thread.delivers_ = true;
     thread.remaining_ = 0;
+    if (request.order != Order::release)
+        thread.early_.forget();
     if (request.order != Order::acquire)
         at = std::max(at, drain(thread, thread.now_));
     resume_at(thread, view(thread).fence(request.order, request.scope, at));
+}
+
+/// A wait for stores makes none of them arrive earlier: it begins anew when the last one that is held has.
+bool Grid::waits_for_held(Thread& thread, Request& request) {
+    const auto last = held_.last_due(thread.index());
+    if (!last)
+        return false;
+    thread.again_ = &request;
+    resume_at(thread, *last);
+    return true;
 }
 
 /// All stores of the thread are on their way; returns when the last one is acknowledged.
@@ -243,6 +300,7 @@ void Grid::find_own_stores(const Thread& thread, std::uint64_t address, std::siz
 /// A store that was held reaches memory. Its page may be gone by now: the wave ends then, later than the store.
 void Grid::perform(const HeldStores::Store& store, port::Time at) {
     auto& thread = threads_[store.thread];
+    remember(late_stores_, LateStore{store.thread, store.address, store.length, store.issued, at});
     const auto outcome =
         view(thread).store(store.address, std::span{store.bytes}.first(store.length), store.modifiers, at);
     if (is_good(thread, outcome, store.address, true, at))

@@ -15,8 +15,24 @@
 namespace model::gpu::wave {
 
 struct StoreOrder {
-    bool is_adversarial = false; ///< stores reach memory late, shuffled and merged, as far as that is legal
+    bool is_adversarial = false; ///< stores reach memory late, shuffled and merged, and loads early, as far as is legal
     port::Time hold_max = std::chrono::microseconds{1};
+};
+
+/// A store that was held, for whoever explains what came of it.
+struct LateStore {
+    unsigned thread = 0;
+    std::uint64_t address = 0;
+    std::uint32_t length = 0;
+    port::Time issued{}, performed{};
+};
+/// A load that gave older bytes than memory had.
+struct StaleLoad {
+    unsigned thread = 0;
+    std::uint64_t address = 0;
+    port::Time at{};
+    bool is_early = false; ///< it was done before the poll that came first; otherwise a cache answered
+    memory::Outcome outcome{};
 };
 
 struct GridConfig {
@@ -58,6 +74,10 @@ public:
     unsigned threads() const { return config_.threads; }
     const Record& record(unsigned thread) const { return threads_[thread].record(); }
     std::uint64_t steps() const { return steps_; }
+    /// The last stores that the adversary has held, in the order in which they were performed.
+    const std::deque<LateStore>& late_stores() const { return late_stores_; }
+    /// The last stale loads of threads whose loads the adversary orders.
+    const std::deque<StaleLoad>& stale_loads() const { return stale_loads_; }
     /// Frames that did not fit where they should.
     std::uint64_t frame_overflows() const;
 
@@ -79,11 +99,15 @@ private:
 
     void execute(Thread& thread, Request& request);
     void load(Thread& thread, Request& request);
+    void look_early(Thread& thread, const Request& request);
+    void make_early(Thread& thread, const Request& request);
+    void note_stale(const Thread& thread, std::uint64_t address, const memory::Outcome& outcome, port::Time at);
     void issue_load(Thread& thread, Request& request);
     void store(Thread& thread, const Request& request);
     void atomic(Thread& thread, Request& request);
-    void fence(Thread& thread, const Request& request);
+    void fence(Thread& thread, Request& request);
     port::Time drain(Thread& thread, port::Time at);
+    bool waits_for_held(Thread& thread, Request& request);
     void find_own_stores(const Thread& thread, std::uint64_t address, std::size_t length);
     void perform(const HeldStores::Store& store, port::Time at);
     bool is_good(Thread& thread, const memory::Outcome& outcome, std::uint64_t address, bool is_write, port::Time at);
@@ -108,6 +132,8 @@ private:
     std::deque<Thread> threads_;
     std::vector<Turn> turns_; ///< a heap; one of each thread that lives, besides the one that runs
     HeldStores held_;
+    std::deque<LateStore> late_stores_;
+    std::deque<StaleLoad> stale_loads_;
     std::array<KnownPage, 64> known_pages_{};
     State state_ = State::ready;
     port::Time launched_at_{}, ended_at_{}, progress_{};

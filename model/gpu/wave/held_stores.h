@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -22,7 +23,7 @@ public:
         std::uint32_t length = 0;
         std::uint64_t address = 0;
         memory::Modifiers modifiers;
-        port::Time due{};
+        port::Time issued{}, due{};
         std::array<std::byte, max_bytes> bytes{};
 
         std::uint64_t end() const { return address + length; }
@@ -57,11 +58,20 @@ public:
                  .length = static_cast<std::uint32_t>(from.size()),
                  .address = address,
                  .modifiers = modifiers,
+                 .issued = at,
                  .due = due};
         std::ranges::copy(from, store.bytes.begin());
         next_due_ = std::min(next_due_, due);
     }
 
+    /// When the last store of the thread is performed; nothing: none of it is held.
+    std::optional<port::Time> last_due(unsigned thread) const {
+        std::optional<port::Time> last;
+        for (const auto& store : stores_)
+            if (store.thread == thread)
+                last = std::max(last.value_or(store.due), store.due);
+        return last;
+    }
     /// Hands `perform` what is due by `now`, the earliest first; of equal ones the older.
     template <class Perform> void advance(port::Time now, Perform&& perform) {
         while (next_due_ <= now) {

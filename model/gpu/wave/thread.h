@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/gpu/memory/access.h"
+#include "model/gpu/wave/early_loads.h"
 #include "model/gpu/wave/poll_watch.h"
 #include "model/gpu/wave/task.h"
 
@@ -183,6 +184,8 @@ private:
     unsigned remaining_ = 0; ///< loads that stay outstanding when it goes on
     bool delivers_ = false;  ///< when it goes on, the others have arrived
     bool is_stuck_ = false;
+    Request* again_ = nullptr; ///< what it waits with for stores that are held
+    EarlyLoads early_;
     PollWatch watch_;
     Record record_;
 };
