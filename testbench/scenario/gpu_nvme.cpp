@@ -267,6 +267,16 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
     auto rings = make_rings(**space, size, setup);
     if (!rings)
         return std::unexpected(rings.error());
+    const auto seen = setup.looks_at_data ? share(bytes) : Result<Shared>(std::unexpect, sw::Error{});
+    Slice look{};
+    if (setup.looks_at_data) {
+        if (!seen)
+            return std::unexpected(seen.error());
+        const auto data = (*space)->map(to->buffer, Mtype::nc), left = (*space)->map(seen->buffer, Mtype::uc);
+        if (!data || !left)
+            return std::unexpected(!data ? data.error() : left.error());
+        look.data = *data, look.seen = *left;
+    }
     IoPlan plan{.space = *space_, .command_blocks = command / block, .rules = setup.rules};
     const auto pages = bytes / drive_page, per_page = drive_page / block;
     for (std::uint64_t i = 0; i < size.threads; ++i) {
@@ -278,9 +288,14 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
                                .to_bus = to->bus() + first * drive_page,
                                .blocks = {first * per_page, (end - first) * per_page},
                                .depth = size.depth});
+        if (setup.looks_at_data) {
+            plan.slices.back().data = look.data + first * drive_page;
+            plan.slices.back().seen = look.seen + first * drive_page;
+            plan.slices.back().data_bytes = (end - first) * drive_page;
+        }
     }
     plan.tallies.resize(size.threads);
-    auto report = carry_out(payload, plan, setup, flusher, **space, *to);
+    auto report = carry_out(payload, plan, setup, flusher, **space, setup.looks_at_data ? *seen : *to);
     if (!report)
         return report;
     if (report->verdict != Verdict::correct) {

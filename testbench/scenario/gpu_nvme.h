@@ -40,6 +40,8 @@ struct IoSetup {
     bool on_host = false; ///< the queues lie in memory of the host
     testbench::GpuQueueRules rules{.poll = model::gpu::memory::all_bits};
     Flush flush = Flush::heavy;
+    /// The program itself looks at what it gets, through pages that GL2 keeps and that it has looked at before.
+    bool looks_at_data = false;
 };
 
 enum class Verdict : std::uint8_t { correct, stuck, wrong_data, gpu_reset, page_fault };

@@ -40,6 +40,9 @@ std::string GpuNvme::explain(const Grid& grid, const IoPlan& plan, const IoSetup
                 return fmt::format("thread {}: the drive has refused a command: {}; it has fetched other bytes than "
                                    "the program had stored",
                                    i, abi::nvme::name(tally.first_error.status));
+        if (setup.looks_at_data && parts_.device.block().counters().stale_loads != 0)
+            return "the drive has answered every command, and the program has then found old data in lines that GL2 "
+                   "has kept from an earlier look: the pages must be UC, or GL2 be rinsed in between";
         return "the drive has answered every command, and what was read back differs from the payload";
     }
     case Verdict::stuck: break;

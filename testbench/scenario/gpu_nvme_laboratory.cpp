@@ -51,6 +51,7 @@ struct Row {
     Flush flush;
     Expected expected;
     bool on_host = false;
+    bool looks_at_data = false;
 };
 
 constexpr auto nc = Mtype::nc, uc = Mtype::uc;
@@ -122,6 +123,7 @@ constexpr std::array table{
         Flush::none,
         {stuck, stuck, stuck, stuck, stuck | correct},
         true},
+    Row{"L16", "", uc, uc, uc, every_bit, Flush::none, {stuck, wrong, stuck, correct, wrong | correct}, false, true},
 };
 
 std::string names_of(Set set) {
@@ -277,7 +279,8 @@ Result<std::vector<Observation>> run_laboratory(GpuNvme& rig, Flusher& flusher, 
                             .doorbells = row.doorbells,
                             .on_host = row.on_host,
                             .rules = {.poll = row.poll, .pause = 2us},
-                            .flush = row.flush};
+                            .flush = row.flush,
+                            .looks_at_data = row.looks_at_data};
         const auto payload = make_payload(payload_bytes, done);
         const auto report =
             rig.move(PayloadSource(payload), {.command_bytes = drive_page, .threads = 2, .depth = 4}, setup, flusher);
@@ -287,9 +290,10 @@ Result<std::vector<Observation>> run_laboratory(GpuNvme& rig, Flusher& flusher, 
         const auto bell = row.doorbells.value_or(static_cast<Mtype>(config.import_mtype));
         found.push_back({.row = std::string(row.name),
                          .cites = std::string(row.cites),
-                         .setup = fmt::format("{}SQ {}, CQ {}, doorbells {}{}", row.on_host ? "in the host: " : "",
+                         .setup = fmt::format("{}SQ {}, CQ {}, doorbells {}{}{}", row.on_host ? "in the host: " : "",
                                               abi::gpu::name(row.submissions), abi::gpu::name(row.completions),
-                                              abi::gpu::name(bell), row.doorbells ? "" : " as imported"),
+                                              abi::gpu::name(bell), row.doorbells ? "" : " as imported",
+                                              row.looks_at_data ? ", data NC, looked at before" : ""),
                          .load = name_of(row.poll),
                          .flush = std::string(name(row.flush)),
                          .outcome = std::string(name(report->verdict)),

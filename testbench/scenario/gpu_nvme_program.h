@@ -30,6 +30,9 @@ struct Slice {
     std::uint64_t from_bus = 0, to_bus = 0; ///< what is written, and where it is read to: addresses of the drive
     sw::nvme::Blocks blocks;                ///< on the drive
     unsigned depth = 1;                     ///< commands under way
+    /// Where the program looks at what was read, and where it leaves what it has seen; 0: it does not look.
+    std::uint64_t data = 0, seen = 0;
+    std::uint64_t data_bytes = 0;
 };
 
 /// What became of one thread's commands.
@@ -100,8 +103,19 @@ model::gpu::wave::Task<> move_slice(Queue& queue, const IoPlan& plan, const Slic
     }
 }
 
+/// Reads all data of the slice, and leaves them where `keeps` says so.
+inline model::gpu::wave::Task<> look_at_data(model::gpu::wave::Thread& thread, const Slice& slice, bool keeps) {
+    std::array<std::byte, model::gpu::wave::Thread::max_bytes> bytes{};
+    for (std::uint64_t done = 0; done < slice.data_bytes; done += bytes.size()) {
+        co_await thread.load(slice.data + done, std::span(bytes));
+        if (keeps)
+            co_await thread.store(slice.seen + done, std::span<const std::byte>(bytes));
+    }
+}
+
 inline model::gpu::wave::Task<> write_and_read(model::gpu::wave::Thread& thread, IoPlan& plan) {
     const auto& slice = plan.slices[thread.index()];
+    co_await look_at_data(thread, slice, false);
     auto& tally = plan.tallies[thread.index()];
     sw::gpu::NvmeQueue queue(testbench::GpuQueueMemory(thread, plan.rules), slice.rings);
     // An empty queue is looked at first: the worst for what follows, since caches have its entries then.
@@ -119,6 +133,8 @@ inline model::gpu::wave::Task<> write_and_read(model::gpu::wave::Thread& thread,
         co_return;
     }
     co_await move_slice(queue, plan, slice, false, tally);
+    co_await thread.fence(model::gpu::memory::Order::acquire);
+    co_await look_at_data(thread, slice, true);
 }
 
 } // namespace scenario
