@@ -86,7 +86,7 @@ private:
     }
 
     Gaps gaps_;
-    std::array<Gap, 32> open_{}; ///< in order of time, the first count_ of them
+    std::array<Gap, 128> open_{}; ///< in order of time, the first count_ of them
     std::size_t count_ = 0;
     port::Time free_{};
 };

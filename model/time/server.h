@@ -36,6 +36,8 @@ public:
     }
 
     unsigned units() const { return static_cast<unsigned>(units_.size()); }
+    /// From here on nothing is booked of a unit.
+    port::Time free_from(unsigned unit) const { return units_.at(unit).free_from(); }
     port::Time service() const { return service_; }
     const Usage& usage() const { return meter_.usage(); }
     Account account() const { return {meter_.name(), Kind::server, units(), meter_.usage()}; }

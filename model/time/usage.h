@@ -79,14 +79,19 @@ template <class Resources> Account sum(std::string_view name, const Resources& r
 }
 
 /// What was busy for the largest share of the time: the bottleneck, as far as resources of this vocabulary show it.
-/// The first of several equal ones; nullptr where nothing was busy.
+/// The first of several equal ones; nullptr where nothing was busy. A window is full of users who wait for what is
+/// behind it, so it is named only where nothing behind it is nearly as busy.
 inline const Account* bottleneck(std::span<const Account> accounts) {
-    const Account* busiest = nullptr;
-    for (const auto& account : accounts)
-        if (account.usage.busy.count() > 0 && (busiest == nullptr || account.usage.busy.count() / account.units >
-                                                                         busiest->usage.busy.count() / busiest->units))
-            busiest = &account;
-    return busiest;
+    constexpr std::int64_t nearly = 4; // fifths
+    const Account *busiest = nullptr, *fullest = nullptr;
+    const auto share = [](const Account& account) { return account.usage.busy.count() / account.units; };
+    for (const auto& account : accounts) {
+        auto& most = account.kind == Kind::window ? fullest : busiest;
+        if (account.usage.busy.count() > 0 && (most == nullptr || share(account) > share(*most)))
+            most = &account;
+    }
+    const bool is_window = fullest != nullptr && (busiest == nullptr || share(*busiest) < share(*fullest) / 5 * nearly);
+    return is_window ? fullest : busiest;
 }
 
 /// What users waited for longest, all of them together; nullptr where nobody waited.

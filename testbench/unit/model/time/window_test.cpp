@@ -107,3 +107,16 @@ TEST_CASE("the law of Little holds for a window: outstanding = rate x time insid
     CHECK(window.account().load(end) > 0.99);   // of 16
     CHECK(window.account().load(end) <= 1);
 }
+
+TEST_CASE("a window that is full is the bottleneck only where nothing behind it is busy", "[unit][time]") {
+    const auto account = [](std::string_view name, Kind kind, model::port::Time busy) {
+        return Account{.name = name, .kind = kind, .units = 1, .usage = {.busy = busy}};
+    };
+    const std::array busy{account("window", Kind::window, 100us), account("dies", Kind::server, 90us)};
+    const std::array idle{account("window", Kind::window, 100us), account("dies", Kind::server, 60us)};
+
+    CHECK(bottleneck(busy)->name == "dies");
+    CHECK(bottleneck(idle)->name == "window");
+    CHECK(bottleneck({busy.data(), 1})->name == "window");
+    CHECK(longest_queue(busy) == nullptr);
+}
