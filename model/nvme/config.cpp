@@ -13,17 +13,14 @@ auto tie(const NvmeConfig& c) {
     return std::tie(c.timed, c.vendor_id, c.device_id, c.serial, c.model, c.firmware, c.nqn, c.queue_pairs,
                     c.queue_entries, c.vectors, c.doorbell_stride, c.ready_timeout, c.event_requests, c.error_entries,
                     c.outstanding, c.memory_buffer, c.memory_buffer_uses, c.has_shadow_doorbells,
-                    c.has_weighted_round_robin, c.has_sgl, c.temperature, c.fetch_latency, c.command_latency,
-                    c.ready_latency, c.self_test_time, c.sanitize_time);
+                    c.has_weighted_round_robin, c.has_sgl, c.temperature, c.fetch_latency, c.processors,
+                    c.command_latency, c.ready_latency, c.self_test_time, c.sanitize_time);
 }
 auto tie(const IoConfig& c) {
     return std::tie(c.max_transfer_bytes, c.has_compare, c.has_write_uncorrectable, c.has_dataset_management,
                     c.has_write_zeroes, c.has_verify, c.has_copy, c.has_fused, c.has_cache);
 }
-auto tie(const SpaceConfig& c) {
-    return std::tie(c.max_namespaces, c.capacity, c.identity, c.timing.read, c.timing.write, c.timing.flush,
-                    c.timing.discard, c.timing.read_ps_per_kib, c.timing.write_ps_per_kib);
-}
+auto tie(const SpaceConfig& c) { return std::tie(c.max_namespaces, c.capacity, c.identity); }
 bool is_same(const NamespaceConfig& a, const NamespaceConfig& b) {
     return std::tie(a.bytes, a.format, a.is_extended, a.protection, a.is_protection_first, a.file, a.is_attached) ==
            std::tie(b.bytes, b.format, b.is_extended, b.protection, b.is_protection_first, b.file, b.is_attached);
@@ -31,7 +28,8 @@ bool is_same(const NamespaceConfig& a, const NamespaceConfig& b) {
 } // namespace
 
 bool NvmeConfig::operator==(const NvmeConfig& other) const {
-    return tie(*this) == tie(other) && tie(io) == tie(other.io) && tie(space) == tie(other.space) &&
+    return tie(*this) == tie(other) && flash == other.flash && tie(io) == tie(other.io) &&
+           tie(space) == tie(other.space) &&
            std::equal(space.namespaces.begin(), space.namespaces.end(), other.space.namespaces.begin(),
                       other.space.namespaces.end(), is_same);
 }
@@ -79,22 +77,25 @@ std::vector<pcie::Setting> NvmeConfig::settings() {
          .help = "from a doorbell to the read of the entry",
          .value = &fetch_latency,
          .maximum = highest_latency},
+        {.name = "processors",
+         .help = "of the controller, each of which begins one command at a time",
+         .value = &processors,
+         .minimum = 1,
+         .maximum = 64},
         {.name = "command_latency_ns",
-         .help = "from the entry to the begin of its work",
+         .help = "of a processor, from the entry to the begin of its work",
          .value = &command_latency,
          .maximum = highest_latency},
         {.name = "ready_latency_ns",
          .help = "from the enabling of the controller until it is ready",
          .value = &ready_latency,
          .maximum = highest_latency},
-        {.name = "read_latency_ns", .help = "of the medium", .value = &space.timing.read, .maximum = highest_latency},
-        {.name = "write_latency_ns", .help = "of the medium", .value = &space.timing.write, .maximum = highest_latency},
-        {.name = "flush_latency_ns", .help = "of the medium", .value = &space.timing.flush, .maximum = highest_latency},
         {.name = "serial", .help = "20 characters at most, another one for each drive of a host", .value = &serial},
         {.name = "identity",
          .help = "a number of each drive, of which the identifiers of its namespaces are made",
          .value = &space.identity,
          .maximum = 1ull << 50}};
+    flash.add_settings(all);
     if (!space.namespaces.empty()) {
         auto& first = space.namespaces.front();
         all.push_back({.name = "size",

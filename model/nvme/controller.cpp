@@ -18,8 +18,12 @@ NvmeConfig settled(NvmeConfig config) {
     if (!config.timed) {
         config.fetch_latency = config.command_latency = config.ready_latency = Time{};
         config.self_test_time = config.sanitize_time = Time{};
-        config.space.timing = {};
+        config.flash.timed = false;
     }
+    std::uint64_t bytes = 0;
+    for (const auto& one : config.space.namespaces)
+        bytes += one.bytes;
+    config.space.capacity = std::max(config.space.capacity, bytes);
     config.memory_buffer = config.memory_buffer / abi::nvme::memory_buffer_unit * abi::nvme::memory_buffer_unit;
     config.io.has_fused &= config.io.has_compare; // the one pair that there is
     return config;
@@ -33,8 +37,11 @@ abi::Block<ControllerConfiguration> fields_of(std::uint32_t cc) {
 
 Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports)
     : config_(settled(config)), ports_(ports), dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses),
-      spaces_(config_.space), io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
-      queues_(config_, dma_, ports.interrupts, *this), admin_(config_, queues_, in_flight_, spaces_, io_, health_) {
+      processors_("processors", config_.processors, config_.command_latency),
+      flash_(config_.flash, config_.space.capacity, config_.space.identity, ports.dma), spaces_(config_.space, &flash_),
+      io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
+      queues_(config_, dma_, ports.interrupts, *this),
+      admin_(config_, queues_, in_flight_, spaces_, io_, health_, flash_.host_buffer()) {
     io_.data().walker().set_memory(dma_);
     set_capabilities();
 }
@@ -98,7 +105,7 @@ void Controller::stop(Time at) {
     queues_.reset();
     in_flight_.clear();
     admin_.reset(at);
-    ready_at_ = run_at_ = interrupt_at_ = port::never;
+    ready_at_ = run_at_ = interrupt_at_ = stopped_at_ = port::never;
     registers().set<"cc">(0).set<"rdy">(false).set<"cfs">(false).set<"shst">(0);
 }
 
@@ -109,17 +116,25 @@ void Controller::reset(Time at) {
     registers().set<"asqs">(0).set<"acqs">(0).set<"asq">(0).set<"acq">(0);
 }
 
-/// What was fetched ends, what was written is durable, and nothing starts any more.
+/// What was fetched ends, then what was written is made durable, and nothing starts any more.
 void Controller::shut_down(Time at) {
-    if (state_ == State::running) {
-        while (const auto entry = in_flight_.take(port::never - Time{1}))
-            queues_.post(*entry, at);
-        queues_.raise(at);
-    }
+    const bool was_running = state_ == State::running;
+    if (state_ != State::failed)
+        state_ = was_running ? State::stopping : State::stopped;
+    ready_at_ = run_at_ = port::never;
+    auto done = at;
+    static_cast<void>(spaces_.flush(done));
+    if (!was_running || (done <= at && in_flight_.is_empty()))
+        return end_shutdown();
+    registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::occurring));
+    stopped_at_ = std::max({at, done, in_flight_.last()});
+    interrupt_at_ = std::min(interrupt_at_, at);
+}
+
+void Controller::end_shutdown() {
+    stopped_at_ = port::never;
     if (state_ != State::failed)
         state_ = State::stopped;
-    ready_at_ = run_at_ = port::never;
-    static_cast<void>(spaces_.flush(at));
     registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::complete));
 }
 
@@ -156,7 +171,7 @@ void Controller::run(Time now) {
             break;
         constexpr auto bytes = abi::nvme::command_bytes;
         for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands)
-            execute(batch->sqid, batch->entries.subspan(at).first<bytes>(), batch->at + config_.command_latency, now);
+            execute(batch->sqid, batch->entries.subspan(at).first<bytes>(), begin_of_command(batch->at), now);
     }
     if (state_ == State::running)
         interrupt_at_ = queues_.raise(now);
@@ -225,7 +240,7 @@ void Controller::count(abi::ConstView<abi::nvme::Command> command) {
 }
 
 void Controller::post_due(Time now) {
-    while (state_ == State::running) {
+    while (has_queues()) {
         const auto entry = in_flight_.take(now);
         if (!entry)
             return;
@@ -246,23 +261,34 @@ void Controller::wake(Time now) {
             run(now);
         else
             interrupt_at_ = queues_.raise(now);
+    } else if (state_ == State::stopping) {
+        post_due(now);
+        interrupt_at_ = queues_.raise(now);
     }
+    if (stopped_at_ <= now)
+        end_shutdown();
     schedule();
 }
 
 void Controller::wake_at(Time& what, Time at) { what = std::min(what, at); }
 
 void Controller::schedule() {
-    if (state_ != State::running && state_ != State::starting)
+    if (state_ != State::starting && !has_queues() && stopped_at_ == port::never)
         return;
+    const auto recheck = state_ == State::stopping ? port::never : queues_.recheck_time();
     const auto next = std::min(
-        {ready_at_, run_at_, interrupt_at_, in_flight_.next(), queues_.recheck_time(), admin_.background().next()});
+        {ready_at_, run_at_, interrupt_at_, stopped_at_, recheck, in_flight_.next(), admin_.background().next()});
     if (next != port::never)
         ports_.clock.wake_at(next);
 }
 
 bool Controller::is_quiet() const {
-    return ready_at_ == port::never && run_at_ == port::never && in_flight_.is_empty();
+    return ready_at_ == port::never && run_at_ == port::never && stopped_at_ == port::never && in_flight_.is_empty();
+}
+
+void Controller::accounts(std::vector<time::Account>& rows) const {
+    rows.push_back(processors_.account());
+    flash_.accounts(rows);
 }
 
 } // namespace model::nvme

@@ -8,12 +8,14 @@
 #include "model/nvme/admin/admin.h"
 #include "model/nvme/config.h"
 #include "model/nvme/controller_memory.h"
+#include "model/nvme/flash/flash.h"
 #include "model/nvme/io/io.h"
 #include "model/nvme/queue/in_flight.h"
 #include "model/nvme/queue/queues.h"
 #include "model/nvme/space/namespaces.h"
 #include "model/pcie/device.h"
 #include "model/pcie/endpoint_space.h"
+#include "model/time/server.h"
 
 #include <bit>
 
@@ -37,10 +39,12 @@ public:
     }
     void reset(port::Time at) override;
     void wake(port::Time now) override;
+    void accounts(std::vector<time::Account>& rows) const override;
     bool is_quiet() const override;
 
 private:
-    enum class State : std::uint8_t { disabled, starting, running, stopped, failed };
+    /// `stopping`: a shutdown is under way. What was fetched ends, nothing more is.
+    enum class State : std::uint8_t { disabled, starting, running, stopping, stopped, failed };
 
     // QueueListener
     void fatal(port::Time at) override;
@@ -53,10 +57,17 @@ private:
     bool can_start();
     void become_ready(port::Time now);
     void shut_down(port::Time at);
+    void end_shutdown();
     void stop(port::Time at);
     void show_memory();
     void set_capabilities();
 
+    /// There is somebody to post completions to.
+    bool has_queues() const { return state_ == State::running || state_ == State::stopping; }
+    /// When a processor is done with a command that was fetched at `at`, and its work begins.
+    port::Time begin_of_command(port::Time at) {
+        return config_.command_latency == port::Time{} ? at : processors_.use(at).done;
+    }
     void run(port::Time now);
     using Sqe = Io::Sqe;
     void execute(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
@@ -73,6 +84,8 @@ private:
     NvmeConfig config_;
     pcie::DevicePorts ports_;
     ControllerMemory dma_;
+    time::Server processors_;
+    Flash flash_;
     Namespaces spaces_;
     Io io_;
     Health health_;
@@ -82,7 +95,7 @@ private:
     abi::Block<abi::nvme::Registers> registers_;
     State state_ = State::disabled;
     bool is_running_ = false; ///< run() is not entered twice
-    port::Time ready_at_ = port::never, run_at_ = port::never, interrupt_at_ = port::never;
+    port::Time ready_at_ = port::never, run_at_ = port::never, interrupt_at_ = port::never, stopped_at_ = port::never;
 };
 
 } // namespace model::nvme

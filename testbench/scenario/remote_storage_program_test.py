@@ -80,7 +80,8 @@ def more_commands_under_way_are_faster():
 
 
 def a_slow_medium_is_seen_in_its_stage():
-    fast, slow = (show(f"A.nvme0.write_latency_ns={ns}", "scenario.queue_depth=2") for ns in (0, 1_000_000))
+    fast, slow = (show(f"A.nvme0.program_latency_ns={ns}", "A.nvme0.cache=64KiB", "scenario.queue_depth=2")
+                  for ns in (0, 1_000_000))
     expect(slow["transfers"][2]["sim_time_ns"] > 2 * fast["transfers"][2]["sim_time_ns"], slow["transfers"])
 
 

@@ -33,9 +33,10 @@ const std::array<Admin::Row, 17> Admin::rows{{
     {AdminOpcode::format_nvm, bit(OptionalAdmin::format), &Admin::format},
 }};
 
-Admin::Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health)
+Admin::Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health,
+             HostBuffer& host_buffer)
     : config_(config), queues_(queues), in_flight_(in_flight), spaces_(spaces), io_(io), health_(health),
-      events_(config.event_requests), background_(config, spaces) {
+      host_buffer_(host_buffer), events_(config.event_requests), background_(config, spaces) {
     for (const auto& [feature, selector, saved] : spaces_.kept().features)
         if (auto* value = features_.find(static_cast<abi::nvme::Feature>(feature), selector); value != nullptr)
             value->saved = value->current = saved & value->mask;
@@ -43,6 +44,7 @@ Admin::Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Name
 
 void Admin::reset(Time at) {
     features_.reset();
+    host_buffer_.reset();
     background_.reset(at);
     time_.reset(at);
     events_.reset();

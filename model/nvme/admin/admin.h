@@ -9,6 +9,7 @@
 #include "model/nvme/admin/health.h"
 #include "model/nvme/admin/host_time.h"
 #include "model/nvme/config.h"
+#include "model/nvme/flash/host_buffer.h"
 #include "model/nvme/io/io.h"
 #include "model/nvme/queue/in_flight.h"
 #include "model/nvme/queue/queues.h"
@@ -22,7 +23,8 @@ class Admin {
 public:
     using Command = abi::ConstView<abi::nvme::Command>;
 
-    Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health);
+    Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health,
+          HostBuffer& host_buffer);
 
     void reset(port::Time at);
     /// The controller is enabled: what the features say, the drive does.
@@ -67,6 +69,8 @@ private:
     Outcome sanitize(Command command, port::Time at);
     Outcome set_timestamp(Command command, port::Time at);
     Outcome set_threshold(std::uint32_t value, bool is_saved, port::Time at);
+    Refusal set_host_buffer(Command command, port::Time& at);
+    Outcome get_host_buffer(Command command, port::Time at);
     Outcome keep_alive(Command command, port::Time at);
 
     Outcome end(const Refusal& refusal, port::Time at, std::uint32_t dw0 = 0) const {
@@ -90,6 +94,7 @@ private:
     Namespaces& spaces_;
     Io& io_;
     Health& health_;
+    HostBuffer& host_buffer_;
     Features features_;
     EventRequests events_;
     Background background_;

@@ -110,14 +110,15 @@ std::optional<Background::Bad> Background::find_bad(std::uint32_t nsid, Time at)
         auto* space = spaces_.allocated(number);
         if (space == nullptr || !space->is_attached() || (nsid != all_namespaces && nsid != number))
             continue;
+        auto& medium = space->medium().bare(); // the test has a time of its own
         const auto size = space->blocks() * space->shape().data_bytes();
         for (std::uint64_t from = 0; from < size;) {
-            const auto extent = space->medium().next_data(from);
+            const auto extent = medium.next_data(from);
             if (!extent || extent->begin >= size)
                 break;
             for (from = std::max(from, extent->begin); from < std::min(extent->end, size);) {
                 const auto length = std::min({bytes.size(), extent->end - from, size - from});
-                const auto read = space->medium().read(from, std::span(bytes).first(length), at);
+                const auto read = medium.read(from, std::span(bytes).first(length), at);
                 if (!read.is_ok())
                     return Bad{number, space->block_of(read.status == MediumStatus::no_answer ? from : read.where)};
                 from += length;

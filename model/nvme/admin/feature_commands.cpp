@@ -10,6 +10,8 @@ using port::Time;
 using L = abi::nvme::Features;
 
 namespace {
+/// Dword 11 of the host memory buffer: EHM and MR.
+constexpr std::uint32_t enable_host_memory = 1, memory_return = 2;
 std::array<std::byte, 4> as_bytes(std::uint32_t dword) {
     std::array<std::byte, 4> bytes{};
     abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), dword);
@@ -55,6 +57,10 @@ Outcome Admin::set_features(Command command, Time at) {
         break;
     case Feature::arbitration: queues_.set_arbitration(value); break;
     case Feature::timestamp: return set_timestamp(command, at);
+    case Feature::host_memory_buffer:
+        if (const auto refusal = set_host_buffer(command, at); !refusal.is_ok())
+            return end(refusal, at);
+        break;
     case Feature::interrupt_coalescing: queues_.set_coalescing(value); break;
     case Feature::interrupt_vector:
         if ((value & 0xffff) >= config_.vectors)
@@ -92,7 +98,11 @@ Refusal Admin::keep_features() {
 
 /// One that belongs to a part of the drive is there with it.
 bool Admin::has_feature(Feature id) {
-    return features_.find(id) != nullptr && (id != Feature::volatile_write_cache || config_.io.has_cache);
+    if (id == Feature::volatile_write_cache)
+        return config_.io.has_cache;
+    if (id == Feature::host_memory_buffer)
+        return config_.flash.host_buffer != 0;
+    return features_.find(id) != nullptr;
 }
 
 /// After a reset, the drive does what is saved, not only says it.
@@ -153,6 +163,34 @@ Outcome Admin::set_timestamp(Command command, Time at) {
     return end({}, at);
 }
 
+/// NVMe base 2.0 "Host Memory Buffer". A disable ends when the last access to the buffer has.
+Refusal Admin::set_host_buffer(Command command, Time& at) {
+    const auto attributes = command.get<"cdw11">();
+    if ((attributes & enable_host_memory) == 0) {
+        at = host_buffer_.disable(at);
+        return {};
+    }
+    return host_buffer_.enable({.pages = command.get<"cdw12">(),
+                                .list = std::uint64_t{command.get<"cdw14">()} << 32 | command.get<"cdw13">(),
+                                .descriptors = command.get<"cdw15">()},
+                               (attributes & memory_return) != 0, page_bytes_, at);
+}
+
+Outcome Admin::get_host_buffer(Command command, Time at) {
+    page_.assign(abi::nvme::HostMemoryAttributes::size, std::byte{});
+    if (host_buffer_.is_on()) {
+        const auto& lent = host_buffer_.attributes();
+        abi::View<abi::nvme::HostMemoryAttributes>(page_)
+            .set<"hsize">(lent.pages)
+            .set<"hmdlal">(static_cast<std::uint32_t>(lent.list))
+            .set<"hmdlau">(static_cast<std::uint32_t>(lent.list >> 32))
+            .set<"hmdlec">(lent.descriptors);
+    }
+    auto outcome = send(command, page_, at);
+    outcome.dw0 = host_buffer_.is_on() ? enable_host_memory : 0;
+    return outcome;
+}
+
 Outcome Admin::get_features(Command command, Time at) {
     const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
     const auto id = static_cast<Feature>(fields.get<"fid">());
@@ -188,6 +226,8 @@ Outcome Admin::get_features(Command command, Time at) {
             return end(vector < config_.vectors ? Refusal{} : refuse(Status::invalid_field, parameter_of<L, "cdw11">()),
                        at, vector | (vector < config_.vectors && queues_.is_immediate(vector) ? 1u << 16 : 0u));
         }
+        if (id == Feature::host_memory_buffer)
+            return get_host_buffer(command, at);
         if (id == Feature::write_protection) {
             const auto found = spaces_.active(command.get<"nsid">());
             return end(found.refusal, at,

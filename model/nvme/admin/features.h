@@ -43,7 +43,7 @@ public:
     auto end() { return values_.end(); }
 
 private:
-    std::array<Value, 15> values_{{{Feature::arbitration, 0xffff'ff07, 0x3, true},
+    std::array<Value, 16> values_{{{Feature::arbitration, 0xffff'ff07, 0x3, true},
                                    {Feature::power_management, 0x1f, 0, true},
                                    {Feature::temperature_threshold, 0x3f'ffff, 0x157, true},
                                    {Feature::temperature_threshold, 0x3f'ffff, 0x1'0157, true, 0x01},
@@ -56,6 +56,7 @@ private:
                                    {Feature::interrupt_vector, 0x1'ffff, 0, false},
                                    {Feature::write_atomicity, 0x1, 0, true},
                                    {Feature::async_event, 0x1ff, 0, true},
+                                   {Feature::host_memory_buffer, 0x1, 0, false},
                                    {Feature::timestamp, 0, 0, false},
                                    {Feature::write_protection, 0x7, 0, false}}};
 };

@@ -22,6 +22,8 @@ template <std::size_t Bytes> std::array<std::byte, Bytes> padded(std::string_vie
 std::uint8_t page_shift(std::uint64_t bytes) {
     return bytes < 8192 ? 0 : static_cast<std::uint8_t>(std::bit_width(bytes / 4096) - 1);
 }
+/// Units of 4 KiB, as sizes of the host memory buffer are said.
+std::uint32_t in_pages(std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + 4095) / 4096); }
 } // namespace
 
 void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const {
@@ -67,6 +69,11 @@ void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const
         .set<"nwpc">(1)
         .set<"sgls">(config_.has_sgl ? 0xd'0001u : 0)
         .set<"subnqn">(padded<256>(nqn, '\0'));
+    if (config_.flash.host_buffer != 0)
+        page.set<"hmpre">(in_pages(config_.flash.host_buffer))
+            .set<"hmmin">(in_pages(config_.flash.least_host_buffer()))
+            .set<"hmminds">(HostBuffer::least_pages)
+            .set<"hmmaxd">(static_cast<std::uint16_t>(HostBuffer::most_descriptors));
     page.sub<"psd0">().set<"mp">(900);
 }
 

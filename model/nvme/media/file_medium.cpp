@@ -26,8 +26,7 @@ constexpr std::size_t zero_bytes = 4096;
 
 } // namespace
 
-FileMedium::FileMedium(const std::string& path, std::uint64_t bytes, const MediumTiming& timing)
-    : size_(bytes), timing_(timing) {
+FileMedium::FileMedium(const std::string& path, std::uint64_t bytes) : size_(bytes) {
     file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file_ < 0)
         fail("open", path);
@@ -59,17 +58,16 @@ FileMedium::~FileMedium() { close(file_); }
 
 MediumResult FileMedium::read(std::uint64_t offset, std::span<std::byte> into, port::Time at) {
     assert(offset + into.size() <= size_);
-    const auto done = timing_.after_read(at, into.size());
     while (!into.empty()) {
         const auto n = pread(file_, into.data(), into.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) // an error of the host's disk, or somebody has made the file shorter
-            return {MediumStatus::read_error, done, offset};
+            return {MediumStatus::read_error, at, offset};
         into = into.subspan(static_cast<std::size_t>(n));
         offset += static_cast<std::uint64_t>(n);
     }
-    return {.done = done};
+    return {.done = at};
 }
 
 bool FileMedium::write_all(std::uint64_t offset, Pieces from, bool durable, std::uint64_t& written) {
@@ -103,17 +101,15 @@ bool FileMedium::write_all(std::uint64_t offset, Pieces from, bool durable, std:
 }
 
 MediumResult FileMedium::write(std::uint64_t offset, Pieces from, Durability durability, port::Time at) {
-    const auto length = length_of(from);
-    assert(offset + length <= size_);
-    const auto done = timing_.after_write(at, length);
+    assert(offset + length_of(from) <= size_);
     std::uint64_t written = 0;
     if (!write_all(offset, from, durability == Durability::durable, written)) {
         has_lost_writes_ |= errno == EIO;
-        return {errno == ENOSPC ? MediumStatus::no_space : MediumStatus::write_fault, done, offset + written};
+        return {errno == ENOSPC ? MediumStatus::no_space : MediumStatus::write_fault, at, offset + written};
     }
     if (durability == Durability::durable && has_lost_writes_)
-        return {MediumStatus::write_fault, done, offset};
-    return {.done = done};
+        return {MediumStatus::write_fault, at, offset};
+    return {.done = at};
 }
 
 bool FileMedium::zero(std::uint64_t offset, std::uint64_t length) {
@@ -130,17 +126,16 @@ bool FileMedium::zero(std::uint64_t offset, std::uint64_t length) {
 
 MediumResult FileMedium::discard(std::uint64_t offset, std::uint64_t length, Durability durability, port::Time at) {
     assert(offset + length <= size_);
-    const auto done = at + timing_.discard;
     if (length == 0)
-        return {.done = done};
+        return {.done = at};
     // The kernel zeroes what is less than a block of the file at both ends.
     if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(length)) != 0 &&
         (errno != EOPNOTSUPP || !zero(offset, length)))
-        return {MediumStatus::write_fault, done, offset};
+        return {MediumStatus::write_fault, at, offset};
     if (durability == Durability::durable && !sync())
-        return {MediumStatus::write_fault, done, offset};
-    return {.done = done};
+        return {MediumStatus::write_fault, at, offset};
+    return {.done = at};
 }
 
 bool FileMedium::sync() {
@@ -149,9 +144,7 @@ bool FileMedium::sync() {
     return !has_lost_writes_;
 }
 
-MediumResult FileMedium::flush(port::Time at) {
-    return {sync() ? MediumStatus::ok : MediumStatus::write_fault, at + timing_.flush};
-}
+MediumResult FileMedium::flush(port::Time at) { return {sync() ? MediumStatus::ok : MediumStatus::write_fault, at}; }
 
 std::optional<Extent> FileMedium::next_data(std::uint64_t offset) const {
     const auto begin = lseek(file_, static_cast<off_t>(offset), SEEK_DATA);

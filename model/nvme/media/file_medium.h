@@ -14,7 +14,7 @@ public:
     /// Opens or makes the file, which nobody else may have as a medium. It grows to `bytes` where it is shorter; a
     /// longer one is refused, since data behind the end would be lost to the guest. Throws std::system_error or
     /// std::runtime_error with the name of the file.
-    FileMedium(const std::string& path, std::uint64_t bytes, const MediumTiming& timing = {});
+    FileMedium(const std::string& path, std::uint64_t bytes);
     ~FileMedium() override;
     FileMedium(const FileMedium&) = delete;
     FileMedium& operator=(const FileMedium&) = delete;
@@ -33,7 +33,6 @@ private:
 
     int file_ = -1;
     std::uint64_t size_ = 0;
-    MediumTiming timing_;
     /// After a failed fdatasync() the kernel may call pages clean that never reached the disk: a later success would
     /// be a lie, so nothing is called durable any more.
     bool has_lost_writes_ = false;

@@ -1,5 +1,6 @@
 // Where the bytes of a namespace are. A medium knows bytes and offsets, no logical blocks, no metadata, no commands: it
-// reads, writes, zeroes and flushes, says how each ended, and when. It computes times, it does not wait.
+// reads, writes, zeroes and flushes, and says how each ended, and when: at once where there is no drive around it
+// (flash/timed_medium.h). It computes times, it does not wait.
 #pragma once
 
 #include "model/port/time.h"
@@ -34,19 +35,6 @@ struct Extent {
     bool operator==(const Extent&) const = default;
 };
 
-/// Time of an access: a latency, and what its bytes take.
-struct MediumTiming {
-    port::Time read{}, write{}, flush{}, discard{};
-    std::int64_t read_ps_per_kib = 0, write_ps_per_kib = 0;
-
-    constexpr port::Time after_read(port::Time at, std::uint64_t bytes) const {
-        return at + read + port::Time(static_cast<std::int64_t>(bytes / 1024) * read_ps_per_kib);
-    }
-    constexpr port::Time after_write(port::Time at, std::uint64_t bytes) const {
-        return at + write + port::Time(static_cast<std::int64_t>(bytes / 1024) * write_ps_per_kib);
-    }
-};
-
 /// The caller keeps offset and length within size().
 class Medium {
 public:
@@ -71,6 +59,8 @@ public:
     virtual MediumResult flush(port::Time at) = 0;
     /// The first bytes at or behind `offset` that may be other than zero; nothing: all of them are zero.
     virtual std::optional<Extent> next_data(std::uint64_t offset) const = 0;
+    /// The same bytes without the times of a drive: for what goes on behind commands, and has a time of its own.
+    virtual Medium& bare() { return *this; }
 };
 
 constexpr std::uint64_t length_of(Pieces pieces) {

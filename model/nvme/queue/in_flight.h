@@ -21,6 +21,12 @@ public:
     /// When the next completion is due.
     port::Time next() const { return due_.empty() ? port::never : due_.front().at; }
 
+    /// When the last one is due that will ever be.
+    port::Time last() const {
+        const auto last = std::ranges::max_element(due_, {}, &Due::at);
+        return last == due_.end() ? port::Time{} : last->at;
+    }
+
     void add(const CompletionEntry& entry, port::Time at) {
         if (at == port::never)
             return lost_.push_back(entry);

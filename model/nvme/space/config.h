@@ -45,7 +45,6 @@ struct SpaceConfig {
     std::uint64_t capacity = 1ull << 30; ///< TNVMCAP; at least what the first namespaces have
     std::uint64_t identity = 0;          ///< unique to the drive: NGUID, EUI-64 and UUID are made of it
     std::vector<NamespaceConfig> namespaces{NamespaceConfig{}};
-    MediumTiming timing;
     /// Limits of one Copy command: blocks of a range, of all ranges, and ranges.
     std::uint16_t copy_range_blocks = 128;
     std::uint32_t copy_blocks = 128;

@@ -58,7 +58,7 @@ void Namespaces::let_go(std::unique_ptr<Namespace>& space) {
                         : origin == Origin::configured ? config_.namespaces[nsid - 1].file
                                                        : std::string();
     if (origin == Origin::configured)
-        static_cast<void>(space->medium().discard(0, space->medium().size(), Durability::durable, {}));
+        static_cast<void>(space->medium().bare().discard(0, space->medium().size(), Durability::durable, {}));
     space.reset();
     std::error_code ignored;
     if (origin == Origin::made)

@@ -1,5 +1,6 @@
 #include "model/nvme/space/namespaces.h"
 
+#include "model/nvme/flash/timed_medium.h"
 #include "model/nvme/keep/state_file.h"
 #include "model/nvme/media/file_medium.h"
 #include "model/nvme/media/memory_medium.h"
@@ -14,6 +15,8 @@ using abi::nvme::all_namespaces;
 namespace {
 
 constexpr auto nsid_field = parameter_of<abi::nvme::Command, "nsid">();
+/// Of a namespace, as far as places in the drive are told apart.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 51;
 
 Shape shape_of(const SpaceConfig& space, const NamespaceConfig& config) {
     return {space.formats.at(config.format), config.format, config.is_extended, config.protection,
@@ -33,8 +36,8 @@ Refusal refusal_of(const MediumResult& result) {
     return {};
 }
 
-Namespaces::Namespaces(const SpaceConfig& config)
-    : config_(config), spaces_(config.max_namespaces), origins_(config.max_namespaces) {
+Namespaces::Namespaces(const SpaceConfig& config, Flash* flash)
+    : config_(config), flash_(flash), spaces_(config.max_namespaces), origins_(config.max_namespaces) {
     check_config();
     if (!config.make_medium)
         for (const auto& one : config.namespaces)
@@ -86,12 +89,19 @@ void Namespaces::make_configured(std::uint32_t first) {
     }
 }
 
-std::unique_ptr<Medium> Namespaces::make_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
+std::unique_ptr<Medium> Namespaces::make_bare_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
     if (config_.make_medium)
         return config_.make_medium(nsid, config);
     if (config.file.empty())
-        return std::make_unique<MemoryMedium>("nvme namespace " + std::to_string(nsid), config.bytes, config_.timing);
-    return std::make_unique<FileMedium>(config.file, config.bytes, config_.timing);
+        return std::make_unique<MemoryMedium>("nvme namespace " + std::to_string(nsid), config.bytes);
+    return std::make_unique<FileMedium>(config.file, config.bytes);
+}
+
+std::unique_ptr<Medium> Namespaces::make_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
+    auto medium = make_bare_medium(nsid, config);
+    if (flash_ == nullptr)
+        return medium;
+    return std::make_unique<TimedMedium>(std::move(medium), *flash_, (nsid - 1) * most_bytes);
 }
 
 Refusal Namespaces::check_shape(const Shape& shape) const {
@@ -166,8 +176,8 @@ Namespaces::Created Namespaces::create(std::span<const std::byte> data) {
     }
     (*free)->set_attached(false);
     origins_[nsid - 1] = config.file.empty() ? Origin::memory : Origin::made;
-    auto at = port::Time{};
-    auto refusal = flush(**free, at); // its file has its size
+    // Its file has its size. What other namespaces have in the write cache is none of this.
+    auto refusal = refusal_of((*free)->medium().bare().flush({}));
     if (refusal.is_ok())
         refusal = save();
     if (!refusal.is_ok()) {

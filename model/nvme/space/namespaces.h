@@ -7,6 +7,7 @@
 #include "abi/nvme/command.h"
 #include "abi/nvme/identify.h"
 #include "model/nvme/data/refusal.h"
+#include "model/nvme/flash/flash.h"
 #include "model/nvme/keep/state.h"
 #include "model/nvme/space/namespace.h"
 
@@ -26,7 +27,8 @@ class Namespaces {
 public:
     /// Throws where a medium cannot be made, or where a namespace of the configuration cannot be; and where files of an
     /// earlier process are damaged, or do not fit, with their name. Nothing of them is changed then.
-    explicit Namespaces(const SpaceConfig& config);
+    /// flash   the drive that gives accesses their times; nullptr: they take none
+    explicit Namespaces(const SpaceConfig& config, Flash* flash = nullptr);
     ~Namespaces();
 
     const SpaceConfig& config() const { return config_; }
@@ -103,6 +105,7 @@ private:
     std::string own_file(std::uint32_t nsid, std::uint64_t generation) const;
     std::unique_ptr<MarkFile> make_marks(const std::string& medium) const;
     void let_go(std::unique_ptr<Namespace>& space);
+    std::unique_ptr<Medium> make_bare_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
     std::unique_ptr<Medium> make_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
     Refusal check_shape(const Shape& shape) const;
     Refusal format_one(Namespace& space, const Shape& shape, port::Time& at);
@@ -115,6 +118,7 @@ private:
     }
 
     SpaceConfig config_;
+    Flash* flash_;
     std::vector<std::unique_ptr<Namespace>> spaces_; ///< [nsid - 1]
     std::vector<std::uint32_t> changed_;
     std::uint64_t generation_ = 0;

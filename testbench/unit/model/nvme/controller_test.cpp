@@ -1,3 +1,5 @@
+#include "model/nvme/media/faulty_medium.h"
+#include "model/nvme/media/memory_medium.h"
 #include "testbench/unit/model/nvme/controller_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -189,7 +191,7 @@ TEST_CASE("with shadow doorbells a tail in memory counts, and the device asks fo
 TEST_CASE("a timed NVMe command ends after its latencies, and a reset ends it for good", "[unit][nvme]") {
     auto config = small();
     config.timed = true;
-    config.space.timing.read = 10us;
+    config.flash.read = 10us;
     Bench b(config);
     b.enable();
     CHECK(b.get(Register::csts) == 1);
@@ -252,4 +254,90 @@ TEST_CASE("a controller without a memory buffer, and one whose BAR shows more th
     auto config = small();
     config.memory_buffer = 3 << 16;
     CHECK(Bench(config).controller.file(2) == -1);
+}
+
+TEST_CASE("a shutdown takes as long as what is under way, and the flush after it", "[unit][nvme][time]") {
+    auto config = small();
+    config.timed = true;
+    config.flash = {.program = 300us, .erase = 0us};
+    Bench b(config);
+    b.enable();
+    b.create_pair(1);
+    CHECK(b.ask(1, IoOpcode::write, 1) == Status::success);
+    b.place(1, Bench::command(2, 1, 512)), b.ring(1);
+    b.clock.set(b.clock.next()), b.controller.wake(b.clock.now()); // fetched, and not completed
+    b.place(1, Bench::command(2, 1)), b.ring(1);                   // not fetched
+
+    const auto begin = b.clock.now();
+    b.set(Register::cc, 0x0046'4001);
+    CHECK(b.get(Register::csts) == (1 | 1 << 2));
+    CHECK_FALSE(b.controller.is_quiet());
+    while (b.get(Register::csts) == (1 | 1 << 2)) {
+        REQUIRE(b.clock.next() != model::port::never);
+        b.clock.set(b.clock.next()), b.controller.wake(b.clock.now());
+    }
+    CHECK(b.get(Register::csts) == (1 | 2 << 2));
+    CHECK(b.clock.now() - begin > 300us);
+    CHECK(b.clock.now() - begin < 400us);
+    CHECK(b.next(1));
+    CHECK_FALSE(b.next(1));
+    CHECK(b.controller.is_quiet());
+    b.set(Register::cc, 0x0046'0000);
+    b.enable();
+    CHECK(b.get(Register::csts) == 1);
+}
+
+TEST_CASE("a shutdown waits for a read that is under way", "[unit][nvme][time]") {
+    auto config = small();
+    config.timed = true;
+    Bench b(config);
+    b.enable();
+    b.create_pair(1);
+    b.place(1, Bench::command(2, 1)), b.ring(1);
+    b.clock.set(b.clock.next()), b.controller.wake(b.clock.now());
+
+    b.set(Register::cc, 0x0046'4001);
+    CHECK(b.get(Register::csts) == (1 | 1 << 2));
+    b.interrupts.vectors.clear();
+    b.run();
+    CHECK(b.get(Register::csts) == (1 | 2 << 2));
+    CHECK(b.next(1));
+    CHECK(b.interrupts.vectors == std::vector<std::uint16_t>{1});
+}
+
+TEST_CASE("a reset in the middle of a shutdown ends it", "[unit][nvme]") {
+    auto config = small();
+    config.timed = true;
+    Bench b(config);
+    b.enable();
+    b.create_pair(1);
+    CHECK(b.ask(1, IoOpcode::write, 1) == Status::success);
+
+    b.set(Register::cc, 0x0046'4001);
+    b.set(Register::cc, 0x0046'0000);
+    CHECK(b.get(Register::csts) == 0);
+    b.run();
+    CHECK(b.get(Register::csts) == 0);
+    CHECK(b.controller.is_quiet());
+}
+
+TEST_CASE("a command that never ends holds up no shutdown", "[unit][nvme]") {
+    auto config = small();
+    config.timed = true;
+    FaultyMedium* medium = nullptr;
+    config.space.make_medium = [&](std::uint32_t, const NamespaceConfig& one) {
+        auto made = std::make_unique<FaultyMedium>(std::make_unique<MemoryMedium>("test", one.bytes), 512);
+        medium = made.get();
+        return made;
+    };
+    Bench b(config);
+    medium->make_silent({0, 512});
+    b.enable();
+    b.create_pair(1);
+    b.place(1, Bench::command(2, 1)), b.ring(1), b.run();
+
+    b.set(Register::cc, 0x0046'4001);
+    b.run();
+    CHECK(b.get(Register::csts) == (1 | 2 << 2));
+    CHECK_FALSE(b.next(1));
 }

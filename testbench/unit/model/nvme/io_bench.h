@@ -76,8 +76,10 @@ struct IoBench {
         return config;
     }
 
-    explicit IoBench(model::nvme::SpaceConfig space = space_of({of(0), of(1)}), model::nvme::IoConfig config = {})
-        : spaces(with_faults(std::move(space))), io(config, spaces, memory) {}
+    explicit IoBench(model::nvme::SpaceConfig space = space_of({of(0), of(1)}), model::nvme::IoConfig config = {},
+                     model::nvme::FlashConfig drive = {.timed = false})
+        : flash(drive, space.capacity, space.identity, memory), spaces(with_faults(std::move(space)), &flash),
+          io(config, spaces, memory) {}
 
     Outcome run(const Sqe& sqe, Time at = {}) { return io.execute(sqe, at); }
     Status status(const Sqe& sqe) { return run(sqe).status; }
@@ -111,15 +113,16 @@ struct IoBench {
 
     model::port::MemoryDma memory;
     std::vector<model::nvme::FaultyMedium*> media;
+    model::nvme::Flash flash;
     model::nvme::Namespaces spaces;
     model::nvme::Io io;
 
 private:
     model::nvme::SpaceConfig with_faults(model::nvme::SpaceConfig config) {
         media.resize(config.max_namespaces);
-        config.make_medium = [this, timing = config.timing](std::uint32_t nsid, const auto& one) {
+        config.make_medium = [this](std::uint32_t nsid, const auto& one) {
             auto medium = std::make_unique<model::nvme::FaultyMedium>(
-                std::make_unique<model::nvme::MemoryMedium>("test", one.bytes, timing), 512, 42);
+                std::make_unique<model::nvme::MemoryMedium>("test", one.bytes), 512, 42);
             media.at(nsid - 1) = medium.get();
             return medium;
         };

@@ -111,7 +111,7 @@ private:
         config.timed = false;
         config.space.make_medium = [this](std::uint32_t, const model::nvme::NamespaceConfig& space) {
             auto made = std::make_unique<model::nvme::FaultyMedium>(
-                std::make_unique<model::nvme::MemoryMedium>("medium", space.bytes, model::nvme::MediumTiming{}), 512);
+                std::make_unique<model::nvme::MemoryMedium>("medium", space.bytes), 512);
             medium = made.get();
             return made;
         };

@@ -206,12 +206,26 @@ TEST_CASE("while the drive is being sanitized every command says so", "[unit][nv
 }
 
 TEST_CASE("a command ends when its data has moved and its medium is ready", "[unit][nvme]") {
-    auto space = IoBench::space_of({IoBench::of(0)});
-    space.timing = {.read = 80us, .write = 10us, .flush = 500us, .discard = 1us};
-    IoBench bench(space);
+    IoBench bench(IoBench::space_of({IoBench::of(0)}), {},
+                  {.channel_rate = 0,
+                   .host_rate = 512'000'000, // a block a microsecond
+                   .read = 80us,
+                   .program = 300us,
+                   .erase = 0us,
+                   .map_latency = 2us});
     bench.memory.set_latency(1us);
+    const auto write = Sqe(IoOpcode::write).range(0, 1).prp(0x10000);
+    const auto forced = Sqe(IoOpcode::write).range(800, 1).rw<"fua">(true).prp(0x10000);
 
-    CHECK(bench.run(Sqe(IoOpcode::write).range(0, 1).prp(0x10000), 100us).done == 111us);
-    CHECK(bench.run(Sqe(IoOpcode::read).range(0, 1).prp(0x10000), 100us).done == 181us);
-    CHECK(bench.run(Sqe(IoOpcode::flush), 100us).done == 600us);
+    CHECK(bench.run(write, 100us).done == 104us); // from the host, mapped, across, in the cache
+    CHECK(bench.run(Sqe(IoOpcode::read).range(64, 1).prp(0x10000), 150us).done == 234us);
+    CHECK(bench.run(Sqe(IoOpcode::read).range(0, 1).prp(0x10000), 200us).done == 204us); // from the cache
+    CHECK(bench.run(Sqe(IoOpcode::flush), 300us).done == 600us);
+    CHECK(bench.run(Sqe(IoOpcode::flush), 700us).done == 700us);
+    CHECK(bench.run(forced, 1000us).done == 1304us);
+    CHECK(bench.run(Sqe(IoOpcode::write_zeroes).range(0, 8), 2000us).done == 2002us);
+    CHECK(bench.run(Sqe(IoOpcode::verify).range(0, 1), 3000us).done == 3083us);
+    auto at = Time(4000us);
+    REQUIRE(bench.io.set_cache(false, at).is_ok());
+    CHECK(bench.run(write, 5000us).done == 5304us); // without a cache every write is as safe as a forced one
 }
