@@ -206,6 +206,18 @@ void Controller::execute_io(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     }
     if (fuse == abi::nvme::fused_first)
         return in_flight_.hold(sqid, entry);
+    begin(sqid, entry, at, now);
+}
+
+/// A read waits for the drive; what becomes of it is seen when its data is there.
+void Controller::begin(std::uint16_t sqid, Sqe entry, Time at, Time now) {
+    const auto ready = io_.ready(entry, at);
+    const abi::ConstView<abi::nvme::Command> command(entry);
+    if (!ready)
+        return complete(sqid, command, io_.execute(entry, at), now);
+    if (*ready > at)
+        return in_flight_.wait(sqid, entry, *ready);
+    const Flash::Paid paid(flash_);
     complete(sqid, command, io_.execute(entry, at), now);
 }
 
@@ -240,12 +252,20 @@ void Controller::count(abi::ConstView<abi::nvme::Command> command) {
 }
 
 void Controller::post_due(Time now) {
+    is_running_ = true; // who is told of a completion may ring at once
     while (has_queues()) {
-        const auto entry = in_flight_.take(now);
-        if (!entry)
-            return;
-        queues_.post(*entry, now);
+        const auto due = in_flight_.take(now);
+        if (!due)
+            break;
+        if (!due->command) {
+            queues_.post(due->entry, now);
+            continue;
+        }
+        const Flash::Paid paid(flash_);
+        const abi::ConstView<abi::nvme::Command> command(*due->command);
+        complete(due->entry.sqid, command, io_.execute(*due->command, now), now);
     }
+    is_running_ = false;
 }
 
 void Controller::wake(Time now) {
@@ -265,7 +285,9 @@ void Controller::wake(Time now) {
         post_due(now);
         interrupt_at_ = queues_.raise(now);
     }
-    if (stopped_at_ <= now)
+    if (stopped_at_ <= now && !in_flight_.is_empty())
+        stopped_at_ = in_flight_.last();
+    else if (stopped_at_ <= now)
         end_shutdown();
     schedule();
 }

@@ -72,6 +72,7 @@ private:
     using Sqe = Io::Sqe;
     void execute(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
     void execute_io(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
+    void begin(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
     void complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
                   port::Time now);
     void count(abi::ConstView<abi::nvme::Command> command);

@@ -19,6 +19,17 @@ public:
 
     /// Each of these takes bytes of the drive, and says when it is over that begins at `at`.
     port::Time read(Extent bytes, port::Time at);
+    /// As long as one lives, reads take no time: it was taken before, by read().
+    class Paid {
+    public:
+        explicit Paid(Flash& flash) : flash_(flash) { flash_.is_paid_ = true; }
+        ~Paid() { flash_.is_paid_ = false; }
+        Paid(const Paid&) = delete;
+        Paid& operator=(const Paid&) = delete;
+
+    private:
+        Flash& flash_;
+    };
     /// Over when it is in the cache; a durable one when it is in flash.
     port::Time write(Extent bytes, Durability durability, port::Time at);
     port::Time discard(Extent bytes, port::Time at);
@@ -45,6 +56,7 @@ private:
     Mapping mapping_;
     WriteCache cache_;
     time::Line to_host_, from_host_;
+    bool is_paid_ = false;
 };
 
 } // namespace model::nvme

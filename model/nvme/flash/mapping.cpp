@@ -43,7 +43,8 @@ Time Mapping::fill(std::uint64_t line, Time at) {
     if (found.is_good)
         return found.done;
     const auto done = dies_.read(dies_.die_of(line), WriteCache::sector_bytes, found.done);
-    lent_.write(line * HostBuffer::line_entries, (line + 1) * HostBuffer::line_entries, done);
+    // Nobody waits for it; requests on the bus are in order, and those that come before the die is read would.
+    lent_.write(line * HostBuffer::line_entries, (line + 1) * HostBuffer::line_entries, found.done);
     return done;
 }
 

@@ -38,6 +38,9 @@ public:
         return timed(medium_->flush(at), [&](port::Time from) { return flash_.flush(from); });
     }
     std::optional<Extent> next_data(std::uint64_t offset) const override { return medium_->next_data(offset); }
+    port::Time prepare(std::uint64_t offset, std::uint64_t length, port::Time at) override {
+        return flash_.read(place(offset, length), at);
+    }
     Medium& bare() override { return medium_->bare(); }
 
 private:

@@ -45,6 +45,25 @@ Refusal Io::set_cache(bool is_on, port::Time& at) {
     return {};
 }
 
+std::optional<port::Time> Io::ready(Sqe sqe, port::Time at) {
+    const abi::ConstView<Command> command{sqe};
+    const abi::ConstView<ReadWrite> fields{sqe};
+    if (command.get<"opcode">() != static_cast<std::uint8_t>(IoOpcode::read) || command.get<"fuse">() != 0 ||
+        spaces_.hold() != Status::success)
+        return std::nullopt;
+    auto* space = spaces_.active(command.get<"nsid">()).space;
+    const auto lba = fields.get<"slba">(), blocks = fields.get<"nlb">() + std::uint64_t{1};
+    if (space == nullptr || !space->has(lba, blocks))
+        return std::nullopt;
+    const auto& shape = space->shape();
+    if (config_.max_transfer_bytes != 0 && blocks * shape.data_bytes() > config_.max_transfer_bytes)
+        return std::nullopt;
+    const auto data = space->medium().prepare(space->data_at(lba), blocks * shape.data_bytes(), at);
+    if (shape.metadata_bytes() == 0)
+        return data;
+    return std::max(data, space->medium().prepare(space->metadata_at(lba), blocks * shape.metadata_bytes(), at));
+}
+
 Outcome Io::execute(Sqe sqe, port::Time at) {
     const abi::ConstView<Command> command{sqe};
     const auto fuse = command.get<"fuse">();

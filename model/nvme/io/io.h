@@ -12,6 +12,7 @@
 #include "model/nvme/space/namespaces.h"
 
 #include <array>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ public:
     Io(const IoConfig& config, Namespaces& spaces, port::Dma& dma)
         : config_(config), spaces_(spaces), data_(dma), has_cache_(config.has_cache) {}
 
+    /// When the drive has what a Read wants of it, which is paid for with that (Flash::Paid). Its data moves then, and
+    /// not before: requests on the bus are in order, and others come earlier. None: no Read, or one that is refused.
+    std::optional<port::Time> ready(Sqe sqe, port::Time at);
     /// One command. Half of a fused pair alone is refused (0/0Ah): the controller has both, or aborts the one it has.
     Outcome execute(Sqe sqe, port::Time at);
     /// Compare and Write. If the first fails, the second is aborted and nothing is written (NVMe base 2.0 "Fused

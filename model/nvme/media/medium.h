@@ -59,6 +59,11 @@ public:
     virtual MediumResult flush(port::Time at) = 0;
     /// The first bytes at or behind `offset` that may be other than zero; nothing: all of them are zero.
     virtual std::optional<Extent> next_data(std::uint64_t offset) const = 0;
+    /// When bytes that are to be read will be there; who has asked has paid for the read (Flash::Paid).
+    virtual port::Time prepare(std::uint64_t offset, std::uint64_t length, port::Time at) {
+        (void)offset, (void)length;
+        return at;
+    }
     /// The same bytes without the times of a drive: for what goes on behind commands, and has a time of its own.
     virtual Medium& bare() { return *this; }
 };

@@ -1,5 +1,6 @@
-// Commands whose work is done in the model, and whose completion has its time; those that a medium never ends; and
-// first halves of fused pairs, which wait for the entry behind them (NVMe base 2.0 "Fused Operations").
+// Commands whose work is done in the model, and whose completion has its time; those that wait for the drive before
+// their data moves; those that a medium never ends; and first halves of fused pairs, which wait for the entry behind
+// them (NVMe base 2.0 "Fused Operations").
 #pragma once
 
 #include "abi/nvme/command.h"
@@ -17,7 +18,7 @@ class InFlight {
 public:
     std::size_t size() const { return due_.size() + lost_.size(); }
     bool is_empty() const { return due_.empty(); }
-    void clear() { due_.clear(), lost_.clear(), halves_.clear(); }
+    void clear() { due_.clear(), lost_.clear(), waiting_.clear(), free_.clear(), halves_.clear(); }
     /// When the next completion is due.
     port::Time next() const { return due_.empty() ? port::never : due_.front().at; }
 
@@ -30,22 +31,41 @@ public:
     void add(const CompletionEntry& entry, port::Time at) {
         if (at == port::never)
             return lost_.push_back(entry);
-        due_.push_back({at, ++count_, entry});
-        std::ranges::push_heap(due_, later);
+        push({at, ++count_, entry, no_command});
     }
-    std::optional<CompletionEntry> take(port::Time now) {
+    using Entry = std::span<const std::byte, abi::nvme::command_bytes>;
+    using Sqe = std::array<std::byte, abi::nvme::command_bytes>;
+    /// A command of which nothing is done before `at`.
+    void wait(std::uint16_t sqid, Entry command, port::Time at) {
+        if (free_.empty()) {
+            free_.push_back(static_cast<std::uint32_t>(waiting_.size()));
+            waiting_.emplace_back();
+        }
+        const auto place = free_.back();
+        free_.pop_back();
+        std::ranges::copy(command, waiting_[place].begin());
+        push({at, ++count_, {.sqid = sqid, .cid = cid_of(command)}, place});
+    }
+    /// What is due: a completion, or a command that is to be carried out now.
+    struct Taken {
+        CompletionEntry entry;
+        std::optional<Sqe> command;
+    };
+    std::optional<Taken> take(port::Time now) {
         if (next() > now)
             return std::nullopt;
         std::ranges::pop_heap(due_, later);
-        const auto entry = due_.back().entry;
+        const auto due = due_.back();
         due_.pop_back();
-        return entry;
+        if (due.command == no_command)
+            return Taken{due.entry, std::nullopt};
+        free_.push_back(due.command);
+        return Taken{due.entry, waiting_[due.command]};
     }
     /// A pair has two adjacent entries of a queue. Where the second one is not fetched yet (it is behind the end of a
     /// batch, or the host has rung for the first alone), the first one waits, and nothing of it is done. It does not
     /// count as outstanding: its partner must be fetched.
-    using Sqe = std::array<std::byte, abi::nvme::command_bytes>;
-    void hold(std::uint16_t sqid, std::span<const std::byte, abi::nvme::command_bytes> entry) {
+    void hold(std::uint16_t sqid, Entry entry) {
         auto& half = halves_.emplace_back(sqid);
         std::ranges::copy(entry, half.entry.begin());
     }
@@ -62,14 +82,22 @@ public:
     bool abort(std::uint16_t sqid, std::uint16_t cid) {
         if (std::erase_if(halves_, [&](const Half& half) { return half.sqid == sqid && half.cid() == cid; }) != 0)
             return true;
-        const auto found = std::ranges::find_if(
-            lost_, [&](const CompletionEntry& entry) { return entry.sqid == sqid && entry.cid == cid; });
-        if (found == lost_.end())
+        const auto is_it = [&](const CompletionEntry& entry) { return entry.sqid == sqid && entry.cid == cid; };
+        if (const auto found = std::ranges::find_if(lost_, is_it); found != lost_.end()) {
+            lost_.erase(found);
+            return true;
+        }
+        const auto found =
+            std::ranges::find_if(due_, [&](const Due& due) { return due.command != no_command && is_it(due.entry); });
+        if (found == due_.end())
             return false;
-        lost_.erase(found);
+        free_.push_back(found->command);
+        due_.erase(found);
+        std::ranges::make_heap(due_, later);
         return true;
     }
     /// A submission queue goes: `visit(entry, is_lost)` for each of its commands, which is none of ours afterwards.
+    /// Lost is one of which nothing was done.
     template <class Visit> void leave(std::uint16_t sqid, Visit&& visit) {
         std::erase_if(halves_, [&](const Half& half) {
             return half.sqid == sqid && (visit(CompletionEntry{.sqid = sqid, .cid = half.cid()}, true), true);
@@ -77,7 +105,14 @@ public:
         std::erase_if(lost_,
                       [&](const CompletionEntry& entry) { return entry.sqid == sqid && (visit(entry, true), true); });
         std::ranges::sort(due_, [](const Due& a, const Due& b) { return later(b, a); });
-        std::erase_if(due_, [&](const Due& due) { return due.entry.sqid == sqid && (visit(due.entry, false), true); });
+        std::erase_if(due_, [&](const Due& due) {
+            if (due.entry.sqid != sqid)
+                return false;
+            if (due.command != no_command)
+                free_.push_back(due.command);
+            visit(due.entry, due.command != no_command);
+            return true;
+        });
         std::ranges::make_heap(due_, later);
     }
 
@@ -86,17 +121,26 @@ private:
         port::Time at;
         std::uint64_t number;
         CompletionEntry entry;
+        std::uint32_t command; ///< place in waiting_
     };
+    static std::uint16_t cid_of(Entry entry) { return abi::ConstView<abi::nvme::Command>(entry).get<"cid">(); }
     struct Half {
         std::uint16_t sqid = 0;
         Sqe entry{};
-        std::uint16_t cid() const { return abi::ConstView<abi::nvme::Command>(entry).get<"cid">(); }
+        std::uint16_t cid() const { return cid_of(entry); }
     };
+    static constexpr std::uint32_t no_command = ~0u;
+    void push(const Due& due) {
+        due_.push_back(due);
+        std::ranges::push_heap(due_, later);
+    }
     static bool later(const Due& a, const Due& b) { return a.at != b.at ? a.at > b.at : a.number > b.number; }
 
     std::vector<Due> due_; ///< a heap, the earliest first
     std::vector<CompletionEntry> lost_;
-    std::vector<Half> halves_; ///< one of a queue at most
+    std::vector<Sqe> waiting_;
+    std::vector<std::uint32_t> free_; ///< places of waiting_ that nobody has
+    std::vector<Half> halves_;        ///< one of a queue at most
     std::uint64_t count_ = 0;
 };
 

@@ -341,3 +341,31 @@ TEST_CASE("a command that never ends holds up no shutdown", "[unit][nvme]") {
     CHECK(b.get(Register::csts) == (1 | 2 << 2));
     CHECK_FALSE(b.next(1));
 }
+
+TEST_CASE("a read that waits for the drive can be aborted, and ends with its queue", "[unit][nvme]") {
+    auto config = small();
+    config.timed = true;
+    Bench b(config);
+    b.enable();
+    b.create_pair(1);
+    const auto place = [&](std::uint16_t cid) {
+        auto command = Bench::command(2, 1);
+        command.view().set<"cid">(cid);
+        b.place(1, command), b.ring(1);
+        b.clock.set(b.clock.next()), b.controller.wake(b.clock.now());
+    };
+
+    place(900);
+    CHECK(b.submit(0, Bench::command(8, 0, 900u << 16 | 1)).view().get<"dw0">() == 0);
+    const auto aborted = b.next(1).value();
+    CHECK(aborted.view().get<"cid">() == 900);
+    CHECK(aborted.view().get<"status">() == Status::abort_requested);
+    place(901);
+    CHECK(b.ask(0, AdminOpcode::delete_sq, 0, 1) == Status::success);
+    const auto deleted = b.next(1).value();
+    CHECK(deleted.view().get<"cid">() == 901);
+    CHECK(deleted.view().get<"status">() == Status::aborted_sq_deletion);
+    b.run();
+    CHECK_FALSE(b.next(1));
+    CHECK(b.controller.is_quiet());
+}

@@ -142,6 +142,48 @@ TEST_CASE("half of a pair can be aborted, and goes with its queue or with a rese
     CHECK(b.block_byte() == std::byte{1});
 }
 
+TEST_CASE("a pair is one where the drive takes its time, and reads wait for it", "[unit][nvme][fused][time]") {
+    auto config = small();
+    config.timed = true;
+    Pairs b(config);
+    b.create_pair(2);
+    const auto step = [&] { b.clock.set(b.clock.next()), b.controller.wake(b.clock.now()); };
+
+    b.put(Pairs::half(IoOpcode::read, 0, back), 6), b.ring(1), step(); // it waits for the drive
+    b.put_first(7), b.ring(1), step();
+    auto other = Pairs::half(IoOpcode::read, 0, back + 0x1000);
+    other.view().set<"cid">(9);
+    b.place(2, other), b.ring(2), step();
+    CHECK_FALSE(b.next(1));
+    CHECK_FALSE(b.controller.is_quiet());
+    b.put_second(8), b.ring_and_run();
+
+    std::vector<std::uint16_t> ended;
+    while (const auto entry = b.next(1)) {
+        CHECK(entry->view().get<"status">() == Status::success);
+        ended.push_back(entry->view().get<"cid">());
+    }
+    std::ranges::sort(ended);
+    CHECK(ended == std::vector<std::uint16_t>{6, 7, 8});
+    const auto entry = b.next(2);
+    REQUIRE(entry);
+    CHECK(entry->view().get<"status">() == Status::success);
+    CHECK(b.block_byte() == std::byte{2});
+    CHECK(b.controller.is_quiet());
+}
+
+TEST_CASE("a half that waits for its partner holds up no shutdown", "[unit][nvme][fused][time]") {
+    auto config = small();
+    config.timed = true;
+    Pairs b(config);
+    b.put_first(7), b.ring_and_run();
+
+    b.set(Register::cc, 0x0046'4001);
+    b.run();
+    CHECK(b.get(Register::csts) == (1 | 2 << 2));
+    CHECK_FALSE(b.next(1));
+}
+
 TEST_CASE("a drive without Compare has no pairs", "[unit][nvme][fused]") {
     auto config = small();
     config.io.has_compare = false;

@@ -158,3 +158,19 @@ TEST_CASE("each part of a drive is met by some load", "[unit][nvme][time]") {
         CHECK(LoadedDrive(slower).run(part.load).took > LoadedDrive(tight_drive()).run(part.load).took);
     }
 }
+
+TEST_CASE("requests on the bus are not made long before their time, so that others need not wait",
+          "[unit][nvme][time]") {
+    for (const auto opcode : {IoOpcode::read, IoOpcode::write}) {
+        LoadedDrive drive;
+        drive.bench.memory.clear_log();
+        drive.run({.opcode = opcode, .depth = 16, .commands = 500});
+
+        Time latest{}, farthest{};
+        for (const auto& access : drive.bench.memory.log()) {
+            latest = std::max(latest, access.at);
+            farthest = std::max(farthest, latest - access.at);
+        }
+        CHECK(farthest < 10us);
+    }
+}
