@@ -223,7 +223,12 @@ struct Rig {
         case 0: return write_lists(tape);
         case 1: return enable();
         case 2: return set(Register::cc, tape.take<std::uint32_t>());
-        case 3: return set(tape.take<std::uint8_t>() / 4 * 4, tape.take<std::uint32_t>());
+        case 3: {
+            const std::uint64_t offset = tape.take<std::uint8_t>() / 4 * 4;
+            // A ring of more than 1024 commands is larger than the region that tells it from others.
+            const std::uint32_t most = offset == static_cast<std::uint64_t>(Register::aqa) ? 0x03ff'03ff : ~0u;
+            return set(offset, tape.take<std::uint32_t>() & most);
+        }
         case 4: return set(doorbell(id, kind >= 128), tape.take<std::uint16_t>() % (most_entries + 2));
         case 5: return run();
         case 6: {

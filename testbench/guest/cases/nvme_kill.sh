@@ -5,7 +5,7 @@
 # set: timed=false A.nvme0.file=%d/medium
 # commands: no
 # lives: 101
-# timeout: 1500
+# timeout: 1800
 . /hcasim/inside/nvme.sh
 
 # Record n is a block of 4096 bytes that is full of its number. A record that /shared tells of was flushed before.
