@@ -22,6 +22,9 @@ constexpr unsigned engine = 0, queue = 0;
 constexpr std::uint64_t doorbell_at = 0x100 * 8; ///< AMDGPU_NAVI10_DOORBELL_sDMA_ENGINE0, which counts quadwords
 constexpr std::uint64_t most_bytes = 4 << 20;    ///< of one packet (sdma_v6_0_buffer_funcs)
 constexpr std::uint32_t uncached = static_cast<std::uint32_t>(abi::gpu::Mtype::uc);
+/// A line of GL2. The engine's loads may find a line there that it has loaded before, as on boards where even uncached
+/// loads do; each batch begins with a rinse, so that only a line that two batches share could be old.
+constexpr std::size_t line_bytes = 128;
 constexpr auto between_looks = 1ms; ///< at the engine, while a fence has not been passed
 
 struct Known {
@@ -142,6 +145,7 @@ std::optional<std::uint32_t> CopyRing::submit(std::span<const Piece> pieces) {
             .template set<"addr">(fence_.bus())
             .template set<"data">(last_ + 1);
     });
+    packets.resize((packets.size() + line_bytes - 1) / line_bytes * line_bytes); // a dword of zeros is a NOP
     if (packets.size() > ring_bytes - (written_ - retired_))
         return std::nullopt;
     put(packets);

@@ -114,7 +114,8 @@ def time_alone_is_functionally_free():
     made = len(traces)
     for recipe in sorted((SOURCE / "traces/golden").glob("*/recipe.toml")):
         key = re.search("^(config|case) = ", recipe.read_text(), re.MULTILINE)  # others have no recorded device
-        if key:  # what was recorded live takes no time
+        # A drive says when it is ready, and completes in the order of its times: with others it does something else.
+        if key and "nvme" not in recipe.parent.name:  # what was recorded live takes no time
             traces.append((recipe.parent / "trace.pcapng.zst",
                            "hca.wqe_latency_ns=300" if key[1] == "config" else "timed=true"))
     expect(len(traces) > made, "there are no golden traces: this test looked at nothing")
