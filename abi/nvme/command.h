@@ -13,6 +13,8 @@ inline constexpr std::size_t command_bytes = 64;
 /// Where the SGL descriptor of a command stands, in the place of both PRP entries.
 inline constexpr std::size_t sgl1_offset = 24;
 inline constexpr std::uint32_t all_namespaces = 0xffff'ffff;
+/// FUSE of the two commands of a pair; 0: alone.
+inline constexpr std::uint32_t fused_first = 1, fused_second = 2;
 
 // clang-format off
 using Command = LittleLayout<"nvme_command", 64,

@@ -41,6 +41,8 @@ using TemperatureFeature = LittleLayout<"nvme_temperature_threshold", 4,
     Bits<"tmpth", 0x0, 15,  0>, // kelvin
     Bits<"tmpsel", 0x0, 19, 16>, // 0 composite, 1..8 a sensor, f all
     Bits<"thsel", 0x0, 21, 20>>; // 0 over, 1 under
+/// Error recovery, DULBE: a read of deallocated blocks is an error.
+inline constexpr std::uint32_t reports_deallocated = 1 << 16;
 using QueuesFeature = LittleLayout<"nvme_number_of_queues", 4,
     Bits<"nsq",  0x0, 15,  0>,  // zero-based
     Bits<"ncq",  0x0, 31, 16>>;

@@ -105,6 +105,17 @@ using ControllerConfiguration = LittleLayout<"cc", 4,
     Bits<"crime",  0x0, 24, 24, bool>>;
 // clang-format on
 
+/// What the controller memory buffer is for: bits of CMBSZ.
+enum class MemoryUse : std::uint32_t {
+    submission_queues = 1,
+    completion_queues = 2,
+    lists = 4,
+    data_to_host = 8,    ///< of Read and the like
+    data_from_host = 16, ///< of Write and the like
+};
+inline constexpr std::uint32_t all_memory_uses = 31;
+inline constexpr std::uint64_t memory_buffer_unit = 4096; ///< of sz and ofst, where szu is 0
+
 enum class ShutdownStatus : std::uint8_t { normal = 0, occurring = 1, complete = 2 };
 enum class Arbitration : std::uint8_t { round_robin = 0, weighted_round_robin = 1 };
 

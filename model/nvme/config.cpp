@@ -1,5 +1,7 @@
 #include "model/nvme/config.h"
 
+#include "abi/nvme/registers.h"
+
 #include <tuple>
 
 namespace model::nvme {
@@ -10,9 +12,9 @@ constexpr std::uint64_t highest_latency = 1'000'000'000'000; // 1 s
 auto tie(const NvmeConfig& c) {
     return std::tie(c.timed, c.vendor_id, c.device_id, c.serial, c.model, c.firmware, c.nqn, c.queue_pairs,
                     c.queue_entries, c.vectors, c.doorbell_stride, c.ready_timeout, c.event_requests, c.error_entries,
-                    c.outstanding, c.memory_buffer, c.has_shadow_doorbells, c.has_weighted_round_robin, c.has_sgl,
-                    c.temperature, c.fetch_latency, c.command_latency, c.ready_latency, c.self_test_time,
-                    c.sanitize_time);
+                    c.outstanding, c.memory_buffer, c.memory_buffer_uses, c.has_shadow_doorbells,
+                    c.has_weighted_round_robin, c.has_sgl, c.temperature, c.fetch_latency, c.command_latency,
+                    c.ready_latency, c.self_test_time, c.sanitize_time);
 }
 auto tie(const IoConfig& c) {
     return std::tie(c.max_transfer_bytes, c.has_compare, c.has_write_uncorrectable, c.has_dataset_management,
@@ -69,6 +71,10 @@ std::vector<pcie::Setting> NvmeConfig::settings() {
          .help = "bytes of controller memory for queues and data; 0: none",
          .value = &memory_buffer,
          .maximum = 1 << 30},
+        {.name = "memory_buffer_uses",
+         .help = "sum of 1 submission queues, 2 completion queues, 4 lists, 8 data of reads, 16 data of writes",
+         .value = &memory_buffer_uses,
+         .maximum = abi::nvme::all_memory_uses},
         {.name = "fetch_latency_ns",
          .help = "from a doorbell to the read of the entry",
          .value = &fetch_latency,

@@ -25,6 +25,7 @@ struct NvmeConfig {
     std::uint32_t error_entries = 64;                           ///< ELPE + 1
     std::uint32_t outstanding = 1024;                           ///< commands that are fetched and not completed
     std::uint64_t memory_buffer = 0;                            ///< CMB, in BAR 2; 0: none
+    std::uint32_t memory_buffer_uses = 31;                      ///< bits of abi::nvme::MemoryUse
     bool has_shadow_doorbells = true;                           ///< Doorbell Buffer Config
     bool has_weighted_round_robin = true;                       ///< CAP.AMS
     bool has_sgl = true;                                        ///< SGLS

@@ -1,15 +1,10 @@
 #include "model/nvme/controller.h"
 
-#include "abi/write_masks.h"
-
 #include <algorithm>
-#include <bit>
 
 namespace model::nvme {
 
 using abi::nvme::ControllerConfiguration;
-using abi::nvme::Register;
-using abi::nvme::Registers;
 using abi::nvme::ShutdownStatus;
 using port::Time;
 
@@ -19,26 +14,16 @@ constexpr unsigned commands_a_turn = 64;
 /// Turns have times of their own, even where work takes none: a served machine returns between two instants only.
 constexpr Time between_turns{1};
 
-std::uint64_t doorbell_bytes(const NvmeConfig& config) {
-    const auto bytes = abi::nvme::doorbell_offset(config.queue_pairs + 1, false, config.doorbell_stride);
-    return (bytes + 4095) / 4096 * 4096;
-}
-std::uint64_t table_offset(const NvmeConfig& config) { return abi::nvme::doorbells_offset + doorbell_bytes(config); }
-std::uint64_t pending_offset(const NvmeConfig& config) {
-    return table_offset(config) + (config.vectors * 16ull + 4095) / 4096 * 4096;
-}
-
 NvmeConfig settled(NvmeConfig config) {
     if (!config.timed) {
         config.fetch_latency = config.command_latency = config.ready_latency = Time{};
         config.self_test_time = config.sanitize_time = Time{};
         config.space.timing = {};
     }
-    config.io.has_fused = false; // the queues give commands one by one, and Identify says so
+    config.memory_buffer = config.memory_buffer / abi::nvme::memory_buffer_unit * abi::nvme::memory_buffer_unit;
+    config.io.has_fused &= config.io.has_compare; // the one pair that there is
     return config;
 }
-constexpr std::uint64_t offset_of(Register which) { return static_cast<std::uint64_t>(which); }
-
 abi::Block<ControllerConfiguration> fields_of(std::uint32_t cc) {
     abi::Block<ControllerConfiguration> block;
     abi::store<std::uint32_t, abi::Endian::little>(block.bytes.data(), cc);
@@ -46,114 +31,12 @@ abi::Block<ControllerConfiguration> fields_of(std::uint32_t cc) {
 }
 } // namespace
 
-pcie::FunctionConfig Controller::function_config(const NvmeConfig& config) {
-    pcie::FunctionConfig function;
-    function.identity = {.vendor_id = config.vendor_id,
-                         .device_id = config.device_id,
-                         .subsystem_vendor_id = config.vendor_id,
-                         .subsystem_id = config.device_id,
-                         .class_code = 0x010802};
-    function.bars[0] = {.size = std::bit_ceil(pending_offset(config) + 4096)};
-    if (config.memory_buffer != 0)
-        function.bars[2] = {.size = std::bit_ceil(config.memory_buffer)};
-    function.msix_vectors = static_cast<std::uint16_t>(config.vectors);
-    function.msix_table_offset = table_offset(config);
-    function.msix_pending_offset = pending_offset(config);
-    return function;
-}
-
 Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports)
-    : config_(settled(config)), ports_(ports), dma_(ports.dma, config.memory_buffer), spaces_(config_.space),
-      io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
+    : config_(settled(config)), ports_(ports), dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses),
+      spaces_(config_.space), io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
       queues_(config_, dma_, ports.interrupts, *this), admin_(config_, queues_, in_flight_, spaces_, io_, health_) {
+    io_.data().walker().set_memory(dma_);
     set_capabilities();
-}
-
-void Controller::set_capabilities() {
-    registers()
-        .set<"mqes">(static_cast<std::uint16_t>(config_.queue_entries - 1))
-        .set<"cqr">(true)
-        .set<"ams">(config_.has_weighted_round_robin ? 1 : 0)
-        .set<"to">(config_.ready_timeout)
-        .set<"dstrd">(config_.doorbell_stride)
-        .set<"css">(1)
-        .set<"mpsmax">(4)
-        .set<"cmbs">(config_.memory_buffer != 0)
-        .set<"crwms">(true)
-        .set<"vs">(abi::nvme::version_2_0)
-        .set<"crwmt">(config_.ready_timeout);
-}
-
-port::DmaResult Controller::bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, Time at) {
-    std::ranges::fill(into, std::byte{});
-    const auto source = bar == 2 ? dma_.bytes() : std::span(registers_.bytes); // doorbells read as zero
-    if ((bar == 0 || bar == 2) && offset < source.size())
-        std::ranges::copy(source.subspan(offset, std::min<std::uint64_t>(into.size(), source.size() - offset)),
-                          into.begin());
-    return {port::DmaStatus::ok, at};
-}
-
-std::span<std::byte> Controller::direct(unsigned bar, std::uint64_t offset) {
-    if (bar != 2 || offset >= dma_.bytes().size())
-        return {};
-    return dma_.bytes().subspan(offset);
-}
-
-/// Whole dwords; anything else is undefined by the specification, and here without effect. A write to two doorbells at
-/// once is none to either.
-void Controller::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, Time at) {
-    if (bar == 2) {
-        const auto memory = dma_.bytes();
-        if (offset < memory.size())
-            std::ranges::copy(from.first(std::min<std::uint64_t>(from.size(), memory.size() - offset)),
-                              memory.begin() + static_cast<std::ptrdiff_t>(offset));
-        return;
-    }
-    if (bar != 0 || offset % 4 != 0 || from.size() % 4 != 0)
-        return;
-    if (offset >= abi::nvme::doorbells_offset) {
-        if (offset >= table_offset(config_) || state_ != State::running)
-            return;
-        // A host writes one; what a cache held back may come as several that are neighbours (a write of the link has as
-        // many dwords as it has), and each of them is a register.
-        for (std::size_t i = 0; i < from.size() && offset + i < table_offset(config_); i += 4)
-            queues_.ring(offset + i - abi::nvme::doorbells_offset,
-                         abi::load<std::uint32_t, abi::Endian::little>(from.data() + i), at);
-        report_events(at);
-        if (config_.fetch_latency == Time{})
-            run(at);
-        else
-            wake_at(run_at_, at + config_.fetch_latency);
-        return schedule();
-    }
-    for (std::size_t i = 0; i < from.size(); i += 4)
-        write_dword(offset + i, abi::load<std::uint32_t, abi::Endian::little>(from.data() + i), at);
-    schedule();
-}
-
-void Controller::write_dword(std::uint64_t offset, std::uint32_t value, Time at) {
-    if (offset + 4 > Registers::size)
-        return;
-    if (offset == offset_of(Register::cc))
-        return configure(value, at);
-    if (offset == offset_of(Register::intms) || offset == offset_of(Register::intmc))
-        return; // of pins and MSI, which this function has not
-    abi::write_dword(registers(), offset, value);
-    if (offset == offset_of(Register::cmbmsc) || offset == offset_of(Register::cmbmsc) + 4)
-        show_memory();
-}
-
-/// The buffer is seen by software from CRE on, and by the controller at CBA from CMSE on.
-void Controller::show_memory() {
-    const auto r = registers();
-    const bool is_shown = config_.memory_buffer != 0 && r.get<"cre">();
-    r.set<"bir">(is_shown ? 2 : 0).set<"cqda">(is_shown);
-    r.set<"sqs">(is_shown).set<"cqs">(is_shown).set<"lists">(is_shown).set<"rds">(is_shown).set<"wds">(is_shown);
-    r.set<"sz">(is_shown ? static_cast<std::uint32_t>(config_.memory_buffer >> 12) : 0);
-    if (is_shown && r.get<"cmse">())
-        dma_.map(std::uint64_t{r.get<"cba_high">()} << 32 | std::uint64_t{r.get<"cba_low">()} << 12);
-    else
-        dma_.unmap();
 }
 
 void Controller::configure(std::uint32_t value, Time at) {
@@ -194,7 +77,7 @@ void Controller::start(Time at) {
         wake_at(ready_at_, at + config_.ready_latency);
 }
 
-void Controller::become_ready(Time) {
+void Controller::become_ready(Time now) {
     ready_at_ = port::never;
     const auto r = registers();
     const auto cc = fields_of(r.get<"cc">());
@@ -204,6 +87,7 @@ void Controller::become_ready(Time) {
     queues_.start_admin(r.get<"asq">(), r.get<"asqs">() + 1u, r.get<"acq">(), r.get<"acqs">() + 1u);
     admin_.set_page_bytes(page);
     io_.data().set_rules({.page_bytes = page, .takes_sgl = config_.has_sgl});
+    admin_.apply_features(now);
     state_ = State::running;
     r.set<"rdy">(true);
 }
@@ -272,23 +156,42 @@ void Controller::run(Time now) {
             break;
         constexpr auto bytes = abi::nvme::command_bytes;
         for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands)
-            execute(batch->sqid, batch->entries.subspan(at, bytes), batch->at + config_.command_latency, now);
+            execute(batch->sqid, batch->entries.subspan(at).first<bytes>(), batch->at + config_.command_latency, now);
     }
     if (state_ == State::running)
         interrupt_at_ = queues_.raise(now);
     is_running_ = false;
 }
 
-void Controller::execute(std::uint16_t sqid, std::span<const std::byte> entry, Time at, Time now) {
+void Controller::execute(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     if (!queues_.has_submission(sqid))
         return; // deleted by a command before this one
-    const abi::ConstView<abi::nvme::Command> command(entry);
     if (sqid != 0)
-        return complete(sqid, command, io_.execute(entry.first<abi::nvme::command_bytes>(), at), now);
+        return execute_io(sqid, entry, at, now);
+    const abi::ConstView<abi::nvme::Command> command(entry);
     const auto outcome = admin_.execute(command, at);
     if (!admin_.is_parked())
         complete(sqid, command, outcome, now);
     report_events(at);
+}
+
+/// NVMe base 2.0 "Fused Operations": the partner of a first command is the next entry of its queue, and no other. Both
+/// are executed in one go, so nothing comes in between.
+void Controller::execute_io(std::uint16_t sqid, Sqe entry, Time at, Time now) {
+    const abi::ConstView<abi::nvme::Command> command(entry);
+    const auto fuse = config_.io.has_fused ? command.get<"fuse">() : 0;
+    if (const auto first = in_flight_.take_half(sqid)) {
+        const abi::ConstView<abi::nvme::Command> waiting(*first);
+        if (fuse == abi::nvme::fused_second) {
+            const auto [compared, written] = io_.execute_fused(*first, entry, at);
+            complete(sqid, waiting, compared, now);
+            return complete(sqid, command, written, now);
+        }
+        complete(sqid, waiting, io_.execute(*first, at), now); // alone: refused
+    }
+    if (fuse == abi::nvme::fused_first)
+        return in_flight_.hold(sqid, entry);
+    complete(sqid, command, io_.execute(entry, at), now);
 }
 
 void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,

@@ -58,7 +58,9 @@ private:
     void set_capabilities();
 
     void run(port::Time now);
-    void execute(std::uint16_t sqid, std::span<const std::byte> entry, port::Time at, port::Time now);
+    using Sqe = Io::Sqe;
+    void execute(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
+    void execute_io(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
     void complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
                   port::Time now);
     void count(abi::ConstView<abi::nvme::Command> command);

@@ -1,10 +1,11 @@
 // Memory of the controller that software may use for queues and data: in BAR 2, and for the controller itself at the
 // bus address that CMBMSC names (NVMe base 2.0 "Controller Memory Buffer"). In front of the controller's DMA: what lies
-// there never leaves it. Its bytes are a memory file: a processor that has mapped them and stores an entry before it
-// stores the doorbell into its own memory has them seen in that order, as on a bus, where the answer to the read of the
-// doorbell pushes the entry.
+// there never leaves it. Knows what it may be used for, too, as CMBSZ says it; who uses it asks. Its bytes are a memory
+// file: a processor that has mapped them and stores an entry before it stores the doorbell into its own memory has them
+// seen in that order, as on a bus, where the answer to the read of the doorbell pushes the entry.
 #pragma once
 
+#include "abi/nvme/registers.h"
 #include "model/memory/sparse_memory.h"
 #include "model/port/dma.h"
 
@@ -16,7 +17,7 @@ namespace model::nvme {
 
 class ControllerMemory final : public port::Dma {
 public:
-    ControllerMemory(port::Dma& dma, std::uint64_t bytes) : dma_(dma) {
+    ControllerMemory(port::Dma& dma, std::uint64_t bytes, std::uint32_t uses) : dma_(dma), uses_(uses) {
         if (bytes != 0)
             bytes_ = memory_.emplace("controller memory buffer", bytes).bytes();
     }
@@ -26,6 +27,22 @@ public:
     int file() const { return memory_ ? memory_->file() : -1; }
     void map(std::uint64_t base) { base_ = base, is_mapped_ = !bytes_.empty(); }
     void unmap() { is_mapped_ = false; }
+    bool is_mapped() const { return is_mapped_; }
+
+    enum class Place : std::uint8_t { outside, inside, across };
+    Place place(std::uint64_t address, std::uint64_t length) const {
+        if (!is_mapped_ || length == 0)
+            return Place::outside;
+        if (address - base_ < bytes_.size())
+            return length <= bytes_.size() - (address - base_) ? Place::inside : Place::across;
+        return base_ - address < length ? Place::across : Place::outside;
+    }
+    bool is_for(abi::nvme::MemoryUse use) const { return (uses_ & static_cast<std::uint32_t>(use)) != 0; }
+    /// Whether memory for this use may lie there: not at all in the buffer, or all of it where CMBSZ has the use.
+    bool takes(std::uint64_t address, std::uint64_t length, abi::nvme::MemoryUse use) const {
+        const auto where = place(address, length);
+        return where == Place::outside || (where == Place::inside && is_for(use));
+    }
 
     port::DmaResult read(abi::BusAddress address, std::span<std::byte> into, port::Time at,
                          port::Purpose purpose = port::Purpose::control) override {
@@ -49,13 +66,12 @@ public:
     }
 
 private:
-    bool has(std::uint64_t address, std::size_t length) const {
-        return is_mapped_ && length != 0 && address - base_ < bytes_.size() &&
-               length <= bytes_.size() - (address - base_);
-    }
+    bool has(std::uint64_t address, std::size_t length) const { return place(address, length) == Place::inside; }
+
     port::Dma& dma_;
     std::optional<memory::SparseMemory> memory_;
     std::span<std::byte> bytes_; ///< of it
+    std::uint32_t uses_;
     std::uint64_t base_ = 0;
     bool is_mapped_ = false;
 };

@@ -25,6 +25,8 @@ public:
     Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health);
 
     void reset(port::Time at);
+    /// The controller is enabled: what the features say, the drive does.
+    void apply_features(port::Time at);
     /// What CC says of entries: 2^n bytes.
     void set_entries(unsigned submission_shift, unsigned completion_shift) {
         submission_shift_ = submission_shift, completion_shift_ = completion_shift;
@@ -64,11 +66,14 @@ private:
     Outcome self_test(Command command, port::Time at);
     Outcome sanitize(Command command, port::Time at);
     Outcome set_timestamp(Command command, port::Time at);
+    Outcome set_threshold(std::uint32_t value, bool is_saved, port::Time at);
     Outcome keep_alive(Command command, port::Time at);
 
     Outcome end(const Refusal& refusal, port::Time at, std::uint32_t dw0 = 0) const {
         return {.status = refusal.status, .dnr = refusal.dnr, .dw0 = dw0, .done = at, .parameter = refusal.parameter};
     }
+    bool has_feature(abi::nvme::Feature id);
+    void check_temperature();
     Outcome send(Command command, std::span<const std::byte> page, port::Time at);
     std::uint16_t options() const;
     void fill_controller(abi::View<abi::nvme::IdentifyController> page) const;

@@ -9,16 +9,29 @@ using abi::nvme::Feature;
 using port::Time;
 using L = abi::nvme::Features;
 
+namespace {
+std::array<std::byte, 4> as_bytes(std::uint32_t dword) {
+    std::array<std::byte, 4> bytes{};
+    abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), dword);
+    return bytes;
+}
+} // namespace
+
 Outcome Admin::set_features(Command command, Time at) {
     const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
     const auto id = static_cast<Feature>(fields.get<"fid">());
     const auto value = fields.get<"cdw11">();
-    auto* feature = features_.find(id);
-    if (feature == nullptr)
+    if (!has_feature(id))
         return end(refuse(Status::invalid_field, parameter_of<L, "fid">()), at);
+    const auto bad_value = refuse(Status::invalid_field, parameter_of<L, "cdw11">());
+    auto* feature = features_.find(id);
     if (fields.get<"sv">() && !feature->is_saveable)
         return end(refuse(Status::feature_not_saveable, parameter_of<L, "sv">()), at);
-    const auto bad_value = refuse(Status::invalid_field, parameter_of<L, "cdw11">());
+    const auto nsid = command.get<"nsid">();
+    if (!Features::is_of_namespace(id) && nsid != 0 && nsid != abi::nvme::all_namespaces)
+        return end(refuse(spaces_.is_valid(nsid) ? Status::feature_not_per_namespace : Status::invalid_namespace,
+                          parameter_of<abi::nvme::Command, "nsid">()),
+                   at);
     std::uint32_t result = 0;
     switch (id) {
     case Feature::number_of_queues: {
@@ -48,21 +61,77 @@ Outcome Admin::set_features(Command command, Time at) {
             return end(bad_value, at);
         queues_.set_vector(static_cast<std::uint16_t>(value), (value >> 16 & 1) != 0);
         break;
-    case Feature::write_protection: return end(spaces_.protect(command.get<"nsid">(), value & 7), at);
-    case Feature::error_recovery:
-        if (command.get<"nsid">() != abi::nvme::all_namespaces) {
-            const auto found = spaces_.active(command.get<"nsid">());
-            if (found.space == nullptr)
-                return end(found.refusal, at);
-            found.space->set_reports_deallocated((value >> 16 & 1) != 0);
-        }
+    case Feature::write_protection: return end(spaces_.protect(nsid, value & 7), at);
+    case Feature::error_recovery: {
+        const auto refusal = spaces_.set_error_recovery(nsid, value & feature->mask, fields.get<"sv">());
+        if (!refusal.is_ok() || nsid != abi::nvme::all_namespaces)
+            return end(refusal, at);
         break;
+    }
+    case Feature::temperature_threshold: return set_threshold(value, fields.get<"sv">(), at);
     default: break;
     }
     feature->current = value & feature->mask;
     if (fields.get<"sv">())
         feature->saved = feature->current;
+    if (id == Feature::async_event)
+        check_temperature();
     return end({}, at, result);
+}
+
+/// One that belongs to a part of the drive is there with it.
+bool Admin::has_feature(Feature id) {
+    return features_.find(id) != nullptr && (id != Feature::volatile_write_cache || config_.io.has_cache);
+}
+
+/// After a reset, the drive does what is saved, not only says it.
+void Admin::apply_features(Time at) {
+    queues_.set_arbitration(features_.current(Feature::arbitration));
+    queues_.set_coalescing(features_.current(Feature::interrupt_coalescing));
+    // A flush that fails leaves the cache off: nothing is promised that is not kept.
+    if (config_.io.has_cache)
+        static_cast<void>(io_.set_cache((features_.current(Feature::volatile_write_cache) & 1) != 0, at));
+    spaces_.reset_error_recovery();
+    check_temperature();
+}
+
+/// Of the composite temperature, or of the one sensor that there is, or of both.
+Outcome Admin::set_threshold(std::uint32_t value, bool is_saved, Time at) {
+    const abi::Block<abi::nvme::TemperatureFeature> fields{as_bytes(value)};
+    constexpr std::uint32_t all_sensors = 0xf, sensors = 2;
+    const auto select = fields.view().get<"tmpsel">();
+    if ((select >= sensors && select != all_sensors) || fields.view().get<"thsel">() > 1)
+        return end(refuse(Status::invalid_field, parameter_of<L, "cdw11">()), at);
+    for (std::uint32_t sensor = 0; sensor < sensors; ++sensor) {
+        if (select != all_sensors && select != sensor)
+            continue;
+        auto one = fields;
+        one.view().set<"tmpsel">(sensor);
+        const auto said = abi::load<std::uint32_t, abi::Endian::little>(one.bytes.data());
+        auto& threshold = *features_.find(Feature::temperature_threshold,
+                                          Features::selector_of(Feature::temperature_threshold, said));
+        threshold.current = said & threshold.mask;
+        if (is_saved)
+            threshold.saved = threshold.current;
+    }
+    check_temperature();
+    return end({}, at);
+}
+
+/// The drive's temperature never changes, but what is too much, or too little, does.
+void Admin::check_temperature() {
+    bool is_beyond = false;
+    for (const auto& value : features_)
+        if (value.feature == Feature::temperature_threshold) {
+            const abi::Block<abi::nvme::TemperatureFeature> fields{as_bytes(value.current)};
+            const auto limit = fields.view().get<"tmpth">();
+            is_beyond |=
+                fields.view().get<"thsel">() == 0 ? config_.temperature >= limit : config_.temperature <= limit;
+        }
+    constexpr std::uint32_t temperature_warning = 1 << 1;
+    const bool was_beyond = health_.set_warning(temperature_warning, is_beyond);
+    if (is_beyond && !was_beyond && (features_.current(Feature::async_event) & temperature_warning) != 0)
+        events_.note(abi::nvme::EventType::smart, abi::nvme::SmartEvent::temperature, abi::nvme::LogPage::smart);
 }
 
 Outcome Admin::set_timestamp(Command command, Time at) {
@@ -76,9 +145,18 @@ Outcome Admin::set_timestamp(Command command, Time at) {
 Outcome Admin::get_features(Command command, Time at) {
     const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
     const auto id = static_cast<Feature>(fields.get<"fid">());
-    const auto* feature = features_.find(id);
-    if (feature == nullptr)
+    if (!has_feature(id))
         return end(refuse(Status::invalid_field, parameter_of<L, "fid">()), at);
+    const auto* feature = features_.find(id, Features::selector_of(id, fields.get<"cdw11">()));
+    if (feature == nullptr)
+        return end(refuse(Status::invalid_field, parameter_of<L, "cdw11">()), at);
+    auto value = *feature;
+    if (const auto nsid = command.get<"nsid">(); id == Feature::error_recovery && nsid != abi::nvme::all_namespaces) {
+        const auto found = spaces_.active(nsid);
+        if (found.space == nullptr)
+            return end(found.refusal, at);
+        value.current = found.space->error_recovery(), value.saved = found.space->saved_error_recovery();
+    }
     const auto select = static_cast<abi::nvme::Select>(fields.get<"sel">());
     if (id == Feature::timestamp && select != abi::nvme::Select::capabilities) {
         if (select > abi::nvme::Select::capabilities)
@@ -104,12 +182,11 @@ Outcome Admin::get_features(Command command, Time at) {
             return end(found.refusal, at,
                        found.space != nullptr ? static_cast<std::uint32_t>(found.space->write_protection()) : 0);
         }
-        return end({}, at, feature->current);
-    case abi::nvme::Select::standard: return end({}, at, feature->standard);
-    case abi::nvme::Select::saved: return end({}, at, feature->saved);
+        return end({}, at, value.current);
+    case abi::nvme::Select::standard: return end({}, at, value.standard);
+    case abi::nvme::Select::saved: return end({}, at, value.saved);
     case abi::nvme::Select::capabilities: { // bit 0 saveable, 1 of a namespace, 2 changeable
-        const bool is_of_namespace = id == Feature::write_protection || id == Feature::error_recovery;
-        return end({}, at, (feature->is_saveable ? 1u : 0u) | (is_of_namespace ? 2u : 0u) | 4u);
+        return end({}, at, (value.is_saveable ? 1u : 0u) | (Features::is_of_namespace(id) ? 2u : 0u) | 4u);
     }
     default: return end(refuse(Status::invalid_field, parameter_of<L, "sel">()), at);
     }

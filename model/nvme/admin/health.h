@@ -41,6 +41,12 @@ public:
             .set<"version">(1);
         errors_.push_front(entry);
     }
+    /// A bit of "Critical Warning". Returns what it was.
+    bool set_warning(std::uint32_t bit, bool is_on) {
+        const bool was_on = (warnings_ & bit) != 0;
+        warnings_ = is_on ? warnings_ | bit : warnings_ & ~bit;
+        return was_on;
+    }
     void has_read(std::uint64_t bytes) { ++reads_, bytes_read_ += bytes; }
     void has_written(std::uint64_t bytes) { ++writes_, bytes_written_ += bytes; }
 
@@ -54,7 +60,8 @@ public:
     }
     void fill_smart(abi::View<abi::nvme::SmartLog> log) const {
         constexpr std::uint64_t unit = 512'000; // NVMe base 2.0 "Data Units Read": thousands of 512 bytes, rounded up
-        log.set<"temperature">(temperature_)
+        log.set<"critical_warning">(static_cast<std::uint8_t>(warnings_))
+            .set<"temperature">(temperature_)
             .set<"avail_spare">(100)
             .set<"spare_thresh">(10)
             .set<"data_units_read">((bytes_read_ + unit - 1) / unit)
@@ -70,6 +77,7 @@ public:
 private:
     std::size_t most_errors_;
     std::uint16_t temperature_;
+    std::uint32_t warnings_ = 0;
     std::uint64_t error_count_ = 0, media_errors_ = 0, reads_ = 0, writes_ = 0, bytes_read_ = 0, bytes_written_ = 0;
     std::deque<abi::Block<abi::nvme::ErrorEntry>> errors_; ///< the newest first
 };

@@ -62,6 +62,7 @@ void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const
         .set<"nn">(spaces_.max())
         .set<"mnan">(spaces_.max())
         .set<"oncs">(static_cast<std::uint16_t>(oncs))
+        .set<"fuses">(io.has_fused ? 1 : 0)
         .set<"vwc">(io.has_cache ? 7 : 6)
         .set<"nwpc">(1)
         .set<"sgls">(config_.has_sgl ? 0xd'0001u : 0)

@@ -14,7 +14,36 @@ constexpr auto prp1 = parameter(prp1_offset), prp2 = parameter(prp2_offset), mpt
 constexpr auto psdt = parameter_of<abi::nvme::Command, "psdt">();
 } // namespace
 
+Refusal DataWalker::check_list(std::uint64_t address, std::uint64_t length) {
+    if (memory_ == nullptr || !memory_->is_mapped())
+        return {};
+    const bool is_inside = memory_->place(address, length) != ControllerMemory::Place::outside;
+    if (!memory_->takes(address, length, abi::nvme::MemoryUse::lists) ||
+        has_lists_inside_.value_or(is_inside) != is_inside)
+        return refuse(Status::invalid_cmb_use, prp1);
+    has_lists_inside_ = is_inside;
+    return {};
+}
+
+Refusal DataWalker::check_data(const BusRanges& ranges, Direction direction, std::uint16_t parameter) {
+    if (memory_ == nullptr || !memory_->is_mapped())
+        return {};
+    const auto use =
+        direction == Direction::to_host ? abi::nvme::MemoryUse::data_to_host : abi::nvme::MemoryUse::data_from_host;
+    for (const auto& range : ranges) {
+        if (range.is_bucket)
+            continue;
+        const bool is_inside = memory_->place(range.address, range.length) != ControllerMemory::Place::outside;
+        if (!memory_->takes(range.address, range.length, use) || has_data_inside_.value_or(is_inside) != is_inside)
+            return refuse(Status::invalid_cmb_use, parameter);
+        has_data_inside_ = is_inside;
+    }
+    return {};
+}
+
 Refusal DataWalker::fetch(std::uint64_t address, std::span<std::byte> into, port::Time& at) {
+    if (const auto refusal = check_list(address, into.size()); !refusal.is_ok())
+        return refusal;
     const auto result = dma_.read(BusAddress{address}, into, at, port::Purpose::control);
     at = std::max(at, result.done);
     return result.is_ok() ? Refusal{} : fail(Status::data_transfer_error);
@@ -22,6 +51,19 @@ Refusal DataWalker::fetch(std::uint64_t address, std::span<std::byte> into, port
 
 Refusal DataWalker::walk(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
                          port::Time& at) {
+    has_lists_inside_.reset(), has_data_inside_.reset();
+    const auto refusal = walk_data(pointer, length, direction, out, at);
+    return refusal.is_ok() ? check_data(out, direction, prp1) : refusal;
+}
+
+Refusal DataWalker::walk_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
+                                  port::Time& at) {
+    const auto refusal = walk_to_metadata(pointer, length, direction, out, at);
+    return refusal.is_ok() ? check_data(out, direction, mptr) : refusal;
+}
+
+Refusal DataWalker::walk_data(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
+                              port::Time& at) {
     out.clear();
     if (pointer.type == DataPointerType::reserved)
         return refuse(Status::invalid_field, psdt);
@@ -35,8 +77,8 @@ Refusal DataWalker::walk(const DataPointer& pointer, std::uint64_t length, Direc
     return walk_sgl(first.view(), length, {direction, Status::invalid_data_sgl_length, prp1}, out, at);
 }
 
-Refusal DataWalker::walk_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
-                                  port::Time& at) {
+Refusal DataWalker::walk_to_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction,
+                                     BusRanges& out, port::Time& at) {
     out.clear();
     switch (pointer.type) {
     case DataPointerType::prp:

@@ -2,11 +2,13 @@
 // may contain anything, change, or not be there: each way to be wrong has its status, and a walk has an end.
 #pragma once
 
+#include "model/nvme/controller_memory.h"
 #include "model/nvme/data/data_pointer.h"
 #include "model/nvme/data/refusal.h"
 #include "model/port/dma.h"
 
 #include <array>
+#include <optional>
 
 namespace model::nvme {
 
@@ -30,11 +32,14 @@ public:
 
     void set_rules(const DataRules& rules) { rules_ = rules; }
     const DataRules& rules() const { return rules_; }
+    /// Memory of the controller, in which lists and data may lie as it says. It outlives this.
+    void set_memory(const ControllerMemory& memory) { memory_ = &memory; }
 
     /// Where the first `length` bytes of the data lie. `at` moves to when the last list was there. `out` is only
     /// meaningful after a success. Nothing behind what is needed is read.
     Refusal walk(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out, port::Time& at);
-    /// The same for metadata that is not part of the data: a buffer at MPTR, or an SGL.
+    /// The same for metadata that is not part of the data: a buffer at MPTR, or an SGL. Comes behind the walk of the
+    /// command's data.
     Refusal walk_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
                           port::Time& at);
 
@@ -45,6 +50,14 @@ private:
         Status wrong_length;
         std::uint16_t parameter;
     };
+    Refusal walk_data(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
+                      port::Time& at);
+    Refusal walk_to_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
+                             port::Time& at);
+    /// Of a command, all lists lie in the controller's memory or none of them, and so do data and metadata (CMBLOC
+    /// CDPMLS and CDMMMS are 0). Lists may lie elsewhere than the command and its data (CDPCILS is 1).
+    Refusal check_list(std::uint64_t address, std::uint64_t length);
+    Refusal check_data(const BusRanges& ranges, Direction direction, std::uint16_t parameter);
     Refusal walk_prps(const DataPointer& pointer, std::uint64_t length, BusRanges& out, port::Time& at);
     Refusal walk_prp_list(std::uint64_t list, std::uint64_t length, BusRanges& out, port::Time& at);
     Refusal walk_sgl(abi::ConstView<abi::nvme::SglDescriptor> first, std::uint64_t length, const SglOf& what,
@@ -58,7 +71,9 @@ private:
 
     port::Dma& dma_;
     DataRules rules_;
-    std::array<std::byte, 4096> piece_{}; ///< part of a list
+    const ControllerMemory* memory_ = nullptr;
+    std::optional<bool> has_lists_inside_, has_data_inside_; ///< of the command under way, as far as it is known
+    std::array<std::byte, 4096> piece_{};                    ///< part of a list
 };
 
 } // namespace model::nvme

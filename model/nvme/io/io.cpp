@@ -8,6 +8,8 @@
 namespace model::nvme {
 
 using abi::nvme::Command;
+using abi::nvme::fused_first;
+using abi::nvme::fused_second;
 using abi::nvme::IoOpcode;
 using abi::nvme::ReadWrite;
 
@@ -19,7 +21,6 @@ constexpr auto psdt_field = parameter_of<Command, "psdt">();
 constexpr auto slba_field = parameter_of<ReadWrite, "slba">();
 constexpr auto nlb_field = parameter_of<ReadWrite, "nlb">();
 constexpr auto prinfo_field = parameter_of<ReadWrite, "prchk_reference">();
-constexpr std::uint32_t fused_first = 1, fused_second = 2;
 
 } // namespace
 

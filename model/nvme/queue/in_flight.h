@@ -1,10 +1,14 @@
-// Commands whose work is done in the model, and whose completion has its time; and those that a medium never ends.
+// Commands whose work is done in the model, and whose completion has its time; those that a medium never ends; and
+// first halves of fused pairs, which wait for the entry behind them (NVMe base 2.0 "Fused Operations").
 #pragma once
 
+#include "abi/nvme/command.h"
 #include "model/nvme/queue/queue.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace model::nvme {
@@ -13,7 +17,7 @@ class InFlight {
 public:
     std::size_t size() const { return due_.size() + lost_.size(); }
     bool is_empty() const { return due_.empty(); }
-    void clear() { due_.clear(), lost_.clear(); }
+    void clear() { due_.clear(), lost_.clear(), halves_.clear(); }
     /// When the next completion is due.
     port::Time next() const { return due_.empty() ? port::never : due_.front().at; }
 
@@ -31,8 +35,27 @@ public:
         due_.pop_back();
         return entry;
     }
+    /// A pair has two adjacent entries of a queue. Where the second one is not fetched yet (it is behind the end of a
+    /// batch, or the host has rung for the first alone), the first one waits, and nothing of it is done. It does not
+    /// count as outstanding: its partner must be fetched.
+    using Sqe = std::array<std::byte, abi::nvme::command_bytes>;
+    void hold(std::uint16_t sqid, std::span<const std::byte, abi::nvme::command_bytes> entry) {
+        auto& half = halves_.emplace_back(sqid);
+        std::ranges::copy(entry, half.entry.begin());
+    }
+    /// The half that waits in this queue, which it leaves.
+    std::optional<Sqe> take_half(std::uint16_t sqid) {
+        const auto found = std::ranges::find(halves_, sqid, &Half::sqid);
+        if (found == halves_.end())
+            return std::nullopt;
+        const auto entry = found->entry;
+        halves_.erase(found);
+        return entry;
+    }
     /// Abort: only what has not been done can be taken back.
     bool abort(std::uint16_t sqid, std::uint16_t cid) {
+        if (std::erase_if(halves_, [&](const Half& half) { return half.sqid == sqid && half.cid() == cid; }) != 0)
+            return true;
         const auto found = std::ranges::find_if(
             lost_, [&](const CompletionEntry& entry) { return entry.sqid == sqid && entry.cid == cid; });
         if (found == lost_.end())
@@ -42,6 +65,9 @@ public:
     }
     /// A submission queue goes: `visit(entry, is_lost)` for each of its commands, which is none of ours afterwards.
     template <class Visit> void leave(std::uint16_t sqid, Visit&& visit) {
+        std::erase_if(halves_, [&](const Half& half) {
+            return half.sqid == sqid && (visit(CompletionEntry{.sqid = sqid, .cid = half.cid()}, true), true);
+        });
         std::erase_if(lost_,
                       [&](const CompletionEntry& entry) { return entry.sqid == sqid && (visit(entry, true), true); });
         std::ranges::sort(due_, [](const Due& a, const Due& b) { return later(b, a); });
@@ -55,10 +81,16 @@ private:
         std::uint64_t number;
         CompletionEntry entry;
     };
+    struct Half {
+        std::uint16_t sqid = 0;
+        Sqe entry{};
+        std::uint16_t cid() const { return abi::ConstView<abi::nvme::Command>(entry).get<"cid">(); }
+    };
     static bool later(const Due& a, const Due& b) { return a.at != b.at ? a.at > b.at : a.number > b.number; }
 
     std::vector<Due> due_; ///< a heap, the earliest first
     std::vector<CompletionEntry> lost_;
+    std::vector<Half> halves_; ///< one of a queue at most
     std::uint64_t count_ = 0;
 };
 

@@ -10,6 +10,7 @@ namespace model::nvme {
 using abi::BusAddress;
 using abi::nvme::Completion;
 using abi::nvme::ErrorEvent;
+using abi::nvme::MemoryUse;
 using port::Time;
 
 namespace {
@@ -19,7 +20,7 @@ constexpr unsigned submission_shift = 6, completion_shift = 4;
 constexpr Time coalescing_unit = std::chrono::microseconds{100};
 } // namespace
 
-Queues::Queues(const NvmeConfig& config, port::Dma& dma, port::Interrupts& interrupts, QueueListener& listener)
+Queues::Queues(const NvmeConfig& config, ControllerMemory& dma, port::Interrupts& interrupts, QueueListener& listener)
     : config_(config), dma_(dma), interrupts_(interrupts), listener_(listener) {
     reset();
 }
@@ -59,6 +60,8 @@ Refusal Queues::create(abi::ConstView<abi::nvme::CreateCq> command, unsigned ent
         return refuse(Status::invalid_field, parameter_of<L, "pc">());
     if (command.get<"prp1">() % page_bytes_ != 0)
         return refuse(Status::invalid_prp_offset, parameter_of<L, "prp1">());
+    if (!dma_.takes(command.get<"prp1">(), std::uint64_t{size} << completion_shift, MemoryUse::completion_queues))
+        return refuse(Status::invalid_cmb_use, parameter_of<L, "prp1">());
     if (command.get<"ien">() && command.get<"iv">() >= config_.vectors)
         return refuse(Status::invalid_interrupt_vector, parameter_of<L, "iv">());
     auto queue = std::make_unique<CompletionQueue>(CompletionQueue{.id = id,
@@ -84,6 +87,8 @@ Refusal Queues::create(abi::ConstView<abi::nvme::CreateSq> command, unsigned ent
         return refuse(Status::invalid_field, parameter_of<L, "pc">());
     if (command.get<"prp1">() % page_bytes_ != 0)
         return refuse(Status::invalid_prp_offset, parameter_of<L, "prp1">());
+    if (!dma_.takes(command.get<"prp1">(), std::uint64_t{size} << submission_shift, MemoryUse::submission_queues))
+        return refuse(Status::invalid_cmb_use, parameter_of<L, "prp1">());
     submission_[id] = std::make_unique<SubmissionQueue>(SubmissionQueue{
         .id = id,
         .cqid = cqid,

@@ -7,8 +7,8 @@
 #include "abi/nvme/command.h"
 #include "abi/nvme/feature.h"
 #include "model/nvme/config.h"
+#include "model/nvme/controller_memory.h"
 #include "model/nvme/queue/queue.h"
-#include "model/port/dma.h"
 #include "model/port/interrupt.h"
 
 #include <array>
@@ -31,7 +31,7 @@ class Queues {
 public:
     static constexpr std::size_t most_fetched = 16; ///< entries by one read
 
-    Queues(const NvmeConfig& config, port::Dma& dma, port::Interrupts& interrupts, QueueListener& listener);
+    Queues(const NvmeConfig& config, ControllerMemory& dma, port::Interrupts& interrupts, QueueListener& listener);
 
     /// Controller Level Reset: no queue, no shadow, features as they were.
     void reset();
@@ -103,7 +103,7 @@ private:
     std::uint64_t slot(std::uint32_t id, bool is_completion) const;
 
     const NvmeConfig& config_;
-    port::Dma& dma_;
+    ControllerMemory& dma_;
     port::Interrupts& interrupts_;
     QueueListener& listener_;
     std::vector<std::unique_ptr<SubmissionQueue>> submission_;

@@ -15,9 +15,9 @@ constexpr std::size_t listed = 1024;
 constexpr std::uint8_t deallocated_reads_zero = 1, write_zeroes_deallocates = 1 << 3;
 constexpr std::uint8_t extended = 1 << 0, separate = 1 << 1;
 constexpr std::uint8_t types_1_to_3 = 7, first_and_last = 3 << 3;
-constexpr std::uint8_t reports_deallocated = 1 << 2; // NSFEAT
-constexpr std::uint8_t write_protected = 1;          // NSATTR
-constexpr std::uint8_t ready = 1;                    // NSTAT
+constexpr std::uint8_t can_report_deallocated = 1 << 2; // NSFEAT
+constexpr std::uint8_t write_protected = 1;             // NSATTR
+constexpr std::uint8_t ready = 1;                       // NSTAT
 
 using Identifier = std::array<std::byte, 16>;
 
@@ -66,7 +66,7 @@ void Namespaces::list(std::span<std::byte> page, std::uint32_t after, bool only_
 void Namespaces::fill_shape(abi::View<IdentifyNamespace> page) const {
     page.set<"nlbaf">(static_cast<std::uint8_t>(config_.formats.size() - 1))
         .set<"dlfeat">(deallocated_reads_zero | write_zeroes_deallocates);
-    page.set<"nsfeat">(reports_deallocated).set<"mc">(extended | separate).set<"dpc">(types_1_to_3 | first_and_last);
+    page.set<"nsfeat">(can_report_deallocated).set<"mc">(extended | separate).set<"dpc">(types_1_to_3 | first_and_last);
     page.set<"mssrl">(config_.copy_range_blocks).set<"mcl">(config_.copy_blocks);
     page.set<"msrc">(static_cast<std::uint8_t>(config_.copy_ranges - 1));
     for (std::size_t i = 0; i < config_.formats.size(); ++i) {

@@ -2,6 +2,7 @@
 // allocated and which are marked as uncorrectable, and whether it may be written. Executes no commands.
 #pragma once
 
+#include "abi/nvme/feature.h"
 #include "model/nvme/space/block_map.h"
 #include "model/nvme/space/config.h"
 
@@ -48,9 +49,16 @@ public:
     WriteProtection write_protection() const { return write_protection_; }
     void set_write_protection(WriteProtection state) { write_protection_ = state; }
     bool is_writable() const { return write_protection_ == WriteProtection::none; }
-    /// Feature 05h, DULBE: a read of a deallocated block is an error.
-    bool reports_deallocated() const { return reports_deallocated_; }
-    void set_reports_deallocated(bool on) { reports_deallocated_ = on; }
+    /// Feature 05h, dword 11 of the command that set it, and what it is after a reset.
+    std::uint32_t error_recovery() const { return error_recovery_; }
+    std::uint32_t saved_error_recovery() const { return saved_error_recovery_; }
+    void set_error_recovery(std::uint32_t value, bool is_saved) {
+        error_recovery_ = value;
+        if (is_saved)
+            saved_error_recovery_ = value;
+    }
+    /// DULBE: a read of a deallocated block is an error.
+    bool reports_deallocated() const { return (error_recovery_ & abi::nvme::reports_deallocated) != 0; }
 
     bool has(std::uint64_t lba, std::uint64_t count) const { return lba <= blocks_ && count <= blocks_ - lba; }
     std::uint64_t data_at(std::uint64_t lba) const { return lba * shape_.data_bytes(); }
@@ -84,7 +92,8 @@ private:
     Shape shape_;
     std::uint64_t blocks_ = 0;
     BlockMap allocated_, uncorrectable_;
-    bool is_attached_ = true, reports_deallocated_ = false;
+    bool is_attached_ = true;
+    std::uint32_t error_recovery_ = 0, saved_error_recovery_ = 0;
     WriteProtection write_protection_ = WriteProtection::none;
 };
 

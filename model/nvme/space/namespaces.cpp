@@ -182,4 +182,23 @@ Refusal Namespaces::detach(std::uint32_t nsid) {
     return {};
 }
 
+Refusal Namespaces::set_error_recovery(std::uint32_t nsid, std::uint32_t value, bool is_saved) {
+    if (nsid != all_namespaces) {
+        const auto found = active(nsid);
+        if (found.space != nullptr)
+            found.space->set_error_recovery(value, is_saved);
+        return found.refusal;
+    }
+    for (const auto& space : spaces_)
+        if (space && space->is_attached())
+            space->set_error_recovery(value, is_saved);
+    return {};
+}
+
+void Namespaces::reset_error_recovery() {
+    for (const auto& space : spaces_)
+        if (space)
+            space->set_error_recovery(space->saved_error_recovery(), false);
+}
+
 } // namespace model::nvme

@@ -60,6 +60,10 @@ public:
     Refusal sanitize(SanitizeAction action, std::uint32_t pattern, bool is_deallocated, port::Time& at);
     /// Feature 84h.
     Refusal protect(std::uint32_t nsid, std::uint32_t state);
+    /// Feature 05h; ffffffff: all that are attached.
+    Refusal set_error_recovery(std::uint32_t nsid, std::uint32_t value, bool is_saved);
+    /// A Controller Level Reset: it is what was saved.
+    void reset_error_recovery();
     /// Power went and came: protection until a power cycle ends.
     void power_cycle();
     /// All that was written is durable afterwards.

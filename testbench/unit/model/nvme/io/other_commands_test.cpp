@@ -53,7 +53,7 @@ TEST_CASE("a deallocated block reads as zero, or is an error if the host wants t
     const auto read = Sqe(IoOpcode::read).range(0, 4).prp(0x20000);
     CHECK(bench.status(read) == Status::success);
 
-    bench.space().set_reports_deallocated(true);
+    bench.space().set_error_recovery(abi::nvme::reports_deallocated, false);
     const auto outcome = bench.run(read);
     CHECK(outcome.status == Status::deallocated_block);
     CHECK(outcome.lba == 1);
