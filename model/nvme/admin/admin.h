@@ -72,6 +72,7 @@ private:
     Outcome end(const Refusal& refusal, port::Time at, std::uint32_t dw0 = 0) const {
         return {.status = refusal.status, .dnr = refusal.dnr, .dw0 = dw0, .done = at, .parameter = refusal.parameter};
     }
+    Refusal keep_features();
     bool has_feature(abi::nvme::Feature id);
     void check_temperature();
     Outcome send(Command command, std::span<const std::byte> page, port::Time at);

@@ -18,6 +18,13 @@ constexpr std::uint8_t nsid_valid = 1, lba_valid = 2;
 constexpr std::uint16_t not_under_way = 0xffff;
 constexpr std::uint32_t exit_failure = 1;
 
+/// A Sanitize command whose dword 10 is this.
+abi::Block<abi::nvme::Sanitize> fields_of(std::uint32_t cdw10) {
+    abi::Block<abi::nvme::Sanitize> block;
+    abi::View<abi::nvme::Command>(block.bytes).set<"cdw10">(cdw10);
+    return block;
+}
+
 /// How much of [begin, end) has passed, of `whole`.
 std::uint32_t part(Time begin, Time end, Time now, std::uint32_t whole) {
     if (now >= end || end <= begin)
@@ -33,6 +40,42 @@ Background::Background(const NvmeConfig& config, Namespaces& spaces)
     for (std::uint32_t number = 1; number <= spaces.max(); ++number)
         if (const auto* space = spaces.allocated(number); space != nullptr && space->medium().next_data(0))
             is_erased_ = false;
+    resume();
+}
+
+/// A sanitize operation survives a loss of power: it begins anew.
+void Background::resume() {
+    const auto& kept = spaces_.kept().sanitize;
+    state_ = static_cast<State>(kept.state);
+    sanitize_command_ = kept.command;
+    may_exit_ = fields_of(kept.command).view().get<"ause">();
+    if (state_ == State::failed)
+        spaces_.set_hold(Status::sanitize_failed);
+    if (state_ == State::under_way)
+        begin_sanitize(fields_of(kept.command).view(), kept.pattern, {});
+}
+
+void Background::begin_sanitize(abi::ConstView<abi::nvme::Sanitize> command, std::uint32_t pattern, Time at) {
+    auto done = at;
+    const bool is_deallocated = !command.get<"no_deallocate">();
+    const auto outcome =
+        spaces_.sanitize(static_cast<SanitizeAction>(command.get<"sanact">()), pattern, is_deallocated, done);
+    sanitize_ = Operation{.begin = at,
+                          .end = std::max(done, at + config_.sanitize_time),
+                          .has_failed = !outcome.is_ok(),
+                          .is_deallocated = is_deallocated};
+    spaces_.set_hold(Status::sanitize_in_progress);
+}
+
+Refusal Background::keep(State state) {
+    auto& kept = spaces_.kept().sanitize;
+    const auto before = std::exchange(kept.state, static_cast<std::uint32_t>(state));
+    const auto refusal = spaces_.save();
+    if (refusal.is_ok())
+        state_ = state;
+    else
+        kept.state = before;
+    return refusal;
 }
 
 Refusal Background::self_test(abi::ConstView<abi::nvme::Command> command, Time at) {
@@ -129,7 +172,8 @@ Refusal Background::sanitize(abi::ConstView<abi::nvme::Sanitize> command, Time a
             return {};
         if (!may_exit_)
             return fail(Status::sanitize_failed);
-        state_ = State::never;
+        if (const auto refusal = keep(State::never); !refusal.is_ok())
+            return refusal;
         spaces_.set_hold(Status::success);
         return {};
     }
@@ -139,21 +183,21 @@ Refusal Background::sanitize(abi::ConstView<abi::nvme::Sanitize> command, Time a
     // After one that had to end well, only another one that has to helps.
     if (has_failed() && !may_exit_ && command.get<"ause">())
         return fail(Status::sanitize_failed);
-    auto done = at;
-    const bool is_deallocated = !command.get<"no_deallocate">();
-    const auto outcome =
-        spaces_.sanitize(static_cast<SanitizeAction>(action), command.get<"ovrpat">(), is_deallocated, done);
-    if (outcome.status == Status::namespace_write_protected)
-        return outcome;
-    abort_test(TestResult::aborted_by_sanitize, std::nullopt, at);
-    sanitize_ = Operation{.begin = at,
-                          .end = std::max(done, at + config_.sanitize_time),
-                          .has_failed = !outcome.is_ok(),
-                          .is_deallocated = is_deallocated};
-    state_ = State::under_way;
-    sanitize_command_ = abi::ConstView<abi::nvme::Command>(std::span<const std::byte>(command.bytes())).get<"cdw10">();
+    if (spaces_.has_write_protected())
+        return refuse(Status::namespace_write_protected);
+    // That it is under way is written down before anything is lost.
+    auto& kept = spaces_.kept().sanitize;
+    const auto before = kept;
+    kept.command = abi::ConstView<abi::nvme::Command>(std::span<const std::byte>(command.bytes())).get<"cdw10">();
+    kept.pattern = command.get<"ovrpat">();
+    if (const auto refusal = keep(State::under_way); !refusal.is_ok()) {
+        kept = before;
+        return refusal;
+    }
+    sanitize_command_ = kept.command;
     may_exit_ = command.get<"ause">();
-    spaces_.set_hold(Status::sanitize_in_progress);
+    abort_test(TestResult::aborted_by_sanitize, std::nullopt, at);
+    begin_sanitize(command, kept.pattern, at);
     return {};
 }
 
@@ -167,9 +211,11 @@ bool Background::advance(Time now) {
     if (!sanitize_ || sanitize_->end > now)
         return false;
     const auto operation = *std::exchange(sanitize_, std::nullopt);
+    // If this cannot be written down, the next process does all of it again.
     state_ = operation.has_failed       ? State::failed
              : operation.is_deallocated ? State::done
                                         : State::done_not_deallocated;
+    static_cast<void>(keep(state_));
     is_erased_ = !operation.has_failed;
     spaces_.set_hold(operation.has_failed ? Status::sanitize_failed : Status::success);
     return true;

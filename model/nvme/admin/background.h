@@ -63,6 +63,10 @@ private:
         bool has_failed = false, is_deallocated = true;
     };
 
+    void resume();
+    void begin_sanitize(abi::ConstView<abi::nvme::Sanitize> command, std::uint32_t pattern, port::Time at);
+    /// The operation is in this state, also for the next process.
+    Refusal keep(State state);
     void end_test(TestResult result);
     void abort_test(TestResult result, std::optional<std::uint32_t> nsid, port::Time at);
     /// Reads what the namespaces hold; the first block that cannot be read.

@@ -72,11 +72,22 @@ Outcome Admin::set_features(Command command, Time at) {
     default: break;
     }
     feature->current = value & feature->mask;
-    if (fields.get<"sv">())
-        feature->saved = feature->current;
     if (id == Feature::async_event)
         check_temperature();
-    return end({}, at, result);
+    if (!fields.get<"sv">())
+        return end({}, at, result);
+    feature->saved = feature->current;
+    return end(keep_features(), at, result);
+}
+
+/// What is saved outlives the process, where the drive does.
+Refusal Admin::keep_features() {
+    auto& kept = spaces_.kept().features;
+    kept.clear();
+    for (const auto& value : features_)
+        if (value.saved != value.standard && !Features::is_of_namespace(value.feature))
+            kept.push_back({static_cast<std::uint32_t>(value.feature), value.selector, value.saved});
+    return spaces_.save();
 }
 
 /// One that belongs to a part of the drive is there with it.
@@ -115,7 +126,7 @@ Outcome Admin::set_threshold(std::uint32_t value, bool is_saved, Time at) {
             threshold.saved = threshold.current;
     }
     check_temperature();
-    return end({}, at);
+    return end(is_saved ? keep_features() : Refusal{}, at);
 }
 
 /// The drive's temperature never changes, but what is too much, or too little, does.

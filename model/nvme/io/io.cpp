@@ -183,6 +183,15 @@ Outcome Io::unreadable(const Namespace& space, std::uint64_t lba, std::uint64_t 
     return ended(at);
 }
 
+Outcome Io::mark(Namespace& space, std::uint64_t lba, std::uint64_t blocks, Namespace::Marks marks,
+                 Durability durability, port::Time at) {
+    if (space.mark(lba, blocks, marks, durability))
+        return ended(at);
+    auto outcome = ended(fail(Status::write_fault), at);
+    outcome.lba = lba;
+    return outcome;
+}
+
 Outcome Io::check_protection(const Request& request, std::span<const std::byte> data,
                              std::span<const std::byte> metadata, port::Time at) const {
     const auto error = model::nvme::check(request.shape(), request.protection, data, metadata);

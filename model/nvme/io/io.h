@@ -101,6 +101,9 @@ private:
     /// Writes data and metadata; the blocks are allocated and can be read afterwards.
     Outcome store(Namespace& space, std::uint64_t lba, std::uint64_t blocks, Pieces data,
                   std::span<const std::byte> metadata, Durability durability, port::Time at);
+    /// What the blocks are from now on; the end of a command that has made them so.
+    static Outcome mark(Namespace& space, std::uint64_t lba, std::uint64_t blocks, Namespace::Marks marks,
+                        Durability durability, port::Time at);
     /// Data and metadata of the host, apart from each other, in buffers of ours.
     Refusal fetch(const Request& request, port::Time& at);
     Outcome check_protection(const Request& request, std::span<const std::byte> data,

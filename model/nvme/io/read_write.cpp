@@ -82,9 +82,7 @@ Outcome Io::store(Namespace& space, std::uint64_t lba, std::uint64_t blocks, Pie
     result.done = done;
     if (!result.is_ok())
         return ended(result, space);
-    space.allocated().set(lba, blocks, true);
-    space.uncorrectable().set(lba, blocks, false);
-    return ended(done);
+    return mark(space, lba, blocks, {}, durability, done);
 }
 
 Refusal Io::fetch(const Request& request, port::Time& at) {

@@ -44,15 +44,11 @@ Outcome Io::write_zeroes(Request& request, port::Time at) {
             done = std::max(done, result.done);
         }
     }
-    space.allocated().set(request.lba, request.blocks, !is_deallocated);
-    space.uncorrectable().set(request.lba, request.blocks, false);
-    return ended(done);
+    return mark(space, request.lba, request.blocks, {.is_allocated = !is_deallocated}, request.durability, done);
 }
 
 Outcome Io::write_uncorrectable(Request& request, port::Time at) {
-    request.space->uncorrectable().set(request.lba, request.blocks, true);
-    request.space->allocated().set(request.lba, request.blocks, true);
-    return ended(at);
+    return mark(*request.space, request.lba, request.blocks, {.is_uncorrectable = true}, request.durability, at);
 }
 
 Outcome Io::manage_datasets(Request& request, port::Time at) {
@@ -102,8 +98,9 @@ Outcome Io::manage_datasets(Request& request, port::Time at) {
         if (!result.is_ok() || result.done == port::never)
             return ended(result, space);
         done = std::max(done, result.done);
-        space.allocated().set(lba, blocks, false);
-        space.uncorrectable().set(lba, blocks, false);
+        if (const auto outcome = mark(space, lba, blocks, {.is_allocated = false}, durability(false), done);
+            !outcome.is_ok())
+            return outcome;
     }
     return ended(done);
 }

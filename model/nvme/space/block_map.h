@@ -46,8 +46,25 @@ public:
         return found;
     }
 
+    /// Bits of 64 blocks, the first one lowest; a file has them so. Those beyond the last block are zero.
+    std::uint64_t word(std::uint64_t index) const {
+        const auto& chunk = chunks_[index / chunk_words];
+        return chunk.words ? (*chunk.words)[index % chunk_words] : chunk.all ? ~std::uint64_t{0} : 0;
+    }
+    /// Sets those blocks whose bit is set.
+    void set_word(std::uint64_t index, std::uint64_t bits) {
+        for (unsigned at = 0; at < 64 && bits >> at != 0;) {
+            at += static_cast<unsigned>(std::countr_zero(bits >> at));
+            const auto run = static_cast<unsigned>(std::countr_one(bits >> at));
+            const auto first = index * 64 + at;
+            if (first < blocks_)
+                set(first, std::min<std::uint64_t>(run, blocks_ - first), true);
+            at += run;
+        }
+    }
+
 private:
-    static constexpr std::uint64_t chunk_blocks = 32768;
+    static constexpr std::uint64_t chunk_blocks = 32768, chunk_words = chunk_blocks / 64;
     using Words = std::array<std::uint64_t, chunk_blocks / 64>;
     struct Chunk {
         std::unique_ptr<Words> words; ///< none: all bits are `all`

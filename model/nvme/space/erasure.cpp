@@ -46,19 +46,28 @@ Refusal Namespaces::format(std::uint32_t nsid, abi::ConstView<FormatNvm> command
         if (space->medium().size() < shape.stored_bytes())
             return refuse(Status::invalid_format, parameter_of<FormatNvm, "lbafl">());
     }
-    for (const auto& space : spaces_) {
-        if (!space || (nsid != all_namespaces && nsid != space->nsid()))
-            continue;
-        if (const auto refusal = format_one(*space, shape, at); !refusal.is_ok())
-            return refusal;
-    }
-    return {};
+    // A process that is killed in the midst of it is followed by one that goes on.
+    next_shape_ = shape;
+    for (const auto& space : spaces_)
+        if (space && (nsid == all_namespaces || nsid == space->nsid()))
+            erasing_.push_back(space->nsid());
+    auto refusal = save();
+    for (const auto number : refusal.is_ok() ? erasing_ : std::vector<std::uint32_t>{})
+        if (refusal.is_ok())
+            refusal = format_one(*allocated(number), shape, at);
+    erasing_.clear();
+    return refusal.is_ok() ? save() : refusal;
+}
+
+bool Namespaces::has_write_protected() const {
+    bool is_found = false;
+    each([&](const Namespace& space) { is_found |= !space.is_writable(); });
+    return is_found;
 }
 
 Refusal Namespaces::sanitize(SanitizeAction action, std::uint32_t pattern, bool is_deallocated, port::Time& at) {
-    for (const auto& space : spaces_)
-        if (space && !space->is_writable())
-            return refuse(Status::namespace_write_protected);
+    if (has_write_protected())
+        return refuse(Status::namespace_write_protected);
     for (const auto& space : spaces_) {
         if (!space)
             continue;
@@ -70,8 +79,8 @@ Refusal Namespaces::sanitize(SanitizeAction action, std::uint32_t pattern, bool 
         at = std::max(at, result.done);
         if (!result.is_ok())
             return fail(Status::sanitize_failed);
-        if (!is_deallocated)
-            space->allocated().set(0, space->blocks(), true);
+        if (!is_deallocated && !space->mark(0, space->blocks(), {}, Durability::durable))
+            return fail(Status::sanitize_failed);
     }
     return {};
 }
@@ -89,17 +98,14 @@ Refusal Namespaces::protect(std::uint32_t nsid, std::uint32_t state) {
     if (now == WriteProtection::permanent || now == WriteProtection::until_power_cycle)
         return refuse(Status::feature_not_changeable);
     found.space->set_write_protection(wanted);
-    return {};
-}
-
-void Namespaces::power_cycle() {
-    for (auto& space : spaces_)
-        if (space && space->write_protection() == WriteProtection::until_power_cycle)
-            space->set_write_protection(WriteProtection::none);
+    auto refusal = save();
+    if (!refusal.is_ok())
+        found.space->set_write_protection(now);
+    return refusal;
 }
 
 Refusal Namespaces::flush(Namespace& space, port::Time& at) {
-    const auto result = space.medium().flush(at);
+    const auto result = space.flush(at);
     at = std::max(at, result.done);
     return refusal_of(result);
 }

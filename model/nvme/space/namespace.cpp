@@ -3,19 +3,37 @@
 #include "abi/layout.h"
 
 #include <array>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace model::nvme {
 
-Namespace::Namespace(std::uint32_t nsid, std::uint64_t generation, std::unique_ptr<Medium> medium, const Shape& shape)
-    : nsid_(nsid), generation_(generation), medium_(std::move(medium)) {
+Namespace::Namespace(std::uint32_t nsid, std::uint64_t generation, std::unique_ptr<Medium> medium, const Shape& shape,
+                     std::unique_ptr<MarkFile> marks)
+    : nsid_(nsid), generation_(generation), medium_(std::move(medium)), marks_(std::move(marks)) {
     take_shape(shape);
+    if (marks_ && !marks_->is_new()) {
+        marks_->load(blocks_, generation_, allocated_, uncorrectable_);
+        return;
+    }
     find_allocated();
+    if (marks_ && (!marks_->begin(blocks_, generation_) ||
+                   !marks_->store(MarkFile::Plane::allocated, allocated_, 0, blocks_) || !marks_->sync()))
+        throw std::runtime_error("the marks of namespace " + std::to_string(nsid_) + " cannot be written");
 }
+
+Namespace::~Namespace() = default;
+
+void Namespace::take_marks(std::unique_ptr<MarkFile> marks) { marks_ = std::move(marks); }
 
 void Namespace::take_shape(const Shape& shape) {
     shape_ = shape;
     blocks_ = medium_->size() / shape.stored_bytes();
+    clear_marks();
+}
+
+void Namespace::clear_marks() {
     allocated_.resize(blocks_);
     uncorrectable_.resize(blocks_);
 }
@@ -32,19 +50,41 @@ void Namespace::find_allocated() {
     }
 }
 
+bool Namespace::mark(std::uint64_t lba, std::uint64_t count, Marks marks, Durability durability) {
+    const auto set = [&](BlockMap& map, MarkFile::Plane plane, bool value) {
+        const auto before = map.count();
+        map.set(lba, count, value);
+        return map.count() == before || marks_ == nullptr || marks_->store(plane, map, lba, count);
+    };
+    bool is_written = set(allocated_, MarkFile::Plane::allocated, marks.is_allocated);
+    is_written &= set(uncorrectable_, MarkFile::Plane::uncorrectable, marks.is_uncorrectable);
+    return is_written && (marks_ == nullptr || durability != Durability::durable || marks_->sync());
+}
+
+MediumResult Namespace::flush(port::Time at) {
+    auto result = medium_->flush(at);
+    if (result.is_ok() && marks_ != nullptr && !marks_->sync())
+        result.status = MediumStatus::write_fault;
+    return result;
+}
+
 MediumResult Namespace::erase(port::Time at) {
     auto result = medium_->discard(0, medium_->size(), Durability::durable, at);
-    if (result.is_ok()) {
-        allocated_.resize(blocks_);
-        uncorrectable_.resize(blocks_);
-    }
+    if (!result.is_ok())
+        return result;
+    clear_marks();
+    if (marks_ != nullptr && !marks_->begin(blocks_, generation_))
+        result.status = MediumStatus::write_fault;
     return result;
 }
 
 MediumResult Namespace::format(const Shape& shape, port::Time at) {
-    const auto result = erase(at);
-    if (result.is_ok())
-        take_shape(shape);
+    auto result = erase(at);
+    if (!result.is_ok())
+        return result;
+    take_shape(shape);
+    if (marks_ != nullptr && !marks_->begin(blocks_, generation_))
+        result.status = MediumStatus::write_fault;
     return result;
 }
 
@@ -59,13 +99,11 @@ MediumResult Namespace::overwrite(std::uint32_t pattern, port::Time at) {
         result = medium_->write(offset, piece, Durability::volatile_cache, result.done);
         offset += part;
     }
-    if (result.is_ok())
-        result = medium_->flush(result.done);
-    if (result.is_ok()) {
-        allocated_.set(0, blocks_, true);
-        uncorrectable_.resize(blocks_);
-    }
-    return result;
+    if (!result.is_ok())
+        return result;
+    if (!mark(0, blocks_, {}, Durability::volatile_cache))
+        result.status = MediumStatus::write_fault;
+    return result.is_ok() ? flush(result.done) : result;
 }
 
 } // namespace model::nvme

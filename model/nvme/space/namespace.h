@@ -1,8 +1,10 @@
 // One namespace: logical blocks of a format, on a medium. Knows where a block's data and metadata are, which blocks are
-// allocated and which are marked as uncorrectable, and whether it may be written. Executes no commands.
+// allocated and which are marked as uncorrectable, and whether it may be written; writes the marks down where they are
+// to outlive the process. Executes no commands.
 #pragma once
 
 #include "abi/nvme/feature.h"
+#include "model/nvme/keep/mark_file.h"
 #include "model/nvme/space/block_map.h"
 #include "model/nvme/space/config.h"
 
@@ -34,7 +36,10 @@ struct Shape {
 
 class Namespace {
 public:
-    Namespace(std::uint32_t nsid, std::uint64_t generation, std::unique_ptr<Medium> medium, const Shape& shape);
+    /// `marks`: the file of the marks; nullptr: they go with the process. Throws where it is the file of another one.
+    Namespace(std::uint32_t nsid, std::uint64_t generation, std::unique_ptr<Medium> medium, const Shape& shape,
+              std::unique_ptr<MarkFile> marks = nullptr);
+    ~Namespace();
 
     std::uint32_t nsid() const { return nsid_; }
     /// Which namespace of this number it is, since the drive was made: identifiers are never used again.
@@ -71,10 +76,17 @@ public:
         return offset < data ? offset / shape_.data_bytes() : (offset - data) / shape_.metadata_bytes();
     }
 
-    BlockMap& allocated() { return allocated_; }
     const BlockMap& allocated() const { return allocated_; }
-    BlockMap& uncorrectable() { return uncorrectable_; }
     const BlockMap& uncorrectable() const { return uncorrectable_; }
+    struct Marks {
+        bool is_allocated = true, is_uncorrectable = false;
+    };
+    /// Another file of the marks, which begins anew with the next format().
+    void take_marks(std::unique_ptr<MarkFile> marks);
+    /// What these blocks are from now on. False: it could not be written down.
+    bool mark(std::uint64_t lba, std::uint64_t count, Marks marks, Durability durability);
+    /// Everything that was written before, marks among it, is durable when this has ended well.
+    MediumResult flush(port::Time at);
 
     /// Gives the blocks another shape; nothing of their content is left, nor of marks.
     MediumResult format(const Shape& shape, port::Time at);
@@ -84,6 +96,7 @@ public:
 
 private:
     void take_shape(const Shape& shape);
+    void clear_marks();
     void find_allocated();
 
     std::uint32_t nsid_;
@@ -92,6 +105,7 @@ private:
     Shape shape_;
     std::uint64_t blocks_ = 0;
     BlockMap allocated_, uncorrectable_;
+    std::unique_ptr<MarkFile> marks_;
     bool is_attached_ = true;
     std::uint32_t error_recovery_ = 0, saved_error_recovery_ = 0;
     WriteProtection write_protection_ = WriteProtection::none;

@@ -1,8 +1,10 @@
 #include "model/nvme/space/namespaces.h"
 
+#include "model/nvme/keep/state_file.h"
 #include "model/nvme/media/file_medium.h"
 #include "model/nvme/media/memory_medium.h"
 
+#include <filesystem>
 #include <stdexcept>
 
 namespace model::nvme {
@@ -31,27 +33,57 @@ Refusal refusal_of(const MediumResult& result) {
     return {};
 }
 
-Namespaces::Namespaces(const SpaceConfig& config) : config_(config), spaces_(config.max_namespaces) {
-    if (config.namespaces.size() > spaces_.size())
+Namespaces::Namespaces(const SpaceConfig& config)
+    : config_(config), spaces_(config.max_namespaces), origins_(config.max_namespaces) {
+    check_config();
+    if (!config.make_medium)
+        for (const auto& one : config.namespaces)
+            if (base_.empty())
+                base_ = one.file;
+    if (!base_.empty())
+        file_ = std::make_unique<StateFile>(base_ + ".nvme");
+    if (const auto bytes = file_ ? file_->read() : std::nullopt) {
+        const auto state = decode(*bytes, config_);
+        if (!state)
+            throw std::runtime_error(file_->path() + " " + state.error());
+        restore(*state);
+    }
+    make_configured(kept_.configured);
+    kept_.configured = std::max(kept_.configured, static_cast<std::uint32_t>(config.namespaces.size()));
+    if (file_ && !save().is_ok())
+        throw std::runtime_error(file_->path() + " cannot be written");
+    std::uint64_t used = 0;
+    each([&](const Namespace& space) { used += space.medium().size(); });
+    config_.capacity = std::max(config_.capacity, used);
+}
+
+Namespaces::~Namespaces() = default;
+
+void Namespaces::check_config() const {
+    if (config_.namespaces.size() > spaces_.size())
         throw std::invalid_argument("more namespaces than the drive can have");
-    if (config.formats.empty() || config.formats.size() > 16)
+    if (config_.formats.empty() || config_.formats.size() > 16)
         throw std::invalid_argument("a drive has 1 to 16 formats of logical blocks");
-    for (const auto& format : config.formats)
+    for (const auto& format : config_.formats)
         if (format.data_shift < 9 || format.data_shift > 12)
             throw std::invalid_argument("a logical block has 512 to 4096 bytes of data");
-    std::uint64_t used = 0;
-    for (std::uint32_t i = 0; i < config.namespaces.size(); ++i) {
-        const auto& one = config.namespaces[i];
-        if (one.format >= config.formats.size())
+    for (const auto& one : config_.namespaces) {
+        if (one.format >= config_.formats.size())
             throw std::invalid_argument("a namespace has a format of logical blocks that the drive does not have");
-        const auto shape = shape_of(config, one);
+        const auto shape = shape_of(config_, one);
         if (!check_shape(shape).is_ok() || one.bytes < shape.stored_bytes())
             throw std::invalid_argument("a namespace cannot have this format");
-        spaces_[i] = std::make_unique<Namespace>(i + 1, ++generation_, make_medium(i + 1, one), shape);
-        spaces_[i]->set_attached(one.is_attached);
-        used += spaces_[i]->medium().size();
     }
-    config_.capacity = std::max(config_.capacity, used);
+}
+
+void Namespaces::make_configured(std::uint32_t first) {
+    for (auto i = first; i < config_.namespaces.size(); ++i) {
+        const auto& one = config_.namespaces[i];
+        spaces_[i] = std::make_unique<Namespace>(i + 1, ++generation_, make_medium(i + 1, one), shape_of(config_, one),
+                                                 make_marks(one.file));
+        spaces_[i]->set_attached(one.is_attached);
+        origins_[i] = one.file.empty() ? Origin::memory : Origin::configured;
+    }
 }
 
 std::unique_ptr<Medium> Namespaces::make_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
@@ -120,64 +152,68 @@ Namespaces::Created Namespaces::create(std::span<const std::byte> data) {
     NamespaceConfig config;
     config.bytes = size * shape.stored_bytes();
     config.format = index;
-    std::unique_ptr<Medium> medium;
+    ++generation_;
+    // A file that is there already is somebody's, if only of a process that was killed in between.
+    while (!base_.empty() && std::filesystem::exists(own_file(nsid, generation_)))
+        ++generation_;
+    if (!base_.empty())
+        config.file = own_file(nsid, generation_);
     try {
-        medium = make_medium(nsid, config);
+        *free =
+            std::make_unique<Namespace>(nsid, generation_, make_medium(nsid, config), shape, make_marks(config.file));
     } catch (const std::exception&) { // the host has no room for what the drive promises
         return {fail(Status::insufficient_capacity), 0};
     }
-    *free = std::make_unique<Namespace>(nsid, ++generation_, std::move(medium), shape);
     (*free)->set_attached(false);
+    origins_[nsid - 1] = config.file.empty() ? Origin::memory : Origin::made;
+    auto at = port::Time{};
+    auto refusal = flush(**free, at); // its file has its size
+    if (refusal.is_ok())
+        refusal = save();
+    if (!refusal.is_ok()) {
+        let_go(*free);
+        return {refusal, 0};
+    }
     return {Refusal{}, nsid};
 }
 
 Refusal Namespaces::remove(std::uint32_t nsid) {
-    if (nsid == all_namespaces) {
-        for (const auto& space : spaces_)
-            if (space && !space->is_writable())
-                return refuse(Status::namespace_write_protected);
-        for (auto& space : spaces_) {
-            if (space && space->is_attached())
-                note(space->nsid());
-            space.reset();
-        }
-        return {};
+    if (nsid != all_namespaces && !is_valid(nsid))
+        return refuse(Status::invalid_namespace, nsid_field);
+    if (nsid != all_namespaces && allocated(nsid) == nullptr)
+        return refuse(Status::invalid_field, nsid_field);
+    const auto goes = [&](const auto& space) { return space && (nsid == all_namespaces || space->nsid() == nsid); };
+    for (const auto& space : spaces_)
+        if (goes(space) && !space->is_writable())
+            return refuse(Status::namespace_write_protected);
+    if (const auto refusal = save_without(nsid); !refusal.is_ok())
+        return refusal;
+    for (auto& space : spaces_) {
+        if (!goes(space))
+            continue;
+        if (space->is_attached())
+            note(space->nsid());
+        let_go(space);
     }
-    if (!is_valid(nsid))
-        return refuse(Status::invalid_namespace, nsid_field);
-    auto& space = spaces_[nsid - 1];
-    if (!space)
-        return refuse(Status::invalid_field, nsid_field);
-    if (!space->is_writable())
-        return refuse(Status::namespace_write_protected);
-    if (space->is_attached())
-        note(nsid);
-    space.reset();
     return {};
 }
 
-Refusal Namespaces::attach(std::uint32_t nsid) {
+Refusal Namespaces::attach(std::uint32_t nsid) { return set_attached(nsid, true); }
+Refusal Namespaces::detach(std::uint32_t nsid) { return set_attached(nsid, false); }
+
+Refusal Namespaces::set_attached(std::uint32_t nsid, bool is_attached) {
     if (!is_valid(nsid))
         return refuse(Status::invalid_namespace, nsid_field);
     auto* space = allocated(nsid);
     if (space == nullptr)
         return refuse(Status::invalid_field, nsid_field);
-    if (space->is_attached())
-        return refuse(Status::namespace_already_attached);
-    space->set_attached(true);
-    note(nsid);
-    return {};
-}
-
-Refusal Namespaces::detach(std::uint32_t nsid) {
-    if (!is_valid(nsid))
-        return refuse(Status::invalid_namespace, nsid_field);
-    auto* space = allocated(nsid);
-    if (space == nullptr)
-        return refuse(Status::invalid_field, nsid_field);
-    if (!space->is_attached())
-        return refuse(Status::namespace_not_attached);
-    space->set_attached(false);
+    if (space->is_attached() == is_attached)
+        return refuse(is_attached ? Status::namespace_already_attached : Status::namespace_not_attached);
+    space->set_attached(is_attached);
+    if (const auto refusal = save(); !refusal.is_ok()) {
+        space->set_attached(!is_attached);
+        return refusal;
+    }
     note(nsid);
     return {};
 }
@@ -185,14 +221,15 @@ Refusal Namespaces::detach(std::uint32_t nsid) {
 Refusal Namespaces::set_error_recovery(std::uint32_t nsid, std::uint32_t value, bool is_saved) {
     if (nsid != all_namespaces) {
         const auto found = active(nsid);
-        if (found.space != nullptr)
-            found.space->set_error_recovery(value, is_saved);
-        return found.refusal;
+        if (found.space == nullptr)
+            return found.refusal;
+        found.space->set_error_recovery(value, is_saved);
+        return is_saved ? save() : Refusal{};
     }
     for (const auto& space : spaces_)
         if (space && space->is_attached())
             space->set_error_recovery(value, is_saved);
-    return {};
+    return is_saved ? save() : Refusal{};
 }
 
 void Namespaces::reset_error_recovery() {

@@ -1,25 +1,33 @@
 // The namespaces of a drive: which there are, which the controller may use, and what Identify says of them. Creates,
 // deletes, attaches, formats and erases them, as the admin commands of the same names ask (NVMe base 2.0 "Namespace
-// Management command" and its neighbours). Reads no host memory: who calls has the data structures at hand.
+// Management command" and its neighbours). Reads no host memory: who calls has the data structures at hand. Where the
+// drive lies in files, what was done to it is durable before the call returns, and is there again in the next process.
 #pragma once
 
 #include "abi/nvme/command.h"
 #include "abi/nvme/identify.h"
 #include "model/nvme/data/refusal.h"
+#include "model/nvme/keep/state.h"
 #include "model/nvme/space/namespace.h"
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace model::nvme {
+
+class StateFile;
 
 /// What Sanitize does (its SANACT).
 enum class SanitizeAction : std::uint8_t { block_erase = 2, overwrite = 3, cryptographic_erase = 4 };
 
 class Namespaces {
 public:
-    /// Throws where a medium cannot be made, or where a namespace of the configuration cannot be.
+    /// Throws where a medium cannot be made, or where a namespace of the configuration cannot be; and where files of an
+    /// earlier process are damaged, or do not fit, with their name. Nothing of them is changed then.
     explicit Namespaces(const SpaceConfig& config);
+    ~Namespaces();
 
     const SpaceConfig& config() const { return config_; }
     std::uint32_t max() const { return config_.max_namespaces; } ///< NN
@@ -58,14 +66,13 @@ public:
     Refusal format(std::uint32_t nsid, abi::ConstView<abi::nvme::FormatNvm> command, port::Time& at);
     /// Everything that was ever written is gone. `is_deallocated` false: the blocks read as zero, and are allocated.
     Refusal sanitize(SanitizeAction action, std::uint32_t pattern, bool is_deallocated, port::Time& at);
+    bool has_write_protected() const;
     /// Feature 84h.
     Refusal protect(std::uint32_t nsid, std::uint32_t state);
     /// Feature 05h; ffffffff: all that are attached.
     Refusal set_error_recovery(std::uint32_t nsid, std::uint32_t value, bool is_saved);
     /// A Controller Level Reset: it is what was saved.
     void reset_error_recovery();
-    /// Power went and came: protection until a power cycle ends.
-    void power_cycle();
     /// All that was written is durable afterwards.
     Refusal flush(port::Time& at);
     Refusal flush(Namespace& space, port::Time& at);
@@ -78,7 +85,24 @@ public:
     const std::vector<std::uint32_t>& changed() const { return changed_; }
     void clear_changed() { changed_.clear(); }
 
+    /// What the drive keeps for others, who change it and save it.
+    KeptState& kept() { return kept_; }
+    /// Writes down what there is now. Durable when it ends well; otherwise nothing has changed (0/06h). A drive in
+    /// memory has nothing to write.
+    Refusal save();
+
 private:
+    Refusal set_attached(std::uint32_t nsid, bool is_attached);
+    void make_configured(std::uint32_t first);
+    void check_config() const;
+    void restore(const KeptState& state);
+    void restore(const KeptNamespace& one);
+    /// As there will be, but for one namespace that goes.
+    Refusal save_without(std::uint32_t nsid);
+    KeptNamespace describe(const Namespace& space) const;
+    std::string own_file(std::uint32_t nsid, std::uint64_t generation) const;
+    std::unique_ptr<MarkFile> make_marks(const std::string& medium) const;
+    void let_go(std::unique_ptr<Namespace>& space);
     std::unique_ptr<Medium> make_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
     Refusal check_shape(const Shape& shape) const;
     Refusal format_one(Namespace& space, const Shape& shape, port::Time& at);
@@ -94,6 +118,12 @@ private:
     std::vector<std::unique_ptr<Namespace>> spaces_; ///< [nsid - 1]
     std::vector<std::uint32_t> changed_;
     std::uint64_t generation_ = 0;
+    std::string base_; ///< of the names of files; empty: the drive is in memory
+    std::unique_ptr<StateFile> file_;
+    KeptState kept_;
+    std::vector<Origin> origins_;     ///< [nsid - 1]
+    std::optional<Shape> next_shape_; ///< of those that a Format is about to erase
+    std::vector<std::uint32_t> erasing_;
     Status hold_ = Status::success;
 };
 

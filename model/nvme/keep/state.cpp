@@ -1,0 +1,144 @@
+#include "model/nvme/keep/state.h"
+
+#include "model/nvme/io/protection.h"
+
+#include <algorithm>
+
+namespace model::nvme {
+
+namespace {
+
+constexpr auto checksum_offset = StateHeader::field<"checksum">::offset;
+constexpr std::uint64_t most_bytes = 1ull << 50;
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes) {
+    constexpr std::array<std::byte, 8> zero{};
+    const auto crc = crc64_nvme(zero, crc64_nvme(bytes.first(checksum_offset)));
+    return crc64_nvme(bytes.subspan(checksum_offset + zero.size()), crc);
+}
+
+void encode(const KeptNamespace& one, abi::View<NamespaceRecord> record) {
+    const auto& shape = one.shape;
+    record.set<"nsid">(one.nsid)
+        .set<"error_recovery">(one.error_recovery)
+        .set<"generation">(one.generation)
+        .set<"bytes">(one.bytes)
+        .set<"format">(shape.format_index)
+        .set<"data_shift">(shape.format.data_shift)
+        .set<"metadata_bytes">(shape.format.metadata_bytes)
+        .set<"guard">(static_cast<std::uint8_t>(shape.format.guard))
+        .set<"protection">(static_cast<std::uint8_t>(shape.protection))
+        .set<"origin">(static_cast<std::uint8_t>(one.origin))
+        .set<"write_protection">(static_cast<std::uint8_t>(one.write_protection))
+        .set<"extended">(shape.is_extended)
+        .set<"first">(shape.is_protection_first)
+        .set<"attached">(one.is_attached)
+        .set<"erasing">(one.is_erasing);
+}
+
+/// What is wrong with the record; nothing, and `one` is filled.
+std::string_view decode(abi::ConstView<NamespaceRecord> record, const SpaceConfig& config, KeptNamespace& one) {
+    const auto index = record.get<"format">();
+    if (index >= config.formats.size())
+        return "has a format of logical blocks that the drive does not have";
+    const auto& format = config.formats[index];
+    if (format.data_shift != record.get<"data_shift">() || format.metadata_bytes != record.get<"metadata_bytes">() ||
+        static_cast<std::uint8_t>(format.guard) != record.get<"guard">())
+        return "has a format of logical blocks that is another one by now";
+    if (record.get<"protection">() > static_cast<std::uint8_t>(Protection::type3) ||
+        record.get<"origin">() > static_cast<std::uint8_t>(Origin::made) ||
+        record.get<"write_protection">() > static_cast<std::uint8_t>(WriteProtection::permanent))
+        return "has a field that nothing means";
+    one.nsid = record.get<"nsid">(), one.error_recovery = record.get<"error_recovery">();
+    one.generation = record.get<"generation">(), one.bytes = record.get<"bytes">();
+    one.shape = {format, index, record.get<"extended">(), static_cast<Protection>(record.get<"protection">()),
+                 record.get<"first">()};
+    one.origin = static_cast<Origin>(record.get<"origin">());
+    one.write_protection = static_cast<WriteProtection>(record.get<"write_protection">());
+    one.is_attached = record.get<"attached">(), one.is_erasing = record.get<"erasing">();
+    if (one.shape.is_protected() && one.shape.metadata_bytes() < one.shape.tuple_bytes())
+        return "has no room for its protection information";
+    if (one.bytes < one.shape.stored_bytes() || one.bytes > most_bytes)
+        return "has a size that no namespace has";
+    return {};
+}
+
+} // namespace
+
+std::vector<std::byte> encode(const KeptState& state) {
+    std::vector<std::byte> bytes(StateHeader::size + state.features.size() * FeatureRecord::size +
+                                 state.namespaces.size() * NamespaceRecord::size);
+    const std::span<std::byte> all(bytes);
+    const abi::View<StateHeader> header(all.first(StateHeader::size));
+    header.set<"magic">(state_magic)
+        .set<"version">(state_version)
+        .set<"length">(static_cast<std::uint32_t>(bytes.size()))
+        .set<"generation">(state.generation)
+        .set<"configured">(state.configured)
+        .set<"features">(static_cast<std::uint32_t>(state.features.size()))
+        .set<"namespaces">(static_cast<std::uint32_t>(state.namespaces.size()))
+        .set<"sanitize">(state.sanitize.state)
+        .set<"sanitize_command">(state.sanitize.command)
+        .set<"sanitize_pattern">(state.sanitize.pattern);
+    auto rest = all.subspan(StateHeader::size);
+    for (const auto& feature : state.features) {
+        abi::View<FeatureRecord>(rest.first(FeatureRecord::size))
+            .set<"feature">(feature.feature)
+            .set<"selector">(feature.selector)
+            .set<"value">(feature.value);
+        rest = rest.subspan(FeatureRecord::size);
+    }
+    for (const auto& one : state.namespaces) {
+        encode(one, abi::View<NamespaceRecord>(rest.first(NamespaceRecord::size)));
+        rest = rest.subspan(NamespaceRecord::size);
+    }
+    header.set<"checksum">(checksum_of(bytes));
+    return bytes;
+}
+
+std::expected<KeptState, std::string> decode(std::span<const std::byte> bytes, const SpaceConfig& config) {
+    const auto wrong = [](std::string what) { return std::unexpected(std::move(what)); };
+    if (bytes.size() < StateHeader::size)
+        return wrong("is cut: it has " + std::to_string(bytes.size()) + " bytes, its header alone 64");
+    const abi::ConstView<StateHeader> header(bytes.first(StateHeader::size));
+    if (header.get<"magic">() != state_magic)
+        return wrong("is not the state of an NVMe drive");
+    if (header.get<"version">() != state_version)
+        return wrong("is of version " + std::to_string(header.get<"version">()) + ", and version 1 is known");
+    const std::uint64_t features = header.get<"features">(), namespaces = header.get<"namespaces">();
+    if (header.get<"length">() != bytes.size() ||
+        bytes.size() != StateHeader::size + features * FeatureRecord::size + namespaces * NamespaceRecord::size)
+        return wrong("is cut, or has more than it says");
+    if (header.get<"checksum">() != checksum_of(bytes))
+        return wrong("is damaged: its checksum is another one");
+    constexpr std::uint32_t most_sanitize_state = 4;
+    KeptState state{
+        .generation = header.get<"generation">(),
+        .configured = header.get<"configured">(),
+        .sanitize = {header.get<"sanitize">(), header.get<"sanitize_command">(), header.get<"sanitize_pattern">()},
+        .features = {},
+        .namespaces = {}};
+    if (state.sanitize.state > most_sanitize_state)
+        return wrong("has a sanitize operation in a state that there is not");
+    auto rest = bytes.subspan(StateHeader::size);
+    for (std::uint64_t i = 0; i < features; ++i, rest = rest.subspan(FeatureRecord::size)) {
+        const abi::ConstView<FeatureRecord> record(rest.first(FeatureRecord::size));
+        state.features.push_back({record.get<"feature">(), record.get<"selector">(), record.get<"value">()});
+    }
+    std::uint32_t before = 0;
+    for (std::uint64_t i = 0; i < namespaces; ++i, rest = rest.subspan(NamespaceRecord::size)) {
+        KeptNamespace one;
+        const auto what = decode(abi::ConstView<NamespaceRecord>(rest.first(NamespaceRecord::size)), config, one);
+        if (!what.empty())
+            return wrong("namespace " + std::to_string(one.nsid) + " " + std::string(what));
+        if (one.nsid <= before || one.nsid > config.max_namespaces)
+            return wrong("has a namespace " + std::to_string(one.nsid) + " where there is none");
+        if (one.generation == 0 || one.generation > state.generation)
+            return wrong("namespace " + std::to_string(one.nsid) + " is of a generation that has not been");
+        before = one.nsid;
+        state.namespaces.push_back(one);
+    }
+    return state;
+}
+
+} // namespace model::nvme
