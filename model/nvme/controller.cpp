@@ -31,10 +31,12 @@ abi::Block<ControllerConfiguration> fields_of(std::uint32_t cc) {
 }
 } // namespace
 
-Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports)
-    : config_(settled(config)), ports_(ports), dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses),
-      spaces_(config_.space), io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
-      queues_(config_, dma_, ports.interrupts, *this), admin_(config_, queues_, in_flight_, spaces_, io_, health_) {
+Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports, traces::Events events)
+    : config_(settled(config)), ports_(ports), events_(events),
+      dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses), spaces_(config_.space),
+      io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
+      queues_(config_, dma_, ports.interrupts, *this, events),
+      admin_(config_, queues_, in_flight_, spaces_, io_, health_, events) {
     io_.data().walker().set_memory(dma_);
     set_capabilities();
 }
@@ -65,11 +67,9 @@ bool Controller::can_start() {
 }
 
 void Controller::start(Time at) {
-    if (!can_start()) {
-        registers().set<"cfs">(true);
-        state_ = State::failed;
-        return;
-    }
+    events_.emit(at, traces::NvmeStateChanged{"enabled"});
+    if (!can_start())
+        return fatal("it was enabled with what it does not support", registers().get<"cc">(), at);
     state_ = State::starting;
     if (config_.ready_latency == Time{})
         become_ready(at);
@@ -90,11 +90,13 @@ void Controller::become_ready(Time now) {
     admin_.apply_features(now);
     state_ = State::running;
     r.set<"rdy">(true);
+    events_.emit(now, traces::NvmeStateChanged{"ready"});
 }
 
 /// Controller Reset: nothing more comes of what was under way. AQA, ASQ, ACQ and CMBMSC keep their values.
 void Controller::stop(Time at) {
     state_ = State::disabled;
+    events_.emit(at, traces::NvmeStateChanged{"disabled"});
     queues_.reset();
     in_flight_.clear();
     admin_.reset(at);
@@ -121,15 +123,38 @@ void Controller::shut_down(Time at) {
     ready_at_ = run_at_ = port::never;
     static_cast<void>(spaces_.flush(at));
     registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::complete));
+    events_.emit(at, traces::NvmeStateChanged{"shut down"});
 }
 
-void Controller::fatal(Time) {
-    registers().set<"cfs">(true);
+/// Nothing goes on until a reset. If the admin queue still takes it, a host that waits for events is told first.
+void Controller::fatal(traces::ControllerFailure why, std::uint64_t address, Time at) {
+    if (state_ == State::failed)
+        return;
+    const bool was_running = state_ == State::running;
     state_ = State::failed;
+    registers().set<"cfs">(true);
+    const traces::Cause cause(events_, events_.emit(at, traces::NvmeFailed{why, address}));
+    events_.emit(at, traces::NvmeStateChanged{"failed"});
+    if (!was_running)
+        return;
+    admin_.events().note(abi::nvme::EventType::error, abi::nvme::ErrorEvent::persistent_internal,
+                         abi::nvme::LogPage::error);
+    if (const auto event = admin_.events().next()) {
+        queues_.post({.sqid = 0, .cid = event->first, .dw0 = event->second}, at);
+        queues_.raise(at);
+    }
 }
 
-void Controller::bad_doorbell(abi::nvme::ErrorEvent what, Time) {
-    admin_.events().note(abi::nvme::EventType::error, what, abi::nvme::LogPage::error);
+/// The controller goes on. A host that has asked for events is told, and the error log says more.
+void Controller::bad_doorbell(const Doorbell& doorbell, traces::DoorbellMistake why, Time at) {
+    events_.emit(at, traces::NvmeDoorbellIgnored{static_cast<std::uint16_t>(doorbell.queue), doorbell.is_completion,
+                                                 doorbell.value, why});
+    constexpr traces::DoorbellMistake no_queue = "no such queue";
+    health_.note_no_command();
+    admin_.events().note(abi::nvme::EventType::error,
+                         why == no_queue ? abi::nvme::ErrorEvent::invalid_doorbell_register
+                                         : abi::nvme::ErrorEvent::invalid_doorbell_value,
+                         abi::nvme::LogPage::error);
 }
 
 void Controller::report_events(Time at) {
@@ -137,6 +162,9 @@ void Controller::report_events(Time at) {
         const auto event = admin_.events().next();
         if (!event)
             return;
+        events_.emit(at, traces::NvmeEventReported{static_cast<std::uint8_t>(event->second & 7),
+                                                   static_cast<std::uint8_t>(event->second >> 8),
+                                                   static_cast<std::uint8_t>(event->second >> 16)});
         queues_.post({.sqid = 0, .cid = event->first, .dw0 = event->second}, at);
     }
 }
@@ -154,6 +182,7 @@ void Controller::run(Time now) {
         const auto batch = queues_.fetch(now);
         if (!batch || state_ != State::running)
             break;
+        const traces::Cause cause(events_, batch->cause);
         constexpr auto bytes = abi::nvme::command_bytes;
         for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands)
             execute(batch->sqid, batch->entries.subspan(at).first<bytes>(), batch->at + config_.command_latency, now);
@@ -163,12 +192,20 @@ void Controller::run(Time now) {
     is_running_ = false;
 }
 
+std::uint64_t Controller::emit_fetched(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, Time at) const {
+    if (!events_.is_on()) [[likely]]
+        return 0;
+    return events_.emit(
+        at, traces::NvmeCommandFetched{sqid, command.get<"cid">(), command.get<"opcode">(), command.get<"nsid">()});
+}
+
 void Controller::execute(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     if (!queues_.has_submission(sqid))
         return; // deleted by a command before this one
+    const abi::ConstView<abi::nvme::Command> command(entry);
+    const traces::Cause cause(events_, emit_fetched(sqid, command, now));
     if (sqid != 0)
         return execute_io(sqid, entry, at, now);
-    const abi::ConstView<abi::nvme::Command> command(entry);
     const auto outcome = admin_.execute(command, at);
     if (!admin_.is_parked())
         complete(sqid, command, outcome, now);
@@ -196,10 +233,15 @@ void Controller::execute_io(std::uint16_t sqid, Sqe entry, Time at, Time now) {
 
 void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
                           Time now) {
-    CompletionEntry entry{
-        .sqid = sqid, .cid = command.get<"cid">(), .status = outcome.status, .dnr = outcome.dnr, .dw0 = outcome.dw0};
+    CompletionEntry entry{.sqid = sqid,
+                          .cid = command.get<"cid">(),
+                          .status = outcome.status,
+                          .dnr = outcome.dnr,
+                          .dw0 = outcome.dw0,
+                          .cause = events_.cause()};
     if (!outcome.is_ok()) {
         entry.more = true;
+        explain(sqid, command, outcome, now);
         health_.note({.sqid = sqid, .cid = entry.cid, .nsid = command.get<"nsid">(), .opcode = command.get<"opcode">()},
                      outcome);
     } else if (sqid != 0)
@@ -208,6 +250,32 @@ void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command>
         queues_.post(entry, now);
     else
         in_flight_.add(entry, outcome.done);
+}
+
+/// The whole command goes with the event: nobody else has it any more.
+void Controller::explain(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
+                         Time at) const {
+    if (!events_.is_on())
+        return;
+    const auto bytes = command.bytes();
+    const auto qword = [&](std::size_t offset) {
+        return abi::load<std::uint64_t, abi::Endian::little>(bytes.data() + offset);
+    };
+    events_.emit(at, traces::NvmeCommandRefused{.sqid = sqid,
+                                                .cid = command.get<"cid">(),
+                                                .opcode = command.get<"opcode">(),
+                                                .flags = std::to_integer<std::uint8_t>(bytes[1]),
+                                                .nsid = command.get<"nsid">(),
+                                                .metadata = command.get<"mptr">(),
+                                                .prp1 = command.get<"prp1">(),
+                                                .prp2 = command.get<"prp2">(),
+                                                .dwords_2_3 = qword(8),
+                                                .dwords_10_11 = qword(40),
+                                                .dwords_12_13 = qword(48),
+                                                .dwords_14_15 = qword(56),
+                                                .status = static_cast<std::uint16_t>(outcome.status),
+                                                .parameter = outcome.parameter,
+                                                .lba = outcome.lba});
 }
 
 void Controller::count(abi::ConstView<abi::nvme::Command> command) {
@@ -234,6 +302,7 @@ void Controller::post_due(Time now) {
 }
 
 void Controller::wake(Time now) {
+    const traces::Cause cause(events_, traces::Access::timer);
     if (ready_at_ <= now)
         become_ready(now);
     admin_.advance(now);

@@ -17,6 +17,7 @@ struct CompletionEntry {
     Status status = Status::success;
     bool dnr = false, more = false;
     std::uint32_t dw0 = 0;
+    std::uint64_t cause = 0; ///< event that fetched the command
 };
 
 struct SubmissionQueue {
@@ -26,6 +27,7 @@ struct SubmissionQueue {
     std::uint8_t priority = 0; ///< 0 urgent .. 3 low
     bool is_shadowed = false;  ///< the tail is in memory
     bool is_listed = false;    ///< waits for a turn
+    std::uint64_t rung = 0;    ///< event of the last doorbell
     bool is_armed = false;     ///< the event index says that the next tail is to be rung
     std::uint32_t waiting() const { return tail >= head ? tail - head : tail + size - head; }
 };

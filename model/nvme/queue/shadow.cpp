@@ -56,14 +56,14 @@ Time Queues::write_dword(std::uint64_t address, std::uint32_t value, Time at) {
     abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), value);
     const auto result = dma_.write(BusAddress{address}, bytes, at);
     if (!result.is_ok())
-        listener_.fatal(at);
+        listener_.fatal("a shadow doorbell cannot be reached", address, at);
     return result.done;
 }
 
 std::optional<std::uint32_t> Queues::read_dword(std::uint64_t address, Time at) {
     std::array<std::byte, 4> bytes{};
     if (!dma_.read(BusAddress{address}, bytes, at).is_ok()) {
-        listener_.fatal(at);
+        listener_.fatal("a shadow doorbell cannot be reached", address, at);
         return std::nullopt;
     }
     return abi::load<std::uint32_t, abi::Endian::little>(bytes.data());
@@ -74,10 +74,7 @@ bool Queues::refresh_tail(SubmissionQueue& queue, Time at) {
     if (!tail)
         return false;
     const auto value = *tail & 0xffff;
-    const auto distance = value >= queue.head ? value - queue.head : value + queue.size - queue.head;
-    if (value >= queue.size || distance < queue.waiting())
-        listener_.bad_doorbell(abi::nvme::ErrorEvent::invalid_doorbell_value, at);
-    else
+    if (check_tail(queue, value, at))
         queue.tail = value;
     return true;
 }
