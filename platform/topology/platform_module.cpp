@@ -268,14 +268,23 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
         card::SlotConfig{
             .link = link_config(part.link, config_.timed), .ats = ats, .neighbours = neighbours_of(machine)},
         plugs, card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});
+    watch(machine, card, bus);
+    if (!card.watch)
+        return;
+    card.grants = std::make_unique<model::hca::tpt::KeyGrants>(card.hca().mkeys(), *card.watch, source);
+    fanout_.add(*card.grants);
+}
+
+/// Where the detector is configured: whatever the card is.
+void Platform::watch(const Machine& machine, PlacedCard& card, traces::Events bus) {
     if (!machine.ownership)
         return;
     card.watch = std::make_unique<observe::ownership::FunctionWatch>(
-        *machine.ownership, card.name, source, bus, card.hca().mkeys(),
+        *machine.ownership, card.name, bus,
         [module = card.module.get()] { return module->endpoint.requester().value; });
     card.endpoint().set_watch(card.watch.get());
-    card.hca().mkeys().set_watch(card.watch.get());
-    fanout_.add(*card.watch);
+    if (auto* grantor = dynamic_cast<model::port::Grantor*>(&card.module->as<model::pcie::Device>()))
+        grantor->set_watch(card.watch.get());
 }
 
 void Platform::add_gpu(PlacedCard& card, const Part& part, const Listener& listener) {
@@ -294,6 +303,7 @@ void Platform::add_device(const Machine& machine, PlacedCard& card, const Part& 
         card::SlotConfig{.link = link_config(part.link, config_.timed), .neighbours = neighbours_of(machine)},
         std::span<const card::Plug>{},
         card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});
+    watch(machine, card, bus);
 }
 
 } // namespace platform::topology

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/gpu/vram.h"
+#include "model/hca/tpt/key_grants.h"
 #include "model/net/link_module.h"
 #include "model/net/switch_module.h"
 #include "platform/bridge/vfio_user/guest_module.h"
@@ -12,7 +13,7 @@
 #include "platform/host/host.h"
 #include "platform/observe/event.h"
 #include "platform/observe/fanout.h"
-#include "platform/observe/ownership/ownership.h"
+#include "platform/observe/ownership/function_watch.h"
 #include "platform/topology/config.h"
 #include "platform/topology/description.h"
 #include "traces/events.h"
@@ -39,7 +40,9 @@ struct PlacedCard {
     unsigned slot = 0;       ///< of its host
     std::size_t number = 0;  ///< of an HCA, among all of the platform
     traces::Course course{}; ///< of what it does: its calls may wait while other cards go on
-    std::unique_ptr<observe::ownership::FunctionWatch> watch; ///< of an HCA, where the detector is configured
+    // Where the detector is configured:
+    std::unique_ptr<observe::ownership::FunctionWatch> watch;
+    std::unique_ptr<model::hca::tpt::KeyGrants> grants; ///< of an HCA
     std::unique_ptr<card::CardModule> module;
 
     model::pcie::EndpointModule& endpoint() const { return module->endpoint; }
@@ -117,6 +120,7 @@ private:
     void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     void add_gpu(PlacedCard& card, const Part& part, const Listener& listener);
     void add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
+    static void watch(const Machine& machine, PlacedCard& card, traces::Events bus);
     bool is_served(std::size_t number) const { return serves_all_ || description_.hosts[number].is_served; }
     bool is_any_served() const;
     /// Calls of a served card may wait, since its memory is with a client, who may be slow.

@@ -171,7 +171,8 @@ constexpr auto stale_mappings = std::to_array<Row<traces::StaleMapping>>({
         "alive, and the invalidation of its mapping is missing, was not waited for, or had another domain or a "
         "smaller range"}},
     {stale::unknown, {"a device writes to and reads from memory that somebody has given to it", "PCIe 6.0 §2.2.7",
-        "a queue (CQ, EQ, WQ, doorbell record, command mailbox) was freed before the device had let go of it"}},
+        "a queue (CQ, EQ, WQ, SQ, doorbell record, command mailbox), the buffer of a command or a page of a GPU was "
+        "freed before the device had let go of it"}},
 });
 // clang-format on
 

@@ -2,14 +2,15 @@
 // mapping keeps the owner that its pages had when it was made. A DMA that lands in a page which has another owner by
 // then is found at once, whatever its completion says. Memory that nobody said anything of is not looked at.
 //
-// Two kinds of mappings are known: pages in memory keys, and pages in address spaces of remapping units (with what
-// IOTLBs and device-TLBs keep of them). Between an owner's wish to have memory back and the end of the call that takes
-// it, DMA is legal, so the owner changes when the call returns: software says so then.
+// Two kinds of mappings are known: what a device says that it was granted (model/port/grant.h: memory keys, data
+// pointers of commands, queues, pages of a GPU), and pages in address spaces of remapping units (with what IOTLBs and
+// device-TLBs keep of them). Between an owner's wish to have memory back and the end of the call that takes it, DMA is
+// legal, so the owner changes when the call returns: software says so then.
 #pragma once
 
-#include "model/hca/tpt/mkey_table.h"
 #include "model/iommu/listener.h"
 #include "model/pcie/landing.h"
+#include "model/port/grant.h"
 #include "model/port/time.h"
 #include "platform/observe/ownership/range_map.h"
 #include "traces/events.h"
@@ -26,18 +27,22 @@
 
 namespace platform::observe::ownership {
 
-/// Which mapping it was, as StaleAccess has it.
+/// Which mapping it was, as StaleAccess has it. It knows no other grants than memory keys: such is none that is known.
 namespace stale {
 inline constexpr traces::StaleMapping key = "memory key", unit = "remapping unit",
                                       both = "memory key behind remapping unit", unknown = "none that is known";
 }
+
+/// "PRP 2 of command 0x12 of SQ 1"; empty of none.
+std::string to_string(const model::port::Grant& grant);
 
 /// A DMA that went to a page of another owner than its mapping was made for.
 struct StaleFinding {
     std::string function; ///< "B.hca"
     model::port::Time at{};
     traces::StaleAccess access;
-    std::uint64_t count = 1; ///< accesses of the same function, by the same mapping, to memory of the same owner
+    model::port::Grant grant{}; ///< of which the event has only a memory key
+    std::uint64_t count = 1;    ///< accesses of the same function, by the same mapping, to memory of the same owner
 };
 /// Of an access alone: what it did, whose the page is and was, the mapping's history.
 std::string describe_stale(const traces::StaleAccess& access);
@@ -77,9 +82,13 @@ private:
         Tag tag = 0;
         model::port::Time since{};
     };
-    struct Grant { ///< what a mapping was made for
+    struct Made { ///< what a grant was made for
         Tag tag = 0;
-        model::port::Time made{};
+        model::port::Time at{};
+    };
+    struct Change { ///< of owners
+        std::uint64_t begin, end;
+        Page page;
     };
     struct Mapping { ///< in an address space
         std::uint64_t iova = 0, physical = 0, bytes = 0;
@@ -95,13 +104,16 @@ private:
         std::deque<Mapping> ended;                 ///< the last one in front
     };
     struct Used { ///< how a request came to its page
-        std::uint32_t key = 0;
-        const Grant* by_key = nullptr;
+        model::port::Grant grant{};
+        std::optional<Made> by_grant{};
         const Mapping* by_unit = nullptr;
     };
 
     Tag add_owner(std::string name, bool is_free);
+    void set_page(std::uint64_t bus, std::uint64_t bytes, Tag tag);
     Tag tag_of(std::uint64_t physical) const;
+    /// Whose the page was then, as far as that is remembered.
+    Tag tag_at(std::uint64_t physical, model::port::Time then) const;
     /// Where an address of a device leads, by the mappings that are in force; the address itself where there is none.
     std::uint64_t follow(std::uint16_t requester, std::uint64_t address) const;
     const Mapping* find(std::uint16_t requester, std::uint64_t address, std::uint64_t physical) const;
@@ -114,40 +126,13 @@ private:
     Now now_;
     std::deque<Owner> owners_; ///< names stay where they are: events refer to them
     RangeMap<Page> pages_;
+    std::deque<Change> changes_;                     ///< the last ones, the newest in front
     std::map<std::uint16_t, Space> spaces_;          ///< by domain
     std::map<std::uint16_t, std::uint16_t> domains_; ///< of requesters
     std::vector<StaleFinding> findings_;
-    std::map<std::tuple<std::string, traces::StaleMapping, std::uint32_t, Tag, bool>, std::size_t>
-        known_; ///< in findings_
-};
-
-/// What one function with memory keys does: is told of its keys, of the translations that it makes and of where its
-/// requests land, and emits StaleAccess.
-class FunctionWatch final : public model::pcie::LandingWatch, public model::hca::tpt::MkeyWatch, public traces::Sink {
-public:
-    /// source     of the events of the function's translations
-    /// requester  how it is known on the bus at the moment
-    FunctionWatch(Ownership& ownership, std::string name, std::uint16_t source, traces::Events events,
-                  const model::hca::tpt::MkeyTable& keys, std::function<std::uint16_t()> requester)
-        : ownership_(ownership), name_(std::move(name)), source_(source), events_(events), keys_(keys),
-          requester_(std::move(requester)) {}
-
-    void landed(const model::pcie::Landing& landing, model::port::Time at) override;
-    void key_mapped(const model::hca::tpt::Mkey& mkey, std::uint64_t first, std::uint64_t count) override;
-    void on(const traces::Stamp& stamp, const traces::Event& event) override;
-
-private:
-    void find_grant(std::uint32_t index, std::uint64_t begin, std::uint64_t length, std::uint64_t bus, unsigned depth,
-                    Ownership::Used& used) const;
-
-    Ownership& ownership_;
-    std::string name_;
-    std::uint16_t source_;
-    traces::Events events_;
-    const model::hca::tpt::MkeyTable& keys_;
-    std::function<std::uint16_t()> requester_;
-    std::map<std::uint32_t, RangeMap<Ownership::Grant>> grants_; ///< by key index, then by bus address
-    traces::Translated last_{};                                  ///< whose accesses follow
+    /// In findings_: by function, mapping, object and holder of the grant, owner and direction.
+    std::map<std::tuple<std::string, traces::StaleMapping, std::uint64_t, std::uint32_t, Tag, bool>, std::size_t>
+        known_;
 };
 
 } // namespace platform::observe::ownership

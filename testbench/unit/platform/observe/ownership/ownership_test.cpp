@@ -1,13 +1,19 @@
-#include "platform/observe/ownership/ownership.h"
+#include "platform/observe/ownership/function_watch.h"
+
+#include "model/hca/tpt/key_grants.h"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
 using namespace platform::observe;
 using namespace platform::observe::ownership;
 using model::hca::tpt::MkeyAttributes;
+using model::port::Allowance;
+using model::port::Grant;
+using model::port::GrantKind;
 using model::port::Purpose;
 using model::port::Time;
 
@@ -22,9 +28,9 @@ struct Bench final : private traces::Sink {
     Ownership ownership{[this] { return now; }};
     model::hca::tpt::MkeyTable keys;
     std::vector<traces::StaleAccess> events;
-    FunctionWatch watch{ownership, "B.hca", source, traces::Events(this, source), keys, [] { return hca; }};
+    FunctionWatch watch{ownership, "B.hca", traces::Events(this, source), [] { return hca; }};
+    model::hca::tpt::KeyGrants grants{keys, watch, source};
 
-    Bench() { keys.set_watch(&watch); }
     void on(const traces::Stamp&, const traces::Event& event) override {
         if (const auto* access = std::get_if<traces::StaleAccess>(&event))
             events.push_back(*access);
@@ -39,14 +45,17 @@ struct Bench final : private traces::Sink {
     }
     void access(std::uint32_t key, std::uint64_t address, std::uint64_t physical, bool is_write = true,
                 std::uint64_t length = 64) {
-        watch.on({0, source}, traces::Translated{key, address, length, 1});
+        grants.on({0, source}, traces::Translated{key, address, length, 1});
+        land(address, physical, is_write, length, Purpose::payload);
+    }
+    void land(std::uint64_t address, std::uint64_t physical, bool is_write, std::uint64_t length, Purpose purpose) {
         watch.landed({.requester = abi::pcie::Bdf{hca},
                       .address = address,
                       .physical = physical,
                       .length = length,
                       .is_write = is_write,
                       .is_translated = address != physical,
-                      .purpose = Purpose::payload},
+                      .purpose = purpose},
                      now);
     }
     const std::vector<StaleFinding>& findings() const { return ownership.findings(); }
@@ -226,19 +235,64 @@ TEST_CASE("a key over another key is as stale as the one behind it, and only whe
     bench.ownership.own(first, page, "Y");
 
     const auto use = [&](std::uint64_t address, std::uint64_t bus) {
-        bench.watch.on({0, source}, traces::Translated{3 << 8, address, 64, 1});
-        bench.watch.landed({.requester = abi::pcie::Bdf{hca},
-                            .address = bus,
-                            .physical = bus,
-                            .length = 64,
-                            .purpose = Purpose::payload},
-                           bench.now);
+        bench.grants.on({0, source}, traces::Translated{3 << 8, address, 64, 1});
+        bench.land(bus, bus, false, 64, Purpose::payload);
     };
     use(page + 8, second + 8);
     CHECK(bench.findings().empty());
     use(8, first + 8);
     REQUIRE(bench.findings().size() == 1);
     CHECK(bench.findings()[0].access.mapping == stale::key);
+}
+
+TEST_CASE("a page that has another owner since a command was rung for is none of its data pointer's",
+          "[unit][observe][ownership]") {
+    Bench bench;
+    bench.at(1);
+    bench.ownership.own(first, page, "X");
+    bench.ownership.own(second, page, "X");
+    const Grant prp1{
+        .kind = GrantKind::prp, .object = 0x12, .holder = 1, .part = 1, .since = std::chrono::microseconds{2}};
+    auto prp2 = prp1;
+    prp2.part = 2;
+    const std::array pointer{Allowance{prp1, first, page}, Allowance{prp2, second, page}};
+    bench.at(3);
+    bench.ownership.own(second, page, "Y");
+    bench.at(4);
+    bench.watch.use(Purpose::payload, pointer);
+
+    bench.land(first, first, true, page, Purpose::payload);
+    bench.land(second, second, true, 512, Purpose::control); // by nothing that is known
+    CHECK(bench.findings().empty());
+    bench.land(second, second, true, 512, Purpose::payload);
+
+    REQUIRE(bench.findings().size() == 1);
+    const auto& access = bench.findings()[0].access;
+    CHECK(access.mapping == stale::unknown); // which knows keys alone
+    CHECK(access.owner_then == "X");
+    CHECK(access.owner_now == "Y");
+    CHECK(access.mapped_ps == 2'000'000);
+    CHECK(to_string(bench.findings()[0])
+              .contains("by PRP 2 of command 0x12 of SQ 1, which led to page 0x200000; that "
+                        "is of Y since 3.000 us; mapped at 2.000 us (data pointer), when it "
+                        "was of X"));
+}
+
+TEST_CASE("what was said of one access is no grant of the next", "[unit][observe][ownership]") {
+    Bench bench;
+    bench.ownership.own(first, page, "X");
+    const std::array queue{Allowance{{.kind = GrantKind::submission_queue, .object = 1}, first, page}};
+    bench.watch.use(Purpose::control, queue);
+    bench.at(1);
+    bench.ownership.own(first, page, "Y");
+    bench.watch.use(Purpose::control, {});
+    bench.land(first, first, false, 64, Purpose::control);
+    CHECK(bench.findings().empty());
+
+    bench.watch.use(Purpose::control, queue);
+    bench.land(first, first, false, 64, Purpose::control);
+    REQUIRE(bench.findings().size() == 1);
+    CHECK(to_string(bench.findings()[0]).contains("by SQ 1, "));
 }
 
 TEST_CASE("ranges assigned later cut those assigned before", "[unit][observe][ownership]") {
