@@ -43,6 +43,8 @@ Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports)
       queues_(config_, dma_, ports.interrupts, *this),
       admin_(config_, queues_, in_flight_, spaces_, io_, health_, flash_.host_buffer()) {
     io_.data().walker().set_memory(dma_);
+    io_.data().walker().set_grants(grants_);
+    queues_.set_grants(grants_);
     set_capabilities();
 }
 
@@ -91,7 +93,7 @@ void Controller::become_ready(Time now) {
     const auto page = std::uint32_t{4096} << cc.view().get<"mps">();
     queues_.reset();
     queues_.set_format(page, cc.view().get<"ams">() != 0);
-    queues_.start_admin(r.get<"asq">(), r.get<"asqs">() + 1u, r.get<"acq">(), r.get<"acqs">() + 1u);
+    queues_.start_admin(r.get<"asq">(), r.get<"asqs">() + 1u, r.get<"acq">(), r.get<"acqs">() + 1u, now);
     admin_.set_page_bytes(page);
     io_.data().set_rules({.page_bytes = page, .takes_sgl = config_.has_sgl});
     admin_.apply_features(now);
@@ -170,8 +172,13 @@ void Controller::run(Time now) {
         if (!batch || state_ != State::running)
             break;
         constexpr auto bytes = abi::nvme::command_bytes;
-        for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands)
-            execute(batch->sqid, batch->entries.subspan(at).first<bytes>(), begin_of_command(batch->at), now);
+        for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands) {
+            const auto entry = batch->entries.subspan(at).first<bytes>();
+            if (grants_.is_watched()) [[unlikely]]
+                grants_.begin(batch->sqid, abi::ConstView<abi::nvme::Command>(entry).get<"cid">(),
+                              queues_.rung_at(batch->sqid, batch->first + static_cast<std::uint32_t>(at / bytes)));
+            execute(batch->sqid, entry, begin_of_command(batch->at), now);
+        }
     }
     if (state_ == State::running)
         interrupt_at_ = queues_.raise(now);
@@ -196,16 +203,17 @@ void Controller::execute_io(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     const abi::ConstView<abi::nvme::Command> command(entry);
     const auto fuse = config_.io.has_fused ? command.get<"fuse">() : 0;
     if (const auto first = in_flight_.take_half(sqid)) {
-        const abi::ConstView<abi::nvme::Command> waiting(*first);
+        const abi::ConstView<abi::nvme::Command> waiting(first->command);
         if (fuse == abi::nvme::fused_second) {
-            const auto [compared, written] = io_.execute_fused(*first, entry, at);
+            grants_.begin_pair(waiting.get<"cid">(), first->since);
+            const auto [compared, written] = io_.execute_fused(first->command, entry, at);
             complete(sqid, waiting, compared, now);
             return complete(sqid, command, written, now);
         }
-        complete(sqid, waiting, io_.execute(*first, at), now); // alone: refused
+        complete(sqid, waiting, io_.execute(first->command, at), now); // alone: refused
     }
     if (fuse == abi::nvme::fused_first)
-        return in_flight_.hold(sqid, entry);
+        return in_flight_.hold(sqid, entry, grants_.since());
     begin(sqid, entry, at, now);
 }
 
@@ -216,7 +224,7 @@ void Controller::begin(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     if (!ready)
         return complete(sqid, command, io_.execute(entry, at), now);
     if (*ready > at)
-        return in_flight_.wait(sqid, entry, *ready);
+        return in_flight_.wait(sqid, entry, *ready, grants_.since());
     const Flash::Paid paid(flash_);
     complete(sqid, command, io_.execute(entry, at), now);
 }
@@ -253,17 +261,20 @@ void Controller::count(abi::ConstView<abi::nvme::Command> command) {
 
 void Controller::post_due(Time now) {
     is_running_ = true; // who is told of a completion may ring at once
-    while (has_queues()) {
+    while (has_queues() || in_flight_.has_orphans()) {
         const auto due = in_flight_.take(now);
         if (!due)
             break;
-        if (!due->command) {
+        if (!due->waiting) {
             queues_.post(due->entry, now);
             continue;
         }
         const Flash::Paid paid(flash_);
-        const abi::ConstView<abi::nvme::Command> command(*due->command);
-        complete(due->entry.sqid, command, io_.execute(*due->command, now), now);
+        const auto& [entry, since] = *due->waiting;
+        grants_.begin(due->entry.sqid, due->entry.cid, since);
+        const auto outcome = io_.execute(entry, now);
+        if (!due->is_orphan)
+            complete(due->entry.sqid, abi::ConstView<abi::nvme::Command>(entry), outcome, now);
     }
     is_running_ = false;
 }
@@ -284,6 +295,8 @@ void Controller::wake(Time now) {
     } else if (state_ == State::stopping) {
         post_due(now);
         interrupt_at_ = queues_.raise(now);
+    } else if (in_flight_.has_orphans()) {
+        post_due(now);
     }
     if (stopped_at_ <= now && !in_flight_.is_empty())
         stopped_at_ = in_flight_.last();
@@ -295,7 +308,7 @@ void Controller::wake(Time now) {
 void Controller::wake_at(Time& what, Time at) { what = std::min(what, at); }
 
 void Controller::schedule() {
-    if (state_ != State::starting && !has_queues() && stopped_at_ == port::never)
+    if (state_ != State::starting && !has_queues() && stopped_at_ == port::never && !in_flight_.has_orphans())
         return;
     const auto recheck = state_ == State::stopping ? port::never : queues_.recheck_time();
     const auto next = std::min(

@@ -21,13 +21,15 @@
 
 namespace model::nvme {
 
-class Controller final : public pcie::Device, private QueueListener {
+class Controller final : public pcie::Device, public port::Grantor, private QueueListener {
 public:
     /// Throws where a medium of the configuration cannot be made.
     Controller(const NvmeConfig& config, const pcie::DevicePorts& ports);
     static pcie::FunctionConfig function_config(const NvmeConfig& config);
 
     Namespaces& namespaces() { return spaces_; }
+    /// A mistake on purpose: see InFlight.
+    void plant_missing_drains() { in_flight_.plant_missing_drains(); }
 
     // Device
     port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
@@ -41,6 +43,8 @@ public:
     void wake(port::Time now) override;
     void accounts(std::vector<time::Account>& rows) const override;
     bool is_quiet() const override;
+    // Grantor
+    void set_watch(port::GrantWatch* watch) override { grants_.set_watch(watch); }
 
 private:
     /// `stopping`: a shutdown is under way. What was fetched ends, nothing more is.
@@ -87,6 +91,7 @@ private:
     ControllerMemory dma_;
     time::Server processors_;
     Flash flash_;
+    CommandGrants grants_;
     Namespaces spaces_;
     Io io_;
     Health health_;

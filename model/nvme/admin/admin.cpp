@@ -79,7 +79,7 @@ Outcome Admin::create_submission(Command command, Time at) {
     return end(queues_.create(as<abi::nvme::CreateSq>(command), submission_shift_, at), at);
 }
 Outcome Admin::create_completion(Command command, Time at) {
-    return end(queues_.create(as<abi::nvme::CreateCq>(command), completion_shift_), at);
+    return end(queues_.create(as<abi::nvme::CreateCq>(command), completion_shift_, at), at);
 }
 Outcome Admin::delete_completion(Command command, Time at) {
     return end(queues_.delete_completion(as<abi::nvme::DeleteQueue>(command).get<"qid">()), at);

@@ -6,6 +6,7 @@ using abi::BusAddress;
 using abi::nvme::DataPointerType;
 using abi::nvme::SglDescriptor;
 using abi::nvme::SglType;
+using port::GrantKind;
 
 namespace {
 constexpr std::uint64_t entry_bytes = 8;
@@ -41,9 +42,10 @@ Refusal DataWalker::check_data(const BusRanges& ranges, Direction direction, std
     return {};
 }
 
-Refusal DataWalker::fetch(std::uint64_t address, std::span<std::byte> into, port::Time& at) {
+Refusal DataWalker::fetch(std::uint64_t address, std::span<std::byte> into, GrantKind by, port::Time& at) {
     if (const auto refusal = check_list(address, into.size()); !refusal.is_ok())
         return refusal;
+    grants_->use_list(by, address, into.size());
     const auto result = dma_.read(BusAddress{address}, into, at, port::Purpose::control);
     at = std::max(at, result.done);
     return result.is_ok() ? Refusal{} : fail(Status::data_transfer_error);
@@ -52,13 +54,16 @@ Refusal DataWalker::fetch(std::uint64_t address, std::span<std::byte> into, port
 Refusal DataWalker::walk(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
                          port::Time& at) {
     has_lists_inside_.reset(), has_data_inside_.reset();
+    grants_->begin_walk();
     const auto refusal = walk_data(pointer, length, direction, out, at);
+    grants_->end_walk();
     return refusal.is_ok() ? check_data(out, direction, prp1) : refusal;
 }
 
 Refusal DataWalker::walk_metadata(const DataPointer& pointer, std::uint64_t length, Direction direction, BusRanges& out,
                                   port::Time& at) {
     const auto refusal = walk_to_metadata(pointer, length, direction, out, at);
+    grants_->end_walk();
     return refusal.is_ok() ? check_data(out, direction, mptr) : refusal;
 }
 
@@ -88,7 +93,7 @@ Refusal DataWalker::walk_to_metadata(const DataPointer& pointer, std::uint64_t l
     case DataPointerType::sgl_metadata_buffer:
         if (pointer.mptr + length < pointer.mptr)
             return refuse(Status::invalid_field, mptr);
-        out.add({pointer.mptr, length});
+        add(out, GrantKind::metadata, {pointer.mptr, length});
         return {};
     case DataPointerType::sgl_metadata_sgl: {
         if (!rules_.takes_metadata_sgl)
@@ -97,7 +102,7 @@ Refusal DataWalker::walk_to_metadata(const DataPointer& pointer, std::uint64_t l
             return refuse(Status::invalid_field, mptr);
         // A segment of exactly one descriptor.
         abi::Block<SglDescriptor> first;
-        if (const auto refusal = fetch(pointer.mptr, first.bytes, at); !refusal.is_ok())
+        if (const auto refusal = fetch(pointer.mptr, first.bytes, GrantKind::metadata, at); !refusal.is_ok())
             return refusal;
         return walk_sgl(first.view(), length, {direction, Status::invalid_metadata_sgl_length, mptr}, out, at);
     }
@@ -113,7 +118,7 @@ Refusal DataWalker::walk_prps(const DataPointer& pointer, std::uint64_t length, 
     if (pointer.prp1 % 4 != 0)
         return refuse(Status::invalid_prp_offset, prp1);
     const auto first = std::min(length, page - pointer.prp1 % page);
-    out.add({pointer.prp1, first});
+    add(out, GrantKind::prp, {pointer.prp1, first});
     length -= first;
     if (length == 0) // PRP2 is reserved then, and software leaves anything there
         return {};
@@ -121,7 +126,7 @@ Refusal DataWalker::walk_prps(const DataPointer& pointer, std::uint64_t length, 
         return walk_prp_list(pointer.prp2, length, out, at);
     if (pointer.prp2 % page != 0)
         return refuse(Status::invalid_prp_offset, prp2);
-    out.add({pointer.prp2, length});
+    add(out, GrantKind::prp, {pointer.prp2, length});
     return {};
 }
 
@@ -138,7 +143,8 @@ Refusal DataWalker::walk_prp_list(std::uint64_t list, std::uint64_t length, BusR
         auto slots = std::min(needed, room);
         for (auto next = list; slots != 0;) {
             const auto count = std::min<std::uint64_t>(slots, piece_.size() / entry_bytes);
-            if (const auto refusal = fetch(next, std::span(piece_).first(count * entry_bytes), at); !refusal.is_ok())
+            if (const auto refusal = fetch(next, std::span(piece_).first(count * entry_bytes), GrantKind::prp, at);
+                !refusal.is_ok())
                 return refusal;
             next += count * entry_bytes, slots -= count;
             for (std::uint64_t i = 0; i < count; ++i) {
@@ -150,7 +156,7 @@ Refusal DataWalker::walk_prp_list(std::uint64_t list, std::uint64_t length, BusR
                     break;
                 }
                 const auto part = std::min(length, page);
-                out.add({entry, part});
+                add(out, GrantKind::prp, {entry, part});
                 length -= part;
             }
         }
@@ -196,7 +202,8 @@ Refusal DataWalker::walk_segment(abi::Block<SglDescriptor>& segment, std::uint64
         if (budget < count / descriptor_bytes)
             return refuse(Status::invalid_sgl_count, what.parameter);
         budget -= static_cast<std::uint32_t>(count / descriptor_bytes);
-        if (const auto refusal = fetch(address + at_byte, std::span(piece_).first(count), at); !refusal.is_ok())
+        if (const auto refusal = fetch(address + at_byte, std::span(piece_).first(count), GrantKind::sgl, at);
+            !refusal.is_ok())
             return refusal;
         at_byte += count;
         for (std::uint64_t i = 0; i < count; i += descriptor_bytes) {
@@ -225,7 +232,7 @@ Refusal DataWalker::walk_segment(abi::Block<SglDescriptor>& segment, std::uint64
 }
 
 Refusal DataWalker::add_block(abi::ConstView<SglDescriptor> descriptor, std::uint64_t& left, const SglOf& what,
-                              BusRanges& out) const {
+                              BusRanges& out) {
     const auto type = descriptor.get<"type">();
     const bool is_bucket = type == SglType::bit_bucket;
     if ((type != SglType::data_block && !is_bucket) || descriptor.get<"subtype">() != 0 ||
@@ -242,7 +249,7 @@ Refusal DataWalker::add_block(abi::ConstView<SglDescriptor> descriptor, std::uin
         return refuse(what.wrong_length, what.parameter);
     const auto used = std::min(length, left);
     if (used != 0)
-        out.add({address, used, is_bucket});
+        add(out, GrantKind::sgl, {address, used, is_bucket});
     left -= used;
     return {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/nvme/controller_memory.h"
+#include "model/nvme/data/command_grants.h"
 #include "model/nvme/data/data_pointer.h"
 #include "model/nvme/data/refusal.h"
 #include "model/port/dma.h"
@@ -34,6 +35,9 @@ public:
     const DataRules& rules() const { return rules_; }
     /// Memory of the controller, in which lists and data may lie as it says. It outlives this.
     void set_memory(const ControllerMemory& memory) { memory_ = &memory; }
+    /// Is told of every place that a walk finds. It outlives the walker.
+    void set_grants(CommandGrants& grants) { grants_ = &grants; }
+    CommandGrants& grants() { return *grants_; }
 
     /// Where the first `length` bytes of the data lie. `at` moves to when the last list was there. `out` is only
     /// meaningful after a success. Nothing behind what is needed is read.
@@ -66,12 +70,20 @@ private:
                          const SglOf& what, BusRanges& out, port::Time& at, bool& goes_on);
     /// A data block or a bit bucket.
     Refusal add_block(abi::ConstView<abi::nvme::SglDescriptor> descriptor, std::uint64_t& left, const SglOf& what,
-                      BusRanges& out) const;
-    Refusal fetch(std::uint64_t address, std::span<std::byte> into, port::Time& at);
+                      BusRanges& out);
+    /// A place of the data, as an entry of this kind names it.
+    void add(BusRanges& out, port::GrantKind kind, BusRange range) {
+        out.add(range);
+        if (!range.is_bucket)
+            grants_->add(kind, range.address, range.length);
+    }
+    Refusal fetch(std::uint64_t address, std::span<std::byte> into, port::GrantKind by, port::Time& at);
 
     port::Dma& dma_;
     DataRules rules_;
     const ControllerMemory* memory_ = nullptr;
+    CommandGrants nobody_; ///< where nobody has asked
+    CommandGrants* grants_ = &nobody_;
     std::optional<bool> has_lists_inside_, has_data_inside_; ///< of the command under way, as far as it is known
     std::array<std::byte, 4096> piece_{};                    ///< part of a list
 };

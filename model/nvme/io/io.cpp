@@ -94,6 +94,7 @@ std::pair<Outcome, Outcome> Io::execute_fused(Sqe compare, Sqe write, port::Time
     const auto outcome = dispatch(compare, at);
     if (!outcome.is_ok() || outcome.done == port::never)
         return {outcome, ended(refuse(Status::aborted_failed_fused), outcome.done)};
+    data_.walker().grants().begin_second();
     return {outcome, dispatch(write, outcome.done)};
 }
 

@@ -18,7 +18,19 @@ class InFlight {
 public:
     std::size_t size() const { return due_.size() + lost_.size(); }
     bool is_empty() const { return due_.empty(); }
-    void clear() { due_.clear(), lost_.clear(), waiting_.clear(), free_.clear(), halves_.clear(); }
+    /// Nothing more comes of any of them.
+    void clear() {
+        lost_.clear(), halves_.clear();
+        if (!drains_)
+            return orphan([](const Due&) { return true; });
+        due_.clear(), waiting_.clear(), free_.clear();
+    }
+    /// A mistake on purpose: reads that wait when their queue goes, or the controller is reset, still move their data.
+    /// They are orphans then: nobody is told that they end.
+    void plant_missing_drains() { drains_ = false; }
+    bool has_orphans() const {
+        return !drains_ && std::ranges::any_of(due_, [](const Due& due) { return due.is_orphan; });
+    }
     /// When the next completion is due.
     port::Time next() const { return due_.empty() ? port::never : due_.front().at; }
 
@@ -35,21 +47,27 @@ public:
     }
     using Entry = std::span<const std::byte, abi::nvme::command_bytes>;
     using Sqe = std::array<std::byte, abi::nvme::command_bytes>;
-    /// A command of which nothing is done before `at`.
-    void wait(std::uint16_t sqid, Entry command, port::Time at) {
+    /// A command of which nothing is done yet, and since when the host has granted it what it names.
+    struct Untouched {
+        Sqe command{};
+        port::Time since{};
+    };
+    /// Nothing is done before `at`.
+    void wait(std::uint16_t sqid, Entry command, port::Time at, port::Time since) {
         if (free_.empty()) {
             free_.push_back(static_cast<std::uint32_t>(waiting_.size()));
             waiting_.emplace_back();
         }
         const auto place = free_.back();
         free_.pop_back();
-        std::ranges::copy(command, waiting_[place].begin());
+        waiting_[place] = untouched(command, since);
         push({at, ++count_, {.sqid = sqid, .cid = cid_of(command)}, place});
     }
     /// What is due: a completion, or a command that is to be carried out now.
     struct Taken {
         CompletionEntry entry;
-        std::optional<Sqe> command;
+        std::optional<Untouched> waiting;
+        bool is_orphan = false;
     };
     std::optional<Taken> take(port::Time now) {
         if (next() > now)
@@ -60,17 +78,14 @@ public:
         if (due.command == no_command)
             return Taken{due.entry, std::nullopt};
         free_.push_back(due.command);
-        return Taken{due.entry, waiting_[due.command]};
+        return Taken{due.entry, waiting_[due.command], due.is_orphan};
     }
     /// A pair has two adjacent entries of a queue. Where the second one is not fetched yet (it is behind the end of a
     /// batch, or the host has rung for the first alone), the first one waits, and nothing of it is done. It does not
     /// count as outstanding: its partner must be fetched.
-    void hold(std::uint16_t sqid, Entry entry) {
-        auto& half = halves_.emplace_back(sqid);
-        std::ranges::copy(entry, half.entry.begin());
-    }
+    void hold(std::uint16_t sqid, Entry entry, port::Time since) { halves_.push_back({sqid, untouched(entry, since)}); }
     /// The half that waits in this queue, which it leaves.
-    std::optional<Sqe> take_half(std::uint16_t sqid) {
+    std::optional<Untouched> take_half(std::uint16_t sqid) {
         const auto found = std::ranges::find(halves_, sqid, &Half::sqid);
         if (found == halves_.end())
             return std::nullopt;
@@ -87,8 +102,8 @@ public:
             lost_.erase(found);
             return true;
         }
-        const auto found =
-            std::ranges::find_if(due_, [&](const Due& due) { return due.command != no_command && is_it(due.entry); });
+        const auto found = std::ranges::find_if(
+            due_, [&](const Due& due) { return due.command != no_command && !due.is_orphan && is_it(due.entry); });
         if (found == due_.end())
             return false;
         free_.push_back(found->command);
@@ -106,14 +121,18 @@ public:
                       [&](const CompletionEntry& entry) { return entry.sqid == sqid && (visit(entry, true), true); });
         std::ranges::sort(due_, [](const Due& a, const Due& b) { return later(b, a); });
         std::erase_if(due_, [&](const Due& due) {
-            if (due.entry.sqid != sqid)
+            if (due.entry.sqid != sqid || due.is_orphan)
+                return false;
+            visit(due.entry, due.command != no_command);
+            if (!drains_)
                 return false;
             if (due.command != no_command)
                 free_.push_back(due.command);
-            visit(due.entry, due.command != no_command);
             return true;
         });
         std::ranges::make_heap(due_, later);
+        if (!drains_)
+            orphan([&](const Due& due) { return due.entry.sqid == sqid; });
     }
 
 private:
@@ -121,15 +140,27 @@ private:
         port::Time at;
         std::uint64_t number;
         CompletionEntry entry;
-        std::uint32_t command; ///< place in waiting_
+        std::uint32_t command;  ///< place in waiting_
+        bool is_orphan = false; ///< by a plant
     };
     static std::uint16_t cid_of(Entry entry) { return abi::ConstView<abi::nvme::Command>(entry).get<"cid">(); }
     struct Half {
         std::uint16_t sqid = 0;
-        Sqe entry{};
-        std::uint16_t cid() const { return cid_of(entry); }
+        Untouched entry{};
+        std::uint16_t cid() const { return cid_of(entry.command); }
     };
     static constexpr std::uint32_t no_command = ~0u;
+    static Untouched untouched(Entry command, port::Time since) {
+        Untouched one{.since = since};
+        std::ranges::copy(command, one.command.begin());
+        return one;
+    }
+    template <class Is> void orphan(Is&& is) {
+        std::erase_if(due_, [&](const Due& due) { return due.command == no_command && is(due); });
+        for (auto& due : due_)
+            due.is_orphan |= is(due);
+        std::ranges::make_heap(due_, later);
+    }
     void push(const Due& due) {
         due_.push_back(due);
         std::ranges::push_heap(due_, later);
@@ -138,9 +169,10 @@ private:
 
     std::vector<Due> due_; ///< a heap, the earliest first
     std::vector<CompletionEntry> lost_;
-    std::vector<Sqe> waiting_;
+    std::vector<Untouched> waiting_;
     std::vector<std::uint32_t> free_; ///< places of waiting_ that nobody has
     std::vector<Half> halves_;        ///< one of a queue at most
+    bool drains_ = true;
     std::uint64_t count_ = 0;
 };
 

@@ -23,10 +23,12 @@ struct SubmissionQueue {
     std::uint16_t id = 0, cqid = 0;
     std::uint64_t base = 0;
     std::uint32_t size = 0, head = 0, tail = 0;
-    std::uint8_t priority = 0; ///< 0 urgent .. 3 low
-    bool is_shadowed = false;  ///< the tail is in memory
-    bool is_listed = false;    ///< waits for a turn
-    bool is_armed = false;     ///< the event index says that the next tail is to be rung
+    std::uint8_t priority = 0;      ///< 0 urgent .. 3 low
+    bool is_shadowed = false;       ///< the tail is in memory
+    bool is_listed = false;         ///< waits for a turn
+    bool is_armed = false;          ///< the event index says that the next tail is to be rung
+    port::Time since{};             ///< it was created
+    std::vector<port::Time> rung{}; ///< by entry, when the host rang for it; empty: nobody asks
     std::uint32_t waiting() const { return tail >= head ? tail - head : tail + size - head; }
 };
 
@@ -37,6 +39,7 @@ struct CompletionQueue {
     bool phase = true;
     std::uint64_t base = 0;
     std::uint32_t size = 0, head = 0, tail = 0;
+    port::Time since{};                  ///< it was created
     std::uint32_t submission_queues = 0; ///< that complete here
     std::deque<CompletionEntry> held{};  ///< for which there was no room
     // Interrupts:

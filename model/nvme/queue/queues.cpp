@@ -42,13 +42,14 @@ void Queues::reset() {
 }
 
 void Queues::start_admin(std::uint64_t submission, std::uint32_t submission_entries, std::uint64_t completion,
-                         std::uint32_t completion_entries) {
-    submission_[0] = std::make_unique<SubmissionQueue>(SubmissionQueue{.base = submission, .size = submission_entries});
-    completion_[0] = std::make_unique<CompletionQueue>(
-        CompletionQueue{.has_interrupt = true, .base = completion, .size = completion_entries, .submission_queues = 1});
+                         std::uint32_t completion_entries, Time at) {
+    submission_[0] =
+        std::make_unique<SubmissionQueue>(SubmissionQueue{.base = submission, .size = submission_entries, .since = at});
+    completion_[0] = std::make_unique<CompletionQueue>(CompletionQueue{
+        .has_interrupt = true, .base = completion, .size = completion_entries, .since = at, .submission_queues = 1});
 }
 
-Refusal Queues::create(abi::ConstView<abi::nvme::CreateCq> command, unsigned entry_shift) {
+Refusal Queues::create(abi::ConstView<abi::nvme::CreateCq> command, unsigned entry_shift, Time at) {
     using L = abi::nvme::CreateCq;
     const auto id = command.get<"qid">();
     const std::uint32_t size = command.get<"qsize">() + 1u;
@@ -68,7 +69,8 @@ Refusal Queues::create(abi::ConstView<abi::nvme::CreateCq> command, unsigned ent
                                                                    .vector = command.get<"iv">(),
                                                                    .has_interrupt = command.get<"ien">(),
                                                                    .base = command.get<"prp1">(),
-                                                                   .size = size});
+                                                                   .size = size,
+                                                                   .since = at});
     completion_[id] = std::move(queue);
     return {};
 }
@@ -94,7 +96,8 @@ Refusal Queues::create(abi::ConstView<abi::nvme::CreateSq> command, unsigned ent
         .cqid = cqid,
         .base = command.get<"prp1">(),
         .size = size,
-        .priority = static_cast<std::uint8_t>(is_weighted_ ? command.get<"qprio">() : std::uint32_t{medium})});
+        .priority = static_cast<std::uint8_t>(is_weighted_ ? command.get<"qprio">() : std::uint32_t{medium}),
+        .since = at});
     ++completion_[cqid]->submission_queues;
     if (has_shadow_) {
         shadow(*submission_[id], at);
@@ -158,9 +161,19 @@ void Queues::take_tail(SubmissionQueue& queue, std::uint32_t tail, Time at) {
     const auto distance = tail >= queue.head ? tail - queue.head : tail + queue.size - queue.head;
     if (tail >= queue.size || distance < queue.waiting())
         return listener_.bad_doorbell(ErrorEvent::invalid_doorbell_value, at);
+    note_rung(queue, tail, at);
     queue.tail = tail;
     if (queue.head != queue.tail)
         list(queue);
+}
+
+/// Until the new tail the host has rung now.
+void Queues::note_rung(SubmissionQueue& queue, std::uint32_t tail, Time at) const {
+    if (!grants_->is_watched()) [[likely]]
+        return;
+    queue.rung.resize(queue.size);
+    for (auto entry = queue.tail; entry != tail; entry = entry + 1 == queue.size ? 0 : entry + 1)
+        queue.rung[entry] = at;
 }
 
 void Queues::ring_completion(std::uint32_t id, std::uint32_t value, Time at) {
@@ -247,8 +260,10 @@ std::optional<Queues::Batch> Queues::fetch(Time now) {
             credits_[queue->priority] -= count;
         }
         const auto entries = std::span(batch_).first(count * abi::nvme::command_bytes);
-        const auto result =
-            dma_.read(BusAddress{queue->base + std::uint64_t{queue->head} * abi::nvme::command_bytes}, entries, now);
+        const auto first = queue->head;
+        const auto from = queue->base + std::uint64_t{first} * abi::nvme::command_bytes;
+        grants_->use_queue(port::GrantKind::submission_queue, queue->id, from, entries.size(), queue->since);
+        const auto result = dma_.read(BusAddress{from}, entries, now);
         if (!result.is_ok()) {
             listener_.fatal(now);
             return std::nullopt;
@@ -256,7 +271,7 @@ std::optional<Queues::Batch> Queues::fetch(Time now) {
         queue->head = queue->head + count == queue->size ? 0 : queue->head + count;
         if (queue->head != queue->tail || queue->is_shadowed)
             list(*queue);
-        return Batch{queue->id, entries, result.done};
+        return Batch{queue->id, entries, result.done, first};
     }
     return std::nullopt;
 }
@@ -287,8 +302,9 @@ bool Queues::write(CompletionQueue& queue, const CompletionEntry& entry, Time at
         .set<"status">(entry.status)
         .set<"m">(entry.more)
         .set<"dnr">(entry.dnr);
-    const auto result =
-        dma_.write(BusAddress{queue.base + std::uint64_t{queue.tail} * Completion::size}, block.bytes, at);
+    const auto to = queue.base + std::uint64_t{queue.tail} * Completion::size;
+    grants_->use_queue(port::GrantKind::completion_queue, queue.id, to, block.bytes.size(), queue.since);
+    const auto result = dma_.write(BusAddress{to}, block.bytes, at);
     if (!result.is_ok()) {
         listener_.fatal(at);
         return false;

@@ -8,6 +8,7 @@
 #include "abi/nvme/feature.h"
 #include "model/nvme/config.h"
 #include "model/nvme/controller_memory.h"
+#include "model/nvme/data/command_grants.h"
 #include "model/nvme/queue/queue.h"
 #include "model/port/interrupt.h"
 
@@ -36,13 +37,15 @@ public:
     /// Controller Level Reset: no queue, no shadow, features as they were.
     void reset();
     void start_admin(std::uint64_t submission, std::uint32_t submission_entries, std::uint64_t completion,
-                     std::uint32_t completion_entries);
+                     std::uint32_t completion_entries, port::Time at);
+    /// Is told of the memory of each queue when it is used. It outlives the queues.
+    void set_grants(CommandGrants& grants) { grants_ = &grants; }
     /// What CC said when the controller was enabled.
     void set_format(std::uint32_t page_bytes, bool is_weighted) {
         page_bytes_ = page_bytes, is_weighted_ = is_weighted;
     }
 
-    Refusal create(abi::ConstView<abi::nvme::CreateCq> command, unsigned entry_shift);
+    Refusal create(abi::ConstView<abi::nvme::CreateCq> command, unsigned entry_shift, port::Time at);
     Refusal create(abi::ConstView<abi::nvme::CreateSq> command, unsigned entry_shift, port::Time at);
     Refusal delete_submission(std::uint16_t id);
     Refusal delete_completion(std::uint16_t id);
@@ -64,7 +67,13 @@ public:
         std::uint16_t sqid = 0;
         std::span<const std::byte> entries{}; ///< whole ones; valid until the next call
         port::Time at{};                      ///< when they are there
+        std::uint32_t first = 0;              ///< number of the first one in its queue
     };
+    /// When the host has rung for an entry, where somebody watches grants.
+    port::Time rung_at(std::uint16_t sqid, std::uint32_t entry) const {
+        const auto* queue = submission_[sqid].get();
+        return queue != nullptr && entry < queue->rung.size() ? queue->rung[entry] : port::Time{};
+    }
     /// The next entries, from the queue whose turn it is; none: nothing waits.
     std::optional<Batch> fetch(port::Time now);
     bool has_work() const;
@@ -98,6 +107,7 @@ private:
     void shadow(SubmissionQueue& queue, port::Time at);
     void shadow(CompletionQueue& queue, port::Time at);
     bool fits_shadow(std::uint32_t id) const;
+    void note_rung(SubmissionQueue& queue, std::uint32_t tail, port::Time at) const;
     port::Time write_dword(std::uint64_t address, std::uint32_t value, port::Time at);
     std::optional<std::uint32_t> read_dword(std::uint64_t address, port::Time at);
     std::uint64_t slot(std::uint32_t id, bool is_completion) const;
@@ -106,6 +116,8 @@ private:
     ControllerMemory& dma_;
     port::Interrupts& interrupts_;
     QueueListener& listener_;
+    CommandGrants nobody_; ///< where nobody has asked
+    CommandGrants* grants_ = &nobody_;
     std::vector<std::unique_ptr<SubmissionQueue>> submission_;
     std::vector<std::unique_ptr<CompletionQueue>> completion_;
     std::uint32_t submission_limit_ = 0, completion_limit_ = 0;
@@ -118,6 +130,7 @@ private:
     std::vector<std::uint16_t> due_;
     bool has_shadow_ = false;
     std::uint64_t shadow_doorbells_ = 0, shadow_events_ = 0;
+    port::Time shadow_since_{};
     port::Time recheck_ = port::never;
     std::array<std::byte, most_fetched * abi::nvme::command_bytes> batch_{};
 };

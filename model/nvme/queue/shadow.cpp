@@ -24,7 +24,7 @@ std::uint64_t Queues::slot(std::uint32_t id, bool is_completion) const {
 bool Queues::fits_shadow(std::uint32_t id) const { return slot(id, true) + 4 <= page_bytes_; }
 
 void Queues::set_shadow(std::uint64_t doorbells, std::uint64_t events, Time at) {
-    has_shadow_ = true, shadow_doorbells_ = doorbells, shadow_events_ = events;
+    has_shadow_ = true, shadow_doorbells_ = doorbells, shadow_events_ = events, shadow_since_ = at;
     // Queue 0 keeps its registers, which is what hosts use for it.
     for (const auto& queue : submission_)
         if (queue && queue->id != 0)
@@ -54,6 +54,7 @@ void Queues::shadow(CompletionQueue& queue, Time at) {
 Time Queues::write_dword(std::uint64_t address, std::uint32_t value, Time at) {
     std::array<std::byte, 4> bytes{};
     abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), value);
+    grants_->use_queue(port::GrantKind::shadow_doorbells, 0, address, bytes.size(), shadow_since_);
     const auto result = dma_.write(BusAddress{address}, bytes, at);
     if (!result.is_ok())
         listener_.fatal(at);
@@ -62,6 +63,7 @@ Time Queues::write_dword(std::uint64_t address, std::uint32_t value, Time at) {
 
 std::optional<std::uint32_t> Queues::read_dword(std::uint64_t address, Time at) {
     std::array<std::byte, 4> bytes{};
+    grants_->use_queue(port::GrantKind::shadow_doorbells, 0, address, bytes.size(), shadow_since_);
     if (!dma_.read(BusAddress{address}, bytes, at).is_ok()) {
         listener_.fatal(at);
         return std::nullopt;
@@ -78,7 +80,7 @@ bool Queues::refresh_tail(SubmissionQueue& queue, Time at) {
     if (value >= queue.size || distance < queue.waiting())
         listener_.bad_doorbell(abi::nvme::ErrorEvent::invalid_doorbell_value, at);
     else
-        queue.tail = value;
+        note_rung(queue, value, at), queue.tail = value;
     return true;
 }
 

@@ -1,0 +1,102 @@
+#include "testbench/unit/model/nvme/controller_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace nvme_test;
+using abi::nvme::AdminOpcode;
+using abi::nvme::IoOpcode;
+
+namespace {
+
+constexpr std::uint64_t target = 0x500000;
+
+/// A drive with latencies, with a read of one block under way: fetched, and a die reads its page.
+struct Reading {
+    Bench bench;
+    std::vector<std::byte> block, before;
+
+    Reading() : bench(timed()), block(512, std::byte{0x5a}), before(512, std::byte{0xee}) {
+        bench.enable();
+        bench.create_pair(1);
+        bench.memory.poke(Bench::buffer, block);
+        REQUIRE(bench.ask(1, IoOpcode::write, 1) == Status::success);
+        REQUIRE(bench.ask(1, IoOpcode::flush, 1) == Status::success); // the write cache has it no more
+        bench.memory.poke(target, before);
+        auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), 1);
+        read.view().set<"prp1">(target).set<"cid">(std::uint16_t{0x77});
+        bench.place(1, read), bench.ring(1);
+        step();
+    }
+    static NvmeConfig timed() {
+        auto config = small();
+        config.timed = true;
+        return config;
+    }
+    void step() {
+        bench.clock.set(bench.clock.next());
+        bench.controller.wake(bench.clock.now());
+    }
+    std::vector<std::byte> seen() { return bench.memory.peek(target, 512); }
+};
+
+} // namespace
+
+TEST_CASE("data of a read goes to the host when the drive has it, and before the completion", "[unit][nvme]") {
+    Reading reading;
+    CHECK(reading.seen() == reading.before);
+    CHECK_FALSE(reading.bench.controller.is_quiet());
+
+    std::optional<abi::Block<abi::nvme::Completion>> completion;
+    while (!completion) {
+        reading.step();
+        completion = reading.bench.next(1);
+    }
+    CHECK(completion->view().get<"status">() == Status::success);
+    CHECK(completion->view().get<"cid">() == 0x77);
+    CHECK(reading.seen() == reading.block);
+}
+
+TEST_CASE("a queue that is deleted takes back the data that is under way", "[unit][nvme]") {
+    Reading reading;
+    CHECK(reading.bench.ask(0, AdminOpcode::delete_sq, 0, 1) == Status::success);
+    reading.bench.run();
+
+    CHECK(reading.bench.next(1)->view().get<"status">() == Status::aborted_sq_deletion);
+    CHECK(reading.seen() == reading.before);
+}
+
+TEST_CASE("a controller that is reset takes back the data that is under way", "[unit][nvme]") {
+    Reading reading;
+    reading.bench.set(Register::cc, 0);
+    reading.bench.run();
+    CHECK(reading.seen() == reading.before);
+}
+
+TEST_CASE("an aborted read brings nothing", "[unit][nvme]") {
+    Reading reading;
+    CHECK(reading.bench.ask(0, AdminOpcode::abort, 0, 0x77u << 16 | 1) == Status::success);
+    reading.bench.run();
+    CHECK(reading.bench.next(1)->view().get<"status">() == Status::abort_requested);
+    CHECK(reading.seen() == reading.before);
+}
+
+TEST_CASE("a planted controller does not let go when it is reset", "[unit][nvme]") {
+    Reading reading;
+    reading.bench.controller.plant_missing_drains();
+    reading.bench.set(Register::cc, 0);
+    reading.bench.run();
+    CHECK(reading.seen() == reading.block);
+    CHECK(reading.bench.controller.is_quiet());
+}
+
+TEST_CASE("a planted controller does not let go when a queue is deleted, and tells nobody", "[unit][nvme]") {
+    Reading reading;
+    reading.bench.controller.plant_missing_drains();
+    CHECK(reading.bench.ask(0, AdminOpcode::delete_sq, 0, 1) == Status::success);
+    reading.bench.run();
+    CHECK(reading.bench.next(1)->view().get<"status">() == Status::aborted_sq_deletion);
+    CHECK_FALSE(reading.bench.next(1));
+    CHECK(reading.seen() == reading.block);
+    reading.bench.run(); // the doorbells that the host has rung meanwhile
+    CHECK(reading.bench.controller.is_quiet());
+}
