@@ -36,7 +36,7 @@ struct GpuConfig {
     bool operator==(const GpuConfig&) const = default;
 };
 
-class Gpu final : public pcie::Device {
+class Gpu final : public pcie::Device, public port::Grantor {
 public:
     static constexpr unsigned vram_bar = 0, doorbell_bar = 2, register_bar = 5;
     static constexpr std::uint64_t doorbell_bytes = 2 << 20, register_bytes = 1 << 20;
@@ -64,6 +64,8 @@ public:
     bool is_quiet() const override {
         return block_.caches().next_due() == port::never && copy_engines_.next_due() == port::never;
     }
+    // Grantor
+    void set_watch(port::GrantWatch* watch) override { block_.set_watch(watch); }
 
 private:
     model::memory::SparseMemory vram_;

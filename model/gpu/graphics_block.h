@@ -32,6 +32,11 @@ public:
     port::Time invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at);
     /// ACQUIRE_MEM of a submission, this program's or another's: what it does to the caches, by GCR_CNTL.
     port::Time acquire(std::uint32_t gcr_cntl, port::Time at);
+    /// Is told by what accesses go to the bus; nullptr: nobody.
+    void set_watch(port::GrantWatch* watch) {
+        spaces_.set_watch(watch);
+        caches_.below().set_watch(watch);
+    }
     /// Asks to be woken when something that is held back is due; wake() brings it about.
     void arm();
     void wake(port::Time now);

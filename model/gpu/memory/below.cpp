@@ -92,7 +92,7 @@ port::Time Below::store(Physical to, std::span<const std::byte> from, port::Time
     for (const auto& store : delayed_)
         if (to.is_bus() ? store.to.is_bus() : store.to.value / ByteMask::bytes == to.value / ByteMask::bytes)
             due = std::max(due, store.due);
-    auto& store = delayed_.emplace_back(Delayed{to, due, static_cast<std::uint32_t>(from.size()), {}});
+    auto& store = delayed_.emplace_back(Delayed{to, due, at, static_cast<std::uint32_t>(from.size()), {}});
     std::memcpy(store.bytes.data(), from.data(), from.size());
     return due;
 }
@@ -104,6 +104,7 @@ void Below::drain_until(port::Time due, port::Time at) {
             return;
         const auto store = *first;
         delayed_.erase(first);
+        write_kept(store.to, store.since);
         write(store.to, std::span(store.bytes).first(store.length), std::min(std::max(at, store.due), due));
     }
 }

@@ -6,6 +6,7 @@
 #include "model/gpu/memory/config.h"
 #include "model/gpu/memory/writers.h"
 #include "model/port/dma.h"
+#include "model/port/grant.h"
 #include "model/time/line.h"
 
 #include <random>
@@ -47,6 +48,18 @@ public:
 
     /// Whether there is memory, as far as this GPU knows: of PCIe it knows nothing.
     bool exists(Physical where, std::size_t length) const { return where.is_bus() || is_in_vram(where, length); }
+    /// Is told what bytes that were kept go to the bus by; nullptr: nobody.
+    void set_watch(port::GrantWatch* watch) { watch_ = watch; }
+    /// The next write is of a line that has been kept since then: its page may have gone meanwhile.
+    void write_kept(Physical line, port::Time since) const {
+        if (watch_ == nullptr || !line.is_bus()) [[likely]]
+            return;
+        const port::Allowance allowance{
+            .grant = {.kind = port::GrantKind::gpu_line, .object = line.address(), .since = since},
+            .address = line.address(),
+            .length = cache::ByteMask::bytes};
+        watch_->use(port::Purpose::control, {&allowance, 1});
+    }
 
     /// By the host data path: memory as it is, without what the graphics block holds.
     void read_vram(std::uint64_t offset, std::span<std::byte> into) const;
@@ -67,7 +80,7 @@ public:
 private:
     struct Delayed {
         Physical to;
-        port::Time due;
+        port::Time due, since;
         std::uint32_t length;
         std::array<std::byte, cache::ByteMask::bytes> bytes;
     };
@@ -83,6 +96,7 @@ private:
     const MemoryConfig& config_;
     std::span<std::byte> vram_;
     port::Dma& dma_;
+    port::GrantWatch* watch_ = nullptr;
     std::mt19937_64& random_;
     time::Line vram_line_;
     cache::Cache mall_;

@@ -46,6 +46,7 @@ void Hierarchy::invalidate_upper() {
 }
 
 void Hierarchy::write_back(Line& line, port::Time at, port::Time& done) {
+    below_.write_kept(Physical{line.address}, line.dirtied);
     line.dirty.each_run([&](unsigned begin, unsigned length) {
         const auto bytes = std::span<const std::byte>(line.data).subspan(begin, length);
         done = std::max(done, below_.write(Physical{line.address} + begin, bytes, at));

@@ -9,8 +9,10 @@ using memory::Below;
 std::optional<Place> CachedMemory::find(unsigned vmid, std::uint64_t address, bool is_write, unsigned client,
                                         port::Time at) {
     auto& spaces = block_.spaces();
-    if (vmid == 0 && !abi::gpu::ContextControl{spaces.context(0).control}.get<"enable_context">())
+    if (vmid == 0 && !abi::gpu::ContextControl{spaces.context(0).control}.get<"enable_context">()) {
+        leave_pages();
         return Place{.physical = memory::Physical::vram(address)};
+    }
     block_.caches().advance(at);
     const auto kind = is_write ? translation::Kind::write : translation::Kind::read;
     const auto page = spaces.translate(vmid, address, kind, at, client);

@@ -14,6 +14,7 @@ public:
 
     std::optional<Place> find(unsigned vmid, std::uint64_t address, bool is_write, unsigned client,
                               port::Time at) override;
+    void leave_pages() override { block_.spaces().tell_none(); }
     memory::Below::Answer read(const Place& from, std::span<std::byte> into, port::Purpose purpose,
                                port::Time at) override;
     memory::Below::Answer write(const Place& to, std::span<const std::byte> from, port::Purpose purpose,

@@ -332,6 +332,7 @@ void Engine::finish(Time now) {
 
 std::optional<Place> Engine::find(const Side& side, std::uint64_t offset, bool is_write, Time at) {
     if (!side.is_virtual) {
+        memory_.leave_pages();
         auto place = side.place;
         place.physical = place.physical + (side.address + offset);
         return place;

@@ -23,6 +23,8 @@ public:
     /// Nothing: a fault, which is on record for `client`.
     virtual std::optional<Place> find(unsigned vmid, std::uint64_t address, bool is_write, unsigned client,
                                       port::Time at) = 0;
+    /// What follows goes to an address that no page leads to.
+    virtual void leave_pages() {}
     virtual memory::Below::Answer read(const Place& from, std::span<std::byte> into, port::Purpose purpose,
                                        port::Time at) = 0;
     /// Returns when the bytes are there; `is_ok` is false where there is no memory.

@@ -38,7 +38,8 @@ std::expected<Page, Fault> AddressSpaces::translate(unsigned vmid, std::uint64_t
         entry = {.tag = page_number >> fragment,
                  .vmid = static_cast<std::uint8_t>(vmid),
                  .order = static_cast<std::uint8_t>(order),
-                 .pte = walked->entry};
+                 .pte = walked->entry,
+                 .since = at};
         orders_[vmid] |= std::uint64_t{1} << order;
         found = &entry;
     }
@@ -59,7 +60,26 @@ std::expected<Page, Fault> AddressSpaces::translate(unsigned vmid, std::uint64_t
         return page;
     if ((kind != Kind::write && !page.is_readable) || (kind != Kind::read && !page.is_writeable))
         return record({Reason::no_right, address, vmid, kind, at, client});
+    if (watch_ != nullptr && page.physical.is_bus()) [[unlikely]]
+        tell(*found, address, page.physical.address(), page.left);
     return page;
+}
+
+void AddressSpaces::tell(const Entry& entry, std::uint64_t address, std::uint64_t bus, std::uint64_t left) const {
+    constexpr auto page = std::uint64_t{1} << abi::gpu::page_shift;
+    const port::Allowance allowance{.grant = {.kind = port::GrantKind::gpu_page,
+                                              .object = address & ~(page - 1),
+                                              .holder = entry.vmid,
+                                              .since = entry.since},
+                                    .address = bus & ~(page - 1),
+                                    .length = left + bus % page};
+    tell({&allowance, 1});
+}
+
+/// What copy engines move is payload; everything else of a GPU is not.
+void AddressSpaces::tell(std::span<const port::Allowance> allowances) const {
+    for (const auto purpose : {port::Purpose::control, port::Purpose::payload})
+        watch_->use(purpose, allowances);
 }
 
 std::expected<AddressSpaces::Found, Reason> AddressSpaces::find_entry(unsigned vmid, std::uint64_t address,

@@ -6,10 +6,12 @@
 #include "abi/gpu/page_table.h"
 #include "abi/gpu/registers.h"
 #include "model/gpu/memory/below.h"
+#include "model/port/grant.h"
 
 #include <array>
 #include <expected>
 #include <optional>
+#include <span>
 
 namespace model::gpu::translation {
 
@@ -65,6 +67,14 @@ public:
     /// Where `address` is, for an access of this kind; a fault is recorded unless there is one on record.
     std::expected<Page, Fault> translate(unsigned vmid, std::uint64_t address, Kind kind, port::Time at,
                                          unsigned client = client_tcp);
+    /// Is told of each translation to an address of the bus: the page is granted since its entry was walked to, however
+    /// long it is remembered. nullptr: nobody.
+    void set_watch(port::GrantWatch* watch) { watch_ = watch; }
+    /// What goes to the bus from now on has not been translated.
+    void tell_none() const {
+        if (watch_ != nullptr) [[unlikely]]
+            tell({});
+    }
     /// The entry that a walk finds now, whatever is remembered; for whoever shows page tables. Level 0 is a table
     /// entry.
     struct Found {
@@ -91,6 +101,7 @@ private:
         std::uint8_t vmid = 0;
         std::uint8_t order = 0; ///< covers 4 KiB << (order - 1); 0: nothing
         abi::gpu::Pte pte;
+        port::Time since{}; ///< it was walked to
     };
     static constexpr std::size_t entries = 1024;
 
@@ -99,7 +110,11 @@ private:
     }
     std::unexpected<Fault> record(const Fault& fault);
 
+    void tell(const Entry& entry, std::uint64_t address, std::uint64_t bus, std::uint64_t left) const;
+    void tell(std::span<const port::Allowance> allowances) const;
+
     memory::Below& below_;
+    port::GrantWatch* watch_ = nullptr;
     std::array<Context, abi::gpu::contexts> contexts_{};
     std::array<Entry, entries> cache_{};
     std::array<std::uint64_t, abi::gpu::contexts> orders_{}; ///< which orders a context has entries of, by bit

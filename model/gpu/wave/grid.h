@@ -78,6 +78,8 @@ public:
     const std::deque<LateStore>& late_stores() const { return late_stores_; }
     /// The last stale loads of threads whose loads the adversary orders.
     const std::deque<StaleLoad>& stale_loads() const { return stale_loads_; }
+    /// Stores that reached memory before an older one of their thread.
+    std::uint64_t overtakes() const { return held_.overtakes(); }
     /// Frames that did not fit where they should.
     std::uint64_t frame_overflows() const;
 

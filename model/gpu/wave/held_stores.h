@@ -113,6 +113,8 @@ public:
     template <class Perform> void make_room(port::Time at, Perform&& perform) {
         give(std::ranges::min_element(stores_, {}, &Store::due), at, perform);
     }
+    /// Stores that have gone before an older one of their thread.
+    std::uint64_t overtakes() const { return overtakes_; }
     void forget_all() { stores_.clear(), next_due_ = port::never; }
 
 private:
@@ -130,6 +132,8 @@ private:
     }
     template <class Perform> void give(std::vector<Store>::iterator one, port::Time at, Perform& perform) {
         const auto store = *one;
+        overtakes_ +=
+            std::any_of(stores_.begin(), one, [&](const Store& older) { return older.thread == store.thread; });
         stores_.erase(one);
         next_due_ = stores_.empty() ? port::never : std::ranges::min_element(stores_, {}, &Store::due)->due;
         perform(store, at);
@@ -138,6 +142,7 @@ private:
     port::Time bound_;
     std::vector<Store> stores_; ///< in the order of their issue
     port::Time next_due_ = port::never;
+    std::uint64_t overtakes_ = 0;
 };
 
 } // namespace model::gpu::wave
