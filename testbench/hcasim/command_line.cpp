@@ -76,26 +76,32 @@ void add_observers(CLI::App& command, ObserverOptions& options) {
 }
 
 void add_explore(CLI::App& explore, ExploreOptions& options) {
-    explore.footer("\nThe points are the events between a request and its completion. Each run is a process; after it "
-                   "every byte is "
-                   "accounted for:\nno byte beside the buffer is written, none in it once the action has returned, and "
-                   "the completion is "
-                   "one that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with "
-                   "--set observe.ownership=false).\n\n"
-                   "Latency and rate of the link, cable or switch, and remapping units are swept: each --set that "
-                   "names one of their keys\n"
-                   "(link.latency_ns, link.rate_gbps, fabric.switch, link.encapsulation, iommu.present) holds it. With "
-                   "--set host.acs=redirect\n"
-                   "the way between devices leads through the units, too; --set hca.device_tlb_entries=64 --set "
-                   "iommu.device_tlb=true gives\n"
-                   "the HCAs TLBs of their own. scenario.qps is the number of transfers by one key.\n\n"
-                   "Exit status: 0 no violation, 1 some, 2 refused, 3 the recording could not be written, 4 no "
-                   "violation, but in some row\nand variant the action never met a transfer under way.\n");
-    explore.add_option("scenario", options.operations, "write, read, send, atomic or all")->required()->delimiter(',');
+    explore.footer(
+        "\nThe points are the events between a request and its completion. Each run is a process; after it every byte "
+        "is\naccounted for: no byte beside the buffer is written, none in it once the action has returned, and the "
+        "completion is\none that the specification has.\nNo DMA goes by a stale mapping, whatever its bytes (off with "
+        "--set observe.ownership=false).\n\n"
+        "Latency and rate of the link, cable or switch, and remapping units are swept: each --set that names one of "
+        "their keys\n(link.latency_ns, link.rate_gbps, fabric.switch, link.encapsulation, iommu.present) holds it. "
+        "With "
+        "--set host.acs=redirect\nthe way between devices leads through the units, too; --set "
+        "hca.device_tlb_entries=64 --set iommu.device_tlb=true gives\nthe HCAs TLBs of their own. scenario.qps is the "
+        "number of transfers by one key.\n\n"
+        "gpu_nvme, gpu_rdma (gpu: both) are programs of a GPU: each of their fences and flushes is left out (--inject "
+        "names some),\nunder --points seeds of each world: GPU as observed, coherent, or the worst that documents "
+        "allow; stores of a thread in\ntheir order, or reordered; reads that pass GL0 and GL1, or plain ones. "
+        "--set A.gpu0.profile=N holds a profile.\n\n"
+        "Exit status: 0 no violation, 1 some, 2 refused, 3 the recording could not be written, 4 no violation, but in "
+        "some row\nand variant the action never met a transfer under way, or a fence never what it is against.\n");
+    explore.add_option("scenario", options.operations, "write, read, send, atomic or all; gpu_nvme, gpu_rdma or gpu")
+        ->required()
+        ->delimiter(',');
     explore
-        .add_option("--inject", options.actions,
-                    "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on "
-                    "demand), death (of the peer), two at once as in revoke+death, or all (default)")
+        .add_option(
+            "--inject", options.actions,
+            "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on "
+            "demand), death (of the peer), two at once as in revoke+death, or all (default); of a program of a GPU: "
+            "what is left out")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();

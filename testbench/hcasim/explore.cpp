@@ -1,6 +1,7 @@
 #include "testbench/hcasim/explore.h"
 
 #include "testbench/hcasim/console.h"
+#include "testbench/hcasim/explore_fences.h"
 #include "testbench/hcasim/explore_points.h"
 #include "testbench/hcasim/explore_pool.h"
 #include "testbench/hcasim/explore_report.h"
@@ -25,64 +26,68 @@ namespace {
 
 namespace race = scenario::race;
 using platform::topology::Config;
-using race::Action;
 using race::Actions;
 using race::Outcome;
+using race::Subject;
 
-/// The number of a name in a list; "all" and an empty wish stand for all but those named "none".
-std::expected<std::vector<unsigned>, std::string> choose(std::string_view what, const std::vector<std::string>& wanted,
-                                                         std::span<const std::string_view> names) {
-    std::vector<unsigned> chosen;
+/// The rows of these names; "all" and an empty wish stand for all of them.
+template <class R>
+std::expected<std::vector<const R*>, std::string> choose(std::string_view what, const std::vector<std::string>& wanted,
+                                                         std::span<const R* const> rows) {
+    std::vector<const R*> chosen;
     for (const auto& wish : wanted) {
-        const auto row = std::ranges::find(names, wish);
-        if (row == names.end() && wish != "all")
-            return std::unexpected(
-                fmt::format("unknown {} '{}', there are: all {}", what, wish, fmt::join(names, " ")));
-        if (row != names.end())
-            chosen.push_back(static_cast<unsigned>(row - names.begin()));
+        if (wish == "all")
+            return std::vector<const R*>(rows.begin(), rows.end());
+        const auto row = std::ranges::find(rows, wish, &R::name);
+        if (row == rows.end()) {
+            std::string names;
+            for (const auto* one : rows)
+                names.append(" ").append(one->name());
+            return std::unexpected(fmt::format("unknown {} '{}', there are: all{}", what, wish, names));
+        }
+        chosen.push_back(*row);
     }
-    if (wanted.empty() || std::ranges::find(wanted, "all") != wanted.end()) {
-        chosen.clear();
-        for (unsigned i = 0; i < names.size(); ++i)
-            if (names[i] != "none")
-                chosen.push_back(i);
-    }
-    return chosen;
+    return wanted.empty() ? std::vector<const R*>(rows.begin(), rows.end()) : chosen;
 }
 
-/// What "all" has of two actions at once.
-constexpr Actions together[]{{Action::revoke, Action::unmap},
-                             {Action::revoke, Action::death},
-                             {Action::unmap, Action::flr},
-                             {Action::migrate, Action::death},
-                             {Action::release, Action::unmap}};
+/// Whose transfers these are: of the subject that has the first one, or that is named itself.
+const Subject& subject_of(const std::vector<std::string>& operations) {
+    for (const auto* subject : race::subjects())
+        for (const auto& wish : operations)
+            if (wish == subject->name() ||
+                std::ranges::find(subject->operations(), wish, &race::Operation::name) != subject->operations().end())
+                return *subject;
+    return *race::subjects().front();
+}
 
 /// "revoke", "revoke+death", "all".
-std::expected<std::vector<Actions>, std::string> choose_actions(const std::vector<std::string>& wanted) {
+std::expected<std::vector<Actions>, std::string> choose_actions(const std::vector<std::string>& wanted,
+                                                                const Subject& subject) {
     std::vector<Actions> chosen;
     const bool is_all = wanted.empty() || std::ranges::find(wanted, "all") != wanted.end();
     for (const auto& wish : is_all ? std::vector<std::string>{"all"} : wanted) {
+        if (wish == "none") {
+            chosen.push_back({});
+            continue;
+        }
         const auto plus = wish.find('+');
-        const auto first = choose("action", {wish.substr(0, plus)}, race::actions());
+        const auto first = choose("action", {wish.substr(0, plus)}, subject.actions());
         if (!first)
             return std::unexpected(first.error());
-        const auto second = plus == wish.npos ? first : choose("action", {wish.substr(plus + 1)}, race::actions());
+        const auto second = plus == wish.npos ? first : choose("action", {wish.substr(plus + 1)}, subject.actions());
         if (!second)
             return std::unexpected(second.error());
-        for (const auto one : *first) {
-            const Actions actions{static_cast<Action>(one),
-                                  plus == wish.npos ? Action::none : static_cast<Action>(second->front())};
+        for (const auto* one : *first) {
+            const Actions actions{one, plus == wish.npos ? nullptr : second->front()};
             if (!race::can_be_at_once(actions))
                 return std::unexpected(fmt::format("'{}' cannot be: not both at once", wish));
             chosen.push_back(actions);
         }
     }
     if (is_all)
-        chosen.insert(chosen.end(), std::begin(together), std::end(together));
+        chosen.insert(chosen.end(), subject.together().begin(), subject.together().end());
     return chosen;
 }
-
-bool has_release(const Actions& actions) { return std::ranges::find(actions, Action::release) != actions.end(); }
 
 /// Runs what is left when the choices are made.
 class Exploration {
@@ -95,7 +100,7 @@ public:
     /// A row for each variant in which it can be.
     void add(const race::Setup& setup) {
         for (std::size_t i = 0; i < variants_.size(); ++i)
-            if (configs_[i].iommu.is_present || !has_release(setup.actions)) {
+            if (configs_[i].iommu.is_present || !race::need_unit(setup.actions)) {
                 rows_.push_back({setup, i});
                 rows_.back().setup.importers = variants_[i].importers;
             }
@@ -106,7 +111,7 @@ public:
             if (undisturbed_.try_emplace(transfer_of(row)).second) {
                 bare_.push_back(row);
                 bare_.back().setup.is_bare = true;
-                bare_.back().setup.plant = race::Plant::none;
+                bare_.back().setup.plant = nullptr;
             }
         pool_.run(bare_, [&](const Task& task, const Outcome& outcome) {
             report_.take_undisturbed(task, outcome);
@@ -172,7 +177,7 @@ private:
     }
 
     /// Rows whose transfer is the same without their actions.
-    using Transfer = std::tuple<race::Operation, race::Victim, race::MemoryKind, std::size_t>;
+    using Transfer = std::tuple<const race::Operation*, const race::Victim*, race::MemoryKind, std::size_t>;
     static Transfer transfer_of(const Task& task) {
         return {task.setup.operation, task.setup.victim, race::kind_of(task.setup.actions), task.variant};
     }
@@ -191,48 +196,60 @@ private:
 } // namespace
 
 int explore(const ExploreOptions& options) {
-    const auto operations = choose("scenario", options.operations, race::operations()),
-               victims = choose("side", options.victims, race::victims()),
-               plants = choose("mistake", {options.plant.empty() ? "none" : options.plant}, race::plants());
-    for (const auto* chosen : {&operations, &victims, &plants})
-        if (!*chosen)
-            return refuse(chosen->error());
+    if (are_gpu_programs(options.operations))
+        return explore_fences(options);
+    const auto& subject = subject_of(options.operations);
+    const bool is_named = std::ranges::find(options.operations, subject.name()) != options.operations.end();
+    const auto operations =
+        choose("scenario", is_named ? std::vector<std::string>{} : options.operations, subject.operations());
+    const auto victims = choose("side", options.victims, subject.victims());
+    std::expected<std::vector<const race::Plant*>, std::string> plants{{nullptr}};
+    if (!options.plant.empty() && options.plant != "none")
+        plants = choose("mistake", {options.plant}, subject.plants());
+    const auto actions = choose_actions(options.actions, subject);
+    if (!operations)
+        return refuse(operations.error());
+    if (!victims)
+        return refuse(victims.error());
+    if (!plants)
+        return refuse(plants.error());
     if (plants->size() != 1)
         return refuse("one mistake at a time");
-    const auto plant = static_cast<race::Plant>(plants->front());
-    const auto actions = choose_actions(options.actions);
+    const auto* plant = plants->front();
     if (!actions)
         return refuse(actions.error());
 
-    const auto all = variants(options.sweep, options.overrides, options.importers);
+    const auto all = variants(subject, options.sweep, options.overrides, options.importers);
     std::vector<Variant> chosen;
     std::vector<Config> configs;
     for (const auto& variant : all) {
-        auto config = explored(variant, options.overrides, options.bytes);
+        auto config = explored(subject, variant, options.overrides, options.bytes);
         if (!config)
             return refuse(config.error());
-        if (plant == race::Plant::missing_invalidation && !config->iommu.is_present)
+        if (plant != nullptr && plant->needs_unit() && !config->iommu.is_present)
             continue;
         chosen.push_back(variant);
         configs.push_back(std::move(*config));
     }
     // What only a remapping unit can stop or get wrong.
     const bool has_unit = std::ranges::any_of(configs, [](const Config& config) { return config.iommu.is_present; });
-    if (!has_unit && (plant == race::Plant::missing_invalidation ||
-                      (!options.actions.empty() && std::ranges::all_of(*actions, has_release))))
+    if (!has_unit && ((plant != nullptr && plant->needs_unit()) ||
+                      (!options.actions.empty() && std::ranges::all_of(*actions, race::need_unit))))
         return refuse("memory that is given back under a live key is a remapping unit's affair: --set "
                       "iommu.present=true");
 
     Exploration exploration(options, chosen, configs);
-    for (const auto operation : *operations)
-        for (const auto victim : *victims)
+    for (const auto* operation : *operations)
+        for (const auto* victim : *victims)
             for (const auto& one : *actions)
-                exploration.add({.operation = static_cast<race::Operation>(operation),
-                                 .actions = one,
-                                 .victim = static_cast<race::Victim>(victim),
-                                 .plant = plant,
-                                 .bytes = options.bytes,
-                                 .has_alike_owner = options.has_alike_owner});
+                if (subject.can_be(*victim, one))
+                    exploration.add({.subject = &subject,
+                                     .operation = operation,
+                                     .actions = one,
+                                     .victim = victim,
+                                     .plant = plant,
+                                     .bytes = options.bytes,
+                                     .has_alike_owner = options.has_alike_owner});
     return exploration.run();
 }
 

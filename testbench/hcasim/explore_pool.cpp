@@ -6,28 +6,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <sstream>
-#include <stdexcept>
 #include <utility>
 
 namespace hcasim {
 
 using scenario::race::Outcome;
-
-namespace {
-constexpr unsigned patience_seconds = 120; ///< of wall time, for one run
-}
 
 std::string print_outcome(const Outcome& outcome) {
     auto text = fmt::format("points {}\ntouches {} {} {}\nat {}\nreached {}\nbegun {}\ntouched {} {}\ncompletion {}\n",
@@ -82,23 +68,33 @@ std::optional<Outcome> parse_outcome(std::string_view text) {
     return {};
 }
 
+namespace {
+
+Outcome outcome_of(const std::string& said, const std::string& end) {
+    if (const auto outcome = parse_outcome(said))
+        return *outcome;
+    Outcome lost;
+    lost.is_reached = true;
+    lost.violations.push_back(end);
+    return lost;
+}
+
+} // namespace
+
 void Pool::run(std::span<const Task> tasks, const Done& done) {
-    auto next = tasks.begin();
-    while (next != tasks.end() || !children_.empty()) {
-        while (next != tasks.end() && children_.size() < jobs_) {
-            const auto& task = *next++;
-            start(task, [&] { return print_outcome(run_one(task)); });
-        }
-        listen(done);
-    }
+    processes_.run(
+        tasks.size(), [&](std::size_t number) { return print_outcome(run_one(tasks[number])); },
+        [&](std::size_t number, const std::string& said, const std::string& end) {
+            done(tasks[number], outcome_of(said, end));
+        });
 }
 
 Outcome Pool::run_one(const Task& task) const {
     const auto& config = configs_[task.variant];
     if (!is_monitored_)
-        return scenario::race::run(config, task.setup);
+        return task.setup.subject->run(config, task.setup);
     harness::Monitored monitored(config);
-    auto outcome = scenario::race::run(config, task.setup, &monitored.recording());
+    auto outcome = task.setup.subject->run(config, task.setup, &monitored.recording());
     // What the actions have cut short is not answered any more.
     for (const auto& violation : monitored.finish(harness::Monitored::End::torn))
         outcome.violations.push_back("monitor: " + violation.text());
@@ -112,82 +108,21 @@ std::expected<Outcome, std::string> Pool::record(const Task& task, const std::st
     const auto recording = make_recording({.path = path}, config);
     if (!recording)
         return std::unexpected(recording.error());
-    start(task, [&] {
-        auto outcome = scenario::race::run(config, task.setup, recording->get());
-        if (const auto closed = (*recording)->close(); !closed)
-            outcome.behind = closed.error();
-        else
-            outcome.behind.clear();
-        return print_outcome(outcome);
-    });
-    std::optional<Outcome> got;
-    while (!got)
-        listen([&](const Task&, const Outcome& outcome) { got = outcome; });
-    if (!got->behind.empty())
-        return std::unexpected(got->behind);
-    return *got;
-}
-
-void Pool::start(const Task& task, const Race& race) {
-    std::array<int, 2> ends{};
-    if (::pipe(ends.data()) != 0)
-        throw std::runtime_error(fmt::format("pipe: {}", std::strerror(errno)));
-    std::fflush(nullptr);
-    const auto process = ::fork();
-    if (process < 0)
-        throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
-    if (process == 0) {
-        for (const auto& child : children_)
-            ::close(child.pipe);
-        ::close(ends[0]);
-        ::alarm(patience_seconds);
-        const auto text = race();
-        for (std::size_t at = 0; at < text.size();) {
-            const auto count = ::write(ends[1], text.data() + at, text.size() - at);
-            if (count <= 0)
-                break;
-            at += static_cast<std::size_t>(count);
-        }
-        ::_exit(0); // what is left belongs to the parent
-    }
-    ::close(ends[1]);
-    children_.push_back({process, ends[0], task});
-}
-
-void Pool::listen(const Done& done) {
-    std::vector<pollfd> waiting;
-    for (const auto& child : children_)
-        waiting.push_back({child.pipe, POLLIN, 0});
-    if (::poll(waiting.data(), waiting.size(), -1) <= 0)
-        return;
-    for (std::size_t i = waiting.size(); i-- != 0;) {
-        if (waiting[i].revents == 0)
-            continue;
-        std::array<char, 4096> buffer;
-        const auto count = ::read(children_[i].pipe, buffer.data(), buffer.size());
-        if (count > 0) {
-            children_[i].said.append(buffer.data(), static_cast<std::size_t>(count));
-            continue;
-        }
-        const auto child = std::move(children_[i]);
-        children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-        done(child.task, end(child));
-    }
-}
-
-Outcome Pool::end(const Child& child) {
-    ::close(child.pipe);
-    int status = 0;
-    ::waitpid(child.process, &status, 0);
-    if (const auto outcome = parse_outcome(child.said))
-        return *outcome;
-    Outcome lost;
-    lost.is_reached = true;
-    lost.violations.push_back(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
-                                  ? fmt::format("no end within {} s", patience_seconds)
-                                  : fmt::format("the process ended by {} {}", WIFSIGNALED(status) ? "signal" : "status",
-                                                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)));
-    return lost;
+    Outcome got;
+    processes_.run(
+        1,
+        [&](std::size_t) {
+            auto outcome = task.setup.subject->run(config, task.setup, recording->get());
+            if (const auto closed = (*recording)->close(); !closed)
+                outcome.behind = closed.error();
+            else
+                outcome.behind.clear();
+            return print_outcome(outcome);
+        },
+        [&](std::size_t, const std::string& said, const std::string& end) { got = outcome_of(said, end); });
+    if (!got.behind.empty())
+        return std::unexpected(got.behind);
+    return got;
 }
 
 } // namespace hcasim

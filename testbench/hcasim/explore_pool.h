@@ -1,10 +1,9 @@
-// Runs of races, each in a process of its own, several at a time. What a run found comes back by a pipe.
+// Runs of races, each in a process of its own (explore_processes.h). What a run found comes back as lines of text.
 #pragma once
 
 #include "platform/topology/config.h"
+#include "testbench/hcasim/explore_processes.h"
 #include "testbench/scenario/race.h"
-
-#include <sys/types.h>
 
 #include <cstddef>
 #include <expected>
@@ -32,7 +31,7 @@ class Pool {
 public:
     /// `configs` has that of each variant. Monitored runs are recorded, and held against the rules (traces/monitor).
     Pool(std::span<const platform::topology::Config> configs, unsigned jobs, bool is_monitored = false)
-        : configs_(configs), jobs_(jobs), is_monitored_(is_monitored) {}
+        : configs_(configs), is_monitored_(is_monitored), processes_(jobs) {}
 
     using Done = std::function<void(const Task&, const scenario::race::Outcome&)>;
     void run(std::span<const Task> tasks, const Done& done);
@@ -40,23 +39,11 @@ public:
     std::expected<scenario::race::Outcome, std::string> record(const Task& task, const std::string& path);
 
 private:
-    struct Child {
-        pid_t process = -1;
-        int pipe = -1;
-        Task task{};
-        std::string said{};
-    };
-    using Race = std::function<std::string()>;
-    /// In a process of its own, which says what `race` returns.
-    void start(const Task& task, const Race& race);
     scenario::race::Outcome run_one(const Task& task) const;
-    void listen(const Done& done);
-    static scenario::race::Outcome end(const Child& child);
 
     std::span<const platform::topology::Config> configs_;
-    unsigned jobs_;
     bool is_monitored_;
-    std::vector<Child> children_;
+    Processes processes_;
 };
 
 } // namespace hcasim

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace hcasim {
@@ -45,14 +46,26 @@ void ExploreReport::Tally::add(const Tally& other) {
     }
 }
 
-ExploreReport::Row ExploreReport::row_of(const Setup& setup) {
-    return {static_cast<unsigned>(setup.operation), static_cast<unsigned>(setup.victim),
-            static_cast<unsigned>(setup.actions[0]), static_cast<unsigned>(setup.actions[1])};
+namespace {
+
+/// As it stands in its table; behind all of them where it is none.
+template <class R> std::size_t place_of(const R* row, std::span<const R* const> rows) {
+    return static_cast<std::size_t>(std::ranges::find(rows, row) - rows.begin());
 }
 
-std::vector<std::string> ExploreReport::name(const Row& row) {
-    return {std::string(race::operations()[row[0]]), std::string(race::victims()[row[1]]),
-            race::name({static_cast<race::Action>(row[2]), static_cast<race::Action>(row[3])})};
+} // namespace
+
+ExploreReport::Row ExploreReport::row_of(const Setup& setup) {
+    const auto& subject = *setup.subject;
+    const auto place = [&](const race::Action* action) {
+        return action == nullptr ? 0 : place_of(action, subject.actions()) + 1;
+    };
+    return {place_of(setup.operation, subject.operations()), place_of(setup.victim, subject.victims()),
+            place(setup.actions[0]), place(setup.actions[1])};
+}
+
+std::vector<std::string> ExploreReport::name(const Setup& setup) {
+    return {std::string(setup.operation->name()), std::string(setup.victim->name()), race::name(setup.actions)};
 }
 
 std::vector<std::string> ExploreReport::cells_of(const Tally& tally) {
@@ -67,7 +80,7 @@ std::vector<std::string> ExploreReport::cells_of(const Tally& tally) {
 
 std::string ExploreReport::command(const Task& task, bool is_bare) const {
     const auto& setup = task.setup;
-    const auto names = name(row_of(setup));
+    const auto names = name(setup);
     const auto& variant = variants_[task.variant];
     auto text = fmt::format("hcasim explore {} --victim {} --inject {}", names[0], names[1], names[2]);
     if (!is_bare)
@@ -90,6 +103,7 @@ std::string ExploreReport::command(const Task& task, bool is_bare) const {
 
 void ExploreReport::expect(const Task& task, const Outcome& undisturbed) {
     auto& cell = cells_[{row_of(task.setup), task.variant}];
+    cell.name = name(task.setup);
     cell.undisturbed = undisturbed.touches;
     cell.tally.points = undisturbed.points;
 }
@@ -125,28 +139,29 @@ void ExploreReport::take(const Task& task, const Outcome& outcome) {
 }
 
 int ExploreReport::print() const {
-    std::map<Row, Tally> rows;
+    std::map<Row, std::pair<std::vector<std::string>, Tally>> rows;
     std::vector<Tally> by_variant(variants_.size());
     std::vector<std::string> nothing;
     Tally all;
     for (const auto& [key, cell] : cells_) {
         const auto& [row, variant] = key;
-        rows[row].add(cell.tally);
+        rows[row].first = cell.name;
+        rows[row].second.add(cell.tally);
         by_variant[variant].add(cell.tally);
         all.add(cell.tally);
         if (cell.tally.overlapped == 0 && !options_.at)
             nothing.push_back(
                 fmt::format("{}{}{}: tested nothing: in none of {} runs the action met the transfer under way",
-                            fmt::join(name(row), " "), variants_[variant].name.empty() ? "" : ", ",
+                            fmt::join(cell.name, " "), variants_[variant].name.empty() ? "" : ", ",
                             variants_[variant].name, cell.tally.runs));
     }
     const std::vector<std::string> heads{"points",   "runs",        "overlap",   "at its end",
                                          "instants", "completions", "violations"};
     std::vector<std::vector<std::string>> table{{"scenario", "memory of", "inject"}};
     table.front().insert(table.front().end(), heads.begin(), heads.end());
-    for (const auto& [row, tally] : rows) {
-        table.push_back(name(row));
-        const auto cells = cells_of(tally);
+    for (const auto& [row, named] : rows) {
+        table.push_back(named.first);
+        const auto cells = cells_of(named.second);
         table.back().insert(table.back().end(), cells.begin(), cells.end());
     }
     fmt::print("\n{}\n", print_table(table));

@@ -43,13 +43,14 @@ private:
         void add(const Tally& other);
     };
     struct Cell {
+        std::vector<std::string> name; ///< of the row: scenario, side, actions
         scenario::race::Touches undisturbed;
         Tally tally;
     };
-    using Row = std::array<unsigned, 4>; ///< operation, victim, both actions
+    using Row = std::array<std::size_t, 4>; ///< operation, victim, both actions, by their places in the tables
     using Key = std::pair<Row, std::size_t>;
     static Row row_of(const scenario::race::Setup& setup);
-    static std::vector<std::string> name(const Row& row);
+    static std::vector<std::string> name(const scenario::race::Setup& setup);
     static std::vector<std::string> cells_of(const Tally& tally);
     std::string command(const Task& task, bool is_bare) const;
     void progress();

@@ -16,27 +16,8 @@
 namespace hcasim {
 namespace {
 
-/// What a setting is called, and the keys that make it.
-struct Setting {
-    std::string_view name;
-    std::array<std::string_view, 2> keys;
-};
-using Axis = std::vector<Setting>;
-
-const std::array<Axis, 4>& axes() {
-    static const std::array<Axis, 4> all{
-        Axis{{"500 ns", {"link.latency_ns=500"}},
-             {"2500 ns", {"link.latency_ns=2500"}},
-             {"30000 ns", {"link.latency_ns=30000"}}},
-        Axis{{"100 Gb/s", {"link.rate_gbps=100"}}, {"1 Gb/s", {"link.rate_gbps=1"}}},
-        Axis{{"cable", {"fabric.switch=false", "link.encapsulation=roce_v2"}},
-             {"switch", {"fabric.switch=true", "link.encapsulation=infiniband"}}},
-        Axis{{"physical", {"iommu.present=false"}}, {"remapping", {"iommu.present=true"}}}};
-    return all;
-}
-
-/// All of it is looked at after each run.
-constexpr std::uint64_t smallest_vram = 1 << 20;
+using scenario::race::Setting;
+using scenario::race::Subject;
 
 std::string_view key_of(std::string_view override) { return override.substr(0, override.find('=')); }
 
@@ -85,9 +66,9 @@ std::vector<Variant> cover_pairs(std::vector<Variant> all) {
     return chosen.empty() ? all : chosen;
 }
 
-std::vector<Variant> combine(std::span<const std::string> overrides) {
+std::vector<Variant> combine(const Subject& subject, std::span<const std::string> overrides) {
     std::vector<Variant> all(1);
-    for (const auto& axis : axes()) {
+    for (const auto& axis : subject.axes()) {
         std::vector<Variant> longer;
         for (const auto& variant : all)
             for (unsigned i = 0; i < axis.size(); ++i)
@@ -113,14 +94,15 @@ void share_memory(std::vector<Variant>& all) {
 
 } // namespace
 
-std::vector<Variant> variants(Sweep sweep, std::span<const std::string> overrides, unsigned importers) {
-    auto all = sweep == Sweep::none ? std::vector<Variant>(1) : combine(overrides);
+std::vector<Variant> variants(const Subject& subject, Sweep sweep, std::span<const std::string> overrides,
+                              unsigned importers) {
+    auto all = sweep == Sweep::none ? std::vector<Variant>(1) : combine(subject, overrides);
     if (sweep == Sweep::pairs)
         all = cover_pairs(std::move(all));
     const bool is_said = importers != 0 || std::ranges::any_of(overrides, [](const std::string& one) {
                              return key_of(one) == "scenario.qps";
                          });
-    if (!is_said && sweep != Sweep::none)
+    if (!is_said && sweep != Sweep::none && subject.can_share())
         share_memory(all);
     for (auto& variant : all)
         variant.importers = importers != 0 ? importers : variant.importers;
@@ -128,12 +110,12 @@ std::vector<Variant> variants(Sweep sweep, std::span<const std::string> override
 }
 
 std::expected<platform::topology::Config, std::string>
-explored(const Variant& variant, std::span<const std::string> overrides, std::uint64_t bytes) {
-    std::vector<std::string> keys{"hca.packets_per_turn=1", "observe.ownership=true",
-                                  fmt::format("gpu.vram={}", std::bit_ceil(std::max(smallest_vram, 8 * bytes)))};
+explored(const Subject& subject, const Variant& variant, std::span<const std::string> overrides, std::uint64_t bytes) {
+    auto keys = subject.keys(bytes);
+    keys.emplace_back("observe.ownership=true");
     keys.insert(keys.end(), variant.overrides.begin(), variant.overrides.end());
     keys.insert(keys.end(), overrides.begin(), overrides.end());
-    auto config = platform::topology::parse_config("", "--set", keys);
+    auto config = platform::topology::parse_config(subject.platform(), "--set", keys);
     if (config) {
         const auto platform = platform::topology::describe(*config).value(); // which parse_config has tried
         for (const auto& host : platform.hosts)

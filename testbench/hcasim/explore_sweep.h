@@ -3,6 +3,7 @@
 #pragma once
 
 #include "platform/topology/config.h"
+#include "testbench/scenario/race.h"
 
 #include <cstdint>
 #include <expected>
@@ -27,15 +28,17 @@ enum class Sweep : std::uint8_t {
     all,   ///< each combination
 };
 
-/// Latency, rate, fabric and remapping, with every setting that does not contradict `overrides`; an axis that has none
+/// The subject's axes, with every setting that does not contradict `overrides`; an axis that has none
 /// left is as they say. In turn they have one transfer, two by one key, and two importers of the memory with one each,
 /// where neither `importers` (0: nothing is said) nor the overrides say how many.
-std::vector<Variant> variants(Sweep sweep, std::span<const std::string> overrides, unsigned importers = 0);
+std::vector<Variant> variants(const scenario::race::Subject& subject, Sweep sweep,
+                              std::span<const std::string> overrides, unsigned importers = 0);
 
-/// The smallest steps: a queue pair's turn is one packet, which is sent when the one before has left and arrives in a
-/// step of its own; and a GPU that has little more than messages of so many bytes need. The variant's keys and then the
-/// caller's count before these.
-std::expected<platform::topology::Config, std::string>
-explored(const Variant& variant, std::span<const std::string> overrides, std::uint64_t bytes);
+/// The subject's platform with its keys, in the smallest steps: a packet is sent when the one before has left, and
+/// arrives in a step of its own. The variant's keys and then the caller's count before these.
+std::expected<platform::topology::Config, std::string> explored(const scenario::race::Subject& subject,
+                                                                const Variant& variant,
+                                                                std::span<const std::string> overrides,
+                                                                std::uint64_t bytes);
 
 } // namespace hcasim

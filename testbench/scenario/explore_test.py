@@ -181,7 +181,58 @@ def a_lossy_cable_is_no_violation():
         expect(ran.returncode == 0, f"seed {seed}: status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
 
 
+def explores_a_drive():
+    """Commands whose memory, queue or controller goes away: each row meets some under way, and no byte lands or leaves
+    afterwards."""
+    ran = explore("nvme", "--points", "3", "--sweep", "pairs")
+    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    rows = [line.split() for line in ran.stdout.splitlines() if line.strip().startswith("nvme_")]
+    expect(len(rows) == 2 * (2 * 3 + 2), f"{len(rows)} rows, not one for each command, memory and action\n{ran.stdout}")
+    for row in rows:
+        expect(int(row[4]) > 0 and float(row[5]) > 0 and row[-1] == "0", f"no run, none under way, or more: {row}")
+
+
+def explorer_finds_a_drive_that_does_not_let_go():
+    """Data under way still land when the queue was deleted or the controller reset; and what an IOTLB keeps."""
+    for action, plant, stale, world in (
+            ("delete_queue", "missing_drain", r"by PRP \d+ of command .* of SQ 1", ()),
+            ("reset", "missing_drain", r"by PRP \d+ of command .* of SQ 1", ()),
+            ("release", "missing_invalidation", "remapping unit.* invalidated never", ("--set", "iommu.present=true"))):
+        planted = ("nvme_read", "--victim", "host", "--inject", action, "--points", "6", "--sweep", "none", *world,
+                   "--set", "A.nvme0.read_latency_ns=300000", "--plant", plant)
+        finds((*planted, *WITHOUT_DETECTOR), "was written after")
+        shows_again(finds(planted, f"stale mapping: A.nvme0 .*{stale}"))
+
+
+def what_a_program_of_a_gpu_needs_its_fences_for():
+    """Each fence and flush left out: the program fails somewhere, which one command shows again, or it is said why it
+    does not; with all of them it never fails."""
+    ran = explore("gpu", "--points", "2")
+    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-5000:]}{ran.stderr[-1000:]}")
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in ran.stdout.splitlines()
+            if re.match(r" *gpu_(nvme|rdma) +\w+ +\d+ ", line)}
+    for program in ("gpu_nvme", "gpu_rdma"):
+        expect(rows[program, "nothing"][2] == "0", f"{program} fails with nothing left out: {rows}")
+    for needed in (("gpu_nvme", "command_before_doorbell"), ("gpu_nvme", "flush"),
+                   ("gpu_rdma", "record_before_doorbell"), ("gpu_rdma", "flush")):
+        expect(int(rows[needed][2]) > 0, f"{needed} never fails: {rows}")
+    expect("stores of a thread arrive in their order" in ran.stdout, ran.stdout)
+    again = re.search(r"again: hcasim (.*command_before_doorbell.*)", ran.stdout)
+    shown = subprocess.run([PROGRAM, *again[1].split()], capture_output=True, text=True, timeout=250, check=False)
+    expect(shown.returncode == 1 and "without command_before_doorbell" in shown.stdout, shown.stdout)
+
+
+def a_fence_whose_adversary_stays_away_has_not_been_tested():
+    """No cache of a coherent GPU answers for what PCIe has written."""
+    ran = explore("gpu_nvme", "--inject", "nothing,flush", "--points", "1", "--set", "A.gpu0.profile=1")
+    expect(ran.returncode == 4, f"status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    expect("gpu_nvme without flush: tested nothing" in ran.stdout, ran.stdout)
+
+
 def explorer_refuses_mistakes():
+    refused(explore("gpu", "--inject", "love"), "unknown fence 'love'", "command_before_doorbell")
+    refused(explore("gpu_nvme", "--set", "A.gpu0.profile=9"), "A.gpu0.profile")
+    refused(explore("nvme_read", "--inject", "migrate"), "unknown action 'migrate'", "delete_queue")
     refused(explore("jump"), "unknown scenario 'jump'", "write")
     refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
     refused(explore("write", "--inject", "release+revoke"), "'release+revoke' cannot be")

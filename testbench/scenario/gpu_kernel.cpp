@@ -10,6 +10,16 @@ namespace scenario {
 using model::gpu::wave::Grid;
 using model::tlm::kernel_now;
 
+Resistance resistance(const Grid& grid, const model::gpu::GraphicsBlock& block) {
+    using model::gpu::memory::Level;
+    const auto& counters = block.counters();
+    return {.overtakes = grid.overtakes(),
+            .upper_hits = counters.loads_from(Level::gl0) + counters.loads_from(Level::gl1),
+            .early_loads = static_cast<std::uint64_t>(
+                std::ranges::count_if(grid.stale_loads(), &model::gpu::wave::StaleLoad::is_early)),
+            .gl2_hits = counters.loads_from(Level::gl2)};
+}
+
 void run_grid(Grid& grid) {
     const std::array one{&grid};
     run_grids(one);

@@ -1,7 +1,6 @@
 #include "testbench/scenario/gpu_nvme.h"
 
 #include "model/tlm/time.h"
-#include "testbench/scenario/gpu_kernel.h"
 #include "testbench/scenario/sha256.h"
 
 #include <fmt/format.h>
@@ -315,13 +314,14 @@ Result<IoReport> GpuNvme::carry_out(const PayloadSource& payload, IoPlan& plan, 
                .wave_size = 1,
                .seed = config.seed,
                .stuck_after = 2 * config.hold_max,
-               .stores = {.is_adversarial = config.is_adversarial}},
+               .stores = {.is_adversarial = setup.reorders_stores.value_or(config.is_adversarial)}},
               pointers(views), [&](model::gpu::wave::Thread& thread) { return write_and_read(thread, plan); });
     IoReport report;
     const auto begun = kernel_now();
     flusher.begin(setup.flush, parts_.gpu, parts_.device);
     run_grid(grid);
     report.flushes = flusher.end();
+    report.met = resistance(grid, parts_.device.block());
     report.took = std::chrono::nanoseconds(model::port::to_nanoseconds(kernel_now() - begun));
     for (const auto& tally : plan.tallies) {
         report.commands += tally.commands;

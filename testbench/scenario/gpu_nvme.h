@@ -11,6 +11,7 @@
 #include "sw/memory/mmio_export.h"
 #include "sw/nvme/namespace.h"
 #include "testbench/scenario/device_mapping.h"
+#include "testbench/scenario/gpu_kernel.h"
 #include "testbench/scenario/gpu_nvme_flush.h"
 #include "testbench/scenario/gpu_nvme_program.h"
 #include "testbench/scenario/payload_source.h"
@@ -42,6 +43,7 @@ struct IoSetup {
     Flush flush = Flush::heavy;
     /// The program itself looks at what it gets, through pages that GL2 keeps and that it has looked at before.
     bool looks_at_data = false;
+    std::optional<bool> reorders_stores{}; ///< and does loads early (StoreOrder); nothing: as the profile does
 };
 
 enum class Verdict : std::uint8_t { correct, stuck, wrong_data, gpu_reset, page_fault };
@@ -53,6 +55,7 @@ struct IoReport {
     std::uint64_t commands = 0, errors = 0, flushes = 0;
     std::string sha256; ///< of what was read back; empty when the program did not come to its end
     std::chrono::nanoseconds took{};
+    Resistance met{};
 };
 
 struct IoSize {

@@ -14,8 +14,10 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 
 namespace scenario {
@@ -70,32 +72,47 @@ std::string describe_drive(std::span<const std::byte> identify) {
                        text_of(said.get<"fr">()));
 }
 
+/// The parts of a platform as this scenario works with them, for as long as this lives.
+struct Workplace {
+    std::unique_ptr<harness::HostFunctions> functions;
+    std::unique_ptr<sw::transport::Transport> gpu, drive;
+    std::unique_ptr<GpuNvme> rig;
+
+    static sw::Result<Workplace> open(Platform& platform, const Parts& parts, unsigned queue_pairs) {
+        auto functions = harness::HostFunctions::open(*platform.machines()[parts.gpu.host].host);
+        if (!functions)
+            return std::unexpected(functions.error());
+        auto& gpu_card = platform.card(parts.gpu);
+        const auto drive_bdf = platform.card(parts.drive).bdf();
+        auto gpu = (*functions)->function(gpu_card.bdf()), drive = (*functions)->function(drive_bdf);
+        if (!gpu || !drive)
+            return std::unexpected(!gpu ? gpu.error() : drive.error());
+        auto rig = GpuNvme::open({.gpu = **gpu,
+                                  .drive = **drive,
+                                  .unit = (*functions)->unit(),
+                                  .drive_space = (*functions)->space(drive_bdf),
+                                  .device = gpu_card.module->as<model::gpu::Gpu>()},
+                                 queue_pairs);
+        if (!rig)
+            return std::unexpected(rig.error());
+        return Workplace{std::move(*functions), std::move(*gpu), std::move(*drive), std::move(*rig)};
+    }
+};
+
 class Experiment {
 public:
     Experiment(const Context& context, Platform& platform, const Parts& parts, Result& result)
         : context_(context), platform_(platform), parts_(parts), result_(result) {}
 
     sw::Result<void> run() {
-        const auto functions = harness::HostFunctions::open(*platform_.machines()[parts_.gpu.host].host);
-        if (!functions)
-            return std::unexpected(functions.error());
-        auto& gpu_card = platform_.card(parts_.gpu);
-        const auto drive_bdf = platform_.card(parts_.drive).bdf();
-        const auto gpu = (*functions)->function(gpu_card.bdf()), drive = (*functions)->function(drive_bdf);
-        if (!gpu || !drive)
-            return std::unexpected(!gpu ? gpu.error() : drive.error());
-        const auto rig = GpuNvme::open({.gpu = **gpu,
-                                        .drive = **drive,
-                                        .unit = (*functions)->unit(),
-                                        .drive_space = (*functions)->space(drive_bdf),
-                                        .device = gpu_card.module->as<model::gpu::Gpu>()},
-                                       context_.config.scenario.queue_pairs);
-        if (!rig)
-            return std::unexpected(rig.error());
-        TRY(identify(**rig));
-        TRY(move(**rig));
+        const auto place = Workplace::open(platform_, parts_, context_.config.scenario.queue_pairs);
+        if (!place)
+            return std::unexpected(place.error());
+        auto& rig = *place->rig;
+        TRY(identify(rig));
+        TRY(move(rig));
         auto observations =
-            run_laboratory(**rig, flusher_, [&](std::string_view row, std::uint64_t done, std::uint64_t total) {
+            run_laboratory(rig, flusher_, [&](std::string_view row, std::uint64_t done, std::uint64_t total) {
                 context_.tell(fmt::format("laboratory {}", row), done, total);
             });
         if (!observations)
@@ -195,6 +212,43 @@ std::expected<void, std::string> gpu_nvme_fits(const platform::topology::Config&
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
     return {};
+}
+
+std::expected<IoReport, std::string> run_gpu_nvme_program(const Context& context, const IoSetup& setup) {
+    const auto& config = context.config;
+    if (const auto fit = gpu_nvme_fits(config, context.payload.size()); !fit)
+        return std::unexpected(fit.error());
+    const auto described = platform::topology::describe(config).value();
+    const auto parts = find_parts(described).value(); // which gpu_nvme_fits() has found
+    sw::Result<IoReport> report = sw::failure(ECANCELED, "the program has not come to its end");
+    Flusher flusher;
+    try {
+        Platform built(config, context.events, context.sources, platform::topology::Served::as_described,
+                       context.recording);
+        Programs programs;
+        programs.add("program", [&] {
+            const auto& scenario = config.scenario;
+            const auto place = Workplace::open(built, parts, scenario.queue_pairs);
+            report = !place ? std::unexpected(place.error())
+                            : place->rig->move(context.payload,
+                                               {.command_bytes = scenario.message_bytes,
+                                                .threads = scenario.queue_pairs,
+                                                .depth = scenario.queue_depth},
+                                               setup, flusher);
+            flusher.close();
+        });
+        programs.add("flusher", [&] { flusher.run(); });
+        if (const auto ended = programs.run(context.stop); !ended)
+            return std::unexpected(ended.error());
+        for (const auto& machine : built.machines())
+            if (machine.ownership && !machine.ownership->findings().empty())
+                return std::unexpected(to_string(machine.ownership->findings().front()));
+    } catch (const std::exception& error) {
+        return std::unexpected(std::string(error.what()));
+    }
+    if (!report)
+        return std::unexpected(report.error().what);
+    return *report;
 }
 
 std::expected<Result, std::string> run_gpu_nvme(const Context& context) {

@@ -2,6 +2,7 @@
 // their host.
 #pragma once
 
+#include "testbench/scenario/gpu_nvme.h"
 #include "testbench/scenario/registry.h"
 
 #include <cstdint>
@@ -13,5 +14,8 @@ namespace scenario {
 /// A simulated host has a GPU of kind caching_gpu and a drive.
 std::expected<void, std::string> gpu_nvme_fits(const platform::topology::Config& config, std::uint64_t payload_bytes);
 std::expected<Result, std::string> run_gpu_nvme(const Context& context);
+/// The payload onto the drive and back, and nothing else, by a program that may leave something out. The error is what
+/// kept it from being run.
+std::expected<IoReport, std::string> run_gpu_nvme_program(const Context& context, const IoSetup& setup);
 
 } // namespace scenario

@@ -65,12 +65,23 @@ std::vector<NodeParts> find_nodes(const Description& described) {
 /// A packet that is lost comes again, and meanwhile nobody finds anything.
 constexpr model::port::Time retransmission = std::chrono::milliseconds{100};
 
+testbench::GpuQueueRules rules_of(const platform::topology::ScenarioConfig& scenario) {
+    testbench::GpuQueueRules rules{.poll = model::gpu::memory::all_bits};
+    // What stands behind an acquire needs no bits of its own, and who has rung need not wait: with either one would not
+    // see what fences are there for.
+    if (scenario.has_adversary)
+        rules.read = model::gpu::memory::plain, rules.awaits_ring = false;
+    if (const auto omitted = sw::gpu::find_fence(scenario.omit))
+        rules.omitted = {*omitted};
+    return rules;
+}
+
 class Ring {
 public:
     Ring(const Context& context, Platform& platform, const std::vector<NodeParts>& parts, std::deque<Flusher>& flushers,
-         const HcaWatch& watch, Result& result)
-        : context_(context), platform_(platform), parts_(parts), result_(result), flushers_(flushers), watch_(watch),
-          omitted_(sw::gpu::find_fence(context.config.scenario.omit)) {}
+         const HcaWatch& watch, RdmaRun& how, Result& result)
+        : context_(context), platform_(platform), parts_(parts), how_(how), result_(result), flushers_(flushers),
+          watch_(watch), omitted_(sw::gpu::find_fence(context.config.scenario.omit)) {}
 
     sw::Result<void> run() {
         TRY(open());
@@ -149,7 +160,7 @@ private:
             const auto& config = device.block().config();
             auto& plan = plans.emplace_back(nodes_[i]->plan(
                 static_cast<unsigned>(i), *nodes_[next(i)],
-                static_cast<std::uint32_t>(std::min<std::uint64_t>(scenario.message_bytes, 1u << 30)), rules()));
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(scenario.message_bytes, 1u << 30)), how_.rules));
             auto& own = views.emplace_back();
             std::vector<model::gpu::memory::MemoryView*> pointers;
             for (unsigned unit = 0; unit < std::min(4u, device.block().units()); ++unit)
@@ -162,19 +173,22 @@ private:
                     .wave_size = 1,
                     .seed = config.seed + i + std::uint64_t{scenario.seed} * nodes_.size(),
                     .stuck_after = scenario.has_adversary ? 2 * retransmission : 2 * config.hold_max + retransmission,
-                    .stores = {.is_adversarial = scenario.has_adversary || config.is_adversarial}},
+                    .stores = {.is_adversarial =
+                                   how_.reorders_stores.value_or(scenario.has_adversary || config.is_adversarial)}},
                 pointers, [&plan](model::gpu::wave::Thread& thread) { return exchange_and_reduce(thread, plan); }));
         }
         const auto before = moved_payload(platform_);
         const auto begun = model::tlm::kernel_now();
         for (std::size_t i = 0; i < nodes_.size(); ++i)
-            flushers_[i].begin(Flush::heavy, nodes_[i]->parts().gpu, nodes_[i]->parts().device);
+            flushers_[i].begin(how_.flush, nodes_[i]->parts().gpu, nodes_[i]->parts().device);
         run_grids(running);
         for (auto& flusher : flushers_)
             flusher.end();
         took_ = model::tlm::kernel_now() - begun;
         wall_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
         moved_ = moved_payload(platform_) - before;
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            how_.met += resistance(grids[i], nodes_[i]->parts().device.block());
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             TRY(judge(i, grids[i], plans[i]));
         return {};
@@ -187,14 +201,18 @@ private:
             const auto& record = grid.record(i);
             requests_ += plan.tallies[i].requests;
             errors_ += plan.tallies[i].errors;
+            how_.errors += plan.tallies[i].errors;
             if (plan.tallies[i].errors != 0)
                 return sw::failure(EIO,
                                    fmt::format("{}, thread {}: a request has ended with {}{}", name_of(number), i,
                                                abi::prm::name(plan.tallies[i].first_error.syndrome), order_of(number)));
-            if (record.end == End::page_fault)
+            if (record.end == End::page_fault) {
+                how_.verdict = Verdict::page_fault;
                 return sw::failure(
                     EFAULT, fmt::format("{}, thread {}: page fault at {:#x}", name_of(number), i, record.address));
+            }
             if (record.end == End::stuck) {
+                how_.verdict = Verdict::stuck;
                 const auto why = model::gpu::memory::explain(record.poll.outcome, device.block().config());
                 auto order = orders();
                 return sw::failure(
@@ -203,22 +221,14 @@ private:
                                 record.poll.address, record.poll.value, record.poll.count,
                                 why.empty() ? "memory has nothing else: nobody has written it" : why, order));
             }
-            if (record.end != End::returned)
+            if (record.end != End::returned) {
+                how_.verdict = Verdict::gpu_reset;
                 return sw::failure(EIO, fmt::format("{}, thread {}: the GPU was reset", name_of(number), i));
+            }
         }
         return {};
     }
 
-    testbench::GpuQueueRules rules() const {
-        testbench::GpuQueueRules rules{.poll = model::gpu::memory::all_bits};
-        // What stands behind an acquire needs no bits of its own, and who has rung need not wait: with either one would
-        // not see what fences are there for.
-        if (context_.config.scenario.has_adversary)
-            rules.read = model::gpu::memory::plain, rules.awaits_ring = false;
-        if (omitted_)
-            rules.omitted = {*omitted_};
-        return rules;
-    }
     /// What has come of the order in which memory was reached, on one GPU; empty: nothing.
     std::string order_of(std::size_t number) const {
         if (!context_.config.scenario.has_adversary)
@@ -252,6 +262,8 @@ private:
                                          .bytes = bytes,
                                          .sim_time_ps = took_.count(),
                                          .wall_seconds = wall_});
+            if (!is_equal)
+                how_.verdict = Verdict::wrong_data;
             if (!is_equal && result_.failure.empty())
                 result_.failure = fmt::format("{}: what arrived differs", result_.transfers.back().name);
         };
@@ -279,6 +291,7 @@ private:
     const Context& context_;
     Platform& platform_;
     const std::vector<NodeParts>& parts_;
+    RdmaRun& how_;
     Result& result_;
     std::deque<Flusher>& flushers_;
     const HcaWatch& watch_;
@@ -328,6 +341,11 @@ std::expected<void, std::string> gpu_rdma_fits(const platform::topology::Config&
 }
 
 std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
+    RdmaRun run{.rules = rules_of(context.config.scenario)};
+    return run_gpu_rdma(context, run);
+}
+
+std::expected<Result, std::string> run_gpu_rdma(const Context& context, RdmaRun& run) {
     const auto& config = context.config;
     if (const auto fit = gpu_rdma_fits(config, context.payload.size()); !fit)
         return std::unexpected(fit.error());
@@ -352,7 +370,7 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
     Programs programs;
     programs.add("ring", [&] {
         { // drivers are let go by the thread that has used them, which may wait for devices
-            Ring ring(context, *built, nodes, flushers, watch, result);
+            Ring ring(context, *built, nodes, flushers, watch, run, result);
             if (const auto done = ring.run(); !done && result.failure.empty())
                 result.failure = done.error().what;
             moved = ring.payload();

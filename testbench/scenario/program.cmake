@@ -42,7 +42,9 @@ add_program_tests(explorer explore_test.py "hcasim" 600
     explorer_finds_a_planted_mistake the_first_violation_is_recorded explorer_finds_a_move_behind_the_card
     explorer_finds_a_missing_invalidation
     explorer_finds_a_missing_drain detector_finds_what_no_byte_shows explores_behind_remapping_units
-    a_lossy_cable_is_no_violation explorer_refuses_mistakes)
+    a_lossy_cable_is_no_violation explores_a_drive explorer_finds_a_drive_that_does_not_let_go
+    what_a_program_of_a_gpu_needs_its_fences_for a_fence_whose_adversary_stays_away_has_not_been_tested
+    explorer_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
     takes_every_way refused_by_the_host refuses_mistakes ends_of_its_keys)
 add_program_tests(gpu_nvme gpu_nvme_program_test.py "hcasim" 600

@@ -1,12 +1,17 @@
-// Transfers to or from a registered dma-buf, and something that gets in their way at a chosen point: what explorers run
-// once for each point there is. The points are the events of the run. Afterwards every byte is accounted for: what the
-// buffer held when the action had returned, what its next owner put there, what the peer got, and all that lies around.
+// Transfers to or from memory that devices share, and something that gets in their way at a chosen point: what
+// explorers run once for each point there is. The points are the events of the run. Afterwards every byte is accounted
+// for: what the memory held when the action had returned, what its next owner put there, what the peer got, and all
+// that lies around.
+//
+// What races is a subject: devices of one kind, with the transfers that they make, whose memory these may be about, and
+// what can happen to it. Each of these is a row of the subject's tables; nothing here knows which there are.
 #pragma once
 
 #include "platform/topology/config.h"
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,42 +23,30 @@ class Recording;
 
 namespace scenario::race {
 
-enum class Operation : std::uint8_t { write, read, send, atomic };
-/// What happens to the buffer, or to a card that uses it.
-enum class Action : std::uint8_t {
-    none,
-    revoke, ///< its exporter takes it back
-    move,   ///< its exporter wants to move it, which a buffer that is pinned for a card does not allow
-    unmap,  ///< its registration goes
-    flr,    ///< the card is reset
-    /// Host memory is given back with its registration alive: behind a remapping unit, which then leads nowhere.
-    release,
-    /// Its exporter moves it to host memory: it is registered on demand, so the transfer goes on where it is then.
-    migrate,
-    death, ///< the peer's card is reset, as when its process was killed; the peer's memory is somebody else's at once
-};
-/// Up to two of them, which begin at one instant in threads of their own.
-using Actions = std::array<Action, 2>;
-/// Whose memory it is: that of the side that requests, or of the one that responds.
-enum class Victim : std::uint8_t { requester, responder };
-/// A mistake on purpose, for looking whether it is found.
-enum class Plant : std::uint8_t {
-    none,
-    stale_key,            ///< the revocation does not reach the card
-    missing_invalidation, ///< the remapping unit is not told that a mapping went
-    // The card keeps lent payload under way although memory goes
-    umr_drain,     ///< by a work request that changes its key
-    command_drain, ///< by a command
-    reset_drain,   ///< by a reset of the card
+/// A row of a table of a subject's, which lives as long as the program.
+class Row {
+public:
+    explicit Row(std::string_view name) : name_(name) {}
+    Row(const Row&) = delete;
+    Row& operator=(const Row&) = delete;
+    std::string_view name() const { return name_; }
+
+protected:
+    ~Row() = default;
+
+private:
+    std::string_view name_;
 };
 
-/// The names of these, in their order.
-std::span<const std::string_view> operations();
-std::span<const std::string_view> actions();
-std::span<const std::string_view> victims();
-std::span<const std::string_view> plants();
-/// "revoke", or "revoke+death".
-std::string name(const Actions& actions);
+class Operation : public Row {
+public:
+    using Row::Row;
+};
+/// Whose memory it is.
+class Victim : public Row {
+public:
+    using Row::Row;
+};
 
 /// Where its memory has to be for an action.
 enum class MemoryKind : std::uint8_t {
@@ -61,15 +54,56 @@ enum class MemoryKind : std::uint8_t {
     on_demand, ///< a dma-buf, wherever it is
     host,      ///< DMA memory
 };
+
+/// What happens to the memory, or to a device that uses it.
+class Action : public Row {
+public:
+    struct Traits {
+        std::optional<MemoryKind> memory{}; ///< nothing: any
+        bool needs_unit = false;            ///< what only a remapping unit can stop
+        bool is_alone = false;              ///< cannot be with another one
+    };
+    Action(std::string_view name, const Traits& traits) : Row(name), traits_(traits) {}
+    const Traits& traits() const { return traits_; }
+
+private:
+    Traits traits_;
+};
+/// Up to two of them, which begin at one instant in threads of their own; none: the transfer alone.
+using Actions = std::array<const Action*, 2>;
+
+/// A mistake on purpose, for looking whether it is found.
+class Plant : public Row {
+public:
+    explicit Plant(std::string_view name, bool needs_unit = false) : Row(name), needs_unit_(needs_unit) {}
+    bool needs_unit() const { return needs_unit_; } ///< what only with a remapping unit is a mistake
+
+private:
+    bool needs_unit_;
+};
+
+/// "revoke", or "revoke+death"; "none".
+std::string name(const Actions& actions);
 MemoryKind kind_of(const Actions& actions);
 /// Two that are not the same and can be with memory of one kind.
 bool can_be_at_once(const Actions& actions);
+bool need_unit(const Actions& actions);
+
+/// What a setting of a world is called, and the keys that make it.
+struct Setting {
+    std::string_view name;
+    std::array<std::string_view, 2> keys;
+};
+using Axis = std::vector<Setting>;
+
+class Subject;
 
 struct Setup {
-    Operation operation{};
+    const Subject* subject = nullptr;
+    const Operation* operation = nullptr;
     Actions actions{};
-    Victim victim = Victim::responder;
-    Plant plant{};
+    const Victim* victim = nullptr;
+    const Plant* plant = nullptr; ///< nullptr: no mistake
     bool is_bare = false;         ///< the actions are not done: what the transfer is without them
     std::uint64_t point = 0;      ///< events after the request was posted
     bool is_late = false;         ///< the actions begin at the time that the event has, not when it is known
@@ -107,10 +141,39 @@ bool has_overlapped(const Touches& undisturbed, const Outcome& outcome);
 /// Whether it was still so when the first action had returned.
 bool has_overlapped_end(const Touches& undisturbed, const Outcome& outcome);
 
-/// Builds its platform: once in a process. As many transfers by the same key, each on a connection of its own, as the
-/// configuration has queue pairs, and no fewer than there are importers. With a recording its devices lend no memory,
-/// so that what is wrong with loans is not seen.
-Outcome run(const platform::topology::Config& config, const Setup& setup,
-            platform::record::Recording* recording = nullptr);
+class Subject {
+public:
+    virtual ~Subject() = default;
+    virtual std::string_view name() const = 0;
+    virtual std::span<const Operation* const> operations() const = 0;
+    virtual std::span<const Victim* const> victims() const = 0;
+    virtual std::span<const Action* const> actions() const = 0;
+    /// Pairs of them that a wish for all has, too.
+    virtual std::span<const Actions> together() const = 0;
+    virtual std::span<const Plant* const> plants() const = 0;
+
+    /// Whether the memory of `victim` is such as the actions need.
+    virtual bool can_be(const Victim& victim, const Actions& actions) const {
+        static_cast<void>(victim), static_cast<void>(actions);
+        return true;
+    }
+
+    /// The platform, as a configuration; empty: the pair.
+    virtual std::string_view platform() const = 0;
+    /// Keys without which a race would not be one, for messages of so many bytes.
+    virtual std::vector<std::string> keys(std::uint64_t bytes) const = 0;
+    /// What changes when a transfer is under way, and so what an action finds there.
+    virtual std::span<const Axis> axes() const = 0;
+    /// Memory may be used by several transfers and importers.
+    virtual bool can_share() const { return false; }
+
+    /// Builds its platform: once in a process. With a recording its devices lend no memory, so that what is wrong with
+    /// loans is not seen.
+    virtual Outcome run(const platform::topology::Config& config, const Setup& setup,
+                        platform::record::Recording* recording = nullptr) const = 0;
+};
+
+/// The first one is meant where nobody names another.
+std::span<const Subject* const> subjects();
 
 } // namespace scenario::race

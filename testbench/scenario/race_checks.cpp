@@ -8,6 +8,7 @@
 namespace scenario::race {
 
 using sw::mlx::CompletionStatus;
+using namespace rdma_rows;
 
 // --- what both ends must be told ---
 
@@ -18,36 +19,12 @@ bool Race::has_lost_packets() const {
     });
 }
 
-bool Race::is_right_after(Action action, const Transfer& transfer) const {
-    switch (action) {
-    case Action::none:
-    case Action::move:
-    case Action::migrate: return false; // nothing else may make it fail
-    case Action::revoke:
-    case Action::unmap:
-        if (!transfer.is_given_back || !has_ended(transfer.importer))
-            return false;
-        if (!is_responder())
-            return transfer.is(CompletionStatus::local_protection_error);
-        return transfer.is(setup_.operation == Operation::send ? CompletionStatus::remote_operation_error
-                                                               : CompletionStatus::remote_access_error);
-    case Action::release: // nobody may reach it any more, and that is no matter of rights
-        return transfer.is_given_back && transfer.is(is_responder() ? CompletionStatus::remote_operation_error
-                                                                    : CompletionStatus::local_qp_operation_error);
-    case Action::flr:
-    case Action::death: {
-        const bool is_requester_gone = is_responder() == (action == Action::death);
-        return is_requester_gone ? !transfer.completion : transfer.is(CompletionStatus::transport_retry_exceeded);
-    }
-    }
-    return false;
-}
-
 bool Race::has_right_end(const Transfer& transfer) const {
     if (transfer.is_done())
         return true;
-    if (outcome_.is_reached &&
-        std::ranges::any_of(setup_.actions, [&](Action action) { return is_right_after(action, transfer); }))
+    if (outcome_.is_reached && std::ranges::any_of(setup_.actions, [&](const Action* action) {
+            return action != nullptr && static_cast<const RdmaAction*>(action)->is_right(*this, transfer);
+        }))
         return true;
     return transfer.is(CompletionStatus::transport_retry_exceeded) && has_lost_packets();
 }
@@ -71,10 +48,10 @@ void Race::check_victim(const Transfer& transfer) {
         for (auto i = begin; i < end; ++i)
             if (now[i] != content(next_content(), i))
                 return violate(fmt::format("byte {} of the buffer was written after the action had returned", i));
-        if (has(Action::release))
+        if (has(release))
             return; // what it held is lost
     }
-    if (setup_.operation == Operation::atomic)
+    if (operation_.is_atomic)
         return; // its words are looked at in check_atomic
     for (auto i = begin; i < end; ++i) {
         const bool is_old = snapshot_[i] == content(before, i), is_new = snapshot_[i] == content(sent, i);
@@ -89,7 +66,7 @@ void Race::check_peer(const Transfer& transfer) {
     const bool is_given_back = !transfer.peer_snapshot.empty();
     if (is_given_back && !std::ranges::equal(now, contents(after, transfer)))
         violate("the peer's memory was written after its card had gone");
-    if (setup_.operation == Operation::atomic)
+    if (operation_.is_atomic)
         return check_atomic(transfer);
     const auto bytes = is_given_back ? std::span<const std::byte>(transfer.peer_snapshot) : now;
     for (std::uint64_t i = 0; i < size_; ++i) {
@@ -113,7 +90,7 @@ void Race::check_atomic(const Transfer& transfer) {
     // The responder's word, and what the requester was told.
     const auto target = is_responder() ? victims : peers, told = is_responder() ? peers : victims;
     const auto old_target = initial(is_responder() ? before : sent), old_told = initial(is_responder() ? sent : before);
-    const bool is_lost = transfer.is_given_back && has(Action::release); // what the victim's word was
+    const bool is_lost = transfer.is_given_back && has(release); // what the victim's word was
     const bool has_target = !is_lost || !is_responder(), is_told = !is_lost || is_responder();
     if (transfer.is_done() && ((has_target && target != old_target + addend) || (is_told && told != old_target)))
         violate("the atomic has another result than it must");
@@ -147,15 +124,15 @@ void Race::check_probe() {
         return violate("an access by the old key has no completion");
     const auto status = probed_->status;
     // A posted write that the remapping unit refuses is silently dropped: only the unit knows.
-    if (status == CompletionStatus::success && has(Action::release) && is_target() && is_write_lost())
+    if (status == CompletionStatus::success && has(release) && is_target() && is_write_lost())
         return;
-    const bool is_right = status == CompletionStatus::transport_retry_exceeded
-                              ? has_lost_packets()
-                              : status == (has(Action::revoke) || has(Action::unmap)
-                                               ? (is_responder() ? CompletionStatus::remote_access_error
-                                                                 : CompletionStatus::local_protection_error)
-                                               : (is_responder() ? CompletionStatus::remote_operation_error
-                                                                 : CompletionStatus::local_qp_operation_error));
+    const bool is_right =
+        status == CompletionStatus::transport_retry_exceeded
+            ? has_lost_packets()
+            : status == (has(revoke) || has(unmap) ? (is_responder() ? CompletionStatus::remote_access_error
+                                                                     : CompletionStatus::local_protection_error)
+                                                   : (is_responder() ? CompletionStatus::remote_operation_error
+                                                                     : CompletionStatus::local_qp_operation_error));
     if (!is_right)
         violate(fmt::format("an access by the old key, afterwards, ends with {}", sw::mlx::name(status)));
     if (!std::ranges::equal(probe_memory_->bytes(), probe_before_))

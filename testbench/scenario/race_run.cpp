@@ -15,6 +15,7 @@ using harness::Cluster;
 using harness::must;
 using sw::mlx::Completion;
 using sw::mlx::SendOperation;
+using namespace rdma_rows;
 using namespace std::chrono_literals;
 
 namespace {
@@ -33,24 +34,18 @@ template <class E> const E* get(const traces::Event& event) { return std::get_if
 
 Race::Race(Cluster& cluster, const Setup& setup, Outcome& outcome)
     : cluster_(cluster), setup_(setup), outcome_(outcome),
-      size_(setup.operation == Operation::atomic ? 8 : setup.bytes),
-      owner_(setup.victim == Victim::responder ? cluster.b : cluster.a),
-      other_(setup.victim == Victim::responder ? cluster.a : cluster.b) {}
+      operation_(static_cast<const RdmaOperation&>(*setup.operation).facts),
+      size_(operation_.is_atomic ? 8 : setup.bytes), owner_(is_responder() ? cluster.b : cluster.a),
+      other_(is_responder() ? cluster.a : cluster.b) {}
 
-bool Race::has(Action action) const { return std::ranges::find(setup_.actions, action) != setup_.actions.end(); }
-
-bool Race::is_target() const {
-    switch (setup_.operation) {
-    case Operation::write:
-    case Operation::send: return is_responder();
-    case Operation::read: return !is_responder();
-    case Operation::atomic: return true;
-    }
-    return false;
+bool Race::has(const Action& action) const {
+    return std::ranges::find(setup_.actions, &action) != setup_.actions.end();
 }
 
+bool Race::is_target() const { return is_responder() ? operation_.to_responder : operation_.to_requester; }
+
 bool Race::has_ended(std::size_t importer) const {
-    return has(Action::revoke) || has(Action::release) || (has(Action::unmap) && importer == 0);
+    return has(revoke) || has(release) || (has(unmap) && importer == 0);
 }
 
 unsigned Race::next_content() const { return setup_.has_alike_owner ? sent : after; }
@@ -69,13 +64,10 @@ void Race::set_up() {
     memory_.emplace(owner_, kind_of(setup_.actions), offset, size_ * count, importers);
     for (auto& region : memory_->regions())
         keys_.push_back({region.lkey(), region.iova().value});
-    if (setup_.plant == Plant::stale_key)
+    if (setup_.plant == &stale_key)
         must(owner_.context->device().umr())->plant_missing_revocations(1);
-    using model::port::Giver;
-    if (setup_.plant >= Plant::umr_drain)
-        owner_.hca_card.endpoint().plant_missing_drains(setup_.plant == Plant::umr_drain       ? Giver::work_request
-                                                        : setup_.plant == Plant::command_drain ? Giver::command
-                                                                                               : Giver::reset);
+    if (const auto giver = undrained(setup_.plant))
+        owner_.hca_card.endpoint().plant_missing_drains(*giver);
     auto options = harness::quick;
     // A cable that loses packets costs tries; else a peer that is gone is found soon.
     const auto& link = cluster_.platform.config().link;
@@ -93,15 +85,15 @@ void Race::set_up() {
     if (setup_.is_bare)
         return;
     // What comes out by the old key shows in bytes, or not: then nothing here may show it either.
-    if (has_ended(0) && !has(Action::flr) && !has(Action::death) && !setup_.has_alike_owner) {
+    if (has_ended(0) && !has(flr) && !has(death) && !setup_.has_alike_owner) {
         probing_ = cluster_.connect(options);
         probe_memory_ = other_.dram(probe_bytes);
         probe_memory_->fill(7);
         probe_before_.assign(probe_memory_->bytes().begin(), probe_memory_->bytes().end());
     }
-    if (has(Action::flr))
+    if (has(flr))
         reset_.emplace(*owner_.hca_function);
-    if (has(Action::death))
+    if (has(death))
         peer_reset_.emplace(*other_.hca_function);
 }
 
@@ -113,18 +105,11 @@ void Race::post(Transfer& transfer) {
                                  .flags = sw::mlx::send_flag::signaled,
                                  .rkey = is_responder() ? key.key : transfer.peer->rkey(),
                                  .remote_address = is_responder() ? mine.address : transfer.peer->address()};
-    switch (setup_.operation) {
-    case Operation::write: request.operation = SendOperation::write; break;
-    case Operation::read: request.operation = SendOperation::read; break;
-    case Operation::send:
-        request.operation = SendOperation::send;
+    request.operation = operation_.opcode;
+    if (operation_.needs_receive)
         harness::post_receive(*transfer.connection.b, request.wr_id, {is_responder() ? mine : theirs});
-        break;
-    case Operation::atomic:
-        request.operation = SendOperation::fetch_add;
+    if (operation_.is_atomic)
         request.swap_or_add = addend;
-        break;
-    }
     harness::post(*transfer.connection.a, request, {is_responder() ? theirs : mine});
 }
 
@@ -134,9 +119,10 @@ void Race::post() {
         sc_core::sc_spawn_options stack;
         stack.set_stack_size(1 << 20);
         for (const auto action : setup_.actions)
-            if (action != Action::none) {
+            if (action != nullptr) {
                 ++acting_;
-                sc_core::sc_spawn([this, action] { act(action); }, sc_core::sc_gen_unique_name("action"), &stack);
+                sc_core::sc_spawn([this, action] { act(static_cast<const RdmaAction&>(*action)); },
+                                  sc_core::sc_gen_unique_name("action"), &stack);
             }
         sc_core::wait(sc_core::SC_ZERO_TIME); // they wait from now on
         log.reached = [this] {
@@ -154,7 +140,7 @@ void Race::post() {
     outcome_.points = last_ - first_;
 }
 
-void Race::act(Action action) {
+void Race::act(const RdmaAction& action) {
     sc_core::wait(go_);
     if (is_called_off_)
         return;
@@ -163,7 +149,9 @@ void Race::act(Action action) {
         outcome_.at_ps = static_cast<std::uint64_t>(model::tlm::kernel_now().count());
     }
     try {
-        perform(action);
+        if (setup_.plant == &missing_invalidation)
+            owner_.functions->unit()->plant_missing_invalidations(1);
+        action.perform(*this);
     } catch (const std::exception& error) {
         violate(fmt::format("the action failed: {}", error.what()));
     }
@@ -174,46 +162,22 @@ void Race::act(Action action) {
 }
 
 bool Race::succeeds(const sw::Result<void>& result) {
-    if (!result && !has(Action::flr))
+    if (!result && !has(flr))
         violate(fmt::format("the action failed: {}", result.error().what));
     return result.has_value();
 }
 
-void Race::perform(Action action) {
-    if (setup_.plant == Plant::missing_invalidation)
-        owner_.functions->unit()->plant_missing_invalidations(1);
-    switch (action) {
-    case Action::none: break;
-    case Action::revoke:
-        if (succeeds(owner_.gpu->revoke(memory_->buffer())))
-            give_back();
-        break;
-    case Action::move:
-        if (const auto moved = owner_.gpu->migrate(memory_->buffer(), sw::gpu::Placement::system); moved)
-            violate("a buffer that a card has pinned was moved");
-        else if (moved.error().code != EBUSY)
-            violate(fmt::format("a move of a pinned buffer is refused for another reason: {}", moved.error().what));
-        break;
-    case Action::unmap:
-        if (succeeds(memory_->regions().front().destroy()))
-            give_back(0);
-        break;
-    case Action::flr: // the card has let go when the write of the register has returned
-        reset_->begin();
-        give_back();
-        reset_->finish();
-        break;
-    case Action::release:
-        memory_->release();
-        around_.assign(memory_->all().begin(), memory_->all().end());
-        give_back();
-        break;
-    case Action::migrate:
-        memory_->migrate();
-        give_back();
-        break;
-    case Action::death: let_peer_die(); break;
-    }
+/// The card has let go when the write of the register has returned.
+void Race::reset_card() {
+    reset_->begin();
+    give_back();
+    reset_->finish();
+}
+
+void Race::release_memory() {
+    memory_->release();
+    around_.assign(memory_->all().begin(), memory_->all().end());
+    give_back();
 }
 
 void Race::give_back(std::optional<std::size_t> importer) {
@@ -276,9 +240,9 @@ void Race::let_it_end() {
     if (outcome_.is_reached && probing_.a)
         probe();
     // What came before and after a move, together.
-    const auto now = has(Action::migrate) && outcome_.is_reached ? memory_->moved() : memory_->held();
+    const auto now = has(migrate) && outcome_.is_reached ? memory_->moved() : memory_->held();
     for (const auto& transfer : transfers_)
-        if (!transfer.is_given_back || has(Action::migrate))
+        if (!transfer.is_given_back || has(migrate))
             std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(transfer.begin), size_,
                         snapshot_.begin() + static_cast<std::ptrdiff_t>(transfer.begin));
 }
@@ -314,7 +278,7 @@ bool Race::is_touch(const traces::Stamp& stamp, const traces::Event& event) cons
             return is_key(refused->key);
         return false;
     }
-    const bool is_told = setup_.operation == Operation::atomic && is_responder(); // the old value
+    const bool is_told = operation_.is_atomic && is_responder(); // the old value
     const auto* received = source == other_.source() ? get<traces::PacketReceived>(event) : nullptr;
     return received != nullptr && (is_told || (!is_target() && received->payload != 0));
 }
@@ -345,7 +309,7 @@ void Race::measure() {
 void Race::take_down() {
     std::array<Completion, 8> rest;
     for (auto* side : {&cluster_.a, &cluster_.b}) {
-        if (outcome_.is_reached && has(side == &owner_ ? Action::flr : Action::death))
+        if (outcome_.is_reached && has(side == &owner_ ? flr : death))
             continue;
         while (side->receive_cq->poll(rest) != 0 || side->send_cq->poll(rest) != 0)
             ;
@@ -356,9 +320,9 @@ void Race::take_down() {
     probe_memory_.reset();
     transfers_.clear();
     memory_.reset();
-    if (outcome_.is_reached && has(Action::flr))
+    if (outcome_.is_reached && has(flr))
         owner_.abandon();
-    if (outcome_.is_reached && has(Action::death))
+    if (outcome_.is_reached && has(death))
         other_.abandon();
 }
 

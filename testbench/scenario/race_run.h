@@ -1,11 +1,12 @@
-// One run of a race (race.h): builds what it needs, lets the actions begin at their point, and looks at everything
-// afterwards. race_run.cpp goes through it, race_checks.cpp has what must be true at its end.
+// One run of a race of RDMA (race_rdma.h): builds what it needs, lets the actions begin at their point, and looks at
+// everything afterwards. race_run.cpp goes through it, race_checks.cpp has what must be true at its end.
 #pragma once
 
 #include "testbench/harness/cluster.h"
 #include "testbench/harness/function_reset.h"
 #include "testbench/scenario/race.h"
 #include "testbench/scenario/race_memory.h"
+#include "testbench/scenario/race_rdma.h"
 
 #include <systemc>
 
@@ -18,6 +19,19 @@
 
 namespace scenario::race {
 
+/// One message, and its part of the victim's memory.
+struct Transfer {
+    std::uint64_t begin = 0;  ///< of its bytes in the region
+    std::size_t importer = 0; ///< whose registration it uses
+    std::unique_ptr<harness::RegisteredMemory> peer{};
+    harness::Connection connection{};
+    std::optional<sw::mlx::Completion> completion{};
+    bool is_given_back = false;             ///< its part of the memory is somebody else's
+    std::vector<std::byte> peer_snapshot{}; ///< when the peer's card had gone
+    bool is(sw::mlx::CompletionStatus status) const { return completion && completion->status == status; }
+    bool is_done() const { return is(sw::mlx::CompletionStatus::success); }
+};
+
 class Race {
 public:
     Race(harness::Cluster& cluster, const Setup& setup, Outcome& outcome);
@@ -26,6 +40,22 @@ public:
 
     void run();
 
+    // For actions (race_rdma.cpp), which may be two at once:
+    void violate(std::string what) { outcome_.violations.push_back(std::move(what)); }
+    const RdmaOperation::Facts& operation() const { return operation_; }
+    bool is_responder() const { return setup_.victim == &rdma_rows::responder; }
+    harness::Side& owner() { return owner_; }
+    Memory& memory() { return *memory_; }
+    /// Whether the call succeeded, as it must while its card lives.
+    bool succeeds(const sw::Result<void>& result);
+    /// The memory of everybody, or of one importer, is somebody else's from this instant on.
+    void give_back(std::optional<std::size_t> importer = {});
+    void reset_card();
+    void release_memory();
+    void let_peer_die();
+    /// Whether afterwards a registration may lead nowhere any more, although its card lives.
+    bool has_ended(std::size_t importer) const;
+
 private:
     using Bytes = std::vector<std::byte>;
     /// Where a region is for a device; it outlives the registration.
@@ -33,40 +63,17 @@ private:
         std::uint32_t key = 0;
         std::uint64_t address = 0;
     };
-    /// One message, and its part of the victim's memory.
-    struct Transfer {
-        std::uint64_t begin = 0;  ///< of its bytes in the region
-        std::size_t importer = 0; ///< whose registration it uses
-        std::unique_ptr<harness::RegisteredMemory> peer{};
-        harness::Connection connection{};
-        std::optional<sw::mlx::Completion> completion{};
-        bool is_given_back = false; ///< its part of the memory is somebody else's
-        Bytes peer_snapshot{};      ///< when the peer's card had gone
-        bool is(sw::mlx::CompletionStatus status) const { return completion && completion->status == status; }
-        bool is_done() const { return is(sw::mlx::CompletionStatus::success); }
-    };
-
-    void violate(std::string what) { outcome_.violations.push_back(std::move(what)); }
-    bool has(Action action) const;
-    bool is_responder() const { return setup_.victim == Victim::responder; }
+    bool has(const Action& action) const;
     /// Whether the transfers bring bytes into the victim's memory.
     bool is_target() const;
     /// The side that requests is reset: its requests have no end.
-    bool is_requester_dead() const { return has(is_responder() ? Action::death : Action::flr); }
-    /// Whether afterwards a registration may lead nowhere any more, although its card lives.
-    bool has_ended(std::size_t importer) const;
+    bool is_requester_dead() const { return has(is_responder() ? rdma_rows::death : rdma_rows::flr); }
 
     // --- race_run.cpp ---
     void set_up();
     void post();
     void post(Transfer& transfer);
-    void act(Action action);
-    void perform(Action action);
-    /// Whether the call succeeded, as it must while its card lives.
-    bool succeeds(const sw::Result<void>& result);
-    /// The memory of everybody, or of one importer, is somebody else's from this instant on.
-    void give_back(std::optional<std::size_t> importer = {});
-    void let_peer_die();
+    void act(const RdmaAction& action);
     void await();
     void let_it_end();
     void probe();
@@ -75,7 +82,6 @@ private:
     void take_down();
     // --- race_checks.cpp ---
     bool has_right_end(const Transfer& transfer) const;
-    bool is_right_after(Action action, const Transfer& transfer) const;
     bool has_lost_packets() const;
     void check_status();
     void check_victim(const Transfer& transfer);
@@ -105,6 +111,7 @@ private:
     harness::Cluster& cluster_;
     const Setup& setup_;
     Outcome& outcome_;
+    const RdmaOperation::Facts& operation_;
     std::uint64_t size_; ///< of a transfer
     harness::Side &owner_, &other_;
 

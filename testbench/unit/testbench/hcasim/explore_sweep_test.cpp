@@ -1,5 +1,7 @@
 #include "testbench/hcasim/explore_sweep.h"
 
+#include "testbench/scenario/race_rdma.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <vector>
 
 using namespace hcasim;
+using scenario::race::rdma;
 
 namespace {
 
@@ -23,7 +26,7 @@ std::size_t count(const std::vector<Variant>& all, const std::string& key) {
 } // namespace
 
 TEST_CASE("a sweep has each combination of latency, rate, fabric and remapping", "[unit][hcasim][explore]") {
-    const auto all = variants(Sweep::all, {});
+    const auto all = variants(rdma(), Sweep::all, {});
 
     CHECK(all.size() == 3 * 2 * 2 * 2);
     CHECK(count(all, "link.latency_ns=30000") == 8);
@@ -37,7 +40,7 @@ TEST_CASE("a sweep has each combination of latency, rate, fabric and remapping",
 }
 
 TEST_CASE("a switch is between InfiniBand ports, and a cable between Ethernet ports", "[unit][hcasim][explore]") {
-    for (const auto& one : variants(Sweep::all, {}))
+    for (const auto& one : variants(rdma(), Sweep::all, {}))
         CHECK(has(one, "fabric.switch=true") == has(one, "link.encapsulation=infiniband"));
 }
 
@@ -45,15 +48,15 @@ TEST_CASE("what somebody sets is held while the rest is swept", "[unit][hcasim][
     const std::vector<std::string> latency{"link.latency_ns=2500"}, other{"link.latency_ns=77"},
         ports{"link.encapsulation=roce_v2_ipv6"};
 
-    CHECK(variants(Sweep::all, latency).size() == 8);
-    CHECK(count(variants(Sweep::all, other), "link.latency_ns=500") == 0);
-    CHECK(variants(Sweep::all, other).size() == 8);
-    CHECK(count(variants(Sweep::all, ports), "fabric.switch=true") == 0);
-    CHECK(variants(Sweep::all, ports).size() == 12);
+    CHECK(variants(rdma(), Sweep::all, latency).size() == 8);
+    CHECK(count(variants(rdma(), Sweep::all, other), "link.latency_ns=500") == 0);
+    CHECK(variants(rdma(), Sweep::all, other).size() == 8);
+    CHECK(count(variants(rdma(), Sweep::all, ports), "fabric.switch=true") == 0);
+    CHECK(variants(rdma(), Sweep::all, ports).size() == 12);
 }
 
 TEST_CASE("pairs are few variants that have each two settings together", "[unit][hcasim][explore]") {
-    const auto all = variants(Sweep::all, {}), few = variants(Sweep::pairs, {});
+    const auto all = variants(rdma(), Sweep::all, {}), few = variants(rdma(), Sweep::pairs, {});
 
     const auto pairs_of = [](const std::vector<Variant>& some) {
         std::set<std::pair<std::pair<std::size_t, unsigned>, std::pair<std::size_t, unsigned>>> pairs;
@@ -70,35 +73,35 @@ TEST_CASE("pairs are few variants that have each two settings together", "[unit]
 TEST_CASE("two transfers by one key and two importers take turns, unless somebody says how many",
           "[unit][hcasim][explore]") {
     const std::vector<std::string> said{"scenario.qps=3"};
-    const auto all = variants(Sweep::all, {});
+    const auto all = variants(rdma(), Sweep::all, {});
 
     CHECK(count(all, "scenario.qps=2") == 8);
     CHECK(std::ranges::count(all, 2u, &Variant::importers) == 8);
     for (const auto* setting : {"fabric.switch=true", "iommu.present=true", "link.rate_gbps=1"})
         CHECK(std::ranges::any_of(all, [&](const Variant& one) { return has(one, setting) && one.importers == 2; }));
-    CHECK(count(variants(Sweep::all, said), "scenario.qps=2") == 0);
-    CHECK(std::ranges::count(variants(Sweep::all, said), 1u, &Variant::importers) == 24);
-    CHECK(std::ranges::count(variants(Sweep::all, {}, 3), 3u, &Variant::importers) == 24);
-    CHECK(variants(Sweep::none, {}).size() == 1);
-    CHECK(variants(Sweep::none, {}).front().overrides.empty());
+    CHECK(count(variants(rdma(), Sweep::all, said), "scenario.qps=2") == 0);
+    CHECK(std::ranges::count(variants(rdma(), Sweep::all, said), 1u, &Variant::importers) == 24);
+    CHECK(std::ranges::count(variants(rdma(), Sweep::all, {}, 3), 3u, &Variant::importers) == 24);
+    CHECK(variants(rdma(), Sweep::none, {}).size() == 1);
+    CHECK(variants(rdma(), Sweep::none, {}).front().overrides.empty());
 }
 
 TEST_CASE("an explored configuration takes the smallest steps, and what somebody sets", "[unit][hcasim][explore]") {
     const std::vector<std::string> mine{"hca.packets_per_turn=3"}, wrong{"hca.packets_per_turn=0"};
-    const auto swept = variants(Sweep::all, {}).back();
+    const auto swept = variants(rdma(), Sweep::all, {}).back();
 
-    CHECK(explored(swept, {}, 20000)->hca.packets_per_turn == 1);
-    CHECK(explored(swept, {}, 20000)->link.quantum == model::port::Time{});
-    CHECK(explored(swept, {}, 20000)->fabric.has_switch);
-    CHECK(explored(swept, mine, 20000)->hca.packets_per_turn == 3);
-    CHECK(explored(swept, {}, 20000)->gpu.vram_bytes == 1 << 20);
-    CHECK(explored(swept, {}, 4 << 20)->gpu.vram_bytes == 32 << 20);
-    CHECK_FALSE(explored(swept, wrong, 20000));
+    CHECK(explored(rdma(), swept, {}, 20000)->hca.packets_per_turn == 1);
+    CHECK(explored(rdma(), swept, {}, 20000)->link.quantum == model::port::Time{});
+    CHECK(explored(rdma(), swept, {}, 20000)->fabric.has_switch);
+    CHECK(explored(rdma(), swept, mine, 20000)->hca.packets_per_turn == 3);
+    CHECK(explored(rdma(), swept, {}, 20000)->gpu.vram_bytes == 1 << 20);
+    CHECK(explored(rdma(), swept, {}, 4 << 20)->gpu.vram_bytes == 32 << 20);
+    CHECK_FALSE(explored(rdma(), swept, wrong, 20000));
 }
 
 TEST_CASE("a host that is served is not explored", "[unit][hcasim][explore]") {
     const std::vector<std::string> served{"B.served=true"};
 
-    CHECK(explored(variants(Sweep::none, {}).front(), served, 20000).error() ==
+    CHECK(explored(rdma(), variants(rdma(), Sweep::none, {}).front(), served, 20000).error() ==
           "host B is served: its drivers are elsewhere, and the explorer has its own; leave B.served out");
 }

@@ -1,6 +1,10 @@
-#include "testbench/scenario/race.h"
+#include "testbench/scenario/race_rdma.h"
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
 
 using namespace scenario::race;
 
@@ -45,13 +49,34 @@ TEST_CASE("an action that ends after the transfer has not met its middle to the 
 }
 
 TEST_CASE("two actions are at once where their memory can be of one kind", "[unit][scenario][explore]") {
-    CHECK(can_be_at_once({Action::revoke, Action::none}));
-    CHECK(can_be_at_once({Action::revoke, Action::unmap}));
-    CHECK(can_be_at_once({Action::release, Action::death}));
-    CHECK_FALSE(can_be_at_once({Action::release, Action::revoke}));
-    CHECK_FALSE(can_be_at_once({Action::unmap, Action::unmap}));
-    CHECK_FALSE(can_be_at_once({Action::unmap, Action::move}));
-    CHECK(kind_of({Action::unmap, Action::release}) == MemoryKind::host);
-    CHECK(kind_of({Action::death, Action::migrate}) == MemoryKind::on_demand);
-    CHECK(name(Actions{Action::revoke, Action::death}) == "revoke+death");
+    namespace rows = rdma_rows;
+    const auto find = [](std::string_view name) { return *std::ranges::find(rdma().actions(), name, &Action::name); };
+    CHECK(can_be_at_once({&rows::revoke, nullptr}));
+    CHECK(can_be_at_once({&rows::revoke, &rows::unmap}));
+    CHECK(can_be_at_once({&rows::release, &rows::death}));
+    CHECK_FALSE(can_be_at_once({&rows::release, &rows::revoke}));
+    CHECK_FALSE(can_be_at_once({&rows::unmap, &rows::unmap}));
+    CHECK_FALSE(can_be_at_once({&rows::unmap, find("move")}));
+    CHECK(kind_of({&rows::unmap, &rows::release}) == MemoryKind::host);
+    CHECK(kind_of({&rows::death, &rows::migrate}) == MemoryKind::on_demand);
+    CHECK(name(Actions{&rows::revoke, &rows::death}) == "revoke+death");
+    CHECK(name(Actions{}) == "none");
+}
+
+TEST_CASE("rows of a subject have names of their own, and what it does together can be at once",
+          "[unit][scenario][explore]") {
+    for (const auto* subject : subjects()) {
+        INFO(subject->name());
+        const auto check = [](auto rows) {
+            std::set<std::string_view> names;
+            for (const auto* row : rows)
+                CHECK(names.insert(row->name()).second);
+        };
+        check(subject->operations());
+        check(subject->actions());
+        check(subject->victims());
+        check(subject->plants());
+        for (const auto& pair : subject->together())
+            CHECK(can_be_at_once(pair));
+    }
 }
