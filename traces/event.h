@@ -2,25 +2,15 @@
 // `events_version`; a new one goes to the end of the list and changes nothing.
 #pragma once
 
-#include "traces/reason.h"
+#include "traces/nvme_event.h"
 
 #include <array>
-#include <cstdint>
-#include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <variant>
 
 namespace traces {
 
 inline constexpr std::uint32_t events_version = 1;
-
-/// One member of an event: its name, and where it is or which function gives it.
-template <class E, class T> struct Member {
-    std::string_view name;
-    T E::* pointer;
-};
-template <class E, class T> Member(const char*, T E::*) -> Member<E, T>;
 
 // --- hca/doorbell ---
 struct DoorbellRung { ///< a send doorbell arrived; producer is the doorbell record's counter at that moment, in WQEBBs
@@ -393,6 +383,8 @@ using Event =
                  Accepted, Duplicate, Naked, Acknowledged, Retried, CompletionWritten, CompletionOverrun, EventWritten,
                  InterruptRaised, CommandExecuted, KeyChanged, KeyChangeRefused, KeyInvalidated, CommandInput,
                  CompletionFailed, RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered,
-                 StaleAccess, WriteLost, PacketForwarded, FrameDropped>;
+                 StaleAccess, WriteLost, PacketForwarded, FrameDropped, NvmeDoorbellRung, NvmeDoorbellIgnored,
+                 NvmeCommandFetched, NvmeCommandRefused, NvmeCommandCompleted, NvmeStateChanged, NvmeFailed,
+                 NvmeNamespaceChanged, NvmeEventReported>;
 
 } // namespace traces

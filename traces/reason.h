@@ -180,4 +180,44 @@ inline constexpr auto stale_mappings = std::to_array<std::string_view>({
 });
 using StaleMapping = OneOf<stale_mappings>;
 
+/// Why an NVMe controller passes over a doorbell.
+inline constexpr auto doorbell_mistakes = std::to_array<std::string_view>({
+    "no such queue",
+    "the value is no entry of the queue",
+    "the tail takes entries back",
+    "the head passes completions that are not there",
+});
+using DoorbellMistake = OneOf<doorbell_mistakes>;
+
+/// What has happened to an NVMe controller.
+inline constexpr auto controller_states = std::to_array<std::string_view>({
+    "disabled",
+    "enabled",
+    "ready",
+    "shut down",
+    "failed",
+});
+using ControllerState = OneOf<controller_states>;
+
+/// Why an NVMe controller has failed.
+inline constexpr auto controller_failures = std::to_array<std::string_view>({
+    "it was enabled with what it does not support",
+    "a submission queue cannot be read",
+    "a completion queue cannot be written",
+    "a shadow doorbell cannot be reached",
+});
+using ControllerFailure = OneOf<controller_failures>;
+
+/// What has happened to a namespace.
+inline constexpr auto namespace_changes = std::to_array<std::string_view>({
+    "created",
+    "deleted",
+    "attached",
+    "detached",
+    "formatted",
+    "write protection changed",
+    "sanitized",
+});
+using NamespaceChange = OneOf<namespace_changes>;
+
 } // namespace traces

@@ -35,13 +35,14 @@ abi::Block<ControllerConfiguration> fields_of(std::uint32_t cc) {
 }
 } // namespace
 
-Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports)
-    : config_(settled(config)), ports_(ports), dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses),
+Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports, traces::Events events)
+    : config_(settled(config)), ports_(ports), events_(events),
+      dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses),
       processors_("processors", config_.processors, config_.command_latency),
       flash_(config_.flash, config_.space.capacity, config_.space.identity, ports.dma), spaces_(config_.space, &flash_),
       io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
-      queues_(config_, dma_, ports.interrupts, *this),
-      admin_(config_, queues_, in_flight_, spaces_, io_, health_, flash_.host_buffer()) {
+      queues_(config_, dma_, ports.interrupts, *this, events),
+      admin_(config_, queues_, in_flight_, spaces_, io_, health_, flash_.host_buffer(), events) {
     io_.data().walker().set_memory(dma_);
     io_.data().walker().set_grants(grants_);
     queues_.set_grants(grants_);
@@ -74,11 +75,9 @@ bool Controller::can_start() {
 }
 
 void Controller::start(Time at) {
-    if (!can_start()) {
-        registers().set<"cfs">(true);
-        state_ = State::failed;
-        return;
-    }
+    events_.emit(at, traces::NvmeStateChanged{"enabled"});
+    if (!can_start())
+        return fatal("it was enabled with what it does not support", registers().get<"cc">(), at);
     state_ = State::starting;
     if (config_.ready_latency == Time{})
         become_ready(at);
@@ -99,11 +98,13 @@ void Controller::become_ready(Time now) {
     admin_.apply_features(now);
     state_ = State::running;
     r.set<"rdy">(true);
+    events_.emit(now, traces::NvmeStateChanged{"ready"});
 }
 
 /// Controller Reset: nothing more comes of what was under way. AQA, ASQ, ACQ and CMBMSC keep their values.
 void Controller::stop(Time at) {
     state_ = State::disabled;
+    events_.emit(at, traces::NvmeStateChanged{"disabled"});
     queues_.reset();
     in_flight_.clear();
     admin_.reset(at);
@@ -127,26 +128,18 @@ void Controller::shut_down(Time at) {
     auto done = at;
     static_cast<void>(spaces_.flush(done));
     if (!was_running || (done <= at && in_flight_.is_empty()))
-        return end_shutdown();
+        return end_shutdown(at);
     registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::occurring));
     stopped_at_ = std::max({at, done, in_flight_.last()});
     interrupt_at_ = std::min(interrupt_at_, at);
 }
 
-void Controller::end_shutdown() {
+void Controller::end_shutdown(Time at) {
     stopped_at_ = port::never;
     if (state_ != State::failed)
         state_ = State::stopped;
     registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::complete));
-}
-
-void Controller::fatal(Time) {
-    registers().set<"cfs">(true);
-    state_ = State::failed;
-}
-
-void Controller::bad_doorbell(abi::nvme::ErrorEvent what, Time) {
-    admin_.events().note(abi::nvme::EventType::error, what, abi::nvme::LogPage::error);
+    events_.emit(at, traces::NvmeStateChanged{"shut down"});
 }
 
 void Controller::report_events(Time at) {
@@ -154,6 +147,9 @@ void Controller::report_events(Time at) {
         const auto event = admin_.events().next();
         if (!event)
             return;
+        events_.emit(at, traces::NvmeEventReported{static_cast<std::uint8_t>(event->second & 7),
+                                                   static_cast<std::uint8_t>(event->second >> 8),
+                                                   static_cast<std::uint8_t>(event->second >> 16)});
         queues_.post({.sqid = 0, .cid = event->first, .dw0 = event->second}, at);
     }
 }
@@ -171,6 +167,7 @@ void Controller::run(Time now) {
         const auto batch = queues_.fetch(now);
         if (!batch || state_ != State::running)
             break;
+        const traces::Cause cause(events_, batch->cause);
         constexpr auto bytes = abi::nvme::command_bytes;
         for (std::size_t at = 0; at < batch->entries.size() && state_ == State::running; at += bytes, ++commands) {
             const auto entry = batch->entries.subspan(at).first<bytes>();
@@ -188,9 +185,10 @@ void Controller::run(Time now) {
 void Controller::execute(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     if (!queues_.has_submission(sqid))
         return; // deleted by a command before this one
+    const abi::ConstView<abi::nvme::Command> command(entry);
+    const traces::Cause cause(events_, emit_fetched(sqid, command, now));
     if (sqid != 0)
         return execute_io(sqid, entry, at, now);
-    const abi::ConstView<abi::nvme::Command> command(entry);
     const auto outcome = admin_.execute(command, at);
     if (!admin_.is_parked())
         complete(sqid, command, outcome, now);
@@ -207,13 +205,17 @@ void Controller::execute_io(std::uint16_t sqid, Sqe entry, Time at, Time now) {
         if (fuse == abi::nvme::fused_second) {
             grants_.begin_pair(waiting.get<"cid">(), first->since);
             const auto [compared, written] = io_.execute_fused(first->command, entry, at);
-            complete(sqid, waiting, compared, now);
+            {
+                const traces::Cause cause(events_, first->cause);
+                complete(sqid, waiting, compared, now);
+            }
             return complete(sqid, command, written, now);
         }
+        const traces::Cause cause(events_, first->cause);
         complete(sqid, waiting, io_.execute(first->command, at), now); // alone: refused
     }
     if (fuse == abi::nvme::fused_first)
-        return in_flight_.hold(sqid, entry, grants_.since());
+        return in_flight_.hold(sqid, InFlight::untouched(entry, grants_.since(), events_.cause()));
     begin(sqid, entry, at, now);
 }
 
@@ -224,17 +226,22 @@ void Controller::begin(std::uint16_t sqid, Sqe entry, Time at, Time now) {
     if (!ready)
         return complete(sqid, command, io_.execute(entry, at), now);
     if (*ready > at)
-        return in_flight_.wait(sqid, entry, *ready, grants_.since());
+        return in_flight_.wait(sqid, InFlight::untouched(entry, grants_.since(), events_.cause()), *ready);
     const Flash::Paid paid(flash_);
     complete(sqid, command, io_.execute(entry, at), now);
 }
 
 void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
                           Time now) {
-    CompletionEntry entry{
-        .sqid = sqid, .cid = command.get<"cid">(), .status = outcome.status, .dnr = outcome.dnr, .dw0 = outcome.dw0};
+    CompletionEntry entry{.sqid = sqid,
+                          .cid = command.get<"cid">(),
+                          .status = outcome.status,
+                          .dnr = outcome.dnr,
+                          .dw0 = outcome.dw0,
+                          .cause = events_.cause()};
     if (!outcome.is_ok()) {
         entry.more = true;
+        explain(sqid, command, outcome, now);
         health_.note({.sqid = sqid, .cid = entry.cid, .nsid = command.get<"nsid">(), .opcode = command.get<"opcode">()},
                      outcome);
     } else if (sqid != 0)
@@ -270,7 +277,8 @@ void Controller::post_due(Time now) {
             continue;
         }
         const Flash::Paid paid(flash_);
-        const auto& [entry, since] = *due->waiting;
+        const auto& [entry, since, fetched] = *due->waiting;
+        const traces::Cause cause(events_, fetched);
         grants_.begin(due->entry.sqid, due->entry.cid, since);
         const auto outcome = io_.execute(entry, now);
         if (!due->is_orphan)
@@ -280,6 +288,7 @@ void Controller::post_due(Time now) {
 }
 
 void Controller::wake(Time now) {
+    const traces::Cause cause(events_, traces::Access::timer);
     if (ready_at_ <= now)
         become_ready(now);
     admin_.advance(now);
@@ -301,7 +310,7 @@ void Controller::wake(Time now) {
     if (stopped_at_ <= now && !in_flight_.is_empty())
         stopped_at_ = in_flight_.last();
     else if (stopped_at_ <= now)
-        end_shutdown();
+        end_shutdown(now);
     schedule();
 }
 

@@ -24,7 +24,7 @@ namespace model::nvme {
 class Controller final : public pcie::Device, public port::Grantor, private QueueListener {
 public:
     /// Throws where a medium of the configuration cannot be made.
-    Controller(const NvmeConfig& config, const pcie::DevicePorts& ports);
+    Controller(const NvmeConfig& config, const pcie::DevicePorts& ports, traces::Events events = {});
     static pcie::FunctionConfig function_config(const NvmeConfig& config);
 
     Namespaces& namespaces() { return spaces_; }
@@ -51,8 +51,8 @@ private:
     enum class State : std::uint8_t { disabled, starting, running, stopping, stopped, failed };
 
     // QueueListener
-    void fatal(port::Time at) override;
-    void bad_doorbell(abi::nvme::ErrorEvent what, port::Time at) override;
+    void fatal(traces::ControllerFailure why, std::uint64_t address, port::Time at) override;
+    void bad_doorbell(const Doorbell& doorbell, traces::DoorbellMistake why, port::Time at) override;
 
     abi::View<abi::nvme::Registers> registers() { return registers_.view(); }
     void write_dword(std::uint64_t offset, std::uint32_t value, port::Time at);
@@ -61,7 +61,7 @@ private:
     bool can_start();
     void become_ready(port::Time now);
     void shut_down(port::Time at);
-    void end_shutdown();
+    void end_shutdown(port::Time at);
     void stop(port::Time at);
     void show_memory();
     void set_capabilities();
@@ -77,8 +77,11 @@ private:
     void execute(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
     void execute_io(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
     void begin(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);
+    std::uint64_t emit_fetched(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, port::Time at) const;
     void complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
                   port::Time now);
+    void explain(std::uint16_t sqid, abi::ConstView<abi::nvme::Command> command, const Outcome& outcome,
+                 port::Time at) const;
     void count(abi::ConstView<abi::nvme::Command> command);
     void post_due(port::Time now);
     void report_events(port::Time at);
@@ -88,6 +91,7 @@ private:
 
     NvmeConfig config_;
     pcie::DevicePorts ports_;
+    traces::Events events_;
     ControllerMemory dma_;
     time::Server processors_;
     Flash flash_;

@@ -81,6 +81,7 @@ void Controller::bar_write(unsigned bar, std::uint64_t offset, std::span<const s
     }
     if (bar != 0 || offset % 4 != 0 || from.size() % 4 != 0)
         return;
+    const traces::Cause cause(events_, traces::Access::mmio_write);
     if (offset >= abi::nvme::doorbells_offset) {
         if (offset >= table_offset(config_) || state_ != State::running)
             return;

@@ -63,6 +63,10 @@ constexpr auto make_caching_gpu = [](const model::gpu::GpuConfig& config, const 
                                      const DevicePlace& place) {
     return std::make_unique<model::gpu::Gpu>(place.name, config, ports);
 };
+constexpr auto make_nvme = [](const model::nvme::NvmeConfig& config, const DevicePorts& ports,
+                              const DevicePlace& place) {
+    return std::make_unique<model::nvme::Controller>(config, ports, place.events);
+};
 constexpr auto make_gpu = [](const model::gpu::VramConfig& config, const DevicePorts&, const DevicePlace& place) {
     return std::make_unique<model::gpu::Vram>(place.name, config);
 };
@@ -75,7 +79,7 @@ std::span<const Kind> kinds() {
         row<model::gpu::Gpu, model::gpu::GpuConfig, make_caching_gpu>("caching_gpu", 0, false),
         row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
         row<model::copy::CopyEngine, model::copy::CopyEngineConfig>("copy", 0),
-        row<model::nvme::Controller, model::nvme::NvmeConfig>("nvme", 0),
+        row<model::nvme::Controller, model::nvme::NvmeConfig, make_nvme>("nvme", 0),
     };
     return table;
 }

@@ -27,6 +27,8 @@ constexpr std::array rooms{
     Room{"remapping and paging",
          is_any<RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered>},
     Room{"network", is_any<LinkFault, PacketForwarded>},
+    Room{"NVMe", is_any<NvmeDoorbellRung, NvmeDoorbellIgnored, NvmeCommandFetched, NvmeCommandRefused,
+                        NvmeCommandCompleted, NvmeStateChanged, NvmeFailed, NvmeNamespaceChanged, NvmeEventReported>},
     Room{"others", [](const Event&) { return true; }},
 };
 

@@ -34,9 +34,9 @@ const std::array<Admin::Row, 17> Admin::rows{{
 }};
 
 Admin::Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health,
-             HostBuffer& host_buffer)
+             HostBuffer& host_buffer, traces::Events events)
     : config_(config), queues_(queues), in_flight_(in_flight), spaces_(spaces), io_(io), health_(health),
-      host_buffer_(host_buffer), events_(config.event_requests), background_(config, spaces) {
+      host_buffer_(host_buffer), events_door_(events), events_(config.event_requests), background_(config, spaces) {
     for (const auto& [feature, selector, saved] : spaces_.kept().features)
         if (auto* value = features_.find(static_cast<abi::nvme::Feature>(feature), selector); value != nullptr)
             value->saved = value->current = saved & value->mask;
@@ -125,9 +125,11 @@ Outcome Admin::configure_doorbells(Command command, Time at) {
     return end({}, at);
 }
 
-void Admin::namespaces_changed() {
+void Admin::changed(std::uint32_t nsid, traces::NamespaceChange what, Time at) {
+    events_door_.emit(at, traces::NvmeNamespaceChanged{nsid, what});
+    constexpr traces::NamespaceChange created = "created"; // not attached: nothing that the host sees has changed
     const auto mask = features_.current(abi::nvme::Feature::async_event);
-    if ((mask >> abi::nvme::AsyncEventFeature::field<"namespace_attribute">::low & 1) != 0)
+    if (what != created && (mask >> abi::nvme::AsyncEventFeature::field<"namespace_attribute">::low & 1) != 0)
         events_.note(abi::nvme::EventType::notice, abi::nvme::NoticeEvent::namespace_changed,
                      abi::nvme::LogPage::changed_namespaces);
 }
@@ -136,7 +138,7 @@ Outcome Admin::format(Command command, Time at) {
     const auto refusal = spaces_.format(command.get<"nsid">(), as<abi::nvme::FormatNvm>(command), at);
     if (refusal.is_ok()) {
         background_.is_formatted(command.get<"nsid">(), at);
-        namespaces_changed();
+        changed(command.get<"nsid">(), "formatted", at);
     }
     return end(refusal, at);
 }
@@ -154,8 +156,10 @@ Outcome Admin::sanitize(Command command, Time at) {
 }
 
 void Admin::advance(Time now) {
-    if (background_.advance(now))
-        events_.note(abi::nvme::EventType::io_set, abi::nvme::IoSetEvent::sanitize_done, abi::nvme::LogPage::sanitize);
+    if (!background_.advance(now))
+        return;
+    events_door_.emit(now, traces::NvmeNamespaceChanged{abi::nvme::all_namespaces, "sanitized"});
+    events_.note(abi::nvme::EventType::io_set, abi::nvme::IoSetEvent::sanitize_done, abi::nvme::LogPage::sanitize);
 }
 
 /// NVMe base 2.0 "Sanitize Operations", commands that are allowed: those by which a host looks after the controller.
@@ -199,6 +203,8 @@ Outcome Admin::manage_namespace(Command command, Time at) {
         if (const auto refusal = io_.data().receive(DataPointer::of(command), page_, at); !refusal.is_ok())
             return end(refusal, at);
         const auto created = spaces_.create(page_);
+        if (created.refusal.is_ok())
+            changed(created.nsid, "created", at);
         return end(created.refusal, at, created.nsid);
     }
     if (select != 1)
@@ -206,7 +212,7 @@ Outcome Admin::manage_namespace(Command command, Time at) {
     const auto refusal = spaces_.remove(command.get<"nsid">());
     if (refusal.is_ok()) {
         background_.is_removed(command.get<"nsid">(), at);
-        namespaces_changed();
+        changed(command.get<"nsid">(), "deleted", at);
     }
     return end(refusal, at);
 }
@@ -224,8 +230,10 @@ Outcome Admin::attach_namespace(Command command, Time at) {
         return end(refuse(Status::invalid_controller_list), at);
     const auto nsid = command.get<"nsid">();
     const auto refusal = select == 0 ? spaces_.attach(nsid) : spaces_.detach(nsid);
-    if (refusal.is_ok())
-        namespaces_changed();
+    if (refusal.is_ok() && select == 0)
+        changed(nsid, "attached", at);
+    else if (refusal.is_ok())
+        changed(nsid, "detached", at);
     return end(refusal, at);
 }
 

@@ -24,7 +24,7 @@ public:
     using Command = abi::ConstView<abi::nvme::Command>;
 
     Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health,
-          HostBuffer& host_buffer);
+          HostBuffer& host_buffer, traces::Events events);
 
     void reset(port::Time at);
     /// The controller is enabled: what the features say, the drive does.
@@ -82,7 +82,8 @@ private:
     Outcome send(Command command, std::span<const std::byte> page, port::Time at);
     std::uint16_t options() const;
     void fill_controller(abi::View<abi::nvme::IdentifyController> page) const;
-    void namespaces_changed();
+    /// To a namespace, or to all of them: said at the door, and to a host that has asked for it.
+    void changed(std::uint32_t nsid, traces::NamespaceChange what, port::Time at);
     Refusal fill_log(Command command, port::Time at);
     void fill_telemetry(bool is_of_host);
     /// Whether a command of this kind may run while a sanitize operation does, or has failed.
@@ -95,6 +96,7 @@ private:
     Io& io_;
     Health& health_;
     HostBuffer& host_buffer_;
+    traces::Events events_door_;
     Features features_;
     EventRequests events_;
     Background background_;

@@ -67,7 +67,12 @@ Outcome Admin::set_features(Command command, Time at) {
             return end(bad_value, at);
         queues_.set_vector(static_cast<std::uint16_t>(value), (value >> 16 & 1) != 0);
         break;
-    case Feature::write_protection: return end(spaces_.protect(nsid, value & 7), at);
+    case Feature::write_protection: {
+        const auto refusal = spaces_.protect(nsid, value & 7);
+        if (refusal.is_ok())
+            events_door_.emit(at, traces::NvmeNamespaceChanged{nsid, "write protection changed"});
+        return end(refusal, at);
+    }
     case Feature::error_recovery: {
         const auto refusal = spaces_.set_error_recovery(nsid, value & feature->mask, fields.get<"sv">());
         if (!refusal.is_ok() || nsid != abi::nvme::all_namespaces)

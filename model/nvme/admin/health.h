@@ -41,6 +41,12 @@ public:
             .set<"version">(1);
         errors_.push_front(entry);
     }
+    /// An error that no command has made.
+    void note_no_command() {
+        constexpr std::uint16_t none = 0xffff;
+        note({.sqid = none, .cid = none}, {});
+        errors_.front().view().set<"status">(0).set<"version">(0);
+    }
     /// A bit of "Critical Warning". Returns what it was.
     bool set_warning(std::uint32_t bit, bool is_on) {
         const bool was_on = (warnings_ & bit) != 0;

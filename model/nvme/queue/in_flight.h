@@ -51,17 +51,23 @@ public:
     struct Untouched {
         Sqe command{};
         port::Time since{};
+        std::uint64_t cause = 0; ///< event that it was fetched
     };
+    static Untouched untouched(Entry command, port::Time since, std::uint64_t cause) {
+        Untouched one{.since = since, .cause = cause};
+        std::ranges::copy(command, one.command.begin());
+        return one;
+    }
     /// Nothing is done before `at`.
-    void wait(std::uint16_t sqid, Entry command, port::Time at, port::Time since) {
+    void wait(std::uint16_t sqid, const Untouched& command, port::Time at) {
         if (free_.empty()) {
             free_.push_back(static_cast<std::uint32_t>(waiting_.size()));
             waiting_.emplace_back();
         }
         const auto place = free_.back();
         free_.pop_back();
-        waiting_[place] = untouched(command, since);
-        push({at, ++count_, {.sqid = sqid, .cid = cid_of(command)}, place});
+        waiting_[place] = command;
+        push({at, ++count_, {.sqid = sqid, .cid = cid_of(command.command)}, place});
     }
     /// What is due: a completion, or a command that is to be carried out now.
     struct Taken {
@@ -83,7 +89,7 @@ public:
     /// A pair has two adjacent entries of a queue. Where the second one is not fetched yet (it is behind the end of a
     /// batch, or the host has rung for the first alone), the first one waits, and nothing of it is done. It does not
     /// count as outstanding: its partner must be fetched.
-    void hold(std::uint16_t sqid, Entry entry, port::Time since) { halves_.push_back({sqid, untouched(entry, since)}); }
+    void hold(std::uint16_t sqid, const Untouched& command) { halves_.push_back({sqid, command}); }
     /// The half that waits in this queue, which it leaves.
     std::optional<Untouched> take_half(std::uint16_t sqid) {
         const auto found = std::ranges::find(halves_, sqid, &Half::sqid);
@@ -150,11 +156,6 @@ private:
         std::uint16_t cid() const { return cid_of(entry.command); }
     };
     static constexpr std::uint32_t no_command = ~0u;
-    static Untouched untouched(Entry command, port::Time since) {
-        Untouched one{.since = since};
-        std::ranges::copy(command, one.command.begin());
-        return one;
-    }
     template <class Is> void orphan(Is&& is) {
         std::erase_if(due_, [&](const Due& due) { return due.command == no_command && is(due); });
         for (auto& due : due_)

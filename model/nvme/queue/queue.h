@@ -17,6 +17,7 @@ struct CompletionEntry {
     Status status = Status::success;
     bool dnr = false, more = false;
     std::uint32_t dw0 = 0;
+    std::uint64_t cause = 0; ///< event that fetched the command
 };
 
 struct SubmissionQueue {
@@ -27,6 +28,7 @@ struct SubmissionQueue {
     bool is_shadowed = false;       ///< the tail is in memory
     bool is_listed = false;         ///< waits for a turn
     bool is_armed = false;          ///< the event index says that the next tail is to be rung
+    std::uint64_t doorbell = 0;     ///< event of the last doorbell
     port::Time since{};             ///< it was created
     std::vector<port::Time> rung{}; ///< by entry, when the host rang for it; empty: nobody asks
     std::uint32_t waiting() const { return tail >= head ? tail - head : tail + size - head; }

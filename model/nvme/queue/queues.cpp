@@ -9,7 +9,6 @@ namespace model::nvme {
 
 using abi::BusAddress;
 using abi::nvme::Completion;
-using abi::nvme::ErrorEvent;
 using abi::nvme::MemoryUse;
 using port::Time;
 
@@ -20,8 +19,9 @@ constexpr unsigned submission_shift = 6, completion_shift = 4;
 constexpr Time coalescing_unit = std::chrono::microseconds{100};
 } // namespace
 
-Queues::Queues(const NvmeConfig& config, ControllerMemory& dma, port::Interrupts& interrupts, QueueListener& listener)
-    : config_(config), dma_(dma), interrupts_(interrupts), listener_(listener) {
+Queues::Queues(const NvmeConfig& config, ControllerMemory& dma, port::Interrupts& interrupts, QueueListener& listener,
+               traces::Events events)
+    : config_(config), dma_(dma), interrupts_(interrupts), listener_(listener), events_(events) {
     reset();
 }
 
@@ -139,9 +139,12 @@ void Queues::ring(std::uint64_t offset, std::uint32_t value, Time at) {
         return; // no doorbell stands there
     const auto index = offset / unit;
     const auto id = static_cast<std::uint32_t>(index / 2);
-    if (index / 2 >= submission_.size())
-        return listener_.bad_doorbell(ErrorEvent::invalid_doorbell_register, at);
-    if (index % 2 == 0)
+    const bool is_completion = index % 2 != 0;
+    if (id >= submission_.size() || (is_completion ? completion_[id] == nullptr : submission_[id] == nullptr))
+        return listener_.bad_doorbell({id, is_completion, value}, "no such queue", at);
+    const traces::Cause cause(
+        events_, events_.emit(at, traces::NvmeDoorbellRung{static_cast<std::uint16_t>(id), is_completion, value}));
+    if (!is_completion)
         ring_submission(id, value, at);
     else
         ring_completion(id, value, at);
@@ -149,18 +152,25 @@ void Queues::ring(std::uint64_t offset, std::uint32_t value, Time at) {
 
 void Queues::ring_submission(std::uint32_t id, std::uint32_t value, Time at) {
     auto* queue = submission_[id].get();
-    if (queue == nullptr)
-        return listener_.bad_doorbell(ErrorEvent::invalid_doorbell_register, at);
+    queue->doorbell = events_.cause();
     if (queue->is_shadowed)
         list(*queue); // the tail is in memory, and may be newer than the one that is written here
     else
         take_tail(*queue, value, at);
 }
 
-void Queues::take_tail(SubmissionQueue& queue, std::uint32_t tail, Time at) {
+bool Queues::check_tail(const SubmissionQueue& queue, std::uint32_t tail, Time at) {
     const auto distance = tail >= queue.head ? tail - queue.head : tail + queue.size - queue.head;
-    if (tail >= queue.size || distance < queue.waiting())
-        return listener_.bad_doorbell(ErrorEvent::invalid_doorbell_value, at);
+    if (tail >= queue.size)
+        listener_.bad_doorbell({queue.id, false, tail}, "the value is no entry of the queue", at);
+    else if (distance < queue.waiting())
+        listener_.bad_doorbell({queue.id, false, tail}, "the tail takes entries back", at);
+    return tail < queue.size && distance >= queue.waiting();
+}
+
+void Queues::take_tail(SubmissionQueue& queue, std::uint32_t tail, Time at) {
+    if (!check_tail(queue, tail, at))
+        return;
     note_rung(queue, tail, at);
     queue.tail = tail;
     if (queue.head != queue.tail)
@@ -178,8 +188,6 @@ void Queues::note_rung(SubmissionQueue& queue, std::uint32_t tail, Time at) cons
 
 void Queues::ring_completion(std::uint32_t id, std::uint32_t value, Time at) {
     auto* queue = completion_[id].get();
-    if (queue == nullptr)
-        return listener_.bad_doorbell(ErrorEvent::invalid_doorbell_register, at);
     if (queue->is_shadowed)
         refresh_head(*queue, at);
     else if (!take_head(*queue, value, at))
@@ -190,8 +198,12 @@ void Queues::ring_completion(std::uint32_t id, std::uint32_t value, Time at) {
 bool Queues::take_head(CompletionQueue& queue, std::uint32_t head, Time at) {
     const auto written = queue.tail >= queue.head ? queue.tail - queue.head : queue.tail + queue.size - queue.head;
     const auto taken = head >= queue.head ? head - queue.head : head + queue.size - queue.head;
-    if (head >= queue.size || taken > written) {
-        listener_.bad_doorbell(ErrorEvent::invalid_doorbell_value, at);
+    if (head >= queue.size) {
+        listener_.bad_doorbell({queue.id, true, head}, "the value is no entry of the queue", at);
+        return false;
+    }
+    if (taken > written) {
+        listener_.bad_doorbell({queue.id, true, head}, "the head passes completions that are not there", at);
         return false;
     }
     queue.head = head;
@@ -265,13 +277,13 @@ std::optional<Queues::Batch> Queues::fetch(Time now) {
         grants_->use_queue(port::GrantKind::submission_queue, queue->id, from, entries.size(), queue->since);
         const auto result = dma_.read(BusAddress{from}, entries, now);
         if (!result.is_ok()) {
-            listener_.fatal(now);
+            listener_.fatal("a submission queue cannot be read", from, now);
             return std::nullopt;
         }
         queue->head = queue->head + count == queue->size ? 0 : queue->head + count;
         if (queue->head != queue->tail || queue->is_shadowed)
             list(*queue);
-        return Batch{queue->id, entries, result.done, first};
+        return Batch{queue->id, entries, result.done, first, queue->doorbell};
     }
     return std::nullopt;
 }
@@ -304,11 +316,14 @@ bool Queues::write(CompletionQueue& queue, const CompletionEntry& entry, Time at
         .set<"dnr">(entry.dnr);
     const auto to = queue.base + std::uint64_t{queue.tail} * Completion::size;
     grants_->use_queue(port::GrantKind::completion_queue, queue.id, to, block.bytes.size(), queue.since);
+    const traces::Cause cause(events_, entry.cause != 0 ? entry.cause : events_.cause());
     const auto result = dma_.write(BusAddress{to}, block.bytes, at);
     if (!result.is_ok()) {
-        listener_.fatal(at);
+        listener_.fatal("a completion queue cannot be written", to, at);
         return false;
     }
+    events_.emit(at, traces::NvmeCommandCompleted{entry.sqid, entry.cid, queue.id,
+                                                  static_cast<std::uint16_t>(entry.status), entry.dnr, entry.dw0});
     if (++queue.tail == queue.size)
         queue.tail = 0, queue.phase = !queue.phase;
     if (!queue.has_interrupt)

@@ -11,6 +11,7 @@
 #include "model/nvme/data/command_grants.h"
 #include "model/nvme/queue/queue.h"
 #include "model/port/interrupt.h"
+#include "traces/events.h"
 
 #include <array>
 #include <memory>
@@ -24,15 +25,22 @@ namespace model::nvme {
 class QueueListener {
 public:
     virtual ~QueueListener() = default;
-    virtual void fatal(port::Time at) = 0;
-    virtual void bad_doorbell(abi::nvme::ErrorEvent what, port::Time at) = 0;
+    /// Memory that the controller cannot do without is not there.
+    virtual void fatal(traces::ControllerFailure why, std::uint64_t address, port::Time at) = 0;
+    struct Doorbell {
+        std::uint32_t queue = 0;
+        bool is_completion = false;
+        std::uint32_t value = 0;
+    };
+    virtual void bad_doorbell(const Doorbell& doorbell, traces::DoorbellMistake why, port::Time at) = 0;
 };
 
 class Queues {
 public:
     static constexpr std::size_t most_fetched = 16; ///< entries by one read
 
-    Queues(const NvmeConfig& config, ControllerMemory& dma, port::Interrupts& interrupts, QueueListener& listener);
+    Queues(const NvmeConfig& config, ControllerMemory& dma, port::Interrupts& interrupts, QueueListener& listener,
+           traces::Events events);
 
     /// Controller Level Reset: no queue, no shadow, features as they were.
     void reset();
@@ -68,6 +76,7 @@ public:
         std::span<const std::byte> entries{}; ///< whole ones; valid until the next call
         port::Time at{};                      ///< when they are there
         std::uint32_t first = 0;              ///< number of the first one in its queue
+        std::uint64_t cause = 0;              ///< event of the doorbell
     };
     /// When the host has rung for an entry, where somebody watches grants.
     port::Time rung_at(std::uint16_t sqid, std::uint32_t entry) const {
@@ -96,6 +105,7 @@ private:
     std::uint32_t burst() const;
     void ring_submission(std::uint32_t id, std::uint32_t value, port::Time at);
     void ring_completion(std::uint32_t id, std::uint32_t value, port::Time at);
+    bool check_tail(const SubmissionQueue& queue, std::uint32_t tail, port::Time at);
     void take_tail(SubmissionQueue& queue, std::uint32_t tail, port::Time at);
     bool take_head(CompletionQueue& queue, std::uint32_t head, port::Time at);
     bool refresh_tail(SubmissionQueue& queue, port::Time at);
@@ -116,6 +126,7 @@ private:
     ControllerMemory& dma_;
     port::Interrupts& interrupts_;
     QueueListener& listener_;
+    traces::Events events_;
     CommandGrants nobody_; ///< where nobody has asked
     CommandGrants* grants_ = &nobody_;
     std::vector<std::unique_ptr<SubmissionQueue>> submission_;

@@ -57,7 +57,7 @@ Time Queues::write_dword(std::uint64_t address, std::uint32_t value, Time at) {
     grants_->use_queue(port::GrantKind::shadow_doorbells, 0, address, bytes.size(), shadow_since_);
     const auto result = dma_.write(BusAddress{address}, bytes, at);
     if (!result.is_ok())
-        listener_.fatal(at);
+        listener_.fatal("a shadow doorbell cannot be reached", address, at);
     return result.done;
 }
 
@@ -65,7 +65,7 @@ std::optional<std::uint32_t> Queues::read_dword(std::uint64_t address, Time at) 
     std::array<std::byte, 4> bytes{};
     grants_->use_queue(port::GrantKind::shadow_doorbells, 0, address, bytes.size(), shadow_since_);
     if (!dma_.read(BusAddress{address}, bytes, at).is_ok()) {
-        listener_.fatal(at);
+        listener_.fatal("a shadow doorbell cannot be reached", address, at);
         return std::nullopt;
     }
     return abi::load<std::uint32_t, abi::Endian::little>(bytes.data());
@@ -76,10 +76,7 @@ bool Queues::refresh_tail(SubmissionQueue& queue, Time at) {
     if (!tail)
         return false;
     const auto value = *tail & 0xffff;
-    const auto distance = value >= queue.head ? value - queue.head : value + queue.size - queue.head;
-    if (value >= queue.size || distance < queue.waiting())
-        listener_.bad_doorbell(abi::nvme::ErrorEvent::invalid_doorbell_value, at);
-    else
+    if (check_tail(queue, value, at))
         note_rung(queue, value, at), queue.tail = value;
     return true;
 }

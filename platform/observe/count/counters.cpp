@@ -1,5 +1,7 @@
 #include "platform/observe/count/counters.h"
 
+#include "abi/nvme/status.h"
+
 namespace platform::observe::count {
 namespace {
 
@@ -15,6 +17,14 @@ std::string_view reason_of(const Retried& e) { return e.reason.text(); }
 std::string_view reason_of(const RemappingFault& e) { return e.reason(); }
 std::string_view reason_of(const InvalidationStopped& e) { return e.reason(); }
 std::string_view reason_of(const RequestBlocked& e) { return e.reason.text(); }
+std::string_view reason_of(const NvmeDoorbellIgnored& e) { return e.reason.text(); }
+std::string_view reason_of(const NvmeCommandRefused& e) {
+    const auto text = abi::nvme::name(static_cast<abi::nvme::Status>(e.status));
+    return text.empty() ? "a status without a name" : text;
+}
+std::string_view reason_of(const NvmeStateChanged& e) { return e.state.text(); }
+std::string_view reason_of(const NvmeFailed& e) { return e.reason.text(); }
+std::string_view reason_of(const NvmeNamespaceChanged& e) { return e.what.text(); }
 
 template <class E>
 concept HasReason = requires(const E& e) { reason_of(e); };

@@ -1,8 +1,8 @@
 // Says what went wrong in the terms of somebody who writes a driver: a paragraph for each refused command, error
 // completion, NAK, queue pair in error, refused key, ignored doorbell, dropped packet, failed DMA, remapping fault,
-// request that a port blocks and access by a stale mapping, with the object, the decoded input, the rule, its chapter
-// and the likely cause (explanations.h). Reads events only. What belongs together is one paragraph; what repeats is
-// counted.
+// request that a port blocks, access by a stale mapping, and each command and doorbell that an NVMe controller refuses
+// or fails of, with the object, the decoded input, the rule, its chapter and the likely cause (explanations.h). Reads
+// events only. What belongs together is one paragraph; what repeats is counted.
 #pragma once
 
 #include "platform/observe/diagnostics/paragraphs.h"
@@ -88,6 +88,9 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::RequestBlocked& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::StaleAccess& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::WriteLost& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::NvmeCommandRefused& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::NvmeDoorbellIgnored& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::NvmeFailed& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DoorbellRung& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::WqeFetched& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::PacketReceived& event);

@@ -5,6 +5,7 @@
 
 #include "abi/iommu/fault.h"
 #include "abi/iommu/invalidation.h"
+#include "abi/nvme/status.h"
 #include "abi/prm/command.h"
 #include "abi/prm/cqe.h"
 #include "abi/prm/eqe.h"
@@ -43,6 +44,9 @@ const Explanation* explain(abi::iommu::QueueError error);
 const Explanation& explain_silence(); ///< of a device that does not answer invalidations
 const Explanation* explain(traces::BlockReason reason);
 const Explanation* explain(traces::StaleMapping mapping);
+const Explanation* explain(abi::nvme::Status status);
+const Explanation* explain(traces::DoorbellMistake mistake);
+const Explanation* explain(traces::ControllerFailure failure);
 /// A refused command; the rule is the refusal's own sentence. Incomplete when no row says the cause.
 Explanation explain(const firmware::Refusal& refusal);
 const Explanation* explain_doorbell(traces::Reason reason); ///< of DoorbellIgnored

@@ -40,7 +40,8 @@ struct Bench {
     std::map<std::uint16_t, Queue> queues;
     std::uint16_t next_cid = 1;
 
-    explicit Bench(const NvmeConfig& config = small()) : controller(config, {memory, clock, interrupts}) {}
+    explicit Bench(const NvmeConfig& config = small(), traces::Events events = {})
+        : controller(config, {memory, clock, interrupts}, events) {}
 
     std::uint32_t get(std::uint64_t offset) {
         std::array<std::byte, 4> bytes{};
