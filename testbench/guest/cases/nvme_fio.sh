@@ -4,7 +4,7 @@
 # machines: A
 # set: timed=false
 # commands: no
-# timeout: 300
+# timeout: 600
 . /hcasim/inside/nvme.sh
 
 # The figure is what a person wants to see beside the part: I/O operations a second, of reads and writes.
@@ -25,18 +25,26 @@ for_a_while() { run_fio --filename=$disk --size=32M --time_based --runtime=5 "$@
 passed_through() { run_fio --filename=/dev/ng0n1 --ioengine=io_uring_cmd --cmd_type=nvme --direct=0 "$@"; }
 
 part "the driver comes up with a polled queue" drive_comes_up poll_queues=1
-for size in 4k 16k 128k; do
-    part "libaio verifies $size at depth 16" verified --ioengine=libaio --iodepth=16 --rw=randwrite --bs=$size \
-        --size=16M
+# Every way to the drive, at every depth, in any order and one after another; what is read back proves both ways.
+for depth in 1 4 16 64 256; do
+    for way in "randwrite --bs=4k --size=4M" "write --bs=64k --size=16M" "randrw --bs=16k --size=8M"; do
+        # shellcheck disable=SC2086
+        for engine in libaio io_uring; do
+            part "$engine verifies ${way%% *} at depth $depth" verified --ioengine=$engine --iodepth=$depth --rw=$way
+        done
+        part "polled io_uring verifies ${way%% *} at depth $depth" verified --ioengine=io_uring --hipri=1 \
+            --iodepth=$depth --rw=$way
+        part "passthrough verifies ${way%% *} at depth $depth" passed_through --iodepth=$depth --rw=$way \
+            --verify=crc32c --verify_fatal=1 --do_verify=1
+    done
+done
+for size in 512 128k; do
+    part "libaio verifies $size at depth 16" verified --ioengine=libaio --iodepth=16 --rw=randwrite --bs=$size --size=4M
 done
 part "libaio verifies blocks of mixed sizes" verified --ioengine=libaio --iodepth=8 --rw=randwrite \
     --bsrange=512-256k --bs_unaligned=0 --blockalign=512 --size=16M
-part "io_uring verifies 4k at depth 64" verified --ioengine=io_uring --iodepth=64 --rw=randwrite --bs=4k --size=16M
 part "io_uring verifies 1M, with vectors" verified --ioengine=io_uring --iodepth=4 --rw=write --bs=1M --size=32M \
     --nonvectored=0
-part "polled io_uring verifies 4k" verified --ioengine=io_uring --hipri=1 --iodepth=8 --rw=randwrite --bs=4k --size=8M
-part "passthrough verifies 4k" passed_through --iodepth=8 --rw=randwrite --bs=4k --size=8M --verify=crc32c \
-    --verify_fatal=1 --do_verify=1
 part "libaio, random reads at depth 1" for_a_while --ioengine=libaio --iodepth=1 --rw=randread --bs=4k
 part "libaio, random reads at depth 16" for_a_while --ioengine=libaio --iodepth=16 --rw=randread --bs=4k
 part "io_uring, random reads at depth 64" for_a_while --ioengine=io_uring --iodepth=64 --rw=randread --bs=4k
