@@ -86,6 +86,15 @@ constexpr std::array rooms{
     "pcie (write lost)",
     "net (forwarded)",
     "hca/ingress (frame dropped)",
+    "nvme (doorbell)",
+    "nvme (doorbell ignored)",
+    "nvme (fetched)",
+    "nvme (refused)",
+    "nvme (completed)",
+    "nvme (state)",
+    "nvme (failed)",
+    "nvme (namespace)",
+    "nvme (event reported)",
 };
 static_assert(rooms.size() == bench::event_types);
 
