@@ -14,7 +14,7 @@ MediumResult MemoryMedium::read(std::uint64_t offset, std::span<std::byte> into,
     return {.done = at};
 }
 
-Medium::View MemoryMedium::view(std::uint64_t offset, std::uint64_t length, port::Time at) {
+Medium::View MemoryMedium::view(std::uint64_t offset, [[maybe_unused]] std::uint64_t length, port::Time at) {
     assert(offset + length <= size());
     return {memory_.bytes().data() + offset, {.done = at}};
 }
