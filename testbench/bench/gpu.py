@@ -44,7 +44,7 @@ class Bench:
 def busiest(result, device):
     """What the device's times were made of, as far as it says."""
     for one in result.get("bottlenecks", []):
-        if one.get("device") == device and one.get("busiest"):
+        if one["name"] == device:
             return f"{one['busiest']}, {100 * one['load']:.0f} %"
     return "latencies: nothing was busy throughout"
 
@@ -67,11 +67,11 @@ def puts(bench):
     for threads in (1, 2, 4, 8, 16, 32):
         result = bench.run(RDMA, 64 << 10, f"scenario.qps={threads}", "scenario.message=64", "scenario.queue_depth=32",
                            "A.gpu0.profile=1", "B.gpu0.profile=1")
-        seconds = result["transfers"][0]["sim_time_ps"] * 1e-12
+        seconds = result["transfers"][0]["sim_time_ns"] * 1e-9
         rates[threads] = result["completions_ok"] / len("AB") / seconds / 1e6
         row(f"{threads} threads", rates[threads], 180 if threads >= 8 else None, "Mops", busiest(result, "A.hca0"))
     proxy = bench.run(HOST, 64 << 10, "scenario.message=64", "scenario.queue_depth=32")
-    seconds = proxy["transfers"][0]["sim_time_ps"] * 1e-12
+    seconds = proxy["transfers"][0]["sim_time_ns"] * 1e-9
     row("by a processor, whose own software takes no time here", proxy["transfers"][0]["messages"] / seconds / 1e6, 1.7,
         "Mops", busiest(proxy, "A.hca0"))
     row("32 threads beside one (published: scales to 8 CTAs)", rates[32] / rates[1], None, "times", "")
@@ -84,7 +84,7 @@ def reads(bench):
         result = bench.run(NVME, max(256 << 10, queues * depth * 16 << 10), f"scenario.qps={queues}",
                            f"scenario.queue_depth={depth}", "scenario.message=4 KiB", "A.gpu0.profile=1")
         moved = result["transfers"][0]
-        seconds = moved["sim_time_ps"] * 1e-12
+        seconds = moved["sim_time_ns"] * 1e-9
         row(f"{queues} queue pairs, {depth} under way on each", moved["messages"] / seconds / 1e6,
             0.80 if queues >= 64 else None, "M/s", busiest(result, "A.nvme0"))
 
@@ -95,7 +95,7 @@ def one_command(bench):
     result = bench.run(NVME, 64 << 10, "scenario.qps=1", "scenario.queue_depth=1", "scenario.message=4 KiB",
                        "A.gpu0.profile=1")
     moved = result["transfers"][0]
-    row("queues and data in VRAM, 4 KiB", moved["sim_time_ps"] * 1e-6 / moved["messages"], 35.1, "us",
+    row("queues and data in VRAM, 4 KiB", moved["sim_time_ns"] * 1e-3 / moved["messages"], 35.1, "us",
         busiest(result, "A.nvme0"))
 
 
