@@ -22,8 +22,9 @@ auto tie(const IoConfig& c) {
 }
 auto tie(const SpaceConfig& c) { return std::tie(c.max_namespaces, c.capacity, c.identity); }
 bool is_same(const NamespaceConfig& a, const NamespaceConfig& b) {
-    return std::tie(a.bytes, a.format, a.is_extended, a.protection, a.is_protection_first, a.file, a.is_attached) ==
-           std::tie(b.bytes, b.format, b.is_extended, b.protection, b.is_protection_first, b.file, b.is_attached);
+    return std::tie(a.bytes, a.format, a.is_extended, a.protection, a.is_protection_first, a.file, a.faults,
+                    a.is_attached) == std::tie(b.bytes, b.format, b.is_extended, b.protection, b.is_protection_first,
+                                               b.file, b.faults, b.is_attached);
 }
 } // namespace
 
@@ -106,6 +107,9 @@ std::vector<pcie::Setting> NvmeConfig::settings() {
         all.push_back({.name = "file",
                        .help = "what holds the first namespace, and is made where there is none; empty: memory",
                        .value = &first.file});
+        all.push_back({.name = "faults",
+                       .help = "of the first namespace, as \"read 5, write 8..9, full 16, silent 20, flush, power 1\"",
+                       .value = &first.faults});
     }
     return all;
 }

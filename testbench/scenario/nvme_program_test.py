@@ -1,6 +1,6 @@
 """nvme_program_test.py HCASIM SOURCE CASE: a drive as a person runs it, and what held it back."""
 
-from program import SOURCE, expect, main, payload, result, run
+from program import SOURCE, expect, main, payload, refused, result, run
 
 CONFIG = SOURCE / "platform/configs/nvme.toml"
 
@@ -40,6 +40,14 @@ def a_table_that_does_not_fit_has_a_cache_among_the_caches():
     got = show("A.nvme0.map_memory=4KiB")
     found = {one["name"]: one for one in got["caches"]}["A.nvme0 map cache"]
     expect(found["hits"] > 0 and found["misses"] > 0, found)
+
+
+def what_a_drive_is_said_to_fail_at_fails_the_run_and_is_named():
+    # A read that fails would be healed by the write before it.
+    for faults, status in (("write 40..41", "Write Fault"), ("full 40", "Capacity Exceeded"), ("flush", "Write Fault")):
+        shown = run("--payload", str(payload(3_000_000)), "--set", f"A.nvme0.faults={faults}", config=CONFIG)
+        expect(shown.returncode == 1 and status in shown.stdout + shown.stderr, (faults, shown))
+    refused(run("--set", "A.nvme0.faults=raed 40", config=CONFIG), '"raed 40", which is none')
 
 
 def without_time_nothing_is_busy():

@@ -19,7 +19,7 @@ MediumResult FaultyMedium::fault(const std::vector<Extent>& bad, Extent bytes, M
 }
 
 void FaultyMedium::heal() {
-    latent_.clear(), read_only_.clear(), silent_.clear();
+    latent_.clear(), read_only_.clear(), full_.clear(), silent_.clear();
     flushes_fail_ = false;
 }
 
@@ -72,6 +72,8 @@ MediumResult FaultyMedium::write(std::uint64_t offset, Pieces from, Durability d
     if (auto result = fault(silent_, bytes, MediumStatus::no_answer, port::never); !result.is_ok())
         return result;
     if (auto result = fault(read_only_, bytes, MediumStatus::write_fault, at); !result.is_ok())
+        return result;
+    if (auto result = fault(full_, bytes, MediumStatus::no_space, at); !result.is_ok())
         return result;
     if (durability == Durability::durable)
         forget(bytes);

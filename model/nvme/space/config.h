@@ -31,7 +31,8 @@ struct NamespaceConfig {
     bool is_extended = false;       ///< metadata goes with the data
     Protection protection = Protection::none;
     bool is_protection_first = false;
-    std::string file; ///< sparse file; empty: RAM
+    std::string file;   ///< sparse file; empty: RAM
+    std::string faults; ///< a script of what fails (media/fault_script.h); empty: nothing
     bool is_attached = true;
 };
 

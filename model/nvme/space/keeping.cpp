@@ -86,8 +86,11 @@ void Namespaces::restore(const KeptNamespace& one) {
     const auto who = "namespace " + std::to_string(one.nsid);
     NamespaceConfig config;
     config.bytes = one.bytes;
+    config.format = one.shape.format_index;
     if (one.origin == Origin::made)
         config.file = own_file(one.nsid, one.generation);
+    else if (one.nsid <= config_.namespaces.size())
+        config.faults = config_.namespaces[one.nsid - 1].faults;
     if (one.origin == Origin::configured) {
         if (one.nsid > config_.namespaces.size() || config_.namespaces[one.nsid - 1].file.empty())
             throw std::runtime_error(file_->path() + " has " + who + " in a file that the configuration does not name");

@@ -2,6 +2,7 @@
 
 #include "model/nvme/flash/timed_medium.h"
 #include "model/nvme/keep/state_file.h"
+#include "model/nvme/media/fault_script.h"
 #include "model/nvme/media/file_medium.h"
 #include "model/nvme/media/memory_medium.h"
 
@@ -92,6 +93,13 @@ void Namespaces::make_configured(std::uint32_t first) {
 std::unique_ptr<Medium> Namespaces::make_bare_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
     if (config_.make_medium)
         return config_.make_medium(nsid, config);
+    auto medium = make_sound_medium(nsid, config);
+    if (config.faults.empty())
+        return medium;
+    return make_faulty(std::move(medium), config.faults, config_.formats.at(config.format).data_bytes());
+}
+
+std::unique_ptr<Medium> Namespaces::make_sound_medium(std::uint32_t nsid, const NamespaceConfig& config) const {
     if (config.file.empty())
         return std::make_unique<MemoryMedium>("nvme namespace " + std::to_string(nsid), config.bytes);
     return std::make_unique<FileMedium>(config.file, config.bytes);

@@ -105,6 +105,7 @@ private:
     std::string own_file(std::uint32_t nsid, std::uint64_t generation) const;
     std::unique_ptr<MarkFile> make_marks(const std::string& medium) const;
     void let_go(std::unique_ptr<Namespace>& space);
+    std::unique_ptr<Medium> make_sound_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
     std::unique_ptr<Medium> make_bare_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
     std::unique_ptr<Medium> make_medium(std::uint32_t nsid, const NamespaceConfig& config) const;
     Refusal check_shape(const Shape& shape) const;

@@ -105,6 +105,14 @@ TEST_CASE("a drive has a size, and a file as its medium", "[unit][topology][devi
     CHECK(fault("{ path = \"root0.nvme0\", file = 7 }").find("'file'") != std::string::npos);
 }
 
+TEST_CASE("what fails in a drive is a script", "[unit][topology][device]") {
+    const auto* const script = "read 5, write 8..9, full 16, silent 20, flush, power 1";
+    const auto made = describe(fmt::format("{{ path = \"root0.nvme0\", faults = \"{}\" }}", script));
+
+    CHECK(made.part(*made.find("A.nvme0")).other().as<model::nvme::NvmeConfig>().space.namespaces.front().faults ==
+          script);
+}
+
 TEST_CASE("hcasim keys has each setting of each kind of device, with its default", "[unit][topology][device]") {
     const auto text = print_keys();
 

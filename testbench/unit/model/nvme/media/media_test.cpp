@@ -1,8 +1,11 @@
+#include "model/nvme/media/fault_script.h"
 #include "model/nvme/media/faulty_medium.h"
 #include "model/nvme/media/file_medium.h"
 #include "model/nvme/media/memory_medium.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <algorithm>
 #include <array>
@@ -185,6 +188,34 @@ TEST_CASE("a loss of power leaves each unit as it is or as it was", "[unit][nvme
     }
     CHECK(kept > 5);
     CHECK(lost > 5);
+}
+
+TEST_CASE("a script says what fails, by blocks", "[unit][nvme]") {
+    const auto medium = make_faulty(std::make_unique<MemoryMedium>("test", 1 << 20),
+                                    "read 2, write 4..5,full 6 , silent 8, flush", 512);
+    std::vector<std::byte> into(512);
+    const auto status = [&](std::uint64_t block) { return medium->read(block * 512, into, {}).status; };
+    const auto written = [&](std::uint64_t block) { return write(*medium, block * 512, bytes(512, 1)).status; };
+
+    CHECK((status(1) == MediumStatus::ok && status(2) == MediumStatus::read_error && status(3) == MediumStatus::ok));
+    CHECK((written(3) == MediumStatus::ok && written(4) == MediumStatus::write_fault));
+    CHECK((written(5) == MediumStatus::write_fault && written(6) == MediumStatus::no_space));
+    CHECK((written(7) == MediumStatus::ok && status(8) == MediumStatus::no_answer));
+    CHECK(medium->flush({}).status == MediumStatus::write_fault);
+    CHECK(write(*medium, 2 * 512, bytes(512, 1)).is_ok());
+    CHECK(status(2) == MediumStatus::ok);
+}
+
+TEST_CASE("a script that is wrong is refused with the fault that is none", "[unit][nvme]") {
+    for (const auto* script : {"raed 5", "read", "read x", "read 5..", "read 5..4", "read 5 6", "flush 1", "power",
+                               "power -1", "read 5,,flush", " ", "read 99999999999999999999"}) {
+        CAPTURE(script);
+        CHECK_THROWS_AS(make_faulty(std::make_unique<MemoryMedium>("test", 1 << 20), script, 512),
+                        std::invalid_argument);
+    }
+    CHECK_THROWS_MATCHES(make_faulty(std::make_unique<MemoryMedium>("test", 1 << 20), "read 7..2048", 512),
+                         std::invalid_argument,
+                         Catch::Matchers::Message("faults has block 2048, and the medium has 2048"));
 }
 
 TEST_CASE("a write heals a latent sector where it is, and nowhere else", "[unit][nvme]") {
