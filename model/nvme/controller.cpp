@@ -40,7 +40,7 @@ Controller::Controller(const NvmeConfig& config, const pcie::DevicePorts& ports,
       dma_(ports.dma, config_.memory_buffer, config_.memory_buffer_uses),
       processors_("processors", config_.processors, config_.command_latency),
       flash_(config_.flash, config_.space.capacity, config_.space.identity, ports.dma), spaces_(config_.space, &flash_),
-      io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature),
+      io_(config_.io, spaces_, dma_), health_(config_.error_entries, config_.temperature, spaces_.kept().counters),
       queues_(config_, dma_, ports.interrupts, *this, events),
       admin_(config_, queues_, in_flight_, spaces_, io_, health_, flash_.host_buffer(), events) {
     io_.data().walker().set_memory(dma_);
@@ -79,6 +79,7 @@ void Controller::start(Time at) {
     if (!can_start())
         return fatal("it was enabled with what it does not support", registers().get<"cc">(), at);
     state_ = State::starting;
+    registers().set<"shst">(0); // of a shutdown while it was disabled
     if (config_.ready_latency == Time{})
         become_ready(at);
     else
@@ -87,6 +88,12 @@ void Controller::start(Time at) {
 
 void Controller::become_ready(Time now) {
     ready_at_ = port::never;
+    if (!can_start()) // it was asked for when it was enabled; software may have changed it since
+        return fatal("it was enabled with what it does not support", registers().get<"cc">(), now);
+    if (health_.is_shut_down()) {
+        health_.set_shut_down(false);
+        keep_counters(now);
+    }
     const auto r = registers();
     const auto cc = fields_of(r.get<"cc">());
     const auto page = std::uint32_t{4096} << cc.view().get<"mps">();
@@ -101,9 +108,12 @@ void Controller::become_ready(Time now) {
     events_.emit(now, traces::NvmeStateChanged{"ready"});
 }
 
-/// Controller Reset: nothing more comes of what was under way. AQA, ASQ, ACQ and CMBMSC keep their values.
+/// Controller Reset: nothing more comes of what was under way. AQA, ASQ, ACQ and CMBMSC keep their values. The error
+/// log is empty afterwards (NVMe base 2.0 "Error Information").
 void Controller::stop(Time at) {
     state_ = State::disabled;
+    health_.clear_errors();
+    keep_counters(at);
     events_.emit(at, traces::NvmeStateChanged{"disabled"});
     queues_.reset();
     in_flight_.clear();
@@ -119,9 +129,26 @@ void Controller::reset(Time at) {
     registers().set<"asqs">(0).set<"acqs">(0).set<"asq">(0).set<"acq">(0);
 }
 
+void Controller::keep_counters(Time at) {
+    health_.pass(at);
+    static_cast<void>(spaces_.save()); // there is nobody to be told if it fails
+}
+
+/// Nothing more is fetched: a first half that waits is one without its partner (NVMe base 2.0 "Fused Operations").
+void Controller::end_halves(Time at) {
+    for (const auto& [sqid, half] : in_flight_.take_halves()) {
+        const traces::Cause cause(events_, half.cause);
+        complete(sqid, abi::ConstView<abi::nvme::Command>(half.command), io_.execute(half.command, at), at);
+    }
+    queues_.set_coalescing(0); // an interrupt that waits for others would wait for good
+    interrupt_at_ = queues_.raise(at);
+}
+
 /// What was fetched ends, then what was written is made durable, and nothing starts any more.
 void Controller::shut_down(Time at) {
     const bool was_running = state_ == State::running;
+    if (was_running)
+        end_halves(at);
     if (state_ != State::failed)
         state_ = was_running ? State::stopping : State::stopped;
     ready_at_ = run_at_ = port::never;
@@ -138,6 +165,8 @@ void Controller::end_shutdown(Time at) {
     stopped_at_ = port::never;
     if (state_ != State::failed)
         state_ = State::stopped;
+    health_.set_shut_down(true);
+    keep_counters(at);
     registers().set<"shst">(static_cast<std::uint32_t>(ShutdownStatus::complete));
     events_.emit(at, traces::NvmeStateChanged{"shut down"});
 }
@@ -258,12 +287,13 @@ void Controller::count(abi::ConstView<abi::nvme::Command> command) {
     if (opcode == IoOpcode::write || opcode == IoOpcode::copy || opcode == IoOpcode::write_zeroes ||
         opcode == IoOpcode::write_uncorrectable)
         admin_.background().has_written();
-    if (opcode != IoOpcode::read && opcode != IoOpcode::write)
+    const bool is_read = opcode == IoOpcode::read || opcode == IoOpcode::compare;
+    if (!is_read && opcode != IoOpcode::write)
         return;
     const auto* space = spaces_.allocated(command.get<"nsid">());
     const auto blocks = (command.get<"cdw12">() & 0xffff) + 1;
     const auto bytes = space != nullptr ? std::uint64_t{blocks} * space->shape().data_bytes() : 0;
-    opcode == IoOpcode::read ? health_.has_read(bytes) : health_.has_written(bytes);
+    is_read ? health_.has_read(bytes) : health_.has_written(bytes);
 }
 
 void Controller::post_due(Time now) {
@@ -307,7 +337,7 @@ void Controller::wake(Time now) {
     } else if (in_flight_.has_orphans()) {
         post_due(now);
     }
-    if (stopped_at_ <= now && !in_flight_.is_empty())
+    if (stopped_at_ <= now && has_queues() && !in_flight_.is_empty())
         stopped_at_ = in_flight_.last();
     else if (stopped_at_ <= now)
         end_shutdown(now);
@@ -317,16 +347,19 @@ void Controller::wake(Time now) {
 void Controller::wake_at(Time& what, Time at) { what = std::min(what, at); }
 
 void Controller::schedule() {
-    if (state_ != State::starting && !has_queues() && stopped_at_ == port::never && !in_flight_.has_orphans())
-        return;
-    const auto recheck = state_ == State::stopping ? port::never : queues_.recheck_time();
-    const auto next = std::min(
-        {ready_at_, run_at_, interrupt_at_, stopped_at_, recheck, in_flight_.next(), admin_.background().next()});
+    auto next = stopped_at_; // all that comes of one that has failed in the middle of a shutdown
+    if (state_ == State::starting || has_queues() || in_flight_.has_orphans()) {
+        const auto recheck = state_ == State::stopping ? port::never : queues_.recheck_time();
+        next =
+            std::min({next, ready_at_, run_at_, interrupt_at_, recheck, in_flight_.next(), admin_.background().next()});
+    }
     if (next != port::never)
         ports_.clock.wake_at(next);
 }
 
 bool Controller::is_quiet() const {
+    if (state_ == State::failed) // what was under way stays so
+        return stopped_at_ == port::never;
     return ready_at_ == port::never && run_at_ == port::never && stopped_at_ == port::never && in_flight_.is_empty();
 }
 

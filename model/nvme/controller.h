@@ -61,7 +61,10 @@ private:
     bool can_start();
     void become_ready(port::Time now);
     void shut_down(port::Time at);
+    void end_halves(port::Time at);
     void end_shutdown(port::Time at);
+    /// What the drive has counted outlives the process as it is now.
+    void keep_counters(port::Time at);
     void stop(port::Time at);
     void show_memory();
     void set_capabilities();

@@ -36,7 +36,8 @@ const std::array<Admin::Row, 17> Admin::rows{{
 Admin::Admin(const NvmeConfig& config, Queues& queues, InFlight& in_flight, Namespaces& spaces, Io& io, Health& health,
              HostBuffer& host_buffer, traces::Events events)
     : config_(config), queues_(queues), in_flight_(in_flight), spaces_(spaces), io_(io), health_(health),
-      host_buffer_(host_buffer), events_door_(events), events_(config.event_requests), background_(config, spaces) {
+      host_buffer_(host_buffer), events_door_(events), events_(config.event_requests),
+      background_(config, spaces, health) {
     for (const auto& [feature, selector, saved] : spaces_.kept().features)
         if (auto* value = features_.find(static_cast<abi::nvme::Feature>(feature), selector); value != nullptr)
             value->saved = value->current = saved & value->mask;

@@ -35,15 +35,15 @@ std::uint32_t part(Time begin, Time end, Time now, std::uint32_t whole) {
 
 } // namespace
 
-Background::Background(const NvmeConfig& config, Namespaces& spaces)
-    : config_(config), spaces_(spaces), is_erased_(true) {
+Background::Background(const NvmeConfig& config, Namespaces& spaces, const Health& health)
+    : config_(config), spaces_(spaces), health_(health), is_erased_(true) {
     for (std::uint32_t number = 1; number <= spaces.max(); ++number)
         if (const auto* space = spaces.allocated(number); space != nullptr && space->medium().next_data(0))
             is_erased_ = false;
     resume();
 }
 
-/// A sanitize operation survives a loss of power: it begins anew.
+/// A sanitize operation survives a loss of power, and so does an extended self-test: they begin anew.
 void Background::resume() {
     const auto& kept = spaces_.kept().sanitize;
     state_ = static_cast<State>(kept.state);
@@ -53,6 +53,11 @@ void Background::resume() {
         spaces_.set_hold(Status::sanitize_failed);
     if (state_ == State::under_way)
         begin_sanitize(fields_of(kept.command).view(), kept.pattern, {});
+    if (const auto [code, nsid] = spaces_.kept().test; code != 0) {
+        begin_test(static_cast<std::uint8_t>(code), nsid, {});
+        if (code == short_test)
+            end_test(TestResult::aborted_by_reset, {});
+    }
 }
 
 void Background::begin_sanitize(abi::ConstView<abi::nvme::Sanitize> command, std::uint32_t pattern, Time at) {
@@ -98,9 +103,18 @@ Refusal Background::self_test(abi::ConstView<abi::nvme::Command> command, Time a
         return fail(Status::sanitize_in_progress);
     if (test_)
         return fail(Status::self_test_in_progress);
+    spaces_.kept().test = {code, nsid};
+    if (const auto refusal = spaces_.save(); !refusal.is_ok()) {
+        spaces_.kept().test = {};
+        return refusal;
+    }
+    begin_test(code, nsid, at);
+    return {};
+}
+
+void Background::begin_test(std::uint8_t code, std::uint32_t nsid, Time at) {
     const auto length = config_.self_test_time * (code == extended_test ? extended_factor : 1);
     test_ = Test{.code = code, .nsid = nsid, .begin = at, .end = at + length};
-    return {};
 }
 
 /// A short test looks at the controller alone; an extended one reads every block that is allocated.
@@ -130,10 +144,11 @@ std::optional<Background::Bad> Background::find_bad(std::uint32_t nsid, Time at)
     return std::nullopt;
 }
 
-void Background::end_test(TestResult result) {
+void Background::end_test(TestResult result, Time at) {
     const auto test = *std::exchange(test_, std::nullopt);
     abi::Block<abi::nvme::SelfTestResult> entry;
     const auto view = entry.view();
+    view.set<"poh">(health_.hours(at));
     if (test.nsid != 0)
         view.set<"nsid">(test.nsid).set<"vdi">(nsid_valid);
     if (result == TestResult::passed && test.code == extended_test && test.nsid != 0)
@@ -145,15 +160,18 @@ void Background::end_test(TestResult result) {
                 .set<"vdi">(nsid_valid | lba_valid);
         }
     view.set<"result">(static_cast<std::uint32_t>(result)).set<"code">(test.code);
-    results_.push_front(entry);
-    if (results_.size() > abi::nvme::self_test_results)
-        results_.pop_back();
+    auto& kept = spaces_.kept();
+    kept.self_tests.insert(kept.self_tests.begin(), entry);
+    if (kept.self_tests.size() > abi::nvme::self_test_results)
+        kept.self_tests.pop_back();
+    kept.test = {};
+    static_cast<void>(spaces_.save()); // if it cannot be written down, the next process tests again
 }
 
 void Background::abort_test(TestResult result, std::optional<std::uint32_t> nsid, Time at) {
     if (!test_ || (nsid && test_->nsid != all_namespaces && *nsid != all_namespaces && test_->nsid != *nsid))
         return;
-    end_test(test_->end <= at ? TestResult::passed : result);
+    end_test(test_->end <= at ? TestResult::passed : result, at);
 }
 
 void Background::is_formatted(std::uint32_t nsid, Time at) { abort_test(TestResult::namespace_formatted, nsid, at); }
@@ -208,7 +226,7 @@ Time Background::next() const {
 
 bool Background::advance(Time now) {
     if (test_ && test_->end <= now)
-        end_test(TestResult::passed);
+        end_test(TestResult::passed, now);
     if (!sanitize_ || sanitize_->end > now)
         return false;
     const auto operation = *std::exchange(sanitize_, std::nullopt);
@@ -224,10 +242,11 @@ bool Background::advance(Time now) {
 
 void Background::fill_self_test(std::span<std::byte> page, Time now) const {
     constexpr std::byte unused{0xf}; // a result of zero would say that a test has passed
+    const auto& results = spaces_.kept().self_tests;
     for (std::size_t i = 0; i < abi::nvme::self_test_results; ++i) {
         const auto entry = page.subspan(4 + i * abi::nvme::SelfTestResult::size, abi::nvme::SelfTestResult::size);
-        if (i < results_.size())
-            std::ranges::copy(results_[i].bytes, entry.begin());
+        if (i < results.size())
+            std::ranges::copy(results[i].bytes, entry.begin());
         else
             entry[0] = unused;
     }

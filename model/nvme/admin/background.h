@@ -1,23 +1,23 @@
 // What goes on behind a command that has ended: a device self-test, a sanitize operation. One of each at a time; a
 // sanitize operation ends a self-test. Neither a Controller Level Reset nor a shutdown ends the sanitize operation, or
-// an extended self-test; a short one goes by a reset. NVMe base 2.0 "Device Self-test Operations", "Sanitize
-// Operations".
+// an extended self-test, and after a loss of power both begin anew; a short one goes by a reset. NVMe base 2.0 "Device
+// Self-test Operations", "Sanitize Operations".
 #pragma once
 
 #include "abi/nvme/command.h"
 #include "abi/nvme/log.h"
+#include "model/nvme/admin/health.h"
 #include "model/nvme/config.h"
 #include "model/nvme/space/namespaces.h"
 
 #include <array>
-#include <deque>
 #include <optional>
 
 namespace model::nvme {
 
 class Background {
 public:
-    Background(const NvmeConfig& config, Namespaces& spaces);
+    Background(const NvmeConfig& config, Namespaces& spaces, const Health& health);
 
     Refusal self_test(abi::ConstView<abi::nvme::Command> command, port::Time at);
     Refusal sanitize(abi::ConstView<abi::nvme::Sanitize> command, port::Time at);
@@ -67,7 +67,8 @@ private:
     void begin_sanitize(abi::ConstView<abi::nvme::Sanitize> command, std::uint32_t pattern, port::Time at);
     /// The operation is in this state, also for the next process.
     Refusal keep(State state);
-    void end_test(TestResult result);
+    void begin_test(std::uint8_t code, std::uint32_t nsid, port::Time at);
+    void end_test(TestResult result, port::Time at);
     void abort_test(TestResult result, std::optional<std::uint32_t> nsid, port::Time at);
     /// Reads what the namespaces hold; the first block that cannot be read.
     struct Bad {
@@ -78,8 +79,8 @@ private:
 
     const NvmeConfig& config_;
     Namespaces& spaces_;
-    std::optional<Test> test_;
-    std::deque<abi::Block<abi::nvme::SelfTestResult>> results_; ///< the newest first
+    const Health& health_;
+    std::optional<Test> test_; ///< its results are kept with the drive
     std::optional<Operation> sanitize_;
     State state_ = State::never;
     std::uint32_t sanitize_command_ = 0; ///< dword 10 of the last one

@@ -47,7 +47,7 @@ Refusal Admin::fill_log(Command command, Time at) {
             return refuse(spaces_.is_valid(nsid) ? Status::invalid_field : Status::invalid_namespace,
                           parameter_of<abi::nvme::Command, "nsid">());
         page_.assign(abi::nvme::SmartLog::size, std::byte{});
-        health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(page_)));
+        health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(page_)), at);
         return {};
     }
     case LogPage::firmware_slot: {
@@ -88,7 +88,7 @@ Refusal Admin::fill_log(Command command, Time at) {
         const bool is_of_host = page == LogPage::telemetry_host;
         if (is_of_host && (fields.get<"lsp">() & 1) != 0) { // create: what there is now is what is read from now on
             telemetry_.assign(telemetry_block, std::byte{});
-            health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(telemetry_)));
+            health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(telemetry_)), at);
             ++captures_;
         }
         fill_telemetry(is_of_host);

@@ -36,6 +36,36 @@ void encode(const KeptNamespace& one, abi::View<NamespaceRecord> record) {
         .set<"erasing">(one.is_erasing);
 }
 
+void encode(const KeptState& state, abi::View<CounterRecord> record) {
+    const auto& counters = state.counters;
+    record.set<"power_cycles">(counters.power_cycles)
+        .set<"unsafe_shutdowns">(counters.unsafe_shutdowns)
+        .set<"power_on_ms">(counters.power_on_ms)
+        .set<"reads">(counters.reads)
+        .set<"writes">(counters.writes)
+        .set<"bytes_read">(counters.bytes_read)
+        .set<"bytes_written">(counters.bytes_written)
+        .set<"media_errors">(counters.media_errors)
+        .set<"errors">(counters.errors)
+        .set<"shut_down">(counters.is_shut_down)
+        .set<"test_code">(state.test.code)
+        .set<"test_nsid">(state.test.nsid);
+}
+
+void decode(abi::ConstView<CounterRecord> record, KeptState& state) {
+    state.counters = {.power_cycles = record.get<"power_cycles">(),
+                      .unsafe_shutdowns = record.get<"unsafe_shutdowns">(),
+                      .power_on_ms = record.get<"power_on_ms">(),
+                      .reads = record.get<"reads">(),
+                      .writes = record.get<"writes">(),
+                      .bytes_read = record.get<"bytes_read">(),
+                      .bytes_written = record.get<"bytes_written">(),
+                      .media_errors = record.get<"media_errors">(),
+                      .errors = record.get<"errors">(),
+                      .is_shut_down = record.get<"shut_down">()};
+    state.test = {record.get<"test_code">(), record.get<"test_nsid">()};
+}
+
 /// What is wrong with the record; nothing, and `one` is filled.
 std::string_view decode(abi::ConstView<NamespaceRecord> record, const SpaceConfig& config, KeptNamespace& one) {
     const auto index = record.get<"format">();
@@ -66,8 +96,9 @@ std::string_view decode(abi::ConstView<NamespaceRecord> record, const SpaceConfi
 } // namespace
 
 std::vector<std::byte> encode(const KeptState& state) {
-    std::vector<std::byte> bytes(StateHeader::size + state.features.size() * FeatureRecord::size +
-                                 state.namespaces.size() * NamespaceRecord::size);
+    std::vector<std::byte> bytes(
+        StateHeader::size + CounterRecord::size + state.self_tests.size() * abi::nvme::SelfTestResult::size +
+        state.features.size() * FeatureRecord::size + state.namespaces.size() * NamespaceRecord::size);
     const std::span<std::byte> all(bytes);
     const abi::View<StateHeader> header(all.first(StateHeader::size));
     header.set<"magic">(state_magic)
@@ -79,8 +110,15 @@ std::vector<std::byte> encode(const KeptState& state) {
         .set<"namespaces">(static_cast<std::uint32_t>(state.namespaces.size()))
         .set<"sanitize">(state.sanitize.state)
         .set<"sanitize_command">(state.sanitize.command)
-        .set<"sanitize_pattern">(state.sanitize.pattern);
+        .set<"sanitize_pattern">(state.sanitize.pattern)
+        .set<"self_tests">(static_cast<std::uint32_t>(state.self_tests.size()));
     auto rest = all.subspan(StateHeader::size);
+    encode(state, abi::View<CounterRecord>(rest.first(CounterRecord::size)));
+    rest = rest.subspan(CounterRecord::size);
+    for (const auto& result : state.self_tests) {
+        std::ranges::copy(result.bytes, rest.begin());
+        rest = rest.subspan(result.bytes.size());
+    }
     for (const auto& feature : state.features) {
         abi::View<FeatureRecord>(rest.first(FeatureRecord::size))
             .set<"feature">(feature.feature)
@@ -103,11 +141,15 @@ std::expected<KeptState, std::string> decode(std::span<const std::byte> bytes, c
     const abi::ConstView<StateHeader> header(bytes.first(StateHeader::size));
     if (header.get<"magic">() != state_magic)
         return wrong("is not the state of an NVMe drive");
-    if (header.get<"version">() != state_version)
-        return wrong("is of version " + std::to_string(header.get<"version">()) + ", and version 1 is known");
+    const auto version = header.get<"version">();
+    if (version == 0 || version > state_version)
+        return wrong("is of version " + std::to_string(version) + ", and versions 1 and 2 are known");
     const std::uint64_t features = header.get<"features">(), namespaces = header.get<"namespaces">();
-    if (header.get<"length">() != bytes.size() ||
-        bytes.size() != StateHeader::size + features * FeatureRecord::size + namespaces * NamespaceRecord::size)
+    const std::uint64_t counters = version == 1 ? 0 : 1, self_tests = version == 1 ? 0 : header.get<"self_tests">();
+    if (header.get<"length">() != bytes.size() || bytes.size() != StateHeader::size + counters * CounterRecord::size +
+                                                                      self_tests * abi::nvme::SelfTestResult::size +
+                                                                      features * FeatureRecord::size +
+                                                                      namespaces * NamespaceRecord::size)
         return wrong("is cut, or has more than it says");
     if (header.get<"checksum">() != checksum_of(bytes))
         return wrong("is damaged: its checksum is another one");
@@ -116,11 +158,25 @@ std::expected<KeptState, std::string> decode(std::span<const std::byte> bytes, c
         .generation = header.get<"generation">(),
         .configured = header.get<"configured">(),
         .sanitize = {header.get<"sanitize">(), header.get<"sanitize_command">(), header.get<"sanitize_pattern">()},
+        .counters = {},
+        .test = {},
+        .self_tests = {},
         .features = {},
         .namespaces = {}};
     if (state.sanitize.state > most_sanitize_state)
         return wrong("has a sanitize operation in a state that there is not");
+    if (self_tests > abi::nvme::self_test_results)
+        return wrong("has results of more self-tests than are kept");
     auto rest = bytes.subspan(StateHeader::size);
+    if (counters != 0) {
+        decode(abi::ConstView<CounterRecord>(rest.first(CounterRecord::size)), state);
+        rest = rest.subspan(CounterRecord::size);
+    }
+    constexpr std::uint32_t most_test_code = 2;
+    if (state.test.code > most_test_code)
+        return wrong("has a self-test under way that there is not");
+    for (std::uint64_t i = 0; i < self_tests; ++i, rest = rest.subspan(abi::nvme::SelfTestResult::size))
+        std::ranges::copy(rest.first(abi::nvme::SelfTestResult::size), state.self_tests.emplace_back().bytes.begin());
     for (std::uint64_t i = 0; i < features; ++i, rest = rest.subspan(FeatureRecord::size)) {
         const abi::ConstView<FeatureRecord> record(rest.first(FeatureRecord::size));
         state.features.push_back({record.get<"feature">(), record.get<"selector">(), record.get<"value">()});

@@ -10,6 +10,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace model::nvme {
@@ -98,6 +99,13 @@ public:
         const auto entry = found->entry;
         halves_.erase(found);
         return entry;
+    }
+    /// Nothing more is fetched, so no partner comes: each half that waits, with its queue.
+    std::vector<std::pair<std::uint16_t, Untouched>> take_halves() {
+        std::vector<std::pair<std::uint16_t, Untouched>> all;
+        for (const auto& half : std::exchange(halves_, {}))
+            all.emplace_back(half.sqid, half.entry);
+        return all;
     }
     /// Abort: only what has not been done can be taken back.
     bool abort(std::uint16_t sqid, std::uint16_t cid) {

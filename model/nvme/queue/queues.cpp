@@ -63,7 +63,7 @@ Refusal Queues::create(abi::ConstView<abi::nvme::CreateCq> command, unsigned ent
         return refuse(Status::invalid_prp_offset, parameter_of<L, "prp1">());
     if (!dma_.takes(command.get<"prp1">(), std::uint64_t{size} << completion_shift, MemoryUse::completion_queues))
         return refuse(Status::invalid_cmb_use, parameter_of<L, "prp1">());
-    if (command.get<"ien">() && command.get<"iv">() >= config_.vectors)
+    if (command.get<"iv">() >= config_.vectors) // whether or not it is used
         return refuse(Status::invalid_interrupt_vector, parameter_of<L, "iv">());
     auto queue = std::make_unique<CompletionQueue>(CompletionQueue{.id = id,
                                                                    .vector = command.get<"iv">(),
@@ -112,8 +112,14 @@ Refusal Queues::delete_submission(std::uint16_t id) {
         return refuse(Status::invalid_queue_id, parameter_of<abi::nvme::DeleteQueue, "qid">());
     for (auto& waiting : waiting_)
         waiting.remove(id);
-    --completion_[submission_[id]->cqid]->submission_queues;
+    auto& completions = *completion_[submission_[id]->cqid];
+    --completions.submission_queues;
     submission_[id].reset();
+    // No completion comes behind that of the deletion, which says of all commands that they have ended (NVMe base 2.0
+    // "Delete I/O Submission Queue command").
+    if (std::erase_if(completions.held, [&](const CompletionEntry& entry) { return entry.sqid == id; }) != 0 &&
+        completions.held.empty())
+        list_all(completions);
     return {};
 }
 
@@ -349,6 +355,11 @@ void Queues::drain(CompletionQueue& queue, Time at) {
             arm(queue, at);
         return;
     }
+    list_all(queue);
+}
+
+/// Submission queues that waited for room in their completion queue.
+void Queues::list_all(const CompletionQueue& queue) {
     for (const auto& submission : submission_) // seldom: the queue was full
         if (submission && submission->cqid == queue.id && (submission->is_shadowed || submission->waiting() != 0))
             list(*submission);

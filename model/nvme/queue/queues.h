@@ -101,6 +101,7 @@ public:
 private:
     enum Class : std::uint8_t { urgent = 0, high = 1, medium = 2, low = 3, admin = 4, classes = 5 };
     void list(SubmissionQueue& queue);
+    void list_all(const CompletionQueue& queue);
     SubmissionQueue* pick();
     std::uint32_t burst() const;
     void ring_submission(std::uint32_t id, std::uint32_t value, port::Time at);

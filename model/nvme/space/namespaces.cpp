@@ -52,6 +52,7 @@ Namespaces::Namespaces(const SpaceConfig& config, Flash* flash)
             throw std::runtime_error(file_->path() + " " + state.error());
         restore(*state);
     }
+    kept_.counters.begin_cycle();
     make_configured(kept_.configured);
     kept_.configured = std::max(kept_.configured, static_cast<std::uint32_t>(config.namespaces.size()));
     if (file_ && !save().is_ok())

@@ -173,18 +173,6 @@ TEST_CASE("a pair is one where the drive takes its time, and reads wait for it",
     CHECK(b.controller.is_quiet());
 }
 
-TEST_CASE("a half that waits for its partner holds up no shutdown", "[unit][nvme][fused][time]") {
-    auto config = small();
-    config.timed = true;
-    Pairs b(config);
-    b.put_first(7), b.ring_and_run();
-
-    b.set(Register::cc, 0x0046'4001);
-    b.run();
-    CHECK(b.get(Register::csts) == (1 | 2 << 2));
-    CHECK_FALSE(b.next(1));
-}
-
 TEST_CASE("a drive without Compare has no pairs", "[unit][nvme][fused]") {
     auto config = small();
     config.io.has_compare = false;

@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -115,6 +116,21 @@ struct DriveInFiles {
         range.view().set<"nlb">(blocks).set<"slba">(lba);
         bench->memory.poke(Bench::buffer, range.bytes);
         return bench->ask(1, IoOpcode::dataset_management, nsid, 0, 4);
+    }
+    template <class Log> abi::Block<Log> log(abi::nvme::LogPage page) {
+        constexpr auto dwords = static_cast<std::uint32_t>(Log::size / 4 - 1);
+        REQUIRE(admin(AdminOpcode::get_log_page, 0xffff'ffff, dwords << 16 | static_cast<std::uint32_t>(page)) ==
+                Status::success);
+        abi::Block<Log> block;
+        bench->memory.peek(Bench::buffer, block.bytes);
+        return block;
+    }
+    /// The newest result of a self-test.
+    abi::Block<abi::nvme::SelfTestResult> newest_test() {
+        const auto page = log<abi::nvme::SelfTestLog>(abi::nvme::LogPage::self_test);
+        abi::Block<abi::nvme::SelfTestResult> entry;
+        std::ranges::copy(std::span(page.bytes).subspan(4, entry.bytes.size()), entry.bytes.begin());
+        return entry;
     }
     model::nvme::Namespace& space(std::uint32_t nsid = 1) { return *bench->controller.namespaces().allocated(nsid); }
 };
