@@ -2,6 +2,8 @@
 #include "model/nvme/keep/state.h"
 #include "testbench/unit/model/nvme/keep/drive_in_files.h"
 
+#include <sys/stat.h>
+
 using namespace nvme_test;
 
 namespace {
@@ -45,7 +47,10 @@ TEST_CASE("a state of a drive with any byte changed, or cut anywhere, is refused
         auto bytes = whole;
         bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
         Folder::write(kept.state(), bytes);
-        kept.check_refused(kept.state(), "");
+        kept.check_refused(kept.state(), at < 8    ? "is not the state"
+                                         : at < 12 ? "is of version"
+                                         : at < 16 ? "more than it says"
+                                                   : "");
         Folder::write(kept.state(), whole.substr(0, at));
         kept.check_refused(kept.state(), "is cut");
     }
@@ -76,7 +81,13 @@ TEST_CASE("a state that is whole and says what cannot be is refused", "[unit][nv
     refuse([](KeptState& s) { s.namespaces[1].shape.protection = static_cast<Protection>(4); }, "nothing means");
     refuse([](KeptState& s) { s.namespaces[1].origin = static_cast<Origin>(3); }, "nothing means");
     refuse([](KeptState& s) { s.namespaces[1].origin = Origin::configured; }, "does not name");
+    refuse([](KeptState& s) { s.namespaces[1].generation = 0; }, "has not been");
+    refuse([](KeptState& s) { s.namespaces[1].shape.format.metadata_bytes = 8; }, "is another one by now");
+    refuse([](KeptState& s) { s.namespaces[1].shape.format.guard = Guard::crc64; }, "is another one by now");
+    refuse([](KeptState& s) { s.namespaces[1].write_protection = static_cast<WriteProtection>(4); }, "nothing means");
     refuse([](KeptState& s) { s.sanitize.state = 5; }, "that there is not");
+    refuse([](KeptState& s) { s.test.code = 3; }, "that there is not");
+    refuse([](KeptState& s) { s.self_tests.resize(21); }, "more self-tests than are kept");
     kept.config.space.namespaces[0].bytes = 2 << 20;
     kept.check_refused(kept.state(), "has namespace 1 of 1048576 bytes, the configuration 2097152");
 }
@@ -89,7 +100,9 @@ TEST_CASE("media and marks that do not fit the state are refused", "[unit][nvme]
         auto bytes = marks;
         bytes[at] = static_cast<char>(bytes[at] ^ 1);
         Folder::write(kept.second + ".marks", bytes);
-        kept.check_refused(kept.second + ".marks", "");
+        kept.check_refused(kept.second + ".marks", at < 8    ? "has no marks"
+                                                   : at < 12 ? "is of version"
+                                                             : "its header is another one");
     }
     Folder::write(kept.second + ".marks", marks.substr(0, 47));
     kept.check_refused(kept.second + ".marks", "is cut");
@@ -107,6 +120,37 @@ TEST_CASE("media and marks that do not fit the state are refused", "[unit][nvme]
     std::filesystem::remove(kept.second);
     kept.check_refused(kept.second, "is not there");
     Folder::write(kept.second, medium);
+    CHECK(kept.refusal().empty());
+}
+
+TEST_CASE("marks of an older namespace of the same number and size are refused", "[unit][nvme][keep]") {
+    Kept kept;
+    const auto old = Folder::read(kept.second + ".marks");
+    kept.again();
+    REQUIRE(kept.admin(AdminOpcode::namespace_management, 2, 1) == Status::success);
+    REQUIRE(kept.create(128) == 2);
+    kept.bench.reset();
+    Folder::write(kept.medium() + ".ns2-3.marks", old);
+    kept.check_refused(kept.medium() + ".ns2-3.marks", "or they are of an older one of this number");
+}
+
+TEST_CASE("a state or marks that are no plain file are refused, and nothing behind a link is touched",
+          "[unit][nvme][keep]") {
+    Kept kept;
+    for (const auto& [file, why] :
+         {std::pair{kept.state(), "is not a plain file"}, {kept.second + ".marks", "is not a plain file"}}) {
+        const auto bytes = Folder::read(file);
+        std::filesystem::remove(file);
+        REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+        CHECK(kept.refusal() == file + " " + why);
+        std::filesystem::remove(file);
+        Folder::write(file + ".elsewhere", bytes);
+        std::filesystem::create_symlink(file + ".elsewhere", file);
+        CHECK(kept.refusal().find(file) != std::string::npos);
+        CHECK(Folder::read(file + ".elsewhere") == bytes);
+        std::filesystem::remove(file);
+        Folder::write(file, bytes);
+    }
     CHECK(kept.refusal().empty());
 }
 

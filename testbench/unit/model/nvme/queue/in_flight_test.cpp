@@ -2,6 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+
 using namespace nvme_test;
 using abi::nvme::AdminOpcode;
 using abi::nvme::IoOpcode;
@@ -99,4 +101,43 @@ TEST_CASE("a planted controller does not let go when a queue is deleted, and tel
     CHECK(reading.seen() == reading.block);
     reading.bench.run(); // the doorbells that the host has rung meanwhile
     CHECK(reading.bench.controller.is_quiet());
+}
+
+TEST_CASE("a read that is refused takes no time of a die", "[unit][nvme][time]") {
+    Reading reading;
+    auto& bench = reading.bench;
+    bench.run();
+    REQUIRE(bench.next(1));
+    const auto uses = [&] {
+        std::vector<model::time::Account> rows;
+        bench.controller.accounts(rows);
+        return std::ranges::find(rows, "dies", &model::time::Account::name)->usage.uses;
+    };
+    const auto before = uses();
+    const auto refused = [&](std::uint32_t nsid, std::uint32_t lba, std::uint32_t blocks, std::uint32_t fuse = 0) {
+        auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), nsid, lba, 0, blocks - 1);
+        read.view().set<"fuse">(fuse);
+        return bench.submit(1, read).view().get<"status">();
+    };
+    CHECK(refused(1, 2048, 1) == Status::lba_out_of_range);
+    CHECK(refused(1, 2047, 2) == Status::lba_out_of_range);
+    CHECK(refused(0, 0, 1) == Status::invalid_namespace);
+    CHECK(refused(2, 0, 1) == Status::invalid_field);
+    CHECK(refused(1, 0, 2049) == Status::invalid_field); // more than MDTS
+    CHECK(refused(1, 0, 1, 3) == Status::invalid_field);
+    bench.controller.namespaces().set_hold(Status::sanitize_in_progress);
+    CHECK(refused(1, 0, 1) == Status::sanitize_in_progress);
+    CHECK(uses() == before);
+}
+
+TEST_CASE("an Abort takes back the read that it names, and no other", "[unit][nvme]") {
+    Reading reading;
+    auto& bench = reading.bench;
+    for (const auto named : {0x77u << 16 | 2, 0x76u << 16 | 1}) // another queue, another command
+        CHECK(bench.ask(0, AdminOpcode::abort, 0, named) == Status::success);
+    bench.run();
+    const auto entry = bench.next(1);
+    REQUIRE(entry);
+    CHECK(entry->view().get<"status">() == Status::success);
+    CHECK(reading.seen() == reading.block);
 }
