@@ -1,5 +1,6 @@
 // The packets and registers of abi/gpu/sdma.h as JSON: sdma_layouts.py holds them against the amdgpu driver of Linux.
 #include "abi/gpu/sdma.h"
+#include "testbench/witness/dump.h"
 
 #include <cstdio>
 #include <string>
@@ -10,25 +11,13 @@
 namespace {
 
 using namespace abi::gpu::sdma;
+using witness::print;
 
 const char* separator = "";
 
-void print(const char* format, std::string_view name) {
-    std::printf(format, static_cast<int>(name.size()), name.data());
-}
-
 template <class Packet> void dump_packet() {
     std::printf("%s", std::exchange(separator, ",\n"));
-    print("  \"%.*s\": {", Packet::name.view());
-    std::printf("\"bytes\": %zu, \"fields\": {", Packet::size);
-    const char* between = "";
-    for (const auto& f : Packet::fields) {
-        std::printf("%s", std::exchange(between, ", "));
-        print("\"%.*s\": ", f.name);
-        const auto is_bits = f.kind == abi::FieldKind::bits;
-        std::printf("[%zu, %zu]", f.offset * 8 + (is_bits ? f.low : 0), is_bits ? f.high - f.low + 1 : f.bytes * 8);
-    }
-    std::printf("}}");
+    witness::dump_structure<Packet>(witness::bits_of, "");
 }
 template <class Register> void dump_register() {
     std::printf("%s", std::exchange(separator, ",\n"));

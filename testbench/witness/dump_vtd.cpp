@@ -4,40 +4,20 @@
 #include "abi/iommu/page_request.h"
 #include "abi/iommu/registers.h"
 #include "abi/iommu/tables.h"
+#include "testbench/witness/dump.h"
 
+#include <array>
 #include <cstdio>
-#include <string_view>
-#include <type_traits>
 
 namespace {
 
 using namespace abi::iommu;
+using witness::dump_values;
 
-void print(const char* format, std::string_view name) {
-    std::printf(format, static_cast<int>(name.size()), name.data());
-}
-
+/// Fields by their highest and lowest bit.
 template <class Structure> void dump(const char* end = ",\n") {
-    print("  \"%.*s\": {", Structure::name.view());
-    std::printf("\"bytes\": %zu, \"fields\": {", Structure::size);
-    const char* separator = "";
-    for (const auto& f : Structure::fields) {
-        std::fputs(separator, stdout), separator = ", ";
-        print("\"%.*s\": ", f.name);
-        std::printf("[%u, %u]", f.high, f.low);
-    }
-    std::printf("}}%s", end);
-}
-
-template <class Enumeration> void dump_values(const char* name, const char* end = ",\n") {
-    std::printf("  \"%s\": {", name);
-    const char* separator = "";
-    for (const auto& row : named(std::type_identity<Enumeration>{})) {
-        std::fputs(separator, stdout), separator = ", ";
-        print("\"%.*s\": ", row.id);
-        std::printf("%u", static_cast<unsigned>(row.value));
-    }
-    std::printf("}%s", end);
+    const auto place = [](const auto& field) { return std::array{field.high, field.low}; };
+    witness::dump_structure<Structure>(place, end);
 }
 
 } // namespace
