@@ -1,5 +1,7 @@
 #include "sw/nvmf/target_controller.h"
 
+#include "sw/nvmf/io_command.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -20,13 +22,6 @@ constexpr std::uint32_t ready_timeout = 10;   // units of 500 ms
 constexpr std::uint32_t keep_alive_unit = 10; // KAS: of 100 ms
 /// SGLs of any alignment, keyed blocks, and offsets into the capsule.
 constexpr std::uint32_t sgl_support = 1, keyed_sgl_support = 1 << 2, offset_sgl_support = 1 << 20;
-/// Optional commands that this target passes on.
-constexpr auto passed_on = static_cast<std::uint16_t>(abi::nvme::OptionalIo::compare) |
-                           static_cast<std::uint16_t>(abi::nvme::OptionalIo::write_uncorrectable) |
-                           static_cast<std::uint16_t>(abi::nvme::OptionalIo::dataset_management) |
-                           static_cast<std::uint16_t>(abi::nvme::OptionalIo::write_zeroes) |
-                           static_cast<std::uint16_t>(abi::nvme::OptionalIo::verify);
-
 abi::Block<ControllerConfiguration> fields_of(std::uint32_t value) {
     abi::Block<ControllerConfiguration> block;
     abi::store<std::uint32_t, abi::Endian::little>(block.bytes.data(), value);
@@ -175,7 +170,7 @@ void TargetController::describe_controller(std::span<std::byte> page) const {
         .set<"sanicap">(0)
         .set<"kas">(keep_alive_unit)
         .set<"maxcmd">(static_cast<std::uint16_t>(options_.entries))
-        .set<"oncs">(said.get<"oncs">() & passed_on)
+        .set<"oncs">(passed_on(said.get<"oncs">()))
         .set<"fuses">(0)
         .set<"sgls">(sgl_support | keyed_sgl_support | (options_.in_capsule_bytes != 0 ? offset_sgl_support : 0))
         .set<"subnqn">(name)

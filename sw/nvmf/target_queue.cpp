@@ -1,6 +1,7 @@
 #include "sw/nvmf/target_queue.h"
 
 #include "abi/nvme/completion.h"
+#include "sw/nvmf/io_command.h"
 
 #include <fmt/format.h>
 
@@ -18,31 +19,6 @@ namespace {
 
 constexpr std::uint32_t sends_a_command = 3; // READ, WRITE, SEND
 constexpr std::uint32_t dword = 4;           // what PRP entries can begin at
-
-/// Bytes of data of an I/O command; nothing: this target does not pass it on. `may_be_longer`: the host may have given
-/// more memory than the command uses.
-struct Wanted {
-    std::uint64_t bytes = 0;
-    bool may_be_longer = false;
-};
-std::optional<Wanted> wanted_by(abi::ConstView<abi::nvme::Command> command, std::uint32_t block_bytes) {
-    switch (static_cast<IoOpcode>(command.get<"opcode">())) {
-    case IoOpcode::flush:
-    case IoOpcode::write_uncorrectable:
-    case IoOpcode::write_zeroes:
-    case IoOpcode::verify: return Wanted{};
-    case IoOpcode::read:
-    case IoOpcode::write:
-    case IoOpcode::compare:
-        return Wanted{(abi::ConstView<abi::nvme::ReadWrite>(command.bytes()).get<"nlb">() + std::uint64_t{1}) *
-                      block_bytes};
-    case IoOpcode::dataset_management:
-        return Wanted{(abi::ConstView<abi::nvme::DatasetManagement>(command.bytes()).get<"nr">() + std::uint64_t{1}) *
-                          abi::nvme::DsmRange::size,
-                      true};
-    default: return std::nullopt;
-    }
-}
 
 bool is_fabrics(abi::ConstView<abi::nvme::Command> command) {
     return command.get<"opcode">() == static_cast<std::uint8_t>(abi::nvme::AdminOpcode::fabrics);
