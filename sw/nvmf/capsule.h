@@ -29,7 +29,10 @@ struct CapsuleData {
 enum class Flow : std::uint8_t { none, to_controller, from_controller };
 Flow flow_of(abi::ConstView<abi::nvme::Command> command);
 
-/// `memory.bytes` is less than 16 MiB.
+/// What a keyed data block has room for.
+inline constexpr std::uint32_t most_pointed_bytes =
+    (1u << (abi::nvme::KeyedSglDescriptor::field<"length">::high + 1)) - 1;
+/// `memory.bytes` is at most that.
 void point_to_host(abi::View<abi::nvme::Command> command, const RemoteMemory& memory);
 /// The data begin where the command ends.
 void point_into_capsule(abi::View<abi::nvme::Command> command, std::uint32_t bytes);

@@ -9,6 +9,11 @@ namespace sw::nvmf {
     if (auto outcome = (expression); !outcome)                                                                         \
     return std::unexpected(outcome.error())
 
+bool is_same_end(const mlx::Peer& one, const mlx::Peer& other) {
+    return one.qpn == other.qpn && one.path.remote_gid == other.path.remote_gid &&
+           one.path.remote_lid == other.path.remote_lid;
+}
+
 Result<std::unique_ptr<Channel>> Channel::make(const RdmaPort& port, const Options& options) {
     std::unique_ptr<Channel> channel(new Channel(port, options));
     auto& context = *port.context;

@@ -23,6 +23,9 @@ struct RdmaPort {
     mlx::ConnectOptions options{};
 };
 
+/// Whether both are the same queue pair: its number alone is its HCA's own, and other HCAs have the same ones.
+bool is_same_end(const mlx::Peer& one, const mlx::Peer& other);
+
 /// What a host sends to connect one queue, by whatever way the two know each other, and the answer: in place of the
 /// connection manager's messages, with the private data that these have.
 struct ConnectionRequest {

@@ -100,12 +100,14 @@ Result<std::unique_ptr<HostQueue>> Host::connect_queue(std::uint16_t number, std
     const auto reply = carrier_.connect((*queue)->request(facts_.controller));
     if (!reply)
         return std::unexpected(reply.error());
-    TRY((*queue)->connect(*reply));
-    if (const auto done = introduce(**queue); !done) {
+    auto done = (*queue)->connect(*reply);
+    if (done)
+        done = introduce(**queue);
+    if (done)
+        return queue;
+    if (reply->is_accepted) // the target has a queue then, whatever became of ours
         end(**queue);
-        return std::unexpected(done.error());
-    }
-    return queue;
+    return std::unexpected(done.error());
 }
 
 /// The Connect command: whose queue this is, and of which controller.
@@ -138,7 +140,7 @@ Result<void> Host::introduce(HostQueue& queue) {
 void Host::end(HostQueue& queue) {
     queue.end("disconnected");
     if (carrier_.disconnect)
-        carrier_.disconnect(queue.qpn());
+        carrier_.disconnect(queue.self());
 }
 
 Result<Response> Host::succeed(HostQueue& queue, Command& command, const HostData& data, const char* what) {

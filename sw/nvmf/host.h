@@ -41,10 +41,10 @@ struct HostFacts {
 class Host {
 public:
     using Command = HostQueue::Command;
-    /// What brings word to the target beside RDMA: requests, whose replies it brings back, and that a queue pair goes.
+    /// What brings word to the target beside RDMA: requests, whose replies it brings back, and which end goes.
     struct Carrier {
         std::function<Result<ConnectionReply>(const ConnectionRequest&)> connect;
-        std::function<void(abi::Qpn)> disconnect;
+        std::function<void(const mlx::Peer& self)> disconnect;
     };
 
     static Result<std::unique_ptr<Host>> connect(const RdmaPort& port, Carrier carrier,

@@ -36,12 +36,12 @@ Result<std::unique_ptr<HostQueue>> HostQueue::make(const RdmaPort& port, std::ui
     if (!channel)
         return std::unexpected(channel.error());
     queue->channel_ = std::move(*channel);
-    queue->qpn_ = queue->channel_->self().qpn;
+    queue->self_ = queue->channel_->self();
     return queue;
 }
 
 ConnectionRequest HostQueue::request(std::uint16_t controller) const {
-    ConnectionRequest made{.peer = channel_->self()};
+    ConnectionRequest made{.peer = self_};
     made.data.view()
         .set<"recfmt">(0)
         .set<"qid">(number_)
@@ -65,6 +65,9 @@ Result<void> HostQueue::connect(const ConnectionReply& reply) {
 Result<std::uint16_t> HostQueue::submit(Command& command, const HostData& data) {
     if (!is_connected_)
         return failure(ENOTCONN, fmt::format("queue {}: the connection has ended: {}", number_, why_));
+    if (data.bytes > most_pointed_bytes)
+        return failure(EINVAL, fmt::format("queue {}: {} bytes of data; a command points to {} at most", number_,
+                                           data.bytes, most_pointed_bytes));
     if (free_.empty() || channel_->room() == 0)
         return failure(EAGAIN, fmt::format("queue {}: {} commands are under way", number_, under_way_));
     const auto id = free_.back();

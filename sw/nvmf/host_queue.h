@@ -46,7 +46,7 @@ public:
     Result<void> connect(const ConnectionReply& reply);
 
     /// Sends a command; its identifier and data pointer are written into it. Returns the identifier. EAGAIN: as many
-    /// are under way as may be; ENOTCONN: the connection has ended.
+    /// are under way as may be; ENOTCONN: the connection has ended; EINVAL: more data than a command can point to.
     Result<std::uint16_t> submit(Command& command, const HostData& data = {});
     /// Commands that have ended; how many.
     std::size_t poll(std::span<Response> into);
@@ -62,7 +62,8 @@ public:
     std::uint32_t entries() const { return entries_; }
     std::size_t under_way() const { return under_way_; }
     std::size_t room() const { return is_connected_ ? free_.size() : 0; }
-    abi::Qpn qpn() const { return qpn_; }
+    /// What the controller knows it by, also when it has ended.
+    const mlx::Peer& self() const { return self_; }
     /// Responses that belonged to no command: the controller's mistake.
     std::uint64_t strays() const { return strays_; }
     std::uint64_t responses() const { return responses_; }
@@ -80,7 +81,7 @@ private:
     std::uint16_t number_;
     std::uint32_t entries_, in_capsule_bytes_;
     std::unique_ptr<Channel> channel_;
-    abi::Qpn qpn_{};
+    mlx::Peer self_{};
     bool is_connected_ = false;
     std::vector<std::uint16_t> free_; ///< identifiers
     std::vector<bool> is_under_way_;  ///< by identifier

@@ -7,8 +7,10 @@
 #include "sw/mlx/verbs.h"
 #include "sw/nvme/data_pointer.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,10 +58,16 @@ public:
     std::size_t pieces() const { return owners_.size(); }
     std::size_t free() const { return free_.size(); }
 
-    /// None: all are in use.
+    /// None: all are in use, or others wait for them. Then `owner` waits, too, and asks until it has one; owners that
+    /// wait have a piece each in turn.
     std::optional<std::uint32_t> take(const void* owner) {
-        if (free_.empty())
+        if (free_.empty() || (!waiting_.empty() && waiting_.front() != owner)) {
+            if (std::ranges::find(waiting_, owner) == waiting_.end())
+                waiting_.push_back(owner);
             return std::nullopt;
+        }
+        if (!waiting_.empty())
+            waiting_.pop_front();
         const auto piece = free_.back();
         free_.pop_back();
         owners_[piece] = owner;
@@ -69,8 +77,9 @@ public:
         owners_[piece] = nullptr;
         free_.push_back(piece);
     }
-    /// All that `owner` has.
+    /// All that `owner` has; it waits for none any more.
     void give_all(const void* owner) {
+        std::erase(waiting_, owner);
         for (std::uint32_t piece = 0; piece < owners_.size(); ++piece)
             if (owners_[piece] == owner)
                 give(piece);
@@ -93,6 +102,7 @@ private:
     std::uint64_t piece_bytes_;
     std::vector<const void*> owners_; ///< by piece
     std::vector<std::uint32_t> free_;
+    std::deque<const void*> waiting_; ///< owners, who waits longest in front
 };
 
 } // namespace sw::nvmf

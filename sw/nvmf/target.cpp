@@ -50,9 +50,17 @@ Result<std::unique_ptr<Target>> Target::open(nvme::Controller& drive, const Rdma
     if (const auto most = drive.facts().largest_transfer; most != 0 && options.largest_transfer > most)
         return failure(EINVAL, fmt::format("target: transfers of {} bytes, and the drive moves {} at most",
                                            options.largest_transfer, most));
-    if (options.in_capsule_bytes % abi::nvme::capsule_unit_bytes != 0)
-        return failure(EINVAL, fmt::format("target: {} bytes in a capsule are not whole units of {}",
-                                           options.in_capsule_bytes, abi::nvme::capsule_unit_bytes));
+    if (options.entries > drive.facts().largest_queue)
+        return failure(EINVAL, fmt::format("target: queues of {} entries, and the drive's have {} at most",
+                                           options.entries, drive.facts().largest_queue));
+    if (drive.queue_pairs() < 2)
+        return failure(EINVAL, "target: the drive has one queue pair, which is the target's own; hosts need others");
+    if (options.in_capsule_bytes % abi::nvme::capsule_unit_bytes != 0 ||
+        options.in_capsule_bytes > options.largest_transfer)
+        return failure(EINVAL,
+                       fmt::format("target: {} bytes in a capsule; whole units of {}, no more than a transfer "
+                                   "of {}, can be",
+                                   options.in_capsule_bytes, abi::nvme::capsule_unit_bytes, options.largest_transfer));
     if (payload.bytes < options.largest_transfer || payload.drive % page != 0)
         return failure(EINVAL, fmt::format("target: memory of {} bytes at {:#x} has no room for a transfer of {}",
                                            payload.bytes, payload.drive, options.largest_transfer));
@@ -128,7 +136,7 @@ ConnectionReply Target::accept(const ConnectionRequest& request) {
     reply.is_accepted = true;
     reply.peer = (*queue)->channel().self();
     reply.accepted.view().set<"recfmt">(record_format).set<"crqsize">(static_cast<std::uint16_t>(entries));
-    queues_.push_back({request.peer.qpn, std::move(*queue)});
+    queues_.push_back({request.peer, std::move(*queue), port_.context->transport().now()});
     return reply;
 }
 
@@ -141,8 +149,10 @@ bool Target::poll() {
         has_moved |= queues_[i].queue->poll();
     const auto now = port_.context->transport().now();
     for (auto& [id, controller] : controllers_) {
-        if (controller.take_reset())
+        if (controller.take_reset()) {
             end_queues(id, false, "the host has reset its controller");
+            abort_parked(id);
+        }
         if (controller.take_shutdown()) {
             flush();
             controller.has_shut_down();
@@ -150,13 +160,15 @@ bool Target::poll() {
         if (controller.is_silent(now))
             end_queues(id, true, "the host is silent for longer than its keep alive timer");
     }
+    end_strangers(now);
     clean_up();
     is_polling_ = false;
     return has_moved;
 }
 
-void Target::disconnect(abi::Qpn peer) {
-    const auto found = std::ranges::find(queues_, peer, &Connection::peer);
+void Target::disconnect(const mlx::Peer& peer) {
+    const auto found =
+        std::ranges::find_if(queues_, [&](const Connection& one) { return is_same_end(one.peer, peer); });
     if (found == queues_.end())
         return;
     auto last = std::exchange(last_end_, {});
@@ -185,6 +197,20 @@ void Target::end_queues(std::uint16_t controller, bool with_admin, const std::st
     for (auto& connection : queues_)
         if (connection.queue->controller() == controller && (with_admin || connection.queue->number() != 0))
             connection.queue->end(why);
+}
+
+/// What waited for an event that a controller would have had does so no longer.
+void Target::abort_parked(std::uint16_t controller) {
+    for (auto& connection : queues_)
+        if (connection.queue->controller() == controller)
+            connection.queue->abort_parked();
+}
+
+/// Connections whose host has not said who it is: they would have the place of others.
+void Target::end_strangers(std::chrono::nanoseconds now) {
+    for (auto& connection : queues_)
+        if (connection.queue->controller() == 0 && now - connection.begin > options_.patience)
+            connection.queue->end("the host sends no Connect");
 }
 
 void Target::flush() {

@@ -25,7 +25,7 @@ public:
     /// Takes what has come on all queues. Whether there was anything.
     bool poll();
     /// The host of that queue pair has said by the way it came that it goes; its queue ends. Nothing: it had ended.
-    void disconnect(abi::Qpn peer);
+    void disconnect(const mlx::Peer& peer);
 
     const TargetCounters& counters() const { return counters_; }
     std::size_t queues() const { return queues_.size(); }
@@ -38,8 +38,9 @@ public:
 
 private:
     struct Connection {
-        abi::Qpn peer{};
+        mlx::Peer peer{};
         std::unique_ptr<TargetQueue> queue;
+        std::chrono::nanoseconds begin{};
     };
 
     Target(nvme::Controller& drive, const RdmaPort& port, const PayloadMemory& payload, const TargetOptions& options)
@@ -56,6 +57,8 @@ private:
     std::optional<abi::nvme::RdmaRejection> check(abi::ConstView<abi::nvme::RdmaRequest> request) const;
     std::uint16_t free_id() const;
     void end_queues(std::uint16_t controller, bool with_admin, const std::string& why);
+    void abort_parked(std::uint16_t controller);
+    void end_strangers(std::chrono::nanoseconds now);
     void flush();
     void clean_up();
 

@@ -22,6 +22,8 @@ struct TargetOptions {
     std::uint32_t entries = 128;                ///< of a queue, at most; one less can be under way
     std::uint64_t largest_transfer = 128 << 10; ///< a power of two, and whole pages
     std::uint32_t in_capsule_bytes = 4096;      ///< data that may come with an I/O command; 0: none
+    /// From a connection to its Connect command.
+    std::chrono::nanoseconds patience = std::chrono::seconds{10};
 };
 
 /// What a command is answered with.

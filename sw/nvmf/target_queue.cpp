@@ -106,17 +106,18 @@ bool TargetQueue::poll_drive() {
     return count != 0;
 }
 
-/// In their order, so that none is passed over for ever.
+/// Each kind in its order, so that none is passed over for ever. Answers first: they have memory that commands wait
+/// for.
 bool TargetQueue::go_on() {
     bool has_moved = false;
-    while (!is_over() && !pending_.empty()) {
-        const auto number = pending_.front();
-        const bool goes_on = slots_[number].state == State::answering ? send_answer(number) : prepare(number);
-        if (!goes_on || is_over())
-            break;
-        pending_.pop_front();
-        has_moved = true;
-    }
+    const auto go_through = [&](std::deque<std::uint32_t>& numbers, bool (TargetQueue::*step)(std::uint32_t)) {
+        while (!is_over() && !numbers.empty() && (this->*step)(numbers.front()) && !is_over()) {
+            numbers.pop_front();
+            has_moved = true;
+        }
+    };
+    go_through(answers_, &TargetQueue::send_answer);
+    go_through(waiting_, &TargetQueue::prepare);
     return has_moved;
 }
 
@@ -132,8 +133,8 @@ void TargetQueue::came(std::uint32_t number, std::uint32_t bytes) {
     if (const auto refused = check(slot, bytes))
         return answer(number, *refused);
     slot.state = State::waiting;
-    if (!pending_.empty() || !prepare(number))
-        pending_.push_back(number);
+    if (!waiting_.empty() || !prepare(number))
+        waiting_.push_back(number);
 }
 
 bool TargetQueue::is_for_drive(const Slot& slot) const {
@@ -279,8 +280,8 @@ void TargetQueue::answer(std::uint32_t number, const Answer& answer) {
     slot.state = State::answering;
     if (answer.bytes == 0)
         give_piece(slot);
-    if (!send_answer(number))
-        pending_.push_back(number);
+    if (!answers_.empty() || !send_answer(number))
+        answers_.push_back(number);
 }
 
 void TargetQueue::give_piece(Slot& slot) {
@@ -347,6 +348,12 @@ std::size_t TargetQueue::under_way() const {
         std::ranges::count_if(slots_, [](const Slot& slot) { return slot.state != State::expected; }));
 }
 
+void TargetQueue::abort_parked() {
+    for (std::uint32_t number = 0; number < slots_.size(); ++number)
+        if (slots_[number].state == State::parked)
+            answer(number, {.status = Status::abort_requested});
+}
+
 void TargetQueue::end(const std::string& why) {
     if (is_over())
         return;
@@ -360,7 +367,8 @@ void TargetQueue::end(const std::string& why) {
     if (is_mapped_)
         drive_.transport().unmap_memory(capsules_for_drive_, channel_->memory().size);
     channel_.reset();
-    pending_.clear();
+    waiting_.clear();
+    answers_.clear();
     slots_.assign(slots_.size(), {});
     admin_.give_all(this);
     payload_.give_all(this);

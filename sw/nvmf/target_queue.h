@@ -79,6 +79,8 @@ public:
     bool poll();
     /// Commands that came and were not answered; parked ones, too.
     std::size_t under_way() const;
+    /// Answers what is parked: it was aborted.
+    void abort_parked();
     void end(const std::string& why);
     bool is_over() const { return channel_ == nullptr; }
     const std::string& why() const { return why_; }
@@ -127,7 +129,8 @@ private:
     std::uint16_t number_, controller_ = 0;
     std::uint32_t entries_, in_capsule_bytes_;
     std::vector<Slot> slots_;           ///< by capsule
-    std::deque<std::uint32_t> pending_; ///< slots that wait for memory, or for room in the send queue
+    std::deque<std::uint32_t> waiting_; ///< slots whose command waits for memory, or for room in the send queue
+    std::deque<std::uint32_t> answers_; ///< slots whose answer waits for room in the send queue
     std::uint16_t head_ = 0;            ///< of the host's submission queue
     std::unique_ptr<Channel> channel_;
     std::uint64_t capsules_for_drive_ = 0; ///< where the drive has the memory of capsules

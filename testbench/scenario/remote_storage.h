@@ -70,8 +70,7 @@ sw::Result<void> use_remote_drive(const RemoteMachine& machine, const RemoteOpti
 struct RemoteMessage {
     enum class Kind : std::uint8_t { connect, disconnect };
     Kind kind{};
-    std::uint32_t qpn = 0; ///< disconnect: of B's queue pair
-    sw::nvmf::ConnectionRequest request{};
+    sw::nvmf::ConnectionRequest request{}; ///< disconnect: of B's end, and nothing else
 };
 
 /// The HCA of a machine, ready for queues.

@@ -146,8 +146,8 @@ Result<void> RemoteUser::connect() {
             return failure(EPIPE, machine_.name + ": the peer has gone");
         return reply;
     };
-    carrier.disconnect = [this](abi::Qpn qpn) {
-        machine_.peer.send_value(RemoteMessage{.kind = RemoteMessage::Kind::disconnect, .qpn = qpn.value});
+    carrier.disconnect = [this](const sw::mlx::Peer& self) {
+        machine_.peer.send_value(RemoteMessage{.kind = RemoteMessage::Kind::disconnect, .request = {.peer = self}});
     };
     auto host = sw::nvmf::Host::connect(hca_->port, std::move(carrier),
                                         {.queues = options_.queues, .entries = options_.queue_depth + 1});

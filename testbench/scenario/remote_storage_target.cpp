@@ -113,7 +113,7 @@ Result<bool> listen(OutOfBand& peer, sw::nvmf::Target& target) {
     if (!peer.receive_value(message))
         return true;
     if (message.kind == RemoteMessage::Kind::disconnect)
-        target.disconnect(abi::Qpn{message.qpn});
+        target.disconnect(message.request.peer);
     else
         peer.send_value(target.accept(message.request));
     return false;

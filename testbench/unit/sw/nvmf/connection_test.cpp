@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 using abi::nvme::RdmaRejection;
 using abi::nvme::Status;
 using testbench::Fabric;
+using testbench::has;
 using testbench::must;
 
 namespace {
@@ -25,7 +26,6 @@ std::map<std::uint16_t, std::vector<Status>> drain(HostQueue& queue) {
     }
     return ended;
 }
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// Commands that the drive never ends.
 void submit_silent(Fabric& fabric, Host& host, unsigned count) {
@@ -68,48 +68,6 @@ TEST_CASE("a connection request that says what cannot be is rejected with its re
     REQUIRE(!refused);
     CHECK(refused.error().code == ECONNREFUSED);
     CHECK(has(refused.error().what, "invalid record format"));
-}
-
-TEST_CASE("a Connect command for something else is refused, and says which parameter", "[unit][nvmf]") {
-    Fabric fabric;
-    const auto why = [&](const HostOptions& options) {
-        const auto host = fabric.connect(options);
-        return host ? std::string() : host.error().what;
-    };
-    CHECK(has(why({.subsystem = "nqn.2014-08.org.example:other"}), "Connect Invalid Parameters, parameter 0x10100"));
-    CHECK(has(why({.name = ""}), "Connect Invalid Parameters, parameter 0x10200"));
-    CHECK(why({}).empty());
-}
-
-TEST_CASE("an I/O queue is its controller's host's, and there is one of a number", "[unit][nvmf]") {
-    Fabric fabric;
-    auto host = must(fabric.connect({.queues = 2}));
-    fabric.target->disconnect(host->queue(1).qpn()); // its number is free
-    const auto connects = [&](std::uint16_t number, std::uint16_t controller, unsigned char identifier,
-                              std::uint16_t said_number) {
-        auto queue = must(HostQueue::make(fabric.host_end.port, number, 8, 4096));
-        auto request = queue->request(0);
-        must(queue->connect(must(fabric.dial(request))));
-        HostQueue::Command command;
-        abi::View<abi::nvme::FabricsCommand>(command.bytes).set<"opcode">(0x7f).set<"fctype">(0x01);
-        abi::View<abi::nvme::Connect>(command.bytes).set<"qid">(said_number).set<"sqsize">(7);
-        const auto data = fabric.buffer.bytes().first(1024);
-        std::ranges::fill(data, std::byte{});
-        const HostOptions options;
-        std::ranges::copy(std::as_bytes(std::span(options.subsystem)), data.begin() + 256);
-        std::ranges::copy(std::as_bytes(std::span(options.name)), data.begin() + 512);
-        data[0] = static_cast<std::byte>(identifier);
-        abi::View<abi::nvme::ConnectData>(data).set<"cntlid">(controller);
-        const auto done = must(queue->execute(command, fabric.data(0, 1024)));
-        fabric.target->disconnect(queue->qpn());
-        return std::pair(static_cast<unsigned>(done.status), done.result);
-    };
-    CHECK(connects(2, 7, 0, 2) == std::pair(0x182u, 0x10010u)); // no such controller
-    CHECK(connects(2, 1, 9, 2) == std::pair(0x182u, 0x10000u)); // another host's
-    CHECK(connects(2, 1, 0, 3) == std::pair(0x182u, 0x2au));    // not the number of its connection
-    CHECK(connects(1, 1, 0, 1) == std::pair(0x182u, 0x2au));    // there is one
-    CHECK(connects(3, 1, 0, 3) == std::pair(0x182u, 0x2au));    // more than the host has asked for
-    CHECK(connects(2, 1, 0, 2) == std::pair(0x0u, 1u));
 }
 
 TEST_CASE("nothing but Connect is carried out before it, nor I/O while the controller is disabled", "[unit][nvmf]") {
@@ -220,7 +178,7 @@ TEST_CASE("a host that goes leaves nothing at the target, and its place is for o
         for (const auto& [id, statuses] : ended)
             CHECK(statuses == std::vector{Status::host_path_error});
         fabric.medium->heal();
-        fabric.target->disconnect(abi::Qpn{0xabcdef}); // nobody's
+        fabric.target->disconnect({.qpn = abi::Qpn{0xabcdef}}); // nobody's
     }
 }
 
@@ -231,14 +189,14 @@ TEST_CASE("an admin queue that ends takes its controller and its other queues wi
     CHECK(fabric.target->controllers() == 2);
     submit_silent(fabric, *host, 4);
 
-    fabric.target->disconnect(host->admin().qpn());
+    fabric.target->disconnect(host->admin().self());
     fabric.let();
 
     CHECK(fabric.target->controllers() == 1);
     CHECK(fabric.target->queues() == 2);
     CHECK(fabric.target->under_way() == 0);
     CHECK(other->keep_alive().has_value());
-    fabric.target->disconnect(other->admin().qpn());
+    fabric.target->disconnect(other->admin().self());
     fabric.let();
     CHECK(fabric.is_idle());
 }
@@ -318,20 +276,54 @@ TEST_CASE("a host that has promised to be heard of and is not loses its controll
     CHECK(has(fabric.target->last_end(), "keep alive"));
 }
 
-TEST_CASE("a target that cannot be is refused before a host comes", "[unit][nvmf]") {
+TEST_CASE("a host that goes does not take with it another's queue whose queue pair has the same number",
+          "[unit][nvmf]") {
     Fabric fabric;
-    const auto why = [&](const TargetOptions& options, PayloadMemory memory) {
-        const auto target = Target::open(*fabric.controller, fabric.target_end.port, memory, options);
-        REQUIRE(!target);
-        CHECK(target.error().code == EINVAL);
-        return target.error().what;
-    };
-    const auto memory = fabric.payload->memory();
-    CHECK(has(why({.entries = 1}, memory), "2 to 4096"));
-    CHECK(has(why({.largest_transfer = 96 << 10}, memory), "power of two"));
-    CHECK(has(why({.largest_transfer = 64 << 20}, memory), "moves 1048576 at most"));
-    CHECK(has(why({.in_capsule_bytes = 8}, memory), "units of 16"));
-    auto small = memory;
-    small.bytes = 4096;
-    CHECK(has(why({}, small), "no room"));
+    const auto host = must(fabric.connect());
+    auto other = host->queue(0).self();
+    other.path.remote_gid = sw::mlx::gid_of_ipv4(0x0a000003);
+
+    fabric.target->disconnect(other);
+    CHECK(fabric.target->queues() == 2);
+    fabric.target->disconnect(host->queue(0).self());
+    CHECK(fabric.target->queues() == 1);
+}
+
+TEST_CASE("a connection that was accepted and that its host cannot use is not kept", "[unit][nvmf]") {
+    Fabric fabric;
+    const auto host =
+        Host::connect(fabric.host_end.port, {.connect =
+                                                 [&](const auto& request) {
+                                                     auto reply = fabric.dial(request);
+                                                     reply->peer.path.source_gid_index = 0xff;
+                                                     return reply;
+                                                 },
+                                             .disconnect = [&](const auto& self) { fabric.target->disconnect(self); }});
+
+    CHECK(!host);
+    CHECK(fabric.is_idle());
+}
+
+TEST_CASE("a connection without a Connect command ends, and its place is for others", "[unit][nvmf]") {
+    Fabric fabric({.target = {.patience = 2ms}});
+    const auto host = must(fabric.connect());
+    auto silent = must(HostQueue::make(fabric.host_end.port, 0, 8, 0));
+    must(silent->connect(must(fabric.dial(silent->request(0)))));
+    fabric.let(1000);
+    CHECK(fabric.target->queues() == 3);
+
+    fabric.let(1500);
+
+    CHECK(fabric.target->queues() == 2);
+    CHECK(has(fabric.target->last_end(), "no Connect"));
+    CHECK(host->keep_alive().has_value());
+}
+
+TEST_CASE("a command that would point to more data than it can is not sent", "[unit][nvmf]") {
+    Fabric fabric;
+    const auto host = must(fabric.connect());
+    auto command = must(host->open_namespace(1)).read({0, 1});
+
+    CHECK(host->queue(0).submit(command, {.bytes = 1 << 24}).error().code == EINVAL);
+    CHECK(host->queue(0).under_way() == 0);
 }

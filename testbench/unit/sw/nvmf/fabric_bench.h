@@ -16,11 +16,15 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace testbench {
 
 using harness::must;
+
+inline bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// One end's HCA.
 struct FabricEnd {
@@ -73,7 +77,7 @@ struct Fabric {
     sw::Result<std::unique_ptr<sw::nvmf::Host>> connect(const sw::nvmf::HostOptions& options = {}) {
         return sw::nvmf::Host::connect(host_end.port,
                                        {.connect = [this](const auto& request) { return dial(request); },
-                                        .disconnect = [this](abi::Qpn qpn) { target->disconnect(qpn); }},
+                                        .disconnect = [this](const sw::mlx::Peer& self) { target->disconnect(self); }},
                                        options);
     }
     sw::Result<sw::nvmf::ConnectionReply> dial(const sw::nvmf::ConnectionRequest& request) {
@@ -116,6 +120,23 @@ private:
             return made;
         };
         return config;
+    }
+};
+
+/// A fabric with one host on it.
+struct Connected : Fabric {
+    std::unique_ptr<sw::nvmf::Host> host;
+    std::optional<sw::nvme::Namespace> space;
+    explicit Connected(const FabricOptions& options = {}, const sw::nvmf::HostOptions& host_options = {})
+        : Fabric(options), host(must(connect(host_options))), space(must(host->open_namespace(1))) {}
+    sw::nvmf::Response write(sw::nvme::Blocks blocks, const sw::nvmf::HostData& data) {
+        return execute(space->write(blocks), data);
+    }
+    sw::nvmf::Response read(sw::nvme::Blocks blocks, const sw::nvmf::HostData& data) {
+        return execute(space->read(blocks), data);
+    }
+    sw::nvmf::Response execute(sw::nvmf::HostQueue::Command command, const sw::nvmf::HostData& data = {}) {
+        return must(host->queue(0).execute(command, data));
     }
 };
 

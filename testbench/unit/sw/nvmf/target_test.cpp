@@ -8,29 +8,12 @@
 using namespace sw::nvmf;
 using abi::nvme::IoOpcode;
 using abi::nvme::Status;
+using testbench::Connected;
 using testbench::Fabric;
+using testbench::has;
 using testbench::must;
 
 namespace {
-
-/// A fabric with one host on it.
-struct Connected : Fabric {
-    std::unique_ptr<Host> host;
-    std::optional<sw::nvme::Namespace> space;
-    explicit Connected(const testbench::FabricOptions& options = {}, const HostOptions& host_options = {})
-        : Fabric(options), host(must(connect(host_options))), space(must(host->open_namespace(1))) {}
-    Response write(sw::nvme::Blocks blocks, const HostData& data) {
-        auto command = space->write(blocks);
-        return must(host->queue(0).execute(command, data));
-    }
-    Response read(sw::nvme::Blocks blocks, const HostData& data) {
-        auto command = space->read(blocks);
-        return must(host->queue(0).execute(command, data));
-    }
-    Response execute(HostQueue::Command command, const HostData& data = {}) {
-        return must(host->queue(0).execute(command, data));
-    }
-};
 
 HostQueue::Command command_of(std::uint8_t opcode, std::uint32_t nsid = 1) {
     HostQueue::Command command;
@@ -224,4 +207,39 @@ TEST_CASE("what the admin queue is asked is answered by the drive, or by the tar
     CHECK(admin(command_of(0x0c, 0)).status == Status::event_limit_exceeded);
     CHECK(queue.under_way() == TargetController::most_event_requests);
     CHECK(fabric.host->keep_alive().has_value());
+}
+
+TEST_CASE("a target that cannot be is refused before a host comes", "[unit][nvmf]") {
+    Fabric fabric;
+    const auto why = [&](const TargetOptions& options, PayloadMemory memory) {
+        const auto target = Target::open(*fabric.controller, fabric.target_end.port, memory, options);
+        REQUIRE(!target);
+        CHECK(target.error().code == EINVAL);
+        return target.error().what;
+    };
+    const auto memory = fabric.payload->memory();
+    CHECK(has(why({.entries = 1}, memory), "2 to 4096"));
+    CHECK(has(why({.largest_transfer = 96 << 10}, memory), "power of two"));
+    CHECK(has(why({.largest_transfer = 64 << 20}, memory), "moves 1048576 at most"));
+    CHECK(has(why({.in_capsule_bytes = 8}, memory), "units of 16"));
+    CHECK(has(why({.largest_transfer = 4096, .in_capsule_bytes = 8192}, memory), "no more than a transfer"));
+    auto small = memory;
+    small.bytes = 4096;
+    CHECK(has(why({}, small), "no room"));
+}
+
+TEST_CASE("a target has no queues that its drive has not", "[unit][nvmf]") {
+    Fabric fabric;
+    const auto why = [&](std::uint32_t queue_pairs, std::uint32_t entries) {
+        model::nvme::NvmeConfig config;
+        config.timed = false, config.queue_pairs = queue_pairs, config.queue_entries = entries;
+        harness::DirectFunction function(config, fabric.machines.a);
+        const auto drive = must(sw::nvme::Controller::open(function, {.has_interrupts = false}));
+        const auto target = Target::open(*drive, fabric.target_end.port, fabric.payload->memory());
+        REQUIRE(!target);
+        CHECK(target.error().code == EINVAL);
+        return target.error().what;
+    };
+    CHECK(has(why(8, 64), "128 entries, and the drive's have 64"));
+    CHECK(has(why(1, 128), "one queue pair"));
 }
