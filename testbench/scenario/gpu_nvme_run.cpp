@@ -10,6 +10,7 @@
 #include "testbench/scenario/gpu_nvme.h"
 #include "testbench/scenario/gpu_nvme_laboratory.h"
 #include "testbench/scenario/programs.h"
+#include "testbench/scenario/runs.h"
 #include "testbench/scenario/sha256.h"
 
 #include <fmt/format.h>
@@ -194,10 +195,8 @@ std::expected<void, std::string> gpu_nvme_fits(const platform::topology::Config&
     if (!parts)
         return std::unexpected(std::string("no host has both a GPU with caches and a drive: parts such as "
                                            "{ path = \"root0.gpu0\", kind = \"caching_gpu\" } and \"root0.nvme0\""));
-    const auto& host = described.hosts[parts->gpu.host];
-    if (host.is_served)
-        return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself", host.name,
-                                           described.name_of(parts->drive)));
+    if (const auto ours = is_driven_here(described, parts->drive); !ours)
+        return ours;
     constexpr std::uint32_t most_queue_pairs = 128;
     if (config.scenario.queue_pairs > most_queue_pairs)
         return std::unexpected(fmt::format("scenario.qps = {} is more than the {} queue pairs of this scenario",
@@ -259,12 +258,8 @@ std::expected<Result, std::string> run_gpu_nvme(const Context& context) {
     const auto described = platform::topology::describe(config).value();
     const auto parts = find_parts(described).value(); // which gpu_nvme_fits() has found
     std::optional<Platform> built;
-    try {
-        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
-                      context.recording);
-    } catch (const std::exception& error) {
-        return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
-    }
+    if (const auto done = build(built, context, context.events); !done)
+        return std::unexpected(done.error());
     Result result;
     result.scenario = config.scenario.name;
     result.payload_bytes = context.payload.size();

@@ -13,6 +13,7 @@
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/programs.h"
 #include "testbench/scenario/roles.h"
+#include "testbench/scenario/runs.h"
 #include "testbench/scenario/sha256.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,6 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
-#include <exception>
 #include <optional>
 
 namespace scenario {
@@ -321,9 +321,8 @@ std::expected<void, std::string> gpu_rdma_fits(const platform::topology::Config&
                                            "{ path = \"root0.sw0.gpu0\", kind = \"caching_gpu\" } and "
                                            "\"root0.sw0.hca0\""));
     for (const auto& node : nodes)
-        if (described.hosts[node.gpu.host].is_served)
-            return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself",
-                                               described.hosts[node.gpu.host].name, described.name_of(node.hca)));
+        if (const auto ours = is_driven_here(described, node.hca); !ours)
+            return ours;
     constexpr std::uint32_t most_threads = 64;
     if (config.scenario.queue_pairs > most_threads)
         return std::unexpected(fmt::format("scenario.qps = {} is more than the {} threads of this scenario",
@@ -353,15 +352,10 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context, RdmaRun&
     const auto nodes = find_nodes(platform::topology::describe(config).value());
     HcaWatch watch(context.events, context.sources);
     std::optional<Platform> built;
-    try {
-        // Who explains the order of stores wants to know what the HCAs saw of them.
-        auto* events = config.scenario.has_adversary ? &watch : context.events;
-        built.emplace(config, events, context.sources, platform::topology::Served::as_described, context.recording);
-    } catch (const std::exception& error) {
-        return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
-    }
-    if (context.capture != nullptr)
-        tap(*built, *context.capture);
+    // Who explains the order of stores wants to know what the HCAs saw of them.
+    auto* events = config.scenario.has_adversary ? &watch : context.events;
+    if (const auto done = build(built, context, events); !done)
+        return std::unexpected(done.error());
     Result result;
     result.scenario = config.scenario.name;
     result.payload_bytes = context.payload.size();

@@ -5,7 +5,7 @@
 #include "testbench/scenario/gpudirect.h"
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/gpudirect_fit.h"
-#include "testbench/scenario/programs.h"
+#include "testbench/scenario/runs.h"
 #include "testbench/scenario/roles.h"
 #include "testbench/scenario/ways.h"
 
@@ -173,28 +173,20 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
     result.scenario = config.scenario.name;
     result.payload_bytes = context.payload.size();
     GpuDirectReport report;
-    MessageQueues queues;
-    Programs programs;
     SharedHost first(*platform.machines()[roles.hcas[0].host].host),
         other(*platform.machines()[roles.hcas[1].host].host);
     auto& second = roles.hcas[0].host == roles.hcas[1].host ? first : other;
-    for (unsigned i = 0; i < roles.hcas.size(); ++i)
-        programs.add(fmt::format("program_{}", described.hosts[roles.hcas[i].host].name), [&, i] {
-            const auto outcome = take_part({.seat = platform.seat(roles.hcas[i], roles.gpus[i]),
-                                            .host = i == 0 ? first : second,
-                                            .peer = queues.end(i),
-                                            .is_ipv6 = is_ipv6(described, roles.hcas[i]),
-                                            .begins = i == 0},
-                                           options, report);
-            // The first failure is the cause: the other side is told and gives up.
-            if (!outcome && result.failure.empty())
-                result.failure = outcome.error().what;
-            queues.close(i);
-        });
-    if (const auto ended = programs.run(context.stop); !ended && result.failure.empty())
-        result.failure = ended.error();
-    if (context.stop != nullptr)
-        result.stopped = context.stop->why();
+    run_pair(
+        context, {described.hosts[roles.hcas[0].host].name, described.hosts[roles.hcas[1].host].name},
+        [&](unsigned i, OutOfBand& peer) {
+            return take_part({.seat = platform.seat(roles.hcas[i], roles.gpus[i]),
+                              .host = i == 0 ? first : second,
+                              .peer = peer,
+                              .is_ipv6 = is_ipv6(described, roles.hcas[i]),
+                              .begins = i == 0},
+                             options, report);
+        },
+        result);
 
     result.sha256_source = report.source_sha256;
     result.sha256_target = report.steps.back().sha256;

@@ -7,28 +7,25 @@
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/nvme.h"
 #include "testbench/scenario/programs.h"
+#include "testbench/scenario/runs.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <chrono>
-#include <exception>
 #include <optional>
 
 namespace scenario {
 
 using platform::topology::Description;
 using platform::topology::PartAt;
-using platform::topology::PartKind;
 
 namespace {
 
 std::optional<PartAt> find_drive(const Description& described) {
     for (std::size_t host = 0; host < described.hosts.size(); ++host)
-        for (std::size_t part = 0; part < described.hosts[host].parts.size(); ++part)
-            if (const auto& one = described.hosts[host].parts[part];
-                one.kind == PartKind::device && one.other().kind().name == "nvme")
-                return PartAt{host, part};
+        if (const auto drive = first_parts(described, host).drive)
+            return drive;
     return std::nullopt;
 }
 
@@ -51,9 +48,8 @@ std::expected<void, std::string> nvme_fits(const platform::topology::Config& con
     if (!drive)
         return std::unexpected(std::string("no host has a drive, which this scenario writes to: a part such as "
                                            "\"root0.nvme0\""));
-    if (described.hosts[drive->host].is_served)
-        return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself",
-                                           described.hosts[drive->host].name, described.name_of(*drive)));
+    if (const auto ours = is_driven_here(described, *drive); !ours)
+        return ours;
     constexpr std::uint32_t most_queue_pairs = 128; // each has an interrupt vector
     if (config.scenario.queue_pairs > most_queue_pairs)
         return std::unexpected(fmt::format("scenario.qps = {} is more than the {} queue pairs of this scenario",
@@ -71,12 +67,8 @@ std::expected<Result, std::string> run_nvme(const Context& context) {
     const auto described = platform::topology::describe(config).value();
     const auto drive = find_drive(described).value(); // which nvme_fits() has found
     std::optional<platform::topology::Platform> built;
-    try {
-        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
-                      context.recording);
-    } catch (const std::exception& error) { // of the machine we run on, or the file of the drive's medium
-        return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
-    }
+    if (const auto done = build(built, context, context.events); !done)
+        return std::unexpected(done.error());
 
     NvmeReport report;
     std::array<double, std::tuple_size_v<decltype(report.steps)>> walls{};

@@ -89,7 +89,9 @@ def refuses_mistakes():
     refused(run("--set", "scenario.message=1000", config=CONFIG), "scenario.message", "pages")
     refused(run("--set", "scenario.message=2MiB", config=CONFIG), "scenario.message", "A.nvme0", "1048576")
     refused(run("--set", "scenario.queue_depth=4096", config=CONFIG), "scenario.queue_depth", "4095")
-    refused(run("--set", "scenario.qps=128", config=CONFIG), "scenario.qps")
+    refused(run("--set", "scenario.qps=128", config=CONFIG), "scenario.qps", "A.nvme0", "127")
+    refused(run("--set", "scenario.qps=4", "--set", "A.nvme0.queue_pairs=4", config=CONFIG), "scenario.qps", "3 queues")
+    refused(run("--set", "A.nvme0.queue_entries=32", config=CONFIG), "scenario.queue_depth", "A.nvme0", "31")
     refused(run("--set", "scenario.qps=100", "--set", "scenario.message=1MiB", config=CONFIG), "A.gpu0")
     refused(run("--set", "scenario.name=remote_storage"), "drive", "nvme0")
     refused(run("--set", "scenario.through=A.nvme0", "--set", "A.nvme0.memory_buffer=0", config=CONFIG), "A.nvme0",

@@ -7,16 +7,16 @@
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpudirect_drive.h"
-#include "testbench/scenario/programs.h"
 #include "testbench/scenario/remote_storage.h"
 #include "testbench/scenario/roles.h"
+#include "testbench/scenario/runs.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -25,7 +25,6 @@ namespace scenario {
 
 using platform::topology::Description;
 using platform::topology::PartAt;
-using platform::topology::PartKind;
 using platform::topology::Platform;
 
 namespace {
@@ -39,22 +38,9 @@ struct Side {
 std::optional<std::array<Side, 2>> find_sides(const Description& described) {
     std::vector<Side> targets, hosts;
     for (std::size_t host = 0; host < described.hosts.size(); ++host) {
-        std::optional<PartAt> hca;
-        Side side;
-        for (std::size_t part = 0; part < described.hosts[host].parts.size(); ++part) {
-            const auto& one = described.hosts[host].parts[part];
-            const PartAt at{host, part};
-            if (one.kind == PartKind::hca && !hca)
-                hca = at;
-            if (one.kind == PartKind::gpu && !side.gpu)
-                side.gpu = at;
-            if (one.kind == PartKind::device && one.other().kind().name == "nvme" && !side.drive)
-                side.drive = at;
-        }
-        if (!hca)
-            continue;
-        side.hca = *hca;
-        (side.drive && targets.empty() ? targets : hosts).push_back(side);
+        const auto [hca, gpu, drive] = first_parts(described, host);
+        if (hca)
+            (drive && targets.empty() ? targets : hosts).push_back({*hca, gpu, drive});
     }
     if (targets.empty() || hosts.empty())
         return std::nullopt;
@@ -240,23 +226,25 @@ std::expected<void, std::string> remote_storage_fits(const platform::topology::C
         return std::unexpected(std::string("no host has an HCA and a drive beside another host with an HCA: parts such "
                                            "as \"root0.sw0.hca0\" and \"root0.sw0.nvme0\""));
     for (const auto& side : *sides)
-        if (described.hosts[side.hca.host].is_served)
-            return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself",
-                                               described.hosts[side.hca.host].name, described.name_of(side.hca)));
-    constexpr std::uint64_t page = 4096, most_depth = 4095, most_queues = 127;
+        if (const auto ours = is_driven_here(described, side.hca); !ours)
+            return ours;
+    constexpr std::uint64_t page = 4096, most_depth = 4095;
+    const auto& drive = drive_of(described, (*sides)[0]);
+    const auto drive_name = described.name_of(*(*sides)[0].drive);
     if (config.scenario.message_bytes % page != 0)
         return std::unexpected(
             fmt::format("scenario.message = {} is not whole pages of {} bytes", config.scenario.message_bytes, page));
-    if (const auto most = drive_of(described, (*sides)[0]).io.max_transfer_bytes;
-        most != 0 && std::bit_ceil(config.scenario.message_bytes) > most)
+    if (const auto most = drive.io.max_transfer_bytes; most != 0 && std::bit_ceil(config.scenario.message_bytes) > most)
         return std::unexpected(fmt::format("scenario.message = {}: a command of {} moves {} bytes at most",
-                                           config.scenario.message_bytes, described.name_of(*(*sides)[0].drive), most));
-    if (config.scenario.queue_depth > most_depth)
-        return std::unexpected(fmt::format("scenario.queue_depth = {} is more than the {} commands of a queue",
-                                           config.scenario.queue_depth, most_depth));
-    if (config.scenario.queue_pairs > most_queues)
-        return std::unexpected(
-            fmt::format("scenario.qps = {} is more than {} queues", config.scenario.queue_pairs, most_queues));
+                                           config.scenario.message_bytes, drive_name, most));
+    if (const auto most = std::min<std::uint64_t>(most_depth, drive.queue_entries - 1);
+        config.scenario.queue_depth > most)
+        return std::unexpected(fmt::format("scenario.queue_depth = {} is more than the {} commands of a queue of {}",
+                                           config.scenario.queue_depth, most, drive_name));
+    if (config.scenario.queue_pairs >= drive.queue_pairs) // one is the target's own
+        return std::unexpected(fmt::format("scenario.qps = {}: {} has {} queues for hosts (its key queue_pairs, less "
+                                           "one)",
+                                           config.scenario.queue_pairs, drive_name, drive.queue_pairs - 1));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
     const auto buffers = find_buffers(config, described, (*sides)[0]);
@@ -277,14 +265,8 @@ std::expected<Result, std::string> run_remote_storage(const Context& context) {
     const auto sides = find_sides(described).value(); // which remote_storage_fits() has found, and these
     const auto buffers = find_buffers(config, described, sides[0]).value();
     std::optional<Platform> built;
-    try {
-        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
-                      context.recording);
-    } catch (const std::exception& error) {
-        return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
-    }
-    if (context.capture != nullptr)
-        tap(*built, *context.capture);
+    if (const auto done = build(built, context, context.events); !done)
+        return std::unexpected(done.error());
     Result result;
     result.scenario = config.scenario.name;
     result.payload_bytes = context.payload.size();
@@ -299,19 +281,10 @@ std::expected<Result, std::string> run_remote_storage(const Context& context) {
                                 .boundary = [&](RemotePhase phase, bool is_over) { meter.boundary(phase, is_over); },
                                 .progress = [&](std::string_view step, std::uint64_t done,
                                                 std::uint64_t all) { context.tell(step, done, all); }};
-    MessageQueues queues;
-    Programs programs;
-    for (unsigned i = 0; i < 2; ++i)
-        programs.add(fmt::format("program_{}", described.hosts[sides[i].hca.host].name), [&, i] {
-            if (const auto done = take_part(*built, sides[i], i == 0, queues.end(i), options, report);
-                !done && result.failure.empty())
-                result.failure = done.error().what;
-            queues.close(i);
-        });
-    if (const auto ended = programs.run(context.stop); !ended && result.failure.empty())
-        result.failure = ended.error();
-    if (context.stop != nullptr)
-        result.stopped = context.stop->why();
+    run_pair(
+        context, {described.hosts[sides[0].hca.host].name, described.hosts[sides[1].hca.host].name},
+        [&](unsigned i, OutOfBand& peer) { return take_part(*built, sides[i], i == 0, peer, options, report); },
+        result);
     count(*built, result);
     MovedPayload moved;
     std::uint64_t in_memory_of_a = 0;

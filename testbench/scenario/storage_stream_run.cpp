@@ -6,22 +6,20 @@
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpudirect_drive.h"
-#include "testbench/scenario/programs.h"
 #include "testbench/scenario/roles.h"
+#include "testbench/scenario/runs.h"
 #include "testbench/scenario/storage_stream.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <chrono>
-#include <exception>
 #include <optional>
 
 namespace scenario {
 
 using platform::topology::Description;
 using platform::topology::PartAt;
-using platform::topology::PartKind;
 using platform::topology::Platform;
 
 namespace {
@@ -34,17 +32,7 @@ struct Side {
 std::vector<Side> find_sides(const Description& described) {
     std::vector<Side> sides;
     for (std::size_t host = 0; host < described.hosts.size() && sides.size() < 2; ++host) {
-        std::optional<PartAt> hca, gpu, drive;
-        for (std::size_t part = 0; part < described.hosts[host].parts.size(); ++part) {
-            const auto& one = described.hosts[host].parts[part];
-            const PartAt at{host, part};
-            if (one.kind == PartKind::hca && !hca)
-                hca = at;
-            if (one.kind == PartKind::gpu && !gpu)
-                gpu = at;
-            if (one.kind == PartKind::device && one.other().kind().name == "nvme" && !drive)
-                drive = at;
-        }
+        const auto [hca, gpu, drive] = first_parts(described, host);
         if (hca && gpu && drive)
             sides.push_back({*hca, *gpu, *drive});
     }
@@ -86,9 +74,8 @@ std::expected<void, std::string> storage_stream_fits(const platform::topology::C
         return std::unexpected(std::string("fewer than two hosts have a GPU, an HCA and a drive: parts such as "
                                            "\"root0.sw0.gpu0\", \"root0.sw0.hca0\" and \"root0.sw0.nvme0\""));
     for (const auto& side : sides)
-        if (described.hosts[side.hca.host].is_served)
-            return std::unexpected(fmt::format("host {} is served, and this scenario drives {} itself",
-                                               described.hosts[side.hca.host].name, described.name_of(side.drive)));
+        if (const auto ours = is_driven_here(described, side.drive); !ours)
+            return ours;
     constexpr std::uint64_t page = 4096, most_slots = 1024;
     if (config.scenario.message_bytes % page != 0)
         return std::unexpected(
@@ -120,14 +107,8 @@ std::expected<Result, std::string> run_storage_stream(const Context& context) {
     const auto described = platform::topology::describe(config).value();
     const auto sides = find_sides(described);
     std::optional<Platform> built;
-    try {
-        built.emplace(config, context.events, context.sources, platform::topology::Served::as_described,
-                      context.recording);
-    } catch (const std::exception& error) {
-        return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
-    }
-    if (context.capture != nullptr)
-        tap(*built, *context.capture);
+    if (const auto done = build(built, context, context.events); !done)
+        return std::unexpected(done.error());
     Result result;
     result.scenario = config.scenario.name;
     result.payload_bytes = context.payload.size();
@@ -145,19 +126,10 @@ std::expected<Result, std::string> run_storage_stream(const Context& context) {
                                     },
                                 .progress = [&](std::string_view step, std::uint64_t done,
                                                 std::uint64_t all) { context.tell(step, done, all); }};
-    MessageQueues queues;
-    Programs programs;
-    for (unsigned i = 0; i < 2; ++i)
-        programs.add(fmt::format("program_{}", described.hosts[sides[i].hca.host].name), [&, i] {
-            if (const auto done = take_part(*built, sides[i], queues.end(i), i == 0, options, report);
-                !done && result.failure.empty())
-                result.failure = done.error().what;
-            queues.close(i);
-        });
-    if (const auto ended = programs.run(context.stop); !ended && result.failure.empty())
-        result.failure = ended.error();
-    if (context.stop != nullptr)
-        result.stopped = context.stop->why();
+    run_pair(
+        context, {described.hosts[sides[0].hca.host].name, described.hosts[sides[1].hca.host].name},
+        [&](unsigned i, OutOfBand& peer) { return take_part(*built, sides[i], peer, i == 0, options, report); },
+        result);
     count(*built, result);
     (after - before).show(result);
     result.sha256_source = report.source_sha256;
