@@ -27,10 +27,19 @@ constexpr std::array<World, 10> all_worlds{World{"as observed", as_observed, fal
                                            World{"the worst", worst, true, false},
                                            World{"the worst, plain reads", worst, true, true}};
 
-constexpr Removal removal_of(Fence fence, std::string_view moot = {}) {
-    return {.name = sw::gpu::name(fence), .fence = fence, .moot = moot};
+constexpr std::string_view moot_of(Fence fence) {
+    return fence == Fence::phase_before_entry
+               ? "the poll of the phase has glc, and takes the line of the entry out of GL0 and GL1"
+               : "";
 }
-constexpr Removal nothing{.name = "nothing"}, flush{.name = "flush", .is_flush = true};
+/// Nothing, each fence, and the flush.
+template <std::size_t N> constexpr std::array<Removal, N + 2> removals_of(const std::array<Fence, N>& fences) {
+    std::array<Removal, N + 2> removals{Removal{.name = "nothing"}};
+    for (std::size_t i = 0; i < N; ++i)
+        removals[i + 1] = {.name = sw::gpu::name(fences[i]), .fence = fences[i], .moot = moot_of(fences[i])};
+    removals.back() = {.name = "flush", .is_flush = true};
+    return removals;
+}
 
 std::vector<std::byte> make_payload(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -78,11 +87,7 @@ class GpuNvmeProgram final : public Program {
 public:
     std::string_view name() const override { return "gpu_nvme"; }
     std::span<const Removal> removals() const override {
-        static constexpr std::array all{nothing, removal_of(Fence::command_before_doorbell),
-                                        removal_of(Fence::phase_before_entry,
-                                                   "the poll of the phase has glc, and takes the line of the entry "
-                                                   "out of GL0 and GL1"),
-                                        flush};
+        static constexpr auto all = removals_of(nvme_fences);
         return all;
     }
     std::string_view platform() const override {
@@ -120,9 +125,7 @@ class GpuRdmaProgram final : public Program {
 public:
     std::string_view name() const override { return "gpu_rdma"; }
     std::span<const Removal> removals() const override {
-        static constexpr std::array all{nothing, removal_of(Fence::request_before_record),
-                                        removal_of(Fence::record_before_doorbell), removal_of(Fence::flag_before_data),
-                                        flush};
+        static constexpr auto all = removals_of(rdma_fences);
         return all;
     }
     std::string_view platform() const override {

@@ -2,14 +2,19 @@
 // their host.
 #pragma once
 
+#include "sw/gpu/fences.h"
 #include "testbench/scenario/gpu_nvme.h"
 #include "testbench/scenario/registry.h"
 
+#include <array>
 #include <cstdint>
 #include <expected>
 #include <string>
 
 namespace scenario {
+
+/// The fences that this program comes by, and can be run without.
+inline constexpr std::array nvme_fences{sw::gpu::Fence::command_before_doorbell, sw::gpu::Fence::phase_before_entry};
 
 /// A simulated host has a GPU of kind caching_gpu and a drive.
 std::expected<void, std::string> gpu_nvme_fits(const platform::topology::Config& config, std::uint64_t payload_bytes);

@@ -79,7 +79,9 @@ def eight_gpus_add_up():
 
 def refuses_mistakes():
     refused(run("--set", "scenario.qps=65", config=PAIR), "scenario.qps", "64")
-    refused(run("--set", "scenario.omit=all", config=PAIR), "scenario.omit", "flag_before_data")
+    for name in ("all", "phase_before_entry", "owner_before_syndrome"):
+        refused(run("--set", f"scenario.omit={name}", config=PAIR), "scenario.omit",
+                "there are request_before_record, record_before_doorbell, flag_before_data")
     refused(run("--set", "scenario.name=gpu_rdma"), "caching_gpu")
 
 

@@ -329,12 +329,13 @@ std::expected<void, std::string> gpu_rdma_fits(const platform::topology::Config&
                                            config.scenario.queue_pairs, most_threads));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
-    if (!config.scenario.omit.empty() && !sw::gpu::find_fence(config.scenario.omit)) {
+    const auto& omitted = config.scenario.omit;
+    if (!omitted.empty() && std::ranges::find(rdma_fences, sw::gpu::find_fence(omitted)) == rdma_fences.end()) {
         std::string known;
-        for (const auto& one : named(std::type_identity<sw::gpu::Fence>{}))
-            known += fmt::format("{}{}", known.empty() ? "" : ", ", one.text);
+        for (const auto fence : rdma_fences)
+            known += fmt::format("{}{}", known.empty() ? "" : ", ", sw::gpu::name(fence));
         return std::unexpected(
-            fmt::format("scenario.omit = \"{}\" is no fence; there are {}", config.scenario.omit, known));
+            fmt::format("scenario.omit = \"{}\" is no fence of these programs; there are {}", omitted, known));
     }
     return {};
 }
