@@ -93,19 +93,25 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         "--set A.gpu0.profile=N holds a profile.\n\n"
         "Exit status: 0 no violation, 1 some, 2 refused, 3 the recording could not be written, 4 no violation, but in "
         "some row\nand variant the action never met a transfer under way, or a fence never what it is against.\n");
-    explore.add_option("scenario", options.operations, "write, read, send, atomic or all; gpu_nvme, gpu_rdma or gpu")
+    explore
+        .add_option(
+            "scenario", options.operations,
+            "Of an HCA: write, read, send, atomic or all; of a drive: nvme_read, nvme_write or nvme; programs of "
+            "a GPU: gpu_nvme, gpu_rdma or gpu")
         ->required()
         ->delimiter(',');
     explore
         .add_option(
             "--inject", options.actions,
             "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on "
-            "demand), death (of the peer), two at once as in revoke+death, or all (default); of a program of a GPU: "
-            "what is left out")
+            "demand), death (of the peer), two at once as in revoke+death, or all (default); of a drive: release, "
+            "revoke, delete_queue, reset, flr; of a program of a GPU: what is left out")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();
-    explore.add_option("--victim", options.victims, "Whose memory: requester, responder or all (default)")
+    explore
+        .add_option("--victim", options.victims,
+                    "Whose memory: requester, responder or all (default); of a drive: host, vram or all")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();
@@ -129,7 +135,8 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         "--plant", options.plant,
         "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
         "(the remapping unit is not told that a mapping went), umr_drain, command_drain, reset_drain "
-        "(packets under way keep referring to memory that goes by a work request, a command, a reset)");
+        "(packets under way keep referring to memory that goes by a work request, a command, a reset); of a drive: "
+        "missing_invalidation, missing_drain (data under way still land when their queue has gone)");
     explore.add_flag(
         "--alike", options.has_alike_owner,
         "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "

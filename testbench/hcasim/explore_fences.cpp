@@ -101,8 +101,7 @@ public:
                                       is_among(options_.actions, "all");
                 std::erase_if(wrong, [&](const std::string& one) { return one == removal.name || one == "all"; });
                 if (is_asked)
-                    if (const auto added = add(*program, removal); !added)
-                        return added;
+                    add(*program, removal);
             }
         }
         if (!wrong.empty())
@@ -165,19 +164,13 @@ private:
         keys.insert(keys.end(), options_.overrides.begin(), options_.overrides.end());
         return platform::topology::parse_config(run.program->platform(), "--set", keys);
     }
-    std::expected<void, std::string> add(const Program& program, const Removal& removal) {
-        const auto worlds = fences::worlds().size();
-        for (std::uint64_t number = 0; number < options_.points * worlds; ++number) {
-            if (options_.at)
-                number = *options_.at;
-            const Run run{&program, &removal, number};
-            if (is_allowed(program, run)) {
+    /// Runs of all interleavings, or of the one that was asked for.
+    void add(const Program& program, const Removal& removal) {
+        const auto first = options_.at.value_or(0);
+        const auto count = options_.at ? 1 : options_.points * fences::worlds().size();
+        for (auto number = first; number < first + count; ++number)
+            if (const Run run{&program, &removal, number}; is_allowed(program, run))
                 runs_.push_back(run);
-            }
-            if (options_.at)
-                break;
-        }
-        return {};
     }
     Outcome run_one(const Run& run) const {
         return run.program->run(config_of(run).value(), // which differs from one that was tried in its seed
@@ -299,6 +292,10 @@ bool are_gpu_programs(std::span<const std::string> names) {
 }
 
 int explore_fences(const ExploreOptions& options) {
+    if (!options.victims.empty() || !options.plant.empty() || !options.record.empty() || options.is_monitored ||
+        options.is_late || options.has_alike_owner || options.importers != 0 || options.every)
+        return refuse("programs of a GPU have seeds and worlds alone: of the options --inject, --points, --at, --jobs "
+                      "and --set");
     Exploration exploration(options);
     if (const auto planned = exploration.plan(); !planned)
         return refuse(planned.error());

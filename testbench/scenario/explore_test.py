@@ -232,6 +232,8 @@ def a_fence_whose_adversary_stays_away_has_not_been_tested():
 def explorer_refuses_mistakes():
     refused(explore("gpu", "--inject", "love"), "unknown fence 'love'", "command_before_doorbell")
     refused(explore("gpu_nvme", "--set", "A.gpu0.profile=9"), "A.gpu0.profile")
+    for option in (("--victim", "host"), ("--plant", "missing_drain"), ("--every", "2"), ("--monitor",)):
+        refused(explore("gpu", *option), "programs of a GPU", "--inject")
     refused(explore("nvme_read", "--inject", "migrate"), "unknown action 'migrate'", "delete_queue")
     refused(explore("jump"), "unknown scenario 'jump'", "write")
     refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
