@@ -231,7 +231,8 @@ DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::
                 route.read_from(behind->hops_before, remapped.address, into.size(), remapped.ready, purpose)};
     }
     const auto& target = behind->target;
-    const auto arrival = route.request_from(behind->hops_before, remapped.address, into.size(), remapped.ready);
+    const auto arrival =
+        arrive_behind(*behind, route.request_from(behind->hops_before, remapped.address, into.size(), remapped.ready));
     const auto answer = target.completer->complete_read(
         target.cookie, target.offset + (remapped.address - behind->begin), into, arrival);
     return {answer.status, route.complete(remapped.address, into.size(), answer.done, purpose)};

@@ -149,12 +149,18 @@ private:
             return at;
         return (target.posted != nullptr ? std::max(at, order_.last) : at) + target.read_latency;
     }
-    /// When a write that has arrived at its target at `at` is in memory: after all earlier writes of its function.
-    port::Time arrive(const Window& window, port::Time at) {
+    /// Whether what is sent there has the root complex on its way, and a time of its own there. A peer's memory that
+    /// can be lent has its bytes at once.
+    static bool is_ordered(const Window& window) {
         const auto& target = window.target;
-        if (!window.is_delayed || (target.posted == nullptr && target.kind != pcie::TargetKind::interrupts))
-            return at;
-        return order_.arrive(at);
+        return window.is_delayed && (target.posted != nullptr || target.kind == pcie::TargetKind::interrupts ||
+                                     (target.kind == pcie::TargetKind::redirected_peer && target.memory == nullptr));
+    }
+    /// When a write that has arrived at its target at `at` is there: after all earlier writes of its function.
+    port::Time arrive(const Window& window, port::Time at) { return is_ordered(window) ? order_.arrive(at) : at; }
+    /// The same of a read of registers, which passes none of them (§2.4.1).
+    port::Time arrive_behind(const Window& window, port::Time at) const {
+        return is_ordered(window) ? std::max(at, order_.last) : at;
     }
     void give(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time done,
               port::Purpose purpose) {

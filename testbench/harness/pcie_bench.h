@@ -22,12 +22,13 @@ struct ScratchFunction final : model::pcie::Function, model::port::RegisterSpace
 
     std::vector<std::byte> registers = std::vector<std::byte>(0x10000);
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
-    model::port::Time last_write{};
+    model::port::Time last_write{}, last_read{};
     unsigned writes = 0, resets = 0;
     std::function<void(unsigned bar, std::uint64_t offset)> on_write; ///< what the card does because of it
 
     model::port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into,
                                     model::port::Time at) override {
+        last_read = at;
         if (bar == register_bar && offset == aborting_register)
             return {model::port::DmaStatus::completer_abort, at};
         const auto& from = bar == register_bar ? registers : memory;

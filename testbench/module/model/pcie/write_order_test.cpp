@@ -271,3 +271,42 @@ TEST_CASE("a write without a PASID does not overtake one that has it", "[module]
 TEST_CASE("a write with a PASID does not overtake one without", "[module][pcie][ats][order]") {
     check_order_of_pasids(false);
 }
+
+namespace {
+
+/// At the registers of a peer, which the host forwards to: a write waits for the walk of its page, and what is behind
+/// it goes to one that everybody knows. Returns how much later that arrives there.
+Time behind_a_walk(bool is_read) {
+    constexpr Time slow = 20us;
+    Remapped r(true, Remapped::with_unit({}, {.core = {}, .miss_latency = slow}));
+    const auto bar = r.machine.bar(2, 0);
+    r.map(iova + 0x1000, bar), r.map(iova + 0x2000, bar + 0x1000);
+    r.enable();
+    auto& peer = r.machine.second.function;
+    write(r, iova + 0x2000, 1, 4, now(), Purpose::control);
+    let(100us);
+    REQUIRE(peer.writes == 1);
+    const auto begin = now();
+    write(r, iova + 0x1000, 2, 4, begin, Purpose::payload);
+    const auto walked = peer.last_write;
+    REQUIRE(walked - begin >= slow);
+
+    std::array<std::byte, 4> bytes{};
+    if (is_read)
+        CHECK(r.dma().read(BusAddress{iova + 0x2000}, bytes, begin).is_ok());
+    else
+        CHECK(r.dma().write(BusAddress{iova + 0x2000}, bytes, begin).is_ok());
+    return (is_read ? peer.last_read : peer.last_write) - walked;
+}
+
+} // namespace
+
+TEST_CASE("at a peer, a write does not overtake one that the remapping unit still translates",
+          "[module][pcie][order][iommu]") {
+    CHECK(behind_a_walk(false) >= Time{});
+}
+
+TEST_CASE("at a peer, a read does not overtake a write that the remapping unit still translates",
+          "[module][pcie][order][iommu]") {
+    CHECK(behind_a_walk(true) >= Time{});
+}
