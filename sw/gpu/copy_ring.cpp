@@ -58,6 +58,17 @@ void add_rinse(std::vector<std::byte>& packets) {
     });
 }
 
+/// Up to the end of a line of GL2: one NOP that has the dwords behind it skipped (sdma_v6_0_ring_insert_nop).
+void fill_line(std::vector<std::byte>& packets) {
+    const auto rest = (line_bytes - packets.size() % line_bytes) % line_bytes;
+    if (rest == 0)
+        return;
+    const auto whole = packets.size() + rest;
+    add<sdma::Nop>(packets, sdma::Opcode::nop, 0,
+                   [&](auto packet) { packet.template set<"count">((rest - sdma::Nop::size) / 4); });
+    packets.resize(whole);
+}
+
 } // namespace
 
 std::optional<CopyEngineBars> find_copy_engine(transport::Transport& transport) {
@@ -145,7 +156,7 @@ std::optional<std::uint32_t> CopyRing::submit(std::span<const Piece> pieces) {
             .template set<"addr">(fence_.bus())
             .template set<"data">(last_ + 1);
     });
-    packets.resize((packets.size() + line_bytes - 1) / line_bytes * line_bytes); // a dword of zeros is a NOP
+    fill_line(packets);
     if (packets.size() > ring_bytes - (written_ - retired_))
         return std::nullopt;
     put(packets);
