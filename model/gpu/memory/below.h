@@ -20,11 +20,18 @@ struct Physical {
     static constexpr std::uint64_t bus_bit = std::uint64_t{1} << 63;
     std::uint64_t value = 0;
 
-    static constexpr Physical vram(std::uint64_t offset) { return {offset}; }
-    static constexpr Physical bus(std::uint64_t address) { return {address | bus_bit}; }
+    static constexpr Physical vram(std::uint64_t offset) { return {within(offset)}; }
+    static constexpr Physical bus(std::uint64_t address) { return {within(address) | bus_bit}; }
     constexpr bool is_bus() const { return (value & bus_bit) != 0; }
     constexpr std::uint64_t address() const { return value & ~bus_bit; }
     constexpr Physical operator+(std::uint64_t offset) const { return {value + offset}; }
+
+private:
+    /// No packet and no table names the other kind by an address that has this bit: it leads to the last address of its
+    /// own kind, where nothing is.
+    static constexpr std::uint64_t within(std::uint64_t address) {
+        return (address & bus_bit) == 0 ? address : bus_bit - 1;
+    }
 };
 
 class Below {

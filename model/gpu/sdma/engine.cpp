@@ -334,7 +334,8 @@ std::optional<Place> Engine::find(const Side& side, std::uint64_t offset, bool i
     if (!side.is_virtual) {
         memory_.leave_pages();
         auto place = side.place;
-        place.physical = place.physical + (side.address + offset);
+        const auto address = side.address + offset;
+        place.physical = place.physical.is_bus() ? memory::Physical::bus(address) : memory::Physical::vram(address);
         return place;
     }
     const auto found = memory_.find(current().vmid(), side.address + offset, is_write, sdma::client(number_), at);

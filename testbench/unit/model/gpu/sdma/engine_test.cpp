@@ -221,6 +221,7 @@ TEST_CASE("a fault is on record for the engine, which halts; the other one and t
 }
 
 TEST_CASE("what an engine cannot make sense of halts it", "[unit][gpu][sdma]") {
+    constexpr auto beyond = std::uint64_t{1} << 63;
     Bench b;
     SdmaRing ring(b);
     auto expected = Halt::bad_packet;
@@ -246,6 +247,16 @@ TEST_CASE("what an engine cannot make sense of halts it", "[unit][gpu][sdma]") {
         packets.copy_physical({GpuBench::vram_bytes - 4, false}, {GpuBench::bus_base, true}, 8);
         expected = Halt::bus_error;
     }
+    SECTION("an offset in VRAM that would be an address of the bus") {
+        packets.copy_physical({beyond | (GpuBench::bus_base + 64), false}, {GpuBench::bus_base, true}, 4);
+        expected = Halt::bus_error;
+    }
+    SECTION("the same of what needs no page table") {
+        SdmaRing flat(b, 0, 1, 0);
+        flat.write(SdmaPackets{}.copy(beyond | (GpuBench::bus_base + 64), 0x1000, 4));
+        flat.ring();
+        expected = Halt::bus_error;
+    }
     SECTION("a completion that says no") {
         b.bus.fail(GpuBench::bus_base, GpuBench::bus_base + 64, model::port::DmaStatus::unsupported_request);
         packets.copy(bus_uc, vram_uc, 4);
@@ -264,6 +275,21 @@ TEST_CASE("what an engine cannot make sense of halts it", "[unit][gpu][sdma]") {
     CHECK(b.engine().halt_reason() == expected);
     CHECK(b.on_bus(0) == 0);
     CHECK(b.gpu.is_quiet());
+}
+
+TEST_CASE("an address of the bus beyond all addresses is none of VRAM", "[unit][gpu][sdma]") {
+    Bench b;
+    b.put_in_vram(0x1000);
+    SdmaRing ring(b);
+
+    ring.write(SdmaPackets{}
+                   .copy_physical({std::uint64_t{1} << 63 | 0x1000, true}, {GpuBench::bus_base, true}, 64)
+                   .copy_physical({GpuBench::bus_base, true}, {std::uint64_t{1} << 63 | 0x40000, true}, 64));
+    ring.ring();
+    b.pass(1ms);
+
+    CHECK_FALSE(b.bus_holds(0, 64));
+    CHECK(b.in_vram(0x40000) == 0);
 }
 
 TEST_CASE("a reset of the GPU takes the engines along, in the middle of a copy", "[unit][gpu][sdma]") {
