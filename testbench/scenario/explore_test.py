@@ -214,7 +214,7 @@ def what_a_program_of_a_gpu_needs_its_fences_for():
     for program in ("gpu_nvme", "gpu_rdma"):
         expect(rows[program, "nothing"][2] == "0", f"{program} fails with nothing left out: {rows}")
     for needed in (("gpu_nvme", "command_before_doorbell"), ("gpu_nvme", "flush"),
-                   ("gpu_rdma", "record_before_doorbell"), ("gpu_rdma", "flush")):
+                   ("gpu_rdma", "record_before_doorbell"), ("gpu_rdma", "flag_before_data"), ("gpu_rdma", "flush")):
         expect(int(rows[needed][2]) > 0, f"{needed} never fails: {rows}")
     expect("stores of a thread arrive in their order" in ran.stdout, ran.stdout)
     again = re.search(r"again: hcasim (.*command_before_doorbell.*)", ran.stdout)

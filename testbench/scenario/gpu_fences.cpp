@@ -1,6 +1,7 @@
 #include "testbench/scenario/gpu_fences.h"
 
 #include "testbench/scenario/gpu_nvme_run.h"
+#include "testbench/scenario/gpu_rdma_fit.h"
 #include "testbench/scenario/gpu_rdma_run.h"
 
 #include <array>
@@ -148,8 +149,10 @@ cables = ["A.hca0 -- B.hca0"]
     }
     Outcome run(const platform::topology::Config& config, const Setup& setup) const override {
         const Occasion occasion(config, setup.seed);
-        RdmaRun run{
-            .rules = rules_of(setup), .flush = flush_of(setup), .reorders_stores = setup.world->reorders_stores};
+        RdmaRun run{.rules = rules_of(setup),
+                    .flush = flush_of(setup),
+                    .reorders_stores = setup.world->reorders_stores,
+                    .has_bystanders = setup.world->reads_plainly};
         const auto result = run_gpu_rdma(occasion.context(), run);
         if (!result)
             return {.end = "failed", .explanation = result.error(), .has_met = true};

@@ -15,8 +15,7 @@ Resistance resistance(const Grid& grid, const model::gpu::GraphicsBlock& block) 
     const auto& counters = block.counters();
     return {.overtakes = grid.overtakes(),
             .upper_hits = counters.loads_from(Level::gl0) + counters.loads_from(Level::gl1),
-            .early_loads = static_cast<std::uint64_t>(
-                std::ranges::count_if(grid.stale_loads(), &model::gpu::wave::StaleLoad::is_early)),
+            .early_loads = grid.order().early_loads(),
             .gl2_hits = counters.loads_from(Level::gl2)};
 }
 

@@ -9,7 +9,6 @@
 #include "sw/gpu/rdma_queue.h"
 #include "traces/events.h"
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,7 +41,8 @@ struct OrderQuestion {
     std::span<const sw::gpu::RdmaRings> rings; ///< by thread
     const HcaWatch& watch;
     std::string_view hca;
-    std::optional<sw::gpu::Fence> omitted;
+    std::uint64_t data = 0, data_bytes = 0; ///< what stands behind flags, by address of the GPU
+    sw::gpu::Fences omitted;                ///< empty: any of them may be missed
     const model::gpu::memory::MemoryConfig& config;
 };
 /// Empty: nothing that a fence orders was seen in another order.

@@ -7,10 +7,12 @@
 #include "sw/gpu/rdma_queue.h"
 #include "testbench/scenario/gpu_queue_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace scenario {
@@ -162,13 +164,21 @@ model::gpu::wave::Task<> all_reduce(model::gpu::wave::Thread& thread, Queue& que
 }
 
 /// A thread that has nothing to do with it, on the same CU: it looks at what is to come, and its cache keeps that.
+/// While nothing changes it looks ever less often.
 inline model::gpu::wave::Task<> look_around(model::gpu::wave::Thread& thread, const RdmaPlan& plan) {
+    constexpr unsigned longest = 64; // pauses
     const auto& layout = plan.layout;
-    while (plan.at_work != 0) {
+    std::uint64_t before = 0;
+    for (unsigned pauses = 1; plan.at_work != 0; pauses = std::min(2 * pauses, longest)) {
+        std::uint64_t sum = 0;
         for (unsigned other = 0; other < layout.threads; ++other)
-            for (unsigned step = 0; step + 1 < layout.nodes; ++step)
-                co_await thread.load<std::uint64_t>(plan.arena + layout.slot(other, step));
-        co_await thread.sleep(plan.rules.pause);
+            for (unsigned step = 0; step + 1 < layout.nodes; ++step) {
+                const auto found = co_await thread.load<std::uint64_t>(plan.arena + layout.slot(other, step));
+                sum += found;
+            }
+        if (std::exchange(before, sum) != sum)
+            pauses = 1;
+        co_await thread.sleep(pauses * plan.rules.pause);
     }
 }
 

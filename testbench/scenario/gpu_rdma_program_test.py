@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 from program import SOURCE, expect, main, payload, refused, result, run
 
@@ -52,19 +53,30 @@ def the_worst_order_of_memory_lets_a_correct_program_work():
         check(show(*TIGHT, f"scenario.seed={seed}", size=40_000), payload(40_000), 2)
 
 
-def a_fence_that_is_left_out_is_missed_and_named():
-    # TODO: the third one, flag_before_data. Without it a sum may be wrong on another GPU than the one whose load was
-    # early, and the report does not always name the cause: until then no test has that fence alone.
+def failure_without(fence, seed):
+    """What is said of a run without this fence; nothing: it went well."""
+    sets = [*TIGHT, f"scenario.seed={seed}", f"scenario.omit={fence}"]
+    done = run("--payload", str(payload(40_000)), "--json", "-", "--quiet",
+               *(word for one in sets for word in ("--set", one)), config=PAIR, is_checked=False)
+    expect(done.returncode in (0, 1), done.stderr)
+    return json.loads(done.stdout)["failure"]
+
+
+def a_fence_of_doorbells_that_is_left_out_is_missed_and_named():
     for fence in ("request_before_record", "record_before_doorbell"):
-        for seed in range(1, 13):
-            sets = [*TIGHT, f"scenario.seed={seed}", f"scenario.omit={fence}"]
-            done = run("--payload", str(payload(40_000)), "--json", "-", "--quiet",
-                       *(word for one in sets for word in ("--set", one)), config=PAIR, is_checked=False)
-            if done.returncode != 0:
-                break
-        expect(done.returncode == 1, f"without {fence} nothing goes wrong")
-        failure = json.loads(done.stdout)["failure"]
+        failure = next(filter(None, (failure_without(fence, seed) for seed in range(1, 5))), "")
+        expect(failure, f"without {fence} nothing goes wrong")
         expect(f"fence {fence} orders them" in failure, failure)
+
+
+def a_flag_that_is_no_fence_is_missed_each_time_and_explained():
+    """Which line, which cache, who has written behind it, and what would release it."""
+    for seed in range(1, 4):
+        failure = failure_without("flag_before_data", seed)
+        expect(re.search(r"all-reduce at [AB]\.gpu0: what arrived differs; [AB]\.gpu0, thread \d+: its load at 0x\w+, "
+                         r"at [\d.]+ us, gave old bytes: the line of VRAM offset 0x\w+ was in GL[01] since \d+ ns; "
+                         r"PCIe wrote memory behind it at \d+ ns; released by a load with glc, or an acquire fence.*; "
+                         r"fence flag_before_data orders them", failure), failure or "nothing goes wrong")
 
 
 def lost_packets_come_again():

@@ -10,6 +10,7 @@
 #include "testbench/scenario/gpu_nvme_flush.h"
 #include "testbench/scenario/gpu_rdma.h"
 #include "testbench/scenario/gpu_rdma_explain.h"
+#include "testbench/scenario/gpu_rdma_fit.h"
 #include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/programs.h"
 #include "testbench/scenario/roles.h"
@@ -30,8 +31,6 @@ namespace scenario {
 using model::gpu::wave::End;
 using model::gpu::wave::Grid;
 using platform::topology::Description;
-using platform::topology::PartAt;
-using platform::topology::PartKind;
 using platform::topology::Platform;
 
 #define TRY(expression)                                                                                                \
@@ -40,30 +39,13 @@ using platform::topology::Platform;
 
 namespace {
 
-struct NodeParts {
-    PartAt gpu, hca;
-};
-
-/// A node for each host that has both.
-std::vector<NodeParts> find_nodes(const Description& described) {
-    std::vector<NodeParts> nodes;
-    for (std::size_t host = 0; host < described.hosts.size(); ++host) {
-        std::optional<PartAt> gpu, hca;
-        for (std::size_t part = 0; part < described.hosts[host].parts.size(); ++part) {
-            const auto& one = described.hosts[host].parts[part];
-            if (one.kind == PartKind::hca && !hca)
-                hca = PartAt{host, part};
-            if (one.kind == PartKind::device && one.other().kind().name == "caching_gpu" && !gpu)
-                gpu = PartAt{host, part};
-        }
-        if (gpu && hca)
-            nodes.push_back({*gpu, *hca});
-    }
-    return nodes;
+/// For so long nobody may find anything new: a packet that is lost comes again.
+model::port::Time longest_silence(const Description& described) {
+    const bool loses = std::ranges::any_of(described.cables, [](const platform::topology::Cable& cable) {
+        return cable.link.loss > 0 || cable.link.corrupt > 0 || cable.link.reorder > 0;
+    });
+    return loses ? std::chrono::milliseconds{100} : std::chrono::milliseconds{10};
 }
-
-/// A packet that is lost comes again, and meanwhile nobody finds anything.
-constexpr model::port::Time retransmission = std::chrono::milliseconds{100};
 
 testbench::GpuQueueRules rules_of(const platform::topology::ScenarioConfig& scenario) {
     testbench::GpuQueueRules rules{.poll = model::gpu::memory::all_bits};
@@ -76,12 +58,17 @@ testbench::GpuQueueRules rules_of(const platform::topology::ScenarioConfig& scen
     return rules;
 }
 
+/// Whether the order in which memory was reached may be what a failure comes of.
+bool asks_for_order(const Context& context, const RdmaRun& how) {
+    return context.config.scenario.has_adversary || !how.rules.omitted.is_empty();
+}
+
 class Ring {
 public:
-    Ring(const Context& context, Platform& platform, const std::vector<NodeParts>& parts, std::deque<Flusher>& flushers,
-         const HcaWatch& watch, RdmaRun& how, Result& result)
+    Ring(const Context& context, Platform& platform, const std::vector<RdmaNodeParts>& parts,
+         std::deque<Flusher>& flushers, const HcaWatch& watch, RdmaRun& how, Result& result)
         : context_(context), platform_(platform), parts_(parts), how_(how), result_(result), flushers_(flushers),
-          watch_(watch), omitted_(sw::gpu::find_fence(context.config.scenario.omit)) {}
+          watch_(watch) {}
 
     sw::Result<void> run() {
         TRY(open());
@@ -151,6 +138,7 @@ private:
     sw::Result<void> launch() {
         const auto& scenario = context_.config.scenario;
         const auto wall = std::chrono::steady_clock::now();
+        const auto silence = longest_silence(platform_.description());
         auto& plans = plans_;
         auto& views = views_;
         auto& grids = grids_;
@@ -166,13 +154,14 @@ private:
             for (unsigned unit = 0; unit < std::min(4u, device.block().units()); ++unit)
                 pointers.push_back(own.emplace_back(device.block().make_view(unit, nodes_[i]->vmid())).get());
             // Where UC loads pass GL2, old bytes in the caches above are a matter of fences alone.
-            const bool has_bystanders = scenario.has_adversary && config.mechanism == model::gpu::memory::Mechanism::m2;
+            const bool has_bystanders = how_.has_bystanders.value_or(scenario.has_adversary) &&
+                                        config.mechanism == model::gpu::memory::Mechanism::m2;
             running.push_back(&grids.emplace_back(
                 model::gpu::wave::GridConfig{
                     .threads = layout_.threads + (has_bystanders ? static_cast<unsigned>(pointers.size()) : 0),
                     .wave_size = 1,
                     .seed = config.seed + i + std::uint64_t{scenario.seed} * nodes_.size(),
-                    .stuck_after = scenario.has_adversary ? 2 * retransmission : 2 * config.hold_max + retransmission,
+                    .stuck_after = 2 * (scenario.has_adversary ? silence : config.hold_max + silence),
                     .stores = {.is_adversarial =
                                    how_.reorders_stores.value_or(scenario.has_adversary || config.is_adversarial)}},
                 pointers, [&plan](model::gpu::wave::Thread& thread) { return exchange_and_reduce(thread, plan); }));
@@ -231,13 +220,15 @@ private:
 
     /// What has come of the order in which memory was reached, on one GPU; empty: nothing.
     std::string order_of(std::size_t number) const {
-        if (!context_.config.scenario.has_adversary)
+        if (!asks_for_order(context_, how_))
             return {};
         const auto text = explain_order({.grid = grids_[number],
                                          .rings = plans_[number].rings,
                                          .watch = watch_,
                                          .hca = platform_.description().name_of(parts_[number].hca),
-                                         .omitted = omitted_,
+                                         .data = plans_[number].arena,
+                                         .data_bytes = layout_.flags,
+                                         .omitted = how_.rules.omitted,
                                          .config = nodes_[number]->parts().device.block().config()});
         return text.empty() ? text : fmt::format("; {}, {}", name_of(number), text);
     }
@@ -290,12 +281,11 @@ private:
 
     const Context& context_;
     Platform& platform_;
-    const std::vector<NodeParts>& parts_;
+    const std::vector<RdmaNodeParts>& parts_;
     RdmaRun& how_;
     Result& result_;
     std::deque<Flusher>& flushers_;
     const HcaWatch& watch_;
-    std::optional<sw::gpu::Fence> omitted_;
     ArenaLayout layout_;
     std::vector<std::byte> payload_;
     // In the order in which they need each other.
@@ -313,33 +303,6 @@ private:
 
 } // namespace
 
-std::expected<void, std::string> gpu_rdma_fits(const platform::topology::Config& config, std::uint64_t payload_bytes) {
-    const auto described = platform::topology::describe(config).value();
-    const auto nodes = find_nodes(described);
-    if (nodes.size() < 2)
-        return std::unexpected(std::string("fewer than two hosts have both a GPU with caches and an HCA: parts such as "
-                                           "{ path = \"root0.sw0.gpu0\", kind = \"caching_gpu\" } and "
-                                           "\"root0.sw0.hca0\""));
-    for (const auto& node : nodes)
-        if (const auto ours = is_driven_here(described, node.hca); !ours)
-            return ours;
-    constexpr std::uint32_t most_threads = 64;
-    if (config.scenario.queue_pairs > most_threads)
-        return std::unexpected(fmt::format("scenario.qps = {} is more than the {} threads of this scenario",
-                                           config.scenario.queue_pairs, most_threads));
-    if (payload_bytes == 0)
-        return std::unexpected(std::string("the payload is empty"));
-    const auto& omitted = config.scenario.omit;
-    if (!omitted.empty() && std::ranges::find(rdma_fences, sw::gpu::find_fence(omitted)) == rdma_fences.end()) {
-        std::string known;
-        for (const auto fence : rdma_fences)
-            known += fmt::format("{}{}", known.empty() ? "" : ", ", sw::gpu::name(fence));
-        return std::unexpected(
-            fmt::format("scenario.omit = \"{}\" is no fence of these programs; there are {}", omitted, known));
-    }
-    return {};
-}
-
 std::expected<Result, std::string> run_gpu_rdma(const Context& context) {
     RdmaRun run{.rules = rules_of(context.config.scenario)};
     return run_gpu_rdma(context, run);
@@ -350,11 +313,11 @@ std::expected<Result, std::string> run_gpu_rdma(const Context& context, RdmaRun&
     if (const auto fit = gpu_rdma_fits(config, context.payload.size()); !fit)
         return std::unexpected(fit.error());
     const auto wall_begin = std::chrono::steady_clock::now();
-    const auto nodes = find_nodes(platform::topology::describe(config).value());
+    const auto nodes = gpu_rdma_nodes(platform::topology::describe(config).value());
     HcaWatch watch(context.events, context.sources);
     std::optional<Platform> built;
     // Who explains the order of stores wants to know what the HCAs saw of them.
-    auto* events = config.scenario.has_adversary ? &watch : context.events;
+    auto* events = asks_for_order(context, run) ? &watch : context.events;
     if (const auto done = build(built, context, events); !done)
         return std::unexpected(done.error());
     Result result;

@@ -5,6 +5,7 @@
 #include "testbench/scenario/gpudirect_fit.h"
 #include "testbench/scenario/gpudirect_run.h"
 #include "testbench/scenario/gpu_nvme_run.h"
+#include "testbench/scenario/gpu_rdma_fit.h"
 #include "testbench/scenario/gpu_rdma_run.h"
 #include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/remote_storage_run.h"

@@ -9,16 +9,6 @@ using memory::Order;
 using memory::Outcome;
 using memory::Status;
 
-namespace {
-/// Keeps the last ones.
-template <class T> void remember(std::deque<T>& list, const T& one) {
-    constexpr std::size_t most = 4096;
-    if (list.size() == most)
-        list.pop_front();
-    list.push_back(one);
-}
-} // namespace
-
 unsigned Thread::count() const { return grid_.threads(); }
 
 void Thread::wait(std::coroutine_handle<> from, Request& request) {
@@ -29,7 +19,7 @@ void Thread::wait(std::coroutine_handle<> from, Request& request) {
 
 Grid::Grid(const GridConfig& config, std::vector<memory::MemoryView*> views, Program program)
     : config_(config), views_(std::move(views)), program_(std::move(program)), random_(config.seed),
-      held_(config.stores.hold_max) {
+      held_(config.stores.hold_max), order_(config.threads) {
     assert(!views_.empty() && config_.wave_size > 0);
     config_.issue = std::max(config_.issue, port::Time{1});
     for (unsigned i = 0; i < config_.threads; ++i)
@@ -199,12 +189,12 @@ void Grid::make_early(Thread& thread, const Request& request) {
     if (!thread.early_.has(request.address, request.into.size()) || random_() % 2 == 0)
         return;
     thread.early_.give(request.address, request.into);
-    remember(stale_loads_, StaleLoad{thread.index(), request.address, thread.now_, true, {}});
+    order_.note(StaleLoad{thread.index(), request.address, thread.now_, true, {}});
 }
 
 void Grid::note_stale(const Thread& thread, std::uint64_t address, const Outcome& outcome, port::Time at) {
-    if (config_.stores.is_adversarial && outcome.is_stale)
-        remember(stale_loads_, StaleLoad{thread.index(), address, at, false, outcome});
+    if (outcome.is_stale)
+        order_.note(StaleLoad{thread.index(), address, at, false, outcome});
 }
 
 void Grid::issue_load(Thread& thread, Request& request) {
@@ -300,7 +290,7 @@ void Grid::find_own_stores(const Thread& thread, std::uint64_t address, std::siz
 /// A store that was held reaches memory. Its page may be gone by now: the wave ends then, later than the store.
 void Grid::perform(const HeldStores::Store& store, port::Time at) {
     auto& thread = threads_[store.thread];
-    remember(late_stores_, LateStore{store.thread, store.address, store.length, store.issued, at});
+    order_.note(LateStore{store.thread, store.address, store.length, store.issued, at});
     const auto outcome =
         view(thread).store(store.address, std::span{store.bytes}.first(store.length), store.modifiers, at);
     if (is_good(thread, outcome, store.address, true, at))

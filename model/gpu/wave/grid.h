@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/gpu/wave/held_stores.h"
+#include "model/gpu/wave/order_book.h"
 #include "model/gpu/wave/thread.h"
 
 #include <deque>
@@ -17,22 +18,6 @@ namespace model::gpu::wave {
 struct StoreOrder {
     bool is_adversarial = false; ///< stores reach memory late, shuffled and merged, and loads early, as far as is legal
     port::Time hold_max = std::chrono::microseconds{1};
-};
-
-/// A store that was held, for whoever explains what came of it.
-struct LateStore {
-    unsigned thread = 0;
-    std::uint64_t address = 0;
-    std::uint32_t length = 0;
-    port::Time issued{}, performed{};
-};
-/// A load that gave older bytes than memory had.
-struct StaleLoad {
-    unsigned thread = 0;
-    std::uint64_t address = 0;
-    port::Time at{};
-    bool is_early = false; ///< it was done before the poll that came first; otherwise a cache answered
-    memory::Outcome outcome{};
 };
 
 struct GridConfig {
@@ -74,10 +59,8 @@ public:
     unsigned threads() const { return config_.threads; }
     const Record& record(unsigned thread) const { return threads_[thread].record(); }
     std::uint64_t steps() const { return steps_; }
-    /// The last stores that the adversary has held, in the order in which they were performed.
-    const std::deque<LateStore>& late_stores() const { return late_stores_; }
-    /// The last stale loads of threads whose loads the adversary orders.
-    const std::deque<StaleLoad>& stale_loads() const { return stale_loads_; }
+    /// What was done to each thread's stores and loads.
+    const OrderBook& order() const { return order_; }
     /// Stores that reached memory before an older one of their thread.
     std::uint64_t overtakes() const { return held_.overtakes(); }
     /// Frames that did not fit where they should.
@@ -134,8 +117,7 @@ private:
     std::deque<Thread> threads_;
     std::vector<Turn> turns_; ///< a heap; one of each thread that lives, besides the one that runs
     HeldStores held_;
-    std::deque<LateStore> late_stores_;
-    std::deque<StaleLoad> stale_loads_;
+    OrderBook order_;
     std::array<KnownPage, 64> known_pages_{};
     State state_ = State::ready;
     port::Time launched_at_{}, ended_at_{}, progress_{};
