@@ -18,10 +18,12 @@ namespace {
 constexpr unsigned rinsing_engine = 17;
 
 /// Adds the outcome of a piece to that of the access.
-void merge(Outcome& all, const Outcome& piece) {
+void merge(Outcome& all, const Outcome& piece, bool is_first) {
     if (all.is_ok())
         all.status = piece.status;
     all.done = std::max(all.done, piece.done);
+    if (is_first)
+        all.physical = piece.physical;
     if (piece.level >= all.level) {
         all.level = piece.level;
         all.mtype = piece.mtype;
@@ -122,6 +124,10 @@ public:
         return at;
     }
 
+    bool watch(const Outcome& outcome, std::span<const std::byte> found, memory::Watcher& watcher) override {
+        return is_valid() && outcome.is_ok() && block_.caches_.watch(outcome, found, watcher);
+    }
+
     port::Time begin_kernel(Scope acquire, port::Time at) override {
         if (!is_valid())
             return at;
@@ -189,7 +195,8 @@ private:
                                      static_cast<std::size_t>(line - page->physical.value % line)});
             auto piece = visit(*page, manner, i, n);
             piece.mtype = page->mtype;
-            merge(all, piece);
+            piece.physical = page->physical.value;
+            merge(all, piece, i == 0);
             i += n;
         }
         block_.arm();
@@ -230,6 +237,7 @@ void GraphicsBlock::accounts(std::vector<time::Account>& rows) const {
 port::Time GraphicsBlock::invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at) {
     caches_.advance(at);
     spaces_.invalidate(request);
+    caches_.below().watchers().tell_all(at); // what they look at may be elsewhere now
     // Observed of one engine and one type alone, with any bit of the mask, whatever else the request says.
     if (engine == rinsing_engine && request.get<"flush_type">() == abi::gpu::heavy_flush &&
         request.get<"per_vmid_invalidate_req">() != 0 && config().rinses_on_heavy)
@@ -259,6 +267,7 @@ void GraphicsBlock::reset(port::Time at) {
     caches_.advance(at);
     caches_.reset();
     spaces_.reset();
+    caches_.below().watchers().tell_all(at);
     ++resets_;
     running_ = 0;
 }

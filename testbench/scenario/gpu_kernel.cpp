@@ -25,24 +25,27 @@ void run_grid(Grid& grid) {
 }
 
 void run_grids(std::span<Grid* const> grids) {
-    const auto wait_until = [](model::port::Time time) {
-        if (const auto now = kernel_now(); time > now)
-            sc_core::wait(model::tlm::to_sc(time - now));
-    };
-    for (auto* grid : grids)
+    sc_core::sc_event earlier; // than was expected: memory has changed under a thread that waits for that
+    for (auto* grid : grids) {
+        grid->set_alarm([&] { earlier.notify(sc_core::SC_ZERO_TIME); });
         grid->launch(kernel_now());
+    }
     for (;;) {
         auto due = model::port::never;
         for (const auto* grid : grids)
             due = std::min(due, grid->next_due()); // never, of one that is over
         if (due == model::port::never)
             break;
-        wait_until(due);
+        if (const auto now = kernel_now(); due > now)
+            sc_core::wait(model::tlm::to_sc(due - now), earlier);
         for (auto* grid : grids)
             grid->run(kernel_now());
     }
-    for (const auto* grid : grids)
-        wait_until(grid->ended_at());
+    for (auto* grid : grids) {
+        grid->set_alarm({});
+        if (const auto now = kernel_now(); grid->ended_at() > now)
+            sc_core::wait(model::tlm::to_sc(grid->ended_at() - now));
+    }
 }
 
 } // namespace scenario

@@ -45,7 +45,7 @@ public:
         if (!rules_.omitted.has(fence))
             co_await thread_->fence(model::gpu::memory::Order::acquire);
     }
-    auto pause() { return thread_->sleep(rules_.pause); }
+    auto pause() { return thread_->wait_for_change(rules_.pause); }
     model::gpu::wave::Frames& frames() { return thread_->frames(); }
 
 private:

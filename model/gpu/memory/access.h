@@ -3,6 +3,7 @@
 // against this interface and know nothing of caches, page tables or PCIe.
 #pragma once
 
+#include "model/gpu/memory/watchers.h"
 #include "model/port/time.h"
 
 #include <cstddef>
@@ -68,8 +69,9 @@ struct Outcome {
     /// Load and returning atomic: the bytes are there. Store: acknowledged (vscnt), by GL2 for NC, by memory for UC,
     /// at the boundary to PCIe for a posted write.
     port::Time done{};
-    Level level = Level::none; ///< of the piece that came from furthest away
-    Mtype mtype = Mtype::nc;   ///< of the page, as latched in its PTE
+    Level level = Level::none;  ///< of the piece that came from furthest away
+    Mtype mtype = Mtype::nc;    ///< of the page, as latched in its PTE
+    std::uint64_t physical = 0; ///< address of the first byte, with the bit of those on the bus
     // A load that a cache answered, and memory had other bytes:
     bool is_stale = false;
     Level stale_level = Level::none;
@@ -109,6 +111,9 @@ public:
     virtual port::Time begin_kernel(Scope acquire, port::Time at) = 0;
     /// And ends one: waits for all stores; system scope: GL2 is written back.
     virtual port::Time end_kernel(Scope release, port::Time at) = 0;
+    /// A load has just found these bytes. Has the watcher told when another one like it may find others. No: memory
+    /// cannot say when that is, or it may be so already.
+    virtual bool watch(const Outcome&, std::span<const std::byte>, Watcher&) { return false; }
     /// No: the GPU has been reset since.
     virtual bool is_valid() const = 0;
 };

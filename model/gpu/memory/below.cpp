@@ -76,6 +76,7 @@ port::Time Below::write(Physical to, std::span<const std::byte> from, port::Time
     std::memcpy(vram_.data() + to.value, from.data(), from.size());
     update_mall(to.value, from);
     writers_.note(to.value, from.size(), Writer::gpu, at);
+    watchers_.tell(to.value, from.size(), at);
     return config_.timed ? cross(from.size(), at) + config_.latencies.mall : at;
 }
 
@@ -122,6 +123,7 @@ void Below::write_vram(std::uint64_t offset, std::span<const std::byte> from, po
     if (!config_.mall_lies)
         update_mall(offset, from);
     writers_.note(offset, from.size(), Writer::inbound, at);
+    watchers_.tell(offset, from.size(), at);
 }
 
 void Below::update_mall(std::uint64_t offset, std::span<const std::byte> from) {

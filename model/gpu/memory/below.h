@@ -4,6 +4,7 @@
 
 #include "model/gpu/cache/cache.h"
 #include "model/gpu/memory/config.h"
+#include "model/gpu/memory/watchers.h"
 #include "model/gpu/memory/writers.h"
 #include "model/port/dma.h"
 #include "model/port/grant.h"
@@ -78,6 +79,7 @@ public:
     /// Whether VRAM has other bytes at `from` than `bytes`; unknown, and so false, of PCIe.
     bool differs(Physical from, std::span<const std::byte> bytes) const;
     const Writers& writers() const { return writers_; }
+    Watchers& watchers() { return watchers_; }
 
     void drain(port::Time at) { drain_until(port::never, at); } ///< all delayed stores
     void advance(port::Time now) { drain_until(now, now); }     ///< those whose time has come
@@ -108,6 +110,7 @@ private:
     time::Line vram_line_;
     cache::Cache mall_;
     Writers writers_;
+    Watchers watchers_;
     std::vector<Delayed> delayed_; ///< in the order of the stores
 };
 

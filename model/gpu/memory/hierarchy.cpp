@@ -88,7 +88,7 @@ Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into,
         outcome.is_stale = false; // it was judged by the whole line; what counts is what was asked for
         if (auto* shared = shared_cache(from, manner); shared != nullptr && outcome.level >= Level::gl2)
             if (const auto* source = shared->peek(from.value); source != nullptr && outcome.filled < at)
-                judge(outcome, *shared, *source, from, all.subspan(from.value - line_begin.value, into.size()));
+                judge(outcome, *source, from, all.subspan(from.value - line_begin.value, into.size()));
         if (!manner.modifiers.slc)
             keep(gl1, lower, all);
     }
@@ -103,20 +103,13 @@ Outcome Hierarchy::hit(Cache& cache, Line& line, Level level, Physical from, std
     const auto begin = static_cast<unsigned>(from.value % cache.line_bytes());
     line.read(begin, into);
     Outcome outcome{.done = after(at, latency), .level = level};
-    judge(outcome, cache, line, from, into);
+    judge(outcome, line, from, into);
     return outcome;
 }
 
-void Hierarchy::judge(Outcome& outcome, Cache& cache, const Line& line, Physical from,
-                      std::span<const std::byte> given) {
+void Hierarchy::judge(Outcome& outcome, const Line& line, Physical from, std::span<const std::byte> given) {
     outcome.filled = line.filled;
-    // Newer than memory is what this GPU has written itself and GL2 still holds.
-    const auto* newest = &cache == &gl2_ ? &line : gl2_.peek(from.value);
-    const auto begin = static_cast<unsigned>(from.value % gl2_.line_bytes());
-    if (newest != nullptr && newest->dirty.touches({begin, static_cast<unsigned>(given.size())}))
-        outcome.is_stale = newest != &line && std::memcmp(newest->data.data() + begin, given.data(), given.size()) != 0;
-    else
-        outcome.is_stale = below_.differs(from, given);
+    outcome.is_stale = !is_latest(from, given);
     if (!outcome.is_stale)
         return;
     outcome.stale_level = outcome.level;
@@ -124,6 +117,15 @@ void Hierarchy::judge(Outcome& outcome, Cache& cache, const Line& line, Physical
     const auto last = below_.writers().find(from.value, line.filled);
     outcome.overtaken_by = last.writer;
     outcome.overtaken_at = last.at;
+}
+
+bool Hierarchy::is_latest(Physical where, std::span<const std::byte> bytes) {
+    // Newer than memory is what this GPU has written itself and GL2 still holds.
+    const auto* newest = gl2_.peek(where.value);
+    const auto begin = static_cast<unsigned>(where.value % gl2_.line_bytes());
+    if (newest != nullptr && newest->dirty.touches({begin, static_cast<unsigned>(bytes.size())}))
+        return std::memcmp(newest->data.data() + begin, bytes.data(), bytes.size()) == 0;
+    return !below_.differs(where, bytes);
 }
 
 Hierarchy::Cache* Hierarchy::shared_cache(Physical where, const Manner& manner) {
@@ -221,6 +223,7 @@ Outcome Hierarchy::store_shared(Physical to, std::span<const std::byte> from, co
         schedule_eviction(to, at);
     }
     line->write(static_cast<unsigned>(to.value % gl2_.line_bytes()), from, at);
+    below_.watchers().tell(to.value, from.size(), at);
     return {.done = after(at, config_.latencies.gl2), .level = Level::gl2};
 }
 
@@ -269,6 +272,7 @@ Outcome Hierarchy::atomic(unsigned unit, Physical where, const AtomicOperation& 
         line->read(begin, value);
         compute();
         line->write(begin, value, at);
+        below_.watchers().tell(where.value, value.size(), at);
         return outcome;
     }
     if (where.is_bus() && !config_.has_pcie_atomics) { // a completer without AtomicOp support: UR (PCIe 6.0 §6.15)

@@ -61,6 +61,9 @@ public:
     void invalidate_scalar(unsigned unit);
     void invalidate_upper(); ///< all of the three
 
+    /// See MemoryView::watch.
+    bool watch(const Outcome& outcome, std::span<const std::byte> found, Watcher& watcher);
+
     // Who speaks for the whole GL2:
     /// Writes all dirty bytes back; lines stay, clean. Returns when the last one is there.
     port::Time write_back(port::Time at);
@@ -117,8 +120,10 @@ private:
     /// The line with all of `wanted` valid; nullptr: memory did not answer.
     Line* fill_shared(Cache& cache, Physical line, const cache::ByteMask& wanted, const Manner& manner, port::Time at,
                       Outcome& outcome);
+    /// Whether these bytes are what memory has, or GL2 is to write there.
+    bool is_latest(Physical where, std::span<const std::byte> bytes);
     /// Whether what a cache has given is older than what memory, or GL2, has; and who changed it.
-    void judge(Outcome& outcome, Cache& cache, const Line& line, Physical from, std::span<const std::byte> given);
+    void judge(Outcome& outcome, const Line& line, Physical from, std::span<const std::byte> given);
     Outcome hit(Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into, port::Time latency,
                 port::Time at);
     Outcome store_shared(Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at);

@@ -80,6 +80,7 @@ port::Time Hierarchy::rinse(port::Time at) {
     if (config_.rinse_takes_upper)
         invalidate_upper();
     ++rinses_;
+    below_.watchers().tell_all(at);
     return done;
 }
 
@@ -101,6 +102,7 @@ port::Time Hierarchy::acquire_now(std::uint32_t gcr_cntl, port::Time at) {
     if (control.get<"gl2_discard">()) {
         gl2_.drop_all();
         unnamed_.drop_all();
+        below_.watchers().tell_all(at);
     } else if (control.get<"gl2_inv">()) { // dirty bytes are not lost by an invalidation
         done = rinse(at);
     } else if (control.get<"gl2_wb">()) {
@@ -197,6 +199,16 @@ void Hierarchy::apply_inbound(std::uint64_t offset, std::span<const std::byte> f
                      where = (where / cache.line_bytes() + 1) * cache.line_bytes())
                     if (auto* line = cache.peek(where); line != nullptr)
                         Cache::drop(*line);
+}
+
+bool Hierarchy::watch(const Outcome& outcome, std::span<const std::byte> found, Watcher& watcher) {
+    const Physical where{outcome.physical};
+    // Of the bus nobody tells, and a line that is old stays so until its own cache loses it.
+    if (where.is_bus() || outcome.level < Level::gl2 || outcome.is_stale ||
+        found.size() > gl2_.line_bytes() - where.value % gl2_.line_bytes() || !is_latest(where, found))
+        return false;
+    below_.watchers().add(watcher, where.value, found.size());
+    return true;
 }
 
 void Hierarchy::advance(port::Time now) {

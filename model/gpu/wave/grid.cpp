@@ -48,7 +48,7 @@ void Grid::launch(port::Time at) {
 port::Time Grid::next_due() const {
     if (state_ != State::running)
         return port::never;
-    return std::min(held_.next_due(), turns_.empty() ? port::never : turns_.front().at);
+    return std::min({held_.next_due(), look_again_, turns_.empty() ? port::never : turns_.front().at});
 }
 
 void Grid::run(port::Time now) {
@@ -60,6 +60,8 @@ void Grid::run(port::Time now) {
         const auto at = next_due();
         if (held_.next_due() <= at) {
             held_.advance(at, performer());
+        } else if (look_again_ <= at) {
+            awake_late(at);
         } else {
             const auto turn = turns_.front();
             std::pop_heap(turns_.begin(), turns_.end());
@@ -148,6 +150,7 @@ void Grid::execute(Thread& thread, Request& request) {
     case Kind::invalidate_gl1: resume_at(thread, memory.invalidate_gl1(at)); break;
     case Kind::invalidate_scalar: resume_at(thread, memory.invalidate_scalar(at)); break;
     case Kind::sleep: resume_at(thread, at + std::max(request.span, port::Time{})); break;
+    case Kind::wait_for_change: wait_for_change(thread, request); break;
     }
 }
 
@@ -167,6 +170,7 @@ void Grid::load(Thread& thread, Request& request) {
     if (is_adversarial)
         make_early(thread, request);
     thread.watch_.read(request.address, request.into, outcome, at);
+    note_look(thread, request, outcome);
     auto done = outcome.done;
     if (!is_scalar) {
         done = thread.loads_done_ = std::max(thread.loads_done_, done);
@@ -352,6 +356,8 @@ void Grid::end(Thread& thread, End how, port::Time at) {
         return;
     thread.record_.end = how;
     thread.record_.at = at;
+    thread.waiter_.leave();
+    thread.waiter_.is_asleep = false;
     progress_ = std::max(progress_, at);
     was_killed_ |= how != End::returned;
     if (how == End::stuck)

@@ -49,6 +49,8 @@ public:
     /// Runs all that is due by `now`. Whoever drives the grid calls it at next_due().
     void run(port::Time now);
     port::Time next_due() const;
+    /// Is called when next_due() has become earlier than it was, while nobody runs the grid.
+    void set_alarm(std::function<void()> alarm) { alarm_ = std::move(alarm); }
     /// The GPU is reset: all waves end, and stores that have not arrived never will.
     void reset(port::Time at);
 
@@ -98,6 +100,10 @@ private:
     bool is_good(Thread& thread, const memory::Outcome& outcome, std::uint64_t address, bool is_write, port::Time at);
     bool combines(std::uint64_t address, std::size_t length) const;
     void learn(std::uint64_t address, const memory::Outcome& outcome);
+    static void note_look(Thread& thread, const Request& request, const memory::Outcome& outcome);
+    void wait_for_change(Thread& thread, const Request& request);
+    void awake(Thread& thread, port::Time at);
+    void awake_late(port::Time now);
     void resume_at(Thread& thread, port::Time at);
     void watch(Thread& thread);
     void step(const Turn& turn);
@@ -115,7 +121,9 @@ private:
     Program program_;
     std::mt19937_64 random_;
     std::deque<Thread> threads_;
-    std::vector<Turn> turns_; ///< a heap; one of each thread that lives, besides the one that runs
+    std::vector<Turn> turns_; ///< a heap; one of each thread that lives and is awake, besides the one that runs
+    port::Time look_again_ = port::never; ///< no later than any thread that is asleep has to look again
+    std::function<void()> alarm_;
     HeldStores held_;
     OrderBook order_;
     std::array<KnownPage, 64> known_pages_{};

@@ -50,6 +50,12 @@ public:
         polls_[next_++ % polls_.size()] = now;
         progress_ = at;
     }
+    /// It would have read what it has read last so many times more, and found the same.
+    void skip(std::uint64_t looks, port::Time at) {
+        const auto last = std::ranges::max_element(polls_, {}, &Poll::last);
+        last->count += looks;
+        last->last = at;
+    }
     /// Since when the thread has learned nothing new.
     port::Time progress() const { return progress_; }
     /// What it has read most often without change.

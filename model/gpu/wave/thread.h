@@ -46,6 +46,7 @@ struct Request {
         invalidate_gl1,
         invalidate_scalar,
         sleep,
+        wait_for_change,
     };
     Kind kind = Kind::sleep;
     std::uint64_t address = 0;
@@ -58,7 +59,7 @@ struct Request {
     memory::Order order = memory::Order::acquire;
     memory::Scope scope = memory::Scope::system;
     unsigned remaining = 0; ///< wait_loads: so many may stay outstanding
-    port::Time span{};      ///< of a sleep
+    port::Time span{};      ///< of a sleep, or between two looks
 };
 
 template <class T>
@@ -156,6 +157,9 @@ public:
     auto invalidate_gl1() { return Access{*this, {.kind = Kind::invalidate_gl1}}; }
     auto invalidate_scalar() { return Access{*this, {.kind = Kind::invalidate_scalar}}; }
     auto sleep(port::Time span) { return Access{*this, {.kind = Kind::sleep, .span = span}}; }
+    /// Between two looks of a loop at what the last load has found: sleeps as sleep() does, but while memory knows that
+    /// further looks would find the same, it goes on sleeping, until the one that may find something else.
+    auto wait_for_change(port::Time between) { return Access{*this, {.kind = Kind::wait_for_change, .span = between}}; }
 
 private:
     friend class Grid;
@@ -163,6 +167,26 @@ private:
         std::span<std::byte> into;
         port::Time done{};
         std::array<std::byte, max_bytes> bytes;
+    };
+
+    /// What the last load has found, as far as it is short enough to wait for.
+    struct Look {
+        std::array<std::byte, 8> found{};
+        std::size_t length = 0; ///< 0: nothing
+        memory::Outcome outcome{};
+        port::Time at{};
+        bool is_steady = false; ///< it took as long as the one before, at the same place
+    };
+    class Waiter final : public memory::Watcher {
+    public:
+        explicit Waiter(Thread& thread) : thread_(thread) {}
+        void changed(port::Time at) override;
+        port::Time next{}, between{}; ///< the first look that is left out, and from one to the next
+        port::Time last{};            ///< when it looks again at the latest
+        bool is_asleep = false;       ///< and has no turn
+
+    private:
+        Thread& thread_;
     };
 
     void wait(std::coroutine_handle<> from, Request& request);
@@ -187,6 +211,8 @@ private:
     Request* again_ = nullptr; ///< what it waits with for stores that are held
     EarlyLoads early_;
     PollWatch watch_;
+    Look look_;
+    Waiter waiter_{*this};
     Record record_;
 };
 
