@@ -48,6 +48,8 @@ struct ArenaLayout {
 
 struct RdmaTally {
     std::uint64_t requests = 0, errors = 0;
+    std::uint64_t exchanged = 0;      ///< of the requests, those of the exchange
+    model::port::Time exchanged_at{}; ///< what the GPU before has sent is there
     sw::gpu::RdmaResult first_error{};
 };
 
@@ -190,6 +192,8 @@ inline model::gpu::wave::Task<> exchange_and_reduce(model::gpu::wave::Thread& th
     auto& tally = plan.tallies[thread.index()];
     sw::gpu::RdmaQueue queue(testbench::GpuQueueMemory(thread, plan.rules), plan.rings[thread.index()]);
     co_await exchange(queue, plan, thread.index(), tally);
+    tally.exchanged = tally.requests;
+    tally.exchanged_at = thread.now();
     if (tally.errors == 0)
         co_await all_reduce(thread, queue, plan, tally);
     --plan.at_work;

@@ -26,10 +26,15 @@ def check(got, path, nodes):
     expect(got["host_dram_payload_bytes"] == 0, got["host_dram_payload_bytes"])
     names = [one["name"] for one in got["transfers"]]
     expect(len(names) == 2 * nodes and all(one["verified"] for one in got["transfers"]), names)
-#Each tensor is read and written once, and in the sum all but one chunk of each twice.
+    # Each tensor is read and written once, and in the sum all but one chunk of each twice.
     least = 2 * nodes * path.stat().st_size + 4 * (nodes - 1) * path.stat().st_size
     expect(got["p2p_payload_bytes"] + got["redirected_payload_bytes"] >= least, got["p2p_payload_bytes"])
     expect(got["completions_error"] == 0 and got["completions_ok"] > 0, got)
+    # Each request is one of a transfer, and each transfer has a time of its own.
+    expect(sum(one["messages"] for one in got["transfers"]) == got["completions_ok"], got["transfers"])
+    expect(all(one["messages"] > 0 for one in got["transfers"]), got["transfers"])
+    if got["configuration"]["timed"]:
+        expect(all(0 < one["sim_time_ns"] for one in got["transfers"]), got["transfers"])
 
 
 def two_gpus_exchange_and_add_tensors():

@@ -167,13 +167,13 @@ private:
                 pointers, [&plan](model::gpu::wave::Thread& thread) { return exchange_and_reduce(thread, plan); }));
         }
         const auto before = moved_payload(platform_);
-        const auto begun = model::tlm::kernel_now();
+        begun_ = model::tlm::kernel_now();
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             flushers_[i].begin(how_.flush, nodes_[i]->parts().gpu, nodes_[i]->parts().device);
         run_grids(running);
         for (auto& flusher : flushers_)
             flusher.end();
-        took_ = model::tlm::kernel_now() - begun;
+        took_ = model::tlm::kernel_now() - begun_;
         wall_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
         moved_ = moved_payload(platform_) - before;
         for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -241,17 +241,45 @@ private:
     }
     void explain_all() { result_.failure += orders(); }
 
+    /// Requests that a node has made of one kind, each of which was completed, and how long they took.
+    struct Work {
+        std::uint64_t requests = 0;
+        model::port::Time took{};
+    };
+    Work exchanges(std::size_t number) const {
+        Work work;
+        for (const auto& tally : plans_[number].tallies)
+            work.requests += tally.exchanged;
+        for (const auto& tally : plans_[next(number)].tallies)
+            work.took = std::max(work.took, tally.exchanged_at - begun_);
+        return work;
+    }
+    /// A thread goes on to them when it has its part of the tensor.
+    Work additions(std::size_t number) const {
+        Work work;
+        auto from = model::port::never;
+        for (const auto& tally : plans_[number].tallies) {
+            work.requests += tally.requests - tally.exchanged;
+            from = std::min(from, tally.exchanged_at);
+        }
+        work.took = begun_ + took_ - from;
+        return work;
+    }
+
     sw::Result<void> verify() {
         std::uint32_t sum = 0;
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             sum += static_cast<std::uint32_t>(i + 1);
         std::vector<std::byte> expected(layout_.tensor_bytes);
-        const auto add = [&](std::string name, std::uint64_t bytes, bool is_equal, std::span<const std::byte> found) {
+        const auto add = [&](std::string name, std::uint64_t bytes, const Work& work, bool is_equal,
+                             std::span<const std::byte> found) {
             result_.transfers.push_back({.name = std::move(name),
                                          .verified = is_equal,
                                          .sha256_target = sha256(found.first(context_.payload.size())),
                                          .bytes = bytes,
-                                         .sim_time_ps = took_.count(),
+                                         .messages = work.requests,
+                                         .completions_ok = work.requests,
+                                         .sim_time_ps = work.took.count(),
                                          .wall_seconds = wall_});
             if (!is_equal)
                 how_.verdict = Verdict::wrong_data;
@@ -262,7 +290,7 @@ private:
             nodes_[next(i)]->settle();
             scale(static_cast<std::uint32_t>(i + 1), expected);
             const auto found = nodes_[next(i)]->arena().subspan(layout_.received, layout_.tensor_bytes);
-            add(fmt::format("tensor {} -> {}", name_of(i), name_of(next(i))), layout_.tensor_bytes,
+            add(fmt::format("tensor {} -> {}", name_of(i), name_of(next(i))), layout_.tensor_bytes, exchanges(i),
                 std::ranges::equal(found, expected), found);
             if (i == 0)
                 result_.sha256_target = result_.transfers.back().sha256_target;
@@ -271,8 +299,8 @@ private:
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             const auto found = nodes_[i]->arena().subspan(layout_.tensor, layout_.tensor_bytes);
             add(fmt::format("all-reduce at {}", name_of(i)),
-                2 * (layout_.tensor_bytes - layout_.tensor_bytes / nodes_.size()), std::ranges::equal(found, expected),
-                found);
+                2 * (layout_.tensor_bytes - layout_.tensor_bytes / nodes_.size()), additions(i),
+                std::ranges::equal(found, expected), found);
         }
         result_.completions_ok += requests_ - errors_;
         result_.completions_error += errors_;
@@ -296,7 +324,7 @@ private:
     std::deque<std::vector<std::unique_ptr<model::gpu::memory::MemoryView>>> views_;
     std::deque<Grid> grids_;
     MovedPayload moved_;
-    model::port::Time took_{};
+    model::port::Time begun_{}, took_{};
     double wall_ = 0;
     std::uint64_t requests_ = 0, errors_ = 0;
 };
