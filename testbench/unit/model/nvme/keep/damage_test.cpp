@@ -123,6 +123,15 @@ TEST_CASE("media and marks that do not fit the state are refused", "[unit][nvme]
     CHECK(kept.refusal().empty());
 }
 
+TEST_CASE("marks of another number of blocks are refused", "[unit][nvme][keep]") {
+    Kept kept;
+    kept.change_state([&](KeptState& state) {
+        auto& shape = state.namespaces[1].shape;
+        shape.format = kept.config.space.formats[1], shape.format_index = 1;
+    });
+    kept.check_refused(kept.second + ".marks", "has the marks of 128 blocks, the namespace has 16");
+}
+
 TEST_CASE("marks of an older namespace of the same number and size are refused", "[unit][nvme][keep]") {
     Kept kept;
     const auto old = Folder::read(kept.second + ".marks");
