@@ -278,7 +278,8 @@ namespace {
 /// it goes to one that everybody knows. Returns how much later that arrives there.
 Time behind_a_walk(bool is_read) {
     constexpr Time slow = 20us;
-    Remapped r(true, Remapped::with_unit({}, {.core = {}, .miss_latency = slow}));
+    constexpr model::pcie::Acs redirect{.request_redirect = true, .upstream_forwarding = true};
+    Remapped r(true, Remapped::with_unit({.acs = redirect}, {.core = {}, .miss_latency = slow}));
     const auto bar = r.machine.bar(2, 0);
     r.map(iova + 0x1000, bar), r.map(iova + 0x2000, bar + 0x1000);
     r.enable();
