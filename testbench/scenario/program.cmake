@@ -47,6 +47,10 @@ add_program_tests(explorer explore_test.py "hcasim" 600
     explorer_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
     takes_every_way refused_by_the_host refuses_mistakes ends_of_its_keys)
+add_program_tests(nvme nvme_program_test.py "hcasim" 300
+    a_run_says_which_resource_was_busiest_and_what_its_requests_waited_for a_slow_part_is_named
+    a_table_that_does_not_fit_has_a_cache_among_the_caches without_time_nothing_is_busy
+    what_a_drive_is_said_to_fail_at_fails_the_run_and_is_named)
 add_program_tests(gpu_nvme gpu_nvme_program_test.py "hcasim" 600
     every_profile_agrees_with_what_was_observed the_worst_that_is_legal_lets_a_correct_program_work
     a_stuck_poll_is_explained its_drive_is_played_again_and_its_gpu_is_not
