@@ -1,4 +1,4 @@
-"""Each case of a test script is one of CTest's: a function without parameters that nobody else calls is a case, and CMake
+"""Each case of a test script is one of CTest's: a function without parameters that nobody calls is a case, and CMake
 names it."""
 
 import re

@@ -58,7 +58,8 @@ add_program_tests(gpu_nvme gpu_nvme_program_test.py "hcasim" 600
 add_program_tests(gpu_rdma gpu_rdma_program_test.py "hcasim" 600
     two_gpus_exchange_and_add_tensors the_worst_that_is_legal_lets_a_correct_program_work
     the_worst_order_of_memory_lets_a_correct_program_work a_fence_of_doorbells_that_is_left_out_is_missed_and_named
-    a_flag_that_is_no_fence_is_missed_each_time_and_explained lost_packets_come_again eight_gpus_add_up refuses_mistakes)
+    a_flag_that_is_no_fence_is_missed_each_time_and_explained
+    lost_packets_come_again eight_gpus_add_up refuses_mistakes)
 add_program_tests(storage_stream storage_stream_program_test.py "hcasim" 600
     a_stream_goes_from_drive_to_drive_and_no_byte_is_in_host_memory payloads_of_any_length_arrive
     redirected_by_access_control_it_goes_through_the_root_complex lost_packets_come_again
