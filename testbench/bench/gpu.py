@@ -62,7 +62,7 @@ def heading(text, note):
 def puts(bench):
     heading("Puts from a GPU (IBGDA; NVIDIA's blog on a ConnectX-6: by the GPU about 180 Mops with 8 CTAs and more, by "
             "a CPU proxy 1.7 Mops flat)",
-            "64 bytes a put, 32 under way a thread, one doorbell for each that becomes free; both GPUs put at the same time")
+            "64 bytes a put, 32 under way a thread, a doorbell for each that becomes free; both GPUs put at once")
     rates = {}
     for threads in (1, 2, 4, 8, 16, 32):
         result = bench.run(RDMA, 256 << 10, f"scenario.qps={threads}", "scenario.message=64", "scenario.queue_depth=32",
