@@ -141,8 +141,8 @@ void count(Platform& platform, Result& result) {
     result.naks = sum.naks;
     result.duplicates = sum.duplicates;
     result.packets_dropped = sum.dropped;
-    result.completions_ok = sum.completions_ok;
-    result.completions_error = sum.completions_error;
+    result.completions_ok += sum.completions_ok; // beside those of drives
+    result.completions_error += sum.completions_error;
     for (const auto& machine : platform.machines())
         count(machine, result);
     const auto& cables = platform.description().cables;

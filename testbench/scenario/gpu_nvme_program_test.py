@@ -23,6 +23,7 @@ def check(got, path):
     expect(got["sha256_source"] == got["sha256_target"] == digest, got)
     expect(got["host_dram_payload_bytes"] == 0, got["host_dram_payload_bytes"])
     expect(got["p2p_payload_bytes"] + got["redirected_payload_bytes"] >= 2 * path.stat().st_size, got)
+    expect(got["completions_ok"] == sum(one["completions_ok"] for one in got["transfers"]) > 0, got["transfers"])
     for row in got["laboratory"]:
         expect(row["agrees"] is True, row)
         expect(row["outcome"] == "correct" or row["explanation"] or row["load"] == "-", row)

@@ -188,8 +188,6 @@ private:
         auto& device = nodes_[number]->parts().device;
         for (unsigned i = 0; i < layout_.threads; ++i) {
             const auto& record = grid.record(i);
-            requests_ += plan.tallies[i].requests;
-            errors_ += plan.tallies[i].errors;
             how_.errors += plan.tallies[i].errors;
             if (plan.tallies[i].errors != 0)
                 return sw::failure(EIO,
@@ -302,8 +300,6 @@ private:
                 2 * (layout_.tensor_bytes - layout_.tensor_bytes / nodes_.size()), additions(i),
                 std::ranges::equal(found, expected), found);
         }
-        result_.completions_ok += requests_ - errors_;
-        result_.completions_error += errors_;
         return {};
     }
 
@@ -326,7 +322,6 @@ private:
     MovedPayload moved_;
     model::port::Time begun_{}, took_{};
     double wall_ = 0;
-    std::uint64_t requests_ = 0, errors_ = 0;
 };
 
 } // namespace
