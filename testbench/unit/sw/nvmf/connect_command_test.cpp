@@ -113,4 +113,6 @@ TEST_CASE("an I/O queue is its controller's host's, and there is one of a number
     CHECK(with(1, 1, as_it_is) == std::pair(invalid_parameters, 0x2au)); // there is one
     CHECK(with(3, 1, as_it_is) == std::pair(invalid_parameters, 0x2au)); // more than the host has asked for
     CHECK(with(2, 1, as_it_is) == std::pair(0x0u, 1u));
+    must(host->set_property(abi::nvme::Register::cc, 0));
+    CHECK(with(1, 1, as_it_is).first == static_cast<unsigned>(Status::command_sequence_error));
 }

@@ -160,3 +160,36 @@ TEST_CASE("event requests end when their controller is reset, and there is room 
     CHECK(fabric.target->under_way() == 0);
     CHECK(fabric.host->keep_alive().has_value());
 }
+
+TEST_CASE("data in a capsule begin at a dword, and none are read into it", "[unit][nvmf]") {
+    Connected fabric;
+    auto& queue = fabric.host->queue(0);
+    fabric.medium->make_silent({0, 512});
+    // Of a capsule that no host of ours would send, with the identifier of a command that never ends.
+    const auto status_of = [&](HostQueue::Command command, std::uint32_t offset) {
+        const auto id = submit_read(fabric, 0, 0);
+        point_into_capsule(command.view(), 512);
+        command.view().set<"cid">(id);
+        using abi::nvme::SglDescriptor;
+        abi::View<SglDescriptor>(std::span(command.bytes).subspan(abi::nvme::sgl1_offset, SglDescriptor::size))
+            .set<"address">(offset);
+        constexpr std::uint32_t place = 0x8000, command_bytes = 64;
+        std::ranges::copy(command.bytes, fabric.buffer.bytes().begin() + place);
+        const sw::mlx::Sge sge{fabric.region->iova().value + place, command_bytes + offset + 512,
+                               fabric.region->lkey()};
+        must(queue.channel().post({.wr_id = Channel::tag(Channel::Purpose::send, 0),
+                                   .sge = &sge,
+                                   .sge_count = 1,
+                                   .operation = sw::mlx::SendOperation::send,
+                                   .flags = sw::mlx::send_flag::signaled},
+                                  1));
+        fabric.let();
+        const auto ended = answers_of(queue);
+        REQUIRE(ended.size() == 1);
+        CHECK(ended[0].id == id);
+        return ended[0].status;
+    };
+    CHECK(status_of(fabric.space->write({8, 1}), 2) == Status::invalid_sgl_offset);
+    CHECK(status_of(fabric.space->write({8, 1}), 4) == Status::success);
+    CHECK(status_of(fabric.space->read({8, 1}), 0) == Status::invalid_sgl_type);
+}
