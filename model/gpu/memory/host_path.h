@@ -61,8 +61,11 @@ public:
     template <class Apply> void advance(port::Time now, Apply&& apply) {
         while (!held_.empty() && held_.front().due <= now) {
             const auto one = held_.front();
+            const auto bytes = storage_[one.slot].size();
             held_.pop_front();
-            bytes_ -= storage_[one.slot].size();
+            bytes_ -= bytes;
+            if (pushed_ != 0)
+                --pushed_, pushed_bytes_ -= bytes;
             apply(one.offset, std::span<const std::byte>(storage_[one.slot]), one.due);
             free_.push_back(one.slot);
         }
@@ -83,6 +86,8 @@ private:
             free_.push_back(storage_.size());
             storage_.emplace_back();
         }
+        if (static_cast<std::size_t>(place) < pushed_)
+            pushed_ = pushed_bytes_ = 0;
         const auto slot = free_.back();
         free_.pop_back();
         storage_[slot].assign(from.begin(), from.end());
@@ -91,10 +96,16 @@ private:
     }
     /// The first ones that have arrived leave when a write arrives for which there is no room.
     void push_out(port::Time at) {
-        auto over = bytes_ > capacity ? bytes_ - capacity : 0;
-        for (auto one = held_.begin(); over != 0 && one != held_.end() && one->arrival <= at; ++one) {
-            one->due = std::min(one->due, at);
-            over -= std::min(over, storage_[one->slot].size());
+        if (bytes_ <= capacity)
+            return;
+        if (at < pushed_at_)
+            pushed_ = pushed_bytes_ = 0;
+        pushed_at_ = at;
+        for (const auto over = bytes_ - capacity;
+             pushed_bytes_ < over && pushed_ < held_.size() && held_[pushed_].arrival <= at; ++pushed_) {
+            auto& one = held_[pushed_];
+            one.due = std::min(one.due, at);
+            pushed_bytes_ += storage_[one.slot].size();
         }
     }
     port::Time draw() {
@@ -108,6 +119,9 @@ private:
     std::vector<std::vector<std::byte>> storage_; ///< each keeps its capacity from write to write
     std::vector<std::size_t> free_;
     std::size_t bytes_ = 0; ///< held
+    // So many of the first ones, and their bytes, are due by then at the latest: a later write need not look at them.
+    std::size_t pushed_ = 0, pushed_bytes_ = 0;
+    port::Time pushed_at_{};
 };
 
 } // namespace model::gpu::memory
