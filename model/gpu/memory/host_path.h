@@ -86,8 +86,6 @@ private:
             free_.push_back(storage_.size());
             storage_.emplace_back();
         }
-        if (static_cast<std::size_t>(place) < pushed_)
-            pushed_ = pushed_bytes_ = 0;
         const auto slot = free_.back();
         free_.pop_back();
         storage_[slot].assign(from.begin(), from.end());

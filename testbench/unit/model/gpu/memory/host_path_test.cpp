@@ -5,6 +5,9 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <map>
+#include <random>
+#include <span>
+#include <vector>
 
 using namespace harness;
 using namespace model::gpu::memory;
@@ -134,6 +137,25 @@ TEST_CASE("a flood of inbound writes pushes the first ones out", "[unit][gpu][me
     bench.gpu.bar_write(0, 0, block, bench.now());
     CHECK(bench.in_vram(0x1000) == 0);
     CHECK(bench.in_vram(16 * 4096 + 4) == 0x07070707); // it was before
+}
+
+TEST_CASE("a write that arrives before the one that has pushed others out pushes them out earlier",
+          "[unit][gpu][memory]") {
+    auto config = MemoryConfig::of(Profile::rdna3_text);
+    config.hdp_hold = 1ms;
+    std::mt19937_64 random;
+    HostPath path(config, random);
+    const std::vector<std::byte> half(HostPath::capacity / 2);
+    path.write(0, half, 100ns);
+    path.write(0, half, 200ns);
+    const auto little = std::span(half).first(64);
+    path.write(0, little, 300ns);
+    CHECK(path.next_due() == 300ns);
+
+    path.write(0, little, 400ns);
+    CHECK(path.next_due() == 300ns);
+    path.write(0, little, 250ns);
+    CHECK(path.next_due() == 250ns);
 }
 
 TEST_CASE("delayed stores of a wave keep their order to a line and to PCIe, and a fence waits for them",
