@@ -4,7 +4,9 @@
 #pragma once
 
 #include "model/port/time.h"
+#include "model/time/schedule.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -67,16 +69,16 @@ public:
         port::Time head, tail;
     };
     /// Sends `wire_bytes` cut-through: the head leaves when it has arrived and the link is free, the tail no earlier
-    /// than it has arrived.
+    /// than it has arrived. What is known to come later (the completions of a read, say) leaves the time until then to
+    /// others.
     Front transfer(Direction direction, std::uint64_t wire_bytes, Front front) {
-        auto& busy = busy_until_[static_cast<std::size_t>(direction)];
-        const auto start = front.head > busy ? front.head : busy;
-        busy = start + port::Time{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
-        const auto tail = busy > front.tail ? busy : front.tail;
+        const port::Time span{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
+        const auto start = schedules_[static_cast<std::size_t>(direction)].book(front.head, span);
+        const auto tail = std::max(start + span, front.tail);
         return {start + config_.latency, tail + config_.latency};
     }
     /// Forgets when the link is busy: what was sent so far belongs to the time before the measurement.
-    void forget_occupancy() { busy_until_ = {}; }
+    void forget_occupancy() { schedules_.fill(time::Schedule{}); }
     void count(Direction direction, const Traffic& traffic) { own_[static_cast<std::size_t>(direction)] += traffic; }
     /// All traffic so far, including that of routes that still exist.
     Traffic traffic(Direction direction) const;
@@ -93,7 +95,7 @@ private:
     std::string name_;
     LinkConfig config_;
     std::uint64_t picoseconds_per_kib_;
-    std::array<port::Time, 2> busy_until_{};
+    std::array<time::Schedule, 2> schedules_{time::Schedule{}, time::Schedule{}};
     std::array<Traffic, 2> own_{};
     std::vector<User> users_;
 };

@@ -22,13 +22,13 @@ public:
     /// When work that arrives at `at` and lasts `span` would begin.
     port::Time earliest(port::Time at, port::Time span) const {
         const auto gap = find(at, span);
-        return gap < count_ ? std::max(at, open_[gap].begin) : std::max(at, free_);
+        return gap < count_ ? std::max(at, open(gap).begin) : std::max(at, free_);
     }
     /// Books it there and returns its begin.
     port::Time book(port::Time at, port::Time span) {
         const auto gap = find(at, span);
         if (gap < count_)
-            return split(gap, std::max(at, open_[gap].begin), span);
+            return split(gap, std::max(at, open(gap).begin), span);
         const auto begin = std::max(at, free_);
         if (begin > free_ && gaps_ == Gaps::usable)
             insert(count_, {free_, begin});
@@ -43,51 +43,63 @@ private:
         port::Time begin, end;
     };
 
+    Gap& open(std::size_t number) { return open_[(first_ + number) % most]; }
+    const Gap& open(std::size_t number) const { return open_[(first_ + number) % most]; }
+
+    /// The first gap that has room; count_: there is none.
     std::size_t find(port::Time at, port::Time span) const {
         if (at >= free_) [[likely]]
             return count_;
+        // What ends too early for it is of no use, and the gaps are in order.
         std::size_t gap = 0;
-        while (gap < count_ && std::max(at, open_[gap].begin) + span > open_[gap].end)
+        for (auto left = count_; left > 0;) {
+            const auto half = left / 2;
+            if (open(gap + half).end < at + span)
+                gap += half + 1, left -= half + 1;
+            else
+                left = half;
+        }
+        while (gap < count_ && std::max(at, open(gap).begin) + span > open(gap).end)
             ++gap;
         return gap;
     }
     port::Time split(std::size_t gap, port::Time begin, port::Time span) {
-        const auto [from, until] = open_[gap];
+        const auto [from, until] = open(gap);
         const auto end = begin + span;
         const bool is_open_before = begin > from, is_open_after = end < until;
         if (is_open_before)
-            open_[gap].end = begin;
+            open(gap).end = begin;
         if (is_open_after && is_open_before)
             insert(gap + 1, {end, until});
         else if (is_open_after)
-            open_[gap].begin = end;
+            open(gap).begin = end;
         else if (!is_open_before)
             erase(gap);
         return begin;
     }
     /// Where there is no place for one more gap, the earliest is forgotten: that time counts as taken.
     void insert(std::size_t place, Gap gap) {
-        if (count_ == open_.size()) {
-            erase(0);
+        if (count_ == most) {
+            first_ = (first_ + 1) % most;
+            --count_;
             if (place > 0)
                 --place;
         }
-        std::move_backward(open_.begin() + static_cast<std::ptrdiff_t>(place),
-                           open_.begin() + static_cast<std::ptrdiff_t>(count_),
-                           open_.begin() + static_cast<std::ptrdiff_t>(count_ + 1));
-        open_[place] = gap;
+        for (auto i = count_; i > place; --i)
+            open(i) = open(i - 1);
+        open(place) = gap;
         ++count_;
     }
     void erase(std::size_t place) {
-        std::move(open_.begin() + static_cast<std::ptrdiff_t>(place + 1),
-                  open_.begin() + static_cast<std::ptrdiff_t>(count_),
-                  open_.begin() + static_cast<std::ptrdiff_t>(place));
+        for (auto i = place; i + 1 < count_; ++i)
+            open(i) = open(i + 1);
         --count_;
     }
 
+    static constexpr std::size_t most = 128;
     Gaps gaps_;
-    std::array<Gap, 128> open_{}; ///< in order of time, the first count_ of them
-    std::size_t count_ = 0;
+    std::array<Gap, most> open_{}; ///< a ring of count_ gaps from first_ on, in order of time
+    std::size_t first_ = 0, count_ = 0;
     port::Time free_{};
 };
 

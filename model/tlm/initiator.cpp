@@ -111,7 +111,7 @@ DmaResult Initiator::fetch_piece(Window* window, std::uint64_t address, std::spa
         return get(*window, address, into, at, purpose);
     const pcie::WindowCache::Hold hold(windows_);
     const auto& target = window->target;
-    const auto arrival = window->route.request(address, into.size(), at);
+    const auto arrival = arrive_behind(*window, window->route.request(address, into.size(), at));
     const auto answer =
         target.completer->complete_read(target.cookie, target.offset + (address - window->begin), into, arrival);
     return {answer.status, window->route.complete(address, into.size(), answer.done, purpose)};

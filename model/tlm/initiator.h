@@ -149,18 +149,22 @@ private:
             return at;
         return (target.posted != nullptr ? std::max(at, order_.last) : at) + target.read_latency;
     }
-    /// Whether what is sent there has the root complex on its way, and a time of its own there. A peer's memory that
-    /// can be lent has its bytes at once.
+    /// Whether what is sent there has a time of its own there. A peer's memory that can be lent has its bytes at once.
     static bool is_ordered(const Window& window) {
-        const auto& target = window.target;
-        return window.is_delayed && (target.posted != nullptr || target.kind == pcie::TargetKind::interrupts ||
-                                     (target.kind == pcie::TargetKind::redirected_peer && target.memory == nullptr));
+        return window.is_delayed && (window.target.posted != nullptr || window.target.memory == nullptr);
     }
-    /// When a write that has arrived at its target at `at` is there: after all earlier writes of its function.
-    port::Time arrive(const Window& window, port::Time at) { return is_ordered(window) ? order_.arrive(at) : at; }
-    /// The same of a read of registers, which passes none of them (§2.4.1).
-    port::Time arrive_behind(const Window& window, port::Time at) const {
-        return is_ordered(window) ? std::max(at, order_.last) : at;
+    /// What goes to a peer without the root complex meets only what goes there, too.
+    pcie::WriteOrder& order_of(const Window& window) {
+        return window.target.kind == pcie::TargetKind::peer ? peer_order_ : order_;
+    }
+    /// When a write that could be at its target at `at` is there: after all earlier writes of its function, though a
+    /// link may have had room for it before them (PCIe 6.0 §2.4.1).
+    port::Time arrive(const Window& window, port::Time at) {
+        return is_ordered(window) ? order_of(window).arrive(at) : at;
+    }
+    /// The same of a read of registers, which passes none of them.
+    port::Time arrive_behind(const Window& window, port::Time at) {
+        return is_ordered(window) ? std::max(at, order_of(window).last) : at;
     }
     void give(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time done,
               port::Purpose purpose) {
@@ -224,7 +228,7 @@ private:
     void tell_landing(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at, port::Purpose purpose);
 
     Fabric& fabric_;
-    pcie::WriteOrder own_order_;
+    pcie::WriteOrder own_order_, peer_order_;
     pcie::WriteOrder& order_;
     pcie::WindowCache windows_;
     pcie::WindowCache remapped_; ///< by the addresses that a remapping unit gave
