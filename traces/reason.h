@@ -177,6 +177,12 @@ inline constexpr auto stale_mappings = std::to_array<std::string_view>({
     "remapping unit",
     "memory key behind remapping unit",
     "none that is known",
+    "data pointer",
+    "queue",
+    "page of a GPU",
+    "data pointer behind remapping unit",
+    "queue behind remapping unit",
+    "page of a GPU behind remapping unit",
 });
 using StaleMapping = OneOf<stale_mappings>;
 

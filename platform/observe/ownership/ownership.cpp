@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace platform::observe::ownership {
@@ -50,24 +51,33 @@ std::string to_string(const Grant& grant) {
 
 namespace {
 
-std::string_view kind_of(const Grant& grant) {
-    switch (grant.kind) {
+/// What StaleAccess calls a grant, alone and where a remapping unit led astray, too.
+struct Names {
+    traces::StaleMapping alone, and_unit;
+};
+Names names_of(GrantKind kind) {
+    switch (kind) {
     case GrantKind::none: break;
-    case GrantKind::memory_key: return "memory key";
+    case GrantKind::memory_key: return {stale::key, stale::key_and_unit};
     case GrantKind::prp:
     case GrantKind::sgl:
-    case GrantKind::metadata: return "data pointer";
+    case GrantKind::metadata: return {stale::data_pointer, stale::data_pointer_and_unit};
     case GrantKind::submission_queue:
     case GrantKind::completion_queue:
-    case GrantKind::shadow_doorbells: return "queue";
+    case GrantKind::shadow_doorbells: return {stale::queue, stale::queue_and_unit};
     case GrantKind::gpu_page:
-    case GrantKind::gpu_line: return "page of a GPU";
+    case GrantKind::gpu_line: return {stale::gpu_page, stale::gpu_page_and_unit};
     }
-    return stale::unknown.text();
+    return {stale::unknown, stale::unit};
+}
+
+bool has_unit(traces::StaleMapping mapping) {
+    constexpr std::array all{stale::unit, stale::key_and_unit, stale::data_pointer_and_unit, stale::queue_and_unit,
+                             stale::gpu_page_and_unit};
+    return std::ranges::find(all, mapping) != all.end();
 }
 
 std::string describe(const traces::StaleAccess& access, const Grant& grant) {
-    const bool has_unit = access.mapping == stale::unit || access.mapping == stale::both;
     const auto by = to_string(grant);
     auto text =
         fmt::format("{} {} bytes at {:#x}{}{}, which led to page {:#x}; that is of {} since {:.3f} us",
@@ -75,9 +85,9 @@ std::string describe(const traces::StaleAccess& access, const Grant& grant) {
                     access.page, access.owner_now, static_cast<double>(access.changed_ps) * 1e-6);
     if (access.mapped_ps == never_ps)
         return text + "; no mapping is known that led there";
-    text += fmt::format("; mapped {} ({}), when it was of {}", when(access.mapped_ps),
-                        access.mapping == stale::unknown ? kind_of(grant) : access.mapping.text(), access.owner_then);
-    if (has_unit)
+    text += fmt::format("; mapped {} ({}), when it was of {}", when(access.mapped_ps), access.mapping.text(),
+                        access.owner_then);
+    if (has_unit(access.mapping))
         text += fmt::format("; unmapped {}, invalidated {}", when(access.unmapped_ps), when(access.invalidated_ps));
     return text;
 }
@@ -207,11 +217,8 @@ std::optional<traces::StaleAccess> Ownership::judge(const Landing& landing, cons
     if (!is_grant_stale && !is_unit_stale && !is_free)
         return {};
     const bool is_key = used.grant.kind == GrantKind::memory_key;
-    const bool is_key_stale = is_grant_stale && is_key;
-    const auto mapping = is_key_stale && is_unit_stale ? stale::both
-                         : is_unit_stale               ? stale::unit
-                         : is_key_stale                ? stale::key
-                                                       : stale::unknown;
+    const auto names = names_of(is_grant_stale ? used.grant.kind : GrantKind::none);
+    const auto mapping = is_unit_stale ? names.and_unit : names.alone;
     const auto then = is_unit_stale ? then_by_unit : is_grant_stale ? used.by_grant->tag : Tag{0};
     return traces::StaleAccess{.requester = landing.requester.value,
                                .key = is_key ? static_cast<std::uint32_t>(used.grant.object) : 0,

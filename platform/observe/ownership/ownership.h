@@ -27,10 +27,15 @@
 
 namespace platform::observe::ownership {
 
-/// Which mapping it was, as StaleAccess has it. It knows no other grants than memory keys: such is none that is known.
+/// Which mapping it was, as StaleAccess has it: a grant, a remapping unit's, or both.
 namespace stale {
-inline constexpr traces::StaleMapping key = "memory key", unit = "remapping unit",
-                                      both = "memory key behind remapping unit", unknown = "none that is known";
+inline constexpr traces::StaleMapping key = "memory key", data_pointer = "data pointer", queue = "queue",
+                                      gpu_page = "page of a GPU", unit = "remapping unit",
+                                      key_and_unit = "memory key behind remapping unit",
+                                      data_pointer_and_unit = "data pointer behind remapping unit",
+                                      queue_and_unit = "queue behind remapping unit",
+                                      gpu_page_and_unit = "page of a GPU behind remapping unit",
+                                      unknown = "none that is known";
 }
 
 /// "PRP 2 of command 0x12 of SQ 1"; empty of none.
@@ -41,7 +46,7 @@ struct StaleFinding {
     std::string function; ///< "B.hca"
     model::port::Time at{};
     traces::StaleAccess access;
-    model::port::Grant grant{}; ///< of which the event has only a memory key
+    model::port::Grant grant{}; ///< of which the event has the kind, and the number of a memory key
     std::uint64_t count = 1;    ///< accesses of the same function, by the same mapping, to memory of the same owner
 };
 /// Of an access alone: what it did, whose the page is and was, the mapping's history.

@@ -64,7 +64,8 @@ TEST_CASE("an access by a stale mapping is told with both owners and the mapping
 }
 
 TEST_CASE("every kind of stale mapping has its explanation", "[unit][observe][explain]") {
-    for (const auto kind : {stale::key, stale::unit, stale::both, stale::unknown}) {
+    for (std::size_t number = 0; number < traces::stale_mappings.size(); ++number) {
+        const auto kind = traces::StaleMapping::numbered(number);
         INFO(kind.text());
         REQUIRE(explain(kind) != nullptr);
         CHECK(explain(kind)->is_complete());

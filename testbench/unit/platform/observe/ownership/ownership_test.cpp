@@ -187,7 +187,7 @@ TEST_CASE("what an IOTLB has kept is found with its history: unmapped, and not i
 
     REQUIRE(bench.findings().size() == 1);
     const auto& access = bench.findings()[0].access;
-    CHECK(access.mapping == stale::both); // the key was made for Z
+    CHECK(access.mapping == stale::key_and_unit); // the key was made for Z
     CHECK(access.owner_then == "X");
     CHECK(access.owner_now == "Y");
     CHECK(access.mapped_ps == 1'000'000);
@@ -268,7 +268,7 @@ TEST_CASE("a page that has another owner since a command was rung for is none of
 
     REQUIRE(bench.findings().size() == 1);
     const auto& access = bench.findings()[0].access;
-    CHECK(access.mapping == stale::unknown); // which knows keys alone
+    CHECK(access.mapping == stale::data_pointer);
     CHECK(access.owner_then == "X");
     CHECK(access.owner_now == "Y");
     CHECK(access.mapped_ps == 2'000'000);
@@ -292,6 +292,7 @@ TEST_CASE("what was said of one access is no grant of the next", "[unit][observe
     bench.watch.use(Purpose::control, queue);
     bench.land(first, first, false, 64, Purpose::control);
     REQUIRE(bench.findings().size() == 1);
+    CHECK(bench.findings()[0].access.mapping == stale::queue);
     CHECK(to_string(bench.findings()[0]).contains("by SQ 1, "));
 }
 
