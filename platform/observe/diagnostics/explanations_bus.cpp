@@ -26,7 +26,8 @@ constexpr std::string_view data_pointer_rule =
 constexpr std::string_view data_pointer_chapter = "NVMe base 2.0 \"Physical Region Page Entry and List\"";
 constexpr std::string_view queue_rule = "a queue's memory is the drive's until the queue is deleted, or the controller "
                                         "is reset";
-constexpr std::string_view queue_chapter = "NVMe base 2.0 \"Delete I/O Submission Queue\", \"Controller Level Reset\"";
+constexpr std::string_view drive_queue_chapter =
+    "NVMe base 2.0 \"Delete I/O Submission Queue\", \"Controller Level Reset\"";
 constexpr std::string_view gpu_page_rule =
     "a page is handed out again only when no TLB of the GPU leads to it, and no cache has a line for it";
 constexpr std::string_view gpu_page_chapter = "amdgpu, gmc_v11_0.c";
@@ -187,14 +188,14 @@ constexpr auto stale_mappings = std::to_array<Row<traces::StaleMapping>>({
     {stale::unknown, {"a device writes to and reads from memory that somebody has given to it", "PCIe 6.0 §2.2.7",
         "a queue (CQ, EQ, WQ, SQ, doorbell record, command mailbox), the buffer of a command or a page of a GPU was "
         "freed before the device had let go of it"}},
-    {stale::data_pointer, {data_pointer_rule, data_pointer_chapter, "the buffer was given back when a time was over, or "
-        "after an Abort, before the command's completion, the deletion of its queue or a reset had come"}},
-    {stale::queue, {queue_rule, queue_chapter, "the queue's memory was freed before Delete I/O Submission Queue or "
-        "Completion Queue had completed, or before CSTS.RDY was 0 after CC.EN was cleared"}},
+    {stale::data_pointer, {data_pointer_rule, data_pointer_chapter, "the buffer was given back when a time was over, "
+        "or after an Abort, before the command's completion, the deletion of its queue or a reset had come"}},
+    {stale::queue, {queue_rule, drive_queue_chapter, "the queue's memory was freed before Delete I/O Submission Queue "
+        "or Completion Queue had completed, or before CSTS.RDY was 0 after CC.EN was cleared"}},
     {stale::gpu_page, {gpu_page_rule, gpu_page_chapter, "the page table entry was cleared and the TLB was not flushed, "
         "or GL2 had a line of the page that was written back later"}},
     {stale::data_pointer_and_unit, {data_pointer_rule, data_pointer_chapter, behind_unit}},
-    {stale::queue_and_unit, {queue_rule, queue_chapter, behind_unit}},
+    {stale::queue_and_unit, {queue_rule, drive_queue_chapter, behind_unit}},
     {stale::gpu_page_and_unit, {gpu_page_rule, gpu_page_chapter, behind_unit}},
 });
 // clang-format on
