@@ -49,6 +49,10 @@ public:
     /// As read(), charged in the same way, but lends the memory instead of copying it.
     virtual Loan lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose = Purpose::control) = 0;
 
+    /// When a read that is asked for at `now` would leave: later while all of the function's tags are taken (PCIe 6.0
+    /// §2.2.6.2). Whoever could ask for much more than the host can answer waits until then.
+    virtual Time next_read(Time now) { return now; }
+
     /// Payload that refers to bytes from lend(): the borrower enters it here. Whoever takes memory away from this port,
     /// or the way to it, drains the book before the memory may get another owner.
     LoanBook& loans() { return loans_; }

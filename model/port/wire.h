@@ -25,6 +25,9 @@ public:
     /// Turns this end of the link off, or on again (training). A link is up while both ends are on. Returns whether it
     /// is up now; when that is a change, the other end is told (Receiver::link_changed).
     virtual bool set_on(bool is_on, Time) { return is_on; }
+    /// So many bytes that this end has received and kept (Receiver::keeps_packets) are gone from its buffer since `at`:
+    /// the other end may send as much again as soon as it has been told (IBA 7.9).
+    virtual void give_credit(std::uint64_t /*bytes*/, Time /*at*/) {}
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
 };
@@ -40,6 +43,8 @@ public:
     /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver must have the
     /// cable pumped again.
     virtual bool can_receive(Time) { return true; }
+    /// Whether packets stay in the buffer of this end after receive(), until they are given back by give_credit().
+    virtual bool keeps_packets() const { return false; }
     /// The other end has turned the link off, or on again.
     virtual void link_changed(bool /*is_up*/, Time) {}
     /// The port takes packets again (see Wire::can_send).
