@@ -42,7 +42,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
                 failure_, report_),
       management_(config_, identity_, outlets_, outbox_, report_),
       ingress_(objects_, identity_, {responder_, datagram_, requester_, management_}, report_),
-      turns_(scheduler_, outlets_, responder_, requester_, config_.packets_per_turn, report_),
+      turns_(scheduler_, outlets_, responder_, requester_, ports.dma, ports.clock, config_.packets_per_turn, report_),
       lifecycle_(objects_, event_queues_, translator_, cqe_writer_, failure_),
       lives_(objects_, identity_, outlets_, {scheduler_, timers_, requester_, responder_, failure_}, events_),
       uar_(config_.uar_pages), send_doorbells_(ports.dma, objects_, scheduler_, failure_, report_),

@@ -24,7 +24,7 @@ Range bus_range(const Aperture& bar) {
 EndpointFunction::EndpointFunction(unsigned number, const FunctionConfig& config, bool is_one_of_several,
                                    Function& function, tlm::PciePort& link)
     : number_(number), function_(function), link_(link), space_(config, is_one_of_several, number),
-      msix_(config.msix_vectors), tlb_(config.ats),
+      msix_(config.msix_vectors), tlb_(config.ats), tags_("pcie.tags", config.link.tags),
       initiator_(*this, tlm::AddressType::untranslated, no_pasid, &order_),
       translated_(*this, tlm::AddressType::translated, no_pasid, &order_),
       ats_(initiator_, translated_, tlb_, config.ats, no_pasid, is_ats_on_) {
@@ -34,6 +34,12 @@ EndpointFunction::EndpointFunction(unsigned number, const FunctionConfig& config
                        std::max(config.msix_table_offset + msix_.table_bytes(),
                                 config.msix_pending_offset + msix_.pending_bytes())};
     initiator_.set_enabled(false), translated_.set_enabled(false); // bus mastering is off after reset
+}
+
+void EndpointFunction::set_link(const LinkConfig& negotiated) {
+    space_.set_link(negotiated);
+    is_timed_ = negotiated.timed;
+    for_each_initiator([this](auto& initiator) { initiator.set_tags(is_timed_ ? &tags_ : nullptr); });
 }
 
 void EndpointFunction::set_events(traces::Events events) {
@@ -58,6 +64,7 @@ port::Dma& EndpointFunction::dma(std::uint32_t pasid) {
         channel->untranslated.set_loss_events(events_);
         channel->untranslated.set_watch(watch_), channel->ats.set_watch(watch_);
         channel->untranslated.set_requester(initiator_.requester());
+        channel->untranslated.set_tags(is_timed_ ? &tags_ : nullptr);
         adopt(space_.meaning());
     }
     if (space_.config().ats.entries != 0)

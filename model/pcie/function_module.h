@@ -52,6 +52,8 @@ public:
 
     /// Is told where the function's accesses land; nullptr: nobody.
     void set_watch(LandingWatch* watch);
+    /// Its tags, for a report.
+    time::Account tags() const { return tags_.account(); }
     /// The number that the function's requests carry.
     abi::pcie::Bdf requester() const { return initiator_.requester(); }
     /// Called before memory may get another owner: the function's reads have completed, and packets get a copy of the
@@ -101,7 +103,7 @@ public:
     void narrow(std::uint64_t address, Range& range) const;
     /// A memory request that came in by the link was refused.
     void note_refused(port::DmaStatus status, bool is_posted) { space_.note_refused(status, is_posted); }
-    void set_link(const LinkConfig& negotiated) { space_.set_link(negotiated); }
+    void set_link(const LinkConfig& negotiated);
     /// Paths to these addresses may be wrong now.
     void forget(Range range) {
         for_each_initiator([&](auto& initiator) { initiator.forget(range); });
@@ -165,7 +167,9 @@ private:
     };
     DeviceTlb tlb_;
     bool is_ats_on_ = false;
-    WriteOrder order_; ///< order of the writes of all its initiators
+    bool is_timed_ = false; ///< the link
+    WriteOrder order_;      ///< order of the writes of all its initiators
+    Tags tags_;             ///< for the reads of all its initiators, where links have time
     tlm::Initiator initiator_, translated_;
     tlm::AtsInitiator ats_;
     std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;

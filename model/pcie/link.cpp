@@ -32,6 +32,8 @@ const char* find_fault(const LinkConfig& config) {
         return "max_payload is a power of two, 128 to 4096";
     if (!is_size(config.max_read_request))
         return "max_read_request is a power of two, 128 to 4096";
+    if (config.tags < 1 || config.tags > most_tags)
+        return "tags is 1 to 768";
     if (config.latency < port::Time{})
         return "latency is not negative";
     return nullptr;

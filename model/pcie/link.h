@@ -17,13 +17,17 @@
 namespace model::pcie {
 
 struct LinkConfig {
-    unsigned generation = 4;                            ///< 1 to 5
-    unsigned width = 16;                                ///< lanes: 1, 2, 4, 8, 16 or 32
-    unsigned max_payload = 256;                         ///< MPS that both ends support, bytes
-    unsigned max_read_request = 512;                    ///< MRRS that the platform programs, bytes
+    unsigned generation = 4;         ///< 1 to 5
+    unsigned width = 16;             ///< lanes: 1, 2, 4, 8, 16 or 32
+    unsigned max_payload = 256;      ///< MPS that both ends support, bytes
+    unsigned max_read_request = 512; ///< MRRS that the platform programs, bytes
+    unsigned tags = 256;             ///< requests of a function behind the link that may wait for completions at a time
     port::Time latency = std::chrono::nanoseconds{100}; ///< one way, the receiving port's forwarding included
     bool timed = true;                                  ///< without it, transfers are counted but take no time
 };
+
+/// Of a requester with 10-bit tags (PCIe 6.0 §2.2.6.2).
+inline constexpr unsigned most_tags = 768;
 
 /// Refuses what cannot be built; static text that names the member, or nullptr.
 const char* find_fault(const LinkConfig& config);

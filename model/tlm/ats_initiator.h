@@ -23,6 +23,8 @@ public:
     port::Loan lend(abi::BusAddress address, std::size_t length, port::Time at,
                     port::Purpose purpose = port::Purpose::control) override;
 
+    port::Time next_read(port::Time now) override { return untranslated_.next_read(now); }
+
     void set_events(traces::Events events) { events_ = events; }
     /// Is told of what is sent translated; the untranslated requester reports the rest itself.
     void set_watch(pcie::LandingWatch* watch) { watch_ = watch; }

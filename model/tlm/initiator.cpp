@@ -52,6 +52,16 @@ void Initiator::set_sizes(pcie::TlpSizes sizes) {
 }
 
 port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose) {
+    const auto requests = pcie::read_requests(address.value, length, request_.extension.sizes);
+    if (tags_ == nullptr || requests > tags_->most())
+        return tags_ == nullptr ? lend_now(address, length, at, purpose) : port::Loan{nullptr, {DmaStatus::ok, at}};
+    const auto begin = tags_->take(at, static_cast<unsigned>(requests));
+    const auto loan = lend_now(address, length, begin, purpose);
+    tags_->give(begin, loan.result.done, static_cast<unsigned>(requests));
+    return loan;
+}
+
+port::Loan Initiator::lend_now(abi::BusAddress address, std::size_t length, Time at, Purpose purpose) {
     auto* window = windows_.find(address.value, purpose);
     if (window == nullptr) [[unlikely]]
         window = resolve(address.value, purpose, ::tlm::TLM_READ_COMMAND);
@@ -66,6 +76,25 @@ port::Loan Initiator::lend(abi::BusAddress address, std::size_t length, Time at,
     if (is_observed_) [[unlikely]]
         tell_read(address.value, length, DmaStatus::ok, at, purpose);
     return {data, {DmaStatus::ok, done}};
+}
+
+/// A read longer than the tags allow at once asks for the rest when tags have come free.
+DmaResult Initiator::fetch_in_parts(std::uint64_t address, std::span<std::byte> into, Time at, Purpose purpose) {
+    const auto sizes = request_.extension.sizes;
+    const auto request_bytes = std::uint64_t{1} << sizes.read_shift;
+    DmaResult result{DmaStatus::ok, at};
+    do { // once for a zero-length read, which is a request as any other
+        const auto most = tags_->most() * request_bytes - address % request_bytes;
+        const auto part = into.first(std::min<std::uint64_t>(into.size(), most));
+        const auto requests = static_cast<unsigned>(pcie::read_requests(address, part.size(), sizes));
+        const auto begin = tags_->take(at, requests);
+        const auto done = fetch_now(address, part, begin, purpose);
+        tags_->give(begin, done.done, requests);
+        result = {done.status, std::max(result.done, done.done)};
+        address += part.size();
+        into = into.subspan(part.size());
+    } while (!into.empty() && result.is_ok());
+    return result;
 }
 
 DmaResult Initiator::fetch_slowly(std::uint64_t address, std::span<std::byte> into, Time at, Purpose purpose) {

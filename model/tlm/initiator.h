@@ -7,6 +7,7 @@
 
 #include "model/memory/copy.h"
 #include "model/pcie/landing.h"
+#include "model/pcie/tags.h"
 #include "model/pcie/window_cache.h"
 #include "model/port/dma.h"
 #include "model/tlm/debug_access.h"
@@ -67,12 +68,11 @@ public:
         return put(*window, address, from, at, purpose);
     }
     port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
-        auto* window = windows_.find(address, purpose);
-        if (window == nullptr || into.size() > window->left(address) || window->target.memory == nullptr ||
-            into.empty()) [[unlikely]]
-            return fetch_slowly(address, into, at, purpose);
-        return get(*window, address, into, at, purpose);
+        return tags_ == nullptr ? fetch_now(address, into, at, purpose) : fetch_in_parts(address, into, at, purpose);
     }
+    port::Time next_read(port::Time now) override { return tags_ == nullptr ? now : tags_->next(now); }
+    /// The function's tags; nullptr: as many as it likes.
+    void set_tags(pcie::Tags* tags) { tags_ = tags; }
 
     /// A translation request (PCIe 6.0 §10.2.2) for the page that `address` lies in.
     struct TranslationAnswer {
@@ -124,6 +124,17 @@ public:
 private:
     using Window = pcie::Window;
 
+    /// A read whose tags are taken, or that needs none.
+    port::DmaResult fetch_now(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
+        auto* window = windows_.find(address, purpose);
+        if (window == nullptr || into.size() > window->left(address) || window->target.memory == nullptr ||
+            into.empty()) [[unlikely]]
+            return fetch_slowly(address, into, at, purpose);
+        return get(*window, address, into, at, purpose);
+    }
+    port::DmaResult fetch_in_parts(std::uint64_t address, std::span<std::byte> into, port::Time at,
+                                   port::Purpose purpose);
+    port::Loan lend_now(abi::BusAddress address, std::size_t length, port::Time at, port::Purpose purpose);
     static port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                                port::Purpose purpose) {
         take(window, address, into);
@@ -236,7 +247,8 @@ private:
     std::vector<pcie::Range> lost_; ///< of the last write
     std::uint64_t losses_ = 0;
     pcie::LandingWatch* watch_ = nullptr;
-    bool is_observed_ = false; ///< by events_ or watch_
+    pcie::Tags* tags_ = nullptr; ///< of the function
+    bool is_observed_ = false;   ///< by events_ or watch_
     bool is_enabled_ = true;
     bool is_busy_ = false; ///< request_ is under way: a target called back
     Request request_;

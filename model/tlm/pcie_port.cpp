@@ -59,6 +59,7 @@ pcie::LinkConfig negotiate(const pcie::LinkConfig& port, const pcie::LinkConfig&
     link.generation = std::min(port.generation, device.generation);
     link.width = std::min(port.width, device.width);
     link.max_payload = std::min(port.max_payload, device.max_payload);
+    link.tags = device.tags; // those of whoever asks through this link
     return link;
 }
 } // namespace

@@ -79,6 +79,15 @@ public:
     port::Loan lend(abi::BusAddress, std::size_t, Time at, port::Purpose) override {
         return {nullptr, {port::DmaStatus::ok, at}};
     }
+    Time next_read(Time now) override {
+        const auto at = outside_.next_read(now);
+        if (at > now) {
+            boundary_.happens();
+            link_.signal(Direction::inbound, Signal::cannot_read, now,
+                         {.value = static_cast<std::uint64_t>(at.count())});
+        }
+        return at;
+    }
 
 private:
     Boundary& boundary_;

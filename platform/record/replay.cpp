@@ -150,9 +150,10 @@ const Step* Replay::peek() {
     return step;
 }
 
-/// An answer of the wire to a question that the device, at another time, has not asked.
+/// An answer of the wire, or of its tags, to a question that the device, at another time, has not asked.
 bool Replay::is_unasked(const Step* step) const {
-    return mode_ == Mode::untimed && step != nullptr && step->is(Direction::inbound, Signal::cannot_send);
+    return mode_ == Mode::untimed && step != nullptr &&
+           (step->is(Direction::inbound, Signal::cannot_send) || step->is(Direction::inbound, Signal::cannot_read));
 }
 
 Time Replay::now() const { return mode_ == Mode::strict ? steps_.now() : std::max(now_, steps_.now()); }

@@ -53,6 +53,14 @@ public:
     port::Loan lend(abi::BusAddress, std::size_t, Time at, port::Purpose) override {
         return {nullptr, {DmaStatus::ok, at}}; // as while it was recorded
     }
+    Time next_read(Time now) override {
+        const auto* step = replay_.has_stopped() ? nullptr : replay_.peek();
+        if (step == nullptr || !step->is(Direction::inbound, Signal::cannot_read) || step->place != function_)
+            return now;
+        const Time at(static_cast<std::int64_t>(step->told.value));
+        replay_.steps_.take();
+        return std::max(now, at + replay_.late_);
+    }
 
 private:
     Step access(Step::What what, std::uint64_t address, std::size_t length, Time at) const {

@@ -74,6 +74,7 @@ std::string_view name(Signal signal) {
     case Signal::traffic:
     case Signal::traffic_bytes: return "the traffic so far";
     case Signal::tangled: return "calls that end out of order";
+    case Signal::cannot_read: return "that no read can leave";
     }
     return "an unknown signal";
 }

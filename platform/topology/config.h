@@ -78,6 +78,7 @@ struct PcieLinkConfig {
     std::uint32_t width = 16;                                  ///< lanes
     std::uint32_t mps_bytes = 512;                             ///< maximum payload of a TLP
     std::uint32_t mrrs_bytes = 512;                            ///< maximum read request
+    std::uint32_t tags = 256;                                  ///< of a function: reads that wait for completions
     model::port::Time latency = std::chrono::nanoseconds{150}; ///< one way, switch port included
 };
 

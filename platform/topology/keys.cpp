@@ -219,6 +219,8 @@ constexpr std::array table{
     key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),
     bytes<AT(device_link.mps_bytes)>("pcie.device.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
     bytes<AT(device_link.mrrs_bytes)>("pcie.device.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
+    key<AT(device_link.tags)>("pcie.device.tags", range(1, model::pcie::most_tags),
+                              "requests of a function that may wait for completions at a time"),
     key<AT(device_link.latency)>("pcie.device.latency_ns", range(0, 100 * us), "one way"),
     key<AT(upstream_link.generation)>("pcie.upstream.generation", range(1, 5),
                                       "of the link between root port and switch"),

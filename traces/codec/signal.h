@@ -37,7 +37,8 @@ enum class Signal : std::uint16_t {
     turned = 70,      ///< value: whether the link at `port` is up now
     traffic = 71,     ///< it has asked at `port`; value: frames sent so far. The bytes follow
     traffic_bytes = 72,
-    tangled = 73, ///< a call has ended while a later one has not: whoever plays them one in another cannot go on
+    tangled = 73,     ///< a call has ended while a later one has not: whoever plays them one in another cannot go on
+    cannot_read = 74, ///< it has asked; value: when its next read could leave. That it could at once is not recorded
 };
 
 } // namespace traces::codec

@@ -62,6 +62,7 @@ std::string signal_text(Signal signal, unsigned port, std::uint32_t number, std:
     case Signal::traffic: return fmt::format("{} frames sent at {} so far", value, at_port);
     case Signal::traffic_bytes: return fmt::format("{} bytes sent at {} so far", value, at_port);
     case Signal::tangled: return "a call has ended while a later one has not";
+    case Signal::cannot_read: return fmt::format("its next read could leave: {}", told_time(value));
     }
     return fmt::format("a signal of no known code: port {}, number {}, value {:#x}", port, number, value);
 }

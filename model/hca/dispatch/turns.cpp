@@ -8,8 +8,8 @@ void Turns::run(port::Time now) {
     if (is_running_)
         return; // called from within a turn: the loop below takes the work that has come up
     is_running_ = true;
-    while (const auto next =
-               scheduler_.take(packets_per_turn_, [&](queue::Way way) { return outlets_.can_send(way, now); })) {
+    const auto can_send = [&](queue::Way way) { return outlets_.can_send(way, now) && can_read(now); };
+    while (const auto next = scheduler_.take(packets_per_turn_, can_send)) {
         auto& qp = *next.qp;
         const auto& turn = next.turn;
         qp.requester.full = queue::Way::open;
@@ -37,6 +37,16 @@ void Turns::run(port::Time now) {
         }
     }
     is_running_ = false;
+}
+
+/// Whether what a turn reads can leave soon. If not, the turn comes when it can: what is booked far ahead would stand
+/// before the work of others that comes meanwhile.
+bool Turns::can_read(port::Time now) {
+    const auto at = dma_.next_read(now);
+    if (at <= now + horizon) [[likely]]
+        return true;
+    clock_.wake_at(at - horizon);
+    return false;
 }
 
 } // namespace model::hca::dispatch

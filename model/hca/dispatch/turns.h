@@ -7,6 +7,8 @@
 #include "model/hca/report.h"
 #include "model/hca/requester/requester.h"
 #include "model/hca/responder/responder.h"
+#include "model/port/clock.h"
+#include "model/port/dma.h"
 
 #include <cstdint>
 
@@ -15,18 +17,26 @@ namespace model::hca::dispatch {
 class Turns {
 public:
     Turns(queue::Scheduler& scheduler, egress::Outlets& outlets, responder::Responder& responder,
-          requester::Requester& requester, std::uint32_t packets_per_turn, const Report& report)
-        : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester),
-          packets_per_turn_(packets_per_turn), report_(report) {}
+          requester::Requester& requester, port::Dma& dma, port::Clock& clock, std::uint32_t packets_per_turn,
+          const Report& report)
+        : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester), dma_(dma),
+          clock_(clock), packets_per_turn_(packets_per_turn), report_(report) {}
 
-    /// Gives turns until nothing is left to send or the port is full.
+    /// Gives turns until nothing is left to send, the port is full, or the host cannot be asked for more bytes.
     void run(port::Time now);
 
 private:
+    bool can_read(port::Time now);
+
+    /// So far ahead of now reads may be booked that leave when the function has tags for them again.
+    static constexpr port::Time horizon = std::chrono::microseconds{2};
+
     queue::Scheduler& scheduler_;
     egress::Outlets& outlets_;
     responder::Responder& responder_;
     requester::Requester& requester_;
+    port::Dma& dma_;
+    port::Clock& clock_;
     std::uint32_t packets_per_turn_;
     Report report_;
     bool is_running_ = false;

@@ -58,6 +58,7 @@ TEST_CASE("whatever PCIe link a configuration may ask for can be built", "[unit]
                                            .width = config.width,
                                            .max_payload = config.mps_bytes,
                                            .max_read_request = config.mrrs_bytes,
+                                           .tags = config.tags,
                                            .latency = config.latency};
         return model::pcie::find_fault(link) == nullptr;
     };
