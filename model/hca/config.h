@@ -63,7 +63,8 @@ struct HcaConfig {
     port::Time cost(port::Time latency) const { return timed ? latency : port::Time{}; }
 
     // Scheduling
-    std::uint32_t packets_per_turn = 16; ///< a queue pair sends at most so many before the next one has its turn
+    /// A queue pair sends so many of 4 KiB, or as many bytes in smaller ones, before the next one has its turn.
+    std::uint32_t packets_per_turn = 16;
 
     bool operator==(const HcaConfig&) const = default;
 };

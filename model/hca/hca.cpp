@@ -42,6 +42,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
                 failure_, report_),
       management_(config_, identity_, outlets_, outbox_, report_),
       ingress_(objects_, identity_, {responder_, datagram_, requester_, management_}, report_),
+      receive_pipe_("receive pipeline", config_),
       turns_(scheduler_, outlets_, responder_, requester_, ports.dma, ports.clock, config_.packets_per_turn, report_),
       lifecycle_(objects_, event_queues_, translator_, cqe_writer_, failure_),
       lives_(objects_, identity_, outlets_, {scheduler_, timers_, requester_, responder_, failure_}, events_),
@@ -66,7 +67,14 @@ void Hca::reset() {
     requester_.set_host_order(false);
     responder_.set_host_order(false);
     outbox_.reset();
+    receive_pipe_.reset();
     uar_.reset();
+}
+
+void Hca::accounts(std::vector<time::Account>& rows) const {
+    for (const auto& account : {receive_pipe_.account(), outbox_.account()})
+        if (account.usage.uses != 0) // without timing nothing is booked
+            rows.push_back(account);
 }
 
 // --- entries --------------------------------------------------------------------------------------------------------
@@ -87,7 +95,7 @@ void Hca::ring(const doorbell::Doorbell& rung, std::uint32_t uar, port::Time at)
     event_queues_.ring(consumed.eqn, consumed.consumer, consumed.arms, uar, at);
 }
 
-void Hca::receive(port::Packet& packet, port::Time at) { ingress_.receive(packet, at); }
+void Hca::receive(port::Packet& packet, port::Time at) { ingress_.receive(packet, receive_pipe_.enter(at)); }
 
 void Hca::received_all(port::Time at) {
     const traces::Cause cause(events_, traces::Access::batch_end);

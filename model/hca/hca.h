@@ -18,6 +18,7 @@
 #include "model/hca/ingress/ingress.h"
 #include "model/hca/objects.h"
 #include "model/hca/paging/page_faults.h"
+#include "model/hca/pipe.h"
 #include "model/hca/completion/failure.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/scheduler.h"
@@ -63,6 +64,9 @@ public:
 
     const HcaConfig& config() const { return config_; }
     const Counters& counters() const { return counters_; }
+
+    /// Resources that its times are made of, appended to `rows`.
+    void accounts(std::vector<time::Account>& rows) const;
 
     // --- entries from outside; the device around the HCA flushes its wires after each ---
     /// A store into the UAR area: `page` is the UAR index, `offset` within its 4 KiB.
@@ -176,6 +180,7 @@ private:
     responder::DatagramResponder datagram_;
     subnet::ManagementPort management_;
     ingress::Ingress ingress_;
+    Pipe receive_pipe_;
     dispatch::Turns turns_;
     lifecycle::Lifecycle lifecycle_;
     lifecycle::QueuePairs lives_;

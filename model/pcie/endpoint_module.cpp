@@ -72,4 +72,13 @@ bool EndpointModule::receive_direct(unsigned, ::tlm::tlm_generic_payload& payloa
     return false;
 }
 
+void EndpointModule::accounts(std::vector<time::Account>& rows) const {
+    const auto* link = port.link();
+    if (link == nullptr || !link->config().timed)
+        return;
+    for (const auto direction : {Direction::upstream, Direction::downstream})
+        rows.push_back(link->account(direction));
+    rows.push_back(time::sum("tags", functions_));
+}
+
 } // namespace model::pcie

@@ -56,6 +56,9 @@ public:
         for_each([&](auto& function) { function.reset(at); });
     }
 
+    /// The link, each way, and the tags of the functions as resources, appended to `rows`. None: they have no time.
+    void accounts(std::vector<time::Account>& rows) const;
+
     // Function 0, which most devices have alone
     port::Dma& dma() { return first().dma(); }
     port::Dma& dma(std::uint32_t pasid) { return first().dma(pasid); }

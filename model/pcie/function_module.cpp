@@ -24,7 +24,7 @@ Range bus_range(const Aperture& bar) {
 EndpointFunction::EndpointFunction(unsigned number, const FunctionConfig& config, bool is_one_of_several,
                                    Function& function, tlm::PciePort& link)
     : number_(number), function_(function), link_(link), space_(config, is_one_of_several, number),
-      msix_(config.msix_vectors), tlb_(config.ats), tags_("pcie.tags", config.link.tags),
+      msix_(config.msix_vectors), tlb_(config.ats), tags_("tags", config.link.tags),
       initiator_(*this, tlm::AddressType::untranslated, no_pasid, &order_),
       translated_(*this, tlm::AddressType::translated, no_pasid, &order_),
       ats_(initiator_, translated_, tlb_, config.ats, no_pasid, is_ats_on_) {

@@ -53,7 +53,7 @@ public:
     /// Is told where the function's accesses land; nullptr: nobody.
     void set_watch(LandingWatch* watch);
     /// Its tags, for a report.
-    time::Account tags() const { return tags_.account(); }
+    time::Account account() const { return tags_.account(); }
     /// The number that the function's requests carry.
     abi::pcie::Bdf requester() const { return initiator_.requester(); }
     /// Called before memory may get another owner: the function's reads have completed, and packets get a copy of the

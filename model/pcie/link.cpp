@@ -61,6 +61,13 @@ double Link::usable_gbps() const {
 Link::User::User(Route* r, const Hop& hop)
     : route(r), direction(hop.direction), has_requests(hop.has_requests), has_answers(hop.has_answers) {}
 
+time::Account Link::account(Direction direction) const {
+    return {.name = direction == Direction::upstream ? "PCIe upstream" : "PCIe downstream",
+            .kind = time::Kind::line,
+            .usage = usages_[static_cast<std::size_t>(direction)],
+            .bytes = traffic(direction).wire_bytes};
+}
+
 Traffic Link::traffic(Direction direction) const {
     auto sum = own_[static_cast<std::size_t>(direction)];
     for (const auto& user : users_) {

@@ -5,6 +5,7 @@
 
 #include "model/port/time.h"
 #include "model/time/schedule.h"
+#include "model/time/usage.h"
 
 #include <algorithm>
 #include <array>
@@ -78,12 +79,19 @@ public:
     Front transfer(Direction direction, std::uint64_t wire_bytes, Front front) {
         const port::Time span{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
         const auto start = schedules_[static_cast<std::size_t>(direction)].book(front.head, span);
+        auto& usage = usages_[static_cast<std::size_t>(direction)];
+        ++usage.uses;
+        usage.busy += span;
+        usage.waited += start - front.head;
+        usage.longest_wait = std::max(usage.longest_wait, start - front.head);
         const auto tail = std::max(start + span, front.tail);
         return {start + config_.latency, tail + config_.latency};
     }
     /// Forgets when the link is busy: what was sent so far belongs to the time before the measurement.
     void forget_occupancy() { schedules_.fill(time::Schedule{}); }
     void count(Direction direction, const Traffic& traffic) { own_[static_cast<std::size_t>(direction)] += traffic; }
+    /// As a resource, for a report.
+    time::Account account(Direction direction) const;
     /// All traffic so far, including that of routes that still exist.
     Traffic traffic(Direction direction) const;
 
@@ -100,6 +108,7 @@ private:
     LinkConfig config_;
     std::uint64_t picoseconds_per_kib_;
     std::array<time::Schedule, 2> schedules_{time::Schedule{}, time::Schedule{}};
+    std::array<time::Usage, 2> usages_{};
     std::array<Traffic, 2> own_{};
     std::vector<User> users_;
 };

@@ -17,52 +17,63 @@ class Tags {
 public:
     /// count  at least 1
     Tags(std::string name, unsigned count)
-        : meter_(std::move(name)), count_(count), free_(static_cast<int>(count)), ends_(std::bit_ceil(count)) {}
+        : meter_(std::move(name)), count_(count), unused_(count), ends_(std::bit_ceil(count)) {}
 
     /// How many requests a read may take at once; longer ones go in parts.
     unsigned most() const { return std::max(1u, count_ / 4); }
     /// When a read of so many requests leaves that could leave at `at`. There is one give() for each take().
     port::Time take(port::Time at, unsigned requests) {
         auto begin = at;
-        while (free_ < static_cast<int>(requests) && first_ != last_) {
-            const auto& end = ends_[first_++ & mask()];
+        auto missing = requests;
+        for (unsigned taken; missing != 0; missing -= taken) {
+            if (unused_ != 0) {
+                unused_ -= taken = std::min(unused_, missing);
+                continue;
+            }
+            if (first_ == last_)
+                break;
+            auto& end = ends_[first_ & mask()];
             begin = std::max(begin, end.at);
-            free_ += static_cast<int>(end.requests);
+            end.tags -= taken = std::min(end.tags, missing);
+            first_ += end.tags == 0;
         }
-        free_ -= static_cast<int>(requests); // below 0 where reads within this one have taken what there was
+        borrowed_ += missing;
         meter_.count(at, begin);
         return begin;
     }
     /// Its last completion is there at `done`.
     void give(port::Time begin, port::Time done, unsigned requests) {
         meter_.add_busy((done - begin) * requests);
-        if (last_ - first_ == ends_.size()) [[unlikely]]
-            return static_cast<void>(free_ += static_cast<int>(requests));
+        const auto returned = std::min(borrowed_, requests);
+        borrowed_ -= returned;
+        if (requests == returned)
+            return;
         // Completions come in about the order of the requests, so the place is near the end.
         auto place = last_++;
         for (; place != first_ && ends_[(place - 1) & mask()].at > done; --place)
             ends_[place & mask()] = ends_[(place - 1) & mask()];
-        ends_[place & mask()] = {done, requests};
+        ends_[place & mask()] = {done, requests - returned};
     }
     /// When the next read could leave that is asked for at `now`.
     port::Time next(port::Time now) const {
-        return free_ > 0 || first_ == last_ ? now : std::max(now, ends_[first_ & mask()].at);
+        return unused_ != 0 || first_ == last_ ? now : std::max(now, ends_[first_ & mask()].at);
     }
 
     time::Account account() const { return {meter_.name(), time::Kind::window, count_, meter_.usage()}; }
 
 private:
-    struct End {
+    struct End { ///< from `at` on these tags are free again
         port::Time at{};
-        unsigned requests = 0;
+        unsigned tags = 0;
     };
     std::size_t mask() const { return ends_.size() - 1; }
 
     time::Meter meter_;
     unsigned count_;
-    int free_;                         ///< those of reads in ends_ are not
-    std::vector<End> ends_;            ///< a ring in order of time, a power of two
-    std::size_t first_ = 0, last_ = 0; ///< of the ring; last_ - first_ reads are in it
+    unsigned unused_;                  ///< so far
+    unsigned borrowed_ = 0;            ///< by reads within reads that had all tags: nobody would ever give these back
+    std::vector<End> ends_;            ///< a ring in order of time; its size is a power of two
+    std::size_t first_ = 0, last_ = 0; ///< ends_[first_, last_) have tags, at least one each
 };
 
 } // namespace model::pcie

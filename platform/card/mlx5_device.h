@@ -42,6 +42,7 @@ public:
     void reset(model::port::Time at) override;
     void wake(model::port::Time now) override;
     bool settle() override;
+    void accounts(std::vector<model::time::Account>& rows) const override { hca_.accounts(rows); }
     bool is_quiet() const override { return inside_.under_way(0) + inside_.under_way(1) == 0; }
     model::port::Receiver* receiver(unsigned number) override { return number == 0 ? this : nullptr; }
 

@@ -213,7 +213,8 @@ constexpr std::array table{
     key<AT(hca.internal_timer_khz)>("hca.internal_timer_khz", range(1, 4e6),
                                     "device_frequency_khz; completions carry this clock"),
     key<AT(hca.packets_per_turn)>("hca.packets_per_turn", range(1, 4096),
-                                  "packets a queue pair sends before the next one has its turn"),
+                                  "packets of 4 KiB, or as many bytes in smaller ones, that a queue pair sends before "
+                                  "the next one has its turn"),
 
     key<AT(device_link.generation)>("pcie.device.generation", range(1, 5), "of the links between switch and devices"),
     key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),

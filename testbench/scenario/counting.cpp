@@ -51,6 +51,7 @@ void count(const platform::topology::Machine& machine, Result& result) {
             add_link(card.link_name, machine.host->slot_link(card.slot), result);
         std::vector<model::time::Account> accounts;
         card.module->device().accounts(accounts);
+        card.module->endpoint.accounts(accounts);
         add_accounts(card.name, accounts, model::tlm::kernel_now(), result);
         if (card.kind != platform::topology::PartKind::hca)
             continue;

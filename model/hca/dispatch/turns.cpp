@@ -1,7 +1,5 @@
 #include "model/hca/dispatch/turns.h"
 
-#include <algorithm>
-
 namespace model::hca::dispatch {
 
 void Turns::run(port::Time now) {
@@ -9,32 +7,23 @@ void Turns::run(port::Time now) {
         return; // called from within a turn: the loop below takes the work that has come up
     is_running_ = true;
     const auto can_send = [&](queue::Way way) { return outlets_.can_send(way, now) && can_read(now); };
-    while (const auto next = scheduler_.take(packets_per_turn_, can_send)) {
+    while (const auto next = scheduler_.take(bytes_per_turn_, can_send)) {
         auto& qp = *next.qp;
-        const auto& turn = next.turn;
+        auto turn = next.turn;
         qp.requester.full = queue::Way::open;
         ++report_.counters.turns;
         traces::Cause cause(report_.events, queue::turn_cause(qp));
         cause.becomes(report_.events.emit(std::max(now, qp.requester.sends.doorbell_at),
                                           traces::QueueScheduled{qp.number.value}));
-        const auto start = report_.counters.packets_sent;
         const bool has_answers = responder_.answer(qp, turn.answers, now);
-        const auto answered = report_.counters.packets_sent;
         const bool has_requests = requester_.advance(qp, turn.requests, now);
         if (!has_answers && !has_requests)
             continue;
         const auto way = qp.service.is_datagram ? qp.requester.full : qp.way;
-        if (way == queue::Way::open || outlets_.can_send(way, now)) {
+        if (way == queue::Way::open || outlets_.can_send(way, now))
             scheduler_.add(qp);
-        } else {
-            const auto rest = [](std::uint32_t may, std::uint64_t did) {
-                return static_cast<std::uint32_t>(may - std::min<std::uint64_t>(did, may));
-            };
-            scheduler_.interrupt(
-                qp, way,
-                {.answers = has_answers ? rest(turn.answers, answered - start) : 0,
-                 .requests = has_requests ? rest(turn.requests, report_.counters.packets_sent - answered) : 0});
-        }
+        else
+            scheduler_.interrupt(qp, way, {has_answers ? turn.answers : 0, has_requests ? turn.requests : 0});
     }
     is_running_ = false;
 }

@@ -1,8 +1,9 @@
 // Gives turns to queue pairs. In its turn a queue pair first sends the answers that it owes its peer, then its own
-// requests, both up to a bounded number of packets. The scheduler decides which queue pair is next.
+// requests, both up to a bounded number of bytes. The scheduler decides which queue pair is next.
 #pragma once
 
 #include "model/hca/egress/outlets.h"
+#include "model/hca/queue/packets.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/report.h"
 #include "model/hca/requester/requester.h"
@@ -20,7 +21,8 @@ public:
           requester::Requester& requester, port::Dma& dma, port::Clock& clock, std::uint32_t packets_per_turn,
           const Report& report)
         : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester), dma_(dma),
-          clock_(clock), packets_per_turn_(packets_per_turn), report_(report) {}
+          clock_(clock), bytes_per_turn_(queue::turn_cost(queue::largest_payload) * packets_per_turn), report_(report) {
+    }
 
     /// Gives turns until nothing is left to send, the port is full, or the host cannot be asked for more bytes.
     void run(port::Time now);
@@ -37,7 +39,7 @@ private:
     requester::Requester& requester_;
     port::Dma& dma_;
     port::Clock& clock_;
-    std::uint32_t packets_per_turn_;
+    std::int64_t bytes_per_turn_;
     Report report_;
     bool is_running_ = false;
 };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "model/hca/address/identity.h"
-#include "model/hca/egress/pipe.h"
+#include "model/hca/pipe.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/report.h"
 #include "model/port/wire.h"
@@ -14,12 +14,13 @@ namespace model::hca::egress {
 class Outbox {
 public:
     Outbox(const HcaConfig& config, const address::Identity& identity, const Report& report)
-        : pipe_(config), identity_(identity), report_(report) {}
+        : pipe_("transmit pipeline", config), identity_(identity), report_(report) {}
 
     /// When the pipeline can work on a packet whose work arrives at `at`.
     port::Time enter_pipe(port::Time at) { return pipe_.enter(at); }
     /// Forgets what is in the pipeline.
     void reset() { pipe_.reset(); }
+    time::Account account() const { return pipe_.account(); }
     /// The next packet of this outlet, with the addresses and the head of the queue pair's connection.
     port::Packet& begin(const queue::QueuePair& qp, port::Wire& wire, abi::Psn psn) const {
         auto& packet = wire.next();

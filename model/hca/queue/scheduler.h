@@ -1,7 +1,7 @@
-// Which queue pair sends next: round robin over those with work, a bounded number of packets a turn, so that a queue
-// pair with a long message delays the others by one turn only. Answers (READ responses, ACKs) and requests have equal
-// shares of a turn. A queue pair whose way out is full waits for that way and lets the others pass; a turn that ends so
-// goes on when there is room.
+// Which queue pair sends next: round robin over those with work, a bounded number of bytes a turn, so that a queue pair
+// with a long message delays the others by one turn only, and those with short messages get as much of the wire.
+// Answers (READ responses, ACKs) and requests have equal shares of a turn. A queue pair whose way out is full waits for
+// that way and lets the others pass; a turn that ends so goes on when there is room.
 #pragma once
 
 #include "model/hca/intrusive_list.h"
@@ -13,9 +13,11 @@
 
 namespace model::hca::queue {
 
-/// How many packets a queue pair may send before the next one has its turn.
+/// How many bytes a queue pair may send before the next one has its turn. A packet that begins within them is sent as a
+/// whole.
 struct Turn {
-    std::uint32_t answers = 0, requests = 0;
+    std::int64_t answers = 0, requests = 0;
+    bool is_over() const { return answers <= 0 && requests <= 0; }
 };
 
 class Scheduler {
@@ -37,7 +39,7 @@ public:
         lane(qp.way).ready.push_back(qp);
     }
     /// Takes out of the list, of the queue pairs whose way has room, the one that has waited longest.
-    template <class HasRoom> Next take(std::uint32_t packets, HasRoom&& has_room) {
+    template <class HasRoom> Next take(std::int64_t bytes, HasRoom&& has_room) {
         Lane* best = nullptr;
         for (const auto way : {Way::cable, Way::inside, Way::open}) {
             auto& lane = this->lane(way);
@@ -50,12 +52,12 @@ public:
         auto& qp = best->ready.front();
         best->ready.remove(qp);
         const bool goes_on = std::exchange(best->interrupted, nullptr) == &qp;
-        return {&qp, goes_on ? best->rest : Turn{packets, packets}};
+        return {&qp, goes_on ? best->rest : Turn{bytes, bytes}};
     }
     /// The way became full within the queue pair's turn. When it has room again, this queue pair goes first, with the
     /// rest of its turn.
     void interrupt(QueuePair& qp, Way full, const Turn& rest) {
-        if (is_ready(qp) || (rest.answers == 0 && rest.requests == 0))
+        if (is_ready(qp) || rest.is_over())
             return add(qp);
         qp.way = full;
         qp.ticket = 0;

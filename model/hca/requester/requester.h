@@ -47,10 +47,9 @@ public:
           queue_(config, to.dma, to.umr, retirement_, report), packetizer_(out.identity, to.memory),
           sending_(queue_, packetizer_, out, to.page_faults, retirement_, retry_, report.counters) {}
 
-    /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
-    bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at) {
-        return sending_.advance(qp, packets, at);
-    }
+    /// Sends packets of this queue pair's messages until `bytes` are used up, of which it takes what it sends. True
+    /// when there is more to send at once.
+    bool advance(queue::QueuePair& qp, std::int64_t& bytes, port::Time at) { return sending_.advance(qp, bytes, at); }
     /// An acknowledge, negative acknowledge, READ response or atomic acknowledge arrived.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     /// The queue pair's deadline has passed: the RNR pause is over, or no answer came.

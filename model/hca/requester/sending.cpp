@@ -10,9 +10,9 @@ namespace model::hca::requester {
 
 using queue::QueuePair;
 
-bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
+bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
     auto& r = qp.requester;
-    for (; packets != 0; --packets) {
+    while (bytes > 0) {
         if (!qp.can_send() || r.retry.waits_rnr || qp.paging.stops_sending())
             return false;
         const auto asked = std::max(at, r.sends.doorbell_at);
@@ -26,12 +26,12 @@ bool Sending::advance(QueuePair& qp, std::uint32_t packets, port::Time at) {
             return true;
         }
         const auto cause = out_.outbox.because(r.sends.messages[r.position.message].cause);
-        send(qp, wire, std::max(asked, r.position.ready));
+        bytes -= queue::turn_cost(send(qp, wire, std::max(asked, r.position.ready)));
     }
     return true;
 }
 
-void Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
+std::size_t Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
     auto& r = qp.requester;
     auto& position = r.position;
     auto& message = r.sends.messages[position.message];
@@ -42,7 +42,7 @@ void Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
         const auto& denied = ready.error();
         if (!denied.is_page_fault() || !wait_for_page(qp, denied.request, at))
             retirement_.stop(qp, message, completion::local_error(denied.without_wait()), at);
-        return;
+        return 0;
     }
     const auto payload = packet.payload.size();
     counters_.payload_sent += payload;
@@ -57,11 +57,13 @@ void Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
         ++position.message;
         position.offset = 0;
     }
-    if (qp.service.is_reliable) [[likely]]
-        return retry_.watch(qp, gone);
-    // Nobody answers, so what has left is done (IBA 9.8.1, 9.8.3).
-    r.window.oldest_psn = psn + 1;
-    retirement_.retire(qp, gone);
+    if (qp.service.is_reliable) [[likely]] {
+        retry_.watch(qp, gone);
+    } else { // Nobody answers, so what has left is done (IBA 9.8.1, 9.8.3).
+        r.window.oldest_psn = psn + 1;
+        retirement_.retire(qp, gone);
+    }
+    return payload;
 }
 
 /// A packet that nobody acknowledges is complete when it has left, and software may then change its memory before the

@@ -32,11 +32,13 @@ public:
         : queue_(queue), packetizer_(packetizer), out_(out), page_faults_(page_faults), retirement_(retirement),
           retry_(retry), counters_(counters) {}
 
-    /// Sends up to `packets` packets of this queue pair's messages. True when there is more to send at once.
-    bool advance(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    /// Sends packets of this queue pair's messages until `bytes` are used up, of which it takes what it sends. True
+    /// when there is more to send at once.
+    bool advance(queue::QueuePair& qp, std::int64_t& bytes, port::Time at);
 
 private:
-    void send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
+    /// Sends one packet; returns how many bytes it carries.
+    std::size_t send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
     void leave_unreliably(const queue::QueuePair& qp, port::Packet& packet, const port::Wire& wire, port::Time at);
     bool wait_for_page(queue::QueuePair& qp, const tpt::Request& access, port::Time at);
 

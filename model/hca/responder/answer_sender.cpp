@@ -1,5 +1,6 @@
 #include "model/hca/responder/answer_sender.h"
 
+#include "model/hca/queue/packets.h"
 #include "model/hca/responder/remote_access.h"
 
 #include <algorithm>
@@ -22,15 +23,17 @@ void AnswerSender::release(port::Time at) {
     });
 }
 
-bool AnswerSender::send(QueuePair& qp, std::uint32_t packets, port::Time at) {
+bool AnswerSender::send(QueuePair& qp, std::int64_t& bytes, port::Time at) {
     auto& responses = qp.responder.answers.responses;
-    for (; packets != 0 && !responses.is_empty(); --packets) {
+    while (bytes > 0 && !responses.is_empty()) {
         if (!outlets_.of(qp).can_send(at))
             return true;
         auto& response = responses.front();
         const auto start = std::max(at, response.earliest);
         const auto cause = outbox_.because(response.cause);
         auto sent = Sent::all;
+        bytes -= queue::turn_cost(
+            response.kind == Response::Kind::read ? std::min(response.remaining, qp.attributes.mtu_bytes()) : 0);
         if (response.kind == Response::Kind::read)
             sent = send_read(qp, response, start);
         else

@@ -19,8 +19,8 @@ public:
         : answers_(answers), memory_(memory), page_faults_(page_faults), outlets_(outlets), outbox_(outbox),
           counters_(counters) {}
 
-    /// Sends up to `packets` answers. True when more can go at once.
-    bool send(queue::QueuePair& qp, std::uint32_t packets, port::Time at);
+    /// Sends answers until `bytes` are used up, of which it takes what it sends. True when more can go at once.
+    bool send(queue::QueuePair& qp, std::int64_t& bytes, port::Time at);
     /// The batch is over: ACKs that were held back go out.
     void release(port::Time at);
     /// Software has said that the page of a READ response is there, or will never be. `psn` is that of its next packet.

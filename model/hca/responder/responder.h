@@ -50,8 +50,8 @@ public:
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     /// The batch is over: sends the acknowledgements that were held back to be merged.
     void received_all(port::Time at) { sender_.release(at); }
-    /// Sends up to `packets` answers. True when more can go at once.
-    bool answer(queue::QueuePair& qp, std::uint32_t packets, port::Time at) { return sender_.send(qp, packets, at); }
+    /// Sends answers until `bytes` are used up, of which it takes what it sends. True when more can go at once.
+    bool answer(queue::QueuePair& qp, std::int64_t& bytes, port::Time at) { return sender_.send(qp, bytes, at); }
     /// The receiving side starts: INIT to RTR.
     void start(queue::QueuePair& qp);
     /// The queue pair is about to be destroyed or reset, so that nothing here may refer to it afterwards.

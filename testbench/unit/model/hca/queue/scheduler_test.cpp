@@ -1,20 +1,23 @@
-// Turns: whatever the port takes at a time, queue pairs with work send the same number of packets, give or take one
-// turn.
+// Turns: whatever the port takes at a time, queue pairs with work send the same number of bytes, give or take one turn.
+#include "model/hca/queue/packets.h"
 #include "testbench/harness/hca_node.h"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <limits>
 #include <map>
 #include <random>
 
 using namespace harness;
 using abi::wire::Operation;
 using abi::wire::OperationTraits;
+using model::hca::queue::turn_cost;
 
 namespace {
 
 constexpr std::uint32_t mtu = 1024;
+constexpr auto packet = turn_cost(mtu);
 
 /// A port that takes as many packets as the test says and notes whose they were.
 class MeteredWire final : public model::port::Wire {
@@ -22,6 +25,7 @@ public:
     struct Sent {
         std::uint32_t qpn; ///< of the sender: its peer has the same number
         bool is_request;
+        std::int64_t bytes; ///< as turns count them
     };
     bool can_send(Time) override { return room != 0; }
     model::port::Packet& next() override {
@@ -30,7 +34,8 @@ public:
     }
     Time send(Time at) override {
         --room;
-        sent.push_back({packet_.rdma().destination.value, packet_.traits().is_request()});
+        sent.push_back(
+            {packet_.rdma().destination.value, packet_.traits().is_request(), turn_cost(packet_.payload.size())});
         return at;
     }
     std::uint32_t room = 0;
@@ -64,7 +69,7 @@ struct Bench {
         for (std::uint32_t i = 0; i < messages; ++i)
             node.post(qp, {.sges = {memory.sge(0, (packets - 1) * mtu + 8)}, .remote = 0x1000, .rkey = abi::Key{1}});
         node.ring(qp, {});
-        left[qp.number.value] += messages * packets;
+        left[qp.number.value] += messages * ((packets - 1) * packet + turn_cost(8));
     }
     /// The port takes `packets` more packets.
     void take(std::uint32_t packets) {
@@ -73,13 +78,13 @@ struct Bench {
         node.hca.ready({});
         for (auto i = from; i < wire.sent.size(); ++i)
             if (wire.sent[i].is_request)
-                ++count[wire.sent[i].qpn], --left[wire.sent[i].qpn];
+                count[wire.sent[i].qpn] += wire.sent[i].bytes, left[wire.sent[i].qpn] -= wire.sent[i].bytes;
     }
-    /// Largest difference between queue pairs that still have something to send.
-    std::uint32_t difference() const {
-        std::uint32_t least = ~0u, most = 0;
-        for (const auto& [qpn, packets] : left)
-            if (packets != 0) {
+    /// Largest difference in bytes between queue pairs that still have something to send.
+    std::int64_t difference() const {
+        std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
+        for (const auto& [qpn, bytes] : left)
+            if (bytes != 0) {
                 const auto found = count.find(qpn);
                 const auto sent = found != count.end() ? found->second : 0;
                 least = std::min(least, sent);
@@ -94,32 +99,34 @@ struct Bench {
     TestClock clock;
     MeteredWire wire;
     Node node{untimed(), clock, wire, 1};
-    const std::uint32_t turn = untimed().packets_per_turn;
+    /// The most bytes and packets of a turn: a packet that begins within it is sent.
+    const std::int64_t turn = untimed().packets_per_turn * turn_cost(4096) + packet;
+    const std::uint32_t turn_packets = static_cast<std::uint32_t>(turn / packet);
     TestCq cq;
     Region memory;
     std::vector<TestQp> qps;
-    std::map<std::uint32_t, std::uint32_t> count, left; ///< by queue pair: packets of requests
+    std::map<std::uint32_t, std::int64_t> count, left; ///< by queue pair: bytes of requests
 };
 
 } // namespace
 
-TEST_CASE("64 queue pairs with long messages and one with short ones send at the same pace", "[unit][scheduler]") {
+TEST_CASE("64 queue pairs with long messages and one with short ones send as many bytes", "[unit][scheduler]") {
     INFO("seed " << Catch::getSeed());
     std::mt19937 random(Catch::getSeed());
     Bench bench;
     bench.qps.reserve(65);
     for (int i = 0; i < 64; ++i)
         bench.post(bench.add(), 4, 200);
-    bench.post(bench.add(10), 700, 1);
+    bench.post(bench.add(13), 8000, 1);
 
-    std::uint32_t worst = 0;
+    std::int64_t worst = 0;
     while (!bench.is_done()) {
         bench.take(1 + random() % 100);
         worst = std::max(worst, bench.difference());
     }
 
     CHECK(worst <= bench.turn);
-    CHECK(bench.wire.sent.size() == 64 * 800 + 700);
+    CHECK(bench.wire.sent.size() == 64 * 800 + 8000);
 }
 
 TEST_CASE("a port with little room does not favour anybody", "[unit][scheduler]") {
@@ -129,7 +136,7 @@ TEST_CASE("a port with little room does not favour anybody", "[unit][scheduler]"
         for (int i = 0; i < 3; ++i)
             bench.post(bench.add(), 1, 500);
 
-        std::uint32_t worst = 0;
+        std::int64_t worst = 0;
         while (!bench.is_done()) {
             bench.take(room);
             worst = std::max(worst, bench.difference());
@@ -149,9 +156,9 @@ TEST_CASE("a queue pair that comes late has its first turn after one round", "[u
 
     auto& late = bench.add();
     bench.post(late, 1, 1);
-    bench.take(9 * bench.turn);
+    bench.take(9 * bench.turn_packets);
 
-    CHECK(bench.count[late.number.value] == 1);
+    CHECK(bench.count[late.number.value] == turn_cost(8));
 }
 
 TEST_CASE("answering the peer's READs does not keep a queue pair from its own requests", "[unit][scheduler]") {
@@ -178,7 +185,7 @@ TEST_CASE("answering the peer's READs does not keep a queue pair from its own re
     }
 
     CHECK(answers + requests == 2000);
-    CHECK(worst <= bench.turn);
+    CHECK(worst <= bench.turn_packets);
 }
 
 TEST_CASE("a queue pair destroyed within its turn leaves the turn to nobody", "[unit][scheduler]") {
@@ -186,11 +193,11 @@ TEST_CASE("a queue pair destroyed within its turn leaves the turn to nobody", "[
     bench.qps.reserve(3);
     for (int i = 0; i < 3; ++i)
         bench.post(bench.add(), 1, 500);
-    bench.take(2 * bench.turn + 5); // the third one is in its turn
+    bench.take(2 * bench.turn_packets + 5); // the third one is in its turn
 
     bench.node.hca.destroy_qp(bench.qps[2].number);
     bench.left.erase(bench.qps[2].number.value);
-    std::uint32_t worst = 0;
+    std::int64_t worst = 0;
     while (!bench.is_done()) {
         bench.take(7);
         worst = std::max(worst, bench.difference());
