@@ -28,9 +28,11 @@ public:
             hca.set_agent(&agent_);
         hca.on_link_changed = [this](bool is_up, model::port::Time at) { state_.link_changed(is_up, at); };
         state_.traps.set_clock(&clock);
+        hca.contexts().set_pages(&state_.pages.pages());
     }
     ~Device() {
         state_.hca.set_agent(nullptr);
+        state_.hca.contexts().set_pages(nullptr);
         state_.hca.on_link_changed = nullptr;
     }
     Device(const Device&) = delete;

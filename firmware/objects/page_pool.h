@@ -20,6 +20,8 @@ public:
         : boot_(boot), init_(init), per_1024_(per_1024) {}
 
     std::size_t given() const { return given_.size(); }
+    /// Their addresses. The list lives as long as the pool, and changes with it.
+    const std::vector<std::uint64_t>& pages() const { return given_; }
     bool has(std::uint64_t address) const { return present_.contains(address); }
     /// `address` must not be in the pool.
     void give(std::uint64_t address) {

@@ -43,10 +43,12 @@ struct HcaConfig {
     bool on_demand_paging = true;            ///< accesses to absent pages of a key wait for software
     std::uint32_t boot_pages = 16, init_pages = 64, pages_per_1024_objects = 16; ///< 4 KiB pages asked of the driver
 
-    // Translation caches: entries, 0 = none (every look-up misses)
+    // Caches of contexts on the chip: entries, 0 = none (every look-up misses)
+    std::uint32_t qp_cache_entries = 1024;
     std::uint32_t mkey_cache_entries = 4096;
     std::uint32_t mtt_cache_entries = 16384;
     std::uint32_t cache_ways = 8;
+    std::uint32_t miss_engines = 4; ///< misses of all of them that are under way at a time
 
     // Timing; all zero cost when `timed` is false
     bool timed = true;
@@ -55,7 +57,7 @@ struct HcaConfig {
     port::Time packet_latency = std::chrono::nanoseconds{5}; ///< pipeline occupancy, a packet, each direction
     port::Time responder_latency = std::chrono::nanoseconds{60};
     port::Time cqe_latency = std::chrono::nanoseconds{30};
-    port::Time mkey_miss = std::chrono::nanoseconds{250};
+    port::Time mkey_miss = std::chrono::nanoseconds{250}; ///< beside the read of the context
     port::Time mtt_miss = std::chrono::nanoseconds{250};
     port::Time command_latency = std::chrono::microseconds{2};
     std::uint32_t internal_timer_khz = 1'000'000; ///< device_frequency_khz

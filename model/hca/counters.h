@@ -28,6 +28,7 @@ struct Counters {
     std::uint64_t translations = 0, refusals = 0;
     std::uint64_t page_faults = 0; ///< told to software
     std::uint64_t mkey_hits = 0, mkey_misses = 0, mtt_hits = 0, mtt_misses = 0;
+    std::uint64_t qpc_hits = 0, qpc_misses = 0; ///< contexts of queue pairs
 };
 
 /// One counter set, as QUERY_Q_COUNTER returns it (PRM "Q counters").

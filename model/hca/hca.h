@@ -18,6 +18,7 @@
 #include "model/hca/ingress/ingress.h"
 #include "model/hca/objects.h"
 #include "model/hca/paging/page_faults.h"
+#include "model/hca/icm/context_memory.h"
 #include "model/hca/pipe.h"
 #include "model/hca/completion/failure.h"
 #include "model/hca/queue/queue_pair.h"
@@ -86,6 +87,7 @@ public:
     ObjectTable<ProtectionDomain>& protection_domains() { return objects_.protection_domains; }
     ObjectTable<XrcDomain>& xrc_domains() { return objects_.xrc_domains; }
     tpt::Translator& translator() { return translator_; }
+    icm::ContextMemory& contexts() { return contexts_; }
     event::EventQueues& event_queues() { return event_queues_; }
     ObjectTable<queue::CompletionQueue>& completion_queues() { return objects_.completion_queues; }
     /// RMPs and XRC SRQs share one space of numbers.
@@ -130,7 +132,10 @@ public:
     queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
         return lives_.create(qpn, std::move(attributes));
     }
-    void destroy_qp(abi::Qpn qpn) { lives_.destroy(qpn); }
+    void destroy_qp(abi::Qpn qpn) {
+        contexts_.forget(qpn);
+        lives_.destroy(qpn);
+    }
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at,
                    bool brings_path = false);
     /// To be called when a command names the queue pair. In the error state the device then looks for receive WQEs,
@@ -163,6 +168,7 @@ private:
     Report report_{counters_, events_};
     event::EventQueues event_queues_;
     Objects objects_; ///< completion queues refer to event queues
+    icm::ContextMemory contexts_;
     tpt::Translator translator_;
     memory::ApplicationMemory memory_;
     address::Identity identity_;

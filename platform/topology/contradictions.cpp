@@ -43,6 +43,7 @@ std::vector<std::string> contradictions(const Config& config) {
     if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
         faults.push_back(
             fmt::format("'link.rate_gbps' = {} is neither 0 nor at least {}", config.link.rate_gbps, least_rate));
+    check_cache(faults, "hca.qp_cache_entries", config.hca.qp_cache_entries, "hca.cache_ways", config.hca.cache_ways);
     check_cache(faults, "hca.mkey_cache_entries", config.hca.mkey_cache_entries, "hca.cache_ways",
                 config.hca.cache_ways);
     check_cache(faults, "hca.mtt_cache_entries", config.hca.mtt_cache_entries, "hca.cache_ways", config.hca.cache_ways);

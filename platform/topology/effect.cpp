@@ -24,6 +24,7 @@ constexpr std::array needs{
          [](const Config& c) { return c.link.loss + c.link.duplicate + c.link.reorder + c.link.corrupt > 0; },
          "link.loss, .duplicate, .reorder and .corrupt are 0, nothing is left to chance"},
     Need{"link.reorder_", [](const Config& c) { return c.link.reorder > 0; }, "link.reorder is 0"},
+    Need{"pcie.device.tags", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"link.rate_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
          "there is no switch (fabric.switch is false)"},
@@ -39,8 +40,12 @@ constexpr std::array needs{
     Need{"hca.device_tlb_entries", [](const Config& c) { return c.iommu.is_present && c.iommu.unit.device_tlb; },
          "nobody answers a card that translates: it needs iommu.present and iommu.device_tlb"},
     Need{"hca.page_requests", has_device_tlb, "the card has no TLB of its own (hca.device_tlb_entries is 0)"},
-    Need{"hca.cache_ways", [](const Config& c) { return c.hca.mkey_cache_entries + c.hca.mtt_cache_entries != 0; },
-         "hca.mkey_cache_entries and hca.mtt_cache_entries are 0"},
+    Need{"hca.cache_ways",
+         [](const Config& c) {
+             return c.hca.qp_cache_entries + c.hca.mkey_cache_entries + c.hca.mtt_cache_entries != 0;
+         },
+         "hca.qp_cache_entries, hca.mkey_cache_entries and hca.mtt_cache_entries are 0"},
+    Need{"hca.miss_engines", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.upstream.mrrs", [](const Config&) { return false; },
          "a switch reads nothing for itself; what its cards may ask for is pcie.device.mrrs"},
     Need{"host.peer_forwarding", [](const Config& c) { return c.peers.acs != AcsMode::off; },

@@ -56,6 +56,7 @@ void count(const platform::topology::Machine& machine, Result& result) {
         if (card.kind != platform::topology::PartKind::hca)
             continue;
         const auto& c = card.hca().counters();
+        result.caches.push_back({.name = card.name + " QPC", .hits = c.qpc_hits, .misses = c.qpc_misses});
         result.caches.push_back({.name = card.name + " MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
         result.caches.push_back({.name = card.name + " MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
         if (card.endpoint().space().config().ats.entries != 0) {

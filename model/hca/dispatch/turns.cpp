@@ -15,6 +15,7 @@ void Turns::run(port::Time now) {
         traces::Cause cause(report_.events, queue::turn_cause(qp));
         cause.becomes(report_.events.emit(std::max(now, qp.requester.sends.doorbell_at),
                                           traces::QueueScheduled{qp.number.value}));
+        qp.context_at = contexts_.queue_pair(qp.number, now);
         const bool has_answers = responder_.answer(qp, turn.answers, now);
         const bool has_requests = requester_.advance(qp, turn.requests, now);
         if (!has_answers && !has_requests)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/hca/egress/outlets.h"
+#include "model/hca/icm/context_memory.h"
 #include "model/hca/queue/packets.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/report.h"
@@ -17,12 +18,12 @@ namespace model::hca::dispatch {
 
 class Turns {
 public:
-    Turns(queue::Scheduler& scheduler, egress::Outlets& outlets, responder::Responder& responder,
-          requester::Requester& requester, port::Dma& dma, port::Clock& clock, std::uint32_t packets_per_turn,
-          const Report& report)
-        : scheduler_(scheduler), outlets_(outlets), responder_(responder), requester_(requester), dma_(dma),
-          clock_(clock), bytes_per_turn_(queue::turn_cost(queue::largest_payload) * packets_per_turn), report_(report) {
-    }
+    Turns(queue::Scheduler& scheduler, icm::ContextMemory& contexts, egress::Outlets& outlets,
+          responder::Responder& responder, requester::Requester& requester, port::Dma& dma, port::Clock& clock,
+          std::uint32_t packets_per_turn, const Report& report)
+        : scheduler_(scheduler), contexts_(contexts), outlets_(outlets), responder_(responder), requester_(requester),
+          dma_(dma), clock_(clock), bytes_per_turn_(queue::turn_cost(queue::largest_payload) * packets_per_turn),
+          report_(report) {}
 
     /// Gives turns until nothing is left to send, the port is full, or the host cannot be asked for more bytes.
     void run(port::Time now);
@@ -34,6 +35,7 @@ private:
     static constexpr port::Time horizon = std::chrono::microseconds{2};
 
     queue::Scheduler& scheduler_;
+    icm::ContextMemory& contexts_;
     egress::Outlets& outlets_;
     responder::Responder& responder_;
     requester::Requester& requester_;

@@ -27,6 +27,7 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
     }
     if (qp == nullptr)
         return report_.drop(packet, "no such queue pair", at);
+    at = contexts_.queue_pair(qp->number, at);
     if (packet.rdma().service != qp->service.on_wire)
         return report_.drop(packet, "transport service of another kind of queue pair", at);
     if (qp->service.is_local) [[unlikely]]

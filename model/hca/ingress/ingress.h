@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/hca/address/identity.h"
+#include "model/hca/icm/context_memory.h"
 #include "model/hca/objects.h"
 #include "model/hca/report.h"
 #include "model/hca/requester/requester.h"
@@ -23,8 +24,9 @@ struct Receivers {
 
 class Ingress {
 public:
-    Ingress(const Objects& objects, const address::Identity& identity, const Receivers& receivers, const Report& report)
-        : objects_(objects), identity_(identity), to_(receivers), report_(report) {}
+    Ingress(const Objects& objects, const address::Identity& identity, icm::ContextMemory& contexts,
+            const Receivers& receivers, const Report& report)
+        : objects_(objects), identity_(identity), contexts_(contexts), to_(receivers), report_(report) {}
 
     void receive(port::Packet& packet, port::Time at);
 
@@ -37,6 +39,7 @@ private:
 
     const Objects& objects_;
     const address::Identity& identity_;
+    icm::ContextMemory& contexts_;
     Receivers to_;
     Report report_;
 };

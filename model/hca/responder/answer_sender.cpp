@@ -29,7 +29,7 @@ bool AnswerSender::send(QueuePair& qp, std::int64_t& bytes, port::Time at) {
         if (!outlets_.of(qp).can_send(at))
             return true;
         auto& response = responses.front();
-        const auto start = std::max(at, response.earliest);
+        const auto start = std::max({at, response.earliest, qp.context_at});
         const auto cause = outbox_.because(response.cause);
         auto sent = Sent::all;
         bytes -= queue::turn_cost(

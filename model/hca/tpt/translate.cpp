@@ -87,9 +87,10 @@ traces::RefusalReason reason_of(Violation violation) {
     return "unknown";
 }
 
-Translator::Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters,
-                       const traces::Events& events)
-    : table_(table), counters_(counters), events_(events), mkey_miss_(config.timed ? config.mkey_miss : port::Time{}),
+Translator::Translator(const MkeyTable& table, const HcaConfig& config, icm::ContextMemory& contexts,
+                       Counters& counters, const traces::Events& events)
+    : table_(table), contexts_(contexts), counters_(counters), events_(events),
+      mkey_miss_(config.timed ? config.mkey_miss : port::Time{}),
       mtt_miss_(config.timed ? config.mtt_miss : port::Time{}), has_paging_(config.on_demand_paging),
       mkey_cache_(config.mkey_cache_entries, config.cache_ways),
       mtt_cache_(config.mtt_cache_entries, config.cache_ways, line_number_bits) {}
@@ -129,12 +130,14 @@ Violation Translator::absent(const Mkey& mkey, const Request& request, std::uint
                : Violation::page_not_present;
 }
 
-/// Brings the line of an entry into the cache. Returns the time that this costs.
-port::Time Translator::look_up(const Request& request, std::uint64_t entry) {
-    const bool hit =
-        mtt_cache_.touch(std::uint64_t{request.key.index()} << line_number_bits | entry >> log_entries_per_line);
-    ++(hit ? counters_.mtt_hits : counters_.mtt_misses);
-    return hit ? port::Time{} : mtt_miss_;
+/// Brings the line of an entry into the cache. Returns when it is there.
+port::Time Translator::look_up(const Request& request, std::uint64_t entry, port::Time at) {
+    const auto line = entry >> log_entries_per_line;
+    const auto index = std::uint64_t{request.key.index()};
+    return icm::ContextMemory::look_up(
+        mtt_cache_, index << line_number_bits | line, counters_.mtt_hits, counters_.mtt_misses, at,
+        // Lists of keys lie behind each other; where each begins makes no difference to who reads one line.
+        [&] { return contexts_.fetch(icm::Table::translations, index + line, at, mtt_miss_); });
 }
 
 /// Fills `out`, whose `ready` is when the key is known.
@@ -157,7 +160,7 @@ std::optional<Violation> Translator::walk(const Mkey& mkey, const Request& reque
     const auto entry = offset >> a.page_shift;
     if (entry >= mkey.mtt.size()) [[unlikely]]
         return absent(mkey, request, entry);
-    out.ready += look_up(request, entry);
+    out.ready = look_up(request, entry, out.ready);
     const auto value = mkey.mtt[entry];
     if (!allows(a, value, needed_rights(request.access))) [[unlikely]]
         return absent(mkey, request, entry);
@@ -182,7 +185,7 @@ std::optional<Violation> Translator::walk_pages(const Mkey& mkey, const Request&
             return absent(mkey, request, entry);
         if (entry >> log_entries_per_line != line) {
             line = entry >> log_entries_per_line;
-            out.ready += look_up(request, entry);
+            out.ready = look_up(request, entry, out.ready);
         }
         const auto value = mkey.mtt[entry];
         if (!allows(a, value, needed))
@@ -211,7 +214,7 @@ std::optional<Violation> Translator::walk_ranges(const Mkey& mkey, const Request
         const auto range = std::ranges::upper_bound(mkey.ranges, in_turn, {}, &KeyRange::end);
         if (range == mkey.ranges.end() || range->length == 0)
             return Violation::page_not_present;
-        out.ready += look_up(request, static_cast<std::uint64_t>(range - mkey.ranges.begin()) * 2);
+        out.ready = look_up(request, static_cast<std::uint64_t>(range - mkey.ranges.begin()) * 2, out.ready);
         if (range->key == null_key) // software may put a key there any time
             return has_paging_ && request.may_wait ? Violation::page_fault : Violation::page_not_present;
         auto length = std::min(left, range->end - in_turn);
@@ -251,9 +254,10 @@ std::unexpected<Violation> Translator::refuse(const Request& request, Violation 
 std::expected<Segments, Violation> Translator::translate(const Request& request, port::Time at) {
     std::expected<Segments, Violation> result; // every return names it, so that it is filled in place
     ++counters_.translations;
-    const bool hit = mkey_cache_.touch(request.key.index());
-    ++(hit ? counters_.mkey_hits : counters_.mkey_misses);
-    result->ready = hit ? at : at + mkey_miss_;
+    const auto index = request.key.index();
+    result->ready =
+        icm::ContextMemory::look_up(mkey_cache_, index, counters_.mkey_hits, counters_.mkey_misses, at,
+                                    [&] { return contexts_.fetch(icm::Table::memory_keys, index, at, mkey_miss_); });
     const auto mkey = admit(request);
     if (!mkey) [[unlikely]] {
         result = refuse(request, mkey.error(), at);

@@ -5,7 +5,8 @@
 #include "abi/types.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
-#include "model/hca/tpt/cache.h"
+#include "model/hca/icm/cache.h"
+#include "model/hca/icm/context_memory.h"
 #include "model/hca/tpt/mkey_table.h"
 #include "model/port/time.h"
 #include "traces/events.h"
@@ -69,7 +70,8 @@ struct Request {
 
 class Translator {
 public:
-    Translator(const MkeyTable& table, const HcaConfig& config, Counters& counters, const traces::Events& events);
+    Translator(const MkeyTable& table, const HcaConfig& config, icm::ContextMemory& contexts, Counters& counters,
+               const traces::Events& events);
 
     /// Resolves a range, or names the first violation in the order of the enumeration. Every page of the range is
     /// checked, also beyond what fits into the result; of an indirect key only what fits.
@@ -94,14 +96,15 @@ private:
     std::optional<Violation> walk_ranges(const Mkey& mkey, const Request& request, Segments& out, unsigned depth);
     std::optional<Violation> walk_pages(const Mkey& mkey, const Request& request, std::uint64_t offset, Segments& out);
     Violation absent(const Mkey& mkey, const Request& request, std::uint64_t entry) const;
-    port::Time look_up(const Request& request, std::uint64_t entry);
+    port::Time look_up(const Request& request, std::uint64_t entry, port::Time at);
 
     const MkeyTable& table_;
+    icm::ContextMemory& contexts_;
     Counters& counters_;
     const traces::Events& events_;
     port::Time mkey_miss_, mtt_miss_;
     bool has_paging_;
-    Cache mkey_cache_, mtt_cache_;
+    icm::Cache mkey_cache_, mtt_cache_;
 };
 
 } // namespace model::hca::tpt

@@ -45,8 +45,10 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"iommu.present=true", "iommu.first_stage=true"}) == Found{"--set iommu.first_stage"});
     CHECK(idle("", {"iommu.present=true", "iommu.page_requests=true"}) == Found{"--set iommu.page_requests"});
     CHECK(idle("", {"hca.page_requests=true"}) == Found{"--set hca.page_requests"});
-    CHECK(idle("", {"hca.cache_ways=1", "hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0"}) ==
-          Found{"--set hca.cache_ways"});
+    CHECK(idle("", {"hca.cache_ways=1", "hca.qp_cache_entries=0", "hca.mkey_cache_entries=0",
+                    "hca.mtt_cache_entries=0"}) == Found{"--set hca.cache_ways"});
+    CHECK(idle("timed = false\n", {"pcie.device.tags=8", "hca.miss_engines=1"}) ==
+          Found{"--set pcie.device.tags", "--set hca.miss_engines"});
     CHECK(idle("", {"hca.device_tlb_ways=2"}) == Found{"--set hca.device_tlb_ways"});
     CHECK(idle("", {"hca.device_tlb_entries=64"}) == Found{"--set hca.device_tlb_entries"});
     CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());

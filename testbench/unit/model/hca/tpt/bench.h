@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/hca/tpt/translate.h"
+#include "testbench/unit/model/hca/icm/slow_memory.h"
 
 #include <array>
 #include <optional>
@@ -19,7 +20,8 @@ struct Bench {
     static constexpr abi::Key key{index, variant};
     static constexpr abi::Pd pd{9};
 
-    explicit Bench(const HcaConfig& c = untimed()) : config(c), translator(table, config, counters, events) {}
+    explicit Bench(const HcaConfig& c = untimed())
+        : config(c), contexts(config, memory, counters), translator(table, config, contexts, counters, events) {}
 
     static HcaConfig untimed() {
         HcaConfig config;
@@ -68,6 +70,8 @@ struct Bench {
     MkeyTable table;
     Counters counters;
     traces::Events events;
+    icm_test::SlowMemory memory; ///< nobody lends pages, so it is not read
+    icm::ContextMemory contexts;
     Translator translator;
 };
 

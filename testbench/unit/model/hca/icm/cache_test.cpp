@@ -1,7 +1,7 @@
 // What the translation caches count, what they evict, and what they forget.
 #include "testbench/unit/model/hca/tpt/bench.h"
 
-#include "model/hca/tpt/cache.h"
+#include "model/hca/icm/cache.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -9,6 +9,7 @@
 #include <random>
 
 using namespace tpt_test;
+using model::hca::icm::Cache;
 using namespace std::chrono_literals;
 
 TEST_CASE("a cache without entries misses always", "[unit][tpt][cache]") {

@@ -1,13 +1,17 @@
-// A set-associative cache of what the HCA keeps of its tables on chip. Holds tags only: it decides hit or miss, for
-// counters and time; the data is read from the tables either way, so a cache can never be wrong.
+// A set-associative cache of what the HCA keeps of its tables on chip. Holds tags, and when each was brought in: it
+// decides hit or miss, for counters and time; the data is read from the tables either way, so a cache can never be
+// wrong.
 #pragma once
 
+#include "model/port/time.h"
+
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace model::hca::tpt {
+namespace model::hca::icm {
 
 class Cache {
 public:
@@ -21,6 +25,7 @@ public:
         const auto sets = std::bit_floor(entries / ways_);
         set_mask_ = sets - 1;
         tags_.assign(std::size_t{sets} * ways_, no_tag);
+        there_.resize(tags_.size());
         victims_.assign(sets, 0);
         if (is_chained())
             links_.resize(tags_.size());
@@ -36,6 +41,7 @@ public:
         for (std::uint32_t way = 0; way < ways_; ++way) {
             if (line[way] == tag) {
                 last_ = tag;
+                last_line_ = set * ways_ + way;
                 return true;
             }
         }
@@ -49,7 +55,18 @@ public:
         chain(at);
         victim = static_cast<std::uint8_t>(victim + 1u == ways_ ? 0 : victim + 1);
         last_ = tag;
+        last_line_ = at;
         return false;
+    }
+    /// When what the last touch() has found is there for who asks at `at`: who comes while it is brought in waits for
+    /// that.
+    port::Time there(port::Time at) const { return ways_ == 0 ? at : std::max(at, there_[last_line_]); }
+    /// The place of what the last touch() has brought in, for filled().
+    std::size_t place() const { return last_line_; }
+    /// It is there from `at` on.
+    void filled(std::size_t place, port::Time at) {
+        if (ways_ != 0)
+            there_[place] = at;
     }
     /// Drops one entry, if it is there.
     void drop(std::uint64_t tag) {
@@ -122,10 +139,12 @@ private:
     unsigned log_group_;
     std::uint64_t set_mask_ = 0;
     std::uint64_t last_ = no_tag;
+    std::size_t last_line_ = 0; ///< where it is
     std::vector<std::uint64_t> tags_;
+    std::vector<port::Time> there_;
     std::vector<std::uint8_t> victims_;
     std::vector<Links> links_;         ///< of each entry, to others of its group
     std::vector<std::uint32_t> first_; ///< entry of each group, or `end`
 };
 
-} // namespace model::hca::tpt
+} // namespace model::hca::icm

@@ -1,0 +1,70 @@
+// The contexts that do not fit on the chip (ICM): they lie in the pages that software has lent (PRM "Firmware pages").
+// A miss in a cache of contexts reads a line there, by one of few engines; so it competes with all other requests of
+// the function, and is seen on the bus. What a context says is with the objects of the core; here is where it would be,
+// and when it is on the chip. Knows which contexts of queue pairs are; keys and their entries are the translator's.
+#pragma once
+
+#include "abi/types.h"
+#include "model/hca/config.h"
+#include "model/hca/counters.h"
+#include "model/hca/icm/cache.h"
+#include "model/port/dma.h"
+#include "model/time/window.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace model::hca::icm {
+
+enum class Table : std::uint8_t { queue_pairs, memory_keys, translations };
+
+class ContextMemory {
+public:
+    ContextMemory(const HcaConfig& config, port::Dma& dma, Counters& counters)
+        : dma_(dma), counters_(counters), engines_("ICM misses", config.miss_engines), is_timed_(config.timed),
+          queue_pairs_(config.qp_cache_entries, config.cache_ways) {}
+
+    /// The pages lent at the moment, which may change; nullptr: none ever are. A miss then costs no request.
+    void set_pages(const std::vector<std::uint64_t>* pages) { pages_ = pages; }
+
+    /// When the context of this queue pair is on the chip for who asks at `at`.
+    port::Time queue_pair(abi::Qpn number, port::Time at) {
+        return look_up(queue_pairs_, number.value, counters_.qpc_hits, counters_.qpc_misses, at,
+                       [&] { return fetch(Table::queue_pairs, number.value * std::uint64_t{lines_of_a_qp}, at, {}); });
+    }
+    /// Looks `tag` up in a cache of contexts; `bring()` says when it is there, if it was not.
+    template <class Bring>
+    static port::Time look_up(Cache& cache, std::uint64_t tag, std::uint64_t& hits, std::uint64_t& misses,
+                              port::Time at, Bring&& bring) {
+        if (cache.touch(tag)) [[likely]] {
+            ++hits;
+            return cache.there(at);
+        }
+        ++misses;
+        const auto place = cache.place();
+        const port::Time done = bring();
+        cache.filled(place, done);
+        return done;
+    }
+    /// When a line of 64 bytes of a table is on the chip that is missed at `at`. `beyond`: what it takes beside the
+    /// request.
+    port::Time fetch(Table table, std::uint64_t line, port::Time at, port::Time beyond);
+    /// This queue pair is gone.
+    void forget(abi::Qpn number) { queue_pairs_.drop(number.value); }
+    /// Every object is.
+    void forget_all() { queue_pairs_.clear(); }
+
+    time::Account account() const { return engines_.account(); }
+
+private:
+    static constexpr std::uint32_t lines_of_a_qp = 4; ///< its context has 256 bytes
+
+    port::Dma& dma_;
+    Counters& counters_;
+    time::Window engines_;
+    bool is_timed_;
+    Cache queue_pairs_;
+    const std::vector<std::uint64_t>* pages_ = nullptr;
+};
+
+} // namespace model::hca::icm
