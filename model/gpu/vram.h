@@ -36,6 +36,7 @@ public:
     port::DmaResult bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into, port::Time at) override;
     void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) override;
     std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override;
+    bool shows_at_arrival(unsigned bar) const override { return bar == vram_bar; }
     int file(unsigned bar) const override { return bar == vram_bar && is_all_memory_ ? memory_.file() : -1; }
     void reset(port::Time) override {} // VRAM keeps its content over a reset of the function
 

@@ -21,6 +21,13 @@ public:
     virtual void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from, port::Time at) = 0;
     /// The plain memory behind `offset`, up to the end of what is contiguous; empty where accesses have side effects.
     virtual std::span<std::byte> direct(unsigned bar, std::uint64_t offset) = 0;
+    /// Whether what other devices write into this memory shows there when their bytes have arrived. The device then
+    /// looks at its memory in simulated time, and at nothing in the course of a write; otherwise it has the bytes at
+    /// once.
+    virtual bool shows_at_arrival(unsigned bar) const {
+        static_cast<void>(bar);
+        return false;
+    }
     /// The memory file that holds the bytes of BAR `bar`, from the first one on; -1 where accesses have side effects.
     virtual int file(unsigned bar) const {
         static_cast<void>(bar);

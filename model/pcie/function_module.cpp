@@ -114,6 +114,7 @@ bool EndpointFunction::receive_direct(const EndpointSpace::Hit& hit, const ::tlm
     std::uint64_t length = page;
     if (memory.size() > hit.offset - offset)
         request.answer = {.memory = memory.data(),
+                          .posted = is_timed_ && function_.shows_at_arrival(hit.bar) ? &held_ : nullptr,
                           .completer = this,
                           .cookie = hit.bar,
                           .read_latency = space_.config().memory_latency},

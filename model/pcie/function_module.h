@@ -9,6 +9,7 @@
 #include "model/pcie/msix.h"
 #include "model/port/interrupt.h"
 #include "model/tlm/ats_initiator.h"
+#include "model/tlm/held_writes.h"
 #include "model/tlm/initiator.h"
 #include "model/tlm/pcie_port.h"
 #include "traces/events.h"
@@ -168,6 +169,7 @@ private:
     DeviceTlb tlb_;
     bool is_ats_on_ = false;
     bool is_timed_ = false; ///< the link
+    tlm::HeldWrites held_;  ///< of others, into the function's memory
     WriteOrder order_;      ///< order of the writes of all its initiators
     Tags tags_;             ///< for the reads of all its initiators, where links have time
     tlm::Initiator initiator_, translated_;

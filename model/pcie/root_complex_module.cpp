@@ -20,9 +20,6 @@ using tlm::RequestKind;
 using To = RootComplex::Routing::To;
 
 namespace {
-/// Writes that are due so soon after another one are shown together with it, and need no event of their own: a polling
-/// loop does not look more often.
-constexpr Time shown_together = std::chrono::nanoseconds{100};
 constexpr Range everything{0, ~std::uint64_t{0}};
 
 RootComplex::Config core_config(const RootComplexConfig& config) {
@@ -38,6 +35,7 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
       is_timed_(std::ranges::any_of(config.core.links, &LinkConfig::timed)), processor_(*this) {
     assert(dram.size() == config.core.map.dram_bytes);
     processor_.set_requester(Bdf{0, 0, 0});
+    processor_.set_processor();
     for (unsigned i = 0; i < core_.port_count(); ++i)
         ports_.push_back(std::make_unique<tlm::PciePort>(
             ("root" + std::to_string(i)).c_str(), static_cast<tlm::PcieComponent&>(*this), i, config.core.links[i]));
@@ -45,13 +43,10 @@ RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootCom
         auto unit = *config.iommu;
         unit.read_latency = dram_read_latency_;
         iommu_ = std::make_unique<iommu::IommuModule>(
-            unit, table_fabric_, [this] { receive_invalidate(~0u, everything); }, [this] { return landed_at(); },
+            unit, table_fabric_, [this] { receive_invalidate(~0u, everything); },
+            [this] { return memory_writes_.landed_at(); },
             [this](tlm::Request& message, sc_core::sc_time& delay) { send_message(message, delay); });
     }
-    SC_HAS_PROCESS(RootComplexModule);
-    SC_METHOD(apply_due);
-    sensitive << due_;
-    dont_initialize();
 }
 
 // --- memory requests ---
@@ -156,18 +151,18 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
         const auto due = request.order->arrive(now + tlm::from_sc(delay));
         delay = tlm::to_sc(due - now);
         if (request.purpose == port::Purpose::control || request.order->held != 0) {
-            post(memory, data, due, *request.order);
+            memory_writes_.post(memory, data, due, *request.order);
             return DmaStatus::ok;
         }
     }
     if (payload.is_write()) {
         std::memcpy(memory, data.data(), data.size());
-        note();
+        memory_writes_.note();
     } else {
         if (data.empty() && request.order != nullptr) // a flush
             delay = std::max(delay, tlm::to_sc(request.order->last - tlm::kernel_now()));
         memory::copy(data.data(), memory, data.size());
-        show_to_device(memory, data);
+        memory_writes_.show_to_device(memory, data);
         delay += tlm::to_sc(dram_read_latency_);
     }
     return DmaStatus::ok;
@@ -230,7 +225,7 @@ bool RootComplexModule::find_direct(const RootComplex::Routing& routing, ::tlm::
     case To::dram:
         request.answer = {.kind = TargetKind::host_memory,
                           .memory = dram_.data() + (routing.offset - (address - routing.range.begin)),
-                          .posted = this,
+                          .posted = &memory_writes_,
                           .read_latency = dram_read_latency_};
         return tlm::grant(dmi, request, routing.range);
     case To::interrupts:
@@ -321,18 +316,6 @@ void RootComplexModule::send_message(tlm::Request& message, sc_core::sc_time& de
     if (routing.to != ConfigRouting::To::port_type0 && routing.to != ConfigRouting::To::port_type1)
         return tlm::set_status(message.payload, DmaStatus::unsupported_request);
     ports_[routing.port]->send(message.payload, message.extension, delay);
-}
-
-// --- device writes into DRAM ---
-
-void RootComplexModule::schedule(Time due) {
-    due_.notify(tlm::to_sc(due - tlm::kernel_now())); // an earlier notification stays
-}
-
-void RootComplexModule::apply_due() {
-    const auto next = apply(tlm::kernel_now() + shown_together);
-    if (next != port::never)
-        schedule(next);
 }
 
 } // namespace model::pcie

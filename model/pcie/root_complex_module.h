@@ -3,8 +3,8 @@
 #pragma once
 
 #include "model/iommu/iommu_module.h"
-#include "model/pcie/posted_writes.h"
 #include "model/pcie/root_complex.h"
+#include "model/tlm/held_writes.h"
 #include "model/tlm/initiator.h"
 #include "model/tlm/pcie_port.h"
 #include "traces/events.h"
@@ -34,8 +34,7 @@ struct RootComplexConfig {
 class RootComplexModule final : public sc_core::sc_module,
                                 private tlm::PcieComponent,
                                 private tlm::Fabric,
-                                private Completer,
-                                private PostedWrites {
+                                private Completer {
 public:
     /// `dram` has config.core.map.dram_bytes bytes.
     RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config, std::span<std::byte> dram);
@@ -69,9 +68,9 @@ public:
     void set_events(traces::Events events);
     void set_interrupt_sink(InterruptSink* sink) { sink_ = sink; }
     /// Counts device writes into DRAM, so that a waiting processor can be woken.
-    PostedWrites& memory_writes() { return *this; }
+    PostedWrites& memory_writes() { return memory_writes_; }
     /// Notified (next delta) by a device write while memory_writes() is watched.
-    const sc_core::sc_event& memory_written() const { return written_; }
+    const sc_core::sc_event& memory_written() const { return memory_writes_.written(); }
 
 private:
     void receive(unsigned port, ::tlm::tlm_generic_payload& payload, tlm::Extension& request,
@@ -91,10 +90,6 @@ private:
     }
     port::DmaStatus complete_write(unsigned, std::uint64_t offset, std::span<const std::byte> from,
                                    port::Time at) override;
-    // PostedWrites
-    void wake() override { written_.notify(sc_core::SC_ZERO_TIME); }
-    void schedule(port::Time due) override;
-    void apply_due();
 
     /// The remapping unit's way to memory and to the interrupt controller.
     struct TableFabric final : tlm::Fabric {
@@ -139,7 +134,7 @@ private:
     tlm::Request config_request_;
     InterruptSink* sink_ = nullptr;
     traces::Events events_;
-    sc_core::sc_event written_, due_;
+    tlm::HeldWrites memory_writes_;
 };
 
 } // namespace model::pcie

@@ -26,7 +26,7 @@ inline constexpr std::size_t target_kinds = 5;
 struct Target {
     TargetKind kind = TargetKind::peer;
     std::byte* memory = nullptr;    ///< byte at the window's begin, or nullptr: ask `completer`
-    PostedWrites* posted = nullptr; ///< of host memory
+    PostedWrites* posted = nullptr; ///< of host memory, or of a function's that shows writes at their time
     Completer* completer = nullptr;
     unsigned cookie = 0;
     std::uint64_t offset = 0; ///< of the window's begin, as the completer counts

@@ -71,6 +71,8 @@ public:
         return tags_ == nullptr ? fetch_now(address, into, at, purpose) : fetch_in_parts(address, into, at, purpose);
     }
     port::Time next_read(port::Time now) override { return tags_ == nullptr ? now : tags_->next(now); }
+    /// It is a processor: it has its own writes at once, and sees those of devices when they show.
+    void set_processor() { is_processor_ = true; }
     /// The function's tags; nullptr: as many as it likes.
     void set_tags(pcie::Tags* tags) { tags_ = tags; }
 
@@ -135,15 +137,15 @@ private:
     port::DmaResult fetch_in_parts(std::uint64_t address, std::span<std::byte> into, port::Time at,
                                    port::Purpose purpose);
     port::Loan lend_now(abi::BusAddress address, std::size_t length, port::Time at, port::Purpose purpose);
-    static port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
-                               port::Purpose purpose) {
+    port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
+                        port::Purpose purpose) {
         take(window, address, into);
         return {port::DmaStatus::ok, window.route.read(address, into.size(), at, purpose)};
     }
-    static void take(Window& window, std::uint64_t address, std::span<std::byte> into) {
+    void take(Window& window, std::uint64_t address, std::span<std::byte> into) const {
         const auto* from = window.target.memory + (address - window.begin);
         memory::copy(into.data(), from, into.size());
-        if (window.target.posted != nullptr)
+        if (window.target.posted != nullptr && !is_processor_)
             window.target.posted->show_to_device(from, into);
     }
     port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
@@ -154,13 +156,14 @@ private:
     }
     /// When a zero-length read that has arrived at its target at `at` is answered: after all earlier posted writes of
     /// its function (§2.2.5, §2.4.1).
-    port::Time flush(const Window& window, port::Time at) const {
+    port::Time flush(const Window& window, port::Time at) {
         const auto& target = window.target;
         if (!window.route.is_timed())
             return at;
-        return (target.posted != nullptr ? std::max(at, order_.last) : at) + target.read_latency;
+        return (target.posted != nullptr ? std::max(at, order_of(window).last) : at) + target.read_latency;
     }
-    /// Whether what is sent there has a time of its own there. A peer's memory that can be lent has its bytes at once.
+    /// Whether what is sent there has a time of its own there. Where nothing is held, a peer's memory has its bytes at
+    /// once.
     static bool is_ordered(const Window& window) {
         return window.is_delayed && (window.target.posted != nullptr || window.target.memory == nullptr);
     }
@@ -182,8 +185,9 @@ private:
         auto* to = window.target.memory + (address - window.begin);
         if (window.target.posted == nullptr) {
             memory::copy(to, from.data(), from.size());
-        } else if (window.is_delayed && (purpose == port::Purpose::control || order_.held != 0)) {
-            window.target.posted->post(to, from, done, order_);
+        } else if (window.is_delayed && !is_processor_ &&
+                   (purpose == port::Purpose::control || order_of(window).held != 0)) {
+            window.target.posted->post(to, from, done, order_of(window));
         } else {
             memory::copy(to, from.data(), from.size());
             window.target.posted->note();
@@ -250,6 +254,7 @@ private:
     pcie::Tags* tags_ = nullptr; ///< of the function
     bool is_observed_ = false;   ///< by events_ or watch_
     bool is_enabled_ = true;
+    bool is_processor_ = false;
     bool is_busy_ = false; ///< request_ is under way: a target called back
     Request request_;
 };

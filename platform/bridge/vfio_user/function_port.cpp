@@ -56,6 +56,7 @@ FunctionPort::FunctionPort(std::string name, model::pcie::EndpointFunction& func
                            FileMappings& files)
     : name_(std::move(name)), endpoint_(function), port_(port), processor_(*this), memory_(files) {
     processor_.set_requester(abi::pcie::Bdf{0, 0, 0});
+    processor_.set_processor();
     irqs(static_cast<std::uint32_t>(protocol::IrqType::msix)).resize(endpoint_.space().config().msix_vectors);
     for (const auto type : {protocol::IrqType::error, protocol::IrqType::request})
         irqs(static_cast<std::uint32_t>(type)).resize(1);

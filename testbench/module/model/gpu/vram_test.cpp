@@ -1,4 +1,5 @@
 #include "model/gpu/vram.h"
+#include "model/tlm/time.h"
 #include "platform/card/card_module.h"
 #include "testbench/harness/pcie_bench.h"
 
@@ -11,10 +12,11 @@ using abi::BusAddress;
 namespace {
 /// A scratch card and a GPU in the slots of one host.
 struct Pair {
-    platform::host::Host host{"host", {.timed = false}};
+    platform::host::Host host;
     ScratchCard card{"card", 1};
     platform::card::CardModule gpu;
-    explicit Pair(const gpu::VramConfig& config = {}) : gpu("gpu", config, {}) {
+    explicit Pair(const gpu::VramConfig& config = {}, bool timed = false)
+        : host("host", {.timed = timed}), gpu("gpu", config, {}) {
         host.plug(0, card.endpoint);
         host.plug(1, gpu.endpoint);
         sc_core::sc_start(sc_core::SC_ZERO_TIME);
@@ -73,6 +75,35 @@ TEST_CASE("a smaller VRAM BAR shows the first part of VRAM", "[module][gpu][reba
     CHECK(dma.write(BusAddress{bar + (1 << 28) - 1}, bytes, {}).is_ok());
     CHECK(dma.lend(BusAddress{bar + (1 << 28) - 1}, 2, {}).data == nullptr);
     CHECK(pair.vram().bytes()[(1 << 28) - 1] == std::byte{9});
+}
+
+TEST_CASE("a completion in VRAM shows when its bytes have crossed the links, and what follows it no earlier",
+          "[module][gpu][order]") {
+    Pair pair({}, true);
+    auto& dma = pair.card.endpoint.dma();
+    const auto bar = pair.found().bars[gpu::Vram::vram_bar].address;
+    const auto begin = tlm::kernel_now();
+    const auto at = [&](std::size_t offset) { return std::to_integer<int>(pair.vram().bytes()[offset]); };
+    REQUIRE(dma.write(BusAddress{bar + 128}, std::array{std::byte{3}}, begin, port::Purpose::payload).is_ok());
+    const auto completion = dma.write(BusAddress{bar}, std::array{std::byte{1}}, begin);
+    const auto data = dma.write(BusAddress{bar + 64}, std::array{std::byte{2}}, begin, port::Purpose::payload);
+
+    CHECK(at(128) == 3); // payload alone is not copied twice
+    CHECK(completion.done > begin);
+    CHECK(data.done >= completion.done);
+    std::array<std::byte, 1> seen{};
+    CHECK(dma.read(BusAddress{bar}, seen, begin).is_ok());
+    CHECK(seen[0] == std::byte{1}); // a read does not pass the writes of its function
+    CHECK(pair.host.root_complex().processor().fetch(bar, seen, begin, port::Purpose::control).is_ok());
+    CHECK(seen[0] == std::byte{0});
+    CHECK(dma.lend(BusAddress{bar}, 1, begin).data == nullptr);
+    while (at(0) == 0 && at(64) == 0)
+        sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_NS));
+    CHECK(at(0) == 1);
+    CHECK(tlm::kernel_now() + std::chrono::nanoseconds(101) >= completion.done); // those of 100 ns show together
+    sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_US));
+    CHECK(at(64) == 2);
+    CHECK(dma.lend(BusAddress{bar}, 1, tlm::kernel_now()).data != nullptr);
 }
 
 TEST_CASE("VRAM survives a reset of the function", "[module][gpu]") {

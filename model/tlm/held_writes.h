@@ -1,0 +1,27 @@
+// The writes of devices into one memory that others look at: brings each in at its time (pcie/posted_writes), and tells
+// who waits for one.
+#pragma once
+
+#include "model/pcie/posted_writes.h"
+
+#include <systemc>
+
+namespace model::tlm {
+
+class HeldWrites final : public pcie::PostedWrites {
+public:
+    /// To be made while the design is elaborated.
+    HeldWrites();
+
+    /// Notified (next delta) by a write while somebody watches.
+    const sc_core::sc_event& written() const { return written_; }
+
+private:
+    void wake() override { written_.notify(sc_core::SC_ZERO_TIME); }
+    void schedule(port::Time due) override;
+    void apply_due();
+
+    sc_core::sc_event written_, due_;
+};
+
+} // namespace model::tlm
