@@ -1,5 +1,6 @@
 #include "platform/topology/keys.h"
 
+#include "model/pcie/link.h"
 #include "platform/topology/names.h"
 
 #include <fmt/format.h>

@@ -82,7 +82,7 @@ TEST_CASE("a completion in VRAM shows when its bytes have crossed the links, and
     Pair pair({}, true);
     auto& dma = pair.card.endpoint.dma();
     const auto bar = pair.found().bars[gpu::Vram::vram_bar].address;
-    const auto begin = tlm::kernel_now();
+    const auto begin = model::tlm::kernel_now();
     const auto at = [&](std::size_t offset) { return std::to_integer<int>(pair.vram().bytes()[offset]); };
     REQUIRE(dma.write(BusAddress{bar + 128}, std::array{std::byte{3}}, begin, port::Purpose::payload).is_ok());
     const auto completion = dma.write(BusAddress{bar}, std::array{std::byte{1}}, begin);
@@ -100,10 +100,10 @@ TEST_CASE("a completion in VRAM shows when its bytes have crossed the links, and
     while (at(0) == 0 && at(64) == 0)
         sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_NS));
     CHECK(at(0) == 1);
-    CHECK(tlm::kernel_now() + std::chrono::nanoseconds(101) >= completion.done); // those of 100 ns show together
+    CHECK(model::tlm::kernel_now() + std::chrono::nanoseconds(101) >= completion.done); // those of 100 ns show together
     sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_US));
     CHECK(at(64) == 2);
-    CHECK(dma.lend(BusAddress{bar}, 1, tlm::kernel_now()).data != nullptr);
+    CHECK(dma.lend(BusAddress{bar}, 1, model::tlm::kernel_now()).data != nullptr);
 }
 
 TEST_CASE("VRAM survives a reset of the function", "[module][gpu]") {
