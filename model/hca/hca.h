@@ -130,6 +130,7 @@ public:
     }
     void destroy_srq(std::uint32_t number, port::Time at) { lifecycle_.destroy_srq(number, at); }
     queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
+        contexts_.created(qpn);
         return lives_.create(qpn, std::move(attributes));
     }
     void destroy_qp(abi::Qpn qpn) {

@@ -39,6 +39,7 @@ public:
         write(bar, offset, from, at);
     }
     std::span<std::byte> direct(unsigned bar, std::uint64_t offset) override { return function_->direct(bar, offset); }
+    bool shows_at_arrival(unsigned bar) const override { return function_->shows_at_arrival(bar); }
     int file(unsigned bar) const override { return function_->file(bar); }
     std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override {
         return function_->peek(bar, offset, into);

@@ -68,6 +68,14 @@ add_program_tests(remote_storage remote_storage_program_test.py "hcasim" 600
     a_file_goes_over_the_wire_and_back_and_no_byte_is_in_host_memory the_drives_own_memory_is_on_no_other_way
     what_is_in_memory_of_the_host_is_counted_there payloads_of_any_length_come_back lost_packets_come_again
     more_commands_under_way_are_faster a_slow_medium_is_seen_in_its_stage refuses_mistakes)
+# Each key of time in both directions, and each bound where it is the smallest.
+add_program_tests(timing timing_test.py "hcasim" 600
+    no_key_of_time_is_left_out every_latency_of_the_card_is_monotone every_key_of_the_links_is_monotone
+    every_key_of_the_remapping_unit_is_monotone
+    reads_of_4_kib_with_16_outstanding_go_at_the_rate_of_the_link
+    requests_by_way_of_the_host_are_bounded_by_links_walkers_and_tags
+    a_long_way_to_memory_costs_what_the_tags_leave_and_no_more the_pipeline_that_is_slower_is_named
+    misses_of_contexts_are_reads_that_are_seen_on_the_bus)
 set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it")
 add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
 set_tests_properties(${knee}

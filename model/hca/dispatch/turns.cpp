@@ -18,11 +18,13 @@ void Turns::run(port::Time now) {
         qp.context_at = contexts_.queue_pair(qp.number, now);
         const bool has_answers = responder_.answer(qp, turn.answers, now);
         const bool has_requests = requester_.advance(qp, turn.requests, now);
-        if (!has_answers && !has_requests)
+        if (!has_answers && !has_requests) {
+            qp.overdrawn_answers = qp.overdrawn_requests = 0; // who rests owes nothing
             continue;
+        }
         const auto way = qp.service.is_datagram ? qp.requester.full : qp.way;
         if (way == queue::Way::open || outlets_.can_send(way, now))
-            scheduler_.add(qp);
+            scheduler_.add_behind(qp, turn);
         else
             scheduler_.interrupt(qp, way, {has_answers ? turn.answers : 0, has_requests ? turn.requests : 0});
     }

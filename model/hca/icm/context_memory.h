@@ -49,6 +49,12 @@ public:
     /// When a line of 64 bytes of a table is on the chip that is missed at `at`. `beyond`: what it takes beside the
     /// request.
     port::Time fetch(Table table, std::uint64_t line, port::Time at, port::Time beyond);
+    /// Firmware has written the context of a new queue pair, by way of the cache.
+    void created(abi::Qpn number) { bring_in(queue_pairs_, number.value); }
+    static void bring_in(Cache& cache, std::uint64_t tag) {
+        if (!cache.touch(tag))
+            cache.filled(cache.place(), {});
+    }
     /// This queue pair is gone.
     void forget(abi::Qpn number) { queue_pairs_.drop(number.value); }
     /// Every object is.

@@ -11,6 +11,7 @@ using queue::QueuePair;
 
 tpt::Mkey& Lifecycle::create_mkey(std::uint32_t index, tpt::MkeyAttributes attributes, std::vector<std::uint64_t> mtt) {
     auto& mkey = objects_.mkeys.create(index, std::move(attributes), std::move(mtt));
+    translator_.created(index, mkey.mtt.size() + mkey.ranges.size() * 2);
     mkey.domain = Ref(objects_.protection_domains.find(mkey.attributes.pd.value));
     return mkey;
 }

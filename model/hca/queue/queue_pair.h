@@ -112,7 +112,8 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
     Way outlet = Way::cable;           ///< and the outlet that leads there: cable or inside
     Way way = Way::cable;              ///< that it waits for, or goes; changed by the scheduler
     std::uint64_t ticket = 0;          ///< the scheduler's: who has waited longest
-    port::Time context_at{};           ///< when its context is on the chip, in its turn
+    std::int32_t overdrawn_answers = 0, overdrawn_requests = 0; ///< bytes that its last turn sent beyond its end
+    port::Time context_at{};                                    ///< when its context is on the chip, in its turn
     Paging paging;
     QueuePairAttributes attributes;
     RequesterState requester;

@@ -7,6 +7,7 @@
 #include "model/hca/intrusive_list.h"
 #include "model/hca/queue/queue_pair.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -14,7 +15,7 @@
 namespace model::hca::queue {
 
 /// How many bytes a queue pair may send before the next one has its turn. A packet that begins within them is sent as a
-/// whole.
+/// whole, and what goes beyond is taken off the next turn.
 struct Turn {
     std::int64_t answers = 0, requests = 0;
     bool is_over() const { return answers <= 0 && requests <= 0; }
@@ -52,13 +53,19 @@ public:
         auto& qp = best->ready.front();
         best->ready.remove(qp);
         const bool goes_on = std::exchange(best->interrupted, nullptr) == &qp;
-        return {&qp, goes_on ? best->rest : Turn{bytes, bytes}};
+        return {&qp, goes_on ? best->rest : Turn{bytes - qp.overdrawn_answers, bytes - qp.overdrawn_requests}};
+    }
+    /// The queue pair's turn is over, with so much left of it, and there is more to send.
+    void add_behind(QueuePair& qp, const Turn& rest) {
+        qp.overdrawn_answers = static_cast<std::int32_t>(-std::min<std::int64_t>(rest.answers, 0));
+        qp.overdrawn_requests = static_cast<std::int32_t>(-std::min<std::int64_t>(rest.requests, 0));
+        add(qp);
     }
     /// The way became full within the queue pair's turn. When it has room again, this queue pair goes first, with the
     /// rest of its turn.
     void interrupt(QueuePair& qp, Way full, const Turn& rest) {
         if (is_ready(qp) || rest.is_over())
-            return add(qp);
+            return add_behind(qp, rest);
         qp.way = full;
         qp.ticket = 0;
         auto& lane = this->lane(full);

@@ -306,6 +306,14 @@ bool Translator::lacks_page(const Request& request) {
     return false;
 }
 
+void Translator::created(std::uint32_t index, std::uint64_t entries) {
+    constexpr std::uint64_t most_lines = 64; // of a long list only the first ones: it is written past the cache
+    icm::ContextMemory::bring_in(mkey_cache_, index);
+    const auto lines = std::min(most_lines, (entries + 7) >> log_entries_per_line);
+    for (std::uint64_t line = 0; line != lines; ++line)
+        icm::ContextMemory::bring_in(mtt_cache_, std::uint64_t{index} << line_number_bits | line);
+}
+
 std::size_t Translator::forget(std::uint32_t index) {
     mkey_cache_.drop(index);
     return mtt_cache_.drop_group(index, [](std::uint64_t) { return true; });

@@ -83,6 +83,8 @@ public:
     bool lacks_page(const Request& request);
     /// Counts and reports a refusal. A page fault becomes one only when the access does not wait for the page.
     std::unexpected<Violation> refuse(const Request& request, Violation violation, port::Time at);
+    /// Firmware has written a new key with so many entries, by way of the caches.
+    void created(std::uint32_t index, std::uint64_t entries);
     /// A key was destroyed: drops it and its entries from the caches. Returns how many cached lines it has looked at.
     std::size_t forget(std::uint32_t index);
     /// The same when a key's context and `count` of its entries from `first` on were changed.

@@ -100,6 +100,15 @@ TEST_CASE("without timing a miss is still a read, and takes no time", "[unit][ic
     CHECK(bench.contexts.account().usage.uses == 0);
 }
 
+TEST_CASE("a new queue pair's context is on the chip", "[unit][icm]") {
+    Bench bench;
+    bench.contexts.queue_pair(Qpn{5}, 1us); // another one of that number, which was brought in late
+    bench.contexts.forget(Qpn{5});
+    bench.contexts.created(Qpn{5});
+    CHECK(bench.contexts.queue_pair(Qpn{5}, 100ns) == 100ns);
+    CHECK(bench.memory.reads.size() == 1);
+}
+
 TEST_CASE("a queue pair that has gone leaves its context to nobody who gets its number", "[unit][icm]") {
     Bench bench;
     bench.contexts.queue_pair(Qpn{5}, 0ns);

@@ -106,6 +106,7 @@ TEST_CASE("no write goes out before the last one of its order", "[unit][memory]"
     Room room;
     Order order;
     const auto bytes = room.numbered(64);
+    REQUIRE(room.memory.write(room.request(start, 64, Access::remote_write), bytes, 0ns)); // the key is on the chip
     REQUIRE(room.memory.write(room.request(start, 64, Access::remote_write), bytes, 500ns, &order));
     REQUIRE(room.memory.write(room.request(start, 64, Access::remote_write), bytes, 200ns, &order));
     CHECK(room.dma.log().back().at == 500ns);
