@@ -227,6 +227,7 @@ using PortCounters = Layout<"port_counters", 44,
     U16 <"port_xmit_discards",           0x0e>,
     U8  <"port_xmit_constraint_errors",  0x10>,
     U8  <"port_rcv_constraint_errors",   0x11>,
+    U8  <"counter_select2",              0x12>, // Set: and which of the later ones
     U8  <"link_overrun_errors",          0x13>,
     U16 <"vl15_dropped",                 0x16>,
     U32 <"port_xmit_data",               0x18>, // in 32-bit words

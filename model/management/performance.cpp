@@ -14,7 +14,8 @@ constexpr std::array every_counter{
     &PortTotals::data_sent,        &PortTotals::data_received,      &PortTotals::packets_sent,
     &PortTotals::packets_received, &PortTotals::unicast_sent,       &PortTotals::unicast_received,
     &PortTotals::multicast_sent,   &PortTotals::multicast_received, &PortTotals::receive_errors,
-    &PortTotals::relay_errors,     &PortTotals::discards,           &PortTotals::management_dropped};
+    &PortTotals::relay_errors,     &PortTotals::discards,           &PortTotals::management_dropped,
+    &PortTotals::transmit_waits};
 } // namespace
 
 PortTotals& PortTotals::operator+=(const PortTotals& other) {
@@ -23,15 +24,15 @@ PortTotals& PortTotals::operator+=(const PortTotals& other) {
     return *this;
 }
 
-/// A field of an attribute: what it tells, and its bit of CounterSelect.
+/// A field of an attribute: what it tells, and its bit of CounterSelect, behind which come those of CounterSelect2.
 struct PerformanceAgent::Counter {
     std::uint64_t PortTotals::* total;
-    std::uint16_t select;
+    std::uint32_t select;
     void (*show)(std::span<std::byte>, std::uint64_t);
     std::uint64_t (*read)(std::span<const std::byte>);
 
     template <class L, abi::Name F>
-    static constexpr Counter of(std::uint64_t PortTotals::* total, std::uint16_t select) {
+    static constexpr Counter of(std::uint64_t PortTotals::* total, std::uint32_t select) {
         return {
             total, select,
             [](std::span<std::byte> data, std::uint64_t value) {
@@ -61,6 +62,7 @@ std::span<const PerformanceAgent::Attribute> PerformanceAgent::attributes() {
         Counter::of<PortCounters, "port_rcv_data">(&T::data_received, 1 << 13),
         Counter::of<PortCounters, "port_xmit_packets">(&T::packets_sent, 1 << 14),
         Counter::of<PortCounters, "port_rcv_packets">(&T::packets_received, 1 << 15),
+        Counter::of<PortCounters, "port_xmit_wait">(&T::transmit_waits, 1 << 16),
     };
     static constexpr std::array extended{
         Counter::of<PortCountersExtended, "port_xmit_data">(&T::data_sent, 1 << 0),
@@ -127,6 +129,7 @@ MadStatus PerformanceAgent::count(const Attribute& attribute, std::span<std::byt
     const abi::ConstView<PortCounters> asked(data);
     const unsigned port = asked.get<"port_select">();
     const auto select = asked.get<"counter_select">();
+    const std::uint32_t every_select = std::uint32_t{asked.get<"counter_select2">()} << 16 | select;
     if (port != all_ports && (port < first_ || port > last_))
         return MadStatus::bad_value;
     const auto begin = port == all_ports ? first_ : port, end = (port == all_ports ? last_ : port) + 1;
@@ -135,7 +138,7 @@ MadStatus PerformanceAgent::count(const Attribute& attribute, std::span<std::byt
     for (auto p = begin; p < end; ++p) {
         auto now = totals(p);
         for (const auto& counter : attribute.counters) {
-            if (is_set && counter.select & select)
+            if (is_set && counter.select & every_select)
                 subtracted[p].*counter.total = now.*counter.total - counter.read(data);
             now.*counter.total -= subtracted[p].*counter.total;
         }

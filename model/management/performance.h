@@ -22,6 +22,7 @@ struct PortTotals {
     std::uint64_t relay_errors = 0;       ///< a switch: packets that no way leads on for
     std::uint64_t discards = 0;           ///< packets that the port should have sent and did not
     std::uint64_t management_dropped = 0; ///< VL15
+    std::uint64_t transmit_waits = 0;     ///< ticks in which the port had data and no credit; a tick: see its node
 
     PortTotals& operator+=(const PortTotals& other);
 };

@@ -91,7 +91,7 @@ STRUCTURES = {
         "sl": "details.ntc_257_258.sl_qp1/", "qp1": "details.ntc_257_258.sl_qp1/", "qp2": "details.ntc_257_258.qp2/"}
         | {name: f"details.ntc_257_258.{name}" for name in ("lid1", "lid2", "key", "gid1", "gid2")}),
     "class_port_info": ("ib_class_port_info", {}),
-    "port_counters": ("ib_pma_portcounters", {}),
+    "port_counters": ("ib_pma_portcounters", {"counter_select2": "reserved1"}),
     "port_counters_ext": ("ib_pma_portcounters_ext", {}),
     "node_info": ("ib_node_info", {}),
     "port_info": ("ib_port_info", {
