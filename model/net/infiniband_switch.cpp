@@ -8,6 +8,7 @@
 #include "model/management/route.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace model::net {
 
@@ -16,6 +17,12 @@ using namespace abi::wire;
 namespace {
 using management::general_services, management::subnet_management;
 
+/// Of PortXmitWait: the time of 8 bytes on the line, as in switches that say PortSamplesControl:Tick = 7; where bytes
+/// take no time, the symbol time of the slowest link (IBA 16.1.3.3).
+port::Time tick(double rate_gbps) {
+    return rate_gbps > 0 ? port::Time{std::max(std::llround(64'000 / rate_gbps), 1LL)} : std::chrono::nanoseconds{4};
+}
+
 bool is_multicast(const port::Packet& packet) {
     return packet.path.destination_lid >= first_multicast_lid && packet.path.destination_lid != permissive_lid;
 }
@@ -23,7 +30,7 @@ bool is_multicast(const port::Packet& packet) {
 
 InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events events)
     : config_(config), events_(events), agent_(config.agent), performance_(0, config.agent.ports),
-      ports_(config.agent.ports + 1) {
+      ports_(config.agent.ports + 1), buffers_(config.agent.ports + 1) {
     for (unsigned number = 0; number < ports_.size(); ++number) {
         ports_[number].owner = this;
         ports_[number].number = number;
@@ -31,7 +38,20 @@ InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events ev
 }
 
 void InfinibandSwitch::receive(unsigned ingress, port::Packet& packet, port::Time at) {
-    at += config_.latency;
+    const auto bytes = wire::frame_length(packet);
+    // The management lane has no flow control (IBA 7.9.1).
+    const bool is_granted = packet.is_plain_frame() || packet.rdma().destination != subnet_management;
+    arriving_ = {.ingress = ingress,
+                 .bytes = is_granted ? bytes : 0,
+                 .blocks = Credits::blocks_of(bytes),
+                 .gone = at + config_.latency};
+    arrived_ = nullptr;
+    handle(ingress, packet, at + config_.latency);
+    if (arrived_ == nullptr && is_granted && ports_[ingress].out != nullptr)
+        ports_[ingress].out->give_credit(bytes, arriving_.gone);
+}
+
+void InfinibandSwitch::handle(unsigned ingress, port::Packet& packet, port::Time at) {
     if (!packet.image.empty() || packet.is_plain_frame()) {
         // A damaged packet goes no further than the next port (IBA 7.8.2), and neither does what is no packet at all.
         if (const auto unpacked = wire::unpack(packet, port::Encapsulation::infiniband); !unpacked) {
@@ -65,14 +85,14 @@ void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time 
         ++ports_[egress].discarded;
         return drop(packet, "the port is not armed", at);
     }
-    send(ingress, egress, packet, at);
+    send_or_keep(egress, packet, at);
 }
 
 void InfinibandSwitch::flood(unsigned ingress, port::Packet& packet, port::Time at) {
     const auto members = agent_.group(packet.path.destination_lid);
     for (unsigned egress = 1; egress < ports_.size(); ++egress)
         if (egress != ingress && members >> egress & 1 && is_port(egress) && agent_.carries_data(egress))
-            send(ingress, egress, packet, at);
+            send_or_keep(egress, packet, at);
 }
 
 /// Subnet management for the switch itself, or a datagram that is on its way by the route that it carries.
@@ -123,7 +143,7 @@ void InfinibandSwitch::serve(unsigned ingress, port::Packet& packet, port::Time 
     performance_.process(*mad, [this](unsigned number) { return totals(number); });
     management::put(*mad, packet);
     management::reverse(packet);
-    send(ingress, ingress, packet, at);
+    send_or_keep(ingress, packet, at);
 }
 
 management::PortTotals InfinibandSwitch::totals(unsigned number) const {
@@ -141,10 +161,42 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
             .multicast_received = p.multicast_received,
             .receive_errors = p.damaged,
             .relay_errors = p.not_relayed,
-            .discards = p.discarded};
+            .discards = p.discarded,
+            .transmit_waits = p.counters != nullptr
+                                  ? static_cast<std::uint64_t>(p.counters->waited / tick(config_.agent.rate_gbps))
+                                  : 0};
 }
 
-port::Time InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at) {
+/// Sends the packet that comes in, unless the port does not take it now or others wait for the port.
+void InfinibandSwitch::send_or_keep(unsigned egress, port::Packet& packet, port::Time at) {
+    if (arriving_.bytes == 0 ||
+        (!buffers_.is_waiting_for(egress) && ports_[egress].out->can_send(at - config_.latency))) {
+        auto& gone = (arrived_ != nullptr ? *arrived_ : arriving_).gone;
+        gone = std::max(gone, send(arriving_.ingress, egress, packet, at));
+        return;
+    }
+    if (arrived_ == nullptr && !buffers_.has_room(arriving_.ingress, arriving_.blocks)) {
+        // A sender that goes by its credits never comes here.
+        ++ports_[egress].discarded;
+        ++dropped_;
+        return;
+    }
+    buffers_.keep(arrived_, arriving_, egress, packet, at);
+}
+
+/// Port `egress` takes packets again.
+void InfinibandSwitch::go_on(unsigned egress, port::Time at) {
+    auto& out = *ports_[egress].out;
+    while (buffers_.is_waiting_for(egress) && out.can_send(at)) {
+        auto& waiting = buffers_.take(egress);
+        const auto ingress = waiting.stay->ingress;
+        const auto gone = send(ingress, egress, waiting.packet, std::max(at, waiting.at));
+        if (const auto* stay = buffers_.done(waiting, gone))
+            ports_[ingress].out->give_credit(stay->bytes, stay->gone);
+    }
+}
+
+port::Time InfinibandSwitch::send(unsigned ingress, unsigned egress, const port::Packet& packet, port::Time at) {
     auto& out = *ports_[egress].out;
     ports_[egress].multicast_sent += is_multicast(packet);
     const traces::Cause cause(events_, packet.cause);
@@ -153,13 +205,6 @@ port::Time InfinibandSwitch::send(unsigned ingress, unsigned egress, port::Packe
     copy = packet;
     copy.cause = forwarded != 0 ? forwarded : packet.cause;
     return out.send(at);
-}
-
-/// Whether a packet that comes in at `ingress` finds room wherever it goes: it may go to any other port.
-bool InfinibandSwitch::has_room(unsigned ingress, port::Time now) {
-    return std::ranges::all_of(ports_, [&](const Port& port) {
-        return port.out == nullptr || port.number == ingress || port.out->can_send(now);
-    });
 }
 
 void InfinibandSwitch::drop(const port::Packet& packet, traces::Reason why, port::Time at) {

@@ -1,10 +1,14 @@
 // An InfiniBand switch (IBA chapter 18): forwards packets by destination LID, multicast to every port of the group, and
 // subnet management by the route that the packet itself carries (IBA 14.2.2). Stores and forwards, with a fixed
-// latency. Keeps no queues of its own: an output port's cable does, and while one is full, cables without timing hold
-// their packets back. There are no credits and one data lane.
+// latency. A packet that its output does not take waits in the buffer of its input, whose room the sender is granted
+// anew when the packet has left (IBA 7.9); nothing is dropped for want of room. There is one data lane, and no packet
+// is too old (no HOQLife, IBA 18.2.5.4): deadlocks are left to whoever makes the routes.
 #pragma once
 
 #include "model/management/performance.h"
+#include "model/net/credits.h"
+#include "model/net/input_buffers.h"
+#include "model/net/link.h"
 #include "model/net/switch_agent.h"
 #include "model/port/wire.h"
 #include "traces/events.h"
@@ -27,9 +31,13 @@ public:
     InfinibandSwitch(const InfinibandSwitch&) = delete;
     InfinibandSwitch& operator=(const InfinibandSwitch&) = delete;
 
-    /// Has port `number` (from 1) send by `out`.
-    void connect(unsigned number, port::Wire& out) {
+    /// Has port `number` (from 1) send by `out`. Its own buffer has so many blocks of 64 bytes. `counters`: of what it
+    /// sends, for the performance agent, where somebody counts that.
+    void connect(unsigned number, port::Wire& out, std::uint32_t buffer_blocks = Credits::most,
+                 const LinkCounters* counters = nullptr) {
         ports_[number].out = &out;
+        ports_[number].counters = counters;
+        buffers_.set_size(number, buffer_blocks);
         agent_.link_changed(number, true);
     }
     /// The receiver of what comes in at port `number`.
@@ -39,12 +47,15 @@ public:
     std::function<void()> on_forwarded;
 
     std::uint64_t dropped() const { return dropped_; }
+    /// Packets that wait for an output.
+    std::size_t waiting() const { return buffers_.count(); }
 
 private:
     struct Port final : port::Receiver {
         InfinibandSwitch* owner = nullptr;
         unsigned number = 0;
         port::Wire* out = nullptr; ///< nullptr: nothing is plugged in
+        const LinkCounters* counters = nullptr;
         std::uint64_t packets_received = 0, bytes_received = 0, multicast_received = 0, multicast_sent = 0;
         std::uint64_t damaged = 0, not_relayed = 0, discarded = 0;
         void receive(port::Packet& packet, port::Time at) override { owner->receive(number, packet, at); }
@@ -52,22 +63,28 @@ private:
             if (owner->on_forwarded)
                 owner->on_forwarded();
         }
-        bool can_receive(port::Time now) override { return owner->has_room(number, now); }
-        void ready(port::Time at) override { received_all(at); } // what waited at the other ports goes on
+        bool can_receive(port::Time) override { return owner->buffers_.has_room(number, Credits::largest_packet); }
+        bool keeps_packets() const override { return true; }
+        void ready(port::Time at) override {
+            owner->go_on(number, at);
+            received_all(at); // cables without timing deliver what found no room until now
+        }
         void link_changed(bool is_up, port::Time) override { owner->agent_.link_changed(number, is_up); }
     };
 
     void receive(unsigned ingress, port::Packet& packet, port::Time at);
+    void handle(unsigned ingress, port::Packet& packet, port::Time at);
     void route(unsigned ingress, port::Packet& packet, port::Time at);
     void flood(unsigned ingress, port::Packet& packet, port::Time at);
     void manage(unsigned ingress, port::Packet& packet, port::Time at);
     void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
     void serve(unsigned ingress, port::Packet& packet, port::Time at);
     management::PortTotals totals(unsigned number) const;
+    void send_or_keep(unsigned egress, port::Packet& packet, port::Time at);
+    void go_on(unsigned egress, port::Time at);
     /// Returns when the last bit is out.
-    port::Time send(unsigned ingress, unsigned egress, port::Packet& packet, port::Time at);
+    port::Time send(unsigned ingress, unsigned egress, const port::Packet& packet, port::Time at);
     void apply_link_changes(port::Time at);
-    bool has_room(unsigned ingress, port::Time now);
     void drop(const port::Packet& packet, traces::Reason why, port::Time at);
     bool is_port(unsigned number) const {
         return number != 0 && number < ports_.size() && ports_[number].out != nullptr;
@@ -78,6 +95,9 @@ private:
     SwitchAgent agent_;
     management::PerformanceAgent performance_;
     std::vector<Port> ports_; ///< 0 is not used
+    InputBuffers buffers_;
+    Stay arriving_;           ///< of the packet that comes in
+    Stay* arrived_ = nullptr; ///< as the buffer has it, when a copy of it waits
     std::uint64_t dropped_ = 0;
 };
 

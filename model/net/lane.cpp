@@ -1,5 +1,6 @@
 #include "model/net/lane.h"
 
+#include <limits>
 #include <utility>
 
 namespace model::net {
@@ -21,6 +22,66 @@ void Link::Lane::make_slots() {
     blocks_.push_back(std::make_unique<Slot[]>(block_slots));
     for (std::size_t i = block_slots; i-- > 0;)
         free_.push_back(&blocks_.back()[i]);
+}
+
+void Link::Lane::set_source(port::Receiver& receiver) {
+    source = &receiver;
+    // Who keeps packets keeps them until they may leave, whatever their length. Others have brought theirs from memory
+    // by then, so that the port has them when credit comes.
+    needed_ = has_flow_control_ && receiver.keeps_packets()
+                  ? std::min(link_.config_.credit_blocks, Credits::largest_packet)
+                  : std::numeric_limits<std::int64_t>::min();
+}
+
+void Link::Lane::set_sink(port::Receiver& receiver) {
+    sink = &receiver;
+    sink_keeps_ = receiver.keeps_packets();
+}
+
+port::Time Link::Lane::wait(Slot& slot, port::Time at) {
+    slot.arrival = at;
+    slot.next = nullptr;
+    (first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next) = &slot;
+    last_waiting_ = &slot;
+    ++waiting_;
+    waiting_time_ += slot.occupancy;
+    link_.wake_at(credits_.next());
+    return std::max(at, busy_until_) + waiting_time_;
+}
+
+void Link::Lane::go_on(port::Time now) {
+    credits_.collect(now);
+    while (first_waiting_ != nullptr && first_waiting_->blocks <= credits_.left()) {
+        auto& slot = *std::exchange(first_waiting_, first_waiting_->next);
+        --waiting_;
+        waiting_time_ -= slot.occupancy;
+        credits_.take(slot.blocks);
+        const auto ready = std::max(slot.arrival, busy_until_), begin = std::max(ready, now);
+        counters_.waited += begin - ready;
+        leave(slot, begin);
+    }
+}
+
+void Link::Lane::take_credit(std::uint64_t bytes, port::Time at) {
+    if (!has_flow_control_)
+        return;
+    credits_.give_back(Credits::blocks_of(bytes), at);
+    if (was_refused_ || first_waiting_ != nullptr)
+        link_.wake_at(credits_.next());
+}
+
+void Link::Lane::cut(port::Time at) {
+    while (!is_empty() && this->at(tail_ - 1).arrival - link_.config_.latency > at) {
+        ++counters_.lost;
+        lose(this->at(--tail_));
+    }
+    while (first_waiting_ != nullptr) {
+        auto& slot = *std::exchange(first_waiting_, first_waiting_->next);
+        ++counters_.lost;
+        release(slot);
+    }
+    waiting_ = 0;
+    waiting_time_ = {};
 }
 
 void Link::Lane::grow() {
@@ -45,12 +106,12 @@ void Link::Lane::send_with_care(Slot& slot, port::Time out) {
     if (count() >= limit_ * std::size_t{4}) {
         ++counters_.refused;
         fault("refused", packet, out);
-        return release(slot);
+        return lose(slot);
     }
     if (random_.chance(config.loss)) {
         ++counters_.lost;
         fault("lost", packet, out);
-        return release(slot);
+        return lose(slot);
     }
     if (random_.chance(config.corrupt)) {
         if (packet.image.empty())
@@ -66,6 +127,8 @@ void Link::Lane::send_with_care(Slot& slot, port::Time out) {
         twin = take();
         twin->packet = packet;
         twin->arrival = slot.arrival;
+        twin->blocks = slot.blocks;
+        credits_.take(twin->blocks);
         ++counters_.duplicated;
         fault("duplicated", packet, out);
     }

@@ -1,8 +1,9 @@
-// One direction of a cable: the packets between the port that sends them and the other end, in order, and the script of
-// faults. Says when there is room and when the next packet arrives, and delivers when it is told to. Private to
-// link.cpp and lane.cpp.
+// One direction of a cable: the packets between the port that sends them and the other end, in order, those that wait
+// for room there, and the script of faults. Says when there is room and when the next packet arrives, and delivers when
+// it is told to. Private to link.cpp and lane.cpp.
 #pragma once
 
+#include "model/net/credits.h"
 #include "model/net/link.h"
 #include "model/wire/builder.h"
 
@@ -33,7 +34,10 @@ private:
 };
 
 struct Link::Slot {
-    port::Time arrival{};
+    port::Time arrival{};     ///< of a waiting packet: when it could have left
+    port::Time occupancy{};   ///< of the line
+    std::uint32_t blocks = 0; ///< of the other end's buffer; 0: without flow control
+    Slot* next = nullptr;     ///< that waits behind it
     port::Packet packet;
 };
 
@@ -52,13 +56,19 @@ public:
           overhead_(link.config_.encapsulation == port::Encapsulation::infiniband ? 0 : abi::wire::ethernet_overhead),
           limit_(link.config_.max_under_way != 0 ? link.config_.max_under_way
                  : link.config_.timed            ? 16384
-                                                 : 256) {}
+                                                 : 256),
+          has_flow_control_(link.config_.timed && link.config_.credit_blocks != 0 &&
+                            link.config_.encapsulation == port::Encapsulation::infiniband),
+          credits_(has_flow_control_ ? link.config_.credit_blocks : 0) {}
 
     bool can_send(port::Time now) override {
         booked_until_ = std::max(booked_until_, now);
+        credits_.collect(now);
         if (has_room(now)) [[likely]]
             return true;
         was_refused_ = true;
+        if (credits_.left() < needed_ && short_since_ == port::never)
+            short_since_ = now;
         if (link_.config_.timed)
             link_.wake_at(room_at());
         return false;
@@ -86,35 +96,35 @@ public:
         const auto bytes = wire::frame_length(packet);
         ++counters_.packets;
         counters_.bytes += bytes;
-        auto out = at;
         if (link_.config_.timed) {
-            const auto occupancy = (bytes + overhead_) * link_.ps_per_byte_q16_ >> 16;
-            out = busy_until_ = std::max(at, busy_until_) + port::Time{static_cast<std::int64_t>(occupancy)};
-            booked_until_ += port::Time{static_cast<std::int64_t>(occupancy)};
-            slot.arrival = out + link_.config_.latency;
-        } else {
-            slot.arrival = at;
+            slot.occupancy = port::Time{static_cast<std::int64_t>((bytes + overhead_) * link_.ps_per_byte_q16_ >> 16)};
+            booked_until_ += slot.occupancy;
         }
-        if (link_.needs_image_ || link_.has_faults_ || count() >= limit_ * std::size_t{4}) [[unlikely]] {
-            send_with_care(slot, out);
-            return out;
+        slot.blocks = 0;
+        if (has_flow_control_ && is_flow_controlled(packet)) {
+            slot.blocks = Credits::blocks_of(bytes);
+            if (first_waiting_ != nullptr || slot.blocks > credits_.left()) [[unlikely]]
+                return wait(slot, at);
+            credits_.take(slot.blocks);
+            note_shortage(at);
         }
-        push(slot);
-        return out;
+        return leave(slot, at);
     }
 
     bool set_on(bool is_on, port::Time at) override { return link_.set_on(direction_, is_on, at); }
+    void give_credit(std::uint64_t bytes, port::Time at) override { link_.free_room(direction_, bytes, at); }
+    /// The receiver has told at `at` of so many bytes of room.
+    void take_credit(std::uint64_t bytes, port::Time at);
     /// The link has gone at `at`: packets that had not left the port by then are lost.
-    void cut(port::Time at) {
-        while (!is_empty() && this->at(tail_ - 1).arrival - link_.config_.latency > at) {
-            ++counters_.lost;
-            release(this->at(--tail_));
-        }
-    }
+    void cut(port::Time at);
+    /// Sends what waited for room at the other end and has it now.
+    void go_on(port::Time now);
+    void set_source(port::Receiver& receiver);
+    void set_sink(port::Receiver& receiver);
 
     port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
 
-    std::size_t count() const { return tail_ - head_ + held_.size(); }
+    std::size_t count() const { return tail_ - head_ + held_.size() + waiting_; }
     bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
     port::Time head_arrival() const { return head_ != tail_ ? at(head_).arrival : port::never; }
     bool is_empty() const { return head_ == tail_; }
@@ -123,12 +133,16 @@ public:
     bool has_room(port::Time now) const {
         const auto& c = link_.config_;
         return count() < limit_ &&
-               (!c.timed || (booked_until_ < now + c.horizon && busy_until_ < now + c.horizon + c.reach));
+               (!c.timed || (booked_until_ < now + c.horizon && busy_until_ < now + c.horizon + c.reach)) &&
+               !lacks_credit();
     }
+    /// Whether the port takes no more until room at the other end is granted.
+    bool lacks_credit() const { return credits_.left() < needed_ || waiting_time_ > link_.config_.backlog; }
     /// When has_room() may turn true, as far as time alone decides.
     port::Time room_at() const {
         const auto behind = std::max(booked_until_, busy_until_ - link_.config_.reach) - link_.config_.horizon;
-        return std::max(behind + port::Time{1}, head_due());
+        const auto room = std::max(behind + port::Time{1}, head_due());
+        return lacks_credit() ? std::max(room, credits_.next()) : room;
     }
 
     /// Hands the oldest packet to the receiver; returns its arrival.
@@ -136,9 +150,13 @@ public:
         Slot& slot = at(head_++);
         ++counters_.delivered;
         sink->receive(slot.packet, slot.arrival);
+        if (has_flow_control_ && !sink_keeps_)
+            credits_.give_back(slot.blocks, slot.arrival + link_.config_.latency);
         release(slot);
         return slot.arrival;
     }
+    /// Whether an untimed cable may deliver one more packet.
+    bool may_deliver(port::Time now) const { return !sink_keeps_ || sink->can_receive(now); }
 
     /// Sends held packets on whose time has come. Without timing these are all of them.
     void release_held(port::Time until);
@@ -149,6 +167,8 @@ public:
         auto at = head_arrival();
         for (const auto& held : held_)
             at = std::min(at, held.deadline);
+        if (first_waiting_ != nullptr)
+            at = std::min(at, credits_.next());
         return was_refused_ ? std::min(at, room_at()) : at;
     }
 
@@ -165,7 +185,42 @@ public:
 
 private:
     static constexpr std::size_t block_slots = 64;
+    static constexpr abi::Qpn subnet_management{0};
 
+    /// Every packet but those of the management lane (IBA 7.9.1).
+    static bool is_flow_controlled(const port::Packet& packet) {
+        return !packet.is_plain_frame() && packet.rdma().destination != subnet_management;
+    }
+    /// Keeps a packet until there is room at the other end. Returns when it would leave if there was.
+    port::Time wait(Slot& slot, port::Time at);
+    /// A port that was refused for want of credit goes on at `at`.
+    void note_shortage(port::Time at) {
+        if (short_since_ == port::never) [[likely]]
+            return;
+        counters_.waited += std::max(port::Time{0}, at - std::max(short_since_, busy_until_));
+        short_since_ = port::never;
+    }
+    /// Puts a packet on the line, no earlier than `at`. Returns when its last bit is out.
+    port::Time leave(Slot& slot, port::Time at) {
+        auto out = at;
+        if (link_.config_.timed) {
+            out = busy_until_ = std::max(at, busy_until_) + slot.occupancy;
+            slot.arrival = out + link_.config_.latency;
+        } else {
+            slot.arrival = at;
+        }
+        if (link_.needs_image_ || link_.has_faults_ || count() >= limit_ * std::size_t{4}) [[unlikely]]
+            send_with_care(slot, out);
+        else
+            push(slot);
+        return out;
+    }
+    /// A packet that was on the line, and never arrives. The receiver learns of it as it learns what was sent, and
+    /// grants the room anew (IBA 7.9.4, FCTBS).
+    void lose(Slot& slot) {
+        credits_.give_back(slot.blocks, slot.arrival + link_.config_.latency);
+        release(slot);
+    }
     /// Whether the link takes such a packet: an InfiniBand link takes no Ethernet frames.
     bool carries(const port::Packet& packet) const {
         return !packet.is_plain_frame() || link_.config_.encapsulation != port::Encapsulation::infiniband;
@@ -212,7 +267,15 @@ private:
     std::uint32_t head_ = 0, tail_ = 0;
     std::uint64_t overhead_;
     std::size_t limit_;
+    const bool has_flow_control_;
+    bool sink_keeps_ = false; ///< and says itself when its buffer has room again
     bool was_refused_ = false;
+    Credits credits_;
+    std::int64_t needed_ = 0; ///< of credits_, before the port takes a packet
+    Slot *first_waiting_ = nullptr, *last_waiting_ = nullptr;
+    std::size_t waiting_ = 0;
+    port::Time waiting_time_{}; ///< of the line
+    port::Time short_since_ = port::never;
     Slot* filling_ = nullptr;
     port::Time busy_until_{}, last_arrival_{};
     port::Time booked_until_{}; ///< as busy_until_ would be, had every packet been there when it was booked

@@ -21,8 +21,12 @@ Link::~Link() = default;
 port::Wire& Link::end(unsigned i) { return *lanes_[i]; }
 
 void Link::attach(unsigned i, port::Receiver& receiver) {
-    lanes_[i]->source = &receiver;
-    lanes_[1 - i]->sink = &receiver;
+    lanes_[i]->set_source(receiver);
+    lanes_[1 - i]->set_sink(receiver);
+}
+
+void Link::free_room(unsigned from, std::uint64_t bytes, port::Time at) {
+    lanes_[1 - from]->take_credit(bytes, at + config_.latency);
 }
 
 const LinkCounters& Link::counters(unsigned direction) const { return lanes_[direction]->counters_; }
@@ -52,8 +56,9 @@ bool Link::deliver(port::Time now, port::Time until) {
                 continue;
             any = true;
             port::Time last{};
-            for (; left != 0; --left)
+            do
                 last = lane->deliver_one();
+            while (--left != 0 && lane->may_deliver(now));
             lane->sink->received_all(last);
         }
         return any;
@@ -121,6 +126,9 @@ void Link::pump(port::Time now) {
     for (bool busy = true; busy;) {
         busy = deliver(now, until);
         busy = tell(until) || busy;
+        if (config_.timed)
+            for (auto& lane : lanes_)
+                lane->go_on(now);
         busy = offer_room(now) || busy;
     }
     is_pumping_ = false;

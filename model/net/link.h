@@ -1,7 +1,9 @@
 // A cable between two ports. Receives filled packets, RDMA or plain frames, at either end and gives them to the
 // receiver at the other, in order, after serialisation and latency, or not as a seeded script of faults has it; every
 // packet is counted once as delivered, lost or still under way. Either end may let the link go; it trains again in no
-// time. Does not look into packets and knows no switch, no card, no pause frames and no credits.
+// time. On a timed InfiniBand link a data packet leaves only when the buffer at the other end has room for it
+// (IBA 7.9); management has a lane of its own without that (7.9.1). Does not look into packets and knows no switch, no
+// card and no pause frames.
 #pragma once
 
 #include "model/port/clock.h"
@@ -34,6 +36,12 @@ struct LinkConfig {
     port::Time quantum = std::chrono::nanoseconds{250};
     /// Packets of one direction at which the port refuses more; 0: 256 untimed, 16384 timed.
     std::uint32_t max_under_way = 0;
+    /// Receive buffer of each end of a timed InfiniBand link, in blocks of 64 bytes: what may be sent before room in it
+    /// is granted again. The default is the most that IBA 7.9.4 can grant; a link needs rate x round trip. 0: no flow
+    /// control.
+    std::uint32_t credit_blocks = 2048;
+    /// How much may wait at a port for such room before it takes no more, in time of its line.
+    port::Time backlog = std::chrono::microseconds{10};
 
     double loss = 0, duplicate = 0, reorder = 0, corrupt = 0; ///< probability for a packet
     std::uint32_t reorder_depth = 8;                          ///< a held packet lets 1 to so many later ones pass
@@ -48,6 +56,7 @@ struct LinkCounters {
     std::uint64_t delivered = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
     std::uint64_t refused = 0;   ///< dropped, as the sender ignored can_send() up to four times the limit
     std::uint64_t discarded = 0; ///< not sent at all: the link was down, or is InfiniBand and this a plain frame
+    port::Time waited{};         ///< the line was idle, and what was there to be sent found no room at the other end
     bool operator==(const LinkCounters&) const = default;
 };
 
@@ -96,6 +105,8 @@ private:
     bool tell(port::Time until);
     bool deliver(port::Time now, port::Time until);
     bool offer_room(port::Time now);
+    /// What end `from` has received and kept is out of its buffer since `at`.
+    void free_room(unsigned from, std::uint64_t bytes, port::Time at);
     void wake_at(port::Time at);
 
     LinkConfig config_;

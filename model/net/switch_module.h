@@ -22,7 +22,9 @@ public:
     InfinibandSwitch& core() { return switch_; }
     /// Plugs end `end` of `cable` into port `number`.
     void plug(unsigned number, LinkModule& cable, unsigned end) {
-        switch_.connect(number, cable.link().end(end));
+        const auto blocks = cable.link().config().credit_blocks;
+        switch_.connect(number, cable.link().end(end), blocks != 0 ? blocks : Credits::most,
+                        &cable.link().counters(end));
         cable.link().attach(end, switch_.receiver(number));
         cables_.push_back(&cable);
     }

@@ -22,6 +22,7 @@ model::net::LinkConfig inside(const model::hca::HcaConfig& config) {
     link.encapsulation = config.is_ethernet ? Encapsulation::roce_v2_ipv4 : Encapsulation::infiniband;
     link.rate_gbps = config.port_rate_gbps;
     link.latency = std::chrono::nanoseconds{100};
+    link.credit_blocks = 0;
     return link;
 }
 } // namespace

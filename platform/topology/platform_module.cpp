@@ -200,6 +200,7 @@ bool Platform::is_quiet() const {
     return std::ranges::all_of(
                cables_,
                [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
+           std::ranges::all_of(switches_, [](const auto& one) { return one->core().waiting() == 0; }) &&
            std::ranges::all_of(machines_, [](const Machine& machine) {
                return std::ranges::all_of(machine.cards,
                                           [](const PlacedCard& card) { return card.module->is_quiet(); }) &&

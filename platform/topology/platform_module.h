@@ -97,7 +97,7 @@ public:
     /// In the order of the description. The first is the one at machine A of the pair: what A sends is its direction 0.
     model::net::Link& cable(std::size_t number = 0) { return cables_[number]->link(); }
     const model::net::InfinibandSwitch& fabric_switch(std::size_t number) const { return switches_[number]->core(); }
-    /// No cable carries a packet, and no port one to itself; no card waits for a client's memory.
+    /// No cable or switch has a packet, and no port one to itself; no card waits for a client's memory.
     bool is_quiet() const;
     /// Memory of clients; nothing of it may be swept unless is_quiet().
     bridge::vfio_user::FileMappings& guest_files() { return guest_files_; }

@@ -24,7 +24,10 @@ using model::port::Packet;
 struct Kept final : model::port::Wire {
     Packet slot;
     std::vector<Packet> packets;
-    bool can_send(Time) override { return true; }
+    bool takes_data = true;
+    std::vector<std::uint64_t> credits; ///< bytes that the other end may send again
+    bool can_send(Time) override { return takes_data; }
+    void give_credit(std::uint64_t bytes, Time) override { credits.push_back(bytes); }
     Packet& next() override {
         slot.clear();
         return slot;

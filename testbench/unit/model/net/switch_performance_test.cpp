@@ -62,6 +62,25 @@ TEST_CASE("the performance agent of a switch counts what each port has carried",
     CHECK(bench.device.dropped() == bench.start);
 }
 
+TEST_CASE("a port that had no credit tells for how long, in times of 8 bytes", "[unit][switch][performance]") {
+    Counting bench;
+    LinkCounters counters;
+    bench.device.connect(2, bench.out[2], 2048, &counters);
+    counters.waited = std::chrono::microseconds{64}; // at 100 Gbit/s 640 ps each
+    const auto waits = [&] {
+        auto m = bench.ask(Counting::counters(PmAttribute::port_counters, 2));
+        return Bench::data<PortCounters>(m).get<"port_xmit_wait">();
+    };
+
+    CHECK(waits() == 100'000);
+    bench.ask(Counting::counters(PmAttribute::port_counters, 2, MadMethod::set, 0xffff)); // all but this one
+    CHECK(waits() == 100'000);
+    auto m = Counting::counters(PmAttribute::port_counters, 2, MadMethod::set);
+    Bench::data<PortCounters>(m).set<"counter_select2">(1);
+    bench.ask(m);
+    CHECK(waits() == 0);
+}
+
 TEST_CASE("an answer of the performance agent goes from QP1 to the queue pair that asked",
           "[unit][switch][performance]") {
     Counting bench;
