@@ -1,5 +1,6 @@
 #include "platform/topology/contradictions.h"
 
+#include "model/net/credits.h"
 #include "platform/topology/value.h"
 
 #include <fmt/format.h>
@@ -43,6 +44,9 @@ std::vector<std::string> contradictions(const Config& config) {
     if (config.link.rate_gbps > 0 && config.link.rate_gbps < least_rate)
         faults.push_back(
             fmt::format("'link.rate_gbps' = {} is neither 0 nor at least {}", config.link.rate_gbps, least_rate));
+    if (config.link.credit_blocks != 0 && config.link.credit_blocks < model::net::Credits::largest_packet)
+        faults.push_back(fmt::format("'link.credit_blocks' = {} is neither 0 nor room for a packet, {}",
+                                     config.link.credit_blocks, model::net::Credits::largest_packet));
     check_cache(faults, "hca.qp_cache_entries", config.hca.qp_cache_entries, "hca.cache_ways", config.hca.cache_ways);
     check_cache(faults, "hca.mkey_cache_entries", config.hca.mkey_cache_entries, "hca.cache_ways",
                 config.hca.cache_ways);

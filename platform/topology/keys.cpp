@@ -245,6 +245,10 @@ constexpr std::array table{
     key<AT(link.rate_gbps)>(
         "link.rate_gbps", range(0, 3200),
         "Gbit/s, at least 0.001; 0: serialisation costs no time. Ports say the next lower speed there is"),
+    key<AT(link.credit_blocks)>(
+        "link.credit_blocks", range(0, 65536),
+        "receive buffer of each end of an InfiniBand cable, blocks of 64 bytes, at least 66 (a packet): the cable "
+        "carries min(rate, this / round trip); IBA 7.9.4 can grant 2048. 0: no flow control"),
     key<AT(link.loss)>("link.loss", probability, "probability that a packet is lost"),
     key<AT(link.duplicate)>("link.duplicate", probability, "probability that a packet arrives twice"),
     key<AT(link.reorder)>("link.reorder", probability, "probability that a packet is held back and overtaken"),

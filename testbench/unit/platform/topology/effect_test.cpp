@@ -52,6 +52,10 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"hca.device_tlb_ways=2"}) == Found{"--set hca.device_tlb_ways"});
     CHECK(idle("", {"hca.device_tlb_entries=64"}) == Found{"--set hca.device_tlb_entries"});
     CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());
+    CHECK(idle("", {"link.credit_blocks=128"}) == Found{"--set link.credit_blocks"});
+    CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband"}).empty());
+    CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband", "timed=false"}) ==
+          Found{"--set link.credit_blocks"});
     CHECK(idle("", {"host.peer_forwarding=false"}) == Found{"--set host.peer_forwarding"});
     CHECK(idle("", {"host.peer_forwarding=false", "host.acs=redirect"}).empty());
 }
