@@ -166,6 +166,7 @@ std::string print_json(const RunFacts& facts) {
             .add("duplicated", w.duplicated)
             .add("reordered", w.reordered)
             .add("corrupted", w.corrupted)
+            .add("waited_ns", w.waited_ps / 1000)
             .end();
     json.end().begin_list("pcie_links");
     for (const auto& l : result.pcie_links)

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace scenario {
 
 using model::pcie::Direction;
@@ -32,14 +34,34 @@ void add_link(const std::string& name, const model::pcie::Link* link, Result& re
                                  .busy_down_ps = busy_ps(*link, down.wire_bytes)});
 }
 
-void add_wire(const std::string& name, const model::net::LinkCounters& c, Result& result) {
+/// Where packets waited for credit, the line and the room at its other end are resources like those of a device.
+void add_credits(const std::string& name, const model::net::LinkConfig& config, const model::net::LinkCounters& c,
+                 Result& result) {
+    const auto busy = config.rate_gbps > 0 ? static_cast<double>(c.bytes) * 8000 / config.rate_gbps : 0;
+    const std::array accounts{
+        model::time::Account{.name = "line",
+                             .kind = model::time::Kind::line,
+                             .usage = {.uses = c.packets, .busy = model::port::Time{static_cast<std::int64_t>(busy)}},
+                             .bytes = c.bytes},
+        model::time::Account{.name = "credit blocks",
+                             .kind = model::time::Kind::window,
+                             .units = config.credit_blocks,
+                             .usage = {.uses = c.packets, .waited = c.waited}}};
+    add_accounts(name, accounts, model::tlm::kernel_now(), result);
+}
+
+void add_wire(const std::string& name, const model::net::Link& link, unsigned direction, Result& result) {
+    const auto& c = link.counters(direction);
+    if (c.waited.count() != 0)
+        add_credits(name, link.config(), c, result);
     result.wires.push_back({.name = name,
                             .packets = c.packets,
                             .bytes = c.bytes,
                             .lost = c.lost,
                             .duplicated = c.duplicated,
                             .reordered = c.reordered,
-                            .corrupted = c.corrupted});
+                            .corrupted = c.corrupted,
+                            .waited_ps = c.waited.count()});
 }
 
 /// Links, caches and resources of one host.
@@ -149,15 +171,15 @@ void count(Platform& platform, Result& result) {
         count(machine, result);
     const auto& cables = platform.description().cables;
     if (platform.description().is_pair) {
-        add_wire("A -> B", platform.cable().counters(0), result);
-        add_wire("B -> A", platform.cable().counters(1), result);
+        add_wire("A -> B", platform.cable(), 0, result);
+        add_wire("B -> A", platform.cable(), 1, result);
         return;
     }
     for (std::size_t i = 0; i < cables.size(); ++i)
         for (unsigned end = 0; end < 2; ++end)
             add_wire(fmt::format("{} -> {}", platform.description().name_of(cables[i].ends[end]),
                                  platform.description().name_of(cables[i].ends[1 - end])),
-                     platform.cable(i).counters(end), result);
+                     platform.cable(i), end, result);
 }
 
 void tap(Platform& platform, platform::observe::files::Capture& capture) {

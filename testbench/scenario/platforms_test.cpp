@@ -111,6 +111,24 @@ TEST_CASE("hosts of two leaves reach each other by a spine", "[scenario][platfor
     CHECK(bytes_on(result, "B.hca0 -> leaf0.2") == 0);
 }
 
+TEST_CASE("a slow cable at the far end holds the sender back through every switch, and nothing is lost",
+          "[scenario][platforms][credits]") {
+    const auto result = moved(
+        "two_levels", {"scenario.from=A.gpu0", "scenario.to=P.gpu0", "link.credit_blocks=132", "cable15.rate_gbps=10"});
+
+    CHECK(result.retries == 0);
+    CHECK(result.packets_dropped == 0);
+    const auto wire = std::ranges::find(result.wires, "A.hca0 -> leaf0.1", &scenario::Wire::name);
+    REQUIRE(wire != result.wires.end());
+    CHECK(wire->waited_ps > 0);
+    const auto held_back = std::ranges::find(result.bottlenecks, wire->name, &scenario::Bottleneck::device);
+    REQUIRE(held_back != result.bottlenecks.end());
+    CHECK(held_back->waited_for == "credit blocks");
+    const auto slow = std::ranges::find(result.wires, "leaf3.4 -> P.hca0", &scenario::Wire::name);
+    REQUIRE(slow != result.wires.end());
+    CHECK(slow->waited_ps == 0);
+}
+
 TEST_CASE("each exception by name reaches the part that is built", "[scenario][platforms]") {
     const auto config =
         platform_file("gpu_server", {"A.hca1.mtt_cache_entries=64", "B.gpu3.vram=4 MiB", "A.gpu7.pcie.width=4",

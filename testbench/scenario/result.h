@@ -62,6 +62,7 @@ struct Wire {
     std::string name{}; ///< "A -> B"
     std::uint64_t packets = 0, bytes = 0;
     std::uint64_t lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
+    std::int64_t waited_ps = 0; ///< its line was idle for want of credit
 };
 
 /// One step of a scenario that has several: what became of it, and which way its bytes took.
