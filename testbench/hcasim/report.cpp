@@ -95,12 +95,12 @@ std::string print_resources(const scenario::Result& result, const Look& look) {
                         fmt::format("{:.1f} %", r.load * 100), print_time(r.waited_ps), print_time(r.longest_wait_ps)});
     auto text = "\n" + print_table(rows, look.width);
     for (const auto& one : result.bottlenecks) {
-        text += fmt::format("  {}: ", one.device);
-        text += one.busiest.empty() ? "nothing took time"
-                                    : fmt::format("busiest: {} ({:.1f} %)", one.busiest, one.load * 100);
-        text += one.waited_for.empty()
-                    ? "; nobody waited\n"
-                    : fmt::format("; waited for most: {} ({})\n", one.waited_for, print_time(one.waited_ps));
+        const auto busiest = one.busiest.empty() ? "nothing took time"
+                                                 : fmt::format("busiest: {} ({:.1f} %)", one.busiest, one.load * 100);
+        const auto waited = one.waited_for.empty()
+                                ? "nobody waited"
+                                : fmt::format("waited for most: {} ({})", one.waited_for, print_time(one.waited_ps));
+        text += wrap(fmt::format("  {}: {}; {}\n", one.device, busiest, waited), look.width);
     }
     return text +
            wrap("  busy: summed over the units; load: share of the run; waited: summed over the users\n", look.width);
