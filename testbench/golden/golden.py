@@ -7,6 +7,7 @@ at other times, the same to a driver in other pieces, or something else, with th
 
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ GUEST = recipe.ROOT / "testbench/guest/run_case.py"
 MEANINGS = [("--strict", "the same"),
             ("--untimed", "a change of time only"),
             ("--functional", "a change of time, of pieces or of what is put together; a driver sees the same")]
-DIVERGED = 1
+DIVERGED, REFUSED = 1, 2
 
 
 def read_dumps(hcasim, this, into, scratch):
@@ -51,11 +52,25 @@ def record(hcasim, this, into):
                              f"{recipe.MOST_BYTES} are kept; record less of it, or a shorter run")
 
 
+def play(hcasim, mode, trace):
+    """Plays the trace; keys that have been added since it was recorded have their defaults. Returns what came of it,
+    and those keys."""
+    command, added = [hcasim, "replay", mode, trace], []
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == REFUSED:
+        added = re.findall(r"added +(\S+): .* by default it is (.*) here$", done.stderr, re.M)
+        sets = [word for key, value in added for word in ("--set", f"{key}={value}")]
+        done = subprocess.run([*command, *sets], capture_output=True, text=True, check=False)
+    return done, [key for key, _ in added]
+
+
 def judge(hcasim, trace):
     """What the model does of the trace now: whether it is the same, and a text that says in what sense."""
     first = ""
     for mode, meaning in MEANINGS:
-        done = subprocess.run([hcasim, "replay", mode, trace], capture_output=True, text=True, check=False)
+        done, added = play(hcasim, mode, trace)
+        if done.returncode == 0 and added:
+            return False, f"{meaning}, but the recording lacks {', '.join(added)}" + (f"\n{first}" if first else "")
         if done.returncode == 0:
             return not first, meaning if not first else f"{meaning}\n{first}"
         if done.returncode != DIVERGED:
