@@ -19,6 +19,7 @@ memory::MemoryConfig GpuConfig::knobs() const {
         result.seed = seed;
         result.hold_max = hold_max;
         result.resets_on_control = resets_on_control;
+        result.invalidation = invalidation;
         constexpr std::uint64_t bytes_per_gigabit = 125'000'000;
         result.vram_bytes_per_second = vram_gbps * bytes_per_gigabit;
         result.gl2_channels = gl2_channels;
@@ -55,6 +56,10 @@ std::vector<pcie::Setting> GpuConfig::settings() {
             {.name = "reset_on_cntl_write",
              .help = "a changed cache control register under a kernel resets the GPU",
              .value = &resets_on_control},
+            {.name = "invalidate_ns",
+             .help = "time of an invalidation, of which it is acknowledged at its end",
+             .value = &invalidation,
+             .maximum = millisecond},
             {.name = "vram_gbps", .help = "rate of VRAM", .value = &vram_gbps, .minimum = 1, .maximum = 8000},
             {.name = "gl2_channels",
              .help = "of GL2, which serve its lines in turn",

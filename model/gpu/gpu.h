@@ -25,7 +25,8 @@ struct GpuConfig {
     std::uint32_t seed = 1;
     port::Time hold_max = std::chrono::milliseconds{10};
     bool resets_on_control = true;
-    std::optional<memory::MemoryConfig> memory; ///< all knobs, in place of the five above and the four below
+    port::Time invalidation{};
+    std::optional<memory::MemoryConfig> memory; ///< all knobs, in place of the six above and the four below
     std::uint32_t vram_gbps = 7680;
     std::uint32_t gl2_channels = 32, gl2_channel_gbps = 1280, gl2_misses = 512;
     sdma::EngineConfig copy_engines{};
@@ -62,7 +63,7 @@ public:
     void wake(port::Time now) override;
     void accounts(std::vector<time::Account>& rows) const override;
     bool is_quiet() const override {
-        return block_.caches().next_due() == port::never && copy_engines_.next_due() == port::never;
+        return block_.next_due() == port::never && copy_engines_.next_due() == port::never;
     }
     // Grantor
     void set_watch(port::GrantWatch* watch) override { block_.set_watch(watch); }

@@ -131,7 +131,7 @@ public:
     port::Time begin_kernel(Scope acquire, port::Time at) override {
         if (!is_valid())
             return at;
-        block_.caches_.advance(at);
+        block_.advance(at);
         if (!is_running_)
             ++block_.running_;
         is_running_ = true;
@@ -141,7 +141,7 @@ public:
     port::Time end_kernel(Scope release, port::Time at) override {
         if (!is_valid())
             return at;
-        block_.caches_.advance(at);
+        block_.advance(at);
         leave();
         block_.caches_.order_stores(at);
         const auto done = std::max(at, stores_done_);
@@ -182,7 +182,7 @@ private:
                        port::Time at, Visit&& visit) {
         if (!is_valid())
             return {.status = Status::gpu_reset, .done = at};
-        block_.caches_.advance(at);
+        block_.advance(at);
         Outcome all{.done = at};
         for (std::size_t i = 0; i < length;) {
             const auto page = block_.spaces_.translate(vmid_, address + i, kind, at);
@@ -234,31 +234,62 @@ void GraphicsBlock::accounts(std::vector<time::Account>& rows) const {
     caches_.accounts(rows);
 }
 
-port::Time GraphicsBlock::invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at) {
-    caches_.advance(at);
-    spaces_.invalidate(request);
-    caches_.below().watchers().tell_all(at); // what they look at may be elsewhere now
-    // Observed of one engine and one type alone, with any bit of the mask, whatever else the request says.
-    if (engine == rinsing_engine && request.get<"flush_type">() == abi::gpu::heavy_flush &&
-        request.get<"per_vmid_invalidate_req">() != 0 && config().rinses_on_heavy)
-        return caches_.rinse(at);
-    return at;
+/// Observed of one engine and one type alone, with any bit of the mask, whatever else the request says.
+bool GraphicsBlock::rinses(const Invalidation& one) const {
+    return one.engine == rinsing_engine && one.request.get<"flush_type">() == abi::gpu::heavy_flush &&
+           one.request.get<"per_vmid_invalidate_req">() != 0 && config().rinses_on_heavy;
+}
+
+void GraphicsBlock::invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at) {
+    invalidations_.push_back({config().timed ? at + config().invalidation : at, engine, request});
+    advance(clock_.now());
+    arm();
+}
+
+/// Of one that rinses it is known only when it ends.
+bool GraphicsBlock::is_invalidated(unsigned engine, port::Time at) const {
+    return std::ranges::none_of(
+               invalidations_,
+               [&](const Invalidation& one) { return one.engine == engine && (one.due > at || rinses(one)); }) &&
+           invalidated_[engine] <= at;
+}
+
+void GraphicsBlock::advance(port::Time now) {
+    while (!invalidations_.empty()) {
+        const auto first = std::ranges::min_element(invalidations_, {}, &Invalidation::due);
+        if (first->due > now)
+            break;
+        const auto one = *first;
+        invalidations_.erase(first);
+        caches_.advance(one.due);
+        spaces_.invalidate(one.request);
+        caches_.below().watchers().tell_all(one.due); // what they look at may be elsewhere now
+        invalidated_[one.engine] = rinses(one) ? caches_.rinse(one.due) : one.due;
+    }
+    caches_.advance(now);
+}
+
+port::Time GraphicsBlock::next_due() const {
+    auto due = caches_.next_due();
+    for (const auto& one : invalidations_)
+        due = std::min(due, one.due);
+    return due;
 }
 
 port::Time GraphicsBlock::acquire(std::uint32_t gcr_cntl, port::Time at) {
-    caches_.advance(at);
+    advance(at);
     const auto done = caches_.acquire(gcr_cntl, at);
     arm();
     return done;
 }
 
 void GraphicsBlock::arm() {
-    if (const auto due = caches_.next_due(); due != port::never)
+    if (const auto due = next_due(); due != port::never)
         clock_.wake_at(due);
 }
 
 void GraphicsBlock::wake(port::Time now) {
-    caches_.advance(now);
+    advance(now);
     arm();
 }
 
@@ -266,6 +297,8 @@ void GraphicsBlock::reset(port::Time at) {
     caches_.flush_host_path(at);
     caches_.advance(at);
     caches_.reset();
+    invalidations_.clear();
+    invalidated_ = {};
     spaces_.reset();
     caches_.below().watchers().tell_all(at);
     ++resets_;

@@ -6,7 +6,9 @@
 #include "model/gpu/translation/address_space.h"
 #include "model/port/clock.h"
 
+#include <array>
 #include <memory>
+#include <vector>
 
 namespace model::gpu {
 
@@ -28,8 +30,11 @@ public:
     std::unique_ptr<memory::MemoryView> make_view(unsigned unit, unsigned vmid);
     unsigned units() const { return caches_.config().arrays * caches_.config().units_per_array; }
 
-    /// A request to invalidation engine `engine` of the graphics hub. Returns when it is done.
-    port::Time invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at);
+    /// A request to invalidation engine `engine` of the graphics hub, which arrives at `at` and takes the time that the
+    /// configuration gives it. Until its end translations and caches are what they were.
+    void invalidate(unsigned engine, abi::gpu::InvalidateRequest request, port::Time at);
+    /// Whether the engine's last request has ended by then, and what it has written back is in memory.
+    bool is_invalidated(unsigned engine, port::Time at) const;
     /// ACQUIRE_MEM of a submission, this program's or another's: what it does to the caches, by GCR_CNTL.
     port::Time acquire(std::uint32_t gcr_cntl, port::Time at);
     /// Is told by what accesses go to the bus; nullptr: nobody.
@@ -40,6 +45,10 @@ public:
     /// Asks to be woken when something that is held back is due; wake() brings it about.
     void arm();
     void wake(port::Time now);
+    /// When something that is held back is due, or an invalidation ends.
+    port::Time next_due() const;
+    /// Brings about all that was delayed until `now`.
+    void advance(port::Time now);
     /// What is due by now is brought about: requests from PCIe are handed over before the time at which they arrive.
     void catch_up() { wake(clock_.now()); }
     /// The caches lose what they hold, contexts are off, and the views of before are not valid any more. VRAM keeps its
@@ -58,10 +67,18 @@ public:
 
 private:
     class View;
+    struct Invalidation { ///< that has not ended
+        port::Time due;
+        unsigned engine;
+        abi::gpu::InvalidateRequest request;
+    };
+    bool rinses(const Invalidation& one) const;
 
     memory::Hierarchy caches_;
     translation::AddressSpaces spaces_;
     port::Clock& clock_;
+    std::vector<Invalidation> invalidations_;
+    std::array<port::Time, abi::gpu::engines> invalidated_{}; ///< when each engine's last request ended
     MemoryCounters counters_;
     std::uint64_t resets_ = 0;
     unsigned running_ = 0; ///< kernels that have begun and not ended

@@ -27,14 +27,14 @@ std::optional<RegisterFile::Place> RegisterFile::find(std::uint32_t offset, Regi
     return Place{dword / dwords, dword % dwords};
 }
 
-std::uint32_t RegisterFile::read(std::uint32_t offset, port::Time) {
+std::uint32_t RegisterFile::read(std::uint32_t offset, port::Time when) {
     if (const auto value = copy_engines_.read(offset))
         return *value;
     auto& spaces = block_.spaces();
     if (const auto at = find(offset, Register::invalidate0_req, engines, 1))
         return engines_[at->number].request;
     if (const auto at = find(offset, Register::invalidate0_ack, engines, 1))
-        return engines_[at->number].acknowledge;
+        return block_.is_invalidated(at->number, when) ? engines_[at->number].mask() : 0;
     if (const auto at = find(offset, Register::invalidate0_sem, engines, 1)) // a read that gives 1 has taken it
         return std::exchange(engines_[at->number].is_taken, true) ? 0 : 1;
     if (const auto at = find(offset, Register::invalidate0_range, engines, 2))
@@ -42,7 +42,7 @@ std::uint32_t RegisterFile::read(std::uint32_t offset, port::Time) {
     if (const auto at = find(offset, Register::mm_invalidate0_req, engines, 1))
         return multimedia_[at->number].request;
     if (const auto at = find(offset, Register::mm_invalidate0_ack, engines, 1))
-        return multimedia_[at->number].acknowledge;
+        return multimedia_[at->number].mask();
     if (const auto at = find(offset, Register::context0_cntl, contexts, 1))
         return spaces.context(at->number).control;
     if (const auto at = find(offset, Register::context0_base, contexts, 2))
@@ -71,18 +71,12 @@ void RegisterFile::write(std::uint32_t offset, std::uint32_t value, port::Time a
     if (copy_engines_.write(offset, value, at))
         return;
     if (const auto place = find(offset, Register::invalidate0_req, engines, 1)) {
-        auto& engine = engines_[place->number];
-        engine.request = value;
-        const abi::gpu::InvalidateRequest request{value};
-        block_.invalidate(place->number, request, at);
-        engine.acknowledge = static_cast<std::uint32_t>(request.get<"per_vmid_invalidate_req">());
+        engines_[place->number].request = value;
+        block_.invalidate(place->number, abi::gpu::InvalidateRequest{value}, at);
         return;
     }
     if (const auto place = find(offset, Register::mm_invalidate0_req, engines, 1)) {
-        auto& engine = multimedia_[place->number];
-        engine.request = value;
-        engine.acknowledge =
-            static_cast<std::uint32_t>(abi::gpu::InvalidateRequest{value}.get<"per_vmid_invalidate_req">());
+        multimedia_[place->number].request = value;
         return;
     }
     if (const auto place = find(offset, Register::invalidate0_sem, engines, 1)) {

@@ -20,9 +20,13 @@ public:
 
 private:
     struct Engine {
-        std::uint32_t request = 0, acknowledge = 0;
+        std::uint32_t request = 0;
         bool is_taken = false; ///< its semaphore
         std::uint64_t range = 0;
+        /// What the request asks for; once it has ended, what is acknowledged.
+        std::uint32_t mask() const {
+            return static_cast<std::uint32_t>(abi::gpu::InvalidateRequest{request}.get<"per_vmid_invalidate_req">());
+        }
     };
     using Engines = std::array<Engine, abi::gpu::engines>;
 

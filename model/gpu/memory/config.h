@@ -42,6 +42,7 @@ struct MemoryConfig {
     port::Time hdp_hold{};          ///< how long inbound writes may rest in the host data path
     port::Time store_hold{};        ///< how long stores to UC pages may rest on their way; adversarial
     port::Time rinse_hold{};        ///< how long ACQUIRE_MEM may take to begin; adversarial
+    port::Time invalidation{};      ///< how long an invalidation takes, and is not acknowledged
     port::Time evict_hold{};        ///< lines of GL2 are evicted within this time, if at all; zero: by capacity alone
     port::Time hold_max = std::chrono::milliseconds{10}; ///< what has not moved by then is stuck
     std::uint64_t seed = 1;

@@ -53,6 +53,29 @@ TEST_CASE("one flush frees what was complete then, and the next completion needs
     CHECK(bench.poll() == 2);
 }
 
+TEST_CASE("a translation is used until its invalidation ends, which is acknowledged then", "[unit][gpu][registers]") {
+    auto config = MemoryConfig::of(Profile::rdna3_text);
+    config.invalidation = 5us;
+    GpuBench bench(config);
+    bench.write(0x100, 1);
+    bench.write(0x1100, 2);
+    bench.pass(10us);
+    const auto wave = bench.wave();
+    const auto found = [&] { return load(*wave, GpuBench::vram_uc + 0x100, all_bits, bench.now()); };
+    REQUIRE(found() == 1);
+
+    bench.tables.set(GpuBench::vram_uc, GpuTables::entry(0x1000, false, Mtype::uc));
+    bench.poke(at_register(Register::invalidate0_req, 5), 0x00f8'0100);
+    bench.pass(4us);
+    CHECK(found() == 1);
+    CHECK(bench.peek(at_register(Register::invalidate0_ack, 5)) == 0);
+    CHECK_FALSE(bench.gpu.is_quiet());
+    bench.pass(1us);
+    CHECK(found() == 2);
+    CHECK(bench.peek(at_register(Register::invalidate0_ack, 5)) == 0x100);
+    CHECK(bench.gpu.is_quiet());
+}
+
 TEST_CASE("page tables are the same before and after a flush that releases", "[unit][gpu][registers]") {
     Stuck bench;
     const std::vector before(bench.gpu.bytes().begin() + GpuBench::tables_at, bench.gpu.bytes().end());
