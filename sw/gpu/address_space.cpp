@@ -30,6 +30,13 @@ constexpr std::uint32_t at(Register first, unsigned number = 0, unsigned dwords 
     return static_cast<std::uint32_t>(first) + 4 * dwords * number;
 }
 
+constexpr auto bytes_of = [](const auto& pieces) { // which have whole pages
+    std::uint64_t bytes = 0;
+    for (const auto& piece : pieces)
+        bytes += piece.bytes;
+    return bytes;
+};
+
 } // namespace
 
 #define TRY(expression)                                                                                                \
@@ -148,9 +155,7 @@ std::optional<Pte> AddressSpace::entry(std::uint64_t address) {
     return found.get<"valid">() ? std::optional(found) : std::nullopt;
 }
 
-Result<std::uint64_t> AddressSpace::place(std::span<const Piece> pieces, const Kind& kind, Area area) {
-    const auto begin = next_address_;
-    auto address = begin;
+Result<void> AddressSpace::lead(std::uint64_t address, std::span<const Piece> pieces, const Kind& kind) {
     for (const auto& piece : pieces)
         for (std::uint64_t done = 0; done < piece.bytes; done += page, address += page)
             TRY(set(address, Pte{}
@@ -161,26 +166,42 @@ Result<std::uint64_t> AddressSpace::place(std::span<const Piece> pieces, const K
                                  .set<"writeable">(kind.is_writeable)
                                  .set<"page">(piece.physical + done)
                                  .set<"mtype">(kind.mtype)));
-    next_address_ = (address + gap - 1) / gap * gap + gap;
-    area.bytes = address - begin;
+    return {};
+}
+
+Result<std::uint64_t> AddressSpace::place(std::vector<Piece> pieces, const Kind& kind, Area area) {
+    const auto begin = next_address_;
+    TRY(lead(begin, pieces, kind));
+    area.kind = kind;
+    area.bytes = bytes_of(pieces);
+    area.pieces = std::move(pieces);
+    next_address_ = (begin + area.bytes + gap - 1) / gap * gap + gap;
     areas_.emplace(begin, std::move(area));
     TRY(make_known());
     return begin;
 }
 
-Result<std::uint64_t> AddressSpace::map(const VramBuffer& buffer, Mtype mtype, bool is_writeable) {
-    auto pin = gpu_.pin(buffer);
-    if (!pin)
-        return std::unexpected(pin.error());
+Result<std::vector<AddressSpace::Piece>> AddressSpace::pieces_of(const VramBuffer& buffer, std::optional<Pin>& pin) {
+    auto pinned = gpu_.pin(buffer);
+    if (!pinned)
+        return std::unexpected(pinned.error());
+    pin.emplace(std::move(*pinned));
     std::vector<Piece> pieces;
     for (const auto& range : buffer.ranges())
         pieces.push_back({range.offset, range.size});
-    return place(pieces, {.is_writeable = is_writeable, .mtype = mtype}, {.pin = std::move(*pin)});
+    return pieces;
+}
+
+Result<std::uint64_t> AddressSpace::map(const VramBuffer& buffer, Mtype mtype, bool is_writeable) {
+    Area area;
+    auto pieces = pieces_of(buffer, area.pin);
+    if (!pieces)
+        return std::unexpected(pieces.error());
+    return place(std::move(*pieces), {.is_writeable = is_writeable, .mtype = mtype}, std::move(area));
 }
 
 Result<std::uint64_t> AddressSpace::map_host(std::uint64_t bus, std::uint64_t bytes, Mtype mtype) {
-    const std::array pieces{Piece{bus, bytes}};
-    return place(pieces, {.is_system = true, .mtype = mtype}, {});
+    return place({{bus, bytes}}, {.is_system = true, .mtype = mtype}, {});
 }
 
 Result<std::uint64_t> AddressSpace::import(const memory::DmaBufHandle& buffer, Mtype mtype) {
@@ -207,7 +228,7 @@ Result<std::uint64_t> AddressSpace::import(const memory::DmaBufHandle& buffer, M
         for (const auto& range : **list)
             pieces.push_back({range.bus, range.size});
     }
-    return place(pieces, {.is_system = true, .mtype = mtype}, std::move(area));
+    return place(std::move(pieces), {.is_system = true, .mtype = mtype}, std::move(area));
 }
 
 /// Called by the exporter, with the lock held.
@@ -220,17 +241,70 @@ Result<void> AddressSpace::is_taken_back(std::uint64_t address, const memory::Lo
 }
 
 Result<void> AddressSpace::take_out(std::uint64_t address, const Area& area) {
-    for (std::uint64_t done = 0; done < area.bytes; done += page)
+    for (std::uint64_t done = 0; done < area.bytes && omitted_ != Step::entries; done += page)
         TRY(set(address + done, Pte{}));
-    return make_known();
+    return let_go();
 }
 
-Result<void> AddressSpace::unmap(std::uint64_t address) {
+Result<AddressSpace::Area*> AddressSpace::find(std::uint64_t address) {
     const auto found = areas_.find(address);
     if (found == areas_.end())
         return failure(ENOENT, fmt::format("GPU address space: nothing is mapped at {:#x}", address));
-    auto area = std::move(found->second);
-    areas_.erase(found);
+    return &found->second;
+}
+
+/// The entries of a known area become others.
+Result<void> AddressSpace::change(std::uint64_t address, const Area& area) {
+    if (omitted_ != Step::entries)
+        TRY(lead(address, area.pieces, area.kind));
+    return let_go();
+}
+
+Result<void> AddressSpace::protect(std::uint64_t address) {
+    const auto area = find(address);
+    if (!area)
+        return std::unexpected(area.error());
+    (*area)->kind.is_writeable = false;
+    return change(address, **area);
+}
+
+Result<void> AddressSpace::move(std::uint64_t address, const VramBuffer& to) {
+    std::optional<Pin> pin;
+    auto pieces = pieces_of(to, pin);
+    if (!pieces)
+        return std::unexpected(pieces.error());
+    return move(address, std::move(*pieces), false, std::move(pin));
+}
+
+Result<void> AddressSpace::move_to_host(std::uint64_t address, std::uint64_t bus) {
+    const auto area = find(address);
+    if (!area)
+        return std::unexpected(area.error());
+    return move(address, {{bus, (*area)->bytes}}, true, {});
+}
+
+Result<void> AddressSpace::move(std::uint64_t address, std::vector<Piece> pieces, bool is_system,
+                                std::optional<Pin> pin) {
+    const auto found = find(address);
+    if (!found)
+        return std::unexpected(found.error());
+    auto& area = **found;
+    if (bytes_of(pieces) != area.bytes)
+        return failure(EINVAL, fmt::format("GPU address space: what has {:#x} bytes does not move to {:#x}", area.bytes,
+                                           bytes_of(pieces)));
+    area.kind = {.is_system = is_system, .mtype = area.kind.mtype};
+    area.pieces = std::move(pieces);
+    TRY(change(address, area));
+    area.pin.swap(pin); // where it was, it need not be any more
+    return {};
+}
+
+Result<void> AddressSpace::unmap(std::uint64_t address) {
+    const auto found = find(address);
+    if (!found)
+        return std::unexpected(found.error());
+    auto area = std::move(**found);
+    areas_.erase(address);
     auto outcome = area.import == nullptr || area.list != nullptr ? take_out(address, area) : Result<void>{};
     if (area.list == nullptr)
         return outcome;
@@ -242,7 +316,10 @@ Result<void> AddressSpace::unmap(std::uint64_t address) {
 }
 
 Result<void> AddressSpace::make_known() {
-    flush_host_path();
+    if (omitted_ != Step::host_path)
+        flush_host_path();
+    if (omitted_ == Step::invalidation)
+        return {};
     return invalidate(flush_engine, InvalidateRequest{}
                                         .set<"per_vmid_invalidate_req">(1u << options_.vmid)
                                         .set<"invalidate_l2_ptes">(true)
@@ -250,6 +327,12 @@ Result<void> AddressSpace::make_known() {
                                         .set<"invalidate_l2_pde1">(true)
                                         .set<"invalidate_l2_pde2">(true)
                                         .set<"invalidate_l1_ptes">(true));
+}
+
+Result<void> AddressSpace::let_go() {
+    TRY(make_known());
+    // Translations before caches: by an old one a line would be filled again.
+    return omitted_ == Step::rinse ? Result<void>{} : gpu_.rinse();
 }
 
 void AddressSpace::flush_host_path() {
@@ -262,6 +345,8 @@ Result<void> AddressSpace::invalidate(unsigned engine, InvalidateRequest request
         return failure(EINVAL, fmt::format("invalidate: engine {} of {}", engine, abi::gpu::engines));
     const auto wanted = static_cast<std::uint32_t>(request.get<"per_vmid_invalidate_req">());
     write(at(Register::invalidate0_req, engine), static_cast<std::uint32_t>(request.value()));
+    if (omitted_ == Step::acknowledgement)
+        return {};
     const auto is_done = [&] { return (read(at(Register::invalidate0_ack, engine)) & wanted) == wanted; };
     if (!base::poll_until(gpu_.transport(), 100ms, is_done))
         return failure(ETIMEDOUT, fmt::format("invalidate: engine {} does not acknowledge", engine));

@@ -43,8 +43,20 @@ public:
     Result<std::uint64_t> import(const memory::DmaBufHandle& buffer, abi::gpu::Mtype mtype);
     /// Memory of the host that this GPU reaches at `bus`, by its transport; whole pages.
     Result<std::uint64_t> map_host(std::uint64_t bus, std::uint64_t bytes, abi::gpu::Mtype mtype);
-    /// ENOENT: nothing was mapped there.
+    // What takes something away returns when nobody reaches by it any more, and what was stored by it is in memory.
+    // ENOENT: nothing is mapped there.
     Result<void> unmap(std::uint64_t address);
+    /// Who writes there faults from now on.
+    Result<void> protect(std::uint64_t address);
+    /// The address leads there from now on, to be read and written. The bytes are the caller's affair, who has kept
+    /// them from changing. EINVAL: it is not as large.
+    Result<void> move(std::uint64_t address, const VramBuffer& to);
+    Result<void> move_to_host(std::uint64_t address, std::uint64_t bus);
+
+    /// What has to be done for that, in this order.
+    enum class Step : std::uint8_t { entries, host_path, invalidation, acknowledgement, rinse };
+    /// A mistake on purpose, for tests: from now on the step is left out.
+    void plant_omission(Step step) { omitted_ = step; }
 
     /// The table entry of an address as it stands in memory; nothing where there is none that is valid.
     std::optional<abi::gpu::Pte> entry(std::uint64_t address);
@@ -59,24 +71,34 @@ private:
     struct Piece {
         std::uint64_t physical = 0, bytes = 0;
     };
-    struct Area {
-        std::uint64_t bytes = 0;
-        std::optional<Pin> pin{};
-        std::unique_ptr<memory::Attachment> import{};
-        memory::ScatterList* list = nullptr; ///< of the import
-    };
     struct Kind {
         bool is_system = false, is_writeable = true;
         abi::gpu::Mtype mtype{};
     };
+    struct Area {
+        std::uint64_t bytes = 0;
+        std::vector<Piece> pieces{};
+        Kind kind{};
+        std::optional<Pin> pin{};
+        std::unique_ptr<memory::Attachment> import{};
+        memory::ScatterList* list = nullptr; ///< of the import
+    };
     AddressSpace(Gpu& gpu, const Options& options) : gpu_(gpu), options_(options) {}
     Result<void> begin();
     Result<std::uint64_t> take_table();
-    Result<std::uint64_t> place(std::span<const Piece> pieces, const Kind& kind, Area area);
+    Result<std::uint64_t> place(std::vector<Piece> pieces, const Kind& kind, Area area);
     Result<void> set(std::uint64_t address, abi::gpu::Pte entry);
+    /// Entries of the pages from `address` on.
+    Result<void> lead(std::uint64_t address, std::span<const Piece> pieces, const Kind& kind);
+    Result<std::vector<Piece>> pieces_of(const VramBuffer& buffer, std::optional<Pin>& pin);
+    Result<void> move(std::uint64_t address, std::vector<Piece> pieces, bool is_system, std::optional<Pin> pin);
+    Result<void> change(std::uint64_t address, const Area& area);
     Result<void> take_out(std::uint64_t address, const Area& area);
+    Result<Area*> find(std::uint64_t address);
     /// Entries were changed: written for good, and forgotten by the translation caches.
     Result<void> make_known();
+    /// The same; besides, nothing that came by the old ones rests in a cache.
+    Result<void> let_go();
     Result<void> is_taken_back(std::uint64_t address, const memory::Lock& lock);
     std::uint64_t read_entry(std::uint64_t at);
     void write_entry(std::uint64_t at, std::uint64_t value);
@@ -95,6 +117,7 @@ private:
     std::map<std::pair<unsigned, std::uint64_t>, std::uint64_t>
         table_of_; ///< by level and what of an address it covers
     bool is_on_ = false;
+    std::optional<Step> omitted_;
 };
 
 } // namespace sw::gpu

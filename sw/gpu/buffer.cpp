@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 namespace sw::gpu {
@@ -255,6 +256,27 @@ Result<void> BufferManager::access(BufferObject& object, std::uint64_t offset, s
         offset = 0;
     }
     return {};
+}
+
+Result<void> BufferManager::rinse() {
+    if (!ring_)
+        return {};
+    std::optional<std::uint32_t> fence;
+    Result<bool> passed = false;
+    bool is_again = false;
+    const auto is_over = [&] {
+        if (!fence)
+            fence = ring_->submit({}); // with no piece a batch is a rinse and a fence; the ring may be full
+        passed = fence ? ring_->has_passed(*fence) : false;
+        if (!passed && !std::exchange(is_again, true)) { // an engine that had halted before, or was reset, goes on anew
+            fence.reset();
+            return false;
+        }
+        return !passed || *passed;
+    };
+    if (!base::poll_until(*transport_, std::chrono::seconds{1}, is_over))
+        return failure(ETIMEDOUT, "rinse: the copy engine does not come to it");
+    return passed ? Result<void>{} : std::unexpected(passed.error());
 }
 
 Result<void> BufferManager::die() {

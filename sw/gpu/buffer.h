@@ -91,6 +91,8 @@ public:
     Result<void> access(BufferObject& object, std::uint64_t offset, std::size_t size,
                         const std::function<void(std::uint64_t, std::size_t, std::size_t)>& in_vram,
                         const std::function<void(std::span<std::byte>)>& in_memory);
+    /// See Gpu::rinse(). ETIMEDOUT, EIO: the engine does not do it.
+    Result<void> rinse();
     /// The GPU is removed: every export is taken back, also from importers that cannot be told (EBUSY when one of these
     /// still has a mapping), and later calls fail.
     Result<void> die();

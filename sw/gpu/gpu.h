@@ -90,6 +90,10 @@ public:
     Result<void> upload(const VramBuffer& buffer, std::uint64_t offset, std::span<const std::byte> from);
     Result<void> download(const VramBuffer& buffer, std::uint64_t offset, std::span<std::byte> into);
 
+    /// What waves and copy engines have left in the caches is in memory when this returns, and no cache has a line: by
+    /// a request of the copy engine. Without one nothing is done.
+    Result<void> rinse() { return manager_->rinse(); }
+
     std::uint64_t vram_bytes() const { return manager_->allocator().total_bytes(); }
     std::uint64_t free_bytes() const { return manager_->allocator().free_bytes(); }
     std::uint64_t evictions() const { return manager_->evictions(); }

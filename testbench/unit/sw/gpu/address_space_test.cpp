@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cerrno>
 
 using namespace model::gpu::memory;
@@ -19,9 +20,10 @@ using testbench::FakeTransport;
 namespace {
 
 struct Machine {
-    harness::DirectFunction card{model::gpu::GpuConfig{.timed = false, .bytes = 8 << 20, .memory = {}}};
+    harness::DirectFunction card;
     Gpu gpu;
-    Machine() : gpu(open(card)) {}
+    explicit Machine(const model::gpu::GpuConfig& config = {.timed = false, .bytes = 8 << 20, .memory = {}})
+        : card(config), gpu(open(card)) {}
     static Gpu open(harness::DirectFunction& card) {
         auto opened = Gpu::open(card, model::gpu::Gpu::vram_bar);
         REQUIRE(opened);
@@ -104,6 +106,68 @@ TEST_CASE("what was unmapped faults at once, although it was in the translation 
     REQUIRE(space->unmap(*at));
     CHECK(m.store(*at, 2).status == Status::page_fault);
     check_refused(space->unmap(*at), ENOENT, "nothing is mapped");
+}
+
+TEST_CASE("what a wave has stored is in memory when its page is unmapped, and comes over nothing later",
+          "[unit][gpu]") {
+    for (const auto profile : {Profile::rdna3_text, Profile::coherent, Profile::adversarial})
+        for (const auto mtype : {abi::gpu::Mtype::nc, abi::gpu::Mtype::uc}) {
+            CAPTURE(profile, mtype);
+            Machine m({.bytes = 8 << 20, .memory = MemoryConfig::of(profile)});
+            const auto space = m.space();
+            const auto buffer = m.buffer(64 << 10);
+            const auto offset = buffer.ranges().front().offset;
+            const auto at = space->map(buffer, mtype);
+            REQUIRE(at);
+            REQUIRE(m.store(*at, 0x600d).is_ok());
+
+            REQUIRE(space->unmap(*at));
+            CHECK(m.in_vram(offset) == 0x600d);
+            std::ranges::fill(m.device().bytes().subspan(offset, 4), std::byte{}); // the next owner
+            m.device().block().caches().rinse(m.card.clock.now());
+            CHECK(m.in_vram(offset) == 0);
+        }
+}
+
+TEST_CASE("a page that is protected can be read and not written", "[unit][gpu]") {
+    Machine m;
+    const auto space = m.space();
+    const auto buffer = m.buffer(64 << 10);
+    const auto at = space->map(buffer, abi::gpu::Mtype::nc);
+    REQUIRE(at);
+    REQUIRE(m.store(*at, 7).is_ok());
+    REQUIRE(space->protect(*at));
+    CHECK(m.in_vram(buffer.ranges().front().offset) == 7);
+    CHECK(m.store(*at, 8).status == Status::page_fault);
+    std::uint32_t value = 0;
+    CHECK(m.load(*at, value).is_ok());
+    CHECK(value == 7);
+    check_refused(space->protect(*at + 4096), ENOENT, "nothing is mapped");
+}
+
+TEST_CASE("an address that moves leads to its new place alone, and its old one is free to go", "[unit][gpu]") {
+    Machine m;
+    const auto space = m.space();
+    const auto first = m.buffer(64 << 10), second = m.buffer(64 << 10), larger = m.buffer(128 << 10);
+    const auto at = space->map(first, abi::gpu::Mtype::nc);
+    REQUIRE(at);
+    REQUIRE(m.store(*at, 1).is_ok());
+    check_refused(space->move(*at, larger), EINVAL, "does not move to 0x20000");
+    check_refused(space->move(*at + 4096, second), ENOENT, "nothing is mapped");
+
+    REQUIRE(space->move(*at, second));
+    REQUIRE(m.store(*at, 2).is_ok());
+    CHECK(m.gpu.evict(first));
+    check_refused(m.gpu.evict(second), EBUSY, "pinned");
+    const auto host = m.card.allocate(64 << 10, 4096);
+    REQUIRE(host);
+    std::ranges::fill(host->bytes(), std::byte{5});
+    REQUIRE(space->move_to_host(*at, host->bus));
+    CHECK(m.in_vram(second.ranges().front().offset) == 2);
+    std::uint32_t value = 0;
+    CHECK(m.load(*at, value).is_ok());
+    CHECK(value == 0x0505'0505);
+    CHECK(m.gpu.evict(second));
 }
 
 TEST_CASE("a buffer stays in VRAM while it is mapped", "[unit][gpu]") {
