@@ -10,6 +10,22 @@ namespace scenario {
 using model::gpu::wave::Grid;
 using model::tlm::kernel_now;
 
+namespace {
+constexpr unsigned units = 4; ///< CUs that waves are dealt to
+} // namespace
+
+Views::Views(model::gpu::GraphicsBlock& block, unsigned vmid) {
+    for (unsigned unit = 0; unit < std::min(units, block.units()); ++unit)
+        views_.push_back(block.make_view(unit, vmid));
+}
+
+std::vector<model::gpu::memory::MemoryView*> Views::pointers() const {
+    std::vector<model::gpu::memory::MemoryView*> all;
+    for (const auto& view : views_)
+        all.push_back(view.get());
+    return all;
+}
+
 Resistance resistance(const Grid& grid, const model::gpu::GraphicsBlock& block) {
     using model::gpu::memory::Level;
     const auto& counters = block.counters();

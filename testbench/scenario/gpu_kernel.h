@@ -5,7 +5,9 @@
 #include "model/gpu/wave/grid.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 namespace scenario {
 
@@ -24,6 +26,16 @@ struct Resistance {
 };
 /// That of a grid that is over, whose GPU has run nothing else.
 Resistance resistance(const model::gpu::wave::Grid& grid, const model::gpu::GraphicsBlock& block);
+
+/// Memory as waves on a few CUs of a GPU see it, in one address space.
+class Views {
+public:
+    Views(model::gpu::GraphicsBlock& block, unsigned vmid);
+    std::vector<model::gpu::memory::MemoryView*> pointers() const;
+
+private:
+    std::vector<std::unique_ptr<model::gpu::memory::MemoryView>> views_;
+};
 
 /// Called by a thread of the simulation; returns when the grid is over.
 void run_grid(model::gpu::wave::Grid& grid);

@@ -29,23 +29,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr unsigned units = 4;                           ///< CUs that waves are dealt to
 constexpr auto patience = std::chrono::nanoseconds{1s}; ///< for the answer to a command that a GPU program rang for
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + drive_page - 1) / drive_page * drive_page; }
-
-std::vector<std::unique_ptr<model::gpu::memory::MemoryView>> make_views(model::gpu::Gpu& device, unsigned vmid) {
-    std::vector<std::unique_ptr<model::gpu::memory::MemoryView>> views;
-    for (unsigned unit = 0; unit < std::min(units, device.block().units()); ++unit)
-        views.push_back(device.block().make_view(unit, vmid));
-    return views;
-}
-std::vector<model::gpu::memory::MemoryView*>
-pointers(const std::vector<std::unique_ptr<model::gpu::memory::MemoryView>>& views) {
-    std::vector<model::gpu::memory::MemoryView*> all;
-    for (const auto& view : views)
-        all.push_back(view.get());
-    return all;
-}
 
 Mtype as_imported(const model::gpu::Gpu& device) {
     return static_cast<Mtype>(const_cast<model::gpu::Gpu&>(device).block().config().import_mtype);
@@ -139,8 +124,8 @@ Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
     const auto doorbell = *bar + controller_->doorbell_offset(0, false);
     const auto tail = admin.let_ring();
 
-    const auto views = make_views(parts_.device, (*space)->vmid());
-    Grid grid({}, pointers(views), [&](model::gpu::wave::Thread& thread) -> model::gpu::wave::Task<> {
+    const Views views(parts_.device.block(), (*space)->vmid());
+    Grid grid({}, views.pointers(), [&](model::gpu::wave::Thread& thread) -> model::gpu::wave::Task<> {
         co_await thread.store<std::uint32_t>(doorbell, tail, model::gpu::memory::volatile_store);
     });
     run_grid(grid);
@@ -308,14 +293,14 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
 
 Result<IoReport> GpuNvme::carry_out(const PayloadSource& payload, IoPlan& plan, const IoSetup& setup, Flusher& flusher,
                                     sw::gpu::AddressSpace& space, const Shared& read_back) {
-    const auto views = make_views(parts_.device, space.vmid());
+    const Views views(parts_.device.block(), space.vmid());
     const auto& config = parts_.device.block().config();
     Grid grid({.threads = static_cast<unsigned>(plan.slices.size()),
                .wave_size = 1,
                .seed = config.seed,
                .stuck_after = 2 * config.hold_max,
                .stores = {.is_adversarial = setup.reorders_stores.value_or(config.is_adversarial)}},
-              pointers(views), [&](model::gpu::wave::Thread& thread) { return write_and_read(thread, plan); });
+              views.pointers(), [&](model::gpu::wave::Thread& thread) { return write_and_read(thread, plan); });
     IoReport report;
     const auto begun = kernel_now();
     flusher.begin(setup.flush, parts_.gpu, parts_.device);

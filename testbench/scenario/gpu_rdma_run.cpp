@@ -149,10 +149,7 @@ private:
             auto& plan = plans.emplace_back(nodes_[i]->plan(
                 static_cast<unsigned>(i), *nodes_[next(i)],
                 static_cast<std::uint32_t>(std::min<std::uint64_t>(scenario.message_bytes, 1u << 30)), how_.rules));
-            auto& own = views.emplace_back();
-            std::vector<model::gpu::memory::MemoryView*> pointers;
-            for (unsigned unit = 0; unit < std::min(4u, device.block().units()); ++unit)
-                pointers.push_back(own.emplace_back(device.block().make_view(unit, nodes_[i]->vmid())).get());
+            const auto pointers = views.emplace_back(device.block(), nodes_[i]->vmid()).pointers();
             // Where UC loads pass GL2, old bytes in the caches above are a matter of fences alone.
             const bool has_bystanders = how_.has_bystanders.value_or(scenario.has_adversary) &&
                                         config.mechanism == model::gpu::memory::Mechanism::m2;
@@ -317,7 +314,7 @@ private:
     std::vector<std::unique_ptr<sw::transport::Transport>> functions_;
     std::vector<std::unique_ptr<GpuRdmaNode>> nodes_;
     std::deque<RdmaPlan> plans_;
-    std::deque<std::vector<std::unique_ptr<model::gpu::memory::MemoryView>>> views_;
+    std::deque<Views> views_;
     std::deque<Grid> grids_;
     MovedPayload moved_;
     model::port::Time begun_{}, took_{};

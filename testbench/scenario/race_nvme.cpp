@@ -1,8 +1,5 @@
 #include "testbench/scenario/race_nvme.h"
 
-#include "platform/observe/fanout.h"
-#include "platform/record/recording.h"
-#include "testbench/scenario/programs.h"
 #include "testbench/scenario/race_nvme_run.h"
 
 #include <fmt/format.h>
@@ -10,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <exception>
 
 namespace scenario::race {
 
@@ -102,30 +98,8 @@ parts = ["root0.gpu0", "root1.nvme0"]
 
     Outcome run(const platform::topology::Config& config, const Setup& setup,
                 platform::record::Recording* recording) const override {
-        Outcome outcome;
-        try {
-            platform::observe::Sources sources;
-            harness::EventLog log;
-            platform::observe::Fanout sinks;
-            sinks.add(log);
-            if (recording != nullptr && recording->events() != nullptr)
-                sinks.add(*recording->events());
-            platform::topology::Platform platform(config, &sinks, sources, platform::topology::Served::as_described,
-                                                  recording);
-            Programs programs;
-            programs.add("race", [&] {
-                try {
-                    NvmeRace(platform, sources, log, setup, outcome).run();
-                } catch (const std::exception& error) {
-                    outcome.violations.push_back(error.what());
-                }
-            });
-            if (const auto ended = programs.run(); !ended)
-                outcome.violations.push_back(ended.error());
-        } catch (const std::exception& error) {
-            outcome.violations.push_back(error.what());
-        }
-        return outcome;
+        return run_on_platform(config, recording,
+                               [&](const Ground& ground, Outcome& outcome) { NvmeRace(ground, setup, outcome).run(); });
     }
 };
 

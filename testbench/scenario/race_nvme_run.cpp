@@ -23,17 +23,13 @@ constexpr std::uint64_t page = sw::nvme::page_bytes;
 constexpr auto gap = 1500ns; ///< between two commands
 constexpr auto patience = 20ms;
 
-std::string_view name_of(const traces::Event& event) {
-    return std::visit([](const auto& one) { return one.name; }, event);
-}
-
 } // namespace
 
-NvmeRace::NvmeRace(platform::topology::Platform& platform, const platform::observe::Sources& sources,
-                   harness::EventLog& log, const Setup& setup, Outcome& outcome)
-    : platform_(platform), sources_(sources), log_(log), setup_(setup), outcome_(outcome),
+NvmeRace::NvmeRace(const Ground& ground, const Setup& setup, Outcome& outcome)
+    : sources_(ground.sources), setup_(setup), outcome_(outcome),
       operation_(static_cast<const NvmeOperation&>(*setup.operation)), size_((setup.bytes + page - 1) / page * page),
-      machine_(platform.machines().front()), drive_card_(machine_.cards.back()), gpu_card_(machine_.cards.front()) {}
+      machine_(ground.machine()), drive_card_(machine_.cards.back()), gpu_card_(machine_.cards.front()),
+      moment_(ground.log, setup, outcome) {}
 
 NvmeRace::~NvmeRace() = default;
 
@@ -124,24 +120,11 @@ template <class Body> void NvmeRace::with_queue(Body&& body) {
 }
 
 void NvmeRace::post() {
-    if (!setup_.is_bare) {
-        sc_core::sc_spawn_options stack;
-        stack.set_stack_size(1 << 20);
-        for (const auto* action : setup_.actions)
-            if (action != nullptr) {
-                ++acting_;
-                sc_core::sc_spawn([this, action] { act(static_cast<const NvmeAction&>(*action)); },
-                                  sc_core::sc_gen_unique_name("action"), &stack);
-            }
-        sc_core::wait(sc_core::SC_ZERO_TIME); // they wait from now on
-        log_.reached = [this] {
-            const auto now = kernel_now();
-            const auto then = model::port::Time{log_.entries.back().first.time_ps};
-            go_.notify(setup_.is_late && then > now ? model::tlm::to_sc(then - now) : sc_core::SC_ZERO_TIME);
-        };
-        log_.watched = log_.entries.size() + setup_.point + 1;
-    }
-    first_ = log_.entries.size();
+    moment_.open([this](const Action& action) {
+        if (setup_.plant == &missing_invalidation)
+            functions_->unit()->plant_missing_invalidations(1);
+        static_cast<const NvmeAction&>(action).perform(*this);
+    });
     for (auto& command : commands_) {
         with_queue([&](sw::nvme::QueuePair& queue) {
             const auto blocks = size_ / space_->block_bytes();
@@ -154,8 +137,7 @@ void NvmeRace::post() {
         sc_core::wait(model::tlm::to_sc(gap));
     }
     await();
-    last_ = log_.entries.size();
-    outcome_.points = last_ - first_;
+    moment_.close();
 }
 
 /// The commands' completions; a queue that is gone owes none.
@@ -175,31 +157,9 @@ void NvmeRace::await() {
     }
 }
 
-void NvmeRace::act(const NvmeAction& action) {
-    sc_core::wait(go_);
-    if (is_called_off_)
-        return;
-    if (begin_ == 0) {
-        begin_ = log_.entries.size();
-        outcome_.at_ps = static_cast<std::uint64_t>(kernel_now().count());
-    }
-    try {
-        if (setup_.plant == &missing_invalidation)
-            functions_->unit()->plant_missing_invalidations(1);
-        action.perform(*this);
-    } catch (const std::exception& error) {
-        violate(fmt::format("the action failed: {}", error.what()));
-    }
-    if (end_ == 0)
-        end_ = log_.entries.size();
-    ++finished_;
-    done_.notify(sc_core::SC_ZERO_TIME);
-}
-
 /// The memory is somebody else's from this instant on.
 void NvmeRace::give_back(std::string_view who) {
-    if (end_ == 0)
-        end_ = log_.entries.size();
+    moment_.note_end();
     if (is_given_back_)
         return;
     is_given_back_ = true;
@@ -226,8 +186,7 @@ void NvmeRace::release_memory() {
         throw std::runtime_error("the next owner has other pages");
     snapshot_.clear(); // what lay there is lost
     is_given_back_ = true;
-    if (end_ == 0)
-        end_ = log_.entries.size();
+    moment_.note_end();
     fill(next_content());
     around_.assign(all_.begin(), all_.end());
 }
@@ -267,15 +226,7 @@ void NvmeRace::reset_function() {
 }
 
 void NvmeRace::let_it_end() {
-    log_.watched = 0; // what comes from now on is no point of the transfer
-    sc_core::wait(sc_core::SC_ZERO_TIME);
-    if (begin_ == 0) {
-        is_called_off_ = true;
-        go_.notify(sc_core::SC_ZERO_TIME);
-    }
-    while (begin_ != 0 && finished_ != acting_)
-        sc_core::wait(done_);
-    outcome_.is_reached = begin_ != 0;
+    moment_.settle();
     sc_core::wait(model::tlm::to_sc(1ms)); // what is late lands now
     if (!is_given_back_)
         snapshot_.assign(memory().begin(), memory().end());
@@ -290,19 +241,8 @@ bool NvmeRace::is_touch(const traces::Stamp& stamp, const traces::Event& event) 
 }
 
 void NvmeRace::measure() {
-    const auto& entries = log_.entries;
-    auto& touches = outcome_.touches;
-    if (outcome_.is_reached)
-        outcome_.behind = name_of(entries.at(first_ + setup_.point).second);
-    outcome_.has_begun = begin_ > first_;
-    for (auto i = first_; i != last_; ++i) {
-        if (!is_touch(entries[i].first, entries[i].second))
-            continue;
-        touches.last = i - first_;
-        touches.first = touches.count++ == 0 ? touches.last : touches.first;
-        outcome_.touched += i < begin_;
-        outcome_.touched_at_end += i < end_;
-    }
+    moment_.measure([this](const auto& stamp, const auto& event) { return is_touch(stamp, event); });
+    outcome_.has_begun = moment_.begun() > moment_.first();
 }
 
 void NvmeRace::take_down() {

@@ -2,16 +2,15 @@
 // everything is looked at afterwards. race_nvme_run.cpp goes through it, race_nvme_checks.cpp has what must be true.
 #pragma once
 
-#include "platform/topology/platform_module.h"
 #include "sw/gpu/gpu.h"
 #include "sw/nvme/namespace.h"
 #include "testbench/harness/function_reset.h"
 #include "testbench/harness/host_functions.h"
-#include "testbench/harness/test_ports.h"
 #include "testbench/scenario/device_mapping.h"
+#include "testbench/scenario/race_content.h"
+#include "testbench/scenario/race_moment.h"
 #include "testbench/scenario/race_nvme.h"
-
-#include <systemc>
+#include "testbench/scenario/race_platform.h"
 
 #include <cstdint>
 #include <memory>
@@ -23,8 +22,7 @@ namespace scenario::race {
 
 class NvmeRace {
 public:
-    NvmeRace(platform::topology::Platform& platform, const platform::observe::Sources& sources, harness::EventLog& log,
-             const Setup& setup, Outcome& outcome);
+    NvmeRace(const Ground& ground, const Setup& setup, Outcome& outcome);
     ~NvmeRace();
     NvmeRace(const NvmeRace&) = delete;
     NvmeRace& operator=(const NvmeRace&) = delete;
@@ -58,7 +56,6 @@ private:
     void make_drive();
     void post();
     void await();
-    void act(const NvmeAction& action);
     void let_it_end();
     void give_back(std::string_view who);
     void measure();
@@ -82,15 +79,9 @@ private:
     std::uint64_t total() const { return size_ * commands; }
     std::span<std::byte> memory() const { return all_.subspan(offset_, total()); }
     void fill(unsigned kind);
-    /// Each byte tells what lies there, what comes and what the next owner has apart.
-    static std::byte content(unsigned kind, std::uint64_t i) {
-        return static_cast<std::byte>((i * 13 + i / 4096) % 64 * 4 + kind);
-    }
-    static constexpr unsigned before = 1, sent = 2, after = 3, commands = 4;
+    static constexpr unsigned commands = 4;
 
-    platform::topology::Platform& platform_;
     const platform::observe::Sources& sources_;
-    harness::EventLog& log_;
     const Setup& setup_;
     Outcome& outcome_;
     const NvmeOperation& operation_;
@@ -113,12 +104,9 @@ private:
     Bytes around_, snapshot_;  ///< all of it at the start; the memory when it was given back, or at the end
     std::vector<Command> commands_;
 
-    sc_core::sc_event go_, done_;
     std::optional<harness::FunctionReset> reset_;
-    unsigned acting_ = 0, finished_ = 0;
-    bool is_called_off_ = false, is_busy_ = false, is_memory_gone_ = false, is_queue_gone_ = false;
-    bool is_given_back_ = false;
-    std::size_t first_ = 0, begin_ = 0, end_ = 0, last_ = 0; ///< in the log of events, as in race_run.h
+    Moment moment_;
+    bool is_busy_ = false, is_memory_gone_ = false, is_queue_gone_ = false, is_given_back_ = false;
 };
 
 } // namespace scenario::race

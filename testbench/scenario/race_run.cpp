@@ -1,6 +1,5 @@
 #include "testbench/scenario/race_run.h"
 
-#include "model/tlm/time.h"
 #include "sw/mlx/memory/umr.h"
 
 #include <fmt/format.h>
@@ -24,10 +23,6 @@ constexpr std::uint64_t offset = 0x1dc8;  ///< of the region in the buffer
 constexpr std::uint32_t probe_bytes = 64; ///< at the region's first byte, or its last
 constexpr std::uint64_t probe_id = 1000000;
 
-std::string_view name_of(const traces::Event& event) {
-    return std::visit([](const auto& one) { return one.name; }, event);
-}
-
 template <class E> const E* get(const traces::Event& event) { return std::get_if<E>(&event); }
 
 } // namespace
@@ -36,7 +31,7 @@ Race::Race(Cluster& cluster, const Setup& setup, Outcome& outcome)
     : cluster_(cluster), setup_(setup), outcome_(outcome),
       operation_(static_cast<const RdmaOperation&>(*setup.operation).facts),
       size_(operation_.is_atomic ? 8 : setup.bytes), owner_(is_responder() ? cluster.b : cluster.a),
-      other_(is_responder() ? cluster.a : cluster.b) {}
+      other_(is_responder() ? cluster.a : cluster.b), moment_(cluster.log, setup, outcome) {}
 
 bool Race::has(const Action& action) const {
     return std::ranges::find(setup_.actions, &action) != setup_.actions.end();
@@ -114,51 +109,15 @@ void Race::post(Transfer& transfer) {
 }
 
 void Race::post() {
-    auto& log = cluster_.log;
-    if (!setup_.is_bare) {
-        sc_core::sc_spawn_options stack;
-        stack.set_stack_size(1 << 20);
-        for (const auto action : setup_.actions)
-            if (action != nullptr) {
-                ++acting_;
-                sc_core::sc_spawn([this, action] { act(static_cast<const RdmaAction&>(*action)); },
-                                  sc_core::sc_gen_unique_name("action"), &stack);
-            }
-        sc_core::wait(sc_core::SC_ZERO_TIME); // they wait from now on
-        log.reached = [this] {
-            const auto now = model::tlm::kernel_now();
-            const auto then = model::port::Time{cluster_.log.entries.back().first.time_ps};
-            go_.notify(setup_.is_late && then > now ? model::tlm::to_sc(then - now) : sc_core::SC_ZERO_TIME);
-        };
-        log.watched = log.entries.size() + setup_.point + 1;
-    }
-    first_ = log.entries.size();
+    moment_.open([this](const Action& action) {
+        if (setup_.plant == &missing_invalidation)
+            owner_.functions->unit()->plant_missing_invalidations(1);
+        static_cast<const RdmaAction&>(action).perform(*this);
+    });
     for (auto& transfer : transfers_)
         post(transfer);
     await();
-    last_ = log.entries.size();
-    outcome_.points = last_ - first_;
-}
-
-void Race::act(const RdmaAction& action) {
-    sc_core::wait(go_);
-    if (is_called_off_)
-        return;
-    if (begin_ == 0) {
-        begin_ = cluster_.log.entries.size();
-        outcome_.at_ps = static_cast<std::uint64_t>(model::tlm::kernel_now().count());
-    }
-    try {
-        if (setup_.plant == &missing_invalidation)
-            owner_.functions->unit()->plant_missing_invalidations(1);
-        action.perform(*this);
-    } catch (const std::exception& error) {
-        violate(fmt::format("the action failed: {}", error.what()));
-    }
-    if (end_ == 0)
-        end_ = cluster_.log.entries.size();
-    ++finished_;
-    done_.notify(sc_core::SC_ZERO_TIME);
+    moment_.close();
 }
 
 bool Race::succeeds(const sw::Result<void>& result) {
@@ -181,8 +140,7 @@ void Race::release_memory() {
 }
 
 void Race::give_back(std::optional<std::size_t> importer) {
-    if (end_ == 0)
-        end_ = cluster_.log.entries.size();
+    moment_.note_end();
     const auto is_going = [&](const Transfer& transfer) {
         return !transfer.is_given_back && (!importer || transfer.importer == *importer);
     };
@@ -198,8 +156,7 @@ void Race::give_back(std::optional<std::size_t> importer) {
 
 void Race::let_peer_die() {
     peer_reset_->begin();
-    if (end_ == 0)
-        end_ = cluster_.log.entries.size();
+    moment_.note_end();
     // Writes that had left the card land yet; software gives memory away behind them (PCIe 6.0 §6.6.2).
     const auto landed = other_.machine.host->root_complex().memory_writes().landed_at();
     while (model::port::Time{other_.hca_function->now()} < landed)
@@ -221,21 +178,13 @@ void Race::await() {
             transfers_.at(completion.wr_id).completion = completion;
             --missing;
         }
-        if (is_requester_dead() && acting_ != 0 && finished_ == acting_)
+        if (is_requester_dead() && moment_.is_over())
             break;
     }
 }
 
 void Race::let_it_end() {
-    cluster_.log.watched = 0; // what comes from now on is no point of the transfer
-    sc_core::wait(sc_core::SC_ZERO_TIME);
-    if (begin_ == 0) {
-        is_called_off_ = true;
-        go_.notify(sc_core::SC_ZERO_TIME);
-    }
-    while (begin_ != 0 && finished_ != acting_)
-        sc_core::wait(done_);
-    outcome_.is_reached = begin_ != 0;
+    moment_.settle();
     cluster_.let(1ms); // what is late lands now
     if (outcome_.is_reached && probing_.a)
         probe();
@@ -284,25 +233,17 @@ bool Race::is_touch(const traces::Stamp& stamp, const traces::Event& event) cons
 }
 
 void Race::measure() {
-    const auto& entries = cluster_.log.entries;
+    moment_.measure([this](const auto& stamp, const auto& event) { return is_touch(stamp, event); });
     auto& touches = outcome_.touches;
-    if (outcome_.is_reached)
-        outcome_.behind = name_of(entries.at(first_ + setup_.point).second);
-    for (auto i = first_; i != last_; ++i) {
-        const auto& [stamp, event] = entries[i];
-        if (get<traces::PacketSent>(event) != nullptr && i < begin_ &&
+    for (auto i = moment_.first(); i != moment_.last(); ++i) {
+        const auto& [stamp, event] = cluster_.log.entries[i];
+        if (get<traces::PacketSent>(event) != nullptr && i < moment_.begun() &&
             cluster_.sources.name(stamp.source) == cluster_.a.source())
             outcome_.has_begun = true;
         if (get<traces::PacketForwarded>(event) != nullptr)
-            touches.forwards.push_back(i - first_);
-        if (!is_touch(stamp, event))
-            continue;
-        touches.last = i - first_;
-        touches.first = touches.count++ == 0 ? touches.last : touches.first;
-        if (get<traces::Translated>(event) != nullptr)
-            touches.translations.push_back(touches.last);
-        outcome_.touched += i < begin_;
-        outcome_.touched_at_end += i < end_;
+            touches.forwards.push_back(i - moment_.first());
+        if (get<traces::Translated>(event) != nullptr && is_touch(stamp, event))
+            touches.translations.push_back(i - moment_.first());
     }
 }
 

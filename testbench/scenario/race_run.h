@@ -5,10 +5,10 @@
 #include "testbench/harness/cluster.h"
 #include "testbench/harness/function_reset.h"
 #include "testbench/scenario/race.h"
+#include "testbench/scenario/race_content.h"
 #include "testbench/scenario/race_memory.h"
+#include "testbench/scenario/race_moment.h"
 #include "testbench/scenario/race_rdma.h"
-
-#include <systemc>
 
 #include <cstdint>
 #include <deque>
@@ -73,7 +73,6 @@ private:
     void set_up();
     void post();
     void post(Transfer& transfer);
-    void act(const RdmaAction& action);
     void await();
     void let_it_end();
     void probe();
@@ -100,12 +99,7 @@ private:
                 byte = content(kind, i);
         });
     }
-    /// Each byte tells what lies there, what comes and what the next owner has apart.
-    static std::byte content(unsigned kind, std::uint64_t i) {
-        return static_cast<std::byte>((i * 13 + i / 4096) % 64 * 4 + kind);
-    }
     Bytes contents(unsigned kind, const Transfer& transfer) const;
-    static constexpr unsigned before = 1, sent = 2, after = 3;
     static constexpr std::uint64_t addend = 0x1234567; ///< of atomics
 
     harness::Cluster& cluster_;
@@ -125,13 +119,8 @@ private:
     std::optional<sw::mlx::Completion> probed_;
     std::size_t probe_begin_ = 0; ///< events before it
 
-    sc_core::sc_event go_, done_;
     std::optional<harness::FunctionReset> reset_, peer_reset_;
-    unsigned acting_ = 0, finished_ = 0;
-    bool is_called_off_ = false;
-    /// In the log of events: the first of the run, the first after the actions' begin, the first after the end of one
-    /// of them, the first after the transfers.
-    std::size_t first_ = 0, begin_ = 0, end_ = 0, last_ = 0;
+    Moment moment_;
     Bytes snapshot_; ///< of the region: each part when it was given back, or at the end
 };
 
