@@ -86,7 +86,8 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         "With "
         "--set host.acs=redirect\nthe way between devices leads through the units, too; --set "
         "hca.device_tlb_entries=64 --set iommu.device_tlb=true gives\nthe HCAs TLBs of their own. scenario.qps is the "
-        "number of transfers by one key.\n\n"
+        "number of transfers by one key. Of a drive its read latency is swept\n(A.nvme0.read_latency_ns), of a GPU its "
+        "profile and the time of an invalidation (A.gpu0.profile, A.gpu0.invalidate_ns).\n\n"
         "gpu_nvme, gpu_rdma (gpu: both) are programs of a GPU: each of their fences and flushes is left out (--inject "
         "names some),\nunder --points seeds of each world: GPU as observed, coherent, or the worst that documents "
         "allow; stores of a thread in\ntheir order, or reordered; reads that pass GL0 and GL1, or plain ones. "
@@ -96,8 +97,11 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
     explore
         .add_option(
             "scenario", options.operations,
-            "Of an HCA: write, read, send, atomic or all; of a drive: nvme_read, nvme_write or nvme; programs of "
-            "a GPU: gpu_nvme, gpu_rdma or gpu")
+            "Of an HCA: write, read, send, atomic or rdma; of a drive: nvme_read, nvme_write or nvme; of pages of a "
+            "GPU: "
+            "gpu_load, gpu_store (waves), gpu_copy_in, gpu_copy_out (a copy engine) or gpu_pages; of a drive's BAR in "
+            "a "
+            "GPU's address space: gpu_doorbell or gpu_bar; all of these; programs of a GPU: gpu_nvme, gpu_rdma or gpu")
         ->required()
         ->delimiter(',');
     explore
@@ -105,13 +109,16 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
             "--inject", options.actions,
             "revoke, move, unmap, flr, release (host memory, under a live key), migrate (registered on "
             "demand), death (of the peer), two at once as in revoke+death, or all (default); of a drive: release, "
-            "revoke, delete_queue, reset, flr; of a program of a GPU: what is left out")
+            "revoke, delete_queue, reset, flr; of pages of a GPU: unmap, move; of a BAR: revoke, disable (memory space "
+            "of the function), flr; of a program of a GPU: what is left out")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();
     explore
-        .add_option("--victim", options.victims,
-                    "Whose memory: requester, responder or all (default); of a drive: host, vram or all")
+        .add_option(
+            "--victim", options.victims,
+            "Whose memory: requester, responder or all (default); of a drive, and of pages of a GPU: host, vram or "
+            "all")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->take_all();
@@ -136,7 +143,10 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
         "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
         "(the remapping unit is not told that a mapping went), umr_drain, command_drain, reset_drain "
         "(packets under way keep referring to memory that goes by a work request, a command, a reset); of a drive: "
-        "missing_invalidation, missing_drain (data under way still land when their queue has gone)");
+        "missing_invalidation, missing_drain (data under way still land when their queue has gone); of pages of a GPU, "
+        "and of a BAR, a step that its driver leaves out: stale_entry (of the page table), missing_host_flush (what it "
+        "has written rests in the host data path), missing_invalidation, unawaited_invalidation, missing_rinse (of "
+        "GL2, and of stores on their way)");
     explore.add_flag(
         "--alike", options.has_alike_owner,
         "The memory's next owner has the bytes there that the transfer has: what still goes there is seen by "

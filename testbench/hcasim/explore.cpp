@@ -15,11 +15,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <expected>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace hcasim {
 namespace {
@@ -193,12 +197,16 @@ private:
     std::map<Transfer, Outcome> undisturbed_;
 };
 
-} // namespace
+/// What is asked for of one subject.
+struct Choice {
+    const Subject* subject = nullptr;
+    std::vector<const race::Operation*> operations;
+    std::vector<const race::Victim*> victims;
+    std::vector<Actions> actions;
+    const race::Plant* plant = nullptr;
+};
 
-int explore(const ExploreOptions& options) {
-    if (are_gpu_programs(options.operations))
-        return explore_fences(options);
-    const auto& subject = subject_of(options.operations);
+std::expected<Choice, std::string> choose(const Subject& subject, const ExploreOptions& options) {
     const bool is_named = std::ranges::find(options.operations, subject.name()) != options.operations.end();
     const auto operations =
         choose("scenario", is_named ? std::vector<std::string>{} : options.operations, subject.operations());
@@ -208,17 +216,21 @@ int explore(const ExploreOptions& options) {
         plants = choose("mistake", {options.plant}, subject.plants());
     const auto actions = choose_actions(options.actions, subject);
     if (!operations)
-        return refuse(operations.error());
+        return std::unexpected(operations.error());
     if (!victims)
-        return refuse(victims.error());
+        return std::unexpected(victims.error());
     if (!plants)
-        return refuse(plants.error());
+        return std::unexpected(plants.error());
     if (plants->size() != 1)
-        return refuse("one mistake at a time");
-    const auto* plant = plants->front();
+        return std::unexpected("one mistake at a time");
     if (!actions)
-        return refuse(actions.error());
+        return std::unexpected(actions.error());
+    return Choice{&subject, *operations, *victims, *actions, plants->front()};
+}
 
+int explore(const Choice& choice, const ExploreOptions& options) {
+    const auto& subject = *choice.subject;
+    const auto* plant = choice.plant;
     const auto all = variants(subject, options.sweep, options.overrides, options.importers);
     std::vector<Variant> chosen;
     std::vector<Config> configs;
@@ -234,14 +246,14 @@ int explore(const ExploreOptions& options) {
     // What only a remapping unit can stop or get wrong.
     const bool has_unit = std::ranges::any_of(configs, [](const Config& config) { return config.iommu.is_present; });
     if (!has_unit && ((plant != nullptr && plant->needs_unit()) ||
-                      (!options.actions.empty() && std::ranges::all_of(*actions, race::need_unit))))
+                      (!options.actions.empty() && std::ranges::all_of(choice.actions, race::need_unit))))
         return refuse("memory that is given back under a live key is a remapping unit's affair: --set "
                       "iommu.present=true");
 
     Exploration exploration(options, chosen, configs);
-    for (const auto* operation : *operations)
-        for (const auto* victim : *victims)
-            for (const auto& one : *actions)
+    for (const auto* operation : choice.operations)
+        for (const auto* victim : choice.victims)
+            for (const auto& one : choice.actions)
                 if (subject.can_be(*victim, one))
                     exploration.add({.subject = &subject,
                                      .operation = operation,
@@ -251,6 +263,58 @@ int explore(const ExploreOptions& options) {
                                      .bytes = options.bytes,
                                      .has_alike_owner = options.has_alike_owner});
     return exploration.run();
+}
+
+/// Those of `wanted` that the subject has; nothing where there were some, and it has none of them.
+template <class Has>
+std::optional<std::vector<std::string>> those_of(const std::vector<std::string>& wanted, Has&& has) {
+    std::vector<std::string> known;
+    std::ranges::copy_if(wanted, std::back_inserter(known), has);
+    return known.empty() && !wanted.empty() ? std::nullopt : std::optional(std::move(known));
+}
+
+/// Every subject that has something of what is named. The error is of the first one where none has.
+int explore_all(ExploreOptions options) {
+    int status = status::good;
+    bool has_run = false;
+    std::string error;
+    for (const auto* subject : race::subjects()) {
+        auto mine = options;
+        const auto actions = those_of(
+            options.actions, [&](const std::string& wish) { return choose_actions({wish}, *subject).has_value(); });
+        const auto victims = those_of(options.victims, [&](const std::string& wish) {
+            return choose("side", {wish}, subject->victims()).has_value();
+        });
+        mine.actions = actions.value_or(options.actions);
+        mine.victims = victims.value_or(options.victims);
+        const auto choice = choose(*subject, mine);
+        if (!choice) {
+            error = error.empty() ? choice.error() : error;
+            continue;
+        }
+        const auto outcome = explore(*choice, mine);
+        if (outcome == status::refused && !has_run)
+            return outcome;
+        has_run = true;
+        if (outcome == status::refused) // and it has said why
+            continue;
+        if (outcome != status::good && status != status::failed)
+            status = outcome;
+        if (status == status::failed)
+            options.record.clear(); // the first violation is
+    }
+    return has_run ? status : refuse(error);
+}
+
+} // namespace
+
+int explore(const ExploreOptions& options) {
+    if (are_gpu_programs(options.operations))
+        return explore_fences(options);
+    if (options.operations == std::vector<std::string>{"all"})
+        return explore_all(options);
+    const auto choice = choose(subject_of(options.operations), options);
+    return choice ? explore(*choice, options) : refuse(choice.error());
 }
 
 } // namespace hcasim

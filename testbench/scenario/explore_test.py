@@ -181,15 +181,40 @@ def a_lossy_cable_is_no_violation():
         expect(ran.returncode == 0, f"seed {seed}: status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
 
 
+def every_row_meets_some(subject, prefix, count):
+    """Each row of the subject's meets transfers under way, and has no violation."""
+    ran = explore(subject, "--points", "3", "--sweep", "pairs")
+    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    rows = [line.split() for line in ran.stdout.splitlines() if re.match(rf" *{prefix}\w* +\w+ +\w+ +\d", line)]
+    expect(len(rows) == count, f"{len(rows)} rows, not one for each transfer, memory and action\n{ran.stdout}")
+    for row in rows:
+        expect(int(row[4]) > 0 and float(row[5]) > 0 and row[-1] == "0", f"no run, none under way, or more: {row}")
+    return ran.stdout
+
+
 def explores_a_drive():
     """Commands whose memory, queue or controller goes away: each row meets some under way, and no byte lands or leaves
     afterwards."""
-    ran = explore("nvme", "--points", "3", "--sweep", "pairs")
-    expect(ran.returncode == 0, f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
-    rows = [line.split() for line in ran.stdout.splitlines() if line.strip().startswith("nvme_")]
-    expect(len(rows) == 2 * (2 * 3 + 2), f"{len(rows)} rows, not one for each command, memory and action\n{ran.stdout}")
-    for row in rows:
-        expect(int(row[4]) > 0 and float(row[5]) > 0 and row[-1] == "0", f"no run, none under way, or more: {row}")
+    every_row_meets_some("nvme", "nvme_", 2 * (2 * 3 + 2))
+
+
+def explores_pages_of_a_gpu():
+    """Waves and a copy engine, whose pages are taken out or moved: who only reads does not notice a move, and others
+    fault."""
+    said = every_row_meets_some("gpu_pages", "gpu_", 4 * 2 * 2)
+    for row in re.findall(r" *gpu_(?:load|copy_out) +\w+ +move .*", said):
+        expect("page fault" not in row, f"a move stops who only reads: {row}")
+    for row in re.findall(r" *gpu_\w+ +\w+ +unmap .*", said):
+        expect("page fault" in row, f"nobody has met that the pages are gone: {row}")
+
+
+def explores_a_revoked_bar():
+    """A GPU program rings doorbells of a drive, whose BAR is taken back: by itself, with memory space switched off, and
+    before a reset."""
+    said = every_row_meets_some("gpu_bar", "gpu_", 3)
+    expect(said.count("page fault") >= 3, f"no program has met that the BAR is gone: {said}")
+
+
 
 
 def explorer_finds_a_drive_that_does_not_let_go():
@@ -202,6 +227,60 @@ def explorer_finds_a_drive_that_does_not_let_go():
                    "--set", "A.nvme0.read_latency_ns=300000", "--plant", plant)
         finds((*planted, *WITHOUT_DETECTOR), "was written after")
         shows_again(finds(planted, f"stale mapping: A.nvme0 .*{stale}"))
+
+
+PLAIN_GPU = ("--set", "A.gpu0.profile=0", "--set", "A.gpu0.invalidate_ns=0")
+SLOW_GPU = ("--set", "A.gpu0.profile=0", "--set", "A.gpu0.invalidate_ns=20000")
+WORST_GPU = ("--set", "A.gpu0.profile=2", "--set", "A.gpu0.invalidate_ns=0")
+
+
+def explorer_finds_a_step_that_the_driver_of_a_gpu_leaves_out():
+    """Each of them by what waves or a copy engine do with pages that are gone, or by a doorbell that comes late; and
+    nothing where none is left out."""
+    late = "written after the action had returned"
+    leaves = "the next owner's"
+    rings = "after its BAR was taken back"
+    for scenario, action, plant, world, finding in (
+            ("gpu_store", "unmap", "stale_entry", PLAIN_GPU, late),
+            ("gpu_load", "unmap", "stale_entry", PLAIN_GPU, leaves),
+            ("gpu_load", "move", "missing_invalidation", PLAIN_GPU, leaves),
+            ("gpu_copy_in", "unmap", "missing_invalidation", PLAIN_GPU, late),
+            ("gpu_copy_out", "move", "missing_invalidation", PLAIN_GPU, leaves),
+            ("gpu_store", "unmap", "missing_host_flush", WORST_GPU, late),
+            ("gpu_store", "unmap", "unawaited_invalidation", SLOW_GPU, late),
+            ("gpu_store", "unmap", "missing_rinse", PLAIN_GPU, late),
+            ("gpu_copy_in", "move", "missing_rinse", PLAIN_GPU, late),
+            ("gpu_doorbell", "revoke", "stale_entry", PLAIN_GPU, rings),
+            ("gpu_doorbell", "disable", "missing_invalidation", PLAIN_GPU, rings),
+            ("gpu_doorbell", "flr", "unawaited_invalidation", SLOW_GPU, rings),
+            ("gpu_doorbell", "revoke", "missing_rinse", WORST_GPU, rings)):
+        exploring = (scenario, "--inject", action, "--points", "6", "--sweep", "none", *world, *WITHOUT_DETECTOR)
+        shows_again(finds((*exploring, "--plant", plant), finding))
+        ran = explore(*exploring)
+        expect(ran.returncode == 0, f"{exploring}: status {ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+
+def detector_names_the_page_of_a_gpu():
+    """By which a wave has gone to memory of the host or a BAR that is somebody else's, or the line in which a store
+    had rested."""
+    by_page = r"page 0x[0-9a-f]+ of VMID 8.*\(page of a GPU"
+    for scenario, more, found in (
+            ("gpu_load", ("--victim", "host", "--inject", "unmap", "--alike", "--plant", "missing_invalidation"),
+             by_page),
+            ("gpu_store", ("--victim", "host", "--inject", "unmap", "--alike", "--plant", "missing_rinse"),
+             r"the line of 0x[0-9a-f]+ in GL2.*\(page of a GPU"),
+            ("gpu_doorbell", ("--inject", "revoke", "--plant", "stale_entry"), by_page)):
+        shows_again(finds((scenario, *more, "--points", "6", "--sweep", "none", *PLAIN_GPU),
+                          f"stale mapping: A.gpu0 .*{found}"))
+
+
+def all_is_every_subject():
+    """Those that have what is to be injected; what none has is refused."""
+    ran = explore("all", "--inject", "flr,unmap", "--points", "1", *SLOW)
+    expect(ran.returncode in (0, 4), f"status {ran.returncode}\n{ran.stdout[-3000:]}{ran.stderr[-1000:]}")
+    for row in ("write +responder +flr", "nvme_read +host +flr", "gpu_load +vram +unmap", "gpu_doorbell +drive +flr"):
+        expect(re.search(row, ran.stdout), f"no row {row}: {ran.stdout}")
+    refused(explore("all", "--inject", "love"), "unknown action 'love'")
 
 
 def what_a_program_of_a_gpu_needs_its_fences_for():

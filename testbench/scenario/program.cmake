@@ -43,6 +43,8 @@ add_program_tests(explorer explore_test.py "hcasim" 600
     explorer_finds_a_missing_invalidation
     explorer_finds_a_missing_drain detector_finds_what_no_byte_shows explores_behind_remapping_units
     a_lossy_cable_is_no_violation explores_a_drive explorer_finds_a_drive_that_does_not_let_go
+    explores_pages_of_a_gpu explores_a_revoked_bar explorer_finds_a_step_that_the_driver_of_a_gpu_leaves_out
+    detector_names_the_page_of_a_gpu all_is_every_subject
     what_a_program_of_a_gpu_needs_its_fences_for a_fence_whose_adversary_stays_away_has_not_been_tested
     explorer_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600

@@ -1,5 +1,7 @@
 #include "testbench/scenario/race.h"
 
+#include "testbench/scenario/race_gpu_bar.h"
+#include "testbench/scenario/race_gpu_pages.h"
 #include "testbench/scenario/race_nvme.h"
 #include "testbench/scenario/race_rdma.h"
 
@@ -49,7 +51,7 @@ bool has_overlapped_end(const Touches& undisturbed, const Outcome& outcome) {
 }
 
 std::span<const Subject* const> subjects() {
-    static const std::array<const Subject*, 2> all{&rdma(), &nvme()};
+    static const std::array<const Subject*, 4> all{&rdma(), &nvme(), &gpu_pages(), &gpu_bar()};
     return all;
 }
 
