@@ -1,5 +1,5 @@
-"""timing_test.py HCASIM SOURCE CASE: what the keys of time do is what they do in hardware: twice a latency never makes a
-transfer faster, twice a rate never slower, each bound is seen when it is the smallest, and what goes in comes out."""
+"""timing_test.py HCASIM SOURCE CASE: what the keys of time do is what they do in hardware: twice a latency never makes
+a transfer faster, twice a rate never slower, each bound is seen when it is the smallest, what goes in comes out."""
 
 import concurrent.futures
 import json
