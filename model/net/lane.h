@@ -132,16 +132,13 @@ public:
 
     bool has_room(port::Time now) const {
         const auto& c = link_.config_;
-        return count() < limit_ &&
-               (!c.timed || (booked_until_ < now + c.horizon && busy_until_ < now + c.horizon + c.reach)) &&
-               !lacks_credit();
+        return count() < limit_ && (!c.timed || booked_until_ < now + c.horizon) && !lacks_credit();
     }
     /// Whether the port takes no more until room at the other end is granted.
     bool lacks_credit() const { return credits_.left() < needed_ || waiting_time_ > link_.config_.backlog; }
     /// When has_room() may turn true, as far as time alone decides.
     port::Time room_at() const {
-        const auto behind = std::max(booked_until_, busy_until_ - link_.config_.reach) - link_.config_.horizon;
-        const auto room = std::max(behind + port::Time{1}, head_due());
+        const auto room = std::max(booked_until_ - link_.config_.horizon + port::Time{1}, head_due());
         return lacks_credit() ? std::max(room, credits_.next()) : room;
     }
 

@@ -27,10 +27,9 @@ struct LinkConfig {
     port::Encapsulation encapsulation = port::Encapsulation::roce_v2_ipv4;
     port::Time latency = std::chrono::nanoseconds{500}; ///< propagation, one way
     double rate_gbps = 100;                             ///< 0: serialisation costs no time
-    /// How far ahead of now a port may book its transmitter.
+    /// How far ahead of now a port may book its transmitter, by the length of what it sends. Bytes that are still on
+    /// the way from memory make a packet later, and no difference here: how many are, the tags of the function decide.
     port::Time horizon = std::chrono::microseconds{2};
-    /// How much later than booked a packet may leave because its bytes are still on the way from memory.
-    port::Time reach = std::chrono::microseconds{10};
     /// Packets that arrive so soon are delivered together with the present ones, each with its own time; at most the
     /// latency counts.
     port::Time quantum = std::chrono::nanoseconds{250};
