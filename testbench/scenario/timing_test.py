@@ -6,7 +6,7 @@ import json
 import subprocess
 import threading
 
-from program import CONFIG, PROGRAM, SCRATCH, expect, main, payload
+from program import CONFIG, PROGRAM, SCRATCH, call, expect, main, payload
 
 # What one transfer wants to be: message bytes, under way, queue pairs, bytes in all.
 SMALL = ("scenario.message=64", "scenario.queue_depth=16", "scenario.qps=1"), 40_000
@@ -195,6 +195,24 @@ def misses_of_contexts_are_reads_that_are_seen_on_the_bus():
 
     missed = sum(one["misses"] for one in misses["caches"] if one["name"] in ("A.hca MKey", "A.hca MTT"))
     expect(missed > 500 and up(misses) - up(hits) >= 0.95 * missed, f"{missed} misses, {up(misses) - up(hits)} TLPs")
+
+
+def who_waits_for_tags_contexts_or_credits_plays_it_again():
+    """What a card is told of its tags is recorded, and it is told so again."""
+    shape, size = LARGE
+    for sets in (("pcie.device.tags=2",), ("hca.mtt_cache_entries=0", "hca.qp_cache_entries=0"),
+                 ("link.encapsulation=infiniband", "link.credit_blocks=80")):
+        recording = SCRATCH / "waits.pcapng"
+        words = [word for one in (*shape, *sets) for word in ("--set", one)]
+        path = payload(300_000)
+        ran = call("run", str(CONFIG), "--payload", str(path), "--quiet", "--record", str(recording), *words)
+        expect(ran.returncode == 0, f"{sets}: {ran.stdout[-1000:]}{ran.stderr}")
+        shown = call("trace", "show", str(recording)).stdout
+        expect("pcie.device.tags=2" not in sets or "its next read could leave" in shown, "tags never ran out")
+        for mode in ("--strict", "--untimed"):
+            played = call("replay", mode, str(recording))
+            expect(played.returncode == 0, f"{sets} {mode}: {played.stdout[-2000:]}{played.stderr}")
+        recording.unlink()
 
 
 main(globals())
