@@ -18,12 +18,16 @@ WORKLOADS = {"64 bytes": SMALL, "4 KiB": PAGES, "8 queue pairs": QUEUES, "64 KiB
 WALKED = ("iommu.present=true", "iommu.iotlb_entries=0", "iommu.structure_entries=0", "iommu.context_entries=0")
 
 
+MAKING = threading.Lock()  # payload() has one name for all that it makes
+
+
 def measured(workload, *sets):
     """The JSON of a run, and what went through a second by verb, in GB/s."""
     shape, size = workload
     path = SCRATCH / f"payload.{size}"
-    if not path.exists():
-        payload(size).rename(path)
+    with MAKING:
+        if not path.exists():
+            payload(size).rename(path)
     out = SCRATCH / f"result.{threading.get_ident()}"
     words = [word for one in (*shape, *sets) for word in ("--set", one)]
     ran = subprocess.run([PROGRAM, "run", str(CONFIG), "--payload", str(path), "--json", str(out), "--quiet", *words],
