@@ -1,8 +1,9 @@
 // ./dev bench: how fast the whole platform moves WRITEs from VRAM to VRAM, with the timing model off and on, beside
 // memcpy in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h; `./dev bench
-// record`: see recording.h; `./dev bench nvme`: see drive_load.h.
+// record`: see recording.h; `./dev bench nvme`: see drive_load.h; `./dev bench objects`: see object_load.h.
 #include "testbench/bench/drive_load.h"
 #include "testbench/bench/isolate.h"
+#include "testbench/bench/object_load.h"
 #include "testbench/bench/recording.h"
 #include "testbench/bench/remapping.h"
 #include "testbench/bench/write_load.h"
@@ -134,6 +135,11 @@ int sc_main(int argc, char** argv) {
                        "where the recordings are written, and removed (default: for temporary "
                        "files)");
     auto* nvme = app.add_subcommand("nvme", "commands of a drive a second, by our own driver, beside memcpy");
+    bench::ObjectNumbers numbers;
+    auto* objects =
+        app.add_subcommand("objects", "time and memory of memory keys and queue pairs, while few and while many exist");
+    objects->add_option("--keys", numbers.keys, "memory keys")->check(CLI::Range(100, 1'048'000));
+    objects->add_option("--queue-pairs", numbers.queue_pairs, "queue pairs")->check(CLI::Range(100, 130'000));
     CLI11_PARSE(app, argc, argv);
     if (record->parsed()) {
         fmt::print("{}", bench::measure_recording(directory, seconds, samples));
@@ -141,6 +147,10 @@ int sc_main(int argc, char** argv) {
     }
     if (nvme->parsed()) {
         fmt::print("{}", bench::measure_drive(seconds, samples));
+        return 0;
+    }
+    if (objects->parsed()) {
+        fmt::print("{}", bench::measure_objects(numbers));
         return 0;
     }
     if (iommu->parsed()) {

@@ -72,6 +72,13 @@ set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the 
 add_test(NAME ${knee} COMMAND bench iommu --accesses 20000)
 set_tests_properties(${knee}
     PROPERTIES LABELS scenario TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+set(objects "scenario: bench: objects are made and destroyed in every order, time and memory of each are printed")
+add_test(NAME ${objects} COMMAND bench objects --keys 1000 --queue-pairs 300)
+set(one_each "memory keys +creation +10( +[0-9]+)+ .*memory keys +random +1000( +[0-9]+)+ ")
+string(APPEND one_each ".*memory keys, all of them cached +reverse +1000( +[0-9]+)+ ")
+string(APPEND one_each ".*queue pairs in RST +creation +3( +[0-9]+)+ .*queue pairs in RTS +random +300( +[0-9]+)+")
+set_tests_properties(${objects} PROPERTIES LABELS scenario TIMEOUT 300 PASS_REGULAR_EXPRESSION "${one_each}"
+    ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 set(cost "scenario: bench: a program is run with and without a recording, and the ratios are printed")
 add_test(NAME ${cost}
     COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/bench/recording_cost.py --hcasim $<TARGET_FILE:hcasim>
