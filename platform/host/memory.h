@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace platform::host {
@@ -27,7 +28,8 @@ public:
         std::uint64_t bus;
         std::uint64_t size; ///< whole pages
     };
-    /// Zeroed, contiguous on the bus; the lowest place that fits. `alignment` is a power of two.
+    /// Zeroed, contiguous on the bus; the lowest place that fits. `alignment` is a power of two. Takes as long as there
+    /// are sizes of holes, however many blocks and holes there are.
     std::optional<Block> allocate(std::uint64_t bytes, std::uint64_t alignment = page);
     void release(std::uint64_t bus);
     /// Where the byte at a bus address lies; nullptr when that is not DRAM.
@@ -35,13 +37,20 @@ public:
     /// And back; 0 when it is not of DRAM.
     std::uint64_t bus_of(const std::byte* data) const;
     std::uint64_t allocated_bytes() const { return allocated_; }
+    /// Holes that allocate() has looked at so far.
+    std::uint64_t looked_at() const { return looked_at_; }
 
 private:
+    using Sizes = std::map<std::uint64_t, std::uint64_t>; ///< by bus address
+    void add_hole(std::uint64_t bus, std::uint64_t size);
+    /// Takes the hole out; returns its size.
+    std::uint64_t remove_hole(Sizes::iterator hole);
+
     model::pcie::MemoryMap map_;
     model::memory::SparseMemory memory_;
-    std::map<std::uint64_t, std::uint64_t> holes_; ///< bus address -> size
-    std::map<std::uint64_t, std::uint64_t> used_;
-    std::uint64_t allocated_ = 0;
+    Sizes holes_, used_;
+    std::map<std::uint64_t, std::set<std::uint64_t>> places_; ///< of the holes of a size
+    std::uint64_t allocated_ = 0, looked_at_ = 0;
 };
 
 } // namespace platform::host
