@@ -75,10 +75,38 @@ void InProcessTransport::mmio_read(unsigned number, std::uint64_t offset, std::s
 }
 
 void InProcessTransport::bar_read(unsigned number, std::uint64_t offset, std::span<std::byte> into) {
-    Transport::bar_read(number, offset, into);
     const Look look{number, offset, into.size()};
     polls_bar_ = into.size() <= longest_poll && look == last_look_;
     last_look_ = look;
+    const auto* range = combining_bar(number, offset, into.size());
+    if (range == nullptr)
+        return Transport::bar_read(number, offset, into);
+    auto& access = host_.bar_access();
+    auto done = kernel_now();
+    for (auto address = range->address + offset; !into.empty();) {
+        const auto piece = into.first(access.load_piece(address, into.size()));
+        const auto load = access.load(processor_, address, piece, kernel_now());
+        if (!load.result.is_ok())
+            std::ranges::fill(piece, std::byte{0xff});
+        done = std::max(done, load.result.done);
+        wait_until(load.begin);
+        address += piece.size();
+        into = into.subspan(piece.size());
+    }
+    wait_until(done);
+}
+
+void InProcessTransport::bar_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
+    const auto* range = combining_bar(number, offset, from.size());
+    if (range == nullptr)
+        return Transport::bar_write(number, offset, from);
+    auto& access = host_.bar_access();
+    for (auto address = range->address + offset; !from.empty();) {
+        const auto piece = from.first(access.store_piece(address, from.size()));
+        wait_until(access.store(processor_, address, piece, kernel_now()).begin);
+        address += piece.size();
+        from = from.subspan(piece.size());
+    }
 }
 
 void InProcessTransport::mmio_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
@@ -86,6 +114,13 @@ void InProcessTransport::mmio_write(unsigned number, std::uint64_t offset, std::
         return;
     // Posted: the processor goes on at once, whatever becomes of it.
     processor_.store(bars_[number].address + offset, from, kernel_now(), model::port::Purpose::control);
+}
+
+const host::BarFound* InProcessTransport::combining_bar(unsigned number, std::uint64_t offset,
+                                                        std::size_t length) const {
+    const auto* range = bar(number);
+    const bool has_all = range != nullptr && offset <= range->size && length <= range->size - offset;
+    return has_all && range->is_prefetchable ? range : nullptr;
 }
 
 void InProcessTransport::wait_until(Time done) {

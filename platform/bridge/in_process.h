@@ -33,6 +33,7 @@ public:
     void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
     void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
     void bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
 
     sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment = 4096) override;
     void release(const sw::transport::DmaMemory& memory) override;
@@ -62,6 +63,8 @@ private:
 
     std::string describe_memory() const;
     const host::BarFound* bar(unsigned number) const;
+    /// The BAR, where it is mapped write-combining and has that range; else nullptr.
+    const host::BarFound* combining_bar(unsigned number, std::uint64_t offset, std::size_t length) const;
     void set_msix(bool is_enabled, bool is_masked);
     void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
     void wait_until(model::port::Time done);

@@ -6,6 +6,7 @@
 #include "model/pcie/endpoint_module.h"
 #include "model/pcie/root_complex_module.h"
 #include "model/pcie/switch_module.h"
+#include "platform/host/bar_access.h"
 #include "platform/host/enumerate.h"
 #include "platform/host/interrupts.h"
 #include "platform/host/memory.h"
@@ -45,6 +46,7 @@ struct HostConfig {
     std::optional<model::iommu::IommuModuleConfig> iommu{}; ///< off until software turns it on
     bool peer_forwarding = true; ///< the root complex passes requests of devices on to devices
     model::pcie::Acs acs{};      ///< what firmware switches on at ports
+    BarAccessConfig bar_access{};
 };
 
 class Host final : public sc_core::sc_module, private ConfigAccess {
@@ -59,6 +61,7 @@ public:
     Memory& memory() { return memory_; }
     model::pcie::RootComplexModule& root_complex() { return root_complex_; }
     Interrupts& interrupts() { return interrupts_; }
+    BarAccess& bar_access() { return bar_access_; }
     const HostConfig& config() const { return config_; }
 
     /// Where the switches, in the order of their places, and the root complex report what they do not let pass, and the
@@ -100,6 +103,7 @@ private:
     Memory memory_;
     Interrupts interrupts_;
     model::pcie::RootComplexModule root_complex_;
+    BarAccess bar_access_;
     std::vector<Branch> switches_;
     std::vector<std::size_t> slots_; ///< places of them
     std::vector<model::pcie::EndpointModule*> cards_;

@@ -20,6 +20,7 @@ constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 constexpr double us = 1e6, ms = 1e9; // picoseconds
 
 constexpr std::array<std::int64_t, 5> mtus{256, 512, 1024, 2048, 4096};
+constexpr std::array<std::int64_t, 4> access_sizes{8, 16, 32, 64};
 constexpr std::array<std::int64_t, 6> tlp_sizes{128, 256, 512, 1024, 2048, 4096};
 constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
@@ -142,6 +143,16 @@ constexpr std::array table{
         get_member<AT(peers.acs)>},
     key<AT(peers.is_forwarding)>("host.peer_forwarding", anything,
                                  "the root complex passes requests of devices on to devices; false: it refuses them"),
+    bytes<AT(bar_access.load_bytes)>("host.bar.load", one_of(access_sizes),
+                                     "bytes that a processor's load brings from memory behind a BAR, at most"),
+    key<AT(bar_access.loads)>("host.bar.loads", range(1, 1024), "such loads under way at a time"),
+    bytes<AT(bar_access.store_bytes)>(
+        "host.bar.store", one_of(access_sizes),
+        "bytes that are combined into one store to such memory, at most; 8: nothing is combined"),
+    key<AT(bar_access.store_gbps)>("host.bar.store_gbps", range(0.001, 3200),
+                                   "Gbit/s at which full stores leave the processor"),
+    key<AT(bar_access.posted)>("host.bar.posted", range(1, 65536),
+                               "such stores on their way at a time, as the root port has credits"),
     key<AT(iommu.is_present)>("iommu.present", anything,
                               "each root complex has a remapping unit (VT-d); drivers turn it on"),
     key<AT(iommu.unit.iotlb.entries)>("iommu.iotlb_entries", range(0, 1 << 20),

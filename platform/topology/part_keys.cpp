@@ -23,6 +23,7 @@ constexpr std::array rows{
     Row{Thing::host, "memory", "host.A.memory"},
     Row{Thing::host, "acs", "host.acs"},
     Row{Thing::host, "peer_forwarding", "host.peer_forwarding"},
+    Row{Thing::host, "bar.", "host.bar."},
     Row{Thing::host, "iommu.", "iommu."},
     Row{Thing::pcie_switch, "pcie.", "pcie.upstream."},
     Row{Thing::hca, "pcie.", "pcie.device."},

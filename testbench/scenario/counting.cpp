@@ -64,6 +64,11 @@ void count(const platform::topology::Machine& machine, Result& result) {
             result.caches.push_back({.name = card.name + " device-TLB", .hits = tlb.hits, .misses = tlb.misses});
         }
     }
+    if (machine.host) {
+        std::vector<model::time::Account> accounts;
+        machine.host->bar_access().accounts(accounts);
+        add_accounts(machine.name, accounts, model::tlm::kernel_now(), result);
+    }
     if (const auto* iommu = machine.host ? machine.host->root_complex().iommu() : nullptr) {
         const auto& iotlb = iommu->core().translator().iotlb_counters();
         result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});

@@ -16,8 +16,9 @@ struct Driver {
     PcieMachine machine;
     Thread thread;
 
-    Driver(bool timed, std::function<void(PcieMachine&, InProcessTransport&)> body)
-        : machine(timed), thread("driver", [this, body] {
+    Driver(bool timed, std::function<void(PcieMachine&, InProcessTransport&)> body,
+           const platform::host::HostConfig& config = {})
+        : machine(timed, config), thread("driver", [this, body] {
               InProcessTransport transport(machine.host, machine.found(1).bdf);
               body(machine, transport);
           }) {}
@@ -280,5 +281,80 @@ TEST_CASE("a register read of timed links makes the driver wait for its completi
         CHECK(transport.now() == posted);
         CHECK(machine.first.function.last_write >= Time{posted + 200ns});
     });
+    driver.run();
+}
+
+namespace {
+/// What 64 KiB of a card's memory cost a processor, copied one way.
+struct Copied {
+    double gigabytes_per_s = 0;
+    std::uint64_t tlps = 0, payload = 0; ///< of the link that leads to the card, in the direction of the bytes
+};
+
+void with_copies(const platform::host::BarAccessConfig& access,
+                 std::function<void(Copied read, Copied written)> check) {
+    constexpr std::size_t bytes = 64 << 10;
+    platform::host::HostConfig config{.bar_access = access};
+    config.upstream_link.latency = config.device_link.latency = 250ns; // a round trip takes a microsecond, as there
+    PcieMachine machine(true, config);
+    Thread thread("driver", [&] {
+        InProcessTransport transport(machine.host, machine.found(1).bdf);
+        const auto copied = [&](model::pcie::Direction direction, auto&& copy) {
+            auto& link = *machine.host.slot_link(0);
+            const auto before = link.traffic(direction);
+            const auto begun = transport.now();
+            copy();
+            const auto after = link.traffic(direction);
+            return Copied{static_cast<double>(bytes) / static_cast<double>((transport.now() - begun).count()),
+                          after.tlps - before.tlps, after.payload_bytes - before.payload_bytes};
+        };
+        std::vector<std::byte> from(bytes), into(bytes);
+        for (std::size_t i = 0; i < bytes; ++i)
+            from[i] = static_cast<std::byte>(i * 7 + i / 256);
+        const auto written = copied(model::pcie::Direction::downstream, [&] { transport.bar_write(2, 0x1000, from); });
+        const auto read = copied(model::pcie::Direction::upstream, [&] { transport.bar_read(2, 0x1000, into); });
+        CHECK(into == from);
+        check(read, written);
+    });
+    sc_core::sc_start(sc_core::sc_time(100, sc_core::SC_MS));
+    REQUIRE(thread.is_finished());
+}
+} // namespace
+
+// gdrcopy, to a BAR of a V100: the processor writes 9.6 GB/s and reads 0.53 GB/s.
+TEST_CASE("a processor copies to and from a card's memory by lines, as fast as silicon does",
+          "[module][bridge][timed]") {
+    with_copies({}, [](Copied read, Copied written) {
+        CHECK(written.tlps == 1024);
+        CHECK(written.payload == 64 << 10);
+        CHECK(written.gigabytes_per_s > 0.9 * 9.6);
+        CHECK(written.gigabytes_per_s < 1.1 * 9.6);
+        CHECK(read.tlps == 1024);
+        CHECK(read.payload == 64 << 10);
+        CHECK(read.gigabytes_per_s > 0.8 * 0.53);
+        CHECK(read.gigabytes_per_s < 1.2 * 0.53);
+    });
+}
+
+TEST_CASE("a processor that combines nothing copies by words", "[module][bridge][timed]") {
+    with_copies({.load_bytes = 8, .loads = 1, .store_bytes = 8}, [](Copied read, Copied written) {
+        CHECK(written.tlps == 8192);
+        CHECK(read.tlps == 8192);
+        CHECK(read.gigabytes_per_s < 0.02);
+    });
+}
+
+TEST_CASE("a narrow link holds a processor's stores back", "[module][bridge][timed]") {
+    platform::host::HostConfig narrow;
+    narrow.upstream_link = narrow.device_link = {.generation = 1, .width = 1};
+    Driver driver(
+        true,
+        [](PcieMachine&, InProcessTransport& transport) {
+            const std::vector<std::byte> bytes(1 << 20);
+            const auto begun = transport.now();
+            transport.bar_write(2, 0, bytes);
+            CHECK(transport.now() - begun > 4ms); // 250 MB/s before headers
+        },
+        narrow);
     driver.run();
 }
