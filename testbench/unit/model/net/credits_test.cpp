@@ -185,6 +185,48 @@ TEST_CASE("a packet that never arrives leaves its room to others", "[unit][link]
     b.check_balance();
 }
 
+TEST_CASE("a doubled packet takes room twice, as its receiver gives it back twice", "[unit][link][credits]") {
+    auto config = infiniband(4 * packet_blocks);
+    config.duplicate = 1;
+    Bench b(config);
+    KeepingPort keeper;
+    b.link.attach(1, keeper);
+    b.put({});
+    b.clock.run(b.link);
+    REQUIRE(keeper.arrivals.size() == 2);
+    for (int i = 0; i < 2; ++i)
+        b.link.end(1).give_credit(4138, 10us);
+
+    b.clock.time = 20us;
+    for (int i = 0; i < 5; ++i)
+        if (b.link.end(0).can_send(20us))
+            b.put(20us);
+    b.clock.run(b.link);
+
+    CHECK(keeper.arrivals.size() == 2 + 4);
+    b.check_balance();
+}
+
+TEST_CASE("a port that keeps packets takes none before a longest one has room", "[unit][link][credits]") {
+    Bench b(infiniband(2 * packet_blocks));
+    KeepingPort source, keeper;
+    b.link.attach(0, source);
+    b.link.attach(1, keeper);
+    REQUIRE(b.link.end(0).can_send({}));
+    b.put({});
+
+    CHECK_FALSE(b.link.end(0).can_send({})); // 65 blocks are left, of 66
+    Time ready{};
+    source.on_ready = [&](Time at) { ready = at; };
+    b.clock.run(b.link);
+    CHECK(ready == Time{});
+    b.link.end(1).give_credit(4138, 5us);
+    b.clock.run(b.link);
+
+    CHECK(ready == 5500ns);
+    CHECK(b.link.end(0).can_send(ready));
+}
+
 TEST_CASE("a link that has gone and come back has all its credits", "[unit][link][credits]") {
     Bench b(infiniband(2 * packet_blocks));
     for (int i = 0; i < 6; ++i)
