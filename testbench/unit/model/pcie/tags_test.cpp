@@ -45,11 +45,11 @@ TEST_CASE("completions in another order than the requests give their tags back w
 }
 
 TEST_CASE("reads within a read whose answer is not there yet do not wait for it", "[unit][pcie][tags]") {
-    Tags tags("tags", 1);
-    const auto outer = tags.take(5ns, 1);
+    Tags tags("tags", 2);
+    const auto outer = tags.take(5ns, 2);
     const auto inner = tags.take(6ns, 1); // a register whose read makes the function read itself
     tags.give(inner, 20ns, 1);
-    tags.give(outer, 30ns, 1);
+    tags.give(outer, 30ns, 2);
 
     CHECK(inner == 6ns);
     CHECK(read(tags, 7ns, 1, 1ns) == 30ns);

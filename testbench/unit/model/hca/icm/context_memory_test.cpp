@@ -101,8 +101,8 @@ TEST_CASE("without timing a miss is still a read, and takes no time", "[unit][ic
 }
 
 TEST_CASE("a new queue pair's context is on the chip", "[unit][icm]") {
-    Bench bench;
-    bench.contexts.queue_pair(Qpn{5}, 1us); // another one of that number, which was brought in late
+    Bench bench(with(4, 1));
+    bench.contexts.queue_pair(Qpn{5}, 1us); // another one of that number, which was brought in late, to the same place
     bench.contexts.forget(Qpn{5});
     bench.contexts.created(Qpn{5});
     CHECK(bench.contexts.queue_pair(Qpn{5}, 100ns) == 100ns);
