@@ -45,15 +45,24 @@ struct HcaConfig {
 
     // Caches of contexts on the chip: entries, 0 = none (every look-up misses)
     std::uint32_t qp_cache_entries = 1024;
+    std::uint32_t cq_cache_entries = 1024;
+    std::uint32_t srq_cache_entries = 256;
     std::uint32_t mkey_cache_entries = 4096;
     std::uint32_t mtt_cache_entries = 16384;
     std::uint32_t cache_ways = 8;
     std::uint32_t miss_engines = 4; ///< misses of all of them that are under way at a time
 
+    // Units that work on requests. Defaults: ConnectX-6 sends 215 million messages a second (its product brief); how
+    // many of them one queue pair can is assumed.
+    std::uint32_t units = 8;             ///< each queue pair belongs to one of them
+    std::uint32_t atomic_buckets = 4096; ///< locks of atomics, by low address bits; a power of two
+
     // Timing; all zero cost when `timed` is false
     bool timed = true;
     port::Time doorbell_latency = std::chrono::nanoseconds{50};
     port::Time wqe_latency = std::chrono::nanoseconds{40};   ///< decode and schedule, a message
+    port::Time unit_wqe = std::chrono::nanoseconds{37};      ///< how long a WQE keeps its unit busy
+    port::Time unit_read = std::chrono::nanoseconds{37};     ///< and one of a READ or an atomic
     port::Time packet_latency = std::chrono::nanoseconds{5}; ///< pipeline occupancy, a packet, each direction
     port::Time responder_latency = std::chrono::nanoseconds{60};
     port::Time cqe_latency = std::chrono::nanoseconds{30};

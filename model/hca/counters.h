@@ -28,7 +28,9 @@ struct Counters {
     std::uint64_t translations = 0, refusals = 0;
     std::uint64_t page_faults = 0; ///< told to software
     std::uint64_t mkey_hits = 0, mkey_misses = 0, mtt_hits = 0, mtt_misses = 0;
-    std::uint64_t qpc_hits = 0, qpc_misses = 0; ///< contexts of queue pairs
+    std::uint64_t qpc_hits = 0, qpc_misses = 0;   ///< contexts of queue pairs
+    std::uint64_t cqc_hits = 0, cqc_misses = 0;   ///< of completion queues
+    std::uint64_t srqc_hits = 0, srqc_misses = 0; ///< of shared receive queues
 };
 
 /// One counter set, as QUERY_Q_COUNTER returns it (PRM "Q counters").

@@ -11,7 +11,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
     : config_(config), ports_(ports), events_(events), event_queues_(ports.dma, ports.interrupts, counters_, events_),
       contexts_(config_, ports.dma, counters_), translator_(objects_.mkeys, config_, contexts_, counters_, events_),
       memory_(translator_, ports.dma), outlets_(ports.wire, ports.inside), timers_(ports.clock),
-      cqe_writer_(config_, ports.dma, ports.clock, event_queues_, counters_, events_),
+      cqe_writer_(config_, ports.dma, ports.clock, contexts_, event_queues_, counters_, events_),
       completions_(cqe_writer_, ports.dma.loans()), outbox_(config_, identity_, report_),
       failure_(ports.dma, completions_, event_queues_, timers_, events_),
       umr_({objects_.mkeys, objects_.protection_domains, translator_}, memory_, events_),
@@ -28,6 +28,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
                  report_),
       responder_(config_, objects_,
                  {.dma = ports.dma,
+                  .contexts = contexts_,
                   .memory = memory_,
                   .scheduler = scheduler_,
                   .outlets = outlets_,
@@ -38,12 +39,13 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
                   .page_faults = page_faults_,
                   .umr = umr_},
                  report_),
-      datagram_(config_, identity_, responder::Placement(ports.dma, memory_, event_queues_, counters_), completions_,
-                failure_, report_),
+      datagram_(config_, identity_, responder::Placement(ports.dma, contexts_, memory_, event_queues_, counters_),
+                completions_, failure_, report_),
       management_(config_, identity_, outlets_, outbox_, report_),
       ingress_(objects_, identity_, contexts_, {responder_, datagram_, requester_, management_}, report_),
-      receive_pipe_("receive pipeline", config_), turns_(scheduler_, contexts_, outlets_, responder_, requester_,
-                                                         ports.dma, ports.clock, config_.packets_per_turn, report_),
+      receive_pipe_("receive pipeline", config_),
+      turns_(objects_, scheduler_, contexts_, outlets_, responder_, requester_, ports.dma, ports.clock,
+             config_.packets_per_turn, report_),
       lifecycle_(objects_, event_queues_, translator_, cqe_writer_, failure_),
       lives_(objects_, identity_, outlets_, {scheduler_, timers_, requester_, responder_, failure_}, events_),
       uar_(config_.uar_pages), send_doorbells_(ports.dma, objects_, scheduler_, failure_, report_),
@@ -69,11 +71,13 @@ void Hca::reset() {
     responder_.set_host_order(false);
     outbox_.reset();
     receive_pipe_.reset();
+    turns_.reset();
     uar_.reset();
 }
 
 void Hca::accounts(std::vector<time::Account>& rows) const {
-    for (const auto& account : {receive_pipe_.account(), contexts_.account(), outbox_.account()})
+    for (const auto& account :
+         {requester_.account(), receive_pipe_.account(), responder_.account(), contexts_.account(), outbox_.account()})
         if (account.usage.uses != 0) // without timing nothing is booked
             rows.push_back(account);
 }

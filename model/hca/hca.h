@@ -121,14 +121,22 @@ public:
     }
     void destroy_mkey(std::uint32_t index) { lifecycle_.destroy_mkey(index); }
     queue::CompletionQueue& create_cq(abi::Cqn cqn, queue::CompletionQueueAttributes attributes) {
+        contexts_.created(cqn);
         return lifecycle_.create_cq(cqn, std::move(attributes));
     }
     completion::CqeWriter& cqe_writer() { return cqe_writer_; }
-    void destroy_cq(abi::Cqn cqn) { lifecycle_.destroy_cq(cqn); }
+    void destroy_cq(abi::Cqn cqn) {
+        contexts_.forget(cqn);
+        lifecycle_.destroy_cq(cqn);
+    }
     queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes) {
+        contexts_.created_receive_queue(number);
         return lifecycle_.create_srq(number, std::move(attributes));
     }
-    void destroy_srq(std::uint32_t number, port::Time at) { lifecycle_.destroy_srq(number, at); }
+    void destroy_srq(std::uint32_t number, port::Time at) {
+        contexts_.forget_receive_queue(number);
+        lifecycle_.destroy_srq(number, at);
+    }
     queue::QueuePair& create_qp(abi::Qpn qpn, queue::QueuePairAttributes attributes) {
         contexts_.created(qpn);
         return lives_.create(qpn, std::move(attributes));

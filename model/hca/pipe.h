@@ -1,7 +1,10 @@
-// The packet pipeline of one direction: one packet after the other, each for HcaConfig::packet_latency.
+// The packet pipeline of one direction: one packet after the other, each for HcaConfig::packet_latency. Work comes in
+// the order of turns, which is not that of its time: packets of another queue pair use the time between those that a
+// processing unit makes one by one.
 #pragma once
 
 #include "model/hca/config.h"
+#include "model/time/schedule.h"
 #include "model/time/usage.h"
 
 #include <string>
@@ -18,13 +21,12 @@ public:
     port::Time enter(port::Time at) {
         if (!is_timed_)
             return at;
-        const auto start = at > free_ ? at : free_;
-        free_ = start + latency_;
+        const auto start = schedule_.book(at, latency_);
         meter_.count(at, start);
         meter_.add_busy(latency_);
         return start;
     }
-    void reset() { free_ = {}; }
+    void reset() { schedule_ = time::Schedule(); }
 
     time::Account account() const { return {meter_.name(), time::Kind::server, 1, meter_.usage()}; }
 
@@ -32,7 +34,7 @@ private:
     bool is_timed_;
     port::Time latency_;
     time::Meter meter_;
-    port::Time free_{}; ///< when it takes the next packet
+    time::Schedule schedule_;
 };
 
 } // namespace model::hca

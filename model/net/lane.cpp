@@ -46,7 +46,7 @@ port::Time Link::Lane::wait(Slot& slot, port::Time at) {
     ++waiting_;
     waiting_time_ += slot.occupancy;
     link_.wake_at(credits_.next());
-    return std::max(at, busy_until_) + waiting_time_;
+    return std::max(at, line_.free_from()) + waiting_time_;
 }
 
 void Link::Lane::go_on(port::Time now) {
@@ -56,9 +56,10 @@ void Link::Lane::go_on(port::Time now) {
         --waiting_;
         waiting_time_ -= slot.occupancy;
         credits_.take(slot.blocks);
-        const auto ready = std::max(slot.arrival, busy_until_), begin = std::max(ready, now);
-        counters_.waited += begin - ready;
-        leave(slot, begin);
+        const auto ready = std::max(slot.arrival, line_.free_from());
+        if (now > ready)
+            counters_.waited += now - ready;
+        leave(slot, std::max(slot.arrival, now));
     }
 }
 

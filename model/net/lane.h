@@ -5,9 +5,11 @@
 
 #include "model/net/credits.h"
 #include "model/net/link.h"
+#include "model/time/schedule.h"
 #include "model/wire/builder.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <memory>
@@ -146,6 +148,7 @@ public:
     port::Time deliver_one() {
         Slot& slot = at(head_++);
         ++counters_.delivered;
+        last_delivered_ = slot.arrival;
         sink->receive(slot.packet, slot.arrival);
         if (has_flow_control_ && !sink_keeps_)
             credits_.give_back(slot.blocks, slot.arrival + link_.config_.latency);
@@ -194,14 +197,20 @@ private:
     void note_shortage(port::Time at) {
         if (short_since_ == port::never) [[likely]]
             return;
-        counters_.waited += std::max(port::Time{0}, at - std::max(short_since_, busy_until_));
+        counters_.waited += std::max(port::Time{0}, at - std::max(short_since_, line_.free_from()));
         short_since_ = port::never;
     }
     /// Puts a packet on the line, no earlier than `at`. Returns when its last bit is out.
     port::Time leave(Slot& slot, port::Time at) {
         auto out = at;
         if (link_.config_.timed) {
-            out = busy_until_ = std::max(at, busy_until_) + slot.occupancy;
+            // What comes late from memory leaves a gap before it, for packets of others; those of one flow keep their
+            // order.
+            auto& begun = begun_[flow_of(slot.packet)];
+            begun = std::max(at, begun);
+            if (slot.occupancy.count() != 0) // what takes no time meets nobody
+                begun = line_.book(begun, slot.occupancy);
+            out = begun + slot.occupancy;
             slot.arrival = out + link_.config_.latency;
         } else {
             slot.arrival = at;
@@ -222,7 +231,16 @@ private:
     bool carries(const port::Packet& packet) const {
         return !packet.is_plain_frame() || link_.config_.encapsulation != port::Encapsulation::infiniband;
     }
+    /// Packets that must not overtake each other: requests of a connection, or its answers; and all plain frames. Two
+    /// flows of one number keep their order, too, as queues of hardware would.
+    static std::size_t flow_of(const port::Packet& packet) {
+        if (packet.is_plain_frame())
+            return 0;
+        return (packet.rdma().destination.value * 2 + packet.traits().is_request()) % flows;
+    }
     Slot& at(std::uint32_t i) const { return *ring_[i & (ring_.size() - 1)]; }
+    Slot*& at_ring(std::uint32_t i) { return ring_[i & (ring_.size() - 1)]; }
+    port::Time last_arrival() const { return head_ != tail_ ? at(tail_ - 1).arrival : last_delivered_; }
     /// A full lane has room no sooner than its first packet arrives.
     port::Time head_due() const { return count() >= limit_ ? head_arrival() : port::Time{0}; }
 
@@ -241,11 +259,16 @@ private:
         free_.push_back(&slot);
     }
 
+    /// Puts a packet among those under way, which are in the order of their arrival. None comes before what has been
+    /// delivered.
     void push(Slot& slot) {
         if (tail_ - head_ == ring_.size()) [[unlikely]]
             grow();
-        slot.arrival = last_arrival_ = std::max(slot.arrival, last_arrival_);
-        ring_[tail_++ & (ring_.size() - 1)] = &slot;
+        slot.arrival = std::max(slot.arrival, link_.config_.timed ? last_delivered_ : last_arrival());
+        auto place = tail_++;
+        for (; place != head_ && at(place - 1).arrival > slot.arrival; --place)
+            at_ring(place) = at_ring(place - 1);
+        at_ring(place) = &slot;
         if (link_.config_.timed)
             link_.wake_at(slot.arrival);
     }
@@ -274,8 +297,11 @@ private:
     port::Time waiting_time_{}; ///< of the line
     port::Time short_since_ = port::never;
     Slot* filling_ = nullptr;
-    port::Time busy_until_{}, last_arrival_{};
-    port::Time booked_until_{}; ///< as busy_until_ would be, had every packet been there when it was booked
+    static constexpr std::size_t flows = 256;
+    time::Schedule line_;
+    std::array<port::Time, flows> begun_{}; ///< when the last packet of a flow began to leave
+    port::Time last_delivered_{};
+    port::Time booked_until_{}; ///< until when the line were busy, had every packet been there when it was booked
     std::vector<Held> held_;
     std::vector<Slot*> free_;
     std::vector<std::unique_ptr<Slot[]>> blocks_;

@@ -46,12 +46,14 @@ InProcessTransport::~InProcessTransport() {
 // --- configuration and registers ---
 
 std::uint32_t InProcessTransport::config_read(std::uint16_t offset, unsigned bytes) {
+    settle();
     const auto result = root_complex_.config_read(bdf_, offset, bytes, kernel_now());
     wait_until(result.done);
     return result.value;
 }
 
 void InProcessTransport::config_write(std::uint16_t offset, unsigned bytes, std::uint32_t value) {
+    settle();
     wait_until(root_complex_.config_write(bdf_, offset, bytes, value, kernel_now()).done);
 }
 
@@ -63,6 +65,7 @@ std::uint64_t InProcessTransport::bar_size(unsigned number) { return bar(number)
 std::uint64_t InProcessTransport::bar_address(unsigned number) { return bar(number) ? bar(number)->address : 0; }
 
 void InProcessTransport::mmio_read(unsigned number, std::uint64_t offset, std::span<std::byte> into) {
+    settle();
     const auto* range = bar(number);
     if (range == nullptr || offset > range->size || into.size() > range->size - offset) {
         std::ranges::fill(into, std::byte{0xff});
@@ -75,22 +78,75 @@ void InProcessTransport::mmio_read(unsigned number, std::uint64_t offset, std::s
 }
 
 void InProcessTransport::bar_read(unsigned number, std::uint64_t offset, std::span<std::byte> into) {
-    Transport::bar_read(number, offset, into);
+    settle();
     const Look look{number, offset, into.size()};
     polls_bar_ = into.size() <= longest_poll && look == last_look_;
     last_look_ = look;
+    const auto* range = combining_bar(number, offset, into.size());
+    if (range == nullptr)
+        return Transport::bar_read(number, offset, into);
+    auto& access = host_.bar_access();
+    auto done = kernel_now();
+    for (auto address = range->address + offset; !into.empty();) {
+        const auto piece = into.first(access.load_piece(address, into.size()));
+        const auto load = access.load(processor_, address, piece, kernel_now());
+        if (!load.result.is_ok())
+            std::ranges::fill(piece, std::byte{0xff});
+        done = std::max(done, load.result.done);
+        wait_until(load.begin);
+        address += piece.size();
+        into = into.subspan(piece.size());
+    }
+    wait_until(done);
+}
+
+void InProcessTransport::bar_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
+    settle();
+    const auto* range = combining_bar(number, offset, from.size());
+    if (range == nullptr)
+        return Transport::bar_write(number, offset, from);
+    auto& access = host_.bar_access();
+    for (auto address = range->address + offset; !from.empty();) {
+        const auto piece = from.first(access.store_piece(address, from.size()));
+        wait_until(access.store(processor_, address, piece, kernel_now()).begin);
+        address += piece.size();
+        from = from.subspan(piece.size());
+    }
 }
 
 void InProcessTransport::mmio_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
+    settle();
     if (number >= bars_.size() || offset >= bars_[number].size || from.size() > bars_[number].size - offset)
         return;
     // Posted: the processor goes on at once, whatever becomes of it.
     processor_.store(bars_[number].address + offset, from, kernel_now(), model::port::Purpose::control);
 }
 
+const host::BarFound* InProcessTransport::combining_bar(unsigned number, std::uint64_t offset,
+                                                        std::size_t length) const {
+    const auto* range = bar(number);
+    const bool has_all = range != nullptr && offset <= range->size && length <= range->size - offset;
+    return has_all && range->is_prefetchable ? range : nullptr;
+}
+
 void InProcessTransport::wait_until(Time done) {
     if (const auto now = kernel_now(); done > now)
         sc_core::wait(to_sc(done - now));
+}
+
+void InProcessTransport::spend(sw::transport::Work work, std::size_t count) {
+    if (!host_.config().timed)
+        return;
+    const auto& cost = host_.config().software;
+    owed_ += static_cast<std::int64_t>(count) * (work == sw::transport::Work::post ? cost.post : cost.poll);
+    // The device may look at the memory in which it is told, as it does for receives.
+    if (work == sw::transport::Work::post)
+        settle();
+}
+
+void InProcessTransport::settle() {
+    if (owed_ != Time{})
+        wait_until(kernel_now() + std::exchange(owed_, Time{}));
 }
 
 // --- memory ---
@@ -220,6 +276,7 @@ void InProcessTransport::disable_interrupts() {
 }
 
 bool InProcessTransport::wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) {
+    settle();
     if (vector >= vectors_.size())
         return false;
     auto& interrupts = host_.interrupts();
@@ -230,8 +287,11 @@ bool InProcessTransport::wait_interrupt(unsigned vector, std::chrono::nanosecond
                               : start + timeout;
     for (;;) {
         const auto now = kernel_now();
-        if (interrupts.take(number, now))
+        if (interrupts.take(number, now)) {
+            if (host_.config().timed)
+                wait_until(now + host_.config().software.interrupt);
             return true;
+        }
         if (now >= deadline)
             return false;
         const auto until = std::min(deadline, interrupts.next(number));
@@ -242,6 +302,7 @@ bool InProcessTransport::wait_interrupt(unsigned vector, std::chrono::nanosecond
 // --- time ---
 
 void InProcessTransport::relax() {
+    settle();
     auto& writes = root_complex_.memory_writes();
     if (writes.count() != seen_writes_) {
         // Something was written since the last look: the caller looks again before time passes.
@@ -258,6 +319,7 @@ void InProcessTransport::relax() {
 }
 
 std::chrono::nanoseconds InProcessTransport::now() {
+    settle();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(kernel_now());
 }
 

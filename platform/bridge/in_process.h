@@ -33,6 +33,7 @@ public:
     void mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
     void mmio_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
     void bar_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
 
     sw::Result<sw::transport::DmaMemory> allocate(std::size_t bytes, std::size_t alignment = 4096) override;
     void release(const sw::transport::DmaMemory& memory) override;
@@ -45,6 +46,8 @@ public:
     bool wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) override;
 
     void relax() override;
+    /// Time that is spent passes when the processor next looks at the device or tells it something.
+    void spend(sw::transport::Work work, std::size_t count) override;
     std::chrono::nanoseconds now() override;
     sw::transport::OwnershipListener* ownership_listener() override {
         return host_.ownership() != nullptr ? this : nullptr;
@@ -62,9 +65,13 @@ private:
 
     std::string describe_memory() const;
     const host::BarFound* bar(unsigned number) const;
+    /// The BAR, where it is mapped write-combining and has that range; else nullptr.
+    const host::BarFound* combining_bar(unsigned number, std::uint64_t offset, std::size_t length) const;
     void set_msix(bool is_enabled, bool is_masked);
     void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
     void wait_until(model::port::Time done);
+    /// Lets the time pass that software has spent.
+    void settle();
 
     host::Host& host_;
     model::pcie::RootComplexModule& root_complex_;
@@ -75,7 +82,8 @@ private:
     std::uint16_t msix_capability_ = 0;
     std::uint64_t seen_writes_ = 0;
     mutable std::uint64_t allocations_ = 0;
-    unsigned idle_ = 0; ///< relax() calls in a row that saw nothing
+    model::port::Time owed_{}; ///< spent, and not yet passed
+    unsigned idle_ = 0;        ///< relax() calls in a row that saw nothing
     struct Look {
         unsigned bar = 0;
         std::uint64_t offset = 0;

@@ -67,7 +67,8 @@ model::pcie::RootComplexConfig root_config(const HostConfig& config) {
 
 Host::Host(sc_core::sc_module_name name, const HostConfig& config)
     : sc_module(name), config_(completed(config)), root_config_(root_config(config_)),
-      memory_(this->name(), root_config_.core.map), root_complex_("rc", root_config_, memory_.bytes()) {
+      memory_(this->name(), root_config_.core.map), root_complex_("rc", root_config_, memory_.bytes()),
+      bar_access_(config_.bar_access, config_.timed) {
     root_complex_.set_interrupt_sink(&interrupts_);
     root_complex_.set_invalidated([this](const model::iommu::Gone& gone) {
         // An invalidation drains: reads that were let through have completed before it has, so that their bytes are the

@@ -6,9 +6,11 @@
 #include "model/pcie/endpoint_module.h"
 #include "model/pcie/root_complex_module.h"
 #include "model/pcie/switch_module.h"
+#include "platform/host/bar_access.h"
 #include "platform/host/enumerate.h"
 #include "platform/host/interrupts.h"
 #include "platform/host/memory.h"
+#include "platform/host/software.h"
 #include "platform/observe/ownership/ownership.h"
 
 #include <cstdint>
@@ -45,6 +47,8 @@ struct HostConfig {
     std::optional<model::iommu::IommuModuleConfig> iommu{}; ///< off until software turns it on
     bool peer_forwarding = true; ///< the root complex passes requests of devices on to devices
     model::pcie::Acs acs{};      ///< what firmware switches on at ports
+    BarAccessConfig bar_access{};
+    SoftwareConfig software{};
 };
 
 class Host final : public sc_core::sc_module, private ConfigAccess {
@@ -59,6 +63,7 @@ public:
     Memory& memory() { return memory_; }
     model::pcie::RootComplexModule& root_complex() { return root_complex_; }
     Interrupts& interrupts() { return interrupts_; }
+    BarAccess& bar_access() { return bar_access_; }
     const HostConfig& config() const { return config_; }
 
     /// Where the switches, in the order of their places, and the root complex report what they do not let pass, and the
@@ -100,6 +105,7 @@ private:
     Memory memory_;
     Interrupts interrupts_;
     model::pcie::RootComplexModule root_complex_;
+    BarAccess bar_access_;
     std::vector<Branch> switches_;
     std::vector<std::size_t> slots_; ///< places of them
     std::vector<model::pcie::EndpointModule*> cards_;

@@ -8,6 +8,8 @@
 #include "model/net/link.h"
 #include "model/pcie/device_tlb.h"
 #include "model/port/time.h"
+#include "platform/host/bar_access.h"
+#include "platform/host/software.h"
 #include "platform/topology/written.h"
 
 #include <array>
@@ -105,6 +107,8 @@ struct Config {
     ScenarioConfig scenario;
     std::array<HostConfig, 2> hosts; ///< A and B of the pair
     PeerConfig peers;
+    host::BarAccessConfig bar_access; ///< of each host's processor
+    host::SoftwareConfig software;
     IommuConfig iommu;
     model::hca::HcaConfig hca;
     model::pcie::AtsConfig hca_ats; ///< of each HCA: its own TLB, off without entries

@@ -229,6 +229,8 @@ void Builder::configure_host(std::size_t number) {
     host.memory = config.hosts[0];
     host.is_served = config.hosts[0].is_served;
     host.peers = config.peers;
+    host.bar_access = config.bar_access;
+    host.software = config.software;
     host.iommu = config.iommu;
 }
 

@@ -52,6 +52,8 @@ struct DescribedHost {
     std::string served_name; ///< what its functions are called towards clients: "hostA" and "hostA.hca"
     HostConfig memory;
     PeerConfig peers;
+    host::BarAccessConfig bar_access;
+    host::SoftwareConfig software;
     IommuConfig iommu;
     bool is_served = false;  ///< its processor and memory are a client's
     std::vector<Part> parts; ///< parents before what is plugged into them

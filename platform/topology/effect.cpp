@@ -46,10 +46,17 @@ constexpr std::array needs{
     Need{"hca.page_requests", has_device_tlb, "the card has no TLB of its own (hca.device_tlb_entries is 0)"},
     Need{"hca.cache_ways",
          [](const Config& c) {
-             return c.hca.qp_cache_entries + c.hca.mkey_cache_entries + c.hca.mtt_cache_entries != 0;
+             return c.hca.qp_cache_entries + c.hca.cq_cache_entries + c.hca.srq_cache_entries +
+                        c.hca.mkey_cache_entries + c.hca.mtt_cache_entries !=
+                    0;
          },
-         "hca.qp_cache_entries, hca.mkey_cache_entries and hca.mtt_cache_entries are 0"},
+         "the card has no cache (hca.qp_, cq_, srq_, mkey_ and mtt_cache_entries are 0)"},
     Need{"hca.miss_engines", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"hca.units", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"hca.atomic_buckets", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"host.bar.loads", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"host.bar.store_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"host.bar.posted", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.upstream.mrrs", [](const Config&) { return false; },
          "a switch reads nothing for itself; what its cards may ask for is pcie.device.mrrs"},
     Need{"host.peer_forwarding", [](const Config& c) { return c.peers.acs != AcsMode::off; },

@@ -21,6 +21,7 @@ constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 constexpr double us = 1e6, ms = 1e9; // picoseconds
 
 constexpr std::array<std::int64_t, 5> mtus{256, 512, 1024, 2048, 4096};
+constexpr std::array<std::int64_t, 4> access_sizes{8, 16, 32, 64};
 constexpr std::array<std::int64_t, 6> tlp_sizes{128, 256, 512, 1024, 2048, 4096};
 constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
@@ -143,6 +144,19 @@ constexpr std::array table{
         get_member<AT(peers.acs)>},
     key<AT(peers.is_forwarding)>("host.peer_forwarding", anything,
                                  "the root complex passes requests of devices on to devices; false: it refuses them"),
+    bytes<AT(bar_access.load_bytes)>("host.bar.load", one_of(access_sizes),
+                                     "bytes that a processor's load brings from memory behind a BAR, at most"),
+    key<AT(bar_access.loads)>("host.bar.loads", range(1, 1024), "such loads under way at a time"),
+    bytes<AT(bar_access.store_bytes)>(
+        "host.bar.store", one_of(access_sizes),
+        "bytes that are combined into one store to such memory, at most; 8: nothing is combined"),
+    key<AT(bar_access.store_gbps)>("host.bar.store_gbps", range(0.001, 3200),
+                                   "Gbit/s at which full stores leave the processor"),
+    key<AT(bar_access.posted)>("host.bar.posted", range(1, 65536),
+                               "such stores on their way at a time, as the root port has credits"),
+    key<AT(software.post)>("host.post_ns", latency, "a processor makes a work request, or a command of a drive"),
+    key<AT(software.poll)>("host.poll_ns", latency, "and takes in a completion"),
+    key<AT(software.interrupt)>("host.interrupt_ns", latency, "from an interrupt to the thread that waits for it"),
     key<AT(iommu.is_present)>("iommu.present", anything,
                               "each root complex has a remapping unit (VT-d); drivers turn it on"),
     key<AT(iommu.unit.iotlb.entries)>("iommu.iotlb_entries", range(0, 1 << 20),
@@ -193,13 +207,19 @@ constexpr std::array table{
                                   "accesses to pages that a key does not have wait until the driver brings them"),
     key<AT(hca.qp_cache_entries)>("hca.qp_cache_entries", range(0, 1 << 22),
                                   "contexts of queue pairs on the chip; 0: every look-up misses"),
+    key<AT(hca.cq_cache_entries)>("hca.cq_cache_entries", range(0, 1 << 22), "of completion queues"),
+    key<AT(hca.srq_cache_entries)>("hca.srq_cache_entries", range(0, 1 << 22), "of shared receive queues"),
     key<AT(hca.mkey_cache_entries)>("hca.mkey_cache_entries", range(0, 1 << 22),
                                     "entries of the MKey cache; 0: every look-up misses"),
     key<AT(hca.mtt_cache_entries)>("hca.mtt_cache_entries", range(0, 1 << 24),
                                    "entries of the MTT cache; 0: every look-up misses"),
-    key<AT(hca.cache_ways)>("hca.cache_ways", one_of(way_counts), "associativity of the three"),
+    key<AT(hca.cache_ways)>("hca.cache_ways", one_of(way_counts), "associativity of these five"),
     key<AT(hca.miss_engines)>("hca.miss_engines", range(1, 256),
-                              "misses of the three, each a read of the pages that the driver has lent, at a time"),
+                              "misses of the five, each a read of the pages that the driver has lent, at a time"),
+    key<AT(hca.units)>("hca.units", range(1, 1024),
+                       "processing units for send WQEs; each queue pair belongs to one of them"),
+    key<AT(hca.atomic_buckets)>("hca.atomic_buckets", power_of_two(1, 65536),
+                                "locks of atomics, by the low bits of the address"),
     key<AT(hca_ats.entries)>("hca.device_tlb_entries", range(0, 1 << 20),
                              "pages the card's own TLB for PCIe addresses holds (ATS); 0: it has none"),
     key<AT(hca_ats.ways)>("hca.device_tlb_ways", one_of(iotlb_ways), "its associativity"),
@@ -209,6 +229,8 @@ constexpr std::array table{
     key<AT(hca_ats.pasid_bits)>("hca.pasid_bits", range(0, 20), "width of its PASIDs; 0: it has none"),
     key<AT(hca.doorbell_latency)>("hca.doorbell_latency_ns", latency, "from the doorbell's arrival to the scheduler"),
     key<AT(hca.wqe_latency)>("hca.wqe_latency_ns", latency, "decode and schedule, a message"),
+    key<AT(hca.unit_wqe)>("hca.unit_wqe_ns", latency, "occupancy of a processing unit, a WQE"),
+    key<AT(hca.unit_read)>("hca.unit_read_ns", latency, "occupancy of a processing unit, a WQE of a READ or atomic"),
     key<AT(hca.packet_latency)>("hca.packet_latency_ns", latency, "pipeline occupancy, a packet, each direction"),
     key<AT(hca.responder_latency)>("hca.responder_latency_ns", latency, "from a packet's arrival to its execution"),
     key<AT(hca.cqe_latency)>("hca.cqe_latency_ns", latency, "making of a completion"),

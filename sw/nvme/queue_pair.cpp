@@ -98,6 +98,7 @@ Result<std::uint16_t> QueuePair::submit(Command& command, std::span<const Segmen
     if (auto pointed = point_to(command.view(), scheme, data, {lists_.data() + list, lists_.bus() + list, list_bytes_});
         !pointed)
         return std::unexpected(pointed.error());
+    transport_->spend(transport::Work::post, 1);
     free_.pop_back();
     is_under_way_[id] = true;
     ++under_way_;
@@ -171,6 +172,8 @@ std::size_t QueuePair::poll(std::span<Completion> into) {
         into[count++] = {
             .status = view.get<"status">(), .id = id, .result = view.get<"dw0">(), .do_not_retry = view.get<"dnr">()};
     }
+    if (count != 0)
+        transport_->spend(transport::Work::poll, count);
     if (head_ != begin)
         move_doorbell(true, told_head_, head_);
     return count;

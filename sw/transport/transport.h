@@ -22,6 +22,12 @@ struct DmaMemory {
     std::span<std::byte> bytes() const { return {data, size}; }
 };
 
+/// What a driver's processor does for a program.
+enum class Work : std::uint8_t {
+    post, ///< makes a work request or command; afterwards it tells the device
+    poll, ///< takes in a completion
+};
+
 /// One function, as its driver has it. Nothing here fails for a device that is gone: its reads give all ones, as PCIe
 /// has it after a completion that failed.
 class Transport {
@@ -71,6 +77,8 @@ public:
 
     /// What a polling loop does between two looks. May let the device run; returns soon.
     virtual void relax() = 0;
+    /// So many of these were done. Where the processor is a simulated one, that takes it time; a real one has taken it.
+    virtual void spend(Work /*work*/, std::size_t /*count*/) {}
     /// Monotonic time of the machine the driver runs on, for time-outs.
     virtual std::chrono::nanoseconds now() = 0;
 

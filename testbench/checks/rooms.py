@@ -8,7 +8,8 @@ import tree
 
 # From the lowest to the highest; rooms of one row do not know each other. A name without a folder is a file.
 ROOMS = [
-    ["config", "counted", "counters", "domains", "intrusive_list", "object_table", "pipe", "report"],
+    ["config", "counted", "counters", "domains", "intrusive_list", "object_table", "pipe", "processing_units",
+     "report"],
     ["doorbell"],
     ["icm"],
     ["tpt"],

@@ -79,12 +79,20 @@ void count(const platform::topology::Machine& machine, Result& result) {
             continue;
         const auto& c = card.hca().counters();
         result.caches.push_back({.name = card.name + " QPC", .hits = c.qpc_hits, .misses = c.qpc_misses});
+        result.caches.push_back({.name = card.name + " CQC", .hits = c.cqc_hits, .misses = c.cqc_misses});
+        if (c.srqc_hits + c.srqc_misses != 0)
+            result.caches.push_back({.name = card.name + " SRQC", .hits = c.srqc_hits, .misses = c.srqc_misses});
         result.caches.push_back({.name = card.name + " MKey", .hits = c.mkey_hits, .misses = c.mkey_misses});
         result.caches.push_back({.name = card.name + " MTT", .hits = c.mtt_hits, .misses = c.mtt_misses});
         if (card.endpoint().space().config().ats.entries != 0) {
             const auto& tlb = card.endpoint().tlb().counters();
             result.caches.push_back({.name = card.name + " device-TLB", .hits = tlb.hits, .misses = tlb.misses});
         }
+    }
+    if (machine.host) {
+        std::vector<model::time::Account> accounts;
+        machine.host->bar_access().accounts(accounts);
+        add_accounts(machine.name, accounts, model::tlm::kernel_now(), result);
     }
     if (const auto* iommu = machine.host ? machine.host->root_complex().iommu() : nullptr) {
         const auto& iotlb = iommu->core().translator().iotlb_counters();

@@ -48,7 +48,8 @@ add_program_tests(explorer explore_test.py "hcasim" 600
     what_a_program_of_a_gpu_needs_its_fences_for a_fence_whose_adversary_stays_away_has_not_been_tested
     explorer_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
-    takes_every_way refused_by_the_host refuses_mistakes ends_of_its_keys)
+    takes_every_way a_migration_takes_as_long_as_a_processor_reads_memory_of_a_device refused_by_the_host
+    refuses_mistakes ends_of_its_keys)
 add_program_tests(nvme nvme_program_test.py "hcasim" 300
     a_run_says_which_resource_was_busiest_and_what_its_requests_waited_for a_slow_part_is_named
     a_table_that_does_not_fit_has_a_cache_among_the_caches without_time_nothing_is_busy
@@ -72,7 +73,8 @@ add_program_tests(remote_storage remote_storage_program_test.py "hcasim" 600
     more_commands_under_way_are_faster a_slow_medium_is_seen_in_its_stage refuses_mistakes)
 # Each key of time in both directions, and each bound where it is the smallest.
 add_program_tests(timing timing_test.py "hcasim" 600
-    no_key_of_time_is_left_out every_latency_of_the_card_is_monotone every_key_of_the_links_is_monotone
+    no_key_of_time_is_left_out every_cost_of_software_is_monotone every_latency_of_the_card_is_monotone
+    every_key_of_the_links_is_monotone
     every_key_of_the_remapping_unit_is_monotone
     reads_of_4_kib_with_16_outstanding_go_at_the_rate_of_the_link
     requests_by_way_of_the_host_are_bounded_by_links_walkers_and_tags

@@ -45,6 +45,12 @@ def rates(workload, *sets):
 
 # Keys of time and size, from what must be slowest to what must be fastest, and what they need to have an effect.
 ORDERED = {
+    "host.post_ns": [1000, 200, 0],
+    "host.poll_ns": [1000, 200, 0],
+    "host.interrupt_ns": [20000, 2000, 0],
+    "hca.units": [1, 2, 8],
+    "hca.unit_wqe_ns": [1000, 150, 20],
+    "hca.unit_read_ns": [1000, 150, 20],
     "hca.doorbell_latency_ns": [400, 100, 50],
     "hca.wqe_latency_ns": [400, 80, 40],
     "hca.packet_latency_ns": [200, 40, 5],
@@ -54,6 +60,7 @@ ORDERED = {
     "hca.mtt_miss_ns": [4000, 500, 250],
     "hca.command_latency_ns": [20000, 2000, 0],
     "hca.qp_cache_entries": [0, 1024],
+    "hca.cq_cache_entries": [0, 1024],
     "hca.mkey_cache_entries": [0, 4096],
     "hca.mtt_cache_entries": [0, 16384],
     "hca.miss_engines": [1, 2, 16],
@@ -83,7 +90,7 @@ ELSEWHERE = {"link.reorder_delay_ns", "fabric.switch_latency_ns", "hca.device_tl
 TOLERANCE = 0.95  # what software finds at once, and asks for at once, differs a little from point to point
 # Software takes no time in the model: how many small messages it finds at once, and posts receives for at once, is
 # chance, and slower hardware now and then makes it find more.
-BY_CHANCE = {("64 bytes", "SEND"): 0.75, ("4 KiB", "SEND"): 0.88, ("8 queue pairs", "SEND"): 0.88}
+BY_CHANCE = {}
 
 
 def needs_of(key):
@@ -114,8 +121,10 @@ def kept(workload, *sets):
     """The rates of a run in which what goes in comes out and nobody is busy for longer than there is time."""
     got, found = measured(workload, *sets)
     size = workload[1]
-    expect(got["p2p_payload_bytes"] + got["redirected_payload_bytes"] == 6 * size,
-           f"{sets}: three passes read and write {size} bytes each, and {got['p2p_payload_bytes']} moved")
+    moved, least = got["p2p_payload_bytes"] + got["redirected_payload_bytes"], 6 * size
+    # What came before its receive WQE is read and sent again.
+    expect(moved == least or (got["rnr_waits"] > 0 and least < moved < 2 * least),
+           f"{sets}: three passes read and write {size} bytes each, and {moved} moved")
     for one in got["resources"]:
         expect(one["load"] <= 1 and one["busy_ns"] <= one["units"] * got["sim_time_ns"] * 1.0001,
                f"{sets}: {one['name']} was busy for longer than there was time: {one}")
@@ -124,6 +133,10 @@ def kept(workload, *sets):
 
 def every_latency_of_the_card_is_monotone():
     keys_are_monotone([key for key in ORDERED if key.startswith("hca.")])
+
+
+def every_cost_of_software_is_monotone():
+    keys_are_monotone([key for key in ORDERED if key.startswith("host.")])
 
 
 def every_key_of_the_links_is_monotone():

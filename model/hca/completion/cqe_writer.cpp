@@ -65,10 +65,10 @@ void encode(const Completion& c, std::uint64_t timestamp, bool owner, Completion
     cqe.set<"signature">(abi::prm::cqe_signature(out.cqe()));
 }
 
-CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues,
-                     Counters& counters, const traces::Events& events)
-    : dma_(dma), moderation_(clock), event_queues_(event_queues), counters_(counters), events_(events),
-      latency_(config.timed ? config.cqe_latency : port::Time{}),
+CqeWriter::CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, icm::ContextMemory& contexts,
+                     event::EventQueues& event_queues, Counters& counters, const traces::Events& events)
+    : dma_(dma), moderation_(clock), contexts_(contexts), event_queues_(event_queues), counters_(counters),
+      events_(events), latency_(config.timed ? config.cqe_latency : port::Time{}),
       picoseconds_per_tick_(
           std::max<std::int64_t>(1, 1'000'000'000 / std::max<std::uint32_t>(1, config.internal_timer_khz))) {}
 
@@ -108,7 +108,7 @@ void CqeWriter::say(CompletionQueue& cq, const Completion& completion, port::Tim
 
 bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::Time at) {
     const traces::Cause cause(events_, completion.cause != 0 ? completion.cause : events_.cause());
-    at += latency_;
+    at = contexts_.completion_queue(cq.number, at) + latency_;
     if (cq.state != CompletionState::ready)
         return false;
     const auto room = this->room(cq, at);

@@ -12,6 +12,7 @@
 #include "model/hca/doorbell/doorbell.h"
 #include "model/hca/doorbell/doorbell_record.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/icm/context_memory.h"
 #include "model/port/dma.h"
 #include "traces/events.h"
 
@@ -63,8 +64,8 @@ void encode(const Completion& completion, std::uint64_t timestamp, bool owner, C
 
 class CqeWriter {
 public:
-    CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, event::EventQueues& event_queues,
-              Counters& counters, const traces::Events& events);
+    CqeWriter(const HcaConfig& config, port::Dma& dma, port::Clock& clock, icm::ContextMemory& contexts,
+              event::EventQueues& event_queues, Counters& counters, const traces::Events& events);
 
     /// Writes one completion. False when the CQ cannot take it (overrun or unreachable): the CQ is then in error, its
     /// asynchronous event is out, and the queue pair has to go to the error state.
@@ -100,6 +101,7 @@ private:
 
     port::Dma& dma_;
     Moderation moderation_;
+    icm::ContextMemory& contexts_;
     event::EventQueues& event_queues_;
     Counters& counters_;
     const traces::Events& events_;

@@ -1,6 +1,9 @@
 #include "model/hca/dispatch/doorbells.h"
 
 #include "model/hca/doorbell/doorbell_record.h"
+#include "model/hca/queue/wqe_reader.h"
+
+#include <utility>
 
 namespace model::hca::dispatch {
 
@@ -26,7 +29,7 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     const auto record = doorbell::read_record(dma_, qp->attributes.doorbell_record, doorbell::Record::send, at);
     if (!record)
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
-    at = record->at;
+    const auto known_at = std::exchange(at, record->at);
     auto& r = qp->requester;
     const auto producer = static_cast<std::uint16_t>(record->value);
     r.sends.doorbell = report_.events.emit(at, traces::DoorbellRung{number, uar, producer});
@@ -37,7 +40,12 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     r.sends.producer = producer;
     if (qp->state == QpState::err || qp->state == QpState::sqer)
         return failure_.flush_sends(*qp, at);
-    r.sends.doorbell_at = at;
+    r.sends.announced = rung.producer;
+    r.sends.doorbell_at = known_at;
+    r.sends.record_at = at;
+    // A WQE that came with its doorbell need not be read, where it is the one that the device would read next.
+    if (rung.index == r.sends.fetched && !rung.wqe.empty())
+        r.sends.prefetch.put(rung.index, rung.wqe, queue::log_wqebb, known_at);
     if (qp->can_send())
         scheduler_.add(*qp);
 }

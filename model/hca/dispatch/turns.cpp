@@ -1,11 +1,14 @@
 #include "model/hca/dispatch/turns.h"
 
+#include <utility>
+
 namespace model::hca::dispatch {
 
 void Turns::run(port::Time now) {
     if (is_running_)
         return; // called from within a turn: the loop below takes the work that has come up
     is_running_ = true;
+    resting_.wake_due(now, objects_, [this](queue::QueuePair& qp) { scheduler_.add(qp); });
     const auto can_send = [&](queue::Way way) { return outlets_.can_send(way, now) && can_read(now); };
     while (const auto next = scheduler_.take(bytes_per_turn_, can_send)) {
         auto& qp = *next.qp;
@@ -18,6 +21,8 @@ void Turns::run(port::Time now) {
         qp.context_at = contexts_.queue_pair(qp.number, now);
         const bool has_answers = responder_.answer(qp, turn.answers, now);
         const bool has_requests = requester_.advance(qp, turn.requests, now);
+        if (const auto until = std::exchange(qp.requester.rests_until, {}); until != port::Time{})
+            resting_.add(qp, until);
         if (!has_answers && !has_requests) {
             qp.overdrawn_answers = qp.overdrawn_requests = 0; // who rests owes nothing
             continue;
@@ -28,6 +33,8 @@ void Turns::run(port::Time now) {
         else
             scheduler_.interrupt(qp, way, {has_answers ? turn.answers : 0, has_requests ? turn.requests : 0});
     }
+    if (resting_.next() != port::never)
+        clock_.wake_at(resting_.next());
     is_running_ = false;
 }
 

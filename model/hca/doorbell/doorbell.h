@@ -3,15 +3,20 @@
 
 #include "abi/types.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <variant>
 
 namespace model::hca::doorbell {
 
-/// Send WQEs were posted; the doorbell record says how many.
+/// Send WQEs were posted, up to the one whose first eight bytes the doorbell is; the doorbell record says how many.
 struct SendRing {
     abi::Qpn qpn;
+    std::uint16_t index = 0;          ///< of that WQE
+    std::uint16_t producer = 0;       ///< behind it
+    std::span<const std::byte> wqe{}; ///< the WQE, where it has come whole (BlueFlame); as long as the store lasts
 };
 /// What software asks for with a CQ doorbell: an event for the next completion beyond its consumer index.
 struct ArmRequest {

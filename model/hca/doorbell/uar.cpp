@@ -21,9 +21,22 @@ std::size_t register_number(std::uint32_t offset) {
     return offset == uar_cq_doorbell ? 0 : 1 + (offset - uar_bfreg) / bf_buffer_bytes;
 }
 
+/// `store` begins with the doorbell; of a BlueFlame register it may hold the whole WQE.
+Doorbell decode_send(std::span<const std::byte> store) {
+    const abi::ConstView<abi::prm::SendDoorbell> doorbell(store.first<8>());
+    const auto index = static_cast<std::uint16_t>(doorbell.get<"wqe_index">());
+    const auto blocks =
+        (doorbell.get<"ds">() * abi::prm::wqe_ds_bytes + abi::prm::wqe_bb_bytes - 1) / abi::prm::wqe_bb_bytes;
+    const auto bytes = std::size_t{blocks} * abi::prm::wqe_bb_bytes;
+    return SendRing{.qpn = abi::Qpn{doorbell.get<"qpn">()},
+                    .index = index,
+                    .producer = static_cast<std::uint16_t>(index + blocks),
+                    .wqe = store.first(bytes <= store.size() ? bytes : 0)};
+}
+
 Doorbell decode(std::uint32_t offset, std::span<const std::byte, 8> value) {
     if (offset != abi::prm::uar_cq_doorbell)
-        return SendRing{abi::Qpn{abi::ConstView<abi::prm::SendDoorbell>(value).get<"qpn">()}};
+        return decode_send(value);
     const abi::ConstView<abi::prm::CqDoorbell> doorbell(value);
     return CqArm{abi::Cqn{doorbell.get<"cqn">()},
                  {.consumer = doorbell.get<"ci">(),
@@ -37,7 +50,7 @@ std::optional<Doorbell> Uar::write(std::uint32_t page, std::uint32_t offset, std
     if (page >= halves_.size())
         return std::nullopt;
     if (bytes.size() >= 8 && is_pair_register(offset)) [[likely]]
-        return decode(offset, bytes.first<8>());
+        return offset != abi::prm::uar_cq_doorbell ? decode_send(bytes) : decode(offset, bytes.first<8>());
     if (bytes.size() == 4 && (offset == abi::prm::uar_eq_arm || offset == abi::prm::uar_eq_update)) {
         const abi::ConstView<abi::prm::EqDoorbell> value(bytes);
         return EventsConsumed{abi::Eqn{value.get<"eqn">()}, value.get<"ci">(), offset == abi::prm::uar_eq_arm};

@@ -7,7 +7,7 @@ namespace model::hca::icm {
 
 namespace {
 constexpr std::uint64_t line_bytes = 64, page_bytes = 4096, lines_per_page = page_bytes / line_bytes;
-constexpr std::uint64_t tables = 3;
+constexpr std::uint64_t tables = 5;
 } // namespace
 
 port::Time ContextMemory::fetch(Table table, std::uint64_t line, port::Time at, port::Time beyond) {
@@ -16,7 +16,7 @@ port::Time ContextMemory::fetch(Table table, std::uint64_t line, port::Time at, 
     const auto begin = entered == port::never ? at : entered;
     auto done = begin;
     if (pages_ != nullptr && !pages_->empty()) {
-        // Each table begins at a third of the pages, and neighbours lie next to each other.
+        // Each table begins at a fifth of the pages, and neighbours lie next to each other.
         const auto first = static_cast<std::uint64_t>(table) * pages_->size() / tables;
         const auto page = (*pages_)[(first + line / lines_per_page) % pages_->size()];
         std::array<std::byte, line_bytes> bytes; // what they say is with the objects

@@ -3,6 +3,7 @@
 // memory asks here, and gets the time at which the bytes are there, or one answer that says all about why they are not.
 #pragma once
 
+#include "model/hca/memory/atomic_locks.h"
 #include "model/hca/memory/denied.h"
 #include "model/hca/memory/order.h"
 #include "model/hca/tpt/translate.h"
@@ -39,7 +40,8 @@ public:
     Moved write(const tpt::Request& request, std::span<const std::byte> from, port::Time at, Order* order = nullptr);
     /// Reads the 8 bytes of one place, and writes them again when `change(bytes)` says that it changed them (IBA
     /// 9.4.5).
-    template <class Change> Moved modify(const tpt::Request& request, Order& order, port::Time at, Change&& change);
+    template <class Change>
+    Moved modify(const tpt::Request& request, Order& order, AtomicLocks& locks, port::Time at, Change&& change);
     /// Whether the key allows the whole range, without a look at its pages.
     std::expected<void, Denied> check(const tpt::Request& request, port::Time at);
 
@@ -54,14 +56,17 @@ private:
 };
 
 template <class Change>
-Moved ApplicationMemory::modify(const tpt::Request& request, Order& order, port::Time at, Change&& change) {
+Moved ApplicationMemory::modify(const tpt::Request& request, Order& order, AtomicLocks& locks, port::Time at,
+                                Change&& change) {
     std::array<std::byte, 8> bytes;
     assert(request.length == bytes.size());
     const auto target = translator_.translate(request, at);
     if (!target)
         return std::unexpected(Denied{request, target.error()});
     const auto address = target->items[0].address;
-    auto result = dma_.read(address, bytes, order.issue(target->ready), port::Purpose::payload);
+    const auto begin = locks.take(address, target->ready);
+    auto result = dma_.read(address, bytes, order.issue(begin), port::Purpose::payload);
+    locks.release(address, begin, result.done);
     if (result.is_ok() && change(bytes))
         result = dma_.write(address, bytes, order.issue(result.done), port::Purpose::payload);
     if (!result.is_ok())

@@ -47,6 +47,16 @@ public:
         return result;
     }
 
+    /// Entry `index` has come with its doorbell: whole entries, at most `capacity` bytes.
+    void put(std::uint16_t index, std::span<const std::byte> entry, unsigned log_entry, port::Time at) {
+        if (!bytes_) [[unlikely]]
+            bytes_ = std::make_unique<Bytes>();
+        std::ranges::copy(entry, bytes_->begin());
+        first_ = index;
+        count_ = static_cast<std::uint16_t>(entry.size() >> log_entry);
+        ready_ = at;
+    }
+
     /// What was read is not what the queue holds next.
     void forget() { count_ = 0; }
 

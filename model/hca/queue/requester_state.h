@@ -41,10 +41,18 @@ struct SendQueueState {
     std::uint16_t producer = 0;  ///< as the doorbell record said at the last doorbell
     std::uint16_t fetched = 0;   ///< next WQE to read
     std::uint16_t completed = 0; ///< oldest WQE whose completion is owed
-    port::Time doorbell_at{};    ///< when the last doorbell and its record were there
+    std::uint16_t announced = 0; ///< producer as the last doorbell itself said; its record may say more
+    port::Time doorbell_at{};    ///< when the last doorbell was there
+    port::Time record_at{};      ///< and when its record was
     std::uint64_t doorbell = 0;  ///< number of its event
     Ring<Outstanding> messages;
     Prefetch prefetch;
+
+    /// Since when the device knows of the WQE that it reads next.
+    port::Time known_at() const {
+        const auto ahead = static_cast<std::uint16_t>(announced - fetched);
+        return ahead != 0 && ahead <= static_cast<std::uint16_t>(producer - fetched) ? doorbell_at : record_at;
+    }
 };
 
 /// Where sending stands: message number and byte offset in it.
@@ -90,7 +98,9 @@ struct RequesterState {
     WindowState window;
     ResponseState response;
     RetryState retry;
-    Way full = Way::open; ///< the way that had no room for the datagram at which the last turn ended
+    Way full = Way::open;     ///< the way that had no room for the datagram at which the last turn ended
+    port::Time rests_until{}; ///< its processing unit has enough to do until then; 0: it need not wait for that
+    bool is_resting = false;  ///< and will have a turn then
 };
 
 } // namespace model::hca::queue

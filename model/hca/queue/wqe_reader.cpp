@@ -15,7 +15,6 @@ using abi::prm::WqeOpcode;
 namespace {
 
 constexpr std::uint32_t wqebb = abi::prm::wqe_bb_bytes, unit = abi::prm::wqe_ds_bytes;
-constexpr unsigned log_wqebb = std::countr_zero(wqebb);
 
 /// What an operation's WQE looks like behind the control segment.
 struct Shape {

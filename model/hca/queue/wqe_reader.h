@@ -2,13 +2,18 @@
 // WorkRequest, with the fault that software will be told of when the WQE cannot be executed. Does not translate keys.
 #pragma once
 
+#include "abi/prm/wqe.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/dma.h"
 
+#include <bit>
 #include <span>
 
 namespace model::hca::queue {
+
+/// Of the bytes of a basic block, in which send queues are counted.
+inline constexpr unsigned log_wqebb = std::countr_zero(abi::prm::wqe_bb_bytes);
 
 /// Decodes `out.raw` (segments_16 times 16 bytes of it valid) for a queue pair of this type into the rest of `out`.
 /// `wqe_bytes` is the advertised limit. Faults go to out.fault.

@@ -59,6 +59,8 @@ public:
     /// Software has answered a page fault of the sending side: the queue goes on, or its message fails.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { responses_.set_host_order(host_order); }
+    /// Of the processing units.
+    time::Account account() const { return queue_.account(); }
 
 private:
     queue::Scheduler& scheduler_;

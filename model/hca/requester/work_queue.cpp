@@ -52,6 +52,10 @@ bool WorkQueue::load(QueuePair& qp, port::Time at) {
             continue;
         }
         if (!r.position.has_wqe || r.position.loaded != r.position.message) {
+            if (!units_.has_room(qp.number, at)) {
+                r.rests_until = units_.room_at(qp.number);
+                return false;
+            }
             const auto index = is_new ? r.sends.fetched : r.sends.messages[r.position.message].wqe_index;
             const traces::Cause cause(report_.events,
                                       is_new ? report_.events.cause() : r.sends.messages[r.position.message].cause);
@@ -94,7 +98,8 @@ bool WorkQueue::load(QueuePair& qp, port::Time at) {
 
 port::Time WorkQueue::fetch(QueuePair& qp, std::uint16_t index, port::Time at) {
     auto& wqe = *qp.requester.position.wqe;
-    at = queue::read_wqe(dma_, qp, index, config_.max_wqe_size_sq, wqe, at) + config_.cost(config_.wqe_latency);
+    const auto there = queue::read_wqe(dma_, qp, index, config_.max_wqe_size_sq, wqe, at);
+    at = units_.begin(qp.number, awaits_data(wqe.opcode), at, there) + config_.cost(config_.wqe_latency);
     ++report_.counters.wqes_fetched;
     qp.requester.position.event =
         report_.events.emit(at, traces::WqeFetched{qp.number.value, index, static_cast<std::uint8_t>(wqe.opcode),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/hca/config.h"
+#include "model/hca/processing_units.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/report.h"
 #include "model/hca/requester/retirement.h"
@@ -14,11 +15,13 @@ namespace model::hca::requester {
 class WorkQueue {
 public:
     WorkQueue(const HcaConfig& config, port::Dma& dma, umr::Umr& umr, Retirement& retirement, const Report& report)
-        : config_(config), dma_(dma), umr_(umr), retirement_(retirement), report_(report) {}
+        : config_(config), dma_(dma), umr_(umr), retirement_(retirement), report_(report), units_(config) {}
 
     /// Brings the WQE of the message where sending stands into SendPosition, whose `ready` says when it is there.
     /// False: there is no message to send, or it has to wait.
     bool load(queue::QueuePair& qp, port::Time at);
+
+    time::Account account() const { return units_.account(); }
 
 private:
     port::Time fetch(queue::QueuePair& qp, std::uint16_t index, port::Time at);
@@ -31,6 +34,7 @@ private:
     umr::Umr& umr_;
     Retirement& retirement_;
     Report report_;
+    ProcessingUnits units_;
 };
 
 } // namespace model::hca::requester

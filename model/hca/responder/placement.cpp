@@ -62,7 +62,7 @@ Taken Placement::take_own(QueuePair& qp, port::Time at) {
 Taken Placement::take_shared(QueuePair& qp, port::Time at) {
     auto& srq = *qp.srq;
     const bool was_in_error = srq.is_in_error;
-    const auto taken = srq.take(dma_, *qp.responder.receives.wqe, at);
+    const auto taken = srq.take(dma_, *qp.responder.receives.wqe, contexts_.receive_queue(srq.number, at));
     const auto tell = [&](abi::prm::EventType event) { event_queues_.tell(event, srq.number, taken.at); };
     if (taken.what == Take::unreadable && !was_in_error)
         tell(abi::prm::EventType::srq_catastrophic_error);

@@ -6,6 +6,7 @@
 #include "abi/prm/cqe.h"
 #include "model/hca/counters.h"
 #include "model/hca/event/event_queue.h"
+#include "model/hca/icm/context_memory.h"
 #include "model/hca/memory/application_memory.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/port/dma.h"
@@ -36,8 +37,9 @@ PlacementError placement_error(const memory::Denied& denied);
 
 class Placement {
 public:
-    Placement(port::Dma& dma, memory::ApplicationMemory& memory, event::EventQueues& event_queues, Counters& counters)
-        : dma_(dma), memory_(memory), event_queues_(event_queues), counters_(counters) {}
+    Placement(port::Dma& dma, icm::ContextMemory& contexts, memory::ApplicationMemory& memory,
+              event::EventQueues& event_queues, Counters& counters)
+        : dma_(dma), contexts_(contexts), memory_(memory), event_queues_(event_queues), counters_(counters) {}
 
     /// Takes the next WQE into `responder.receives.wqe` of the queue pair. An unreadable WQE of the queue pair's own
     /// queue counts as taken, and only its index is set. Events of a shared queue are raised here.
@@ -55,6 +57,7 @@ private:
     queue::Taken take_shared(queue::QueuePair& qp, port::Time at);
 
     port::Dma& dma_;
+    icm::ContextMemory& contexts_;
     memory::ApplicationMemory& memory_;
     event::EventQueues& event_queues_;
     Counters& counters_;

@@ -152,7 +152,7 @@ std::optional<Answered> RemoteMemory::atomic(QueuePair& qp, const port::Packet& 
     const bool is_swap = packet.rdma().operation == Operation::compare_swap;
     const auto done = memory_.modify(
         remote_access(qp, request.rkey, request.address, 8, tpt::Access::remote_atomic, qp.responder.remote.pd),
-        qp.responder.order.writes, at, [&](std::span<std::byte, 8> bytes) {
+        qp.responder.order.writes, locks_, at, [&](std::span<std::byte, 8> bytes) {
             original = host_order_ ? abi::load<std::uint64_t, abi::Endian::little>(bytes.data())
                                    : abi::load<std::uint64_t, abi::Endian::big>(bytes.data());
             if (is_swap && original != request.compare)

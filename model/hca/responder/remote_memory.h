@@ -25,14 +25,17 @@ struct Answered {
 /// Functions return nothing, or what is not done, when the request was refused. The peer's answer is queued then.
 class RemoteMemory {
 public:
-    RemoteMemory(memory::ApplicationMemory& memory, Receives& receives, Answers& answers, Patience& patience)
-        : memory_(memory), receives_(receives), answers_(answers), patience_(patience) {}
+    RemoteMemory(const HcaConfig& config, memory::ApplicationMemory& memory, Receives& receives, Answers& answers,
+                 Patience& patience)
+        : memory_(memory), receives_(receives), answers_(answers), patience_(patience), locks_(config) {}
 
     /// One packet of a WRITE; returns when its bytes are there.
     CarriedOut write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     std::optional<Answered> read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     std::optional<Answered> atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
+    /// Of the locks of atomics.
+    time::Account account() const { return locks_.account(); }
 
     /// Whether the key allows an access. An empty one names no memory, and its key is not looked at (IBA 9.7.4.1.5).
     bool may_access(const tpt::Request& access, port::Time at);
@@ -47,6 +50,7 @@ private:
     Receives& receives_;
     Answers& answers_;
     Patience& patience_;
+    memory::AtomicLocks locks_;
     bool host_order_ = false;
 };
 

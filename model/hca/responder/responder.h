@@ -24,6 +24,7 @@ namespace model::hca::responder {
 /// The rooms that its classes are given; each keeps those that it needs.
 struct Neighbours {
     port::Dma& dma;
+    icm::ContextMemory& contexts;
     memory::ApplicationMemory& memory;
     queue::Scheduler& scheduler;
     egress::Outlets& outlets;
@@ -41,9 +42,10 @@ public:
         : latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler), event_queues_(to.event_queues),
           answers_(to.scheduler, to.failure, report),
           sender_(answers_, to.memory, to.page_faults, to.outlets, to.outbox, report.counters),
-          patience_(answers_, to.page_faults), placement_(to.dma, to.memory, to.event_queues, report.counters),
+          patience_(answers_, to.page_faults),
+          placement_(to.dma, to.contexts, to.memory, to.event_queues, report.counters),
           receives_(placement_, answers_, patience_, to.completions, to.failure),
-          memory_(to.memory, receives_, answers_, patience_), duplicates_(memory_, answers_, patience_, report),
+          memory_(config, to.memory, receives_, answers_, patience_), duplicates_(memory_, answers_, patience_, report),
           execution_(receives_, memory_, answers_, to.umr, objects.shared_receive_queues, report) {}
 
     /// One request packet.
@@ -59,6 +61,8 @@ public:
     /// Software has answered a page fault of the receiving side.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { memory_.set_host_order(host_order); }
+    /// Of the locks of atomics.
+    time::Account account() const { return memory_.account(); }
 
 private:
     port::Time latency_;

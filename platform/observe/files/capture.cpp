@@ -14,9 +14,9 @@ namespace pcapng = traces::codec::pcapng;
 
 constexpr std::byte nanoseconds{9}; // if_tsresol: a negative power of ten
 constexpr std::size_t write_threshold = 1 << 20;
-/// How far a port may be ahead of another one: what its transmitter may be booked ahead, and what a packet may leave
-/// later than booked (model/net/link: horizon and reach).
-constexpr model::port::Time most_ahead = std::chrono::microseconds{12};
+/// How far a frame may be ahead of another one: what a transmitter may be booked ahead (model/net/link: horizon), and
+/// how late bytes may come from memory, at the longest latency that a link can have.
+constexpr model::port::Time most_ahead = std::chrono::microseconds{500};
 /// Without simulated time nothing ever is so old: then the order they come in is the order of their time.
 constexpr std::size_t most_kept_bytes = 4 << 20;
 

@@ -58,6 +58,7 @@ public:
         return function_.wait_interrupt(vector, timeout);
     }
     void relax() override { function_.relax(); }
+    void spend(transport::Work work, std::size_t count) override { function_.spend(work, count); }
     std::chrono::nanoseconds now() override { return function_.now(); }
     transport::OwnershipListener* ownership_listener() override { return function_.ownership_listener(); }
 

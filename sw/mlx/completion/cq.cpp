@@ -270,6 +270,7 @@ std::size_t CompletionQueue::poll(std::span<Completion> into) {
         ++consumer_;
     }
     if (consumer_ != before) {
+        device_.transport().spend(transport::Work::poll, consumer_ - before);
         base::dma_wmb(); // entries read before they are given back: the device may overwrite them
         record_.set_first(consumer_ & 0xffffff);
     }

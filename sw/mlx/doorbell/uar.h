@@ -17,7 +17,7 @@ namespace sw::mlx {
 enum class DoorbellStyle : std::uint8_t {
     one_store,  ///< 8 bytes at once
     two_stores, ///< two times 4 bytes, as a 32-bit processor does
-    blueflame,  ///< the whole WQE when it is one block, 8 bytes at a time, in order
+    blueflame,  ///< the first block of the WQE, which is the whole of most, as one where the processor combines stores
 };
 
 class Uar {
@@ -38,10 +38,10 @@ public:
             transport_->mmio_write(bar_, at, wqe.first<8>());
             return;
         }
-        const std::size_t step = style == DoorbellStyle::two_stores ? 4 : 8;
-        const std::size_t bytes = style == DoorbellStyle::two_stores ? 8 : wqe.size();
-        for (std::size_t i = 0; i < bytes; i += step)
-            transport_->mmio_write(bar_, at + i, wqe.subspan(i, step));
+        if (style == DoorbellStyle::blueflame)
+            return transport_->bar_write(bar_, at, wqe);
+        transport_->mmio_write(bar_, at, wqe.first<4>());
+        transport_->mmio_write(bar_, at + 4, wqe.subspan<4, 4>());
     }
 
     void arm_cq(const abi::Block<abi::prm::CqDoorbell>& doorbell) const {

@@ -209,9 +209,9 @@ Result<void> QueuePair::refuse_send(const SendRequest& request, std::uint32_t un
 
 Result<void> QueuePair::post_send(const SendRequest* list, const SendRequest** bad) {
     Result<void> result;
-    const auto before = send_head_;
+    std::size_t posted = 0;
     const std::byte* last = nullptr;
-    for (; list; list = list->next) {
+    for (; list; list = list->next, ++posted) {
         const auto& request = *list;
         const auto inlined = (request.flags & send_flag::inline_data) != 0;
         if (!can_send_ || static_cast<std::size_t>(request.operation) >= send_shapes.size() ||
@@ -236,7 +236,8 @@ Result<void> QueuePair::post_send(const SendRequest* list, const SendRequest** b
     }
     if (list && bad) [[unlikely]]
         *bad = list;
-    if (send_head_ != before) {
+    if (posted != 0) {
+        device_.transport().spend(transport::Work::post, posted);
         base::dma_wmb(); // WQEs before record: the device fetches up to what the record says
         record_.set_second(send_head_ & 0xffff);
         base::mmio_wmb(); // record before doorbell: the device reads the record when it is rung
@@ -269,6 +270,7 @@ Result<void> QueuePair::post_segments(std::uint64_t wr_id, WqeOpcode opcode, std
     writer.put_bytes(segments);
     sent_[send_head_ & (ring_.blocks - 1)] = {wr_id, send_head_ + blocks};
     send_head_ += blocks;
+    device_.transport().spend(transport::Work::post, 1);
     base::dma_wmb(); // WQE before record: the device fetches up to what the record says
     record_.set_second(send_head_ & 0xffff);
     base::mmio_wmb(); // record before doorbell: the device reads the record when it is rung
@@ -303,6 +305,7 @@ Result<void> QueuePair::post_receive(const ReceiveRequest* list, const ReceiveRe
     if (list && bad) [[unlikely]]
         *bad = list;
     if (receive_head_ != before) {
+        device_.transport().spend(transport::Work::post, receive_head_ - before);
         base::dma_wmb(); // WQEs before record: a message may be waiting for them
         record_.set_first(receive_head_ & 0xffff);
     }

@@ -34,6 +34,7 @@ public:
     unsigned interrupt_vectors = 0;
     unsigned relaxed = 0;
     std::chrono::nanoseconds time{};
+    std::function<void(sw::transport::Work, std::size_t)> on_spend;
 
     ~FakeTransport() override {
         for (const auto& [bus, area] : areas_)
@@ -108,6 +109,10 @@ public:
         time += std::chrono::microseconds{1};
         if (on_relax)
             on_relax();
+    }
+    void spend(sw::transport::Work work, std::size_t count) override {
+        if (on_spend)
+            on_spend(work, count);
     }
     std::chrono::nanoseconds now() override { return time; }
 

@@ -83,6 +83,18 @@ TEST_CASE("commands are in the queue before the doorbell says so, once for all o
     CHECK(abi::ConstView<abi::nvme::Command>(memory.subspan(64)).get<"cid">() == second);
 }
 
+TEST_CASE("each command and each completion costs its driver's processor time", "[unit][nvme][driver]") {
+    using sw::transport::Work;
+    Bench bench;
+    std::vector<std::pair<Work, std::size_t>> spent;
+    bench.transport.on_spend = [&](Work work, std::size_t count) { spent.emplace_back(work, count); };
+    bench.post(bench.submit());
+    bench.post(bench.submit());
+    bench.queue->ring();
+    CHECK(bench.poll().size() == 2);
+    CHECK(spent == std::vector<std::pair<Work, std::size_t>>{{Work::post, 1}, {Work::post, 1}, {Work::poll, 2}});
+}
+
 TEST_CASE("one command less than the queue has entries can be under way", "[unit][nvme][driver]") {
     Bench bench;
     for (int i = 0; i < 3; ++i)

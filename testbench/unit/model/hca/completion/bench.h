@@ -32,7 +32,7 @@ struct Bench {
 
     explicit Bench(unsigned log_size = 2, unsigned log_entry = 6, bool overrun_ignore = false,
                    const HcaConfig& c = untimed())
-        : config(c), writer(config, dma, clock, event_queues, counters, trace),
+        : config(c), writer(config, dma, clock, contexts, event_queues, counters, trace),
           cq(cqn, attributes(log_size, log_entry, overrun_ignore)) {
         for (std::uint64_t i = 1; i <= 1ull << log_size; ++i) // the driver's mark: invalid, not software's
             dma.poke(ring + (i << log_entry) - 1, std::array{std::byte{0xf1}});
@@ -102,6 +102,7 @@ struct Bench {
     EventLog log;
     traces::Events trace{&log, 1};
     Counters counters;
+    icm::ContextMemory contexts{config, dma, counters};
     event::EventQueues event_queues{dma, interrupts, counters, trace};
     CqeWriter writer;
     CompletionQueue cq;

@@ -51,6 +51,32 @@ TEST_CASE("a context that is not on the chip is read from a page that software h
     CHECK(seen == std::set<std::uint64_t>(bench.pages.begin(), bench.pages.end()));
 }
 
+TEST_CASE("contexts of completion queues and of shared receive queues are brought, kept and forgotten, too",
+          "[unit][icm]") {
+    Bench bench;
+    CHECK(bench.contexts.completion_queue(abi::Cqn{5}, 100ns) == 600ns);
+    CHECK(bench.contexts.completion_queue(abi::Cqn{5}, 700ns) == 700ns);
+    CHECK(bench.contexts.receive_queue(5, 100ns) == 600ns); // a queue of another kind
+    CHECK(bench.contexts.receive_queue(5, 700ns) == 700ns);
+    CHECK(bench.counters.cqc_misses == 1);
+    CHECK(bench.counters.cqc_hits == 1);
+    CHECK(bench.counters.srqc_misses == 1);
+    CHECK(bench.counters.srqc_hits == 1);
+    CHECK(bench.memory.reads[0].first != bench.memory.reads[1].first);
+
+    bench.contexts.created(abi::Cqn{6});
+    bench.contexts.created_receive_queue(6);
+    CHECK(bench.contexts.completion_queue(abi::Cqn{6}, 700ns) == 700ns);
+    CHECK(bench.contexts.receive_queue(6, 700ns) == 700ns);
+    bench.contexts.forget(abi::Cqn{6});
+    bench.contexts.forget_receive_queue(6);
+    CHECK(bench.contexts.completion_queue(abi::Cqn{6}, 700ns) == 1200ns);
+    CHECK(bench.contexts.receive_queue(6, 700ns) == 1200ns);
+    bench.contexts.forget_all();
+    CHECK(bench.contexts.completion_queue(abi::Cqn{5}, 9us) == 9500ns);
+    CHECK(bench.contexts.receive_queue(5, 9us) == 9500ns);
+}
+
 TEST_CASE("a page that software has taken back is not read any more", "[unit][icm]") {
     Bench bench;
     bench.pages = {0x3000};

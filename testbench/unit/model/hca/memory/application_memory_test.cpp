@@ -12,7 +12,9 @@
 #include <vector>
 
 using namespace tpt_test;
+using model::hca::HcaConfig;
 using model::hca::memory::ApplicationMemory;
+using model::hca::memory::AtomicLocks;
 using model::hca::memory::Order;
 using model::port::DmaStatus;
 using model::port::MemoryDma;
@@ -33,6 +35,7 @@ HcaConfig paging(bool is_on) {
 }
 
 struct Room : Bench {
+    AtomicLocks locks{HcaConfig{}};
     explicit Room(bool has_paging = false) : Bench(paging(has_paging)), memory(translator, dma) {
         create(attributes(start, pages.size() * page), pages);
     }
@@ -110,7 +113,8 @@ TEST_CASE("no write goes out before the last one of its order", "[unit][memory]"
     REQUIRE(room.memory.write(room.request(start, 64, Access::remote_write), bytes, 500ns, &order));
     REQUIRE(room.memory.write(room.request(start, 64, Access::remote_write), bytes, 200ns, &order));
     CHECK(room.dma.log().back().at == 500ns);
-    REQUIRE(room.memory.modify(room.request(start, 8, Access::remote_atomic), order, 300ns, [](auto) { return true; }));
+    REQUIRE(room.memory.modify(room.request(start, 8, Access::remote_atomic), order, room.locks, 300ns,
+                               [](auto) { return true; }));
     CHECK(room.dma.log().back().at == 500ns);
     REQUIRE(room.memory.write(room.request(start, 64, Access::remote_write), bytes, 200ns));
     CHECK(room.dma.log().back().at == 200ns);
@@ -185,7 +189,7 @@ TEST_CASE("eight bytes are changed in place, or only read", "[unit][memory]") {
     room.fill(bytes);
     std::vector<std::byte> seen;
     const auto change = [&](bool is_written) {
-        return room.memory.modify(room.request(start + page + 8, 8, Access::remote_atomic), order, 0ns,
+        return room.memory.modify(room.request(start + page + 8, 8, Access::remote_atomic), order, room.locks, 0ns,
                                   [&](std::span<std::byte, 8> value) {
                                       seen.assign(value.begin(), value.end());
                                       std::ranges::fill(value, std::byte{0xee});

@@ -108,10 +108,17 @@ TEST_CASE("a poll takes no more than it has room for and the record says how far
         rig.complete_send(*rig.qp, i);
     }
 
+    std::vector<std::size_t> spent;
+    rig.hca.transport.on_spend = [&](sw::transport::Work work, std::size_t count) {
+        CHECK(work == sw::transport::Work::poll);
+        spent.push_back(count);
+    };
     CHECK(rig.poll(2).size() == 2);
     CHECK(rig.record(0) == 2);
     CHECK(rig.poll(64).size() == 3);
     CHECK(rig.record(0) == 5);
+    CHECK(rig.poll(64).empty());
+    CHECK(spent == std::vector<std::size_t>{2, 3});
 }
 
 TEST_CASE("a signalled completion frees the unsignalled WQEs before it", "[unit][mlx][cq]") {

@@ -200,6 +200,31 @@ TEST_CASE("the doorbell can be rung in two stores, or with the whole WQE", "[uni
     }
 }
 
+TEST_CASE("work requests are made before the record says that they are there", "[unit][mlx][qp]") {
+    Rig rig({.max_send_sge = 1});
+    rig.connect();
+    std::vector<std::pair<std::size_t, std::uint32_t>> spent; // how many, and the record of that side then
+    unsigned side = 1;
+    rig.hca.transport.on_spend = [&](sw::transport::Work work, std::size_t count) {
+        CHECK(work == sw::transport::Work::post);
+        spent.emplace_back(count, rig.record(side));
+    };
+    const SendRequest last{.sge = &rig.element, .sge_count = 1, .operation = SendOperation::write};
+    auto first = last;
+    first.next = &last;
+    REQUIRE(rig.qp->post_send(&first));
+    REQUIRE(rig.qp->post_send(last));
+    const std::array<std::byte, 48> segments{};
+    REQUIRE(rig.qp->post_segments(7, abi::prm::WqeOpcode::umr, 0, segments));
+    CHECK(spent == std::vector<std::pair<std::size_t, std::uint32_t>>{{2, 0}, {1, 2}, {1, 3}});
+
+    spent.clear();
+    side = 0;
+    REQUIRE(rig.qp->post_receive({.sge = &rig.element, .sge_count = 1}));
+    CHECK(spent == std::vector<std::pair<std::size_t, std::uint32_t>>{{1, 0}});
+    CHECK(rig.record(0) == 1);
+}
+
 TEST_CASE("receives count modulo 2^16 in the record and fill the ring once", "[unit][mlx][qp]") {
     Rig rig({.max_receive = 8});
     rig.connect();
