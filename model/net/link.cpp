@@ -75,7 +75,7 @@ bool Link::deliver(port::Time now, port::Time until) {
     }
     for (unsigned i = 0; i < 2; ++i)
         if (last[i] != port::never)
-            lanes_[i]->sink->received_all(last[i]);
+            lanes_[i]->sink->received_all(now); // each packet had its own time, and what follows from it begins there
     return last[0] != port::never || last[1] != port::never;
 }
 

@@ -71,9 +71,16 @@ bool is_meant(const Need& need, std::string_view path) {
 /// Whether a key switches something on: such a key has an effect by itself.
 bool is_switch(std::string_view path) { return path == "iommu.present" || path == "hca.device_tlb_entries"; }
 
+bool is_of_processor(std::string_view path) {
+    constexpr std::array<std::string_view, 3> costs{"host.post_ns", "host.poll_ns", "host.interrupt_ns"};
+    return path.starts_with("host.bar.") || std::ranges::find(costs, path) != costs.end();
+}
+
 std::string reason(const Config& config, const Key& key, Work work) {
     if (work == Work::of_drivers && key.path.starts_with("scenario."))
         return "drivers elsewhere bring work of their own";
+    if (work == Work::of_drivers && is_of_processor(key.path))
+        return "drivers elsewhere have a processor of their own";
     if (key.kind == Kind::time && !config.timed)
         return "timed is false";
     // Of parts that have keys of their own, one may have what the others lack.

@@ -31,11 +31,12 @@ std::string_view name_of(model::port::Encapsulation encapsulation) {
 
 void append_transfers(std::vector<std::vector<std::string>>& rows, const scenario::Result& result) {
     rows.push_back({"transfer", "bytes", "messages", "packets", "completions", "errors", "retries", "simulated", "rate",
-                    "wall", "SHA-256"});
+                    "bottleneck", "wall", "SHA-256"});
     for (const auto& t : result.transfers)
         rows.push_back({t.name, print_count(t.bytes), print_count(t.messages), print_count(t.packets),
                         print_count(t.completions_ok), print_count(t.completions_error), print_count(t.retries),
                         print_time(t.sim_time_ps), print_rate(t.bytes, t.sim_time_ps),
+                        t.bottleneck.empty() ? "-" : fmt::format("{} {:.0f} %", t.bottleneck, t.load * 100),
                         fmt::format("{:.3f} s", t.wall_seconds),
                         t.verified                ? "equal"
                         : t.sha256_target.empty() ? "not reached"

@@ -155,6 +155,8 @@ std::string print_json(const RunFacts& facts) {
             .add("sim_time_ns", t.sim_time_ps / 1000)
             .add("rate_bytes_per_second", rate(t.bytes, t.sim_time_ps))
             .add("wall_seconds", t.wall_seconds)
+            .add("bottleneck", t.bottleneck)
+            .add("load", t.load)
             .end();
     json.end().begin_list("wires");
     for (const auto& w : result.wires)

@@ -1,6 +1,7 @@
 #include "testbench/scenario/gpudirect_run.h"
 
 #include "testbench/harness/host_functions.h"
+#include "testbench/scenario/busiest.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpudirect.h"
 #include "testbench/scenario/gpudirect_drive.h"
@@ -93,11 +94,13 @@ class StepCount {
 public:
     void begin(Platform& platform) {
         begin_ = totals(platform);
+        had_ = count_all(platform);
         wall_begin_ = std::chrono::steady_clock::now();
         is_open_ = true;
     }
     void end(Platform& platform) {
         add_between(begin_, totals(platform), sum_);
+        add_between(had_, count_all(platform), resources_);
         wall_ += std::chrono::steady_clock::now() - wall_begin_;
         is_open_ = false;
     }
@@ -120,11 +123,17 @@ public:
         row.naks = sum_.naks;
         row.sim_time_ps = step.took.count() * 1000;
         row.wall_seconds = std::chrono::duration<double>(wall_).count();
+        if (row.sim_time_ps != 0) {
+            auto found = busiest(resources_, model::port::Time{row.sim_time_ps});
+            row.bottleneck = std::move(found.name);
+            row.load = found.load;
+        }
         return row;
     }
 
 private:
     Totals begin_, sum_;
+    std::vector<Counted> had_, resources_;
     std::chrono::steady_clock::time_point wall_begin_;
     std::chrono::steady_clock::duration wall_{};
     bool is_open_ = false;

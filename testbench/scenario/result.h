@@ -20,6 +20,8 @@ struct Transfer {
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0;
     std::int64_t sim_time_ps = 0;
     double wall_seconds = 0;
+    std::string bottleneck{}; ///< "A.hca PCIe upstream"; "latency": every resource had time to spare; empty: not known
+    double load = 0;          ///< share of the pass that the busiest resource was at work, in 0 to 1
 };
 
 /// One direction pair of a PCIe link; "up" is towards the root complex.

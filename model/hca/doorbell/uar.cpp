@@ -2,6 +2,7 @@
 
 #include "abi/layout.h"
 #include "abi/prm/doorbell.h"
+#include "abi/prm/wqe.h"
 
 #include <algorithm>
 

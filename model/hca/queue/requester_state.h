@@ -98,6 +98,7 @@ struct RequesterState {
     WindowState window;
     ResponseState response;
     RetryState retry;
+    port::Time heard_at{};    ///< when the last answer came, which may be what a message has waited for
     Way full = Way::open;     ///< the way that had no room for the datagram at which the last turn ended
     port::Time rests_until{}; ///< its processing unit has enough to do until then; 0: it need not wait for that
     bool is_resting = false;  ///< and will have a turn then

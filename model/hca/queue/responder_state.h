@@ -81,9 +81,8 @@ struct ReceiveState {
 
 /// What the peer is owed.
 struct AnswerState {
-    bool ack_pending = false; ///< an ACK for expected-1 is owed and not in `responses`
-    port::Time ack_earliest{};
-    std::uint64_t ack_cause = 0; ///< number of the event that asked for it
+    bool ack_pending = false; ///< `ack` is owed and not in `responses`
+    Response ack;
     bool in_ack_list = false;
     Ring<Response> responses;
 };

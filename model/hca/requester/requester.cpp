@@ -15,9 +15,10 @@ void Requester::start(QueuePair& qp) {
 }
 
 void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
-    const auto& r = qp.requester;
+    auto& r = qp.requester;
     if (!qp.can_send() || r.sends.messages.is_empty())
         return;
+    r.heard_at = at;
     const auto& head = packet.rdma();
     // Only what was sent and is not yet acknowledged can be answered. Any other answer is a late copy and is silently
     // dropped (IBA 9.7.5.1.1, ghost acknowledges).

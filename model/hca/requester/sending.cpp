@@ -15,7 +15,7 @@ bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
     while (bytes > 0) {
         if (!qp.can_send() || r.retry.waits_rnr || qp.paging.stops_sending())
             return false;
-        const auto asked = std::max({at, r.sends.known_at(), qp.context_at});
+        const auto asked = std::max({at, r.sends.known_at(), qp.context_at, r.heard_at});
         if (!queue_.load(qp, asked))
             return false;
         // A datagram goes where its WQE says.

@@ -15,9 +15,9 @@ using queue::Response;
 void AnswerSender::release(port::Time at) {
     answers_.release([&](QueuePair& qp, const Response& ack) {
         const auto& own = qp.responder.answers;
-        const auto cause = outbox_.because(own.ack_cause);
+        const auto cause = outbox_.because(ack.cause);
         if (own.responses.is_empty() && outlets_.of(qp).can_send(at))
-            send_simple(qp, ack, std::max(own.ack_earliest, at));
+            send_simple(qp, ack, std::max(ack.earliest, at));
         else
             answers_.respond(qp, ack, at);
     });

@@ -9,10 +9,13 @@ using queue::Response;
 void Answers::owe_ack(QueuePair& qp, port::Time at) {
     auto& own = qp.responder.answers;
     at = qp.responder.order.execute(at);
+    if (own.ack_pending && own.ack.earliest != at) // it has left by then
+        enqueue(qp, own.ack);
     if (own.responses.is_empty()) {
         own.ack_pending = true;
-        own.ack_earliest = at;
-        own.ack_cause = report_.events.cause();
+        own.ack = ack(qp);
+        own.ack.earliest = at;
+        own.ack.cause = report_.events.cause();
         if (!own.in_ack_list) {
             own.in_ack_list = true;
             owing_.push_back(&qp);
@@ -20,10 +23,9 @@ void Answers::owe_ack(QueuePair& qp, port::Time at) {
         return;
     }
     auto& last = own.responses.back();
-    if (last.kind == Response::Kind::acknowledge) {
+    if (last.kind == Response::Kind::acknowledge && last.earliest == at) {
         last.psn = qp.responder.order.expected + abi::Psn::mask;
         last.msn = qp.responder.order.msn;
-        last.earliest = at;
         last.cause = report_.events.cause();
         return;
     }
@@ -31,9 +33,13 @@ void Answers::owe_ack(QueuePair& qp, port::Time at) {
 }
 
 void Answers::respond(QueuePair& qp, Response response, port::Time at) {
-    qp.responder.answers.ack_pending = false;
     response.earliest = qp.responder.order.execute(at);
     response.cause = report_.events.cause();
+    enqueue(qp, response);
+}
+
+void Answers::enqueue(QueuePair& qp, const Response& response) {
+    qp.responder.answers.ack_pending = false;
     qp.responder.answers.responses.push(response);
     scheduler_.add(qp);
 }

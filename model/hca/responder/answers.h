@@ -18,8 +18,8 @@ public:
     Answers(queue::Scheduler& scheduler, completion::Failure& failure, const Report& report)
         : scheduler_(scheduler), failure_(failure), report_(report) {}
 
-    /// The peer is owed an ACK for everything so far. It waits for the end of the batch, so that one ACK answers many
-    /// requests.
+    /// The peer is owed an ACK for everything so far. It waits for the end of the batch, so that one ACK answers all
+    /// requests that were carried out by the same time.
     void owe_ack(queue::QueuePair& qp, port::Time at);
     /// Queues an answer. It implies an ACK for what came before, so a held-back one is dropped.
     void respond(queue::QueuePair& qp, queue::Response response, port::Time at);
@@ -44,7 +44,7 @@ public:
             auto& own = qp->responder.answers;
             own.in_ack_list = false;
             if (std::exchange(own.ack_pending, false))
-                send(*qp, ack(*qp));
+                send(*qp, own.ack);
         }
         owing_.clear();
     }
@@ -52,6 +52,7 @@ public:
     void forget(queue::QueuePair& qp);
 
 private:
+    void enqueue(queue::QueuePair& qp, const queue::Response& response);
     /// An ACK for everything before the packet that is expected.
     static queue::Response ack(const queue::QueuePair& qp) {
         return {.kind = queue::Response::Kind::acknowledge,

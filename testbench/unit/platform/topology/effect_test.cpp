@@ -45,10 +45,14 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"iommu.present=true", "iommu.first_stage=true"}) == Found{"--set iommu.first_stage"});
     CHECK(idle("", {"iommu.present=true", "iommu.page_requests=true"}) == Found{"--set iommu.page_requests"});
     CHECK(idle("", {"hca.page_requests=true"}) == Found{"--set hca.page_requests"});
-    CHECK(idle("", {"hca.cache_ways=1", "hca.qp_cache_entries=0", "hca.mkey_cache_entries=0",
-                    "hca.mtt_cache_entries=0"}) == Found{"--set hca.cache_ways"});
-    CHECK(idle("timed = false\n", {"pcie.device.tags=8", "hca.miss_engines=1"}) ==
-          Found{"--set pcie.device.tags", "--set hca.miss_engines"});
+    CHECK(idle("", {"hca.cache_ways=1", "hca.qp_cache_entries=0", "hca.cq_cache_entries=0", "hca.srq_cache_entries=0",
+                    "hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0"}) == Found{"--set hca.cache_ways"});
+    CHECK(
+        idle("timed = false\n", {"pcie.device.tags=8", "hca.miss_engines=1", "hca.units=2", "hca.atomic_buckets=1"}) ==
+        Found{"--set pcie.device.tags", "--set hca.miss_engines", "--set hca.units", "--set hca.atomic_buckets"});
+    CHECK(idle("timed = false\n",
+               {"host.bar.loads=1", "host.bar.store_gbps=1", "host.bar.posted=1", "host.bar.load=8"}) ==
+          Found{"--set host.bar.loads", "--set host.bar.store_gbps", "--set host.bar.posted"});
     CHECK(idle("", {"hca.device_tlb_ways=2"}) == Found{"--set hca.device_tlb_ways"});
     CHECK(idle("", {"hca.device_tlb_entries=64"}) == Found{"--set hca.device_tlb_entries"});
     CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());
@@ -69,6 +73,13 @@ TEST_CASE("without simulated time no latency changes anything", "[unit][topology
 TEST_CASE("a platform that is served has no use for a workload", "[unit][topology]") {
     CHECK(idle("[scenario]\nqps = 2\n", {}, Work::of_drivers) == Found{"p2p.toml:2 scenario.qps"});
     CHECK(idle("[scenario]\nqps = 2\n").empty());
+}
+
+TEST_CASE("what a processor costs has no effect where drivers have one of their own", "[unit][topology]") {
+    for (const std::string key : {"host.post_ns", "host.poll_ns", "host.interrupt_ns", "host.bar.loads"}) {
+        CHECK(idle("", {key + "=7"}, Work::of_drivers) == Found{"--set " + key});
+        CHECK(idle("", {key + "=7"}).empty());
+    }
 }
 
 TEST_CASE("the largest read of a switch's own link has no effect", "[unit][topology]") {

@@ -1,0 +1,106 @@
+#include "testbench/scenario/busiest.h"
+
+#include "abi/wire/ethernet.h"
+#include "platform/topology/platform_module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace scenario {
+
+using model::pcie::Direction;
+using model::port::Time;
+using model::time::Account;
+using model::time::Kind;
+
+namespace {
+
+/// Less than that, and something else has kept the work back: round trips, and how much may be under way.
+constexpr double least_load = 0.8;
+
+void add(const std::string& owner, std::span<const Account> accounts, std::vector<Counted>& rows) {
+    for (const auto& account : accounts)
+        if (account.kind != Kind::cache)
+            rows.push_back({owner + " " + std::string(account.name), account});
+}
+
+void add_link(const std::string& name, const model::pcie::Link* link, std::vector<Counted>& rows) {
+    if (link == nullptr || !link->config().timed)
+        return;
+    for (const auto direction : {Direction::upstream, Direction::downstream})
+        add(name, std::array{link->account(direction)}, rows);
+}
+
+void add_cable(const std::string& name, const model::net::Link& cable, unsigned direction, std::vector<Counted>& rows) {
+    const auto& config = cable.config();
+    const auto& counters = cable.counters(direction);
+    if (!config.timed || config.rate_gbps <= 0)
+        return;
+    const auto overhead = config.encapsulation == model::port::Encapsulation::infiniband
+                              ? 0
+                              : std::uint64_t{abi::wire::ethernet_overhead};
+    const auto bytes = counters.bytes + counters.packets * overhead;
+    const Time busy{std::llround(static_cast<double>(bytes) * 8000 / config.rate_gbps)};
+    rows.push_back(
+        {name, {.name = {}, .kind = Kind::line, .usage = {.uses = counters.packets, .busy = busy}, .bytes = bytes}});
+}
+
+} // namespace
+
+std::vector<Counted> count_all(platform::topology::Platform& platform) {
+    std::vector<Counted> rows;
+    std::vector<Account> accounts;
+    for (const auto& machine : platform.machines()) {
+        for (const auto& card : machine.cards) {
+            accounts.clear();
+            card.module->device().accounts(accounts);
+            card.module->endpoint.accounts(accounts);
+            add(card.name, accounts, rows);
+        }
+        if (!machine.host)
+            continue;
+        accounts.clear();
+        machine.host->bar_access().accounts(accounts);
+        add(machine.name, accounts, rows);
+        for (std::size_t i = 0; i < machine.switch_links.size(); ++i)
+            add_link(machine.switch_links[i], machine.host->upstream_link(i), rows);
+    }
+    const auto& described = platform.description();
+    for (std::size_t i = 0; i < described.cables.size(); ++i)
+        for (const unsigned end : {0u, 1u})
+            add_cable(fmt::format("cable {} -> {}", described.name_of(described.cables[i].ends[end]),
+                                  described.name_of(described.cables[i].ends[1 - end])),
+                      platform.cable(i), end, rows);
+    return rows;
+}
+
+void add_between(std::span<const Counted> before, std::span<const Counted> after, std::vector<Counted>& sum) {
+    // A resource that nobody has used yet may not be there, so the rows of two moments need not be the same.
+    const auto find = [](auto& rows, const Counted& row) { return std::ranges::find(rows, row.name, &Counted::name); };
+    for (const auto& row : after) {
+        auto had = find(sum, row);
+        if (had == sum.end()) {
+            sum.push_back({row.name, row.account});
+            had = sum.end() - 1;
+            had->account.usage.busy = {};
+        }
+        had->account.usage.busy += row.account.usage.busy;
+        if (const auto old = find(before, row); old != before.end())
+            had->account.usage.busy -= old->account.usage.busy;
+    }
+}
+
+Busiest busiest(std::span<const Counted> counted, Time elapsed) {
+    std::vector<Account> accounts;
+    for (const auto& row : counted) {
+        accounts.push_back(row.account);
+        accounts.back().name = row.name;
+    }
+    const auto* most = model::time::bottleneck(accounts);
+    const auto load = most != nullptr ? std::min(1.0, most->load(elapsed)) : 0;
+    return load < least_load ? Busiest{"latency", load} : Busiest{std::string(most->name), load};
+}
+
+} // namespace scenario
