@@ -5,7 +5,7 @@
 #include "platform/topology/read.h"
 #include "sw/memory/buffer.h"
 #include "sw/nvme/namespace.h"
-#include "testbench/bench/isolate.h"
+#include "testbench/harness/isolate.h"
 #include "testbench/bench/sampling.h"
 #include "testbench/scenario/programs.h"
 
@@ -175,7 +175,7 @@ Measured measure(const Load& load, double seconds, unsigned samples) {
 std::string measure_drive(double seconds, unsigned samples) {
     auto text = fmt::format("{:<50} {:>12} {:>12} {:>8}\n", "a drive in memory", "commands/s", "bytes", "/memcpy");
     for (const auto& load : loads) {
-        const auto measured = in_process_of_its_own([&] { return measure(load, seconds, samples); });
+        const auto measured = harness::in_process_of_its_own([&] { return measure(load, seconds, samples); });
         if (!measured)
             give_up(fmt::format("'{}' failed", load.text));
         text += fmt::format("{:<50} {:>12.0f} {:>7.2f} GB/s {:>8.3f}\n", load.text, measured->commands_per_s,

@@ -2,7 +2,7 @@
 // memcpy in the same run; and what a message costs in each room. `./dev bench iommu`: see remapping.h; `./dev bench
 // record`: see recording.h; `./dev bench nvme`: see drive_load.h; `./dev bench objects`: see object_load.h.
 #include "testbench/bench/drive_load.h"
-#include "testbench/bench/isolate.h"
+#include "testbench/harness/isolate.h"
 #include "testbench/bench/object_load.h"
 #include "testbench/bench/recording.h"
 #include "testbench/bench/remapping.h"
@@ -171,7 +171,7 @@ int sc_main(int argc, char** argv) {
             load.timed = timed;
             load.seconds = seconds;
             load.samples = samples;
-            const auto measured = bench::in_process_of_its_own([&] { return bench::measure(load); });
+            const auto measured = harness::in_process_of_its_own([&] { return bench::measure(load); });
             if (!measured) {
                 fmt::print(stderr, "bench: '{}' failed\n", one.text);
                 return 1;
@@ -190,7 +190,7 @@ int sc_main(int argc, char** argv) {
             break;
         auto load = cases[static_cast<std::size_t>(index)].load;
         load.seconds = seconds;
-        if (const auto costs = bench::in_process_of_its_own([&] { return bench::measure_rooms(load); }))
+        if (const auto costs = harness::in_process_of_its_own([&] { return bench::measure_rooms(load); }))
             print_rooms(title, *costs);
     }
     if (!json.empty()) {

@@ -3,7 +3,7 @@
 #include "platform/bridge/in_process.h"
 #include "platform/topology/platform_module.h"
 #include "sw/mlx/verbs.h"
-#include "testbench/bench/isolate.h"
+#include "testbench/harness/isolate.h"
 #include "testbench/bench/sampling.h"
 #include "testbench/scenario/programs.h"
 
@@ -198,7 +198,7 @@ template <class Kind> Costs measure(Bench& bench, Order order, std::uint32_t num
 template <class Kind> std::string rows(const char* title, std::uint32_t number, bool caches_all) {
     std::string text;
     for (const auto& [order, order_name] : orders) {
-        const auto costs = in_process_of_its_own([&, order = order] {
+        const auto costs = harness::in_process_of_its_own([&, order = order] {
             platform::topology::Config config;
             config.timed = false;
             if (caches_all) {

@@ -3,7 +3,7 @@
 #include "platform/record/recording.h"
 #include "platform/topology/description.h"
 #include "platform/topology/what_to_record.h"
-#include "testbench/bench/isolate.h"
+#include "testbench/harness/isolate.h"
 #include "testbench/bench/sampling.h"
 #include "testbench/bench/write_load.h"
 
@@ -81,7 +81,7 @@ std::string measure_recording(const std::string& directory, double seconds, unsi
                 load.seconds = seconds;
                 load.samples = samples;
                 load.is_all_different = one.is_all_different;
-                const auto taken = in_process_of_its_own([&] { return take(load, what.at, path); });
+                const auto taken = harness::in_process_of_its_own([&] { return take(load, what.at, path); });
                 std::filesystem::remove(path);
                 if (!taken)
                     give_up(fmt::format("'{}' failed", one.text));

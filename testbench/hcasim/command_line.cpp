@@ -1,6 +1,7 @@
 #include "testbench/hcasim/command_line.h"
 
 #include "platform/topology/keys.h"
+#include "testbench/hcasim/calibrate_options.h"
 #include "testbench/hcasim/choice.h"
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/replay_options.h"
@@ -221,6 +222,12 @@ Command parse_command_line(int argc, const char* const* argv) {
     auto* replay = app.add_subcommand("replay", "Play recordings on their devices alone, and show what is different");
     add_replay(*replay, replaying);
 
+    CalibrateOptions calibrating;
+    auto* calibrate =
+        app.add_subcommand("calibrate", "Hold the model of a card against what silicon has been measured to do");
+    add_calibrate(*calibrate, calibrating);
+    add_overrides(*calibrate, calibrating.overrides);
+
     CheckOptions checking;
     auto* check = app.add_subcommand("check", "Say what is wrong with a configuration, and run nothing");
     check->footer("\nExit status: 0 it can run, 2 it cannot, 3 that could not be written.\n");
@@ -271,6 +278,8 @@ Command parse_command_line(int argc, const char* const* argv) {
         return comparing;
     if (replay->parsed())
         return replaying;
+    if (calibrate->parsed())
+        return calibrating;
     if (show->parsed())
         return showing;
     if (trace->parsed())

@@ -1,6 +1,7 @@
 // The command line as values, or what to print instead of running. Opens no file.
 #pragma once
 
+#include "testbench/hcasim/calibrate.h"
 #include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/replay.h"
@@ -74,7 +75,7 @@ struct Leave {
 };
 
 using Command = std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions,
-                             CompareOptions, ReplayOptions, TraceJob, Leave>;
+                             CompareOptions, ReplayOptions, CalibrateOptions, TraceJob, Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

@@ -1,6 +1,7 @@
 // The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `show CONFIG.toml`, `serve PLATFORM.toml`, `explore
-// SCENARIO`, `compare A.json B.json`, `replay TRACE`, `trace`, `keys`. Nothing but the way in; see run.h, show.h,
-// serve.h, explore.h, compare.h, replay.h and trace.h.
+// SCENARIO`, `calibrate PROFILE.toml`, `compare A.json B.json`, `replay TRACE`, `trace`, `keys`. Nothing but the way
+// in; see run.h, show.h, serve.h, explore.h, calibrate.h, compare.h, replay.h and trace.h.
+#include "testbench/hcasim/calibrate.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/console.h"
@@ -60,6 +61,8 @@ int sc_main(int argc, char** argv) {
         return hcasim::serve(*options);
     if (const auto* options = std::get_if<hcasim::ExploreOptions>(&command))
         return hcasim::explore(*options);
+    if (const auto* options = std::get_if<hcasim::CalibrateOptions>(&command))
+        return hcasim::calibrate(*options);
     if (const auto* options = std::get_if<hcasim::CompareOptions>(&command))
         return hcasim::compare(*options);
     if (const auto* options = std::get_if<hcasim::ReplayOptions>(&command))

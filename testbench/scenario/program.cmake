@@ -47,6 +47,10 @@ add_program_tests(explorer explore_test.py "hcasim" 600
     detector_names_the_page_of_a_gpu all_is_every_subject
     what_a_program_of_a_gpu_needs_its_fences_for a_fence_whose_adversary_stays_away_has_not_been_tested
     explorer_refuses_mistakes)
+# Cards beside published figures: a few quick rows; all of them is `hcasim calibrate`.
+add_program_tests(calibrate calibrate_test.py "hcasim" 600
+    profiles_are_configurations each_value_of_a_profile_has_its_source a_few_rows_are_measured a_slower_link_is_seen
+    rows_are_listed calibration_refuses_mistakes)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
     takes_every_way a_migration_takes_as_long_as_a_processor_reads_memory_of_a_device refused_by_the_host
     refuses_mistakes ends_of_its_keys)

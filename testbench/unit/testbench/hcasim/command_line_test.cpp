@@ -180,3 +180,18 @@ TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run i
     CHECK(leave({"explore", "write", "--bytes", "0"}).code == 2);
     CHECK(leave({"explore", "write", "--sweep", "much"}).code == 2);
 }
+
+TEST_CASE("calibrate takes profiles, rows by their names, overrides and a file", "[unit][hcasim]") {
+    const auto outcome =
+        parse({"calibrate", "connectx5.toml", "--row", "^1[.]", "--set", "hca.units=4", "--json", "-", "--jobs", "2"});
+
+    REQUIRE(std::holds_alternative<CalibrateOptions>(outcome));
+    const auto& options = std::get<CalibrateOptions>(outcome);
+    CHECK(options.profiles == std::vector<std::string>{"connectx5.toml"});
+    CHECK(options.row == "^1[.]");
+    CHECK(options.overrides == std::vector<std::string>{"hca.units=4"});
+    CHECK(options.json == "-");
+    CHECK(options.jobs == 2);
+    CHECK_FALSE(options.lists);
+    CHECK(std::get<CalibrateOptions>(parse({"calibrate", "--list"})).profiles.empty());
+}

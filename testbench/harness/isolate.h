@@ -10,7 +10,7 @@
 #include <optional>
 #include <type_traits>
 
-namespace bench {
+namespace harness {
 
 /// What `measure` returned in the child; nothing when the child failed.
 template <class Measure> auto in_process_of_its_own(Measure&& measure) -> std::optional<decltype(measure())> {
@@ -36,4 +36,4 @@ template <class Measure> auto in_process_of_its_own(Measure&& measure) -> std::o
     return is_whole && status == 0 ? std::optional(value) : std::nullopt;
 }
 
-} // namespace bench
+} // namespace harness

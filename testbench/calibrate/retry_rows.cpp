@@ -1,0 +1,66 @@
+// Section 9: a peer that does not answer, and the time that a requester gives it (F6).
+#include "testbench/calibrate/row.h"
+#include "testbench/calibrate/silence.h"
+
+#include <array>
+#include <stdexcept>
+
+namespace calibrate {
+namespace {
+
+constexpr std::string_view source = "calibration.md, 9";
+
+/// The publication's: timeout exponent 17, 7 retries.
+Patience silent(const Profile& profile) {
+    constexpr std::array<std::string_view, 1> lossy{"link.loss=1"};
+    const auto found = measure(profile.with(lossy), Silence{});
+    if (!found)
+        throw std::runtime_error("the measurement has come to no end");
+    return *found;
+}
+
+} // namespace
+
+std::vector<Row> retry_rows() {
+    return {
+        {.id = "9.interval",
+         .source = source,
+         .what = "local_ack_timeout_err, from one to the next: 4.096 us x 2^17",
+         .target = 536.9,
+         .unit = "ms",
+         .band = within(1),
+         .profiles = {"connectx6dx"},
+         .step = 6,
+         .measure = [](const Profile& profile) { return Figure{silent(profile).interval_ms, {}, 0}; }},
+        {.id = "9.specification",
+         .source = source,
+         .mark = Mark::derived,
+         .what = "adaptive retransmission off, posted until completed: 8 intervals, up to four times that",
+         .target = 4295,
+         .unit = "ms",
+         .band = between(4294, 4 * 4296),
+         .profiles = {"connectx6dx"},
+         .step = 6,
+         .measure = [](const Profile& profile) { return Figure{silent(profile).total_ms, {}, 0}; }},
+        {.id = "9.adaptive",
+         .source = source,
+         .what = "roce_adp_retrans, first to eighth",
+         .target = 518.2,
+         .unit = "ms",
+         .band = within(1),
+         .profiles = {"connectx6dx"},
+         .step = 6,
+         .missing = "adaptive retransmission: only the specification's timer is there"},
+        {.id = "9.total",
+         .source = source,
+         .what = "posted until completed, adaptive retransmission on",
+         .target = 3742,
+         .unit = "ms",
+         .band = within(2),
+         .profiles = {"connectx6dx"},
+         .step = 6,
+         .missing = "adaptive retransmission: only the specification's timer is there"},
+    };
+}
+
+} // namespace calibrate
