@@ -4,7 +4,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "calibration.md, 5";
+constexpr std::string_view source = "Kalia et al., ATC 2016; Husky, NSDI 2023";
 
 constexpr Traffic counters(std::uint64_t count, std::uint64_t stride = 8) {
     return {.verb = Verb::fetch_add,

@@ -7,7 +7,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "calibration.md, 6";
+constexpr std::string_view source = "SRNIC, NSDI 2023, and user measurements";
 constexpr std::uint32_t few = 128, most = 16384;
 
 /// One message of 1 KiB on each queue pair in turn.
@@ -129,7 +129,7 @@ std::vector<Row> connection_rows() {
          .step = 5,
          .measure = ratio(gigabits(bursts(1000)), gigabits(bursts(64)))},
         {.id = "7.span",
-         .source = "silicon.md, HCA",
+         .source = "product brief of the ConnectX-6; uRDMA, arXiv 2510.00735",
          .mark = Mark::secondhand,
          .what = "WRITEs all over 512 MiB, to 4 MiB: the MTT cache is too small",
          .target = 0.6,

@@ -4,7 +4,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "calibration.md, 1";
+constexpr std::string_view source = "linux-rdma/perftest issue 131; Kalia et al., ATC 2016";
 
 /// ib_write_lat: 2 bytes, there and back.
 constexpr Traffic write_inline{.bytes = 2,
@@ -100,7 +100,7 @@ std::vector<Row> latency_rows() {
          .step = 2,
          .measure = difference(latency(with_doorbell), latency(write_inline))},
         {.id = "1.connectx6",
-         .source = "silicon.md, HCA",
+         .source = "product brief of the ConnectX-6; uRDMA, arXiv 2510.00735",
          .what = "latency: below 0.8 us",
          .target = 0.8,
          .unit = "us",

@@ -10,7 +10,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "silicon.md, PCIe and IOMMU";
+constexpr std::string_view source = "pcie-bench, SIGCOMM 2018";
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 
 AccessRate rate(const RandomAccess& access) {

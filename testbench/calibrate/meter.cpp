@@ -35,7 +35,7 @@ Meter::Moment Meter::look() const {
                   .context_misses = card.hca().counters().qpc_misses,
                   .downstream_bytes = link.traffic(Direction::downstream).wire_bytes,
                   .upstream_bytes = link.traffic(Direction::upstream).wire_bytes,
-                  .resources = count_all(platform_)};
+                  .resources = scenario::count_all(platform_)};
     // A core that posts may wait for what is behind it, as the users of a window do.
     moment.resources.push_back(
         {"A cores", {.name = {}, .kind = Kind::window, .units = traffic_.cores, .usage = {.busy = work_}}});
@@ -46,7 +46,9 @@ void Meter::finish() {
     const auto end = look();
     const auto messages = static_cast<double>(end.messages - begin_.messages);
     const auto elapsed = end.at - begin_.at;
-    const auto busiest = busiest_between(begin_.resources, end.resources, elapsed, traffic_.queue_pairs);
+    std::vector<scenario::Counted> between;
+    add_between(begin_.resources, end.resources, between);
+    const auto busiest = scenario::busiest(between, elapsed, traffic_.queue_pairs);
     const auto seconds = static_cast<double>(elapsed.count()) * 1e-12;
     measured_.messages_per_s = messages / seconds;
     measured_.bytes_per_s = messages * traffic_.bytes / seconds;

@@ -4,6 +4,7 @@
 
 #include "testbench/calibrate/traffic.h"
 #include "testbench/calibrate/window.h"
+#include "testbench/scenario/busiest.h"
 
 #include <cstdint>
 #include <vector>
@@ -26,7 +27,7 @@ private:
         model::port::Time at{}, work{}, took{};
         std::uint64_t messages = 0, context_misses = 0;
         std::uint64_t downstream_bytes = 0, upstream_bytes = 0;
-        std::vector<Counted> resources{};
+        std::vector<scenario::Counted> resources{};
     };
     Moment look() const;
     void finish();

@@ -8,7 +8,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "calibration.md, 9";
+constexpr std::string_view source = "recovery of ConnectX-6 over RoCE, counters polled (lab log, 2026)";
 
 /// The publication's: timeout exponent 17, 7 retries.
 Patience silent(const Profile& profile) {

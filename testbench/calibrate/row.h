@@ -1,6 +1,6 @@
 // What was measured on silicon, as a table: each row has its source, how far the source can be relied on, the figure
-// with the band in which a model of that card has to be, and what measures it here. Figures are those of the sheet
-// "Calibration targets" (sections 1 to 9) and of "Published behaviour of silicon"; no other place has them.
+// with the band in which a model of that card has to be, and what measures it here. No other place has the figures; the
+// sections are those of platform/profiles/README.md.
 #pragma once
 
 #include "platform/topology/config.h"
@@ -81,7 +81,7 @@ struct Row {
     bool is_counted() const { return mark != Mark::memory; }
 };
 
-/// All rows, in the order of the sheets. F1 is the PCIe neighbourhood, which all profiles share.
+/// All rows, in the order of the sections. F1 is the PCIe neighbourhood, which all profiles share.
 const std::vector<Row>& rows();
 
 // The tables by chapter.

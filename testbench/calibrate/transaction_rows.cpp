@@ -6,7 +6,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "calibration.md, 2";
+constexpr std::string_view source = "Kalia, Kaminsky, Andersen, ATC 2016";
 constexpr std::uint32_t cores = 16, queue_pairs = 32; ///< of which each has 32 messages under way at most
 
 /// Inline WRITEs whose WQE has one line of 64 bytes (up to 28 bytes) or two.

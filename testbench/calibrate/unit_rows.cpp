@@ -4,7 +4,7 @@
 namespace calibrate {
 namespace {
 
-constexpr std::string_view source = "calibration.md, 3";
+constexpr std::string_view source = "Kalia et al., ATC 2016; snabb issue 1006; NVIDIA/daqiri PR 162";
 
 /// One core of Connect-IB's host answers requests: WQEs of two lines, one at a time or in batches.
 constexpr Traffic answers(std::uint32_t queue_pairs, bool is_batched) {
@@ -80,7 +80,7 @@ std::vector<Row> unit_rows() {
          .bottlenecks = {"unit"},
          .measure = mega_messages(answers(1, true))},
         {.id = "3.port-maximum",
-         .source = "silicon.md, HCA",
+         .source = "product brief of the ConnectX-6; uRDMA, arXiv 2510.00735",
          .what = "messages of the port",
          .target = 215,
          .unit = "M/s",

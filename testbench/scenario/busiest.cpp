@@ -70,7 +70,7 @@ std::vector<Counted> count_all(platform::topology::Platform& platform) {
     const auto& described = platform.description();
     for (std::size_t i = 0; i < described.cables.size(); ++i)
         for (const unsigned end : {0u, 1u})
-            add_cable(fmt::format("cable {} -> {}", described.name_of(described.cables[i].ends[end]),
+            add_cable(fmt::format("wire {} -> {}", described.name_of(described.cables[i].ends[end]),
                                   described.name_of(described.cables[i].ends[1 - end])),
                       platform.cable(i), end, rows);
     return rows;
@@ -92,11 +92,13 @@ void add_between(std::span<const Counted> before, std::span<const Counted> after
     }
 }
 
-Busiest busiest(std::span<const Counted> counted, Time elapsed) {
+Busiest busiest(std::span<const Counted> counted, Time elapsed, unsigned queue_pairs) {
     std::vector<Account> accounts;
     for (const auto& row : counted) {
         accounts.push_back(row.account);
         accounts.back().name = row.name;
+        if (row.name.ends_with("processing units"))
+            accounts.back().units = std::min(accounts.back().units, queue_pairs);
     }
     const auto* most = model::time::bottleneck(accounts);
     const auto load = most != nullptr ? std::min(1.0, most->load(elapsed)) : 0;

@@ -32,8 +32,9 @@ struct Busiest {
 };
 
 /// What of `counted` was busy for the largest share of `elapsed`: for most of it, or it was not what kept the work
-/// back. A window is full of users who wait for what is behind it: it is named only where nothing behind it is nearly
-/// as busy, as in reports of runs.
-Busiest busiest(std::span<const Counted> counted, model::port::Time elapsed);
+/// back. Of the processing units no more can be busy than there are queue pairs, each of which belongs to one. A window
+/// is full of users who wait for what is behind it: it is named only where nothing behind it is nearly as busy, as in
+/// reports of runs.
+Busiest busiest(std::span<const Counted> counted, model::port::Time elapsed, unsigned queue_pairs);
 
 } // namespace scenario

@@ -107,7 +107,7 @@ public:
     /// Begun and not over: the run was stopped in the middle of it.
     bool is_open() const { return is_open_; }
 
-    Transfer row(const StepReport& step, std::string name) const {
+    Transfer row(const StepReport& step, std::string name, unsigned queue_pairs) const {
         Transfer row;
         row.name = std::move(name);
         row.verified = step.is_verified;
@@ -124,7 +124,7 @@ public:
         row.sim_time_ps = step.took.count() * 1000;
         row.wall_seconds = std::chrono::duration<double>(wall_).count();
         if (row.sim_time_ps != 0) {
-            auto found = busiest(resources_, model::port::Time{row.sim_time_ps});
+            auto found = busiest(resources_, model::port::Time{row.sim_time_ps}, queue_pairs);
             row.bottleneck = std::move(found.name);
             row.load = found.load;
         }
@@ -207,7 +207,8 @@ std::expected<Result, std::string> run_gpudirect(const Context& context) {
             counts[i].end(platform);
             step.took += std::chrono::nanoseconds(model::tlm::kernel_now().count() / 1000) - step.begin;
         }
-        result.transfers.push_back(counts[i].row(step, name_of_step(step.name, described, roles)));
+        result.transfers.push_back(
+            counts[i].row(step, name_of_step(step.name, described, roles), config.scenario.queue_pairs));
         if (result.failure.empty() && !step.is_verified)
             result.failure = fmt::format("the bytes that came by {} differ from the source", step.name);
     }

@@ -53,7 +53,7 @@ ORDERED = {
     "hca.unit_read_ns": [1000, 150, 20],
     "hca.doorbell_latency_ns": [400, 100, 50],
     "hca.wqe_latency_ns": [400, 80, 40],
-    "hca.packet_latency_ns": [200, 40, 5],
+    "hca.packet_latency_ns": [1000, 200, 5],
     "hca.responder_latency_ns": [1000, 120, 60],
     "hca.cqe_latency_ns": [1000, 60, 30],
     "hca.mkey_miss_ns": [4000, 500, 250],
@@ -83,14 +83,15 @@ ORDERED = {
 NEEDED = {"pcie.upstream.": ("host.acs=redirect",), "iommu.": ("iommu.present=true",),
           "iommu.walkers": WALKED, "iommu.miss_latency_ns": WALKED,
           "hca.mkey_miss_ns": ("hca.mkey_cache_entries=0",), "hca.mtt_miss_ns": ("hca.mtt_cache_entries=0",),
+          "hca.units": ("hca.unit_wqe_ns=2000",),
           "link.credit_blocks": ("link.encapsulation=infiniband",),
           "hca.miss_engines": ("hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0", "hca.qp_cache_entries=0")}
 # Times of what this workload has none of: lost packets, switches, pages that come later, a TLB of the card.
 ELSEWHERE = {"link.reorder_delay_ns", "fabric.switch_latency_ns", "hca.device_tlb_latency_ns"}
 TOLERANCE = 0.95  # what software finds at once, and asks for at once, differs a little from point to point
-# Software takes no time in the model: how many small messages it finds at once, and posts receives for at once, is
-# chance, and slower hardware now and then makes it find more.
-BY_CHANCE = {}
+# Messages that are posted at once wait for each other at their processing unit: 16 of them for 300 ns on average, of
+# a round trip of 4 us. What spaces them, slower software or hardware, takes that wait away.
+BURSTS = {"64 bytes": 0.9}
 
 
 def needs_of(key):
@@ -110,7 +111,7 @@ def keys_are_monotone(names):
             for slow, fast in zip(ORDERED[key], ORDERED[key][1:]):
                 before, after = found[key, slow, name], found[key, fast, name]
                 for verb, rate in after.items():
-                    expect(rate >= BY_CHANCE.get((name, verb), TOLERANCE) * before[verb],
+                    expect(rate >= BURSTS.get(name, TOLERANCE) * before[verb],
                            f"{name}: {verb} {before[verb]:.3f} GB/s with {key}={slow}, {rate:.3f} with {fast}")
                     has_effect[key] |= rate > 1.02 * before[verb]
     idle = [key for key, has in has_effect.items() if not has and key != "hca.command_latency_ns"]

@@ -43,8 +43,12 @@ public:
         for (auto* qp : owing_) {
             auto& own = qp->responder.answers;
             own.in_ack_list = false;
-            if (std::exchange(own.ack_pending, false))
-                send(*qp, own.ack);
+            if (!std::exchange(own.ack_pending, false))
+                continue;
+            auto answer = ack(*qp); // of requests that did not ask, too, if they were carried out by then
+            answer.earliest = own.ack.earliest;
+            answer.cause = own.ack.cause;
+            send(*qp, qp->responder.order.executed == own.ack.earliest ? answer : own.ack);
         }
         owing_.clear();
     }

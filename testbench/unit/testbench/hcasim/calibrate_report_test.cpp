@@ -10,7 +10,7 @@ using hcasim::Calibrated;
 namespace {
 
 const Row rate{.id = "2.rate",
-               .source = "calibration.md, 2",
+               .source = "Kalia, ATC 2016",
                .what = "a rate",
                .target = 80,
                .unit = "M/s",
@@ -18,7 +18,7 @@ const Row rate{.id = "2.rate",
                .bottlenecks = {"BAR stores"},
                .measure = [](const Profile&) { return Figure{}; }};
 const Row retries{.id = "9.retries",
-                  .source = "calibration.md, 9",
+                  .source = "a lab log",
                   .what = "retries",
                   .target = 3742,
                   .unit = "ms",
@@ -55,7 +55,7 @@ TEST_CASE("a list of rows has their sources", "[unit][calibrate]") {
     const std::vector<const Row*> rows{&rate, &retries};
     const auto text = hcasim::print_rows(rows, 0);
 
-    CHECK_THAT(text, ContainsSubstring("calibration.md, 2"));
+    CHECK_THAT(text, ContainsSubstring("Kalia, ATC 2016"));
     CHECK_THAT(text, ContainsSubstring("F3"));
     CHECK_THAT(text, ContainsSubstring("all"));
 }

@@ -118,7 +118,8 @@ TEST_CASE("no answer of any kind leaves before the SEND ahead of it was carried 
     }
 }
 
-TEST_CASE("an ACK that takes in a later one leaves when both requests were carried out", "[unit][transport][order]") {
+TEST_CASE("each ACK leaves when its request was carried out, and none takes in a later one",
+          "[unit][transport][order]") {
     Bench bench;
     bench.packet(Operation::read_request, 100); // its answer is ahead of the ACKs
     bench.packet(Operation::write_only, 100);
@@ -126,8 +127,10 @@ TEST_CASE("an ACK that takes in a later one leaves when both requests were carri
     bench.settle();
 
     const auto sent = departures(bench.a);
-    REQUIRE(sent.size() == 2);
-    CHECK(sent[1] >= placements(bench.a).at(1) + memory_latency);
+    REQUIRE(sent.size() == 3);
+    CHECK(sent[1] >= placements(bench.a).at(0) + memory_latency);
+    CHECK(sent[2] >= placements(bench.a).at(1) + memory_latency);
+    CHECK(sent[1] < sent[2]);
 }
 
 TEST_CASE("an atomic is carried out on memory behind the SEND ahead of it", "[unit][transport][order]") {
