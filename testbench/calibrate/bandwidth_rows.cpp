@@ -25,7 +25,7 @@ Row plateau(std::string_view id, std::string_view what, double target, Band band
             .unit = "Gb/s",
             .band = band,
             .profiles = {"connectx7"},
-            .bottlenecks = {"wire A -> B"},
+            .bottlenecks = {"wire A.hca"},
             .measure = gigabits(traffic)};
 }
 
@@ -82,7 +82,7 @@ std::vector<Row> bandwidth_rows() {
          .unit = "Gb/s",
          .band = at_least,
          .profiles = {"connectx6dx"},
-         .bottlenecks = {"wire B -> A"},
+         .bottlenecks = {"wire B.hca"},
          .measure = gigabits(large_reads(4), {"link.rate_gbps=200"})},
     };
 }
