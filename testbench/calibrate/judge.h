@@ -34,9 +34,10 @@ struct Share {
 
 struct Summary {
     std::array<Share, 4> by_mark{}; ///< of counted rows
-    Share all, first_steps, fitted; ///< first_steps: F1 to F3
+    Share all, of_the_card;         ///< the latter without F1, which is the same for every profile
+    Share first_steps, fitted;      ///< first_steps: F1 to F3
 
-    /// Every fitted row and every row of the first steps is in band, and four fifths of all.
+    /// Every fitted row and every row of the first steps is in band, and four fifths of all, with and without F1.
     bool is_good() const;
 };
 Summary summarise(const std::vector<Judged>& judged);

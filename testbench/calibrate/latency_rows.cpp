@@ -52,6 +52,7 @@ std::vector<Row> latency_rows() {
          .band = within(15),
          .profiles = {"connectx5"},
          .step = 2,
+         .is_fitted = true,
          .measure = latency(read_one)},
         {.id = "1.write",
          .source = source,

@@ -95,7 +95,8 @@ std::string print_calibration(const Calibrated& calibrated, std::size_t width) {
     auto text = fmt::format("{}\n{}", calibrated.profile, print_table(table, width));
     if (!explanations.empty())
         text += "\n" + explanations;
-    text += fmt::format("\n  {:<14} {}\n", "counted", text_of(summary.all));
+    text += fmt::format("\n  {:<14} {}\n  {:<14} {}\n", "counted", text_of(summary.all), "without F1",
+                        text_of(summary.of_the_card));
     for (const auto mark : marks)
         text += fmt::format("  {:<14} {}\n", fmt::format("mark {}", letter_of(mark)),
                             text_of(summary.by_mark[static_cast<std::size_t>(mark)]));
@@ -112,6 +113,8 @@ std::string calibration_as_json(std::span<const Calibrated> all) {
             .add("good", summary.is_good())
             .add("in_band", summary.all.in_band)
             .add("counted", summary.all.counted)
+            .add("in_band_without_f1", summary.of_the_card.in_band)
+            .add("counted_without_f1", summary.of_the_card.counted)
             .begin_list("rows");
         for (const auto& one : judged)
             append(json, one);

@@ -100,6 +100,20 @@ TEST_CASE("a profile is good with four fifths in band, but for fitted rows and F
     CHECK_FALSE(summarise({hit(free), hit(free), hit(free), hit(free), miss(early)}).is_good());
 }
 
+TEST_CASE("rows of the link, which all profiles share, do not make up for those of the card", "[unit][calibrate]") {
+    const auto card = a_row();
+    auto link = a_row();
+    link.step = 1;
+    const auto hit = [](const Row& row) { return judge(row, Figure{.value = 10}); };
+    const auto miss = [](const Row& row) { return judge(row, Figure{.value = 20}); };
+
+    const auto summary =
+        summarise({hit(link), hit(link), hit(link), hit(link), hit(link), hit(card), hit(card), miss(card)});
+    CHECK(summary.of_the_card.counted == 3);
+    CHECK(summary.of_the_card.in_band == 2);
+    CHECK_FALSE(summary.is_good());
+}
+
 TEST_CASE("shares are told by mark", "[unit][calibrate]") {
     auto second = a_row();
     second.mark = Mark::secondhand;
