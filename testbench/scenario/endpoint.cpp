@@ -230,12 +230,14 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
                 return failure(EIO, fmt::format("{}: {} message {}: {} (vendor syndrome {:#04x})", machine_.name, step,
                                                 completion.wr_id, name(completion.status), completion.vendor_syndrome));
             ++done;
+            --under_way[completion.wr_id % qps];
             bytes += extent(piece, completion.wr_id).second;
-            // One for one, as perftest does. Who waits for half a queue is faster or slower by chance, and whose
-            // completions came together would post together, too, for ever.
+        }
+        for (const auto& completion : std::span(completions).first(found)) {
+            // What there is room for, at once: who waits for half a queue is faster or slower by chance.
             const auto i = static_cast<std::uint32_t>(completion.wr_id % qps);
-            --under_way[i];
-            TRY(post_more(i, options_.queue_depth - under_way[i]));
+            if (const auto room = options_.queue_depth - under_way[i]; room != 0)
+                TRY(post_more(i, room));
         }
         if (found != 0) {
             deadline = now() + patience;

@@ -173,7 +173,7 @@ def help_is_words():
         listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
         return text, re.findall(r"^  (\w+)", listed[1], re.M) if listed else []
     _, commands = subcommands()
-    expect(len(commands) == 9, commands)
+    expect(len(commands) == 10, commands)
     waiting, seen = [(name,) for name in commands], []
     while waiting:
         command = waiting.pop()

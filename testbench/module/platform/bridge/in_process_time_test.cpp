@@ -26,7 +26,7 @@ void with_copies(const platform::host::BarAccessConfig& access,
         const auto copied = [&](model::pcie::Direction direction, auto&& copy) {
             auto& link = *machine.host.slot_link(0);
             const auto before = link.traffic(direction);
-            const auto begun = kernel_now();
+            const auto begun = transport.now();
             copy();
             const auto after = link.traffic(direction);
             return Copied{static_cast<double>(bytes) / static_cast<double>((transport.now() - begun).count()),
