@@ -43,8 +43,11 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     r.sends.announced = rung.producer;
     r.sends.doorbell_at = known_at;
     r.sends.record_at = at;
-    // A WQE that came with its doorbell need not be read, where it is the one that the device would read next.
-    if (rung.index == r.sends.fetched && !rung.wqe.empty())
+    // A WQE that came with its doorbell need not be read, where it is the one that the device would read next. One that
+    // the record does not count yet is none: software may post another in its place.
+    const auto blocks = rung.wqe.size() >> queue::log_wqebb;
+    const auto unread = static_cast<std::uint16_t>(producer - r.sends.fetched);
+    if (rung.index == r.sends.fetched && blocks != 0 && blocks <= unread)
         r.sends.prefetch.put(rung.index, rung.wqe, queue::log_wqebb, known_at);
     if (qp->can_send())
         scheduler_.add(*qp);

@@ -153,6 +153,26 @@ TEST_CASE("what comes with a doorbell and is not the next WQE is read from memor
     CHECK(bench.fetches(bench.qp).size() == 1);
 }
 
+TEST_CASE("a WQE that came with its doorbell before the record counts it is not the one that is sent",
+          "[unit][doorbell]") {
+    Bench bench;
+    bench.post(bench.qp);
+    const auto wqe = bench.doorbell(bench.qp, 64);
+    bench.a.write_be32(bench.qp.record + 4, 0); // not yet
+    bench.a.hca.write_uar(Node::uar, 0x800, wqe, bench.clock.now());
+    bench.run(10us);
+    CHECK(bench.peer.take().empty());
+
+    bench.qp.sq_producer = 0; // software has thought better of it
+    bench.a.post(bench.qp,
+                 {.sges = {{bench.source.address, 16, bench.source.key}}, .remote = 0x1000, .rkey = abi::Key{1}});
+    bench.ring(bench.qp);
+    bench.run(20us);
+    const auto seen = bench.peer.take();
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].payload.size() == 16);
+}
+
 TEST_CASE("a burst that a bridge has cut rings, and its WQE is read from memory", "[unit][doorbell]") {
     Bench bench;
     bench.post(bench.qp);
