@@ -153,6 +153,23 @@ TEST_CASE("what comes with a doorbell and is not the next WQE is read from memor
     CHECK(bench.fetches(bench.qp).size() == 1);
 }
 
+TEST_CASE("a WQE that comes with a doorbell far behind does not take the place of those that were read ahead",
+          "[unit][doorbell]") {
+    Bench bench;
+    for (unsigned i = 0; i < 30; ++i)
+        bench.post(bench.qp);
+    bench.ring(bench.qp); // the unit has enough with 21 of them, and 32 were read
+    const auto read = bench.fetches(bench.qp).size();
+    bench.post(bench.qp);
+    bench.ring(bench.qp, 64);
+    bench.run(100us);
+    CHECK(bench.peer.take().size() == 31);
+    CHECK(bench.fetches(bench.qp).size() == read + 1);
+    CHECK(std::ranges::count_if(bench.a.dma.log(), [&](const auto& access) {
+              return access.address == bench.a.sq_address(bench.qp, 30);
+          }) == 1);
+}
+
 TEST_CASE("a WQE that came with its doorbell before the record counts it is not the one that is sent",
           "[unit][doorbell]") {
     Bench bench;

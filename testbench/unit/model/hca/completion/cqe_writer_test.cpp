@@ -48,6 +48,22 @@ TEST_CASE("a completion says what completed, where the PRM has it", "[unit][cqe]
     CHECK(bench.counters.completions_ok == 1);
 }
 
+TEST_CASE("a completion waits for the context of its queue", "[unit][cqe]") {
+    Bench bench(2, 6, false, HcaConfig{});
+    const std::vector<std::uint64_t> pages{0x90000};
+    bench.contexts.set_pages(&pages);
+    bench.dma.set_latency(500ns);
+    REQUIRE(bench.write({}));
+    REQUIRE(bench.write({}));
+    const auto& log = bench.dma.log();
+    REQUIRE(log.size() == 3);
+    CHECK(log[0].address / 4096 == 0x90); // the context, once
+    CHECK(log[1].at >= 500ns);
+    CHECK(log[2].at >= 500ns);
+    CHECK(bench.counters.cqc_misses == 1);
+    CHECK(bench.counters.cqc_hits == 1);
+}
+
 TEST_CASE("an error completion has syndromes instead of a byte count and a time", "[unit][cqe]") {
     Bench bench;
 

@@ -86,6 +86,8 @@ TEST_CASE("receives of a shared queue are taken along its list", "[unit][srq]") 
     CHECK(done[1].index == 3);
     CHECK(done[2].index == 6);
     CHECK(bench.b.bytes(bench.to, 0, 100) == bench.a.bytes(bench.from, 0, 100));
+    CHECK(bench.b.hca.counters().srqc_hits == 3); // its context was looked at, and on the chip since it was made
+    CHECK(bench.b.hca.counters().srqc_misses == 0);
 }
 
 TEST_CASE("an empty shared queue is an RNR NAK, and the message arrives when one is posted", "[unit][srq]") {

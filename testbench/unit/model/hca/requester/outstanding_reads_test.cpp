@@ -40,6 +40,30 @@ using Operations = std::vector<Operation>;
 
 } // namespace
 
+TEST_CASE("a READ that has waited for an answer leaves when the answer has come, though its batch came early",
+          "[unit][transport][read]") {
+    Bench bench([](auto& attributes) { attributes.log_reads_requester = 0; });
+    bench.read();
+    bench.read();
+    REQUIRE(bench.operations().size() == 1);
+    model::port::Packet answer;
+    answer.path = bench.peer.path;
+    answer.rdma().pkey = 0xffff;
+    answer.rdma().operation = Operation::read_response_only;
+    answer.rdma().destination = bench.peer.target;
+    answer.rdma().psn = abi::Psn{100};
+    answer.rdma().aeth = {.syndrome = good, .msn = 1};
+    answer.payload.append_copy(std::vector<std::byte>(10));
+
+    bench.a.hca.receive(answer, bench.clock.now() + 200ns);
+    bench.a.hca.received_all(bench.clock.now());
+    bench.settle();
+
+    const auto seen = bench.peer.take();
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].at >= bench.clock.now() + 200ns);
+}
+
 TEST_CASE("no more READs and atomics are under way than the context allows", "[unit][transport][read]") {
     for (std::uint8_t log = 0; log < 4; ++log) {
         Bench bench([&](auto& attributes) { attributes.log_reads_requester = log; });

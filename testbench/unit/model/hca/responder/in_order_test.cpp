@@ -118,6 +118,18 @@ TEST_CASE("no answer of any kind leaves before the SEND ahead of it was carried 
     }
 }
 
+TEST_CASE("an ACK does not wait for a request of its batch that takes longer", "[unit][transport][order]") {
+    Bench bench;
+    bench.packet(Operation::write_only, 100);
+    bench.packet(Operation::send_only, 1000); // whose receive WQE has to be read
+    bench.settle();
+
+    const auto sent = departures(bench.a);
+    REQUIRE(sent.size() == 2);
+    CHECK(sent[0] < sent[1]);
+    CHECK(sent[0] < placements(bench.a).at(1) + memory_latency);
+}
+
 TEST_CASE("each ACK leaves when its request was carried out, and none takes in a later one",
           "[unit][transport][order]") {
     Bench bench;
