@@ -69,6 +69,8 @@ void Hca::reset() {
     identity_.lid = config_.lid;
     requester_.set_host_order(false);
     responder_.set_host_order(false);
+    requester_.reset();
+    responder_.reset();
     outbox_.reset();
     receive_pipe_.reset();
     turns_.reset();

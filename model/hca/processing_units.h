@@ -35,6 +35,10 @@ public:
         return units_.use_unit(unit, at, span).begin;
     }
 
+    void reset() {
+        units_.forget_bookings();
+        std::ranges::fill(booked_until_, port::Time{});
+    }
     time::Account account() const { return units_.account(); }
 
 private:

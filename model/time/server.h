@@ -35,6 +35,12 @@ public:
         return book(units_.at(unit), at, order_ == Order::in_order ? std::max(at, last_.begin) : at, service);
     }
 
+    /// Takes nothing to be booked any more; what was counted stays.
+    void forget_bookings() {
+        std::ranges::fill(units_, Schedule{order_ == Order::any ? Gaps::usable : Gaps::lost});
+        last_ = {};
+    }
+
     unsigned units() const { return static_cast<unsigned>(units_.size()); }
     /// From here on nothing is booked of a unit.
     port::Time free_from(unsigned unit) const { return units_.at(unit).free_from(); }

@@ -35,6 +35,10 @@ public:
         meter_.add_busy(done - begin);
     }
 
+    void reset() {
+        for (auto& free : free_from_)
+            free = std::min(free, port::Time{1}); // one that has been used stays counted
+    }
     /// Of the locks that have been taken: the others could not have helped.
     time::Account account() const { return {meter_.name(), time::Kind::server, std::max(1u, used_), meter_.usage()}; }
 

@@ -59,6 +59,8 @@ public:
     /// Software has answered a page fault of the sending side: the queue goes on, or its message fails.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { responses_.set_host_order(host_order); }
+    /// The queue pairs have gone: what was under way for them holds nobody up.
+    void reset() { queue_.reset(); }
     /// Of the processing units.
     time::Account account() const { return queue_.account(); }
 

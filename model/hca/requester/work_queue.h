@@ -21,6 +21,7 @@ public:
     /// False: there is no message to send, or it has to wait.
     bool load(queue::QueuePair& qp, port::Time at);
 
+    void reset() { units_.reset(); }
     time::Account account() const { return units_.account(); }
 
 private:

@@ -35,6 +35,7 @@ public:
     std::optional<Answered> atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
     /// Of the locks of atomics.
+    void reset() { locks_.reset(); }
     time::Account account() const { return locks_.account(); }
 
     /// Whether the key allows an access. An empty one names no memory, and its key is not looked at (IBA 9.7.4.1.5).

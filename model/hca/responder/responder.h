@@ -61,6 +61,8 @@ public:
     /// Software has answered a page fault of the receiving side.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { memory_.set_host_order(host_order); }
+    /// The queue pairs have gone: what was under way for them holds nobody up.
+    void reset() { memory_.reset(); }
     /// Of the locks of atomics.
     time::Account account() const { return memory_.account(); }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 using namespace harness;
 using abi::prm::WqeOpcode;
@@ -268,4 +269,48 @@ TEST_CASE("a card carries out atomics on one address one after the other, on two
         INFO((is_same ? "one address" : "two addresses"));
         CHECK((reads[1] - reads[0] >= 1us) == is_same);
     }
+}
+
+TEST_CASE("what a card was at when it was reset holds nothing up that comes after it", "[unit][units][atomic]") {
+    auto config = timed();
+    config.units = config.atomic_buckets = 1;
+    config.unit_wqe = 20us;
+    Bench bench(config);
+    const auto ask = [&](std::uint32_t psn) {
+        bench.hand_over(Operation::fetch_add, psn, 0, [&](model::port::Packet& packet) {
+            packet.rdma().destination = bench.qp.number;
+            packet.rdma().atomic = {
+                .address = bench.source.address, .rkey = bench.source.key, .swap_or_add = 1, .compare = 0};
+        });
+        bench.settle();
+    };
+    for (unsigned i = 0; i < 16; ++i)
+        ask(OneHca::peer_psn + i);
+    bench.post(bench.qp);
+    bench.ring(bench.qp);
+
+    bench.a.hca.reset();
+    bench.a.make_eq();
+    bench.cq = bench.a.make_cq();
+    bench.source = bench.a.make_region(64, 1);
+    bench.qp = bench.a.make_qp(bench.a.attributes(bench.cq));
+    const abi::Qpn another{OneHca::peer_qpn.value + 1}; // what had left the card by then is for the other one
+    bench.a.connect(bench.qp, another, 1, 1, bench.clock.now());
+    const auto reads = bench.a.dma.log().size();
+    bench.post(bench.qp);
+    bench.ring(bench.qp);
+    ask(1);
+    bench.run(50us);
+
+    unsigned payloads = 0;
+    for (const auto& access : std::span(bench.a.dma.log()).subspan(reads)) {
+        const bool is_payload = access.address == bench.source.address && access.length == bench.source.length;
+        payloads += is_payload;
+        if (is_payload)
+            CHECK(access.at < 10us); // what had been booked before the reset would have taken the unit 20 us
+    }
+    CHECK(payloads == 1);
+    for (const auto& access : std::span(bench.a.dma.log()).subspan(reads))
+        if (access.kind == model::port::MemoryDma::Kind::read && access.length == 8)
+            CHECK(access.at < 10us); // the sixteen before the reset would have had the lock for 16 us
 }
