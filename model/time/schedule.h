@@ -5,9 +5,10 @@
 #include "model/port/time.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace model::time {
 
@@ -43,8 +44,8 @@ private:
         port::Time begin, end;
     };
 
-    Gap& open(std::size_t number) { return open_[(first_ + number) % most]; }
-    const Gap& open(std::size_t number) const { return open_[(first_ + number) % most]; }
+    Gap& open(std::size_t number) { return open_[(first_ + number) & (open_.size() - 1)]; }
+    const Gap& open(std::size_t number) const { return open_[(first_ + number) & (open_.size() - 1)]; }
 
     /// The first gap that has room; count_: there is none.
     std::size_t find(port::Time at, port::Time span) const {
@@ -79,7 +80,9 @@ private:
     }
     /// Where there is no place for one more gap, the earliest is forgotten: that time counts as taken.
     void insert(std::size_t place, Gap gap) {
-        if (count_ == most) {
+        if (count_ == open_.size() && count_ < most) {
+            grow();
+        } else if (count_ == most) {
             first_ = (first_ + 1) % most;
             --count_;
             if (place > 0)
@@ -90,15 +93,22 @@ private:
         open(place) = gap;
         ++count_;
     }
+    void grow() {
+        std::vector<Gap> larger(std::max<std::size_t>(16, open_.size() * 2));
+        for (std::size_t i = 0; i < count_; ++i)
+            larger[i] = open(i);
+        open_ = std::move(larger);
+        first_ = 0;
+    }
     void erase(std::size_t place) {
         for (auto i = place; i + 1 < count_; ++i)
             open(i) = open(i + 1);
         --count_;
     }
 
-    static constexpr std::size_t most = 128;
+    static constexpr std::size_t most = 1024;
     Gaps gaps_;
-    std::array<Gap, most> open_{}; ///< a ring of count_ gaps from first_ on, in order of time
+    std::vector<Gap> open_; ///< a ring of count_ gaps from first_ on, in order of time; a power of two of places
     std::size_t first_ = 0, count_ = 0;
     port::Time free_{};
 };
