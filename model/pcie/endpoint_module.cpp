@@ -78,6 +78,9 @@ void EndpointModule::accounts(std::vector<time::Account>& rows) const {
         return;
     for (const auto direction : {Direction::upstream, Direction::downstream})
         rows.push_back(link->account(direction));
+    for (const auto direction : {Direction::upstream, Direction::downstream})
+        if (const auto credits = link->credit_account(direction); credits.usage.uses != 0)
+            rows.push_back(credits);
     rows.push_back(time::sum("tags", functions_));
 }
 

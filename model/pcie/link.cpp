@@ -2,6 +2,7 @@
 
 #include "model/pcie/route.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -34,6 +35,9 @@ const char* find_fault(const LinkConfig& config) {
         return "max_read_request is a power of two, 128 to 4096";
     if (config.tags < 1 || config.tags > most_tags)
         return "tags is 1 to 768";
+    if (config.posted_credits != 0 && (config.posted_credits > most_posted_credits ||
+                                       config.posted_credits < pcie::posted_credits(config.max_payload)))
+        return "posted_credits is 0, or at least one maximum payload and at most 32752";
     if (config.latency < port::Time{})
         return "latency is not negative";
     return nullptr;
@@ -41,7 +45,8 @@ const char* find_fault(const LinkConfig& config) {
 
 Link::Link(std::string name, const LinkConfig& config)
     : name_(std::move(name)), config_(config),
-      picoseconds_per_kib_(static_cast<std::uint64_t>(std::lround(8.0 * 1024 * 1000 / usable_gbps()))) {}
+      picoseconds_per_kib_(static_cast<std::uint64_t>(std::lround(8.0 * 1024 * 1000 / usable_gbps()))),
+      credits_{PostedCredits{config.posted_credits}, PostedCredits{config.posted_credits}} {}
 
 Link::~Link() {
     for (const auto& user : users_)
@@ -66,6 +71,13 @@ time::Account Link::account(Direction direction) const {
             .kind = time::Kind::line,
             .usage = usages_[static_cast<std::size_t>(direction)],
             .bytes = traffic(direction).wire_bytes};
+}
+
+time::Account Link::credit_account(Direction direction) const {
+    return {.name = direction == Direction::upstream ? "PCIe credits upstream" : "PCIe credits downstream",
+            .kind = time::Kind::window,
+            .units = std::max(1u, config_.posted_credits),
+            .usage = credits_[static_cast<std::size_t>(direction)].usage()};
 }
 
 Traffic Link::traffic(Direction direction) const {

@@ -3,6 +3,7 @@
 // "Understanding PCIe performance", SIGCOMM 2018). Carries no data and knows no topology.
 #pragma once
 
+#include "model/pcie/posted_credits.h"
 #include "model/port/time.h"
 #include "model/time/schedule.h"
 #include "model/time/usage.h"
@@ -23,12 +24,15 @@ struct LinkConfig {
     unsigned max_payload = 256;      ///< MPS that both ends support, bytes
     unsigned max_read_request = 512; ///< MRRS that the platform programs, bytes
     unsigned tags = 256;             ///< requests of a function behind the link that may wait for completions at a time
+    unsigned posted_credits = 2048;  ///< room of each receiver for posted data, in 16 bytes; 0: without limit
     port::Time latency = std::chrono::nanoseconds{100}; ///< one way, the receiving port's forwarding included
     bool timed = true;                                  ///< without it, transfers are counted but take no time
 };
 
 /// Of a requester with 10-bit tags (PCIe 6.0 §2.2.6.2).
 inline constexpr unsigned most_tags = 768;
+/// With the largest scale (PCIe 6.0 §3.4.2): 11 bits of credits, times 16.
+inline constexpr unsigned most_posted_credits = 2047 * 16;
 
 /// Refuses what cannot be built; static text that names the member, or nullptr.
 const char* find_fault(const LinkConfig& config);
@@ -73,11 +77,15 @@ public:
     struct Front {
         port::Time head, tail;
     };
+    /// How long so many bytes take the link.
+    port::Time span_of(std::uint64_t wire_bytes) const {
+        return port::Time{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
+    }
     /// Sends `wire_bytes` cut-through: the head leaves when it has arrived and the link is free, the tail no earlier
     /// than it has arrived. What is known to come later (the completions of a read, say) leaves the time until then to
     /// others.
     Front transfer(Direction direction, std::uint64_t wire_bytes, Front front) {
-        const port::Time span{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
+        const auto span = span_of(wire_bytes);
         const auto start = schedules_[static_cast<std::size_t>(direction)].book(front.head, span);
         auto& usage = usages_[static_cast<std::size_t>(direction)];
         ++usage.uses;
@@ -88,10 +96,17 @@ public:
         return {start + config_.latency, tail + config_.latency};
     }
     /// Forgets when the link is busy: what was sent so far belongs to the time before the measurement.
-    void forget_occupancy() { schedules_.fill(time::Schedule{}); }
+    void forget_occupancy() {
+        schedules_.fill(time::Schedule{});
+        for (auto& credits : credits_)
+            credits.clear();
+    }
+    /// For posted requests that cross the link in that direction.
+    PostedCredits& posted_credits(Direction direction) { return credits_[static_cast<std::size_t>(direction)]; }
     void count(Direction direction, const Traffic& traffic) { own_[static_cast<std::size_t>(direction)] += traffic; }
     /// As a resource, for a report.
     time::Account account(Direction direction) const;
+    time::Account credit_account(Direction direction) const;
     /// All traffic so far, including that of routes that still exist.
     Traffic traffic(Direction direction) const;
 
@@ -109,6 +124,7 @@ private:
     std::uint64_t picoseconds_per_kib_;
     std::array<time::Schedule, 2> schedules_{time::Schedule{}, time::Schedule{}};
     std::array<time::Usage, 2> usages_{};
+    std::array<PostedCredits, 2> credits_;
     std::array<Traffic, 2> own_{};
     std::vector<User> users_;
 };

@@ -1,6 +1,7 @@
 #include "model/pcie/route.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace model::pcie {
 
@@ -26,6 +27,8 @@ void Route::leave(const Link& link) {
     const auto end = hops_.hops.begin() + static_cast<std::ptrdiff_t>(hops_.count);
     const auto kept = std::remove_if(hops_.hops.begin(), end, [&](const Hop& hop) { return hop.link == &link; });
     hops_.count = static_cast<std::size_t>(kept - hops_.hops.begin());
+    if (landing_.link == &link)
+        landing_ = {};
 }
 
 port::Time Route::request_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at) {
@@ -34,14 +37,15 @@ port::Time Route::request_from(std::size_t hops, std::uint64_t address, std::uin
     return is_timed_ ? charge_forward(requests * (header_ + framing_bytes), at, hops) : at;
 }
 
-port::Time Route::write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
-                             port::Purpose purpose) {
+Route::Crossing Route::write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                                  port::Purpose purpose) {
     const auto packets = pcie::write_packets(address, length, sizes_);
     const auto dwords = dword_bytes(address, length);
     write_packets_ += packets;
     write_dword_bytes_ += dwords;
     volume_.written[static_cast<std::size_t>(purpose)] += length;
-    return is_timed_ ? charge_forward(packets * (header_ + framing_bytes) + dwords, at, hops) : at;
+    return is_timed_ ? charge_posted(packets * (header_ + framing_bytes) + dwords, posted_credits(dwords), at, hops)
+                     : Crossing{at, at};
 }
 
 port::Time Route::read_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
@@ -50,20 +54,25 @@ port::Time Route::read_from(std::size_t hops, std::uint64_t address, std::uint64
     return complete(address, length, is_timed_ ? there + read_latency_ : there, purpose);
 }
 
-port::Time Route::approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) const {
+Route::Crossing Route::approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) {
     if (!is_timed_)
-        return at;
+        return {at, at};
     const auto header = header_ + framing_bytes;
-    return charge_forward(is_write
-                              ? pcie::write_packets(address, length, sizes_) * header + dword_bytes(address, length)
-                              : pcie::read_requests(address, length, sizes_) * header,
-                          at);
+    if (is_write) {
+        const auto dwords = dword_bytes(address, length);
+        return charge_posted(pcie::write_packets(address, length, sizes_) * header + dwords, posted_credits(dwords),
+                             at);
+    }
+    const auto there = charge_forward(pcie::read_requests(address, length, sizes_) * header, at);
+    return {there, there};
 }
 
 port::Time Route::refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at,
                          port::Purpose purpose) {
-    if (is_write)
-        return write_from(hops_.count, address, length, at, purpose);
+    if (is_write) {
+        land(at);
+        return write_from(hops_.count, address, length, at, purpose).there;
+    }
     read_requests_ += pcie::read_requests(address, length, sizes_);
     ++completions_;
     return is_timed_ ? charge_backward(completion_header + framing_bytes, at) : at;
@@ -95,6 +104,40 @@ port::Time Route::charge_forward(std::uint64_t wire_bytes, port::Time at, std::s
         if (hop.has_requests && hop.link->config().timed)
             front = hop.link->transfer(hop.direction, wire_bytes, front);
     return front.tail;
+}
+
+Route::Crossing Route::charge_posted(std::uint64_t wire_bytes, std::uint64_t credits, port::Time at,
+                                     std::size_t first) {
+    Link::Front front{at, at};
+    Room behind; // where it is as long as it has not left for the next link
+    port::Time sent = at;
+    bool is_first = true;
+    for (const auto& hop : hops().subspan(std::min(first, hops_.count))) {
+        if (!hop.has_requests || !hop.link->config().timed)
+            continue;
+        auto& receiver = hop.link->posted_credits(hop.direction);
+        const auto latency = hop.link->config().latency;
+        const auto passage = receiver.passage(credits, hop.link->span_of(wire_bytes), 2 * latency);
+        const auto came = front.head;
+        front.head = receiver.room(passage.credits, came);
+        front.tail = std::max(front.tail, front.head + passage.least);
+        const Room room{hop.link, hop.direction, passage.credits, came, front.head};
+        front = hop.link->transfer(hop.direction, wire_bytes, front);
+        const auto left = front.tail - latency;
+        if (std::exchange(is_first, false))
+            sent = left;
+        if (behind.link != nullptr)
+            give_back(behind, left);
+        behind = room;
+    }
+    landing_ = behind;
+    return {sent, front.tail};
+}
+
+/// The sender learns of it one latency later.
+void Route::give_back(const Room& room, port::Time at) {
+    room.link->posted_credits(room.direction)
+        .take(room.credits, room.came, room.began, at + room.link->config().latency);
 }
 
 port::Time Route::charge_backward(std::uint64_t wire_bytes, port::Time at) const {

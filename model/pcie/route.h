@@ -64,14 +64,25 @@ public:
     TlpSizes sizes() const { return sizes_; }
     std::span<const Hop> hops() const { return {hops_.hops.data(), hops_.count}; }
 
-    /// Counts a write; returns when its last byte is there.
-    port::Time write(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
+    /// A posted write on its way: when its last byte has left the requester, and when it is there.
+    struct Crossing {
+        port::Time sent, there;
+    };
+    /// Counts a write. It is on its way until land() is called.
+    Crossing write(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
         const auto packets = write_packets(address, length, sizes_);
         const auto dwords = dword_bytes(address, length);
         write_packets_ += packets;
         write_dword_bytes_ += dwords;
         volume_.written[static_cast<std::size_t>(purpose)] += length;
-        return is_timed_ ? charge_write(packets * (header_ + framing_bytes) + dwords, at) : at;
+        return is_timed_ ? charge_posted(packets * (header_ + framing_bytes) + dwords, posted_credits(dwords), at)
+                         : Crossing{at, at};
+    }
+    /// The last write has left the end of this route at `at`, for memory or for what is behind: there is room again.
+    void land(port::Time at) {
+        if (landing_.link != nullptr)
+            give_back(landing_, at);
+        landing_ = {};
     }
     /// Counts a read; returns when its last byte is back.
     port::Time read(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
@@ -94,13 +105,14 @@ public:
 
     /// As write(), read() and request(), for a request that has already crossed the first `hops` links: these are
     /// counted, but take no time again.
-    port::Time write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
-                          port::Purpose purpose);
+    Crossing write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
+                        port::Purpose purpose);
     port::Time read_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
                          port::Purpose purpose);
     port::Time request_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at);
-    /// Returns when a request is at the end of this route, from where it goes on or is refused. Counts nothing.
-    port::Time approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at) const;
+    /// Brings a request to the end of this route, from where it goes on or is refused; a write is on its way until
+    /// land() is called. Counts nothing.
+    Crossing approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at);
     /// Counts a request that was refused at the end of this route; returns when its completion is back. A posted write
     /// has none.
     port::Time refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at, port::Purpose purpose);
@@ -115,7 +127,7 @@ private:
     void leave(const Link& link);
     port::Time charge_forward(std::uint64_t wire_bytes, port::Time at, std::size_t first = 0) const;
     port::Time charge_backward(std::uint64_t wire_bytes, port::Time at) const;
-    port::Time charge_write(std::uint64_t wire_bytes, port::Time at) const { return charge_forward(wire_bytes, at); }
+    Crossing charge_posted(std::uint64_t wire_bytes, std::uint64_t credits, port::Time at, std::size_t first = 0);
     port::Time charge_read(std::uint64_t request_bytes, std::uint64_t answer_bytes, port::Time at) const {
         return charge_backward(answer_bytes, charge_forward(request_bytes, at) + read_latency_);
     }
@@ -128,6 +140,15 @@ private:
     Volume volume_;
     port::Time read_latency_;
     HopList hops_;
+    /// The receiving end of a link that a write has entered and not left yet.
+    struct Room {
+        Link* link = nullptr;
+        Direction direction{};
+        std::uint64_t credits = 0;
+        port::Time came{}, began{};
+    };
+    static void give_back(const Room& room, port::Time at);
+    Room landing_; ///< of the last write, at the end of this route
 };
 
 } // namespace model::pcie

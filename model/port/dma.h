@@ -21,7 +21,7 @@ enum class Purpose : std::uint8_t { control, payload };
 
 struct DmaResult {
     DmaStatus status = DmaStatus::ok;
-    Time done{}; ///< when the last byte is there, or where a posted write was lost
+    Time done{}; ///< when the last byte of a read is there; when that of a posted write has left the function
     constexpr bool is_ok() const { return status == DmaStatus::ok; }
 };
 
@@ -39,11 +39,12 @@ public:
     virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
                            Purpose purpose = Purpose::control) = 0;
     /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the
-    /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes at their `done` time; payload
-    /// at once, or at its `done` time when an earlier write does not show yet. The status says what the function itself
+    /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes when they have crossed those;
+    /// payload at once, or then when an earlier write does not show yet. The status says what the function itself
     /// knows: an error is the function's own (bus mastering or PASIDs are off, its TLB has no such page), and the rest
-    /// of the write was not sent. A write that was sent has no completion (§2.2.9): what a port, a remapping unit or
-    /// the target refuses is silently dropped, and the status is `ok`.
+    /// of the write was not sent. A write that was sent has no completion (§2.2.9), so that nobody is told when it is
+    /// there: what must come after it is sent after it, and is kept in order on the way. What a port, a remapping unit
+    /// or the target refuses is silently dropped, and the status is `ok`.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.

@@ -193,7 +193,7 @@ Initiator::RemappedAccess Initiator::remap(Window& window, std::uint64_t address
     const auto& extension = request_.extension;
     const auto packets = is_write ? pcie::write_packets(address, length, extension.sizes)
                                   : pcie::read_requests(address, length, extension.sizes);
-    const auto arrival = window.route.approach(address, length, is_write, at);
+    const auto crossing = window.route.approach(address, length, is_write, at);
     const auto remapped = window.remapper->remap({.requester = extension.requester,
                                                   .type = extension.address_type,
                                                   .pasid = extension.pasid,
@@ -201,10 +201,11 @@ Initiator::RemappedAccess Initiator::remap(Window& window, std::uint64_t address
                                                   .length = length,
                                                   .is_write = is_write,
                                                   .packets = packets},
-                                                 arrival);
+                                                 crossing.there);
     if (!remapped.is_ok())
         return {{remapped.status, remapped.address,
-                 window.route.refuse(address, length, is_write, remapped.ready, purpose)}};
+                 window.route.refuse(address, length, is_write, remapped.ready, purpose)},
+                crossing.sent};
     if (watch_ != nullptr) [[unlikely]]
         watch_->landed({.requester = extension.requester,
                         .address = address,
@@ -218,7 +219,7 @@ Initiator::RemappedAccess Initiator::remap(Window& window, std::uint64_t address
     if (behind == nullptr)
         behind =
             resolve_remapped(address, remapped.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
-    return {remapped, behind};
+    return {remapped, crossing.sent, behind};
 }
 
 Window* Initiator::resolve_remapped(std::uint64_t address, std::uint64_t remapped, ::tlm::tlm_command command) {
@@ -244,7 +245,7 @@ Window* Initiator::resolve_remapped(std::uint64_t address, std::uint64_t remappe
 DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::span<std::byte> into, Time at,
                                     Purpose purpose) {
     const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
-    const auto [remapped, behind] = remap(window, address, into.size(), false, at, purpose);
+    const auto [remapped, sent, behind] = remap(window, address, into.size(), false, at, purpose);
     if (!remapped.is_ok())
         return {remapped.status, remapped.ready};
     if (behind == nullptr)
@@ -270,20 +271,27 @@ DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::
 DmaResult Initiator::store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from, Time at,
                                     Purpose purpose) {
     const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
-    const auto [remapped, behind] = remap(window, address, from.size(), true, at, purpose);
-    if (!remapped.is_ok())
-        return lose(address, from.size(), remapped.status, remapped.ready);
+    const auto [remapped, sent, behind] = remap(window, address, from.size(), true, at, purpose);
+    if (!remapped.is_ok()) {
+        lose(address, from.size(), remapped.status, remapped.ready);
+        return {DmaStatus::ok, sent};
+    }
     if (behind == nullptr) {
+        window.route.land(remapped.ready);
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size());
         const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, remapped.address);
-        return result.is_ok() ? result : lose(address, from.size(), result.status, result.done);
+        if (!result.is_ok())
+            lose(address, from.size(), result.status, result.done);
+        return {DmaStatus::ok, sent};
     }
-    const auto done = arrive(
-        *behind, behind->route.write_from(behind->hops_before, remapped.address, from.size(), remapped.ready, purpose));
+    const auto crossing =
+        behind->route.write_from(behind->hops_before, remapped.address, from.size(), remapped.ready, purpose);
+    const auto done = land(*behind, behind->route, crossing.there);
+    window.route.land(crossing.sent + (done - crossing.there));
     if (behind->target.memory == nullptr)
-        return tell(*behind, remapped.address, from, done);
+        return tell(*behind, remapped.address, from, done, sent);
     give(*behind, remapped.address, from, done, purpose);
-    return {DmaStatus::ok, done};
+    return {DmaStatus::ok, sent};
 }
 
 port::Loan Initiator::lend_remapped(Window& window, std::uint64_t address, std::size_t length, Time at,
@@ -291,7 +299,7 @@ port::Loan Initiator::lend_remapped(Window& window, std::uint64_t address, std::
     if (length == 0 || length > piece_of(&window, address, length))
         return {nullptr, {DmaStatus::ok, at}};
     const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
-    const auto [remapped, behind] = remap(window, address, length, false, at, purpose);
+    const auto [remapped, sent, behind] = remap(window, address, length, false, at, purpose);
     if (!remapped.is_ok()) {
         if (events_.is_on()) [[unlikely]]
             events_.emit(at, traces::DmaRead{address, length, static_cast<std::uint8_t>(remapped.status)});

@@ -150,9 +150,15 @@ private:
     }
     port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                         port::Purpose purpose) {
-        const auto done = arrive(window, window.route.write(address, from.size(), at, purpose));
-        give(window, address, from, done, purpose);
-        return {port::DmaStatus::ok, done};
+        const auto crossing = window.route.write(address, from.size(), at, purpose);
+        give(window, address, from, land(window, window.route, crossing.there), purpose);
+        return {port::DmaStatus::ok, crossing.sent};
+    }
+    /// A write that could be at its target at `at` is there, and leaves the way free for others.
+    port::Time land(const Window& window, pcie::Route& route, port::Time at) {
+        const auto done = arrive(window, at);
+        route.land(done);
+        return done;
     }
     /// When a zero-length read that has arrived at its target at `at` is answered: after all earlier posted writes of
     /// its function (§2.2.5, §2.4.1).
@@ -198,15 +204,17 @@ private:
     port::DmaResult ring(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                          port::Purpose purpose) {
         const pcie::WindowCache::Hold hold(windows_);
-        return tell(window, address, from, arrive(window, window.route.write(address, from.size(), at, purpose)));
+        const auto crossing = window.route.write(address, from.size(), at, purpose);
+        return tell(window, address, from, land(window, window.route, crossing.there), crossing.sent);
     }
-    port::DmaResult tell(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time arrival) {
+    port::DmaResult tell(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time arrival,
+                         port::Time sent) {
         const auto& target = window.target;
         const auto status =
             target.completer->complete_write(target.cookie, target.offset + (address - window.begin), from, arrival);
         if (status != port::DmaStatus::ok) [[unlikely]]
-            return lose(address, from.size(), status, arrival);
-        return {status, arrival};
+            lose(address, from.size(), status, arrival);
+        return {port::DmaStatus::ok, sent};
     }
 
     port::DmaResult fetch_slowly(std::uint64_t address, std::span<std::byte> into, port::Time at,
@@ -220,6 +228,7 @@ private:
     Window* resolve(std::uint64_t address, port::Purpose purpose, ::tlm::tlm_command command);
     struct RemappedAccess { ///< a request that has come to a remapping unit
         pcie::Remapper::Remapped remapped;
+        port::Time sent{};        ///< when a write had left the function
         Window* window = nullptr; ///< behind the unit; nullptr: no direct path leads there
     };
     RemappedAccess remap(Window& window, std::uint64_t address, std::size_t length, bool is_write, port::Time at,

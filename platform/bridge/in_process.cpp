@@ -112,14 +112,16 @@ void InProcessTransport::bar_write(unsigned number, std::uint64_t offset, std::s
         address += piece.size();
         from = from.subspan(piece.size());
     }
+    pay_for_store();
 }
 
 void InProcessTransport::mmio_write(unsigned number, std::uint64_t offset, std::span<const std::byte> from) {
     settle();
     if (number >= bars_.size() || offset >= bars_[number].size || from.size() > bars_[number].size - offset)
         return;
-    // Posted: the processor goes on at once, whatever becomes of it.
+    // Posted: the processor goes on, whatever becomes of it, when the store has left it.
     processor_.store(bars_[number].address + offset, from, kernel_now(), model::port::Purpose::control);
+    pay_for_store();
 }
 
 const host::BarFound* InProcessTransport::combining_bar(unsigned number, std::uint64_t offset,
@@ -142,6 +144,12 @@ void InProcessTransport::spend(sw::transport::Work work, std::size_t count) {
     // The device may look at the memory in which it is told, as it does for receives.
     if (work == sw::transport::Work::post)
         settle();
+}
+
+/// What is stored is not left in the processor's buffers.
+void InProcessTransport::pay_for_store() {
+    if (host_.config().timed)
+        owed_ += host_.config().software.store;
 }
 
 void InProcessTransport::settle() {

@@ -70,6 +70,7 @@ private:
     void set_msix(bool is_enabled, bool is_masked);
     void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
     void wait_until(model::port::Time done);
+    void pay_for_store();
     /// Lets the time pass that software has spent.
     void settle();
 

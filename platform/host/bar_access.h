@@ -24,7 +24,7 @@ struct BarAccessConfig {
     std::uint32_t loads = 8;
     std::uint32_t store_bytes = 64; ///< 8: nothing is combined
     double store_gbps = 76.8;       ///< gdrcopy writes 9.6 GB/s to a V100's BAR
-    std::uint32_t posted = 256;     ///< stores on their way that the root port has credits for; assumed
+    std::uint32_t posted = 256;     ///< stores that are made and have not left the root port; assumed
 
     bool operator==(const BarAccessConfig&) const = default;
 };

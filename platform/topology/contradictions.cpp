@@ -1,6 +1,7 @@
 #include "platform/topology/contradictions.h"
 
 #include "model/net/credits.h"
+#include "model/pcie/posted_credits.h"
 #include "platform/topology/value.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,14 @@ void check_cache(std::vector<std::string>& faults, std::string_view entries_key,
     if (entries >= ways && (entries % ways != 0 || !std::has_single_bit(entries / ways)))
         faults.push_back(fmt::format("'{}' = {} is no power of two of sets of '{}' = {}; the next lower is {}",
                                      entries_key, entries, ways_key, ways, std::bit_floor(entries / ways) * ways));
+}
+
+/// A receiver has room for a largest packet at least (PCIe 6.0 §2.6.1, minimum advertisement).
+void check_credits(std::vector<std::string>& faults, std::string_view name, const PcieLinkConfig& link) {
+    const auto needed = model::pcie::posted_credits(link.mps_bytes);
+    if (link.posted_credits != 0 && link.posted_credits < needed)
+        faults.push_back(fmt::format("'{0}.posted_credits' = {1} is neither 0 nor room for '{0}.mps', {2}", name,
+                                     link.posted_credits, needed));
 }
 
 } // namespace
@@ -47,6 +56,8 @@ std::vector<std::string> contradictions(const Config& config) {
     if (config.link.credit_blocks != 0 && config.link.credit_blocks < model::net::Credits::largest_packet)
         faults.push_back(fmt::format("'link.credit_blocks' = {} is neither 0 nor room for a packet, {}",
                                      config.link.credit_blocks, model::net::Credits::largest_packet));
+    check_credits(faults, "pcie.device", config.device_link);
+    check_credits(faults, "pcie.upstream", config.upstream_link);
     check_cache(faults, "hca.qp_cache_entries", config.hca.qp_cache_entries, "hca.cache_ways", config.hca.cache_ways);
     check_cache(faults, "hca.mkey_cache_entries", config.hca.mkey_cache_entries, "hca.cache_ways",
                 config.hca.cache_ways);

@@ -25,6 +25,8 @@ constexpr std::array needs{
          "link.loss, .duplicate, .reorder and .corrupt are 0, nothing is left to chance"},
     Need{"link.reorder_", [](const Config& c) { return c.link.reorder > 0; }, "link.reorder is 0"},
     Need{"pcie.device.tags", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"pcie.device.posted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"pcie.upstream.posted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"link.credit_blocks", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"link.credit_blocks",
          [](const Config& c) { return c.link.encapsulation == model::port::Encapsulation::infiniband; },
@@ -72,7 +74,8 @@ bool is_meant(const Need& need, std::string_view path) {
 bool is_switch(std::string_view path) { return path == "iommu.present" || path == "hca.device_tlb_entries"; }
 
 bool is_of_processor(std::string_view path) {
-    constexpr std::array<std::string_view, 3> costs{"host.post_ns", "host.poll_ns", "host.interrupt_ns"};
+    constexpr std::array<std::string_view, 4> costs{"host.post_ns", "host.poll_ns", "host.store_ns",
+                                                    "host.interrupt_ns"};
     return path.starts_with("host.bar.") || std::ranges::find(costs, path) != costs.end();
 }
 

@@ -26,6 +26,7 @@ constexpr std::array rows{
     Row{Thing::host, "bar.", "host.bar."},
     Row{Thing::host, "post_ns", "host.post_ns"},
     Row{Thing::host, "poll_ns", "host.poll_ns"},
+    Row{Thing::host, "store_ns", "host.store_ns"},
     Row{Thing::host, "interrupt_ns", "host.interrupt_ns"},
     Row{Thing::host, "iommu.", "iommu."},
     Row{Thing::pcie_switch, "pcie.", "pcie.upstream."},

@@ -30,7 +30,7 @@ void add_link(const std::string& name, const model::pcie::Link* link, std::vecto
     if (link == nullptr || !link->config().timed)
         return;
     for (const auto direction : {Direction::upstream, Direction::downstream})
-        add(name, std::array{link->account(direction)}, rows);
+        add(name, std::array{link->account(direction), link->credit_account(direction)}, rows);
 }
 
 void add_cable(const std::string& name, const model::net::Link& cable, unsigned direction, std::vector<Counted>& rows) {

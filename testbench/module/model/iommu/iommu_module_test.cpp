@@ -243,6 +243,8 @@ TEST_CASE("control writes through the unit show at their time, payload at once",
     const auto done = written(16, Purpose::control);
     CHECK(r.at(r.page + 16) == 0);
     sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(done.count()) + 1));
+    CHECK(r.at(r.page + 16) == 0); // it has left the function
+    sc_core::sc_start(sc_core::sc_time(2, sc_core::SC_US));
     CHECK(r.at(r.page + 16) == 7);
     written(24, Purpose::payload);
     CHECK(r.at(r.page + 24) == 7);

@@ -203,15 +203,14 @@ void check_flush(bool has_ats) {
     CHECK(r.dma().read(BusAddress{iova + 0x1000}, {}, now()).is_ok());
     let(50us);
     const auto begin = now();
-    const auto written = r.dma().write(BusAddress{iova}, std::array{std::byte{2}}, begin);
-    REQUIRE(written.done - begin >= slow); // the walk of its page
+    REQUIRE(r.dma().write(BusAddress{iova}, std::array{std::byte{2}}, begin).is_ok());
     const auto requests = link.traffic(model::pcie::Direction::upstream);
     const auto answers = link.traffic(model::pcie::Direction::downstream);
 
     const auto flushed = r.dma().read(BusAddress{iova + 0x1000}, {}, begin);
 
     CHECK(flushed.is_ok());
-    CHECK(flushed.done > written.done);
+    CHECK(flushed.done - begin > slow); // the walk of the other page
     CHECK(link.traffic(model::pcie::Direction::upstream).tlps == requests.tlps + 1);
     CHECK(link.traffic(model::pcie::Direction::downstream).tlps == answers.tlps + 1);
     while (now() < flushed.done)

@@ -86,7 +86,7 @@ TEST_CASE("a narrow link holds a processor's stores back", "[module][bridge][tim
 TEST_CASE("what software does takes its time before the device hears of it", "[module][bridge][timed]") {
     using sw::transport::Work;
     platform::host::HostConfig config;
-    config.software = {.post = 300ns, .poll = 70ns, .interrupt = 5us};
+    config.software = {.post = 300ns, .poll = 70ns, .store = 30ns, .interrupt = 5us};
     Driver driver(
         true,
         [](PcieMachine& machine, InProcessTransport& transport) {
@@ -99,12 +99,12 @@ TEST_CASE("what software does takes its time before the device hears of it", "[m
             CHECK(machine.first.function.writes == 1);
             CHECK(kernel_now() == begun + 700ns);
             transport.spend(Work::post, 2); // the device may look at memory at any time
-            CHECK(kernel_now() == begun + 1300ns);
+            CHECK(kernel_now() == begun + 1330ns);
             transport.spend(Work::poll, 1);
-            CHECK(transport.now() == std::chrono::duration_cast<std::chrono::nanoseconds>(begun + 1370ns));
+            CHECK(transport.now() == std::chrono::duration_cast<std::chrono::nanoseconds>(begun + 1400ns));
             transport.spend(Work::poll, 1);
             read32(transport, 0, 0);
-            CHECK(kernel_now() > begun + 1440ns + 200ns); // and then the way there and back
+            CHECK(kernel_now() > begun + 1470ns + 200ns); // and then the way there and back
 
             REQUIRE(transport.enable_interrupts(1));
             const auto raised = kernel_now();

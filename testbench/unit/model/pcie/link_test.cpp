@@ -162,7 +162,8 @@ TEST_CASE("requests and completions may cross different links", "[unit][pcie][ro
         CHECK(near.traffic(Direction::downstream).tlps == 1);
         CHECK(beyond.traffic(Direction::upstream).tlps == 1);
     }
-    CHECK(written > 4 * near.config().latency);
+    CHECK(written.there > 4 * near.config().latency);
+    CHECK(written.sent < near.config().latency);
     CHECK(read - 1ms > 6 * near.config().latency);
     CHECK(read - 1ms < 7 * near.config().latency);
 }
@@ -177,7 +178,7 @@ TEST_CASE("a request is charged up to a gate, and counted when it is known what 
     Route first(to_gate, request_header(far), TlpSizes::of(256, 512), 0ns);
     Route second(whole, request_header(far), TlpSizes::of(256, 512), 90ns);
 
-    const auto at_gate = first.approach(far, 64, false, {});
+    const auto at_gate = first.approach(far, 64, false, {}).there;
     CHECK(at_gate > near.config().latency);
     CHECK(near.traffic(Direction::upstream).tlps == 0);
     const auto done = second.read_from(whole.before_remapper, far, 64, at_gate + 200ns, Purpose::payload);
@@ -217,7 +218,9 @@ TEST_CASE("a route of untimed links takes no time", "[unit][pcie][route]") {
     hops.add({&link, Direction::upstream});
     Route route(hops, 16, {}, 500ns);
 
-    CHECK(route.write(0, 1 << 20, 7ns, Purpose::payload) == Time{7ns});
+    const auto written = route.write(0, 1 << 20, 7ns, Purpose::payload);
+    CHECK(written.sent == Time{7ns});
+    CHECK(written.there == Time{7ns});
     CHECK(route.read(0, 1 << 20, 7ns, Purpose::payload) == Time{7ns});
 }
 
@@ -230,10 +233,42 @@ TEST_CASE("the slowest link of a route sets the pace of a long write", "[unit][p
     Route route(hops, 16, TlpSizes::of(256, 512), 0ns);
     constexpr std::uint64_t bytes = 1 << 20;
 
-    const auto done = route.write(far, bytes, {}, Purpose::payload);
+    const auto done = route.write(far, bytes, {}, Purpose::payload).there;
 
     const auto wire = static_cast<double>(bytes + bytes / 256 * 24);
     CHECK(static_cast<double>((done - 200ns).count()) == Approx(wire * 8 / slow.usable_gbps() * 1000).epsilon(0.01));
+}
+
+TEST_CASE("a function is held back by its own link only as long as there is room behind it", "[unit][pcie][route]") {
+    Link fast("fast", {.generation = 5, .width = 16, .posted_credits = 1024, .latency = 100ns});
+    Link slow("slow", {.generation = 3, .width = 4, .latency = 100ns});
+    HopList hops;
+    hops.add({&fast, Direction::upstream});
+    hops.add({&slow, Direction::downstream});
+    Route route(hops, 16, TlpSizes::of(256, 512), 0ns);
+    constexpr std::uint64_t bytes = 4096;
+    constexpr unsigned room = 1024 * credit_bytes / bytes;
+    const auto write = [&] {
+        const auto crossing = route.write(far, bytes, {}, Purpose::payload);
+        route.land(crossing.there);
+        return crossing;
+    };
+
+    for (unsigned i = 0; i < room; ++i)
+        CHECK(write().sent <= (i + 1) * fast.span_of(bytes + bytes / 256 * 24));
+    CHECK(fast.credit_account(Direction::upstream).usage.waited == Time{});
+    // From then on as fast as the slow link takes them, and the sender knows one latency later.
+    auto last = write();
+    const auto pace = slow.span_of(bytes + bytes / 256 * 24);
+    for (unsigned i = 0; i < 100; ++i) {
+        const auto next = write();
+        CHECK(next.sent - last.sent == pace);
+        CHECK(next.there - last.there == pace);
+        CHECK(next.there - next.sent <= (room + 1) * pace + 4 * 100ns);
+        last = next;
+    }
+    CHECK(fast.credit_account(Direction::upstream).usage.waited > Time{});
+    CHECK(fast.credit_account(Direction::upstream).load(last.there) <= 1);
 }
 
 TEST_CASE("links that cannot be built are refused by name", "[unit][pcie][link]") {
@@ -242,4 +277,7 @@ TEST_CASE("links that cannot be built are refused by name", "[unit][pcie][link]"
     CHECK(find_fault(LinkConfig{.width = 3}) != nullptr);
     CHECK(find_fault(LinkConfig{.max_payload = 100}) != nullptr);
     CHECK(find_fault(LinkConfig{.max_read_request = 8192}) != nullptr);
+    CHECK(find_fault(LinkConfig{.max_payload = 256, .posted_credits = 15}) != nullptr);
+    CHECK(find_fault(LinkConfig{.posted_credits = most_posted_credits + 1}) != nullptr);
+    CHECK(find_fault(LinkConfig{.posted_credits = 0}) == nullptr);
 }

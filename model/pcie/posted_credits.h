@@ -1,0 +1,104 @@
+// Room for posted requests at the receiving end of a link (PCIe 6.0 §2.6.1, credits for posted data). A write takes
+// credits, and gives them back when it has left the receiver again and the receiver has said so. Whoever finds too few
+// waits, so that a slow part of the way is felt at its begin: by a function whose writes have no completion that would
+// tell.
+#pragma once
+
+#include "model/port/time.h"
+#include "model/time/usage.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace model::pcie {
+
+inline constexpr std::uint64_t credit_bytes = 16; ///< of posted data (§2.6.1, four double words)
+
+constexpr std::uint64_t posted_credits(std::uint64_t data_bytes) {
+    return std::max<std::uint64_t>(1, (data_bytes + credit_bytes - 1) / credit_bytes);
+}
+
+class PostedCredits {
+public:
+    /// 0: the receiver has room for everything (§2.6.1, infinite credits).
+    explicit PostedCredits(std::uint64_t limit) : limit_(limit) {}
+
+    /// A write goes through the room packet by packet. How much of the room it takes while it does, and how long that
+    /// lasts at least, when credits come back after `round_trip`.
+    struct Passage {
+        std::uint64_t credits;
+        port::Time least{};
+    };
+    Passage passage(std::uint64_t credits, port::Time span, port::Time round_trip) const {
+        if (limit_ == 0 || credits <= limit_ / 2)
+            return {credits};
+        // The first of them find all of the room; each lot that follows waits for one to come back.
+        const auto behind = static_cast<double>(credits - std::min(credits, limit_)) / static_cast<double>(limit_);
+        const port::Time least{static_cast<std::int64_t>(behind * static_cast<double>(round_trip.count()))};
+        if (least > span)
+            return {limit_, least};
+        return {std::max<std::uint64_t>(1, limit_ / 2)}; // the next one begins while the end of it is in the room
+    }
+    /// When a request that could begin at `at` finds `credits` of them, which is no more than all.
+    port::Time room(std::uint64_t credits, port::Time at) {
+        if (limit_ == 0)
+            return at;
+        while (first_ != users_.size() && users_[first_].until <= at)
+            taken_ -= users_[first_++].credits;
+        if (first_ * 2 > users_.size()) {
+            users_.erase(users_.begin(), users_.begin() + static_cast<std::ptrdiff_t>(first_));
+            first_ = 0;
+        }
+        const auto begin = taken_ + credits <= limit_ ? at : wait(credits, at);
+        ++usage_.uses;
+        usage_.waited += begin - at;
+        usage_.longest_wait = std::max(usage_.longest_wait, begin - at);
+        return begin;
+    }
+    /// One that came at `at` and began at `begin` gives its credits back at `until`.
+    void take(std::uint64_t credits, port::Time at, port::Time begin, port::Time until) {
+        if (limit_ == 0)
+            return;
+        usage_.busy += (until - begin) * static_cast<std::int64_t>(credits);
+        users_.push_back({at, until, credits});
+        taken_ += credits;
+    }
+    void clear() {
+        users_.clear();
+        first_ = 0;
+        taken_ = 0;
+    }
+    /// `busy` is summed over the credits that are taken.
+    const time::Usage& usage() const { return usage_; }
+    std::uint64_t limit() const { return limit_; }
+
+private:
+    struct User {
+        port::Time came, until;
+        std::uint64_t credits;
+    };
+    /// What comes later is not there yet; the others leave in the order in which they came.
+    port::Time wait(std::uint64_t credits, port::Time at) const {
+        std::uint64_t inside = 0;
+        for (auto i = first_; i != users_.size(); ++i)
+            if (users_[i].came <= at && users_[i].until > at)
+                inside += users_[i].credits;
+        auto begin = at;
+        for (auto i = first_; i != users_.size() && inside + credits > limit_; ++i)
+            if (users_[i].came <= at && users_[i].until > at) {
+                begin = std::max(begin, users_[i].until);
+                inside -= users_[i].credits;
+            }
+        return begin;
+    }
+
+    std::uint64_t limit_;
+    std::uint64_t taken_ = 0; ///< of all users from first_ on
+    std::vector<User> users_; ///< in the order in which they came; those before first_ are gone
+    std::size_t first_ = 0;
+    time::Usage usage_;
+};
+
+} // namespace model::pcie
