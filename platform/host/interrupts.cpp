@@ -1,5 +1,7 @@
 #include "platform/host/interrupts.h"
 
+#include "model/tlm/time.h"
+
 #include <algorithm>
 
 namespace platform::host {
@@ -26,6 +28,9 @@ void Interrupts::message(std::uint64_t address, std::uint32_t data, Time at) {
         ++spurious_;
         return;
     }
+    // What was written before it shows first (PCIe 6.0 §2.4.1), also at the same instant.
+    if (at > model::tlm::kernel_now())
+        at += Time{1};
     auto& line = *lines_[data];
     if (line.arrivals.size() < max_waiting)
         line.arrivals.insert(std::ranges::upper_bound(line.arrivals, at), at);

@@ -19,7 +19,8 @@ def a_run_says_which_resource_was_busiest_and_what_its_requests_waited_for():
     got = show()
     found = resources(got)
     expect(list(found) == ["processors", "map", "dies", "channels", "write cache", "from host", "to host",
-                           "PCIe upstream", "PCIe downstream", "tags"], list(found))
+                           "PCIe upstream", "PCIe downstream", "PCIe credits upstream", "PCIe credits downstream",
+                           "tags"], list(found))
     expect(found["dies"]["units"] == 64 and found["channels"]["units"] == 8, found)
     for name in ("dies", "channels", "from host", "to host"):
         expect(found[name]["uses"] > 0 and found[name]["busy_ns"] > 0 and 0 < found[name]["load"] <= 1, found[name])

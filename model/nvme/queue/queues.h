@@ -120,6 +120,7 @@ private:
     bool fits_shadow(std::uint32_t id) const;
     void note_rung(SubmissionQueue& queue, std::uint32_t tail, port::Time at) const;
     port::Time write_dword(std::uint64_t address, std::uint32_t value, port::Time at);
+    port::Time show_event(std::uint64_t address, std::uint32_t value, port::Time at);
     std::optional<std::uint32_t> read_dword(std::uint64_t address, port::Time at);
     std::uint64_t slot(std::uint32_t id, bool is_completion) const;
 

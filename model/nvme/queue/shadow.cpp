@@ -61,6 +61,14 @@ Time Queues::write_dword(std::uint64_t address, std::uint32_t value, Time at) {
     return result.done;
 }
 
+/// Writes an event index; returns when the host sees it, which nobody tells who writes. A read that follows pushes it
+/// ahead (PCIe 6.0 §2.4.1). Reads look at memory when they are asked for here, so that the one that matters is asked
+/// for when one of no bytes has come back.
+Time Queues::show_event(std::uint64_t address, std::uint32_t value, Time at) {
+    const auto sent = write_dword(address, value, at);
+    return sent > at ? dma_.read(BusAddress{address}, {}, sent).done : at;
+}
+
 std::optional<std::uint32_t> Queues::read_dword(std::uint64_t address, Time at) {
     std::array<std::byte, 4> bytes{};
     grants_->use_queue(port::GrantKind::shadow_doorbells, 0, address, bytes.size(), shadow_since_);
@@ -90,7 +98,7 @@ void Queues::refresh_head(CompletionQueue& queue, Time at) {
 /// once more when it can.
 void Queues::arm(SubmissionQueue& queue, Time at) {
     queue.is_armed = true;
-    const auto seen = write_dword(shadow_events_ + slot(queue.id, false), queue.tail, at);
+    const auto seen = show_event(shadow_events_ + slot(queue.id, false), queue.tail, at);
     if (seen > at) {
         recheck_ = std::min(recheck_, seen);
         return;
@@ -101,7 +109,7 @@ void Queues::arm(SubmissionQueue& queue, Time at) {
 }
 
 void Queues::arm(CompletionQueue& queue, Time at) {
-    const auto seen = write_dword(shadow_events_ + slot(queue.id, true), queue.head, at);
+    const auto seen = show_event(shadow_events_ + slot(queue.id, true), queue.head, at);
     if (seen > at) {
         recheck_ = std::min(recheck_, seen);
         return;
