@@ -143,6 +143,12 @@ TEST_CASE("keys that contradict each other are refused", "[unit][topology]") {
           "p2p.toml: 'link.rate_gbps' = 1e-09 is neither 0 nor at least 0.001");
     CHECK(error_of("[link]\ncredit_blocks = 65\n") ==
           "p2p.toml: 'link.credit_blocks' = 65 is neither 0 nor room for a packet, 66");
+    CHECK(error_of("[pcie.device]\nmps = 512\nposted_credits = 31\n") ==
+          "p2p.toml: 'pcie.device.posted_credits' = 31 is neither 0 nor room for 'pcie.device.mps', 32");
+    CHECK(error_of("[pcie.upstream]\nmps = 512\nposted_credits = 31\n") ==
+          "p2p.toml: 'pcie.upstream.posted_credits' = 31 is neither 0 nor room for 'pcie.upstream.mps', 32");
+    CHECK(error_of("[pcie.device]\nmps = 512\nposted_credits = 32\n") == "accepted");
+    CHECK(error_of("[pcie.upstream]\nposted_credits = 0\n") == "accepted");
     CHECK(error_of("[link]\ncredit_blocks = 66\n") == "accepted");
     CHECK(error_of("[scenario]\nqueue_depth = 64\n[hca]\nlog_max_qp_size = 5\n")
               .starts_with("p2p.toml: 'scenario.queue_depth' is larger than a send queue"));
