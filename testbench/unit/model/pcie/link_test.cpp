@@ -271,6 +271,26 @@ TEST_CASE("a function is held back by its own link only as long as there is room
     CHECK(fast.credit_account(Direction::upstream).load(last.there) <= 1);
 }
 
+TEST_CASE("a write larger than the room of its receiver passes at the pace at which credits come back",
+          "[unit][pcie][route]") {
+    Link link("link", {.posted_credits = 64, .latency = 1us}); // 1 KiB, which is back after 2 us
+    HopList hops;
+    hops.add({&link, Direction::upstream});
+    Route route(hops, 16, TlpSizes::of(256, 512), 0ns);
+    const auto write = [&] {
+        const auto crossing = route.write(far, 4096, {}, Purpose::payload);
+        route.land(crossing.there);
+        return crossing.there;
+    };
+    const auto first = write();
+    CHECK(first >= 7us); // three more lots, and the way
+    auto last = first;
+    for (unsigned i = 0; i < 10; ++i)
+        last = write();
+    CHECK(last - first >= 10 * 8us);
+    CHECK(last - first < 10 * 8.5us);
+}
+
 TEST_CASE("links that cannot be built are refused by name", "[unit][pcie][link]") {
     CHECK(find_fault(LinkConfig{}) == nullptr);
     CHECK(find_fault(LinkConfig{.generation = 6}) != nullptr);
