@@ -39,7 +39,7 @@ public:
     virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
                            Purpose purpose = Purpose::control) = 0;
     /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the
-    /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes when they have crossed those;
+    /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes when they are across;
     /// payload at once, or then when an earlier write does not show yet. The status says what the function itself
     /// knows: an error is the function's own (bus mastering or PASIDs are off, its TLB has no such page), and the rest
     /// of the write was not sent. A write that was sent has no completion (§2.2.9), so that nobody is told when it is

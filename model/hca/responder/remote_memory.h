@@ -29,13 +29,13 @@ public:
                  Patience& patience)
         : memory_(memory), receives_(receives), answers_(answers), patience_(patience), locks_(config) {}
 
-    /// One packet of a WRITE; returns when its bytes are there.
+    /// One packet of a WRITE; returns when its bytes have left.
     CarriedOut write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
     std::optional<Answered> read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     std::optional<Answered> atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
-    /// Of the locks of atomics.
     void reset() { locks_.reset(); }
+    /// Of the locks of atomics.
     time::Account account() const { return locks_.account(); }
 
     /// Whether the key allows an access. An empty one names no memory, and its key is not looked at (IBA 9.7.4.1.5).
