@@ -125,7 +125,7 @@ public:
     }
 
     bool watch(const Outcome& outcome, std::span<const std::byte> found, memory::Watcher& watcher) override {
-        return is_valid() && outcome.is_ok() && block_.caches_.watch(outcome, found, watcher);
+        return is_valid() && outcome.is_ok() && block_.caches_.watch(unit_, outcome, found, watcher);
     }
 
     port::Time begin_kernel(Scope acquire, port::Time at) override {

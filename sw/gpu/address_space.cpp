@@ -155,7 +155,10 @@ std::optional<Pte> AddressSpace::entry(std::uint64_t address) {
     return found.get<"valid">() ? std::optional(found) : std::nullopt;
 }
 
-Result<void> AddressSpace::lead(std::uint64_t address, std::span<const Piece> pieces, const Kind& kind) {
+Result<void> AddressSpace::lead(std::uint64_t address, std::span<const Piece> pieces, const Kind& kind,
+                                const std::optional<Pin>& pin) {
+    // The buffer is asked when entries are written, and never later (gmc_v11_0_get_vm_pte).
+    const auto mtype = pin && pin->is_uncached() ? Mtype::uc : kind.mtype;
     for (const auto& piece : pieces)
         for (std::uint64_t done = 0; done < piece.bytes; done += page, address += page)
             TRY(set(address, Pte{}
@@ -165,13 +168,13 @@ Result<void> AddressSpace::lead(std::uint64_t address, std::span<const Piece> pi
                                  .set<"readable">(true)
                                  .set<"writeable">(kind.is_writeable)
                                  .set<"page">(piece.physical + done)
-                                 .set<"mtype">(kind.mtype)));
+                                 .set<"mtype">(mtype)));
     return {};
 }
 
 Result<std::uint64_t> AddressSpace::place(std::vector<Piece> pieces, const Kind& kind, Area area) {
     const auto begin = next_address_;
-    TRY(lead(begin, pieces, kind));
+    TRY(lead(begin, pieces, kind, area.pin));
     area.kind = kind;
     area.bytes = bytes_of(pieces);
     area.pieces = std::move(pieces);
@@ -254,9 +257,9 @@ Result<AddressSpace::Area*> AddressSpace::find(std::uint64_t address) {
 }
 
 /// The entries of a known area become others.
-Result<void> AddressSpace::change(std::uint64_t address, const Area& area) {
+Result<void> AddressSpace::change(std::uint64_t address, const Area& area, const std::optional<Pin>& pin) {
     if (omitted_ != Step::entries)
-        TRY(lead(address, area.pieces, area.kind));
+        TRY(lead(address, area.pieces, area.kind, pin));
     return let_go();
 }
 
@@ -265,7 +268,7 @@ Result<void> AddressSpace::protect(std::uint64_t address) {
     if (!area)
         return std::unexpected(area.error());
     (*area)->kind.is_writeable = false;
-    return change(address, **area);
+    return change(address, **area, (*area)->pin);
 }
 
 Result<void> AddressSpace::move(std::uint64_t address, const VramBuffer& to) {
@@ -294,7 +297,7 @@ Result<void> AddressSpace::move(std::uint64_t address, std::vector<Piece> pieces
                                            bytes_of(pieces)));
     area.kind = {.is_system = is_system, .mtype = area.kind.mtype};
     area.pieces = std::move(pieces);
-    TRY(change(address, area));
+    TRY(change(address, area, pin));
     area.pin.swap(pin); // where it was, it need not be any more
     return {};
 }

@@ -36,7 +36,8 @@ public:
     /// The context is off, and what was imported is given back.
     ~AddressSpace();
 
-    /// A buffer in VRAM, which stays there while it is mapped. Returns its address.
+    /// A buffer in VRAM, which stays there while it is mapped. Returns its address. Entries of a buffer that is
+    /// uncached become UC.
     Result<std::uint64_t> map(const VramBuffer& buffer, abi::gpu::Mtype mtype, bool is_writeable = true);
     /// Memory of another device, or registers. EINVAL: its exporter is no GPU, and foreign ones are not accepted. When
     /// the exporter takes it back, the pages are gone before that returns.
@@ -88,11 +89,12 @@ private:
     Result<std::uint64_t> take_table();
     Result<std::uint64_t> place(std::vector<Piece> pieces, const Kind& kind, Area area);
     Result<void> set(std::uint64_t address, abi::gpu::Pte entry);
-    /// Entries of the pages from `address` on.
-    Result<void> lead(std::uint64_t address, std::span<const Piece> pieces, const Kind& kind);
+    /// Entries of the pages from `address` on; of a buffer with its pin.
+    Result<void> lead(std::uint64_t address, std::span<const Piece> pieces, const Kind& kind,
+                      const std::optional<Pin>& pin);
     Result<std::vector<Piece>> pieces_of(const VramBuffer& buffer, std::optional<Pin>& pin);
     Result<void> move(std::uint64_t address, std::vector<Piece> pieces, bool is_system, std::optional<Pin> pin);
-    Result<void> change(std::uint64_t address, const Area& area);
+    Result<void> change(std::uint64_t address, const Area& area, const std::optional<Pin>& pin);
     Result<void> take_out(std::uint64_t address, const Area& area);
     Result<Area*> find(std::uint64_t address);
     /// Entries were changed: written for good, and forgotten by the translation caches.

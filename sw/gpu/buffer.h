@@ -63,6 +63,7 @@ struct BufferObject {
     std::uint64_t number = 0;   ///< of the buffers of this GPU
     unsigned generation = 1;    ///< the next one begins when the export was taken back
     bool is_taken_back = false; ///< the last export
+    bool is_uncached = false;   ///< page table entries of it that are written from now on are UC
 };
 
 class BufferManager : public std::enable_shared_from_this<BufferManager> {
@@ -106,6 +107,7 @@ public:
     std::uint64_t engine_bytes() const { return engine_bytes_ + (ring_ ? ring_->bytes_submitted() : 0); }
     /// Whether buffers in VRAM are offered as lists of physical addresses.
     void offer_physical(bool offers) { offers_physical_ = offers; }
+    void make_exports_uncached(bool makes) { makes_uncached_ = makes; }
 
 private:
     friend struct BufferObject;
@@ -134,6 +136,7 @@ private:
     std::uint64_t evictions_ = 0, moves_ = 0, engine_bytes_ = 0;
     bool is_dead_ = false;
     bool offers_physical_ = true;
+    bool makes_uncached_ = false; ///< an export does
 };
 
 } // namespace sw::gpu

@@ -123,6 +123,8 @@ Result<memory::DmaBufHandle> BufferManager::export_buffer(const std::shared_ptr<
         return failure(ENODEV, "export VRAM: the GPU is gone");
     if (object->place->placement == Placement::vram && transport_->bar_address(bar_) == 0)
         return failure(ENODEV, fmt::format("export VRAM: BAR {} has no bus address", bar_));
+    // As amdgpu with AMDGPU_GEM_CREATE_UNCACHED: page table entries that are there already stay what they are.
+    object->is_uncached |= makes_uncached_;
     if (auto before = object->exported.lock(); before && !before->is_revoked())
         return before;
     // An export that was taken back stays so. While one of its importers is not done, there is no new export.

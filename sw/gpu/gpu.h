@@ -26,6 +26,8 @@ public:
     const std::vector<VramRange>& ranges() const { return object_->place->vram; }
     Placement placement() const { return object_->place->placement; }
     unsigned pins() const { return object_->pins; }
+    /// Page table entries of it that are written from now on are UC, whatever was asked for.
+    bool is_uncached() const { return object_->is_uncached; }
 
 private:
     friend class Gpu;
@@ -47,6 +49,7 @@ public:
         if (object_)
             --object_->pins;
     }
+    bool is_uncached() const { return object_->is_uncached; } ///< see VramBuffer
 
 private:
     friend class Gpu;
@@ -75,6 +78,9 @@ public:
     /// Whether VRAM is exported to drivers of remapping units, too, as lists of physical addresses. It is, unless
     /// switched off: stock amdgpu does not.
     void offer_physical(bool offers) { manager_->offer_physical(offers); }
+    /// Whether an export makes its buffer uncached from then on. It does not, unless switched on: of pages that are
+    /// mapped by then nothing changes.
+    void make_exports_uncached(bool makes) { manager_->make_exports_uncached(makes); }
     /// What another device's driver registers. The same dma-buf each time, until it is taken back; then a new one.
     Result<memory::DmaBufHandle> export_buffer(const VramBuffer& buffer) const;
     /// Begins to move a buffer. Importers are told; the fence says when the bytes are there. EBUSY while it is pinned.

@@ -32,10 +32,6 @@ namespace {
 constexpr auto patience = std::chrono::nanoseconds{1s}; ///< for the answer to a command that a GPU program rang for
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + drive_page - 1) / drive_page * drive_page; }
 
-Mtype as_imported(const model::gpu::Gpu& device) {
-    return static_cast<Mtype>(const_cast<model::gpu::Gpu&>(device).block().config().import_mtype);
-}
-
 } // namespace
 
 /// The queue pairs of all threads, as the drive, the processor and the GPU have them.
@@ -45,7 +41,11 @@ struct GpuNvme::Rings {
     std::vector<Shared> vram;
     std::vector<sw::memory::Buffer> host;
     std::uint64_t lists = 0, lists_bus = 0;
+    Mtype submissions{}, completions{}, doorbells{};
 };
+
+/// What the next import of a BAR becomes.
+Mtype GpuNvme::next_import() { return static_cast<Mtype>(parts_.device.block().config().mtype_of_import(imports_++)); }
 
 Result<std::unique_ptr<GpuNvme>> GpuNvme::open(const GpuAndDrive& parts, unsigned queue_pairs) {
     std::unique_ptr<GpuNvme> made(new GpuNvme(parts));
@@ -94,12 +94,18 @@ Result<GpuNvme::Shared> GpuNvme::share(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(whole_pages(bytes));
     if (!buffer)
         return std::unexpected(buffer.error());
-    auto mapping = DeviceMapping::make(*gpu_, *buffer, parts_.drive, parts_.drive_space, "NVMe driver");
+    return share(std::move(*buffer), false);
+}
+
+Result<GpuNvme::Shared> GpuNvme::share(sw::gpu::VramBuffer buffer, bool makes_uncached) {
+    gpu_->make_exports_uncached(makes_uncached);
+    auto mapping = DeviceMapping::make(*gpu_, buffer, parts_.drive, parts_.drive_space, "NVMe driver");
+    gpu_->make_exports_uncached(false);
     if (!mapping)
         return std::unexpected(mapping.error());
-    if (buffer->ranges().size() != 1) // which the processor addresses as one
-        return failure(ENOMEM, fmt::format("VRAM is in pieces: none has {} bytes", bytes));
-    return Shared{std::move(*buffer), std::move(*mapping)};
+    if (buffer.ranges().size() != 1) // which the processor addresses as one
+        return failure(ENOMEM, fmt::format("VRAM is in pieces: none has {} bytes", buffer.size()));
+    return Shared{std::move(buffer), std::move(*mapping)};
 }
 
 Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
@@ -109,7 +115,7 @@ Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
     const auto result = share(abi::nvme::identify_bytes);
     if (!result)
         return std::unexpected(result.error());
-    const auto bar = (*space)->import(doorbells_->buffer(), as_imported(parts_.device));
+    const auto bar = (*space)->import(doorbells_->buffer(), next_import());
     if (!bar)
         return std::unexpected(bar.error());
 
@@ -144,17 +150,19 @@ Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
 Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const IoSize& size, const IoSetup& setup) {
     Rings made;
     const auto entries = std::max(size.depth + 1, 2u);
-    const auto bar = space.import(doorbells_->buffer(), setup.doorbells.value_or(as_imported(parts_.device)));
+    made.doorbells = setup.doorbells ? *setup.doorbells : next_import();
+    const auto bar = space.import(doorbells_->buffer(), made.doorbells);
     if (!bar)
         return std::unexpected(bar.error());
     /// Memory of one kind of queue for all threads: how the GPU addresses it, and each thread's part for the driver.
     struct Memory {
         std::uint64_t gpu = 0;
+        Mtype mtype{};
         std::vector<QueueMemory> parts{};
     };
     const auto make = [&](std::uint64_t entry_bytes, Mtype mtype) -> Result<Memory> {
         const auto each = whole_pages(entries * entry_bytes);
-        Memory memory;
+        Memory memory{.mtype = mtype};
         if (setup.on_host) {
             auto buffer = sw::memory::Buffer::allocate(parts_.drive, each * size.threads);
             if (!buffer)
@@ -172,13 +180,22 @@ Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const I
             made.host.push_back(std::move(*buffer));
             return memory;
         }
-        auto shared = share(each * size.threads);
+        auto buffer = gpu_->allocate(each * size.threads);
+        if (!buffer)
+            return std::unexpected(buffer.error());
+        const bool is_mapped_first = setup.uncached == Uncached::after_mapping;
+        auto mapped = is_mapped_first ? space.map(*buffer, mtype) : 0;
+        auto shared = share(*buffer, setup.uncached != Uncached::never);
         if (!shared)
             return std::unexpected(shared.error());
-        const auto mapped = space.map(shared->buffer, mtype);
+        if (!is_mapped_first)
+            mapped = space.map(*buffer, mtype);
         if (!mapped)
             return std::unexpected(mapped.error());
         memory.gpu = *mapped;
+        if (setup.uncached != Uncached::never)
+            if (const auto entry = space.entry(memory.gpu))
+                memory.mtype = entry->get<"mtype">();
         for (unsigned i = 0; i < size.threads; ++i)
             memory.parts.push_back({.bus = shared->bus() + i * each,
                                     .size = each,
@@ -194,6 +211,7 @@ Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const I
     const auto completions = make(abi::nvme::Completion::size, setup.completions);
     if (!completions)
         return std::unexpected(completions.error());
+    made.submissions = submissions->mtype, made.completions = completions->mtype;
     auto lists = share(std::uint64_t{size.threads} * size.depth * drive_page);
     if (!lists)
         return std::unexpected(lists.error());
@@ -282,6 +300,8 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
     auto report = carry_out(payload, plan, setup, flusher, **space, setup.looks_at_data ? *seen : *to);
     if (!report)
         return report;
+    report->submissions = rings->submissions, report->completions = rings->completions;
+    report->doorbells = rings->doorbells;
     if (report->verdict != Verdict::correct) {
         TRY(recover(report->verdict));
         return report;

@@ -33,12 +33,20 @@ struct GpuAndDrive {
     model::gpu::Gpu& device; ///< where waves run
 };
 
+/// Whether the export of the queues to the drive makes them uncached, as the article's kernel does.
+enum class Uncached : std::uint8_t {
+    never,
+    before_mapping, ///< the export comes first: pages are UC, whatever was asked for
+    after_mapping,  ///< too late for pages that are mapped
+};
+
 /// How one experiment is set up.
 struct IoSetup {
     abi::gpu::Mtype submissions = abi::gpu::Mtype::uc, completions = abi::gpu::Mtype::uc;
     /// Of the doorbells; nothing: as the profile imports a BAR.
     std::optional<abi::gpu::Mtype> doorbells = abi::gpu::Mtype::uc;
     bool on_host = false; ///< the queues lie in memory of the host
+    Uncached uncached = Uncached::never;
     testbench::GpuQueueRules rules{.poll = model::gpu::memory::all_bits};
     Flush flush = Flush::heavy;
     /// The program itself looks at what it gets, through pages that GL2 keeps and that it has looked at before.
@@ -56,6 +64,8 @@ struct IoReport {
     std::string sha256; ///< of what was read back; empty when the program did not come to its end
     std::chrono::nanoseconds took{};
     Resistance met{};
+    /// The types of the pages, as they have become.
+    abi::gpu::Mtype submissions{}, completions{}, doorbells{};
 };
 
 struct IoSize {
@@ -89,12 +99,14 @@ public:
         std::uint64_t offset() const { return buffer.ranges().front().offset; }
     };
     sw::Result<Shared> share(std::uint64_t bytes);
+    sw::Result<Shared> share(sw::gpu::VramBuffer buffer, bool makes_uncached);
     sw::Result<std::unique_ptr<sw::gpu::AddressSpace>> make_address_space(bool accepts_foreign = true);
     const sw::memory::MmioExport& doorbells() const { return *doorbells_; }
 
 private:
     explicit GpuNvme(const GpuAndDrive& parts) : parts_(parts) {}
     struct Rings;
+    abi::gpu::Mtype next_import();
     sw::Result<void> begin(unsigned queue_pairs);
     sw::Result<Rings> make_rings(sw::gpu::AddressSpace& space, const IoSize& size, const IoSetup& setup);
     sw::Result<IoReport> carry_out(const PayloadSource& payload, IoPlan& plan, const IoSetup& setup, Flusher& flusher,
@@ -107,6 +119,7 @@ private:
     std::unique_ptr<sw::nvme::Controller> controller_;
     std::optional<sw::nvme::Namespace> space_;
     std::optional<sw::memory::MmioExport> doorbells_;
+    std::uint64_t imports_ = 0; ///< of the doorbells, as the profile imports a BAR
 };
 
 } // namespace scenario

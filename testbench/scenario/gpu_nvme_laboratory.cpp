@@ -41,7 +41,7 @@ struct Expected {
 };
 constexpr Expected all(Set set) { return {set, set, set, set, set}; }
 /// What is stuck on the article's board is stuck without probes of GL2, and not with them.
-constexpr Expected held{stuck, stuck, stuck, correct, stuck};
+constexpr Expected held{stuck, stuck, stuck, correct, stuck | correct};
 
 struct Row {
     std::string_view name, cites;
@@ -52,13 +52,15 @@ struct Row {
     Expected expected;
     bool on_host = false;
     bool looks_at_data = false;
+    Uncached uncached = Uncached::never;
 };
 
 constexpr auto nc = Mtype::nc, uc = Mtype::uc;
 constexpr std::optional<Mtype> imported{};
 constexpr auto every_bit = memory::all_bits;
 
-// An adversarial GPU evicts lines at times that are drawn: what is held in a line of GL2 may come out.
+// An adversarial GPU evicts lines at times that are drawn, and draws what an import becomes: what would be held in a
+// line of GL2 may come out, or never have been there.
 constexpr std::array table{
     Row{"L1",
         "O2",
@@ -76,7 +78,7 @@ constexpr std::array table{
         every_bit,
         Flush::none,
         {stuck | wrong, wrong, stuck | wrong, correct, wrong | correct}},
-    Row{"L3", "O3 O6", uc, uc, imported, every_bit, Flush::none, {stuck, stuck, stuck, correct, stuck | correct}},
+    Row{"L3", "O3 O6", uc, uc, imported, every_bit, Flush::none, held},
     Row{"L4", "", uc, uc, uc, every_bit, Flush::none, {stuck, correct, stuck, correct, correct}},
     Row{"L5",
         "O3 O12 O13 O16",
@@ -103,7 +105,18 @@ constexpr std::array table{
     Row{"L9b", "O11", uc, uc, imported, every_bit, Flush::l2_control, all(reset)},
     Row{"L10", "O7", uc, uc, imported, every_bit, Flush::rendering, all(correct)},
     Row{"L10b", "O8", uc, uc, imported, every_bit, Flush::upper_only, held},
-    Row{"L11", "O5", nc, nc, imported, every_bit, Flush::none, {stuck, stuck, stuck, correct, stuck | wrong | correct}},
+    Row{"L11",
+        "O5",
+        nc,
+        nc,
+        imported,
+        every_bit,
+        Flush::none,
+        {stuck, stuck, stuck, correct, stuck | wrong | correct},
+        false,
+        false,
+        Uncached::after_mapping},
+    Row{"L11b", "O5", nc, nc, imported, every_bit, Flush::none, held, false, false, Uncached::before_mapping},
     Row{"L12",
         "",
         nc,
@@ -125,6 +138,18 @@ constexpr std::array table{
         true},
     Row{"L16", "", uc, uc, uc, every_bit, Flush::none, {stuck, wrong, stuck, correct, wrong | correct}, false, true},
 };
+
+/// A GPU that does not reset takes no notice of its control registers: all is as without a flush.
+Set expected_of(const Row& row, const memory::MemoryConfig& config) {
+    const bool is_reset = row.flush == Flush::general_control || row.flush == Flush::l2_control;
+    return (is_reset && !config.resets_on_control ? held : row.expected).under(config);
+}
+
+std::string_view name_of(Uncached uncached) {
+    constexpr std::array<std::string_view, 3> names{"", ", exported as UC and then mapped",
+                                                    ", mapped and then exported as UC"};
+    return names[static_cast<std::size_t>(uncached)];
+}
 
 std::string names_of(Set set) {
     std::string text;
@@ -278,6 +303,7 @@ Result<std::vector<Observation>> run_laboratory(GpuNvme& rig, Flusher& flusher, 
                             .completions = row.completions,
                             .doorbells = row.doorbells,
                             .on_host = row.on_host,
+                            .uncached = row.uncached,
                             .rules = {.poll = row.poll, .pause = 2us},
                             .flush = row.flush,
                             .looks_at_data = row.looks_at_data};
@@ -286,20 +312,22 @@ Result<std::vector<Observation>> run_laboratory(GpuNvme& rig, Flusher& flusher, 
             rig.move(PayloadSource(payload), {.command_bytes = drive_page, .threads = 2, .depth = 4}, setup, flusher);
         if (!report)
             return std::unexpected(report.error());
-        const auto expected = row.expected.under(config);
-        const auto bell = row.doorbells.value_or(static_cast<Mtype>(config.import_mtype));
-        found.push_back({.row = std::string(row.name),
-                         .cites = std::string(row.cites),
-                         .setup = fmt::format("{}SQ {}, CQ {}, doorbells {}{}{}", row.on_host ? "in the host: " : "",
-                                              abi::gpu::name(row.submissions), abi::gpu::name(row.completions),
-                                              abi::gpu::name(bell), row.doorbells ? "" : " as imported",
-                                              row.looks_at_data ? ", data NC, looked at before" : ""),
-                         .load = name_of(row.poll),
-                         .flush = std::string(name(row.flush)),
-                         .outcome = std::string(name(report->verdict)),
-                         .expected = names_of(expected),
-                         .agrees = (expected & of(report->verdict)) != 0,
-                         .explanation = report->explanation});
+        const auto expected = expected_of(row, config);
+        // Only an export that comes before the mapping decides what the pages are.
+        const auto latched = row.uncached == Uncached::before_mapping ? uc : row.submissions;
+        found.push_back(
+            {.row = std::string(row.name),
+             .cites = std::string(row.cites),
+             .setup = fmt::format("{}SQ {}, CQ {}, doorbells {}{}{}{}", row.on_host ? "in the host: " : "",
+                                  abi::gpu::name(report->submissions), abi::gpu::name(report->completions),
+                                  abi::gpu::name(report->doorbells), row.doorbells ? "" : " as imported",
+                                  name_of(row.uncached), row.looks_at_data ? ", data NC, looked at before" : ""),
+             .load = name_of(row.poll),
+             .flush = std::string(name(row.flush)),
+             .outcome = std::string(name(report->verdict)),
+             .expected = names_of(expected),
+             .agrees = (expected & of(report->verdict)) != 0 && report->submissions == latched,
+             .explanation = report->explanation});
     }
     auto sharing = observe_sharing(rig);
     if (!sharing)

@@ -31,6 +31,20 @@ public:
         return static_cast<unsigned>(std::popcount(words_[0]) + std::popcount(words_[1]));
     }
 
+    /// What is in both.
+    constexpr ByteMask common(const ByteMask& other) const {
+        ByteMask mask;
+        mask.words_[0] = words_[0] & other.words_[0], mask.words_[1] = words_[1] & other.words_[1];
+        return mask;
+    }
+    struct Run {
+        unsigned begin, length;
+    };
+    /// The first run of bytes of a mask that is not empty.
+    constexpr Run first_run() const {
+        const auto begin = next(0, true);
+        return {begin, next(begin, false) - begin};
+    }
     /// Calls `visit(begin, length)` for each run of bytes, in ascending order.
     template <class Visit> constexpr void each_run(Visit&& visit) const {
         for (unsigned at = next(0, true); at < bytes;) {

@@ -31,6 +31,7 @@ const char* find_fault(const Geometry& geometry);
 struct Line {
     std::uint64_t address = 0; ///< of its first byte
     ByteMask valid, dirty;     ///< a line without valid bytes is free
+    ByteMask overtaken;        ///< dirty bytes behind which memory has got others since
     port::Time filled{};       ///< when bytes of memory came in last; of a line that was only written: its first store
     port::Time dirtied{};      ///< when the first byte that is still dirty was written
     std::uint64_t used = 0;    ///< larger is later
@@ -44,8 +45,14 @@ struct Line {
     /// Bytes that memory has, too.
     void fill(unsigned begin, std::span<const std::byte> from) {
         std::memcpy(data.data() + begin, from.data(), from.size());
-        valid.add({begin, static_cast<unsigned>(from.size())});
-        dirty.remove({begin, static_cast<unsigned>(from.size())});
+        const ByteMask bytes{begin, static_cast<unsigned>(from.size())};
+        valid.add(bytes);
+        clean(bytes);
+    }
+    /// Memory has these bytes now.
+    void clean(const ByteMask& bytes) {
+        dirty.remove(bytes);
+        overtaken.remove(bytes);
     }
     /// Bytes that memory does not have yet.
     void write(unsigned begin, std::span<const std::byte> from, port::Time at) {
@@ -82,6 +89,7 @@ public:
         line = {.address = address & ~std::uint64_t{geometry_.line - 1},
                 .valid = {},
                 .dirty = {},
+                .overtaken = {},
                 .filled = at,
                 .dirtied = {},
                 .used = where == Insert::most_recent ? ++uses_ : 0,
@@ -90,7 +98,7 @@ public:
     }
 
     /// Takes a line out, whatever it holds. Dirty bytes are lost: write them back before.
-    static void drop(Line& line) { line.valid = line.dirty = {}; }
+    static void drop(Line& line) { line.valid = line.dirty = line.overtaken = {}; }
     /// Takes out all lines.
     void drop_all();
 

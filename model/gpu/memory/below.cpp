@@ -14,7 +14,7 @@ Below::Below(const MemoryConfig& config, std::span<std::byte> vram, port::Dma& d
     delayed_.reserve(max_delayed);
 }
 
-Below::Answer Below::read(Physical from, std::span<std::byte> into, bool allocates, port::Time at,
+Below::Answer Below::read(Physical from, std::span<std::byte> into, bool allocates, port::Time at, unsigned reader,
                           port::Purpose purpose) {
     Answer answer{.done = at};
     if (from.is_bus()) {
@@ -36,14 +36,19 @@ Below::Answer Below::read(Physical from, std::span<std::byte> into, bool allocat
         std::ranges::fill(into, std::byte{0xff});
         return answer;
     }
-    // Stores on their way are in front of what memory has: a wave reads its own.
+    add_own_stores(reader, from, into);
+    return answer;
+}
+
+void Below::add_own_stores(unsigned reader, Physical from, std::span<std::byte> into) const {
+    if (reader == nobody)
+        return;
     for (const auto& store : delayed_) {
         const auto begin = std::max(store.to.value, from.value);
         const auto end = std::min(store.to.value + store.length, from.value + into.size());
-        if (begin < end)
+        if (store.writer == reader && begin < end)
             std::memcpy(into.data() + (begin - from.value), store.bytes.data() + (begin - store.to.value), end - begin);
     }
-    return answer;
 }
 
 Below::Answer Below::read_vram_line(Physical from, std::span<std::byte> into, bool allocates, port::Time at) {
@@ -80,7 +85,7 @@ port::Time Below::write(Physical to, std::span<const std::byte> from, port::Time
     return config_.timed ? cross(from.size(), at) + config_.latencies.mall : at;
 }
 
-port::Time Below::store(Physical to, std::span<const std::byte> from, port::Time at) {
+port::Time Below::store(Physical to, std::span<const std::byte> from, port::Time at, unsigned writer) {
     assert(from.size() <= ByteMask::bytes && "a store reaches memory in pieces of a line");
     if (config_.store_hold == port::Time{} || !config_.is_adversarial)
         return write(to, from, at);
@@ -93,8 +98,10 @@ port::Time Below::store(Physical to, std::span<const std::byte> from, port::Time
     for (const auto& store : delayed_)
         if (to.is_bus() ? store.to.is_bus() : store.to.value / ByteMask::bytes == to.value / ByteMask::bytes)
             due = std::max(due, store.due);
-    auto& store = delayed_.emplace_back(Delayed{to, due, at, static_cast<std::uint32_t>(from.size()), {}});
+    auto& store = delayed_.emplace_back(Delayed{to, due, at, static_cast<std::uint32_t>(from.size()), writer, {}});
     std::memcpy(store.bytes.data(), from.data(), from.size());
+    // Who waits on the same CU sees it from now on; all others are told again when it is due.
+    watchers_.tell(to.value, from.size(), at);
     return due;
 }
 
@@ -136,8 +143,14 @@ void Below::update_mall(std::uint64_t offset, std::span<const std::byte> from) {
     }
 }
 
-bool Below::differs(Physical from, std::span<const std::byte> bytes) const {
-    return is_in_vram(from, bytes.size()) && std::memcmp(vram_.data() + from.value, bytes.data(), bytes.size()) != 0;
+bool Below::differs(Physical from, std::span<const std::byte> bytes, unsigned reader) const {
+    if (!is_in_vram(from, bytes.size()))
+        return false;
+    std::array<std::byte, ByteMask::bytes> held;
+    const auto latest = std::span(held).first(bytes.size());
+    read_vram(from.value, latest);
+    add_own_stores(reader, from, latest);
+    return !std::ranges::equal(latest, bytes);
 }
 
 void Below::reset() {

@@ -10,6 +10,7 @@
 #include "model/port/grant.h"
 #include "model/time/line.h"
 
+#include <algorithm>
 #include <random>
 #include <span>
 #include <vector>
@@ -44,15 +45,26 @@ public:
         port::Time done{};
         Level level = Level::vram;
     };
-    /// A read by the graphics block. A failed one gives ones.
-    Answer read(Physical from, std::span<std::byte> into, bool allocates, port::Time at,
+    static constexpr unsigned nobody = ~0u; ///< a reader or a writer that is not a CU
+    /// A read by the graphics block. A failed one gives ones. A CU sees its own stores that are delayed.
+    Answer read(Physical from, std::span<std::byte> into, bool allocates, port::Time at, unsigned reader = nobody,
                 port::Purpose purpose = port::Purpose::control);
     /// A posted write to PCIe. Not ok: this function may send nothing.
     Answer send(Physical to, std::span<const std::byte> from, port::Purpose purpose, port::Time at);
     /// Writes now; to PCIe it is posted.
     port::Time write(Physical to, std::span<const std::byte> from, port::Time at);
     /// A store to a page that GL2 does not keep: may be delayed. Returns when it is acknowledged.
-    port::Time store(Physical to, std::span<const std::byte> from, port::Time at);
+    port::Time store(Physical to, std::span<const std::byte> from, port::Time at, unsigned writer);
+    struct Units {
+        unsigned begin, end;
+    };
+    /// Whether a delayed store of one of these CUs goes there.
+    bool is_awaited(Physical where, std::size_t length, Units writers) const {
+        return std::ranges::any_of(delayed_, [&](const Delayed& store) {
+            return store.writer >= writers.begin && store.writer < writers.end &&
+                   store.to.value < where.value + length && where.value < store.to.value + store.length;
+        });
+    }
 
     /// Whether there is memory, as far as this GPU knows: of PCIe it knows nothing.
     bool exists(Physical where, std::size_t length) const { return where.is_bus() || is_in_vram(where, length); }
@@ -76,8 +88,9 @@ public:
     port::Time cross(std::uint64_t bytes, port::Time at) { return config_.timed ? vram_line_.use(at, bytes).done : at; }
     const time::Line& vram_line() const { return vram_line_; }
 
-    /// Whether VRAM has other bytes at `from` than `bytes`; unknown, and so false, of PCIe.
-    bool differs(Physical from, std::span<const std::byte> bytes) const;
+    /// Whether VRAM has other bytes at `from` than `bytes`, for who sees its own stores; unknown, and so false, of
+    /// PCIe.
+    bool differs(Physical from, std::span<const std::byte> bytes, unsigned reader) const;
     const Writers& writers() const { return writers_; }
     Watchers& watchers() { return watchers_; }
 
@@ -91,6 +104,7 @@ private:
         Physical to;
         port::Time due, since;
         std::uint32_t length;
+        unsigned writer;
         std::array<std::byte, cache::ByteMask::bytes> bytes;
     };
     static constexpr std::size_t max_delayed = 64;
@@ -99,6 +113,8 @@ private:
         return !where.is_bus() && where.value <= vram_.size() && length <= vram_.size() - where.value;
     }
     Answer read_vram_line(Physical from, std::span<std::byte> into, bool allocates, port::Time at);
+    /// What this CU has stored and memory does not have yet comes over what memory has.
+    void add_own_stores(unsigned reader, Physical from, std::span<std::byte> into) const;
     void update_mall(std::uint64_t offset, std::span<const std::byte> from);
     void drain_until(port::Time due, port::Time at);
 

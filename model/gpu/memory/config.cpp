@@ -1,5 +1,7 @@
 #include "model/gpu/memory/config.h"
 
+#include <random>
+
 namespace model::gpu::memory {
 
 using namespace std::chrono_literals;
@@ -23,12 +25,21 @@ MemoryConfig MemoryConfig::of(Profile profile, Mechanism mechanism) {
         config.is_adversarial = true;
         config.rinses_on_heavy = false; // the documents promise new translations, no more
         config.import_mtype = Mtype::nc;
+        config.draws_import = true;
+        config.evict_hold = 1ms; // as long as the shortest hold_max that can be set
         config.hdp_hold = 100us;
         config.store_hold = 50us;
         config.rinse_hold = 100us;
         break;
     }
     return config;
+}
+
+Mtype MemoryConfig::mtype_of_import(std::uint64_t number) const {
+    if (!draws_import)
+        return import_mtype;
+    std::seed_seq both{seed, number}; // by itself: what else was drawn before it does not matter
+    return std::mt19937(both)() % 2 == 0 ? Mtype::nc : Mtype::uc;
 }
 
 const char* find_fault(const MemoryConfig& config) {

@@ -39,6 +39,7 @@ struct MemoryConfig {
     bool is_adversarial = false;    ///< order and time of what is held are drawn from `seed`
     bool mall_lies = false;         ///< no document allows it: MALL keeps old bytes over an inbound write
     Mtype import_mtype = Mtype::uc; ///< of an imported BAR of another device
+    bool draws_import = false;      ///< instead, each import is NC or UC, as `seed` says
     port::Time hdp_hold{};          ///< how long inbound writes may rest in the host data path
     port::Time store_hold{};        ///< how long stores to UC pages may rest on their way; adversarial
     port::Time rinse_hold{};        ///< how long ACQUIRE_MEM may take to begin; adversarial
@@ -59,6 +60,8 @@ struct MemoryConfig {
     /// The knobs of a profile. Under rdna3_text the mechanism also says what an imported BAR becomes.
     static MemoryConfig of(Profile profile, Mechanism mechanism = Mechanism::m1);
     bool operator==(const MemoryConfig&) const = default;
+    /// What the pages of an imported BAR become, by the number of the import.
+    Mtype mtype_of_import(std::uint64_t number) const;
 };
 
 /// Refuses a configuration that cannot be built; static text, or nullptr.

@@ -39,6 +39,8 @@ Hierarchy::Hierarchy(const MemoryConfig& config, std::span<std::byte> vram, port
 
 Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
     auto& first = first_level(unit, manner.is_scalar);
+    // Scalar loads see no store before it is acknowledged: their cache has no part in those, and serves two CUs.
+    const auto reader = manner.is_scalar ? Below::nobody : unit;
     auto& gl1 = gl1_of(unit);
     // Registers of another device stand behind UC pages of PCIe: nothing above keeps those.
     const bool may_keep = manner.is_kept() || (!from.is_bus() && config_.keeps_uc_upper);
@@ -46,7 +48,7 @@ Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into,
         for (auto* cache : {&first, &gl1})
             if (auto* line = cache->peek(from.value); line != nullptr)
                 Cache::drop(*line);
-        return read_shared(from, into, manner, at);
+        return read_shared(reader, from, into, manner, at);
     }
 
     const auto wanted_in = [&](const Cache& cache) {
@@ -54,8 +56,8 @@ Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into,
     };
     auto* line = first.find(from.value);
     if (line != nullptr && line->valid.has(wanted_in(first))) {
-        const auto outcome =
-            hit(first, *line, manner.is_scalar ? Level::scalar : Level::gl0, from, into, config_.latencies.gl0, at);
+        const auto outcome = hit(reader, first, *line, manner.is_scalar ? Level::scalar : Level::gl0, from, into,
+                                 config_.latencies.gl0, at);
         if (manner.modifiers.slc) // HIT_EVICT
             Cache::drop(*line);
         return outcome;
@@ -73,13 +75,15 @@ Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into,
     };
     auto* lower = gl1.find(from.value);
     if (lower != nullptr && lower->valid.has(wanted_in(gl1))) {
-        outcome = hit(gl1, *lower, Level::gl1, from, into, config_.latencies.gl1, at);
+        outcome = hit(reader, gl1, *lower, Level::gl1, from, into, config_.latencies.gl1, at);
         lower->read(static_cast<unsigned>(begin.value % gl1.line_bytes()), fetched);
+        if (manner.modifiers.slc) // HIT_EVICT here, too
+            Cache::drop(*lower);
     } else {
         std::array<std::byte, ByteMask::bytes> whole;
         const auto all = std::span(whole).first(gl1.line_bytes());
         const Physical line_begin{from.value & ~std::uint64_t{gl1.line_bytes() - 1}};
-        outcome = read_shared(line_begin, all, manner, at);
+        outcome = read_shared(reader, line_begin, all, manner, at);
         std::memcpy(fetched.data(), all.data() + (begin.value - line_begin.value), fetched.size());
         if (!outcome.is_ok()) {
             std::ranges::fill(into, std::byte{0xff});
@@ -88,8 +92,11 @@ Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into,
         outcome.is_stale = false; // it was judged by the whole line; what counts is what was asked for
         if (auto* shared = shared_cache(from, manner); shared != nullptr && outcome.level >= Level::gl2)
             if (const auto* source = shared->peek(from.value); source != nullptr && outcome.filled < at)
-                judge(outcome, *source, from, all.subspan(from.value - line_begin.value, into.size()));
-        if (!manner.modifiers.slc)
+                judge(reader, outcome, *source, from, all.subspan(from.value - line_begin.value, into.size()));
+        // GL1 serves other CUs, which do not see a store of this one before it is acknowledged.
+        const auto array = unit / config_.units_per_array * config_.units_per_array;
+        if (!manner.modifiers.slc &&
+            !below_.is_awaited(line_begin, all.size(), {array, array + config_.units_per_array}))
             keep(gl1, lower, all);
     }
     if (!manner.modifiers.slc)
@@ -98,18 +105,19 @@ Outcome Hierarchy::load(unsigned unit, Physical from, std::span<std::byte> into,
     return outcome;
 }
 
-Outcome Hierarchy::hit(Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into,
+Outcome Hierarchy::hit(unsigned reader, Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into,
                        port::Time latency, port::Time at) {
     const auto begin = static_cast<unsigned>(from.value % cache.line_bytes());
     line.read(begin, into);
     Outcome outcome{.done = after(at, latency), .level = level};
-    judge(outcome, line, from, into);
+    judge(reader, outcome, line, from, into);
     return outcome;
 }
 
-void Hierarchy::judge(Outcome& outcome, const Line& line, Physical from, std::span<const std::byte> given) {
+void Hierarchy::judge(unsigned reader, Outcome& outcome, const Line& line, Physical from,
+                      std::span<const std::byte> given) {
     outcome.filled = line.filled;
-    outcome.is_stale = !is_latest(from, given);
+    outcome.is_stale = !is_latest(reader, from, given);
     if (!outcome.is_stale)
         return;
     outcome.stale_level = outcome.level;
@@ -119,13 +127,23 @@ void Hierarchy::judge(Outcome& outcome, const Line& line, Physical from, std::sp
     outcome.overtaken_at = last.at;
 }
 
-bool Hierarchy::is_latest(Physical where, std::span<const std::byte> bytes) {
-    // Newer than memory is what this GPU has written itself and GL2 still holds.
-    const auto* newest = gl2_.peek(where.value);
+bool Hierarchy::is_latest(unsigned reader, Physical where, std::span<const std::byte> bytes) {
+    // Newer than memory is what this GPU has written itself and GL2 still holds, unless PCIe has written since.
     const auto begin = static_cast<unsigned>(where.value % gl2_.line_bytes());
-    if (newest != nullptr && newest->dirty.touches({begin, static_cast<unsigned>(bytes.size())}))
-        return std::memcmp(newest->data.data() + begin, bytes.data(), bytes.size()) == 0;
-    return !below_.differs(where, bytes);
+    ByteMask elsewhere{begin, static_cast<unsigned>(bytes.size())};
+    bool is_latest = true;
+    if (const auto* line = gl2_.peek(where.value); line != nullptr) {
+        auto newest = line->dirty.common(elsewhere);
+        newest.remove(line->overtaken);
+        elsewhere.remove(newest);
+        newest.each_run([&](unsigned at, unsigned length) {
+            is_latest &= std::memcmp(&line->data[at], &bytes[at - begin], length) == 0;
+        });
+    }
+    elsewhere.each_run([&](unsigned at, unsigned length) {
+        is_latest &= !below_.differs(where + (at - begin), bytes.subspan(at - begin, length), reader);
+    });
+    return is_latest;
 }
 
 Hierarchy::Cache* Hierarchy::shared_cache(Physical where, const Manner& manner) {
@@ -141,11 +159,12 @@ Hierarchy::Cache* Hierarchy::shared_cache(Physical where, const Manner& manner) 
     return nullptr;
 }
 
-Outcome Hierarchy::read_shared(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
+Outcome Hierarchy::read_shared(unsigned reader, Physical from, std::span<std::byte> into, const Manner& manner,
+                               port::Time at) {
     auto* cache = shared_cache(from, manner);
     at = enter_channel(from, into.size(), at);
     if (cache == nullptr) {
-        const auto answer = read_below(from, into, manner, at);
+        const auto answer = read_below(reader, from, into, manner, at);
         return {.status = answer.is_ok ? Status::ok : Status::bus_error,
                 .done = answer.done,
                 .level = answer.level,
@@ -155,8 +174,9 @@ Outcome Hierarchy::read_shared(Physical from, std::span<std::byte> into, const M
     const ByteMask wanted{begin, static_cast<unsigned>(into.size())};
     Outcome outcome;
     if (auto* line = cache->find(from.value); line != nullptr && line->valid.has(wanted))
-        return hit(*cache, *line, cache == &gl2_ ? Level::gl2 : Level::unnamed, from, into, config_.latencies.gl2, at);
-    auto* line = fill_shared(*cache, from, wanted, manner, at, outcome);
+        return hit(reader, *cache, *line, cache == &gl2_ ? Level::gl2 : Level::unnamed, from, into,
+                   config_.latencies.gl2, at);
+    auto* line = fill_shared(reader, *cache, from, wanted, manner, at, outcome);
     if (line == nullptr)
         std::ranges::fill(into, std::byte{0xff});
     else
@@ -164,17 +184,18 @@ Outcome Hierarchy::read_shared(Physical from, std::span<std::byte> into, const M
     return outcome;
 }
 
-Below::Answer Hierarchy::read_below(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at) {
+Below::Answer Hierarchy::read_below(unsigned reader, Physical from, std::span<std::byte> into, const Manner& manner,
+                                    port::Time at) {
     if (!config_.timed)
-        return below_.read(from, into, manner.allocates_mall(), at);
+        return below_.read(from, into, manner.allocates_mall(), at, reader);
     const auto begin = misses_.enter(at);
-    const auto answer = below_.read(from, into, manner.allocates_mall(), begin);
+    const auto answer = below_.read(from, into, manner.allocates_mall(), begin, reader);
     misses_.leave(begin, answer.done);
     return answer;
 }
 
-cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask& wanted, const Manner& manner,
-                                    port::Time at, Outcome& outcome) {
+cache::Line* Hierarchy::fill_shared(unsigned reader, Cache& cache, Physical where, const ByteMask& wanted,
+                                    const Manner& manner, port::Time at, Outcome& outcome) {
     auto* line = cache.find(where.value);
     if (line != nullptr && line->valid.has(wanted)) {
         outcome = {.done = after(at, config_.latencies.gl2), .level = Level::gl2};
@@ -183,7 +204,9 @@ cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask
     const Physical first{where.value & ~std::uint64_t{cache.line_bytes() - 1}};
     std::array<std::byte, ByteMask::bytes> bytes;
     const auto fetched = std::span(bytes).first(cache.line_bytes());
-    const auto answer = read_below(first, fetched, manner, at);
+    // A line that GL2 keeps serves everybody, and nobody else sees the stores that the reader has under way.
+    const auto answer = read_below(manner.is_kept() ? Below::nobody : reader, first, fetched, manner, at);
+    line = cache.peek(where.value); // a device that was read may have made this GPU rinse
     outcome = {.status = answer.is_ok ? Status::ok : Status::bus_error,
                .done = answer.done,
                .level = answer.level,
@@ -206,14 +229,15 @@ cache::Line* Hierarchy::fill_shared(Cache& cache, Physical where, const ByteMask
 Outcome Hierarchy::store(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner,
                          port::Time at) {
     drop_upper(unit, to, manner.modifiers.glc, from);
-    return store_shared(to, from, manner, at);
+    return store_shared(unit, to, from, manner, at);
 }
 
-Outcome Hierarchy::store_shared(Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at) {
+Outcome Hierarchy::store_shared(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner,
+                                port::Time at) {
     at = enter_channel(to, from.size(), at);
     if (!manner.is_kept()) {
         update_shared(to, from);
-        return {.done = below_.store(to, from, at), .level = to.is_bus() ? Level::bus : Level::vram};
+        return {.done = below_.store(to, from, at, unit), .level = to.is_bus() ? Level::bus : Level::vram};
     }
     auto* line = gl2_.find(to.value);
     if (line == nullptr) { // allocated without its other bytes: what is dirty is known byte by byte
@@ -264,7 +288,7 @@ Outcome Hierarchy::atomic(unsigned unit, Physical where, const AtomicOperation& 
     if (manner.is_kept()) {
         Outcome outcome;
         const auto begin = static_cast<unsigned>(where.value % gl2_.line_bytes());
-        auto* line = fill_shared(gl2_, where, {begin, operation.bytes}, manner, at, outcome);
+        auto* line = fill_shared(Below::nobody, gl2_, where, {begin, operation.bytes}, manner, at, outcome);
         if (line == nullptr) {
             old = ~std::uint64_t{0};
             return outcome;
@@ -280,7 +304,7 @@ Outcome Hierarchy::atomic(unsigned unit, Physical where, const AtomicOperation& 
         return {.status = Status::bus_error, .done = at, .level = Level::bus};
     }
     below_.drain(at);
-    const auto answer = read_below(where, value, manner, at);
+    const auto answer = read_below(Below::nobody, where, value, manner, at);
     if (!answer.is_ok) {
         old = ~std::uint64_t{0};
         return {.status = Status::bus_error, .done = answer.done, .level = answer.level};

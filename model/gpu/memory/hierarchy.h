@@ -62,7 +62,7 @@ public:
     void invalidate_upper(); ///< all of the three
 
     /// See MemoryView::watch.
-    bool watch(const Outcome& outcome, std::span<const std::byte> found, Watcher& watcher);
+    bool watch(unsigned unit, const Outcome& outcome, std::span<const std::byte> found, Watcher& watcher);
 
     // Who speaks for the whole GL2:
     /// Writes all dirty bytes back; lines stay, clean. Returns when the last one is there.
@@ -115,18 +115,20 @@ private:
     Cache& gl1_of(unsigned unit) { return gl1_[unit / config_.units_per_array]; }
     /// The cache at the level of GL2 that loads of this manner may hit, or nullptr: they go to memory.
     Cache* shared_cache(Physical where, const Manner& manner);
+    // A reader is a CU, which sees its own stores that are under way, or Below::nobody.
     /// Reads by GL2, or around it.
-    Outcome read_shared(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at);
+    Outcome read_shared(unsigned reader, Physical from, std::span<std::byte> into, const Manner& manner, port::Time at);
     /// The line with all of `wanted` valid; nullptr: memory did not answer.
-    Line* fill_shared(Cache& cache, Physical line, const cache::ByteMask& wanted, const Manner& manner, port::Time at,
-                      Outcome& outcome);
-    /// Whether these bytes are what memory has, or GL2 is to write there.
-    bool is_latest(Physical where, std::span<const std::byte> bytes);
+    Line* fill_shared(unsigned reader, Cache& cache, Physical line, const cache::ByteMask& wanted, const Manner& manner,
+                      port::Time at, Outcome& outcome);
+    /// Whether these bytes are what memory has, or this GPU is to write there.
+    bool is_latest(unsigned reader, Physical where, std::span<const std::byte> bytes);
     /// Whether what a cache has given is older than what memory, or GL2, has; and who changed it.
-    void judge(Outcome& outcome, const Line& line, Physical from, std::span<const std::byte> given);
-    Outcome hit(Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into, port::Time latency,
-                port::Time at);
-    Outcome store_shared(Physical to, std::span<const std::byte> from, const Manner& manner, port::Time at);
+    void judge(unsigned reader, Outcome& outcome, const Line& line, Physical from, std::span<const std::byte> given);
+    Outcome hit(unsigned reader, Cache& cache, Line& line, Level level, Physical from, std::span<std::byte> into,
+                port::Time latency, port::Time at);
+    Outcome store_shared(unsigned unit, Physical to, std::span<const std::byte> from, const Manner& manner,
+                         port::Time at);
     /// Memory got these bytes: what lines that stay have of them is as old, or takes part.
     void update_shared(Physical to, std::span<const std::byte> from);
     void drop_upper(unsigned unit, Physical where, bool drops_gl0, std::span<const std::byte> from);
@@ -139,7 +141,8 @@ private:
         return config_.timed ? channels_[where.value / gl2_.line_bytes() % channels_.size()].use(at, bytes).begin : at;
     }
     /// A read by GL2, or around it, as soon as one more may be outstanding.
-    Below::Answer read_below(Physical from, std::span<std::byte> into, const Manner& manner, port::Time at);
+    Below::Answer read_below(unsigned reader, Physical from, std::span<std::byte> into, const Manner& manner,
+                             port::Time at);
     port::Time after(port::Time at, port::Time latency) const { return config_.timed ? at + latency : at; }
 
     MemoryConfig config_;

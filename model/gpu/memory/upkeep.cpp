@@ -46,12 +46,14 @@ void Hierarchy::invalidate_upper() {
 }
 
 void Hierarchy::write_back(Line& line, port::Time at, port::Time& done) {
-    below_.write_kept(Physical{line.address}, line.dirtied);
-    line.dirty.each_run([&](unsigned begin, unsigned length) {
+    // Clean before it is written: a device that gets the bytes may come back at once, and rinse this line again.
+    while (line.is_dirty()) {
+        const auto [begin, length] = line.dirty.first_run();
+        line.clean({begin, length});
+        below_.write_kept(Physical{line.address}, line.dirtied);
         const auto bytes = std::span<const std::byte>(line.data).subspan(begin, length);
         done = std::max(done, below_.write(Physical{line.address} + begin, bytes, at));
-    });
-    line.dirty = {};
+    }
 }
 
 port::Time Hierarchy::write_back(port::Time at) {
@@ -125,10 +127,10 @@ Below::Answer Hierarchy::read_by_client(Physical from, std::span<std::byte> into
     if (!below_.exists(from, into.size()))
         return {.is_ok = false, .done = at};
     if (from.is_bus() && !manner.is_kept())
-        return below_.read(from, into, false, at, purpose);
+        return below_.read(from, into, false, at, Below::nobody, purpose);
     Below::Answer answer{.done = at};
     each_line(from.value, into.size(), [&](std::size_t begin, std::size_t length) {
-        const auto piece = read_shared(from + begin, into.subspan(begin, length), manner, at);
+        const auto piece = read_shared(Below::nobody, from + begin, into.subspan(begin, length), manner, at);
         answer.is_ok &= piece.is_ok();
         answer.done = std::max(answer.done, piece.done);
         answer.level = std::max(answer.level, piece.level);
@@ -148,7 +150,7 @@ Below::Answer Hierarchy::write_by_client(Physical to, std::span<const std::byte>
         if (is_whole)
             update_shared(to + begin, piece);
         else
-            answer.done = std::max(answer.done, store_shared(to + begin, piece, manner, at).done);
+            answer.done = std::max(answer.done, store_shared(Below::nobody, to + begin, piece, manner, at).done);
     });
     if (is_whole)
         return below_.send(to, from, purpose, at);
@@ -157,7 +159,6 @@ Below::Answer Hierarchy::write_by_client(Physical to, std::span<const std::byte>
 
 port::Time Hierarchy::inbound_read(std::uint64_t offset, std::span<std::byte> into, port::Time at) {
     below_.read_vram(offset, into);
-    host_path_.read(offset, into, at); // PCIe 6.0 §2.4.1: a read does not pass the posted writes before it
     if (config_.probes_gl2)
         for (std::size_t i = 0; i < into.size();) {
             const auto begin = static_cast<unsigned>((offset + i) % gl2_.line_bytes());
@@ -171,6 +172,8 @@ port::Time Hierarchy::inbound_read(std::uint64_t offset, std::span<std::byte> in
                 });
             i += n;
         }
+    // PCIe 6.0 §2.4.1: a read does not pass the posted writes before it, and those come over the bytes of GL2, too.
+    host_path_.read(offset, into, at);
     return after(below_.cross(into.size(), at), config_.latencies.vram);
 }
 
@@ -184,14 +187,14 @@ void Hierarchy::inbound_write(std::uint64_t offset, std::span<const std::byte> f
 void Hierarchy::apply_inbound(std::uint64_t offset, std::span<const std::byte> from, port::Time at) {
     below_.write_vram(offset, from, at);
     below_.cross(from.size(), at);
-    if (config_.probes_gl2)
-        for (std::size_t i = 0; i < from.size();) {
-            const auto begin = static_cast<unsigned>((offset + i) % gl2_.line_bytes());
-            const auto n = std::min<std::size_t>(from.size() - i, gl2_.line_bytes() - begin);
-            if (auto* line = gl2_.peek(offset + i); line != nullptr)
-                line->fill(begin, from.subspan(i, n));
-            i += n;
-        }
+    each_line(offset, from.size(), [&](std::size_t i, std::size_t n) {
+        auto* line = gl2_.peek(offset + i);
+        const auto begin = static_cast<unsigned>((offset + i) % gl2_.line_bytes());
+        if (line != nullptr && config_.probes_gl2)
+            line->fill(begin, from.subspan(i, n));
+        else if (line != nullptr)
+            line->overtaken.add(line->dirty.common({begin, static_cast<unsigned>(n)}));
+    });
     if (config_.probes_upper)
         for (auto* caches : {&gl0_, &scalar_, &gl1_})
             for (auto& cache : *caches)
@@ -201,11 +204,11 @@ void Hierarchy::apply_inbound(std::uint64_t offset, std::span<const std::byte> f
                         Cache::drop(*line);
 }
 
-bool Hierarchy::watch(const Outcome& outcome, std::span<const std::byte> found, Watcher& watcher) {
+bool Hierarchy::watch(unsigned unit, const Outcome& outcome, std::span<const std::byte> found, Watcher& watcher) {
     const Physical where{outcome.physical};
     // Of the bus nobody tells, and a line that is old stays so until its own cache loses it.
     if (where.is_bus() || outcome.level < Level::gl2 || outcome.is_stale ||
-        found.size() > gl2_.line_bytes() - where.value % gl2_.line_bytes() || !is_latest(where, found))
+        found.size() > gl2_.line_bytes() - where.value % gl2_.line_bytes() || !is_latest(unit, where, found))
         return false;
     below_.watchers().add(watcher, where.value, found.size());
     return true;
@@ -214,17 +217,16 @@ bool Hierarchy::watch(const Outcome& outcome, std::span<const std::byte> found, 
 void Hierarchy::advance(port::Time now) {
     host_path_.advance(now, [&](auto where, auto bytes, port::Time when) { apply_inbound(where, bytes, when); });
     below_.advance(now);
-    for (std::size_t i = 0; i < evictions_.size();) {
-        if (evictions_[i].due > now) {
-            ++i;
-            continue;
-        }
-        if (auto* line = gl2_.peek(evictions_[i].address); line != nullptr) {
+    const auto is_due = [&](const Eviction& one) { return one.due <= now; };
+    for (auto due = std::ranges::find_if(evictions_, is_due); due != evictions_.end();
+         due = std::ranges::find_if(evictions_, is_due)) {
+        const auto address = due->address;
+        evictions_.erase(due); // before the write, by which a device may make this GPU rinse
+        if (auto* line = gl2_.peek(address); line != nullptr) {
             auto done = now;
             write_back(*line, now, done);
             Cache::drop(*line);
         }
-        evictions_.erase(evictions_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (acquire_ && acquire_->first <= now) {
         const auto [when, control] = *acquire_;

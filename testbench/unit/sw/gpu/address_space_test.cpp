@@ -96,6 +96,31 @@ TEST_CASE("a page has the memory type and the rights that it was mapped with", "
     CHECK_FALSE(space->entry(*through + buffer.size()));
 }
 
+TEST_CASE("an export that makes a buffer uncached changes pages that are written afterwards, and no others",
+          "[unit][gpu]") {
+    Machine m;
+    const auto space = m.space();
+    const auto buffer = m.buffer(64 << 10), other = m.buffer(64 << 10);
+    const auto type_of = [&](std::uint64_t address) { return space->entry(address)->get<"mtype">(); };
+    REQUIRE(m.gpu.export_buffer(buffer));
+    CHECK_FALSE(buffer.is_uncached());
+    const auto before = space->map(buffer, abi::gpu::Mtype::nc);
+    REQUIRE(before);
+
+    m.gpu.make_exports_uncached(true);
+    REQUIRE(m.gpu.export_buffer(buffer));
+    CHECK(buffer.is_uncached());
+    CHECK(type_of(*before) == abi::gpu::Mtype::nc);
+    const auto after = space->map(buffer, abi::gpu::Mtype::nc);
+    REQUIRE(after);
+    CHECK(type_of(*after) == abi::gpu::Mtype::uc);
+    CHECK(type_of(*before) == abi::gpu::Mtype::nc);
+    REQUIRE(space->protect(*before)); // writes the entries anew
+    CHECK(type_of(*before) == abi::gpu::Mtype::uc);
+    REQUIRE(space->move(*before, other)); // which was not exported
+    CHECK(type_of(*before) == abi::gpu::Mtype::nc);
+}
+
 TEST_CASE("what was unmapped faults at once, although it was in the translation caches", "[unit][gpu]") {
     Machine m;
     const auto space = m.space();

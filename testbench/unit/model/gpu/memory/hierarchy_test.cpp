@@ -314,6 +314,57 @@ TEST_CASE("an atomic executes in GL2 for NC, in memory for UC, and nowhere for a
     CHECK(wave->atomic(AtomicOp::swap, GpuBench::vram_nc + 0x602, 4, 1, 0, old, {}, {}).status == Status::page_fault);
 }
 
+TEST_CASE("a load with slc leaves no line in GL1 either, also when it hits there", "[unit][gpu][memory]") {
+    GpuBench bench(text_m1);
+    const auto first = bench.wave(0), second = bench.wave(1); // of one shader array
+    Outcome outcome;
+    load(*first, GpuBench::vram_nc + 0x100, plain);
+
+    load(*second, GpuBench::vram_nc + 0x100, {.slc = true}, {}, &outcome);
+    CHECK(outcome.level == Level::gl1);
+    load(*second, GpuBench::vram_nc + 0x100, {.slc = true}, {}, &outcome);
+    CHECK(outcome.level == Level::gl2);
+}
+
+TEST_CASE("whether a load is old is decided byte by byte: dirty ones by GL2, all others by memory",
+          "[unit][gpu][memory]") {
+    GpuBench bench(text_m1);
+    const auto wave = bench.wave();
+    std::array<std::byte, 8> bytes{};
+    const auto look = [&](std::uint64_t offset, Modifiers modifiers) {
+        return wave->load(GpuBench::vram_nc + offset, bytes, modifiers, bench.now());
+    };
+
+    // GL2 has four dirty bytes, and no others of the line: nobody else has written.
+    bench.write(0x1004, 0xaaaa);
+    look(0x1000, plain);
+    bench.gpu.block().caches().rinse({}); // GL0 and GL1 keep it
+    store(*wave, GpuBench::vram_nc + 0x1000, 0x1111);
+    const auto beside = look(0x1000, plain);
+    CHECK(beside.level == Level::gl0);
+    CHECK_FALSE(beside.is_stale);
+
+    // Clean bytes beside dirty ones are old when memory has others.
+    look(0x2000, volatile_load);
+    store(*wave, GpuBench::vram_nc + 0x2000, 0x1111);
+    CHECK_FALSE(look(0x2000, volatile_load).is_stale);
+    bench.clock.set(1us);
+    bench.write(0x2004, 0x2222);
+    const auto old = look(0x2000, volatile_load);
+    CHECK(old.is_stale);
+    CHECK(old.overtaken_by == Writer::inbound);
+
+    // Dirty bytes are old when PCIe has written the same ones since, and not when it has written others.
+    store(*wave, GpuBench::vram_nc + 0x3000, 0x1111, {}, bench.now());
+    store(*wave, GpuBench::vram_nc + 0x3004, 0x1111, {}, bench.now());
+    bench.write(0x3008, 0x3333);
+    CHECK_FALSE(look(0x3000, volatile_load).is_stale);
+    bench.write(0x3004, 0x3333);
+    CHECK(look(0x3000, volatile_load).is_stale);
+    store(*wave, GpuBench::vram_nc + 0x3004, 0x4444, {}, bench.now());
+    CHECK_FALSE(look(0x3000, volatile_load).is_stale);
+}
+
 TEST_CASE("MALL never lies, unless a profile that no document allows makes it", "[unit][gpu][memory]") {
     for (const bool lies : {false, true}) {
         auto config = text_m2;

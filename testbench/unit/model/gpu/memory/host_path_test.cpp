@@ -68,6 +68,21 @@ TEST_CASE("an inbound write shows when it arrives, to waves and to reads of the 
     CHECK(load(*wave, GpuBench::vram_uc + 0x100, all_bits, bench.now()) == 7);
 }
 
+TEST_CASE("a read behind an inbound write finds it, though GL2 has older dirty bytes there", "[unit][gpu][memory]") {
+    GpuBench bench(MemoryConfig::of(Profile::coherent));
+    const auto wave = bench.wave();
+    store(*wave, GpuBench::vram_nc + 0x100, 1);
+    store(*wave, GpuBench::vram_nc + 0x104, 1);
+    const std::uint32_t value = 2;
+    std::array<std::byte, 8> seen{};
+
+    bench.gpu.bar_write(model::gpu::Gpu::vram_bar, 0x100, std::as_bytes(std::span(&value, 1)), 5us);
+    bench.gpu.bar_read(model::gpu::Gpu::vram_bar, 0x100, seen, 6us);
+
+    CHECK(GpuBench::value_of(seen) == 2);
+    CHECK(GpuBench::value_of(std::span(seen).subspan(4)) == 1); // dirty, and nobody has written since
+}
+
 TEST_CASE("writes of several devices show in the order of their arrival", "[unit][gpu][memory]") {
     auto config = MemoryConfig::of(Profile::coherent);
     GpuBench bench(config);

@@ -33,10 +33,11 @@ struct Course {
 };
 
 /// One thread polls the flag while the deeds are done; a second one does `beside`.
-Course run(const MemoryConfig& config, bool waits, std::vector<Deed> deeds, const Grid::Program& beside = {}) {
+Course run(const MemoryConfig& config, bool waits, std::vector<Deed> deeds, const Grid::Program& beside = {},
+           unsigned unit = 1) {
     GpuBench b(config);
     Course course;
-    const auto first = b.wave(0), second = b.wave(1);
+    const auto first = b.wave(0), second = b.wave(unit);
     Grid grid({.threads = beside ? 2u : 1u, .wave_size = 1, .stuck_after = 1ms}, {first.get(), second.get()},
               [&](Thread& t) -> Task<> {
                   if (t.index() != 0) {
@@ -76,8 +77,8 @@ void flush(GpuBench& b) { b.poke(static_cast<std::uint32_t>(abi::gpu::Register::
 
 /// Both ways, which end alike.
 std::pair<Course, Course> run_both(const MemoryConfig& config, const std::vector<Deed>& deeds,
-                                   const Grid::Program& beside = {}) {
-    const auto looking = run(config, false, deeds, beside), waiting = run(config, true, deeds, beside);
+                                   const Grid::Program& beside = {}, unsigned unit = 1) {
+    const auto looking = run(config, false, deeds, beside, unit), waiting = run(config, true, deeds, beside, unit);
     CHECK(looking.state == waiting.state);
     CHECK(looking.record.end == waiting.record.end);
     // Each look that is left out is rounded to a picosecond.
@@ -135,6 +136,29 @@ TEST_CASE("a thread waits for what another one stores, or adds", "[unit][gpu][wa
 
     CHECK(waiting.seen > 40us);
     CHECK(waiting.loads < 5);
+}
+
+TEST_CASE("a thread sees a store that is under way when it would have looked: at once on the same CU, else later",
+          "[unit][gpu][wave]") {
+    const auto unit = GENERATE(0u, 1u, 4u);
+    auto config = MemoryConfig::of(Profile::adversarial);
+    config.seed = GENERATE(1u, 2u, 3u);
+    Time issued{}, acknowledged{};
+    const auto store = [&](Thread& t) -> Task<> {
+        co_await t.sleep(40us);
+        issued = t.now();
+        co_await t.store(GpuBench::vram_uc + flag, 1u);
+        co_await t.fence(model::gpu::memory::Order::release);
+        acknowledged = t.now();
+    };
+
+    const auto [looking, waiting] = run_both(config, {}, store, unit);
+
+    REQUIRE(acknowledged > issued + 1us);
+    const auto from = unit == 0 ? issued : acknowledged;
+    CHECK(waiting.seen >= from);
+    CHECK(waiting.seen < from + 1us);
+    CHECK(waiting.loads < 7);
 }
 
 TEST_CASE("a write beside what a thread waits for lets it sleep", "[unit][gpu][wave]") {
