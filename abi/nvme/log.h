@@ -120,8 +120,8 @@ using TelemetryLog = LittleLayout<"nvme_telemetry_log", 512,
 
 using SanitizeLog = LittleLayout<"nvme_sanitize_log", 512,
     U16 <"sprog",     0>,                 // of 65536; ffff: none under way
-    Bits<"status",    0x0, 18, 16>,       // 0 never, 1 done, 2 under way, 3 failed, 4 done without deallocation
-    Bits<"passes",    0x0, 23, 19>,
+    Bits<"status",    0x0, 18, 16>,       // 0 never, 1 done, 2 under way, 3 failed, 4 done and deallocated unasked
+    Bits<"passes",    0x0, 23, 19>,       // of an overwrite that are completed
     Bits<"erased",    0x0, 24, 24, bool>, // nothing was written since
     U32 <"scdw10",    4>,
     U32 <"eto",       8>,                 // seconds; ffffffff: not said

@@ -1,6 +1,7 @@
 #include "model/nvme/config.h"
 
 #include "abi/nvme/registers.h"
+#include "model/nvme/media/fault_script.h"
 
 #include <tuple>
 
@@ -49,12 +50,12 @@ std::vector<pcie::Setting> NvmeConfig::settings() {
          .value = &doorbell_stride,
          .maximum = 4},
         {.name = "outstanding",
-         .help = "commands that are fetched and not completed",
+         .help = "I/O commands that are fetched and not completed",
          .value = &outstanding,
          .minimum = 1,
          .maximum = 65536},
         {.name = "max_transfer",
-         .help = "bytes of one command; 0: any number",
+         .help = "bytes of one command, no limit below 8192; 0: any number",
          .value = &io.max_transfer_bytes,
          .maximum = 1 << 30},
         {.name = "capacity", .help = "bytes of all namespaces", .value = &space.capacity, .maximum = 1ull << 50},
@@ -109,7 +110,8 @@ std::vector<pcie::Setting> NvmeConfig::settings() {
                        .value = &first.file});
         all.push_back({.name = "faults",
                        .help = "of the first namespace, as \"read 5, write 8..9, full 16, silent 20, flush, power 1\"",
-                       .value = &first.faults});
+                       .value = &first.faults,
+                       .fault = fault_of_script});
     }
     return all;
 }

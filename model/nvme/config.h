@@ -24,7 +24,7 @@ struct NvmeConfig {
     std::uint32_t ready_timeout = 0x28;                       ///< CAP.TO, units of 500 ms
     std::uint32_t event_requests = 4;                         ///< AERL + 1
     std::uint32_t error_entries = 64;                         ///< ELPE + 1
-    std::uint32_t outstanding = 1024;                         ///< commands that are fetched and not completed
+    std::uint32_t outstanding = 1024;                         ///< I/O commands that are fetched and not completed
     std::uint64_t memory_buffer = 0;                          ///< CMB, in BAR 2; 0: none
     std::uint32_t memory_buffer_uses = 31;                    ///< bits of abi::nvme::MemoryUse
     bool has_shadow_doorbells = true;                         ///< Doorbell Buffer Config

@@ -13,6 +13,10 @@ namespace {
 constexpr unsigned commands_a_turn = 64;
 /// Turns have times of their own, even where work takes none: a served machine returns between two instants only.
 constexpr Time between_turns{1};
+/// Admin commands that are fetched and not completed: as many as the longest admin queue has entries (AQA.ASQS).
+constexpr std::size_t most_admin = 4096;
+/// MDTS counts in powers of two of the smallest page, and 0 is no limit: there is no smaller limit than two pages.
+constexpr std::uint64_t least_transfer = 8192;
 
 NvmeConfig settled(NvmeConfig config) {
     if (!config.timed) {
@@ -25,6 +29,8 @@ NvmeConfig settled(NvmeConfig config) {
         bytes += one.bytes;
     config.space.capacity = std::max(config.space.capacity, bytes);
     config.memory_buffer = config.memory_buffer / abi::nvme::memory_buffer_unit * abi::nvme::memory_buffer_unit;
+    if (config.io.max_transfer_bytes != 0)
+        config.io.max_transfer_bytes = std::max(config.io.max_transfer_bytes, least_transfer);
     config.io.has_fused &= config.io.has_compare; // the one pair that there is
     return config;
 }
@@ -183,17 +189,23 @@ void Controller::report_events(Time at) {
     }
 }
 
+/// The admin queue has a limit of its own: however many I/O commands a medium never ends, Abort and Delete I/O
+/// Submission Queue are fetched, by which the host takes them back.
+Queues::Room Controller::room() const {
+    return {.has_admin = in_flight_.admin_size() < most_admin, .has_io = in_flight_.io_size() < config_.outstanding};
+}
+
 void Controller::run(Time now) {
     if (is_running_)
         return;
     is_running_ = true;
     run_at_ = port::never;
-    for (unsigned commands = 0; state_ == State::running && in_flight_.size() < config_.outstanding;) {
+    for (unsigned commands = 0; state_ == State::running;) {
         if (commands >= commands_a_turn && queues_.has_work()) {
             run_at_ = now + between_turns;
             break;
         }
-        const auto batch = queues_.fetch(now);
+        const auto batch = queues_.fetch(now, room());
         if (!batch || state_ != State::running)
             break;
         const traces::Cause cause(events_, batch->cause);
@@ -323,7 +335,8 @@ void Controller::wake(Time now) {
         become_ready(now);
     admin_.advance(now);
     if (state_ == State::running) {
-        const bool was_busy = in_flight_.size() >= config_.outstanding;
+        const auto before = room();
+        const bool was_busy = !before.has_admin || !before.has_io;
         post_due(now);
         report_events(now);
         queues_.recheck(now);

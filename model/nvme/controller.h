@@ -75,6 +75,8 @@ private:
     port::Time begin_of_command(port::Time at) {
         return config_.command_latency == port::Time{} ? at : processors_.use(at).done;
     }
+    /// For commands that are fetched now.
+    Queues::Room room() const;
     void run(port::Time now);
     using Sqe = Io::Sqe;
     void execute(std::uint16_t sqid, Sqe entry, port::Time at, port::Time now);

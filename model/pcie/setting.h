@@ -5,6 +5,7 @@
 #include "model/port/time.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,6 +19,8 @@ struct Setting {
     std::variant<bool*, std::uint32_t*, std::uint64_t*, port::Time*, std::string*> value;
     std::uint64_t minimum = 0, maximum = 0; ///< of a time: picoseconds
     bool is_power_of_two = false;
+    /// Of a text: what is wrong with it, or nothing. nullptr: each is right.
+    std::optional<std::string> (*fault)(std::string_view) = nullptr;
 };
 
 } // namespace model::pcie

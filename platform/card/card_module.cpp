@@ -1,6 +1,8 @@
 #include "platform/card/card_module.h"
 
 #include <cassert>
+#include <stdexcept>
+#include <string>
 
 namespace platform::card {
 
@@ -116,7 +118,11 @@ private:
 CardModule::CardModule(sc_core::sc_module_name name, const DeviceConfig& device, const SlotConfig& slot,
                        std::span<const Plug> plugs, const CardEvents& events)
     : CardModule(name, device.functions(), slot, plugs, events, [&](const model::pcie::DevicePorts& ports) {
-          return device.make(ports, {.name = static_cast<const char*>(name), .events = events.device});
+          try {
+              return device.make(ports, {.name = static_cast<const char*>(name), .events = events.device});
+          } catch (const std::invalid_argument& refused) { // which names what it refuses, and not whose it is
+              throw std::invalid_argument(std::string(this->name()) + ": " + refused.what());
+          }
       }) {}
 
 CardModule::CardModule(sc_core::sc_module_name name, const std::vector<model::pcie::FunctionConfig>& functions,

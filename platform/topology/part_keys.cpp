@@ -158,6 +158,9 @@ std::expected<void, std::string> set_device_key(card::DeviceConfig& device, std:
         return std::unexpected(fmt::format("'{}' {}", name, converted.error()));
     if (const auto allowed = check(key, *converted); !allowed)
         return std::unexpected(fmt::format("'{}' {}", name, allowed.error()));
+    if (const auto* text = std::get_if<std::string>(&*converted); text != nullptr && found->fault != nullptr)
+        if (const auto fault = found->fault(*text))
+            return std::unexpected(fmt::format("'{}' {}", name, *fault));
     std::visit([&](auto* at) { store(*at, *converted); }, found->value);
     return {};
 }

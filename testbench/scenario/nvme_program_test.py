@@ -49,7 +49,9 @@ def what_a_drive_is_said_to_fail_at_fails_the_run_and_is_named():
     for faults, status in (("write 40..41", "Write Fault"), ("full 40", "Capacity Exceeded"), ("flush", "Write Fault")):
         shown = run("--payload", str(payload(3_000_000)), "--set", f"A.nvme0.faults={faults}", config=CONFIG)
         expect(shown.returncode == 1 and status in shown.stdout + shown.stderr, (faults, shown))
-    refused(run("--set", "A.nvme0.faults=raed 40", config=CONFIG, is_checked=False), '"raed 40", which is none')
+    refused(run("--set", "A.nvme0.faults=raed 40", config=CONFIG), "A.nvme0", "'faults' has",
+            '"raed 40", which is none')
+    refused(run("--set", "A.nvme0.faults=read 4000000000", config=CONFIG, is_checked=False), "nvme0: faults has block")
 
 
 def without_time_nothing_is_busy():

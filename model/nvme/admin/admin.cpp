@@ -49,6 +49,7 @@ void Admin::reset(Time at) {
     background_.reset(at);
     time_.reset(at);
     events_.reset();
+    is_temperature_told_ = false;
 }
 
 std::uint16_t Admin::options() const {
@@ -198,8 +199,12 @@ bool Admin::is_held(Command command) const {
 }
 
 Outcome Admin::manage_namespace(Command command, Time at) {
-    const auto select = as<abi::nvme::NamespaceManagement>(command).get<"sel">();
+    using L = abi::nvme::NamespaceManagement;
+    const auto fields = as<L>(command);
+    const auto select = fields.get<"sel">();
     if (select == 0) {
+        if (fields.get<"csi">() != 0)
+            return end(refuse(Status::command_set_not_supported, parameter_of<L, "csi">()), at);
         page_.assign(abi::nvme::identify_bytes, std::byte{});
         if (const auto refusal = io_.data().receive(DataPointer::of(command), page_, at); !refusal.is_ok())
             return end(refusal, at);
@@ -209,7 +214,7 @@ Outcome Admin::manage_namespace(Command command, Time at) {
         return end(created.refusal, at, created.nsid);
     }
     if (select != 1)
-        return end(refuse(Status::invalid_field, parameter_of<abi::nvme::NamespaceManagement, "sel">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<L, "sel">()), at);
     const auto refusal = spaces_.remove(command.get<"nsid">());
     if (refusal.is_ok()) {
         background_.is_removed(command.get<"nsid">(), at);

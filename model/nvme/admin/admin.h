@@ -81,11 +81,19 @@ private:
     void check_temperature();
     Outcome send(Command command, std::span<const std::byte> page, port::Time at);
     std::uint16_t options() const;
+    std::uint16_t copy_formats() const;
     void fill_controller(abi::View<abi::nvme::IdentifyController> page) const;
     /// To a namespace, or to all of them: said at the door, and to a host that has asked for it.
     void changed(std::uint32_t nsid, traces::NamespaceChange what, port::Time at);
     Refusal fill_log(Command command, port::Time at);
-    void fill_telemetry(bool is_of_host);
+    /// What a host asks for by Telemetry Host-Initiated, and which one it is.
+    struct Capture {
+        std::vector<std::byte> data;
+        std::uint8_t number = 0;
+    };
+    Capture capture(port::Time at) const;
+    void fill_telemetry(abi::nvme::LogPage page, const Capture& capture);
+    void log_was_read(abi::ConstView<abi::nvme::GetLogPage> fields, port::Time at);
     /// Whether a command of this kind may run while a sanitize operation does, or has failed.
     bool is_held(Command command) const;
 
@@ -101,8 +109,8 @@ private:
     EventRequests events_;
     Background background_;
     HostTime time_;
-    std::vector<std::byte> telemetry_; ///< data of the host's last capture
-    std::uint8_t captures_ = 0;
+    Capture telemetry_;                ///< the host's last one
+    bool is_temperature_told_ = false; ///< the host has had the event of it
     unsigned submission_shift_ = 0, completion_shift_ = 0;
     std::uint32_t page_bytes_ = 4096;
     bool is_parked_ = false;

@@ -65,10 +65,8 @@ void Background::begin_sanitize(abi::ConstView<abi::nvme::Sanitize> command, std
     const bool is_deallocated = !command.get<"no_deallocate">();
     const auto outcome =
         spaces_.sanitize(static_cast<SanitizeAction>(command.get<"sanact">()), pattern, is_deallocated, done);
-    sanitize_ = Operation{.begin = at,
-                          .end = std::max(done, at + config_.sanitize_time),
-                          .has_failed = !outcome.is_ok(),
-                          .is_deallocated = is_deallocated};
+    sanitize_ =
+        Operation{.begin = at, .end = std::max(done, at + config_.sanitize_time), .has_failed = !outcome.is_ok()};
     spaces_.set_hold(Status::sanitize_in_progress);
 }
 
@@ -231,9 +229,7 @@ bool Background::advance(Time now) {
         return false;
     const auto operation = *std::exchange(sanitize_, std::nullopt);
     // If this cannot be written down, the next process does all of it again.
-    state_ = operation.has_failed       ? State::failed
-             : operation.is_deallocated ? State::done
-                                        : State::done_not_deallocated;
+    state_ = operation.has_failed ? State::failed : State::done;
     static_cast<void>(keep(state_));
     is_erased_ = !operation.has_failed;
     spaces_.set_hold(operation.has_failed ? Status::sanitize_failed : Status::success);
@@ -256,6 +252,17 @@ void Background::fill_self_test(std::span<std::byte> page, Time now) const {
             .set<"completion_percent">(std::min(99u, part(test_->begin, test_->end, now, 100)));
 }
 
+std::uint32_t Background::passes(Time now) const {
+    constexpr std::uint32_t most = 16; // said as 0
+    const auto command = fields_of(sanitize_command_);
+    if (command.view().get<"sanact">() != static_cast<std::uint32_t>(SanitizeAction::overwrite))
+        return 0;
+    const auto all = command.view().get<"owpass">() == 0 ? most : command.view().get<"owpass">();
+    if (sanitize_)
+        return part(sanitize_->begin, sanitize_->end, now, all);
+    return state_ == State::done ? all : 0;
+}
+
 void Background::fill_sanitize(std::span<std::byte> page, Time now) const {
     constexpr std::uint32_t not_said = 0xffff'ffff;
     const abi::View<abi::nvme::SanitizeLog> log(page);
@@ -263,6 +270,7 @@ void Background::fill_sanitize(std::span<std::byte> page, Time now) const {
            sanitize_ ? static_cast<std::uint16_t>(std::min(0xfffeu, part(sanitize_->begin, sanitize_->end, now, 65536)))
                      : not_under_way)
         .set<"status">(static_cast<std::uint32_t>(state_))
+        .set<"passes">(passes(now))
         .set<"erased">(is_erased_)
         .set<"scdw10">(sanitize_command_)
         .set<"eto">(not_said)

@@ -42,7 +42,7 @@ public:
     void has_written() { is_erased_ = false; }
 
 private:
-    enum class State : std::uint8_t { never = 0, done = 1, under_way = 2, failed = 3, done_not_deallocated = 4 };
+    enum class State : std::uint8_t { never = 0, done = 1, under_way = 2, failed = 3 };
     /// "Self-test Result" of the log.
     enum class TestResult : std::uint8_t {
         passed = 0,
@@ -60,11 +60,13 @@ private:
     };
     struct Operation {
         port::Time begin{}, end{};
-        bool has_failed = false, is_deallocated = true;
+        bool has_failed = false;
     };
 
     void resume();
     void begin_sanitize(abi::ConstView<abi::nvme::Sanitize> command, std::uint32_t pattern, port::Time at);
+    /// Passes of an Overwrite that are completed; 0 of another operation.
+    std::uint32_t passes(port::Time now) const;
     /// The operation is in this state, also for the next process.
     Refusal keep(State state);
     void begin_test(std::uint8_t code, std::uint32_t nsid, port::Time at);

@@ -2,6 +2,7 @@
 #include "model/nvme/admin/admin.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace model::nvme {
 
@@ -68,7 +69,7 @@ Outcome Admin::set_features(Command command, Time at) {
         queues_.set_vector(static_cast<std::uint16_t>(value), (value >> 16 & 1) != 0);
         break;
     case Feature::write_protection: {
-        const auto refusal = spaces_.protect(nsid, value & 7);
+        const auto refusal = spaces_.protect(nsid, value & 7, at);
         if (refusal.is_ok())
             events_door_.emit(at, traces::NvmeNamespaceChanged{nsid, "write protection changed"});
         return end(refusal, at);
@@ -144,7 +145,9 @@ Outcome Admin::set_threshold(std::uint32_t value, bool is_saved, Time at) {
     return end(is_saved ? keep_features() : Refusal{}, at);
 }
 
-/// The drive's temperature never changes, but what is too much, or too little, does.
+/// The drive's temperature never changes, but what is too much, or too little, does; and whether the host wants to hear
+/// of it. It is told when both are so, whichever came last: of a condition that is true when its notice is enabled an
+/// event is sent as well (NVMe base 2.0 "Asynchronous Event Configuration").
 void Admin::check_temperature() {
     bool is_beyond = false;
     for (const auto& value : features_)
@@ -155,8 +158,10 @@ void Admin::check_temperature() {
                 fields.view().get<"thsel">() == 0 ? config_.temperature >= limit : config_.temperature <= limit;
         }
     constexpr std::uint32_t temperature_warning = 1 << 1;
-    const bool was_beyond = health_.set_warning(temperature_warning, is_beyond);
-    if (is_beyond && !was_beyond && (features_.current(Feature::async_event) & temperature_warning) != 0)
+    health_.set_warning(temperature_warning, is_beyond);
+    const bool is_wanted = (features_.current(Feature::async_event) & temperature_warning) != 0;
+    const bool was_told = std::exchange(is_temperature_told_, is_beyond && is_wanted);
+    if (is_temperature_told_ && !was_told)
         events_.note(abi::nvme::EventType::smart, abi::nvme::SmartEvent::temperature, abi::nvme::LogPage::smart);
 }
 

@@ -52,12 +52,8 @@ public:
         note({.sqid = none, .cid = none}, {});
         errors_.front().view().set<"status">(0).set<"version">(0);
     }
-    /// A bit of "Critical Warning". Returns what it was.
-    bool set_warning(std::uint32_t bit, bool is_on) {
-        const bool was_on = (warnings_ & bit) != 0;
-        warnings_ = is_on ? warnings_ | bit : warnings_ & ~bit;
-        return was_on;
-    }
+    /// A bit of "Critical Warning".
+    void set_warning(std::uint32_t bit, bool is_on) { warnings_ = is_on ? warnings_ | bit : warnings_ & ~bit; }
     void has_read(std::uint64_t bytes) { ++counters_.reads, counters_.bytes_read += bytes; }
     void has_written(std::uint64_t bytes) { ++counters_.writes, counters_.bytes_written += bytes; }
     /// A Controller Level Reset: the log has no entries, and numbers of errors go on.

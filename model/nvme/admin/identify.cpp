@@ -22,9 +22,22 @@ template <std::size_t Bytes> std::array<std::byte, Bytes> padded(std::string_vie
 std::uint8_t page_shift(std::uint64_t bytes) {
     return bytes < 8192 ? 0 : static_cast<std::uint8_t>(std::bit_width(bytes / 4096) - 1);
 }
+/// SANICAP: NODMMAS of 01b, and all three actions.
+constexpr std::uint32_t no_deallocate_modifies_nothing = 1u << 30, all_sanitize_actions = 7;
+constexpr std::uint8_t has_crypto_erase = 1 << 2;  // FNA: Format NVM with SES of 2
+constexpr std::uint8_t has_write_protect = 1 << 0; // NWPC
 /// Units of 4 KiB, as sizes of the host memory buffer are said.
 std::uint32_t in_pages(std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + 4095) / 4096); }
 } // namespace
+
+/// OCFS: format 0 is that of guards of 16 bits, format 1 that of the others, and a drive has those of its formats of
+/// logical blocks.
+std::uint16_t Admin::copy_formats() const {
+    unsigned formats = 0;
+    for (const auto& format : spaces_.config().formats)
+        formats |= format.guard == Guard::crc16 ? 1u << 0 : 1u << 1;
+    return static_cast<std::uint16_t>(config_.io.has_copy ? formats : 0);
+}
 
 void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const {
     using Option = abi::nvme::OptionalIo;
@@ -54,7 +67,7 @@ void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const
         .set<"elpe">(static_cast<std::uint8_t>(config_.error_entries - 1))
         .set<"edstt">(1)
         .set<"dsto">(1)
-        .set<"sanicap">(0x7)
+        .set<"sanicap">(no_deallocate_modifies_nothing | all_sanitize_actions)
         .set<"wctemp">(343)
         .set<"cctemp">(353)
         .set<"tnvmcap">(spaces_.capacity())
@@ -65,8 +78,10 @@ void Admin::fill_controller(abi::View<abi::nvme::IdentifyController> page) const
         .set<"mnan">(spaces_.max())
         .set<"oncs">(static_cast<std::uint16_t>(oncs))
         .set<"fuses">(io.has_fused ? 1 : 0)
+        .set<"fna">(has_crypto_erase)
         .set<"vwc">(io.has_cache ? 7 : 6)
-        .set<"nwpc">(1)
+        .set<"nwpc">(has_write_protect) // no other state: see Namespaces::protect
+        .set<"ocfs">(copy_formats())
         .set<"sgls">(config_.has_sgl ? 0xd'0001u : 0)
         .set<"subnqn">(padded<256>(nqn, '\0'));
     if (config_.flash.host_buffer != 0)

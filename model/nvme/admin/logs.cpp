@@ -24,7 +24,7 @@ constexpr std::array pages{LogPage::supported,
 constexpr std::size_t telemetry_block = 512;
 } // namespace
 
-/// Makes the whole page in page_.
+/// Makes the whole page in page_, and changes nothing else: the command may still be refused.
 Refusal Admin::fill_log(Command command, Time at) {
     const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
     const auto page = static_cast<LogPage>(fields.get<"lid">());
@@ -66,8 +66,6 @@ Refusal Admin::fill_log(Command command, Time at) {
         else
             for (std::size_t i = 0; i < changed.size(); ++i)
                 set_effect(0, i, changed[i]);
-        if (!fields.get<"rae">())
-            spaces_.clear_changed();
         return {};
     }
     case LogPage::self_test:
@@ -85,13 +83,12 @@ Refusal Admin::fill_log(Command command, Time at) {
             return refuse(Status::invalid_field, parameter_of<L, "lpo">());
         if (length % telemetry_block != 0)
             return refuse(Status::invalid_field, parameter_of<L, "numdl">());
-        const bool is_of_host = page == LogPage::telemetry_host;
-        if (is_of_host && (fields.get<"lsp">() & 1) != 0) { // create: what there is now is what is read from now on
-            telemetry_.assign(telemetry_block, std::byte{});
-            health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(telemetry_)), at);
-            ++captures_;
-        }
-        fill_telemetry(is_of_host);
+        if (page == LogPage::telemetry_controller)
+            fill_telemetry(page, {});
+        else if (fields.get<"lsp">() & 1) // create: what there is now is what is read from now on
+            fill_telemetry(page, capture(at));
+        else
+            fill_telemetry(page, telemetry_);
         return {};
     }
     case LogPage::command_effects: {
@@ -125,21 +122,36 @@ Refusal Admin::fill_log(Command command, Time at) {
     }
 }
 
+/// The counters as they are now, and how many captures there are with this one.
+Admin::Capture Admin::capture(Time at) const {
+    Capture made{std::vector<std::byte>(telemetry_block), static_cast<std::uint8_t>(telemetry_.number + 1)};
+    health_.fill_smart(abi::View<abi::nvme::SmartLog>(std::span(made.data)), at);
+    return made;
+}
+
 /// One area of data, with the counters of the capture. The controller itself never sees a reason to make one.
-void Admin::fill_telemetry(bool is_of_host) {
-    std::span<const std::byte> data;
-    if (is_of_host)
-        data = telemetry_;
-    page_.assign(abi::nvme::TelemetryLog::size + data.size(), std::byte{});
-    std::ranges::copy(data, page_.begin() + abi::nvme::TelemetryLog::size);
-    const auto blocks = static_cast<std::uint16_t>(data.size() / telemetry_block);
+void Admin::fill_telemetry(LogPage page, const Capture& capture) {
+    page_.assign(abi::nvme::TelemetryLog::size + capture.data.size(), std::byte{});
+    std::ranges::copy(capture.data, page_.begin() + abi::nvme::TelemetryLog::size);
+    const auto blocks = static_cast<std::uint16_t>(capture.data.size() / telemetry_block);
     const abi::View<abi::nvme::TelemetryLog> log{std::span(page_).first(abi::nvme::TelemetryLog::size)};
-    log.set<"lpi">(static_cast<std::uint8_t>(is_of_host ? LogPage::telemetry_host : LogPage::telemetry_controller))
+    log.set<"lpi">(static_cast<std::uint8_t>(page))
         .set<"dalb1">(blocks)
         .set<"dalb2">(blocks)
-        .set<"dalb3">(blocks);
-    if (is_of_host)
-        log.set<"hostdgn">(captures_);
+        .set<"dalb3">(blocks)
+        .set<"hostdgn">(capture.number);
+}
+
+/// The host has the page: what waits for that, happens. A capture is made whether or not events are retained.
+void Admin::log_was_read(abi::ConstView<L> fields, Time at) {
+    const auto page = static_cast<LogPage>(fields.get<"lid">());
+    if (page == LogPage::telemetry_host && (fields.get<"lsp">() & 1) != 0)
+        telemetry_ = capture(at);
+    if (fields.get<"rae">())
+        return;
+    if (page == LogPage::changed_namespaces)
+        spaces_.clear_changed();
+    events_.log_was_read(page);
 }
 
 Outcome Admin::get_log_page(Command command, Time at) {
@@ -157,9 +169,10 @@ Outcome Admin::get_log_page(Command command, Time at) {
         return end(refuse(Status::invalid_field, parameter_of<L, "lpo">()), at);
     page_.erase(page_.begin(), page_.begin() + static_cast<std::ptrdiff_t>(offset));
     page_.resize(length); // behind the end of a page there are zeroes: the host's buffer is written in any case
-    if (!fields.get<"rae">())
-        events_.log_was_read(static_cast<LogPage>(fields.get<"lid">()));
-    return send(command, page_, at);
+    const auto outcome = send(command, page_, at);
+    if (outcome.is_ok()) // one that is refused changes nothing
+        log_was_read(fields, at);
+    return outcome;
 }
 
 } // namespace model::nvme

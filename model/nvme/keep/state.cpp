@@ -153,7 +153,7 @@ std::expected<KeptState, std::string> decode(std::span<const std::byte> bytes, c
         return wrong("is cut, or has more than it says");
     if (header.get<"checksum">() != checksum_of(bytes))
         return wrong("is damaged: its checksum is another one");
-    constexpr std::uint32_t most_sanitize_state = 4;
+    constexpr std::uint32_t done = 1, done_not_deallocated = 4;
     KeptState state{
         .generation = header.get<"generation">(),
         .configured = header.get<"configured">(),
@@ -163,8 +163,12 @@ std::expected<KeptState, std::string> decode(std::span<const std::byte> bytes, c
         .self_tests = {},
         .features = {},
         .namespaces = {}};
-    if (state.sanitize.state > most_sanitize_state)
+    if (state.sanitize.state > done_not_deallocated)
         return wrong("has a sanitize operation in a state that there is not");
+    // An earlier version wrote 4 where the host had asked for no deallocation, and there was none: that is a success as
+    // others are (NVMe base 2.0 "Sanitize Status", 100b is of a deallocation in spite of that).
+    if (state.sanitize.state == done_not_deallocated)
+        state.sanitize.state = done;
     if (self_tests > abi::nvme::self_test_results)
         return wrong("has results of more self-tests than are kept");
     auto rest = bytes.subspan(StateHeader::size);

@@ -81,7 +81,7 @@ std::expected<std::vector<Fault>, std::string> parse(std::string_view script) {
         const auto fault = fault_of(one);
         if (!fault)
             return std::unexpected(
-                "faults has \"" + std::string(one) +
+                "has \"" + std::string(one) +
                 "\", which is none: there are read, write, full and silent, each with a block or with "
                 "first..last, flush, and power with a number");
         faults.push_back(*fault);
@@ -91,11 +91,16 @@ std::expected<std::vector<Fault>, std::string> parse(std::string_view script) {
 
 } // namespace
 
+std::optional<std::string> fault_of_script(std::string_view script) {
+    const auto faults = parse(script);
+    return faults ? std::nullopt : std::optional(faults.error());
+}
+
 std::unique_ptr<Medium> make_faulty(std::unique_ptr<Medium> medium, std::string_view script,
                                     std::uint32_t block_bytes) {
     const auto faults = parse(script);
     if (!faults)
-        throw std::invalid_argument(faults.error());
+        throw std::invalid_argument("faults " + faults.error());
     auto faulty = std::make_unique<FaultyMedium>(std::move(medium), atomic_bytes);
     for (const auto& [word, blocks, number] : *faults) {
         if (blocks.end >= faulty->size() / block_bytes)

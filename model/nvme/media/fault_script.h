@@ -8,10 +8,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace model::nvme {
 
+/// What is wrong with the script, whatever the size of the medium; nothing where it is right.
+std::optional<std::string> fault_of_script(std::string_view script);
 /// `medium` with the faults of the script, of blocks of `block_bytes`. Throws std::invalid_argument where the script is
 /// wrong, or has a block that the medium does not have.
 std::unique_ptr<Medium> make_faulty(std::unique_ptr<Medium> medium, std::string_view script, std::uint32_t block_bytes);

@@ -17,11 +17,14 @@ namespace model::nvme {
 
 class InFlight {
 public:
-    std::size_t size() const { return due_.size() + lost_.size(); }
+    /// I/O commands, and admin commands, with those that never end among them.
+    std::size_t io_size() const { return due_.size() + lost_.size() - admin_; }
+    std::size_t admin_size() const { return admin_; }
     bool is_empty() const { return due_.empty(); }
     /// Nothing more comes of any of them.
     void clear() {
         lost_.clear(), halves_.clear();
+        admin_ = 0;
         if (!drains_)
             return orphan([](const Due&) { return true; });
         due_.clear(), waiting_.clear(), free_.clear();
@@ -42,6 +45,7 @@ public:
     }
 
     void add(const CompletionEntry& entry, port::Time at) {
+        admin_ += entry.sqid == 0 ? 1 : 0;
         if (at == port::never)
             return lost_.push_back(entry);
         push({at, ++count_, entry, no_command});
@@ -82,6 +86,7 @@ public:
         std::ranges::pop_heap(due_, later);
         const auto due = due_.back();
         due_.pop_back();
+        admin_ -= due.entry.sqid == 0 ? 1 : 0;
         if (due.command == no_command)
             return Taken{due.entry, std::nullopt};
         free_.push_back(due.command);
@@ -114,6 +119,7 @@ public:
         const auto is_it = [&](const CompletionEntry& entry) { return entry.sqid == sqid && entry.cid == cid; };
         if (const auto found = std::ranges::find_if(lost_, is_it); found != lost_.end()) {
             lost_.erase(found);
+            admin_ -= sqid == 0 ? 1 : 0;
             return true;
         }
         const auto found = std::ranges::find_if(
@@ -125,8 +131,8 @@ public:
         std::ranges::make_heap(due_, later);
         return true;
     }
-    /// A submission queue goes: `visit(entry, is_lost)` for each of its commands, which is none of ours afterwards.
-    /// Lost is one of which nothing was done.
+    /// An I/O submission queue goes: `visit(entry, is_lost)` for each of its commands, which is none of ours
+    /// afterwards. Lost is one of which nothing was done.
     template <class Visit> void leave(std::uint16_t sqid, Visit&& visit) {
         std::erase_if(halves_, [&](const Half& half) {
             return half.sqid == sqid && (visit(CompletionEntry{.sqid = sqid, .cid = half.cid()}, true), true);
@@ -178,6 +184,7 @@ private:
 
     std::vector<Due> due_; ///< a heap, the earliest first
     std::vector<CompletionEntry> lost_;
+    std::size_t admin_ = 0; ///< of both, those of the admin queue, which is never left
     std::vector<Untouched> waiting_;
     std::vector<std::uint32_t> free_; ///< places of waiting_ that nobody has
     std::vector<Half> halves_;        ///< one of a queue at most

@@ -239,14 +239,16 @@ std::uint32_t Queues::burst() const {
 
 /// The admin queue first, then urgent ones, then by credits (NVMe base 2.0 "Weighted Round Robin with Urgent Priority
 /// Class Arbitration"); without weights all I/O queues are of one class.
-SubmissionQueue* Queues::pick() {
+SubmissionQueue* Queues::pick(Room room) {
     const auto take = [&](Class which) {
         auto& queue = *submission_[waiting_[which].pop()];
         queue.is_listed = false;
         return &queue;
     };
-    if (!waiting_[admin].is_empty())
+    if (!waiting_[admin].is_empty() && room.has_admin)
         return take(admin);
+    if (!room.has_io)
+        return nullptr;
     if (!waiting_[urgent].is_empty())
         return take(urgent);
     for (const bool is_refilled : {false, true}) {
@@ -260,8 +262,8 @@ SubmissionQueue* Queues::pick() {
     return nullptr;
 }
 
-std::optional<Queues::Batch> Queues::fetch(Time now) {
-    while (auto* queue = pick()) {
+std::optional<Queues::Batch> Queues::fetch(Time now, Room room) {
+    while (auto* queue = pick(room)) {
         if (queue->is_shadowed && !refresh_tail(*queue, now))
             continue;
         if (queue->head == queue->tail) {

@@ -83,8 +83,12 @@ public:
         const auto* queue = submission_[sqid].get();
         return queue != nullptr && entry < queue->rung.size() ? queue->rung[entry] : port::Time{};
     }
-    /// The next entries, from the queue whose turn it is; none: nothing waits.
-    std::optional<Batch> fetch(port::Time now);
+    /// Whose entries there is room for.
+    struct Room {
+        bool has_admin = true, has_io = true;
+    };
+    /// The next entries, from the queue whose turn it is; none: nothing waits that there is room for.
+    std::optional<Batch> fetch(port::Time now, Room room);
     bool has_work() const;
     void post(const CompletionEntry& entry, port::Time at);
     /// Raises what is due. Returns when the next interrupt is that waits for others.
@@ -102,7 +106,7 @@ private:
     enum Class : std::uint8_t { urgent = 0, high = 1, medium = 2, low = 3, admin = 4, classes = 5 };
     void list(SubmissionQueue& queue);
     void list_all(const CompletionQueue& queue);
-    SubmissionQueue* pick();
+    SubmissionQueue* pick(Room room);
     std::uint32_t burst() const;
     void ring_submission(std::uint32_t id, std::uint32_t value, port::Time at);
     void ring_completion(std::uint32_t id, std::uint32_t value, port::Time at);

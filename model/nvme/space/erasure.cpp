@@ -37,9 +37,14 @@ Refusal Namespaces::format(std::uint32_t nsid, abi::ConstView<FormatNvm> command
                       static_cast<Protection>(command.get<"pi">()), command.get<"pil">() != 0};
     if (const auto refusal = check_shape(shape); !refusal.is_ok())
         return refuse(refusal.status, parameter_of<FormatNvm, "pi">());
+    // With both scopes of FNA cleared, ffffffff is each namespace that is attached to the controller, and no other one
+    // (NVMe base 2.0 "Format NVM command").
+    const auto is_meant = [&](const auto& space) {
+        return space && (nsid == all_namespaces ? space->is_attached() : nsid == space->nsid());
+    };
     // All of them are looked at before one is touched.
     for (const auto& space : spaces_) {
-        if (!space || (nsid != all_namespaces && nsid != space->nsid()))
+        if (!is_meant(space))
             continue;
         if (!space->is_writable())
             return refuse(Status::namespace_write_protected);
@@ -49,7 +54,7 @@ Refusal Namespaces::format(std::uint32_t nsid, abi::ConstView<FormatNvm> command
     // A process that is killed in the midst of it is followed by one that goes on.
     next_shape_ = shape;
     for (const auto& space : spaces_)
-        if (space && (nsid == all_namespaces || nsid == space->nsid()))
+        if (is_meant(space))
             erasing_.push_back(space->nsid());
     auto refusal = save();
     for (const auto number : refusal.is_ok() ? erasing_ : std::vector<std::uint32_t>{})
@@ -85,18 +90,27 @@ Refusal Namespaces::sanitize(SanitizeAction action, std::uint32_t pattern, bool 
     return {};
 }
 
-Refusal Namespaces::protect(std::uint32_t nsid, std::uint32_t state) {
+/// Two of the four states: a controller with Write Protect Until Power Cycle, or with Permanent Write Protect, shall
+/// have the Write Protection Control of an RPMB, which decides whether a host may ask for them (NVMe base 2.1
+/// "Namespace Write Protection"). There is no RPMB here, so neither of them is there, and NWPC says so. What is
+/// permanently protected is so since an earlier version, whose file of the state says it.
+Refusal Namespaces::protect(std::uint32_t nsid, std::uint32_t state, port::Time& at) {
     const auto found = active(nsid);
     if (found.space == nullptr)
         return found.refusal;
-    if (state > static_cast<std::uint32_t>(WriteProtection::permanent))
+    if (state > static_cast<std::uint32_t>(WriteProtection::on))
         return refuse(Status::invalid_field, parameter_of<abi::nvme::Command, "cdw11">());
     const auto now = found.space->write_protection();
     const auto wanted = static_cast<WriteProtection>(state);
     if (wanted == now)
         return {};
-    if (now == WriteProtection::permanent || now == WriteProtection::until_power_cycle)
+    if (now == WriteProtection::permanent)
         return refuse(Status::feature_not_changeable);
+    // What the volatile write cache has is committed first: a Flush does nothing afterwards (NVMe base 2.0 "Namespace
+    // Write Protection Config").
+    if (wanted == WriteProtection::on)
+        if (const auto refusal = flush(*found.space, at); !refusal.is_ok())
+            return refusal;
     found.space->set_write_protection(wanted);
     auto refusal = save();
     if (!refusal.is_ok())

@@ -13,7 +13,7 @@
 
 namespace model::nvme {
 
-/// Feature 84h "Namespace Write Protection Config".
+/// Feature 84h "Namespace Write Protection Config". The last two are those of files of an earlier version only.
 enum class WriteProtection : std::uint8_t { none = 0, on = 1, until_power_cycle = 2, permanent = 3 };
 
 /// How the blocks of a namespace look.

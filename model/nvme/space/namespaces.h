@@ -69,8 +69,8 @@ public:
     /// Everything that was ever written is gone. `is_deallocated` false: the blocks read as zero, and are allocated.
     Refusal sanitize(SanitizeAction action, std::uint32_t pattern, bool is_deallocated, port::Time& at);
     bool has_write_protected() const;
-    /// Feature 84h.
-    Refusal protect(std::uint32_t nsid, std::uint32_t state);
+    /// Feature 84h: off, or on, when what was written is durable.
+    Refusal protect(std::uint32_t nsid, std::uint32_t state, port::Time& at);
     /// Feature 05h; ffffffff: all that are attached.
     Refusal set_error_recovery(std::uint32_t nsid, std::uint32_t value, bool is_saved);
     /// A Controller Level Reset: it is what was saved.

@@ -187,11 +187,28 @@ TEST_CASE("a sanitize operation holds I/O until everything is gone, and says so 
         CHECK(told.view().get<"cid">() == 0x777);
         CHECK(told.view().get<"dw0">() == 0x81'01'06u);
         log = drive.log<abi::nvme::SanitizeLog>(LogPage::sanitize);
-        CHECK(log.view().get<"status">() == (action == 3 ? 4 : 1));
+        CHECK(log.view().get<"status">() == 1); // whether or not blocks were to be deallocated
+        CHECK(log.view().get<"passes">() == (action == 3 ? 16 : 0));
         CHECK(log.view().get<"sprog">() == 0xffff);
         CHECK(log.view().get<"erased">());
         CHECK(drive.read(5) == (action == 3 ? std::byte{0xa5} : std::byte{}));
     }
+}
+
+TEST_CASE("the log of an overwrite says how many passes are completed", "[unit][nvme][background]") {
+    Drive drive(slow());
+    drive.enable();
+    const auto passes = [&] { return drive.log<abi::nvme::SanitizeLog>(LogPage::sanitize).view().get<"passes">(); };
+    CHECK(drive.give(AdminOpcode::sanitize, 0, 2 << 4 | 3) == Status::success);
+    drive.pass(3ms);
+    CHECK(passes() == 0);
+    drive.pass(4ms);
+    CHECK(passes() == 1);
+    drive.pass(20ms);
+    CHECK(passes() == 2);
+    CHECK(drive.give(AdminOpcode::sanitize, 0, 2 << 4 | 2) == Status::success); // OWPASS is of no other operation
+    drive.pass(20ms);
+    CHECK(passes() == 0);
 }
 
 TEST_CASE("a controller reset does not end a sanitize operation", "[unit][nvme][background]") {
@@ -225,6 +242,25 @@ TEST_CASE("telemetry has what the drive has counted when the host asked for a ca
     CHECK(kept.view().get<"host_writes">() == 1);
     CHECK(drive.log<abi::nvme::TelemetryLog>(LogPage::telemetry_controller).view().get<"ctrlavail">() == 0);
     CHECK(drive.ask(0, AdminOpcode::get_log_page, 0, 10u << 16 | 7) == Status::invalid_field);
+}
+
+TEST_CASE("a capture of telemetry that the host does not get is none", "[unit][nvme][background]") {
+    Drive drive;
+    drive.enable();
+    const auto create = [&](std::uint64_t prp1, std::uint32_t offset) {
+        auto block =
+            Bench::command(static_cast<std::uint8_t>(AdminOpcode::get_log_page), 0, 127u << 16 | 1 << 8 | 7, 0, offset);
+        block.view().set<"prp1">(prp1);
+        return drive.submit(0, block).view().get<"status">();
+    };
+    CHECK(create(Bench::buffer + 1, 0) == Status::invalid_prp_offset);
+    CHECK(create(Bench::buffer, 8192) == Status::invalid_field);
+
+    const auto head = drive.log<abi::nvme::TelemetryLog>(LogPage::telemetry_host);
+    CHECK(head.view().get<"dalb1">() == 0);
+    CHECK(head.view().get<"hostdgn">() == 0);
+    CHECK(create(Bench::buffer, 0) == Status::success);
+    CHECK(drive.log<abi::nvme::TelemetryLog>(LogPage::telemetry_host).view().get<"hostdgn">() == 1);
 }
 
 TEST_CASE("the time of day goes on from what the host has set, and is unset after a reset",

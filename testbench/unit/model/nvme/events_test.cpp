@@ -102,6 +102,40 @@ TEST_CASE("each doorbell that is passed over is heard of with its reason, is in 
     CHECK(b.ask(1, IoOpcode::flush, 1) == Status::success);
 }
 
+TEST_CASE("a Get Log Page that is refused takes nothing from the log, and lets no event come again",
+          "[unit][nvme][events]") {
+    Bench b;
+    b.enable();
+    REQUIRE(b.ask(0, AdminOpcode::set_features, 0, 0x0b, 1 << 8) == Status::success);
+    const auto format = [&] {
+        b.place(0, Bench::command(0x0c)), b.ring(0);
+        REQUIRE(b.ask(0, AdminOpcode::format_nvm, 1) == Status::success);
+    };
+    const auto read = [&](std::uint64_t prp1, std::uint32_t offset, bool is_retained = false) {
+        b.memory.poke(Bench::buffer, std::vector<std::byte>(4096, std::byte{0xee}));
+        auto log = Bench::command(static_cast<std::uint8_t>(AdminOpcode::get_log_page), 0,
+                                  1023u << 16 | (is_retained ? 1u << 15 : 0u) | 4, 0, offset);
+        log.view().set<"prp1">(prp1);
+        return b.submit(0, log).view().get<"status">();
+    };
+    const auto first = [&] { return std::to_integer<int>(b.memory.peek(Bench::buffer, 1)[0]); };
+    format();
+    REQUIRE(b.next(0)); // the event
+    format();
+
+    CHECK(read(Bench::buffer + 1, 0) == Status::invalid_prp_offset);
+    CHECK(read(Bench::buffer, 8192) == Status::invalid_field);
+    CHECK_FALSE(b.next(0));
+    CHECK(read(Bench::buffer, 0, true) == Status::success);
+    CHECK(first() == 1);
+    CHECK_FALSE(b.next(0));
+    CHECK(read(Bench::buffer, 0) == Status::success);
+    CHECK(first() == 1);
+    CHECK(b.next(0));
+    CHECK(read(Bench::buffer, 0) == Status::success);
+    CHECK(first() == 0);
+}
+
 TEST_CASE("a tail that takes back entries which wait is passed over", "[unit][nvme][events]") {
     EventLog log;
     auto config = small();

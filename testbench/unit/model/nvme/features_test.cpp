@@ -160,6 +160,28 @@ TEST_CASE("a temperature beyond a threshold is a warning, and an event where it 
     CHECK(b.set_feature(Feature::temperature_threshold, 0x20'0000 | 320) == Status::invalid_field);
 }
 
+TEST_CASE("a temperature that is beyond a threshold when its event is asked for is an event, once",
+          "[unit][nvme][feature]") {
+    const bool is_saved = GENERATE(false, true);
+    Drive b; // at 313 K
+    const auto wait_for_event = [&] { b.place(0, Bench::command(0x0c)), b.ring(0), b.run(); };
+    wait_for_event();
+    REQUIRE(b.set_feature(Feature::temperature_threshold, 300, save) == Status::success);
+    CHECK_FALSE(b.next(0)); // nobody has asked for it
+
+    REQUIRE(b.set_feature(Feature::async_event, 2, is_saved ? save : 0) == Status::success);
+    const auto event = b.next(0);
+    REQUIRE(event);
+    CHECK(event->view().get<"dw0">() == 0x02'01'01);
+    CHECK(b.warnings() == 2);
+    wait_for_event();
+    REQUIRE(b.set_feature(Feature::async_event, 2, is_saved ? save : 0) == Status::success);
+    CHECK_FALSE(b.next(0)); // it was asked for already
+    b.reset();
+    wait_for_event();
+    CHECK(b.next(0).has_value() == is_saved);
+}
+
 TEST_CASE("a feature of the controller has no namespace", "[unit][nvme][feature]") {
     Drive b;
     CHECK(b.set_feature(Feature::arbitration, 3, 0, 1) == Status::feature_not_per_namespace);

@@ -85,6 +85,10 @@ struct IoBench {
     Status status(const Sqe& sqe) { return run(sqe).status; }
     model::nvme::FaultyMedium& medium(std::uint32_t nsid = 1) { return *media.at(nsid - 1); }
     model::nvme::Namespace& space(std::uint32_t nsid = 1) { return *spaces.allocated(nsid); }
+    model::nvme::Refusal protect(std::uint32_t nsid, std::uint32_t state) {
+        Time at{};
+        return spaces.protect(nsid, state, at);
+    }
     /// Without commands.
     std::vector<std::byte> stored(std::uint64_t lba, std::size_t length, std::uint32_t nsid = 1) {
         std::vector<std::byte> bytes(length);

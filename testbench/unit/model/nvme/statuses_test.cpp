@@ -91,7 +91,7 @@ struct Drive : Bench {
         enable();
         create_pair(1);
         memory.fail(unmapped, unmapped + 0x10000, model::port::DmaStatus::unsupported_request);
-        REQUIRE(ask(0, AdminOpcode::set_features, read_only, 0x84, 3) == Status::success);
+        controller.namespaces().allocated(read_only)->set_write_protection(WriteProtection::permanent);
         REQUIRE(ask(0, AdminOpcode::set_features, reporting, 5, abi::nvme::reports_deallocated) == Status::success);
     }
     void poke(std::uint64_t at, std::initializer_list<std::uint8_t> bytes) {
@@ -197,6 +197,7 @@ TEST_CASE("a command that cannot be, or names what is not there, says so, where,
         {"unsupported log page", {AdminOpcode::get_log_page, 0, 0xc0}, Status::invalid_log_page, at(40)},
         {"Set Features out of order", {AdminOpcode::set_features, 0, 7, 0x1'0001}, Status::command_sequence_error},
         {"feature not saveable", {AdminOpcode::set_features, 0, 7 | save}, Status::feature_not_saveable, at(43, 7)},
+        {"write protection that is not there", {AdminOpcode::set_features, 1, 0x84, 2}, Status::invalid_field, at(44)},
         {"feature not changeable", {AdminOpcode::set_features, read_only, 0x84}, Status::feature_not_changeable},
         {"feature of the controller", {AdminOpcode::set_features, 1, 1}, Status::feature_not_per_namespace, at(4)},
     });
@@ -338,6 +339,13 @@ TEST_CASE("a namespace that cannot be made, formatted or attached says why", "[u
          not_said,
          drive.controllers(1)},
         {"no controllers", attach, Status::invalid_controller_list, nowhere, true, not_said, drive.controllers(0)},
+        {"other command set",
+         {AdminOpcode::namespace_management, 0, 0, 2u << 24},
+         Status::command_set_not_supported,
+         at(47),
+         true,
+         not_said,
+         drive.asks_for(8, 8)},
         {"reserved value of SEL", {AdminOpcode::namespace_management, 0, 2}, Status::invalid_field, at(40)},
         {"reserved value of SEL", {AdminOpcode::namespace_attachment, plain, 2}, Status::invalid_field, at(40)},
         {"reserved self-test", {AdminOpcode::device_self_test, 0, 3}, Status::invalid_field, at(40)},

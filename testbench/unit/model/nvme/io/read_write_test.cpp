@@ -181,7 +181,7 @@ TEST_CASE("a command whose medium does not answer has no end", "[unit][nvme]") {
 TEST_CASE("a namespace that is write protected is only read", "[unit][nvme]") {
     IoBench bench;
     bench.fill(0, 1);
-    REQUIRE(bench.spaces.protect(1, 1).is_ok());
+    REQUIRE(bench.protect(1, 1).is_ok());
     bench.poke64(0x10000, {1ull << 32, 0});
     for (const auto opcode : {IoOpcode::write, IoOpcode::write_zeroes, IoOpcode::write_uncorrectable}) {
         const auto outcome = bench.run(Sqe(opcode).range(0, 1).prp(0x10000));
@@ -192,7 +192,7 @@ TEST_CASE("a namespace that is write protected is only read", "[unit][nvme]") {
     CHECK(bench.status(trim) == Status::namespace_write_protected);
     CHECK(bench.status(Sqe(IoOpcode::read).range(0, 1).prp(0x20000)) == Status::success);
     CHECK(bench.memory.peek(0x20000, 512) == pattern(512));
-    REQUIRE(bench.spaces.protect(1, 0).is_ok());
+    REQUIRE(bench.protect(1, 0).is_ok());
     CHECK(bench.status(trim) == Status::success);
 }
 

@@ -114,8 +114,10 @@ TEST_CASE("write protection outlives the process, but for that until a power cyc
     DriveInFiles drive;
     for (unsigned i = 0; i < 3; ++i)
         drive.create(64);
-    for (std::uint32_t nsid = 1; nsid <= 4; ++nsid)
-        REQUIRE(drive.admin(AdminOpcode::set_features, nsid, 0x84, nsid - 1) == Status::success);
+    // An earlier version had those beyond on and off, and wrote them down.
+    drive.space(3).set_write_protection(WriteProtection::until_power_cycle);
+    drive.space(4).set_write_protection(WriteProtection::permanent);
+    REQUIRE(drive.admin(AdminOpcode::set_features, 2, 0x84, 1) == Status::success);
 
     drive.again();
     CHECK(drive.write(1, 0, 1) == Status::success);
@@ -172,6 +174,24 @@ TEST_CASE("a sanitize operation that was under way is carried out by the next pr
     drive.again();
     CHECK(std::to_integer<int>(sanitize_log(drive)[2] & std::byte{7}) == 1);
     CHECK(drive.first_byte(1, 3) == 0);
+}
+
+TEST_CASE("a sanitize operation that an earlier version called done without deallocation is done",
+          "[unit][nvme][keep]") {
+    DriveInFiles drive;
+    REQUIRE(drive.admin(AdminOpcode::sanitize, 0, 2 | 1 << 9) == Status::success);
+    drive.bench.reset();
+    const auto bytes = Folder::read(drive.state());
+    auto state = decode(std::as_bytes(std::span(bytes)), drive.config.space);
+    REQUIRE(state);
+    CHECK(state->sanitize.state == 1);
+    state->sanitize.state = 4;
+    const auto changed = encode(*state);
+    Folder::write(drive.state(), std::string(reinterpret_cast<const char*>(changed.data()), changed.size()));
+
+    drive.again();
+    CHECK(std::to_integer<int>(sanitize_log(drive)[2] & std::byte{7}) == 1);
+    CHECK(drive.read(1, 3) == Status::success);
 }
 
 TEST_CASE("a Format that was cut off is finished by the next process", "[unit][nvme][keep]") {

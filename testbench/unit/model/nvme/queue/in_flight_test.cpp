@@ -1,6 +1,9 @@
+#include "model/nvme/media/faulty_medium.h"
+#include "model/nvme/media/memory_medium.h"
 #include "testbench/unit/model/nvme/controller_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 
@@ -40,6 +43,35 @@ struct Reading {
         bench.controller.wake(bench.clock.now());
     }
     std::vector<std::byte> seen() { return bench.memory.peek(target, 512); }
+};
+
+/// A drive of which no command on the first block ends, and that has room for two I/O commands.
+struct Silent : Bench {
+    explicit Silent(bool is_timed) : Bench(config(is_timed)) {
+        enable();
+        create_pair(1);
+    }
+    static NvmeConfig config(bool is_timed) {
+        auto config = small();
+        config.timed = is_timed;
+        config.outstanding = 2;
+        config.space.make_medium = [](std::uint32_t, const NamespaceConfig& one) {
+            auto made = std::make_unique<FaultyMedium>(std::make_unique<MemoryMedium>("test", one.bytes), 512);
+            made->make_silent({0, 512});
+            return made;
+        };
+        return config;
+    }
+    void read(std::uint16_t cid, std::uint32_t block) {
+        auto read = command(static_cast<std::uint8_t>(IoOpcode::read), 1, block);
+        read.view().set<"cid">(cid);
+        place(1, read), ring(1), run();
+    }
+    std::pair<unsigned, Status> end_of_next() {
+        const auto entry = next(1);
+        REQUIRE(entry);
+        return {entry->view().get<"cid">(), entry->view().get<"status">()};
+    }
 };
 
 } // namespace
@@ -141,4 +173,44 @@ TEST_CASE("an Abort takes back the read that it names, and no other", "[unit][nv
     REQUIRE(entry);
     CHECK(entry->view().get<"status">() == Status::success);
     CHECK(reading.seen() == reading.block);
+}
+
+TEST_CASE("however many I/O commands never end, the admin queue takes them back, and others go on", "[unit][nvme]") {
+    Silent drive(GENERATE(false, true));
+    drive.read(100, 0), drive.read(101, 0);
+    drive.read(102, 1);
+    CHECK_FALSE(drive.next(1)); // there is no room for it
+
+    CHECK(drive.ask(0, AdminOpcode::abort, 0, 100u << 16 | 1) == Status::success);
+    CHECK(drive.end_of_next() == std::pair{100u, Status::abort_requested});
+    CHECK(drive.end_of_next() == std::pair{102u, Status::success});
+    drive.read(103, 0);
+    drive.read(104, 1);
+    CHECK_FALSE(drive.next(1));
+    CHECK(drive.ask(0, AdminOpcode::delete_sq, 0, 1) == Status::success);
+    CHECK(drive.end_of_next() == std::pair{101u, Status::aborted_sq_deletion});
+    CHECK(drive.end_of_next() == std::pair{103u, Status::aborted_sq_deletion});
+    CHECK_FALSE(drive.next(1));
+    drive.create_pair(2);
+    CHECK(drive.ask(2, IoOpcode::read, 1, 1) == Status::success);
+}
+
+TEST_CASE("admin commands that never end are as many as an admin queue may have, and take nothing from others",
+          "[unit][nvme]") {
+    Silent drive(false);
+    constexpr unsigned most = 4096, at_a_time = 16;
+    for (unsigned i = 0; i < most; i += at_a_time) {
+        for (unsigned j = 0; j < at_a_time; ++j)
+            drive.place(0, Bench::command(static_cast<std::uint8_t>(AdminOpcode::format_nvm), 1));
+        drive.ring(0);
+    }
+    drive.place(0, Bench::command(static_cast<std::uint8_t>(AdminOpcode::identify), 0, 1));
+    drive.ring(0);
+    CHECK_FALSE(drive.next(0));
+    drive.read(100, 1);
+    CHECK(drive.end_of_next() == std::pair{100u, Status::success});
+
+    drive.set(Register::cc, 0);
+    drive.enable();
+    CHECK(drive.ask(0, AdminOpcode::identify, 0, 1) == Status::success);
 }

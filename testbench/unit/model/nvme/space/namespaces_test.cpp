@@ -73,7 +73,7 @@ TEST_CASE("Identify says how a namespace looks", "[unit][nvme]") {
     // What all have in common has formats, and no size.
     CHECK(bench.identify(0xffffffff).view().get<"nlbaf">() == 4);
     CHECK(bench.identify(0xffffffff).view().get<"nsze">() == 0);
-    REQUIRE(bench.spaces.protect(1, 1).is_ok());
+    REQUIRE(bench.protect(1, 1).is_ok());
     CHECK(bench.identify(1).view().get<"nsattr">() == 1);
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("a Format that is wrong changes nothing", "[unit][nvme]") {
     CHECK(refused(bench.format(0, 0), Status::invalid_namespace));
     CHECK(refused(bench.format(17, 0), Status::invalid_namespace));
     CHECK(refused(bench.format(3, 0), Status::invalid_field));
-    REQUIRE(bench.spaces.protect(2, 1).is_ok());
+    REQUIRE(bench.protect(2, 1).is_ok());
     CHECK(refused(bench.format(2, 0), Status::namespace_write_protected));
     CHECK(refused(bench.format(0xffffffff, 0), Status::namespace_write_protected));
     CHECK(bench.stored(0, 512) == pattern(512));
@@ -239,23 +239,73 @@ TEST_CASE("Sanitize is refused where a namespace is protected, and says if the m
     Time at{};
     bench.medium(2).make_read_only({0, 1});
     CHECK(bench.spaces.sanitize(SanitizeAction::block_erase, 0, true, at).status == Status::sanitize_failed);
-    REQUIRE(bench.spaces.protect(1, 1).is_ok());
+    REQUIRE(bench.protect(1, 1).is_ok());
     CHECK(refused(bench.spaces.sanitize(SanitizeAction::block_erase, 0, true, at), Status::namespace_write_protected));
 }
 
-TEST_CASE("protection until a power cycle, and permanent protection, cannot be taken back", "[unit][nvme]") {
+TEST_CASE("Format of all namespaces is one of those that are attached", "[unit][nvme]") {
     Bench bench;
-    REQUIRE(bench.spaces.protect(1, 2).is_ok());
-    CHECK(refused(bench.spaces.protect(1, 0), Status::feature_not_changeable));
-    CHECK(refused(bench.spaces.protect(1, 1), Status::feature_not_changeable));
-    CHECK(bench.spaces.protect(1, 2).is_ok());
+    bench.fill(0, 1), bench.fill(0, 1, 1, 2);
+    REQUIRE(bench.protect(2, 1).is_ok()); // which keeps no other one from being formatted
+    REQUIRE(bench.spaces.detach(2).is_ok());
+    bench.spaces.clear_changed();
+
+    REQUIRE(bench.format(0xffffffff, 0).is_ok());
+    CHECK(bench.stored(0, 512) == std::vector<std::byte>(512));
+    CHECK(bench.stored(0, 4096, 2) == pattern(4096));
+    CHECK(bench.space(2).shape().format_index == 1);
+    CHECK(bench.spaces.changed() == std::vector<std::uint32_t>{1});
+    bench.space(2).set_write_protection(model::nvme::WriteProtection::none);
+    REQUIRE(bench.format(2, 0).is_ok()); // by its number it is formatted all the same
+    CHECK(bench.stored(0, 4096, 2) == std::vector<std::byte>(4096));
+}
+
+TEST_CASE("write protection is on or off, and keeps a namespace from being deleted", "[unit][nvme]") {
+    Bench bench;
+    REQUIRE(bench.protect(1, 1).is_ok());
+    CHECK(bench.protect(1, 1).is_ok());
     CHECK(refused(bench.spaces.remove(1), Status::namespace_write_protected));
     CHECK(refused(bench.spaces.remove(0xffffffff), Status::namespace_write_protected));
-    REQUIRE(bench.spaces.protect(2, 3).is_ok());
+    REQUIRE(bench.protect(1, 0).is_ok());
+    CHECK(bench.space().is_writable());
+    // Until a power cycle, and for good, are states that NWPC does not say.
+    for (const std::uint32_t state : {2, 3, 4})
+        CHECK(refused(bench.protect(2, state), Status::invalid_field));
+    CHECK(bench.space(2).is_writable());
+    CHECK(refused(bench.protect(0, 1), Status::invalid_namespace));
+    bench.space(2).set_write_protection(model::nvme::WriteProtection::permanent); // of an earlier version
+    for (const std::uint32_t state : {0, 1})
+        CHECK(refused(bench.protect(2, state), Status::feature_not_changeable));
     CHECK_FALSE(bench.space(2).is_writable());
-    CHECK(refused(bench.spaces.protect(2, 0), Status::feature_not_changeable));
-    CHECK(refused(bench.spaces.protect(2, 4), Status::invalid_field));
-    CHECK(refused(bench.spaces.protect(0, 1), Status::invalid_namespace));
+}
+
+TEST_CASE("what a write cache has of a namespace is durable when the namespace is write protected", "[unit][nvme]") {
+    Bench bench;
+    bench.fill(0, 8), bench.fill(0, 1, 1, 2);
+    bench.medium().fail_flushes();
+    CHECK(bench.protect(1, 1).status == Status::write_fault);
+    CHECK(bench.space().is_writable());
+    bench.medium().heal();
+
+    REQUIRE(bench.protect(1, 1).is_ok());
+    CHECK(bench.medium().unsafe_units() == 0);
+    CHECK(bench.medium(2).unsafe_units() != 0); // of another namespace nothing is said
+    bench.medium().fail_flushes();
+    CHECK(bench.protect(1, 0).is_ok()); // there is nothing to be committed
+}
+
+TEST_CASE("write protection takes as long as a flush", "[unit][nvme][time]") {
+    model::nvme::FlashConfig drive;
+    drive.timed = true;
+    Bench bench(IoBench::space_of({IoBench::of(0)}), {}, drive);
+    bench.fill(0, 1);
+
+    Time at{};
+    REQUIRE(bench.spaces.protect(1, 1, at).is_ok());
+    CHECK(at >= drive.program);
+    const auto done = at;
+    REQUIRE(bench.spaces.protect(1, 1, at).is_ok());
+    CHECK(at == done);
 }
 
 TEST_CASE("a configuration that cannot be is refused", "[unit][nvme]") {
