@@ -50,7 +50,11 @@ Recording::Recording(Options options, std::unique_ptr<Destination> destination, 
         events_.emplace(journal_, add(InterfaceKind::events, "events"));
 }
 
-Recording::~Recording() = default;
+/// A platform that was refused, or could not be built, has nothing to record.
+Recording::~Recording() {
+    if (destination_ && !has_begun_)
+        destination_->give_up();
+}
 
 std::expected<std::unique_ptr<Recording>, std::string> Recording::create(const std::string& path, Options options) {
     auto file = FileDestination::create(path);

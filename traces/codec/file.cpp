@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -75,6 +76,13 @@ Destination::Outcome FileDestination::keep() {
     if (outlives_ == Outlives::machine && ::fdatasync(file_.number()) != 0 && errno != EINVAL && errno != EROFS)
         return failure(path_, "written");
     return {};
+}
+
+void FileDestination::give_up() {
+    struct stat found{};
+    // What is in it may have come from a process that was made since.
+    if (::fstat(file_.number(), &found) == 0 && found.st_size == 0 && S_ISREG(found.st_mode))
+        static_cast<void>(::unlink(path_.c_str()) == 0); // who asks has another reason to give, and gives that
 }
 
 } // namespace traces::codec

@@ -42,6 +42,8 @@ public:
                                                               Outlives outlives = Outlives::program);
     Outcome write(std::span<const std::byte> bytes) override;
     Outcome keep() override;
+    /// Removes the file where nothing was written. What is no regular file stays.
+    void give_up() override;
 
 private:
     FileDestination(Descriptor file, std::string path, Outlives outlives)

@@ -22,6 +22,8 @@ public:
     virtual Outcome write(std::span<const std::byte> bytes) = 0;
     /// What was written so far is there even if this process, or where `write` promises that the machine, dies now.
     virtual Outcome keep() { return {}; }
+    /// Nothing will be written: what was made for it goes away.
+    virtual void give_up() {}
 };
 
 } // namespace traces::codec
