@@ -48,7 +48,8 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
              config_.packets_per_turn, report_),
       lifecycle_(objects_, event_queues_, translator_, cqe_writer_, failure_),
       lives_(objects_, identity_, outlets_, {scheduler_, timers_, requester_, responder_, failure_}, events_),
-      uar_(config_.uar_pages), send_doorbells_(ports.dma, objects_, scheduler_, failure_, report_),
+      uar_(config_.uar_pages), bursts_(ports.clock),
+      send_doorbells_(ports.dma, objects_, scheduler_, failure_, report_),
       cq_doorbells_(objects_, cqe_writer_, failure_, report_) {
     reset();
 }
@@ -75,6 +76,7 @@ void Hca::reset() {
     receive_pipe_.reset();
     turns_.reset();
     uar_.reset();
+    bursts_.reset();
 }
 
 void Hca::accounts(std::vector<time::Account>& rows) const {
@@ -88,8 +90,15 @@ void Hca::accounts(std::vector<time::Account>& rows) const {
 
 void Hca::write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at) {
     const traces::Cause cause(events_, traces::Access::mmio_write);
-    if (const auto doorbell = uar_.write(page, offset, bytes))
-        ring(*doorbell, page, at + config_.cost(config_.doorbell_latency));
+    const auto heard = at + config_.cost(config_.doorbell_latency);
+    ring(bursts_.add(page, offset, bytes), heard);
+    if (const auto doorbell = uar_.write(page, offset, bytes)) {
+        const auto* send = std::get_if<doorbell::SendRing>(&*doorbell);
+        if (send != nullptr && send->has_part()) [[unlikely]]
+            ring(bursts_.begin(page, offset, *send, at), heard);
+        else
+            ring(*doorbell, page, heard);
+    }
     turns_.run(at);
 }
 
@@ -118,6 +127,7 @@ void Hca::ready(port::Time at) {
 void Hca::wake(port::Time now) {
     const traces::Cause cause(events_, traces::Access::timer);
     cqe_writer_.wake(now);
+    bursts_.expire(now, [&](const auto& rung) { ring(rung, now + config_.cost(config_.doorbell_latency)); });
     timers_.expire(now, [&](QueuePair& qp) { on_deadline(qp, now); });
     turns_.run(now);
 }

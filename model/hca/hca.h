@@ -10,6 +10,7 @@
 #include "model/hca/domains.h"
 #include "model/hca/dispatch/doorbells.h"
 #include "model/hca/dispatch/turns.h"
+#include "model/hca/doorbell/bursts.h"
 #include "model/hca/doorbell/uar.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/lifecycle/lifecycle.h"
@@ -168,6 +169,10 @@ public:
 
 private:
     void ring(const doorbell::Doorbell& rung, std::uint32_t uar, port::Time at);
+    void ring(const std::optional<doorbell::Bursts::Rung>& rung, port::Time at) {
+        if (rung) [[unlikely]]
+            send_doorbells_.ring(rung->ring, rung->page, at);
+    }
     void on_deadline(queue::QueuePair& qp, port::Time now);
 
     HcaConfig config_;
@@ -200,6 +205,7 @@ private:
     lifecycle::Lifecycle lifecycle_;
     lifecycle::QueuePairs lives_;
     doorbell::Uar uar_;
+    doorbell::Bursts bursts_;
     dispatch::SendDoorbells send_doorbells_;
     dispatch::CqDoorbells cq_doorbells_;
 };

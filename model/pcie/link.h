@@ -25,6 +25,7 @@ struct LinkConfig {
     unsigned max_read_request = 512; ///< MRRS that the platform programs, bytes
     unsigned tags = 256;             ///< requests of a function behind the link that may wait for completions at a time
     unsigned posted_credits = 2048;  ///< room of each receiver for posted data, in 16 bytes; 0: without limit
+    port::Time tlp_time{};           ///< that the device takes for each TLP it sends upstream, if that is longer
     port::Time latency = std::chrono::nanoseconds{100}; ///< one way, the receiving port's forwarding included
     bool timed = true;                                  ///< without it, transfers are counted but take no time
 };
@@ -77,23 +78,32 @@ public:
     struct Front {
         port::Time head, tail;
     };
-    /// How long so many bytes take the link.
-    port::Time span_of(std::uint64_t wire_bytes) const {
-        return port::Time{static_cast<std::int64_t>(wire_bytes * picoseconds_per_kib_ >> 10)};
+    /// What is to be sent.
+    struct Cargo {
+        // NOLINTNEXTLINE(google-explicit-constructor): most callers have bytes only
+        Cargo(std::uint64_t bytes, std::uint64_t number = 0) : wire_bytes(bytes), tlps(number) {}
+        std::uint64_t wire_bytes, tlps;
+    };
+    /// How long it takes the link.
+    port::Time span_of(Direction direction, const Cargo& cargo) const {
+        const port::Time bytes{static_cast<std::int64_t>(cargo.wire_bytes * picoseconds_per_kib_ >> 10)};
+        return direction == Direction::downstream
+                   ? bytes
+                   : std::max(bytes, static_cast<std::int64_t>(cargo.tlps) * config_.tlp_time);
     }
-    /// Sends `wire_bytes` cut-through: the head leaves when it has arrived and the link is free, the tail no earlier
+    /// Sends the cargo cut-through: the head leaves when it has arrived and the link is free, the tail no earlier
     /// than it has arrived. What is known to come later (the completions of a read, say) leaves the time until then to
     /// others.
-    Front transfer(Direction direction, std::uint64_t wire_bytes, Front front) {
-        const auto span = span_of(wire_bytes);
-        const auto start = schedules_[static_cast<std::size_t>(direction)].book(front.head, span);
+    Front transfer(Direction direction, const Cargo& cargo, Front front) {
+        const auto span = span_of(direction, cargo);
+        const auto taken = schedules_[static_cast<std::size_t>(direction)].book_in_pieces(front.head, span);
         auto& usage = usages_[static_cast<std::size_t>(direction)];
+        const auto waited = taken.end - span - front.head;
         ++usage.uses;
         usage.busy += span;
-        usage.waited += start - front.head;
-        usage.longest_wait = std::max(usage.longest_wait, start - front.head);
-        const auto tail = std::max(start + span, front.tail);
-        return {start + config_.latency, tail + config_.latency};
+        usage.waited += waited;
+        usage.longest_wait = std::max(usage.longest_wait, waited);
+        return {taken.begin + config_.latency, std::max(taken.end, front.tail) + config_.latency};
     }
     /// Forgets when the link is busy: what was sent so far belongs to the time before the measurement.
     void forget_occupancy() {

@@ -34,7 +34,7 @@ void Route::leave(const Link& link) {
 port::Time Route::request_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at) {
     const auto requests = pcie::read_requests(address, length, sizes_);
     read_requests_ += requests;
-    return is_timed_ ? charge_forward(requests * (header_ + framing_bytes), at, hops) : at;
+    return is_timed_ ? charge_forward({requests * (header_ + framing_bytes), requests}, at, hops) : at;
 }
 
 Route::Crossing Route::write_from(std::size_t hops, std::uint64_t address, std::uint64_t length, port::Time at,
@@ -44,7 +44,8 @@ Route::Crossing Route::write_from(std::size_t hops, std::uint64_t address, std::
     write_packets_ += packets;
     write_dword_bytes_ += dwords;
     volume_.written[static_cast<std::size_t>(purpose)] += length;
-    return is_timed_ ? charge_posted(packets * (header_ + framing_bytes) + dwords, posted_credits(dwords), at, hops)
+    return is_timed_ ? charge_posted({packets * (header_ + framing_bytes) + dwords, packets}, posted_credits(dwords),
+                                     at, hops)
                      : Crossing{at, at};
 }
 
@@ -60,10 +61,11 @@ Route::Crossing Route::approach(std::uint64_t address, std::uint64_t length, boo
     const auto header = header_ + framing_bytes;
     if (is_write) {
         const auto dwords = dword_bytes(address, length);
-        return charge_posted(pcie::write_packets(address, length, sizes_) * header + dwords, posted_credits(dwords),
-                             at);
+        const auto packets = pcie::write_packets(address, length, sizes_);
+        return charge_posted({packets * header + dwords, packets}, posted_credits(dwords), at);
     }
-    const auto there = charge_forward(pcie::read_requests(address, length, sizes_) * header, at);
+    const auto requests = pcie::read_requests(address, length, sizes_);
+    const auto there = charge_forward({requests * header, requests}, at);
     return {there, there};
 }
 
@@ -75,7 +77,7 @@ port::Time Route::refuse(std::uint64_t address, std::uint64_t length, bool is_wr
     }
     read_requests_ += pcie::read_requests(address, length, sizes_);
     ++completions_;
-    return is_timed_ ? charge_backward(completion_header + framing_bytes, at) : at;
+    return is_timed_ ? charge_backward({completion_header + framing_bytes, 1}, at) : at;
 }
 
 port::Time Route::complete(std::uint64_t address, std::uint64_t length, port::Time at, port::Purpose purpose) {
@@ -84,7 +86,7 @@ port::Time Route::complete(std::uint64_t address, std::uint64_t length, port::Ti
     completions_ += answers;
     read_dword_bytes_ += dwords;
     volume_.read[static_cast<std::size_t>(purpose)] += length;
-    return is_timed_ ? charge_backward(answers * (completion_header + framing_bytes) + dwords, at) : at;
+    return is_timed_ ? charge_backward({answers * (completion_header + framing_bytes) + dwords, answers}, at) : at;
 }
 
 Traffic Route::forward() const {
@@ -98,15 +100,15 @@ Traffic Route::backward() const {
             volume_.read[0] + volume_.read[1]};
 }
 
-port::Time Route::charge_forward(std::uint64_t wire_bytes, port::Time at, std::size_t first) const {
+port::Time Route::charge_forward(const Link::Cargo& cargo, port::Time at, std::size_t first) const {
     Link::Front front{at, at};
     for (const auto& hop : hops().subspan(std::min(first, hops_.count)))
         if (hop.has_requests && hop.link->config().timed)
-            front = hop.link->transfer(hop.direction, wire_bytes, front);
+            front = hop.link->transfer(hop.direction, cargo, front);
     return front.tail;
 }
 
-Route::Crossing Route::charge_posted(std::uint64_t wire_bytes, std::uint64_t credits, port::Time at,
+Route::Crossing Route::charge_posted(const Link::Cargo& cargo, std::uint64_t credits, port::Time at,
                                      std::size_t first) {
     Link::Front front{at, at};
     Room behind; // where it is as long as it has not left for the next link
@@ -117,12 +119,12 @@ Route::Crossing Route::charge_posted(std::uint64_t wire_bytes, std::uint64_t cre
             continue;
         auto& receiver = hop.link->posted_credits(hop.direction);
         const auto latency = hop.link->config().latency;
-        const auto passage = receiver.passage(credits, hop.link->span_of(wire_bytes), 2 * latency);
+        const auto passage = receiver.passage(credits, hop.link->span_of(hop.direction, cargo), 2 * latency);
         const auto came = front.head;
         front.head = receiver.room(passage.credits, came);
         front.tail = std::max(front.tail, front.head + passage.least);
         const Room room{hop.link, hop.direction, passage.credits, came, front.head};
-        front = hop.link->transfer(hop.direction, wire_bytes, front);
+        front = hop.link->transfer(hop.direction, cargo, front);
         const auto left = front.tail - latency;
         if (std::exchange(is_first, false))
             sent = left;
@@ -140,11 +142,11 @@ void Route::give_back(const Room& room, port::Time at) {
         .take(room.credits, room.came, room.began, at + room.link->config().latency);
 }
 
-port::Time Route::charge_backward(std::uint64_t wire_bytes, port::Time at) const {
+port::Time Route::charge_backward(const Link::Cargo& cargo, port::Time at) const {
     Link::Front front{at, at};
     for (auto i = hops_.count; i-- > 0;)
         if (hops_.hops[i].has_answers && hops_.hops[i].link->config().timed)
-            front = hops_.hops[i].link->transfer(reverse(hops_.hops[i].direction), wire_bytes, front);
+            front = hops_.hops[i].link->transfer(reverse(hops_.hops[i].direction), cargo, front);
     return front.tail;
 }
 

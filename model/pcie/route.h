@@ -75,8 +75,9 @@ public:
         write_packets_ += packets;
         write_dword_bytes_ += dwords;
         volume_.written[static_cast<std::size_t>(purpose)] += length;
-        return is_timed_ ? charge_posted(packets * (header_ + framing_bytes) + dwords, posted_credits(dwords), at)
-                         : Crossing{at, at};
+        return is_timed_
+                   ? charge_posted({packets * (header_ + framing_bytes) + dwords, packets}, posted_credits(dwords), at)
+                   : Crossing{at, at};
     }
     /// The last write has left the end of this route at `at`, for memory or for what is behind: there is room again.
     void land(port::Time at) {
@@ -93,8 +94,8 @@ public:
         completions_ += answers;
         read_dword_bytes_ += dwords;
         volume_.read[static_cast<std::size_t>(purpose)] += length;
-        return is_timed_ ? charge_read(requests * (header_ + framing_bytes),
-                                       answers * (completion_header + framing_bytes) + dwords, at)
+        return is_timed_ ? charge_read({requests * (header_ + framing_bytes), requests},
+                                       {answers * (completion_header + framing_bytes) + dwords, answers}, at)
                          : at;
     }
     /// A read in two halves, for a target that says itself when it is ready: the request there, the completions back.
@@ -125,11 +126,11 @@ private:
     friend class Link;
     /// The link is going to be destroyed: the route goes on without it.
     void leave(const Link& link);
-    port::Time charge_forward(std::uint64_t wire_bytes, port::Time at, std::size_t first = 0) const;
-    port::Time charge_backward(std::uint64_t wire_bytes, port::Time at) const;
-    Crossing charge_posted(std::uint64_t wire_bytes, std::uint64_t credits, port::Time at, std::size_t first = 0);
-    port::Time charge_read(std::uint64_t request_bytes, std::uint64_t answer_bytes, port::Time at) const {
-        return charge_backward(answer_bytes, charge_forward(request_bytes, at) + read_latency_);
+    port::Time charge_forward(const Link::Cargo& cargo, port::Time at, std::size_t first = 0) const;
+    port::Time charge_backward(const Link::Cargo& cargo, port::Time at) const;
+    Crossing charge_posted(const Link::Cargo& cargo, std::uint64_t credits, port::Time at, std::size_t first = 0);
+    port::Time charge_read(const Link::Cargo& request, const Link::Cargo& answer, port::Time at) const {
+        return charge_backward(answer, charge_forward(request, at) + read_latency_);
     }
 
     TlpSizes sizes_;

@@ -36,6 +36,32 @@ public:
         free_ = begin + span;
         return begin;
     }
+    struct Taken {
+        port::Time begin, end;
+    };
+    /// The same for work that may pause while what was booked before is done. So a line is idle only where nobody has
+    /// anything for it: silicon would start such work in a gap that is too short, and the next one a little later.
+    Taken book_in_pieces(port::Time at, port::Time span) {
+        auto gap = at < free_ ? find(at, port::Time{1}) : count_;
+        if (gap == count_) {
+            const auto begin = book(at, span);
+            return {begin, begin + span};
+        }
+        const auto first = std::max(at, open(gap).begin);
+        auto end = first;
+        while (gap < count_ && span.count() != 0) {
+            const auto begin = std::max(at, open(gap).begin);
+            const auto piece = std::min(span, open(gap).end - begin);
+            const bool stays = begin > open(gap).begin; // what is before it stays open
+            split(gap, begin, piece);
+            gap += stays;
+            span -= piece;
+            end = begin + piece;
+        }
+        if (span.count() != 0)
+            end = free_ += span;
+        return {first, end};
+    }
     /// From here on nothing is booked.
     port::Time free_from() const { return free_; }
 

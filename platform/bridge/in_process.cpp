@@ -140,7 +140,7 @@ void InProcessTransport::spend(sw::transport::Work work, std::size_t count) {
     if (!host_.config().timed)
         return;
     const auto& cost = host_.config().software;
-    owed_ += static_cast<std::int64_t>(count) * (work == sw::transport::Work::post ? cost.post : cost.poll);
+    owed() += static_cast<std::int64_t>(count) * (work == sw::transport::Work::post ? cost.post : cost.poll);
     // The device may look at the memory in which it is told, as it does for receives.
     if (work == sw::transport::Work::post)
         settle();
@@ -149,12 +149,25 @@ void InProcessTransport::spend(sw::transport::Work work, std::size_t count) {
 /// What is stored is not left in the processor's buffers.
 void InProcessTransport::pay_for_store() {
     if (host_.config().timed)
-        owed_ += host_.config().software.store;
+        owed() += host_.config().software.store;
 }
 
 void InProcessTransport::settle() {
-    if (owed_ != Time{})
-        wait_until(kernel_now() + std::exchange(owed_, Time{}));
+    if (!host_.config().timed)
+        return;
+    if (const auto spent = std::exchange(owed(), Time{}); spent != Time{})
+        wait_until(kernel_now() + spent);
+}
+
+Time& InProcessTransport::owed() {
+    const auto self = sc_core::sc_get_current_process_handle();
+    if (last_debt_ >= debts_.size() || debts_[last_debt_].processor != self) {
+        const auto found = std::ranges::find(debts_, self, &Debt::processor);
+        last_debt_ = static_cast<std::size_t>(found - debts_.begin());
+        if (found == debts_.end())
+            debts_.push_back({self, Time{}});
+    }
+    return debts_[last_debt_].owed;
 }
 
 // --- memory ---

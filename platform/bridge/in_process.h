@@ -7,6 +7,8 @@
 #include "platform/host/host.h"
 #include "sw/transport/transport.h"
 
+#include <systemc>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -71,8 +73,9 @@ private:
     void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
     void wait_until(model::port::Time done);
     void pay_for_store();
-    /// Lets the time pass that software has spent.
+    /// Lets the time pass that the calling processor has spent.
     void settle();
+    model::port::Time& owed();
 
     host::Host& host_;
     model::pcie::RootComplexModule& root_complex_;
@@ -83,8 +86,14 @@ private:
     std::uint16_t msix_capability_ = 0;
     std::uint64_t seen_writes_ = 0;
     mutable std::uint64_t allocations_ = 0;
-    model::port::Time owed_{}; ///< spent, and not yet passed
-    unsigned idle_ = 0;        ///< relax() calls in a row that saw nothing
+    /// What a processor has spent and not yet let pass. Each thread of the simulation is one.
+    struct Debt {
+        sc_core::sc_process_handle processor;
+        model::port::Time owed{};
+    };
+    std::vector<Debt> debts_;
+    std::size_t last_debt_ = 0; ///< of debts_, the one that was asked for last
+    unsigned idle_ = 0;         ///< relax() calls in a row that saw nothing
     struct Look {
         unsigned bar = 0;
         std::uint64_t offset = 0;

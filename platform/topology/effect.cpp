@@ -25,6 +25,7 @@ constexpr std::array needs{
          "link.loss, .duplicate, .reorder and .corrupt are 0, nothing is left to chance"},
     Need{"link.reorder_", [](const Config& c) { return c.link.reorder > 0; }, "link.reorder is 0"},
     Need{"pcie.device.tags", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"pcie.device.tlp_ns", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.device.posted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.upstream.posted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"link.credit_blocks", [](const Config& c) { return c.timed; }, "timed is false"},

@@ -55,6 +55,8 @@ public:
     /// Keys that exist before any region (PRM "QUERY_SPECIAL_CONTEXTS").
     Result<abi::Block<abi::prm::QuerySpecialContextsOut>> query_special_contexts();
 
+    /// For one thread, as QpOptions::uar; there as long as the context.
+    Result<Uar*> alloc_uar() { return device_->add_uar(); }
     Result<abi::Pd> alloc_pd();
     Result<void> dealloc_pd(abi::Pd pd);
     Result<std::uint32_t> alloc_transport_domain();

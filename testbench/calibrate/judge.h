@@ -37,8 +37,10 @@ struct Summary {
     Share all, of_the_card;         ///< the latter without F1, which is the same for every profile
     Share first_steps, fitted;      ///< first_steps: F1 to F3
 
-    /// Every fitted row and every row of the first steps is in band, and four fifths of all, with and without F1.
+    /// Every fitted row and every row of the first steps is in band, and four fifths of all.
     bool is_good() const;
+    /// The same, and the rows of F1 were not needed for it.
+    bool is_good_by_itself() const { return is_good() && of_the_card.in_band * 5 >= of_the_card.counted * 4; }
 };
 Summary summarise(const std::vector<Judged>& judged);
 

@@ -47,17 +47,18 @@ Core Side::make_core(Machine& machine, const Traffic& traffic, std::uint32_t que
     const auto entries = std::max(64u, traffic.depth * std::max(1u, queue_pairs));
     core.sent = must(context_->create_cq({.entries = entries}));
     core.received = must(context_->create_cq({.entries = 2 * entries}));
+    auto* const uar = traffic.has_blue_flame ? must(context_->alloc_uar()) : nullptr;
     const bool receives = traffic.verb == Verb::send || traffic.is_ping_pong;
     for (std::uint32_t i = 0; i < queue_pairs; ++i)
-        core.qps.push_back(
-            must(context_->create_qp({.pd = pd_,
-                                      .send_cq = core.sent.get(),
-                                      .receive_cq = core.received.get(),
-                                      .max_send = traffic.depth,
-                                      .max_receive = receives ? 2 * traffic.depth : 1,
-                                      .max_inline = traffic.is_inline ? traffic.bytes : 0,
-                                      .doorbell = traffic.has_blue_flame ? sw::mlx::DoorbellStyle::blueflame
-                                                                         : sw::mlx::DoorbellStyle::one_store})));
+        core.qps.push_back(must(context_->create_qp(
+            {.pd = pd_,
+             .send_cq = core.sent.get(),
+             .receive_cq = core.received.get(),
+             .max_send = traffic.depth,
+             .max_receive = receives ? 2 * traffic.depth : 1,
+             .max_inline = traffic.is_inline ? traffic.bytes : 0,
+             .doorbell = traffic.has_blue_flame ? sw::mlx::DoorbellStyle::blueflame : sw::mlx::DoorbellStyle::one_store,
+             .uar = uar})));
     return core;
 }
 

@@ -33,6 +33,7 @@ constexpr Traffic batches = [] {
     auto traffic = two_lines;
     traffic.has_blue_flame = false;
     traffic.batch = 16;
+    traffic.depth = 128; // so that batches are posted while others are under way
     return traffic;
 }();
 constexpr Traffic batches_of_10 = [] {
@@ -124,7 +125,7 @@ std::vector<Row> transaction_rows() {
         rate("2.write", "WRITE over 28 B, outbound", 80, mega_messages(two_lines, blue_flame), {stores}),
         rate("2.read", "READ, outbound", 88, mega_messages(reads), {units, pipeline}, true),
         rate("2.write-inbound", "WRITE, inbound", 122, inbound, {units, pipeline}),
-        rate("2.receive", "RECV with payload", 82, mega_messages(sends, blue_flame), {}),
+        rate("2.receive", "RECV with payload", 82, mega_messages(sends, blue_flame), {}, true),
         comparison("2.receive-ratio", "WRITE inbound, to RECV with payload: one DMA write, to two", 1.49, within(10),
                    ratio(inbound, mega_messages(sends, blue_flame))),
         comparison("2.header-only", "SEND of one line, to one of two", 1.54, within(10),

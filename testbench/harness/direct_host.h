@@ -82,6 +82,14 @@ public:
         front().bar_write(bar, offset, from, clock_.now());
         flush();
     }
+    /// As a processor that combines stores: a line of 64 bytes at a time.
+    void bar_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override {
+        for (std::size_t done = 0; done != from.size();) {
+            const auto piece = std::min<std::size_t>(64 - (offset + done) % 64, from.size() - done);
+            mmio_write(bar, offset + done, from.subspan(done, piece));
+            done += piece;
+        }
+    }
     void wake() {
         front().wake(clock_.now());
         flush();

@@ -102,7 +102,9 @@ std::string print_calibration(const Calibrated& calibrated, std::size_t width) {
                             text_of(summary.by_mark[static_cast<std::size_t>(mark)]));
     text += fmt::format("  {:<14} {}\n  {:<14} {}\n", "F1 to F3", text_of(summary.first_steps), "fitted",
                         text_of(summary.fitted));
-    return text + (summary.is_good() ? "  good\n" : "  not good\n");
+    return text + (summary.is_good_by_itself() ? "  good\n"
+                   : summary.is_good()         ? "  good, with the rows of F1, which are the same for each profile\n"
+                                               : "  not good\n");
 }
 
 std::string calibration_as_json(std::span<const Calibrated> all) {
@@ -111,6 +113,7 @@ std::string calibration_as_json(std::span<const Calibrated> all) {
         const auto summary = summarise(judged);
         json.begin(profile)
             .add("good", summary.is_good())
+            .add("good_without_f1", summary.is_good_by_itself())
             .add("in_band", summary.all.in_band)
             .add("counted", summary.all.counted)
             .add("in_band_without_f1", summary.of_the_card.in_band)

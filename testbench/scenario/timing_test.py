@@ -71,6 +71,7 @@ ORDERED = {
     "pcie.device.mps": [128, 512, 4096],
     "pcie.device.tags": [1, 8, 64, 256],
     "pcie.device.posted_credits": [32, 128, 2048],
+    "pcie.device.tlp_ns": [200, 40, 0],
     "pcie.upstream.latency_ns": [2000, 300, 150],
     "pcie.upstream.generation": [1, 3, 5],
     "pcie.upstream.width": [1, 4, 16],
@@ -96,8 +97,7 @@ TOLERANCE = 0.95  # what software finds at once, and asks for at once, differs a
 # Messages that complete together are posted together, and wait for each other at their processing unit: 16 of them for
 # 300 ns on average, of a round trip of 4 us. What spaces them, slower software or hardware, takes that wait away.
 BURSTS = {("64 bytes", "WRITE"): 0.8, ("64 bytes", "READ"): 0.8,
-          # The first message of a burst has its receive WQE, and the record of what is posted, read for it.
-          ("64 bytes", "SEND"): 0.75}
+          ("64 bytes", "SEND"): 0.8}
 
 
 def needs_of(key):

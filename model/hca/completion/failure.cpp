@@ -56,7 +56,7 @@ void Failure::flush_sends(QueuePair& qp, port::Time at) {
     }
     r.sends.completed = r.sends.fetched;
     // A queue that leaves the send error state may come to these indices again with other WQEs.
-    r.sends.prefetch.forget();
+    r.sends.ahead.forget();
     r.position.message = r.sends.messages.end();
     r.position.offset = 0;
     r.position.has_wqe = r.response.has_wqe = false;

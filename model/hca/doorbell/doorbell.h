@@ -16,7 +16,11 @@ struct SendRing {
     abi::Qpn qpn;
     std::uint16_t index = 0;          ///< of that WQE
     std::uint16_t producer = 0;       ///< behind it
-    std::span<const std::byte> wqe{}; ///< the WQE, where it has come whole (BlueFlame); as long as the store lasts
+    std::span<const std::byte> wqe{}; ///< what has come of the WQE (BlueFlame); as long as the store lasts
+    std::size_t wqe_bytes = 0;        ///< that the WQE has, in whole basic blocks
+
+    bool has_wqe() const { return !wqe.empty() && wqe.size() == wqe_bytes; }
+    bool has_part() const { return !wqe.empty() && wqe.size() != wqe_bytes; }
 };
 /// What software asks for with a CQ doorbell: an event for the next completion beyond its consumer index.
 struct ArmRequest {

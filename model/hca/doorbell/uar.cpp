@@ -22,17 +22,20 @@ std::size_t register_number(std::uint32_t offset) {
     return offset == uar_cq_doorbell ? 0 : 1 + (offset - uar_bfreg) / bf_buffer_bytes;
 }
 
-/// `store` begins with the doorbell; of a BlueFlame register it may hold the whole WQE.
+/// `store` begins with the doorbell; of a BlueFlame register it may hold the whole WQE, or its first lines.
 Doorbell decode_send(std::span<const std::byte> store) {
     const abi::ConstView<abi::prm::SendDoorbell> doorbell(store.first<8>());
     const auto index = static_cast<std::uint16_t>(doorbell.get<"wqe_index">());
     const auto blocks =
         (doorbell.get<"ds">() * abi::prm::wqe_ds_bytes + abi::prm::wqe_bb_bytes - 1) / abi::prm::wqe_bb_bytes;
     const auto bytes = std::size_t{blocks} * abi::prm::wqe_bb_bytes;
+    const auto has_lines = store.size() >= abi::prm::wqe_bb_bytes && store.size() % abi::prm::wqe_bb_bytes == 0;
+    const auto here = has_lines && bytes <= abi::prm::bf_buffer_bytes ? std::min(bytes, store.size()) : 0;
     return SendRing{.qpn = abi::Qpn{doorbell.get<"qpn">()},
                     .index = index,
                     .producer = static_cast<std::uint16_t>(index + blocks),
-                    .wqe = store.first(bytes <= store.size() ? bytes : 0)};
+                    .wqe = store.first(here),
+                    .wqe_bytes = bytes};
 }
 
 Doorbell decode(std::uint32_t offset, std::span<const std::byte, 8> value) {

@@ -1,9 +1,9 @@
 // The UAR pages (PRM "User access region"): decodes stores into doorbells. Receives page, offset and bytes; gives the
 // doorbell that they complete, if any. Does not read doorbell records: doorbell_record does.
 //
-// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. A burst that comes
-// in one piece brings its WQE; of one that a bridge has cut, the first 8 bytes count, and the WQE is read from the send
-// queue, where it stands as well.
+// Real drivers ring with one 8-byte store, two 4-byte stores, or a BlueFlame burst of a whole WQE. A store of whole
+// lines brings them along, and `Bursts` puts together what takes several; of a line that a bridge has cut, the first 8
+// bytes count, and the WQE is read from the send queue, where it stands as well.
 #pragma once
 
 #include "abi/prm/doorbell.h"

@@ -47,15 +47,27 @@ public:
         return result;
     }
 
-    /// Entry `index` has come with its doorbell: whole entries, at most `capacity` bytes.
-    void put(std::uint16_t index, std::span<const std::byte> entry, unsigned log_entry, port::Time at) {
+    bool has_room(std::size_t bytes, unsigned log_entry) const {
+        return (std::size_t{count_} << log_entry) + bytes <= capacity;
+    }
+    /// Whole entries that have come otherwise, behind those that are here; there is room for them.
+    void append(std::span<const std::byte> entries, unsigned log_entry, port::Time at) {
+        std::ranges::copy(entries, bytes_->begin() + (std::ptrdiff_t{count_} << log_entry));
+        count_ = static_cast<std::uint16_t>(count_ + (entries.size() >> log_entry));
+        ready_ = std::max(ready_, at);
+    }
+    /// Is to hold what follows from entry `index` on.
+    void begin(std::uint16_t index) {
         if (!bytes_) [[unlikely]]
             bytes_ = std::make_unique<Bytes>();
-        std::ranges::copy(entry, bytes_->begin());
         first_ = index;
-        count_ = static_cast<std::uint16_t>(entry.size() >> log_entry);
-        ready_ = at;
+        count_ = 0;
+        ready_ = {};
     }
+
+    std::uint16_t size() const { return count_; }
+    /// Behind the last entry that was read.
+    std::uint16_t end() const { return static_cast<std::uint16_t>(first_ + count_); }
 
     /// What was read is not what the queue holds next.
     void forget() { count_ = 0; }

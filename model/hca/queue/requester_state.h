@@ -4,7 +4,7 @@
 #include "abi/prm/wqe.h"
 #include "abi/types.h"
 #include "model/hca/queue/on_demand.h"
-#include "model/hca/queue/prefetch.h"
+#include "model/hca/queue/read_ahead.h"
 #include "model/hca/queue/ring.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/time.h"
@@ -46,12 +46,12 @@ struct SendQueueState {
     port::Time record_at{};      ///< and when its record was
     std::uint64_t doorbell = 0;  ///< number of its event
     Ring<Outstanding> messages;
-    Prefetch prefetch;
+    ReadAhead ahead;
 
     /// Since when the device knows of the WQE that it reads next.
     port::Time known_at() const {
-        const auto ahead = static_cast<std::uint16_t>(announced - fetched);
-        return ahead != 0 && ahead <= static_cast<std::uint16_t>(producer - fetched) ? doorbell_at : record_at;
+        const auto named = static_cast<std::uint16_t>(announced - fetched);
+        return named != 0 && named <= static_cast<std::uint16_t>(producer - fetched) ? doorbell_at : record_at;
     }
 };
 

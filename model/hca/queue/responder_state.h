@@ -5,7 +5,7 @@
 #include "abi/types.h"
 #include "model/hca/memory/order.h"
 #include "model/hca/queue/on_demand.h"
-#include "model/hca/queue/prefetch.h"
+#include "model/hca/queue/read_ahead.h"
 #include "model/hca/queue/receive_wqe.h"
 #include "model/hca/queue/ring.h"
 #include "model/port/time.h"
@@ -73,10 +73,13 @@ struct RemoteState {
 struct ReceiveState {
     std::uint16_t producer = 0; ///< as the doorbell record last said
     std::uint16_t consumer = 0;
-    Prefetch prefetch;
+    std::uint16_t few = 0; ///< the record is looked at again when no more than these are left
+    ReadAhead ahead;
     bool has_wqe = false; ///< `wqe` is being filled
     OnDemand<ReceiveRequest> wqe;
     port::Time flush_interval{}; ///< error state: how long until the doorbell record is looked at again
+
+    std::uint16_t left() const { return static_cast<std::uint16_t>(producer - consumer); }
 };
 
 /// What the peer is owed.

@@ -18,6 +18,7 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& r = qp.requester;
     if (!qp.can_send() || r.sends.messages.is_empty())
         return;
+    at += latency_;
     r.heard_at = at;
     const auto& head = packet.rdma();
     // Only what was sent and is not yet acknowledged can be answered. Any other answer is a late copy and is silently

@@ -39,7 +39,7 @@ struct Neighbours {
 class Requester {
 public:
     Requester(const HcaConfig& config, const WayOut& out, const Neighbours& to, const Report& report)
-        : scheduler_(to.scheduler), events_(report.events),
+        : latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler), events_(report.events),
           retirement_(to.completions, to.failure, to.scheduler, report.counters),
           retry_(retirement_, to.scheduler, to.timers, report), acknowledgements_(retirement_, retry_),
           placement_(config, to.dma, to.memory, to.page_faults, retirement_),
@@ -65,6 +65,7 @@ public:
     time::Account account() const { return queue_.account(); }
 
 private:
+    port::Time latency_; ///< of a packet that arrives, as the responder's
     queue::Scheduler& scheduler_;
     const traces::Events& events_;
     Retirement retirement_;

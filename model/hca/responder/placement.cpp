@@ -12,6 +12,15 @@ using queue::QueuePair;
 using queue::Take;
 using queue::Taken;
 
+namespace {
+queue::ReadAhead::Posted posted_receives(const QueuePair& qp) {
+    return {.buffer = qp.attributes.buffer,
+            .entries = qp.rq_size(),
+            .log_entry = qp.attributes.log_rq_stride,
+            .producer = qp.responder.receives.producer};
+}
+} // namespace
+
 PlacementError placement_error(const memory::Denied& denied) {
     return {denied.is_by_key() ? CqeSyndrome::local_prot_err : CqeSyndrome::local_access_err,
             denied.vendor(vendor::translation, vendor::bus), NakCode::remote_operational_error, denied};
@@ -26,36 +35,48 @@ Taken Placement::take(QueuePair& qp, port::Time at) {
 
 /// Reads the next WQE of the queue pair's own receive queue into `receive`.
 Taken Placement::take_own(QueuePair& qp, port::Time at) {
-    auto& r = qp.responder;
-    if (r.receives.consumer == r.receives.producer && qp.attributes.receive == queue::ReceiveKind::ordinary) {
-        // Software rings no doorbell for receive queues, it only moves the record.
-        if (const auto producer =
-                doorbell::read_record(dma_, qp.attributes.doorbell_record, doorbell::Record::receive, at)) {
-            const auto posted = static_cast<std::uint16_t>(producer->value - r.receives.consumer);
-            if (posted <= qp.rq_size())
-                r.receives.producer = static_cast<std::uint16_t>(producer->value);
-            at = producer->at;
-        }
-    }
-    if (r.receives.consumer == r.receives.producer)
+    auto& r = qp.responder.receives;
+    if (r.left() == 0)
+        at = look_at_record(qp, at);
+    if (r.left() == 0)
         return {Take::empty, at};
     const auto log_stride = qp.attributes.log_rq_stride;
-    const auto index = r.receives.consumer++;
-    auto wqe = r.receives.prefetch.find(index, log_stride);
-    if (wqe.bytes.empty()) {
-        const auto posted = static_cast<std::uint16_t>(r.receives.producer - index);
-        const auto result =
-            r.receives.prefetch.read(dma_, qp.attributes.buffer, 0, index, posted, qp.rq_size(), log_stride, at);
-        if (!result.is_ok()) // perhaps only a later WQE cannot be read, so this one is tried alone
-            r.receives.prefetch.read(dma_, qp.attributes.buffer, 0, index, 1, qp.rq_size(), log_stride, at);
-        wqe = r.receives.prefetch.find(index, log_stride);
-    }
-    r.receives.wqe->index = index;
-    r.receives.wqe->pd = qp.attributes.pd;
+    const auto index = r.consumer++;
+    auto wqe = r.ahead.find(index, log_stride);
+    if (wqe.bytes.empty())
+        wqe = r.ahead.fetch(dma_, posted_receives(qp), index, at);
+    r.wqe->index = index;
+    r.wqe->pd = qp.attributes.pd;
     if (wqe.bytes.empty())
         return {Take::unreadable, at};
-    r.receives.wqe->decode(wqe.bytes.first(std::min(wqe.bytes.size(), std::size_t{1} << log_stride)));
-    return {Take::done, std::max(at, wqe.ready)};
+    r.wqe->decode(wqe.bytes.first(std::min(wqe.bytes.size(), std::size_t{1} << log_stride)));
+    const auto there = std::max(at, wqe.ready);
+    if (r.left() != 0) // else the next message finds out, as does one that comes to a queue of one WQE at a time
+        read_on(qp, at);
+    return {Take::done, there};
+}
+
+/// Software rings no doorbell for receive queues, it only moves the record. Returns when that was read.
+port::Time Placement::look_at_record(QueuePair& qp, port::Time at) {
+    if (qp.attributes.receive != queue::ReceiveKind::ordinary)
+        return at;
+    const auto producer = doorbell::read_record(dma_, qp.attributes.doorbell_record, doorbell::Record::receive, at);
+    if (!producer)
+        return at;
+    auto& r = qp.responder.receives;
+    const auto value = static_cast<std::uint16_t>(producer->value);
+    if (static_cast<std::uint16_t>(value - r.consumer) <= qp.rq_size())
+        r.producer = value;
+    r.few = r.left() / 2;
+    return producer->at;
+}
+
+/// Brings what the next messages will need, while there is still something for those that come first.
+void Placement::read_on(QueuePair& qp, port::Time at) {
+    auto& r = qp.responder.receives;
+    if (r.left() <= r.few)
+        at = look_at_record(qp, at);
+    r.ahead.read_on(dma_, posted_receives(qp), r.consumer, at);
 }
 
 /// Reads the next WQE of the shared receive queue, and raises the events that belong to that.

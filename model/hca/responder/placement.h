@@ -55,6 +55,8 @@ public:
 private:
     queue::Taken take_own(queue::QueuePair& qp, port::Time at);
     queue::Taken take_shared(queue::QueuePair& qp, port::Time at);
+    port::Time look_at_record(queue::QueuePair& qp, port::Time at);
+    void read_on(queue::QueuePair& qp, port::Time at);
 
     port::Dma& dma_;
     icm::ContextMemory& contexts_;

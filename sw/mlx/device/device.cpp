@@ -161,6 +161,11 @@ Result<void> Device::query_adapter() {
 }
 
 Result<void> Device::allocate_uar() {
+    const auto added = add_uar();
+    return added ? Result<void>{} : std::unexpected(added.error());
+}
+
+Result<Uar*> Device::add_uar() {
     const auto out = run<AllocUarOut>(*commands_, Input<AllocUarIn>(Opcode::alloc_uar));
     if (!out)
         return std::unexpected(out.error());
@@ -172,13 +177,12 @@ Result<void> Device::allocate_uar() {
     });
     if ((std::uint64_t{index} + 1) * uar_page_bytes > transport_.bar_size(bar))
         return failure(EPROTO, fmt::format("ALLOC_UAR: page {:#x} lies outside BAR 0", index));
-    uar_.emplace(transport_, bar, index, 1u << capabilities_.get<"log_bf_reg_size">());
-    return {};
+    return &uars_.emplace_back(transport_, bar, index, 1u << capabilities_.get<"log_bf_reg_size">());
 }
 
 Result<void> Device::add_event_queue(const std::string& name, EqOptions options, EventQueue*& queue) {
     options.log_size = std::min<unsigned>(options.log_size, capabilities_.get<"log_max_eq_sz">());
-    auto created = EventQueue::create(transport_, *commands_, *uar_, options);
+    auto created = EventQueue::create(transport_, *commands_, uar(), options);
     if (!created)
         return failure(created.error().code, name + " event queue: " + created.error().what);
     queue = created->get();

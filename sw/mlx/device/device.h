@@ -74,7 +74,10 @@ public:
     CommandChannel& commands() { return *commands_; }
     const Capabilities& capabilities() const { return capabilities_; }
     const abi::Block<abi::prm::QueryAdapterParamBlock>& adapter() const { return adapter_; }
-    Uar& uar() { return *uar_; }
+    Uar& uar() { return uars_.front(); }
+    /// One more page, for a thread that rings by itself: the lines of two threads' BlueFlame bursts must not meet in
+    /// one register. There until close().
+    Result<Uar*> add_uar();
     DoorbellRecords& doorbell_records() { return doorbell_records_; }
     memory::IovaSpace& iova_space() { return iova_space_; }
     Health& health() { return health_; }
@@ -152,7 +155,7 @@ private:
     std::unique_ptr<PageSupply> pages_;
     Capabilities capabilities_;
     abi::Block<abi::prm::QueryAdapterParamBlock> adapter_;
-    std::optional<Uar> uar_;
+    std::deque<Uar> uars_; ///< the first one is everybody's
     std::vector<std::unique_ptr<EventQueue>> eqs_;
     EventQueue* command_eq_ = nullptr;
     EventQueue* async_eq_ = nullptr;

@@ -17,7 +17,7 @@ namespace sw::mlx {
 enum class DoorbellStyle : std::uint8_t {
     one_store,  ///< 8 bytes at once
     two_stores, ///< two times 4 bytes, as a 32-bit processor does
-    blueflame,  ///< the first block of the WQE, which is the whole of most, as one where the processor combines stores
+    blueflame,  ///< the whole WQE, a line at a time where the processor combines stores
 };
 
 class Uar {
@@ -29,19 +29,20 @@ public:
     /// Number of the page, as contexts want it.
     std::uint32_t index() const { return index_; }
 
-    /// `wqe` is the first block of the last work request posted; its first 8 bytes are the doorbell. Halves of the
-    /// register alternate, so that the write-combining buffers of two rings in a row do not meet.
-    void ring_send(std::span<const std::byte, 64> wqe, DoorbellStyle style) {
+    /// `wqe` is the last work request posted, in whole blocks; its first 8 bytes are the doorbell. One that a buffer of
+    /// the register does not hold goes without its WQE. The buffers alternate, so that the write-combining buffers of
+    /// two rings in a row do not meet.
+    void ring_send(std::span<const std::byte> wqe, DoorbellStyle style) {
         const auto at = base_ + abi::prm::uar_bfreg + toggle_;
         toggle_ ^= half_;
-        if (style == DoorbellStyle::one_store) [[likely]] {
+        if (style == DoorbellStyle::two_stores) [[unlikely]] {
+            transport_->mmio_write(bar_, at, wqe.first<4>());
+            transport_->mmio_write(bar_, at + 4, wqe.subspan<4, 4>());
+        } else if (style == DoorbellStyle::one_store || wqe.size() > half_) {
             transport_->mmio_write(bar_, at, wqe.first<8>());
-            return;
+        } else {
+            transport_->bar_write(bar_, at, wqe);
         }
-        if (style == DoorbellStyle::blueflame)
-            return transport_->bar_write(bar_, at, wqe);
-        transport_->mmio_write(bar_, at, wqe.first<4>());
-        transport_->mmio_write(bar_, at + 4, wqe.subspan<4, 4>());
     }
 
     void arm_cq(const abi::Block<abi::prm::CqDoorbell>& doorbell) const {

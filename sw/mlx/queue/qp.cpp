@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 
 namespace sw::mlx {
 
@@ -23,7 +25,7 @@ constexpr std::uint32_t max_blocks = 16;          // of one WQE
 
 Result<std::unique_ptr<QueuePair>> QueuePair::create(Device& device, const QpOptions& options) {
     std::unique_ptr<QueuePair> qp(new QueuePair(device, options));
-    qp->uar_ = &device.uar();
+    qp->uar_ = options.uar != nullptr ? options.uar : &device.uar();
     for (const auto step : {&QueuePair::choose_sizes, &QueuePair::allocate, &QueuePair::create_in_device})
         if (auto done = (*qp.*step)(); !done)
             return failure(done.error().code, "create queue pair: " + done.error().what);
@@ -210,7 +212,7 @@ Result<void> QueuePair::refuse_send(const SendRequest& request, std::uint32_t un
 Result<void> QueuePair::post_send(const SendRequest* list, const SendRequest** bad) {
     Result<void> result;
     std::size_t posted = 0;
-    const std::byte* last = nullptr;
+    std::uint32_t last = send_head_;
     for (; list; list = list->next, ++posted) {
         const auto& request = *list;
         const auto inlined = (request.flags & send_flag::inline_data) != 0;
@@ -229,7 +231,7 @@ Result<void> QueuePair::post_send(const SendRequest* list, const SendRequest** b
         }
         write_send(ring_, send_head_, number_, request, units,
                    options_.signal_all || (request.flags & send_flag::signaled));
-        last = ring_.block(send_head_);
+        last = send_head_;
         auto& slot = sent_[send_head_ & (ring_.blocks - 1)];
         send_head_ += blocks;
         slot = {request.wr_id, send_head_};
@@ -240,10 +242,28 @@ Result<void> QueuePair::post_send(const SendRequest* list, const SendRequest** b
         device_.transport().spend(transport::Work::post, posted);
         base::dma_wmb(); // WQEs before record: the device fetches up to what the record says
         record_.set_second(send_head_ & 0xffff);
-        base::mmio_wmb(); // record before doorbell: the device reads the record when it is rung
-        uar_->ring_send(std::span<const std::byte, wqe_bb_bytes>(last, wqe_bb_bytes), options_.doorbell);
+        ring(last, posted == 1);
     }
     return result;
+}
+
+/// Rings for what has been posted, the last of it from block `last` on; with BlueFlame it goes along where it is
+/// `alone`. Others would have to be read from the ring before it.
+void QueuePair::ring(std::uint32_t last, bool alone) {
+    base::mmio_wmb(); // record before doorbell: the device reads the record when it is rung
+    const auto* const start = ring_.block(last);
+    const auto style = options_.doorbell;
+    if (style != DoorbellStyle::blueflame || !alone) [[likely]]
+        return uar_->ring_send({start, wqe_bb_bytes},
+                               style == DoorbellStyle::two_stores ? style : DoorbellStyle::one_store);
+    const auto bytes = std::size_t{send_head_ - last} * wqe_bb_bytes;
+    const auto before_end = std::min(bytes, static_cast<std::size_t>(ring_.end() - start));
+    if (before_end == bytes)
+        return uar_->ring_send({start, bytes}, style);
+    std::array<std::byte, std::size_t{max_blocks} * wqe_bb_bytes> whole; // it goes on at the start of the ring
+    std::memcpy(whole.data(), start, before_end);
+    std::memcpy(whole.data() + before_end, ring_.base, bytes - before_end);
+    uar_->ring_send(std::span(whole).first(bytes), style);
 }
 
 Result<void> QueuePair::post_segments(std::uint64_t wr_id, WqeOpcode opcode, std::uint32_t immediate,
@@ -264,8 +284,8 @@ Result<void> QueuePair::post_segments(std::uint64_t wr_id, WqeOpcode opcode, std
         .set<"fm">(FenceMode::initiator_small)
         .set<"ce">(CompletionEvent::always)
         .set<"imm">(immediate);
-    auto* const start = ring_.block(send_head_);
-    SegmentWriter writer(ring_, start);
+    const auto start = send_head_;
+    SegmentWriter writer(ring_, ring_.block(start));
     writer.put(ctrl);
     writer.put_bytes(segments);
     sent_[send_head_ & (ring_.blocks - 1)] = {wr_id, send_head_ + blocks};
@@ -273,8 +293,7 @@ Result<void> QueuePair::post_segments(std::uint64_t wr_id, WqeOpcode opcode, std
     device_.transport().spend(transport::Work::post, 1);
     base::dma_wmb(); // WQE before record: the device fetches up to what the record says
     record_.set_second(send_head_ & 0xffff);
-    base::mmio_wmb(); // record before doorbell: the device reads the record when it is rung
-    uar_->ring_send(std::span<const std::byte, wqe_bb_bytes>(start, wqe_bb_bytes), options_.doorbell);
+    ring(start, true);
     return {};
 }
 

@@ -40,6 +40,7 @@ struct QpOptions {
     bool signal_all = false;      ///< every send completes, whatever its flags say
     std::uint8_t counter_set = 0; ///< Q counter
     DoorbellStyle doorbell = DoorbellStyle::one_store;
+    Uar* uar = nullptr; ///< by which it is rung; nullptr: the device's common one
     /// Receive queue first. Given: nothing is posted here (EINVAL), and completions are polled by the owner.
     QueuePlace place{};
 };
@@ -138,6 +139,7 @@ private:
     void enter(abi::prm::QpState state);
     void reset();
     Result<void> refuse_send(const SendRequest& request, std::uint32_t units) const;
+    void ring(std::uint32_t last, bool alone);
     Result<void> refuse_receive(const ReceiveRequest& request) const;
 
     // What posting touches comes first.

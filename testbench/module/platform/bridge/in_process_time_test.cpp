@@ -83,6 +83,35 @@ TEST_CASE("a narrow link holds a processor's stores back", "[module][bridge][tim
     driver.run();
 }
 
+TEST_CASE("what one processor has spent is not another one's debt", "[module][bridge][timed]") {
+    platform::host::HostConfig config;
+    config.software = {.post = 300ns, .poll = 20ns, .store = 1us};
+    PcieMachine machine(true, config);
+    std::unique_ptr<InProcessTransport> transport;
+    std::array<Time, 2> passed{};
+    sc_core::sc_event stored;
+    Thread first("first", [&] {
+        transport = std::make_unique<InProcessTransport>(machine.host, machine.found(1).bdf);
+        transport->config_write(4, 2, 6);
+        const auto begun = kernel_now();
+        transport->mmio_write(0, 0x800, std::array<std::byte, 4>{}); // which is paid with the next access
+        stored.notify(sc_core::sc_time(5, sc_core::SC_NS));
+        sc_core::wait(sc_core::sc_time(10, sc_core::SC_NS));
+        static_cast<void>(transport->now());
+        passed[0] = kernel_now() - begun;
+    });
+    Thread second("second", [&] {
+        sc_core::wait(stored);
+        const auto begun = kernel_now();
+        transport->spend(sw::transport::Work::poll, 1);
+        transport->spend(sw::transport::Work::post, 1);
+        passed[1] = kernel_now() - begun;
+    });
+    sc_core::sc_start(sc_core::sc_time(1, sc_core::SC_MS));
+    CHECK(passed[0] == 1010ns);
+    CHECK(passed[1] == 300ns + config.software.poll);
+}
+
 TEST_CASE("what software does takes its time before the device hears of it", "[module][bridge][timed]") {
     using sw::transport::Work;
     platform::host::HostConfig config;

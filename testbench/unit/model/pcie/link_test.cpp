@@ -255,11 +255,11 @@ TEST_CASE("a function is held back by its own link only as long as there is room
     };
 
     for (unsigned i = 0; i < room; ++i)
-        CHECK(write().sent <= (i + 1) * fast.span_of(bytes + bytes / 256 * 24));
+        CHECK(write().sent <= (i + 1) * fast.span_of(Direction::upstream, bytes + bytes / 256 * 24));
     CHECK(fast.credit_account(Direction::upstream).usage.waited == Time{});
     // From then on as fast as the slow link takes them, and the sender knows one latency later.
     auto last = write();
-    const auto pace = slow.span_of(bytes + bytes / 256 * 24);
+    const auto pace = slow.span_of(Direction::upstream, bytes + bytes / 256 * 24);
     for (unsigned i = 0; i < 100; ++i) {
         const auto next = write();
         CHECK(next.sent - last.sent == pace);

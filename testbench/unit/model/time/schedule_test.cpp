@@ -74,3 +74,45 @@ TEST_CASE("as long as all gaps are remembered, the earliest that fits is taken",
         std::fill_n(is_taken.begin() + static_cast<std::ptrdiff_t>(expected), span, true);
     }
 }
+
+TEST_CASE("work that may pause goes on in each gap on its way", "[unit][time]") {
+    Schedule schedule;
+    schedule.book(10ns, 10ns);
+    schedule.book(25ns, 10ns); // free: 0 to 10, 20 to 25, and from 35 on
+
+    const auto through = schedule.book_in_pieces(4ns, 14ns);
+    CHECK(through.begin == 4ns);
+    CHECK(through.end == 38ns); // 6 before the first, 5 between them, 3 behind
+    CHECK(schedule.free_from() == 38ns);
+    const auto inside = schedule.book_in_pieces(0ns, 3ns);
+    CHECK(inside.begin == 0ns);
+    CHECK(inside.end == 3ns);
+    const auto rest = schedule.book_in_pieces(0ns, 2ns); // one is left before the first
+    CHECK(rest.begin == 3ns);
+    CHECK(rest.end == 39ns);
+    const auto behind = schedule.book_in_pieces(50ns, 5ns);
+    CHECK(behind.begin == 50ns);
+    CHECK(behind.end == 55ns);
+}
+
+TEST_CASE("a line whose work may pause is idle only where there is none", "[unit][time]") {
+    const auto seed = GENERATE(range(1u, 50u));
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    Schedule schedule;
+    std::vector<bool> is_taken(100'000); // a picosecond each
+
+    for (unsigned i = 0; i < 300; ++i) {
+        const auto at = random() % 9000, span = 1 + random() % 60;
+        const auto taken = schedule.book_in_pieces(Time{at}, Time{span});
+        auto end = at, left = span;
+        for (; left != 0; ++end) {
+            if (is_taken[end])
+                continue;
+            if (left-- == span)
+                REQUIRE(taken.begin == Time{end});
+            is_taken[end] = true;
+        }
+        REQUIRE(taken.end == Time{end});
+    }
+}

@@ -204,6 +204,43 @@ TEST_CASE("every way to ring the send doorbell says the same", "[unit][direct]")
     CHECK(pair.left.cq->poll({&more, 1}) == 0);
 }
 
+TEST_CASE("a work request of several blocks goes whole with its doorbell, also where it wraps", "[unit][direct]") {
+    Pair pair({.max_send = 5, .max_send_sge = 1, .max_inline = 150, .doorbell = DoorbellStyle::blueflame});
+    auto &left = pair.left, &right = pair.right;
+    std::vector<std::byte> bytes(150);
+    for (std::uint32_t i = 0; i < 100; ++i) { // of one to four blocks: the ring of 16 wraps at each of their places
+        const auto length = 1 + i * 37 % 150;
+        for (std::uint32_t k = 0; k < length; ++k)
+            bytes[k] = static_cast<std::byte>(i + k * 3);
+        const sw::mlx::Sge sge{reinterpret_cast<std::uintptr_t>(bytes.data()), length, 0};
+        must(left.qp->post_send({.sge = &sge,
+                                 .sge_count = 1,
+                                 .operation = SendOperation::write,
+                                 .flags = sw::mlx::send_flag::signaled | sw::mlx::send_flag::inline_data,
+                                 .rkey = right.region.rkey(),
+                                 .remote_address = right.region.iova().value}));
+        CAPTURE(i, length);
+        REQUIRE(left.wait().status == CompletionStatus::success);
+        REQUIRE(std::equal(bytes.begin(), bytes.begin() + length, right.buffer.bytes().begin()));
+    }
+}
+
+TEST_CASE("a queue pair may be rung by a UAR page of its own", "[unit][direct]") {
+    Pair pair;
+    auto& left = pair.left;
+    auto* const own = must(left.context->alloc_uar());
+    CHECK(own->index() != must(left.context->alloc_uar())->index());
+    left.qp = must(
+        left.context->create_qp({.pd = left.pd, .send_cq = left.cq.get(), .receive_cq = left.cq.get(), .uar = own}));
+    left.peer.qpn = left.qp->number();
+    must(pair.right.qp->modify(abi::prm::QpState::rst));
+    pair.connect();
+    pair.post();
+    CHECK(left.wait().status == CompletionStatus::success);
+    CHECK(pair.log.all<traces::DoorbellRung>().back().uar == own->index());
+    CHECK(pair.log.all<traces::DoorbellIgnored>().empty());
+}
+
 TEST_CASE("a completion wakes its waiter once for each time it was asked for", "[unit][direct]") {
     Pair pair;
     auto& left = pair.left;
