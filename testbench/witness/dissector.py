@@ -86,7 +86,11 @@ def in_step(rows):
     """Whatever the HCA says it has done is read in what it did."""
     read = [row for row in rows if row.text("tlp") == "CplD"]
     written = [row for row in rows if row.text("tlp") == "MWr"]
-    fetch = ["qpn", "opcode", "wqe_index"]
+    # A WQE that comes whole with its doorbell: neither it nor the doorbell record is read.
+    came = [row for row in written if row.text("structure") == "blue_flame" and row.has("wqe_ctrl_seg.qpn")]
+    rung_by_wqe = {row.number("wqe_ctrl_seg.qpn") for row in came}
+    wqes = [row for row in rows if row in came or (row in read and row.has("wqe_ctrl_seg.qpn"))]
+    fetch = ["wqe_ctrl_seg." + member for member in ("qpn", "opcode", "wqe_index")]
     finish = ["qpn", "opcode", "wqe_counter"]
     pairs = [
         ("commands", events(rows, "command_executed", "opcode"),
@@ -94,16 +98,17 @@ def in_step(rows):
         ("answers", events(rows, "command_executed", "status"),
          seen(written, "command_queue_entry", "command_out.status")),
         ("doorbells", events(rows, "doorbell_rung", "qpn", "uar"),
-         [(row.number("send_doorbell.qpn"), row.number("bar_offset") // PAGE) for row in written
-          if row.text("structure") == "send_doorbell" and row.has("send_doorbell.qpn")]),
-        ("doorbell records", events(rows, "doorbell_rung", "producer"),
+         [(row.number("wqe_ctrl_seg.qpn" if row in came else "send_doorbell.qpn"), row.number("bar_offset") // PAGE)
+          for row in written
+          if row in came or (row.text("structure") == "send_doorbell" and row.has("send_doorbell.qpn"))]),
+        ("doorbell records", [(producer,) for qpn, producer in events(rows, "doorbell_rung", "qpn", "producer")
+                              if qpn not in rung_by_wqe],
          seen(read, "qp_doorbell_record", "qp_doorbell_record.send_counter")),
         ("armed queues", events(rows, "completion_armed", "cqn"), seen(written, "cq_doorbell", "cq_doorbell.cqn")),
         ("WQEs", events(rows, "wqe_fetched", "qpn", "opcode", "index"),
-         seen(read, "send_wqe", *["wqe_ctrl_seg." + member for member in fetch])),
+         [value for row in wqes for value in seen([row], row.text("structure"), *fetch)]),
         ("lengths", events(rows, "wqe_fetched", "length"),
-         [(row.sum("wqe_data_seg.byte_count") + row.sum("wqe_inline_seg.byte_count"),) for row in read
-          if row.has("wqe_ctrl_seg.qpn")]),
+         [(row.sum("wqe_data_seg.byte_count") + row.sum("wqe_inline_seg.byte_count"),) for row in wqes]),
         ("completions", events(rows, "completion_written", *finish),
          seen(written, "cqe64", *["cqe64." + member for member in finish])),
         ("their queues", events(rows, "completion_written", "cqn"), seen(written, "cqe64", "queue")),
