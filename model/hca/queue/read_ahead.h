@@ -27,6 +27,7 @@ public:
     }
     /// Reads from entry `index` on, which is wanted now.
     Prefetch::Found fetch(port::Dma& dma, const Posted& posted, std::uint16_t index, port::Time at) {
+        parts_[1 - newest_].forget(); // of no use any more, and its numbers come again after 2^16 entries
         if (!read(dma, posted, index, static_cast<std::uint16_t>(posted.producer - index), at))
             read(dma, posted, index, 1, at); // perhaps only a later entry cannot be read
         return parts_[newest_].find(index, posted.log_entry);
@@ -50,6 +51,7 @@ public:
         if (index != (has_next ? parts_[newest_].end() : next))
             return;
         if (!has_next) {
+            parts_[1 - newest_].forget();
             parts_[newest_].begin(index);
         } else if (!parts_[newest_].has_room(entries.size(), log_entry)) {
             if (!parts_[1 - newest_].find(next, log_entry).bytes.empty())
