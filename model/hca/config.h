@@ -76,6 +76,8 @@ struct HcaConfig {
     // Scheduling
     /// A queue pair sends so many of 4 KiB, or as many bytes in smaller ones, before the next one has its turn.
     std::uint32_t packets_per_turn = 16;
+    /// Packets of a WRITE go through an untimed cable as one, where nobody looks: faster, and nothing else.
+    bool packet_trains = true;
 
     bool operator==(const HcaConfig&) const = default;
 };

@@ -75,6 +75,7 @@ public:
     void write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at);
     void receive(port::Packet& packet, port::Time at) override;
     void received_all(port::Time at) override;
+    bool takes_trains() const override { return config_.packet_trains && !config_.timed && !events_.is_on(); }
     void ready(port::Time at) override;
     void link_changed(bool is_up, port::Time at) override {
         if (on_link_changed)

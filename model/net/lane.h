@@ -76,6 +76,12 @@ public:
         return false;
     }
 
+    /// A cable without timing at which nobody looks takes as many as it has room for.
+    std::uint32_t train_room(port::Time) const override {
+        const bool is_plain = !link_.config_.timed && !link_.needs_image_ && !link_.has_faults_ && link_.is_up_;
+        return is_plain && sink->takes_trains() ? static_cast<std::uint32_t>(limit_ - count()) : 1;
+    }
+
     port::Packet& next() override {
         if (filling_ == nullptr)
             filling_ = take();
@@ -89,14 +95,14 @@ public:
         filling_ = nullptr;
         auto& packet = slot.packet;
         if (!link_.is_up_ || !carries(packet)) [[unlikely]] {
-            ++counters_.discarded;
+            counters_.discarded += packet.train.packets;
             const traces::Cause cause(link_.events_, packet.cause);
             link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets, "discarded"});
             release(slot);
             return at;
         }
-        const auto bytes = wire::frame_length(packet);
-        ++counters_.packets;
+        const auto bytes = wire::frames_length(packet);
+        counters_.packets += packet.train.packets;
         counters_.bytes += bytes;
         if (link_.config_.timed) {
             slot.occupancy = port::Time{static_cast<std::int64_t>((bytes + overhead_) * link_.ps_per_byte_q16_ >> 16)};
@@ -126,7 +132,8 @@ public:
 
     port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
 
-    std::size_t count() const { return tail_ - head_ + held_.size() + waiting_; }
+    /// Packets under way, those of trains one by one.
+    std::size_t count() const { return tail_ - head_ + in_trains_ + held_.size() + waiting_; }
     bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
     port::Time head_arrival() const { return head_ != tail_ ? at(head_).arrival : port::never; }
     bool is_empty() const { return head_ == tail_; }
@@ -147,7 +154,8 @@ public:
     /// Hands the oldest packet to the receiver; returns its arrival.
     port::Time deliver_one() {
         Slot& slot = at(head_++);
-        ++counters_.delivered;
+        counters_.delivered += slot.packet.train.packets;
+        in_trains_ -= slot.packet.train.packets - 1;
         last_delivered_ = slot.arrival;
         sink->receive(slot.packet, slot.arrival);
         if (has_flow_control_ && !sink_keeps_)
@@ -265,6 +273,7 @@ private:
         if (tail_ - head_ == ring_.size()) [[unlikely]]
             grow();
         slot.arrival = std::max(slot.arrival, link_.config_.timed ? last_delivered_ : last_arrival());
+        in_trains_ += slot.packet.train.packets - 1;
         auto place = tail_++;
         for (; place != head_ && at(place - 1).arrival > slot.arrival; --place)
             at_ring(place) = at_ring(place - 1);
@@ -285,6 +294,7 @@ private:
     Random random_;
     std::vector<Slot*> ring_; ///< a power of two
     std::uint32_t head_ = 0, tail_ = 0;
+    std::uint32_t in_trains_ = 0; ///< packets of trains in `ring_`, but the first ones
     std::uint64_t overhead_;
     std::size_t limit_;
     const bool has_flow_control_;

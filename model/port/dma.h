@@ -50,6 +50,14 @@ public:
     /// As read(), charged in the same way, but lends the memory instead of copying it.
     virtual Loan lend(abi::BusAddress address, std::size_t length, Time at, Purpose purpose = Purpose::control) = 0;
 
+    /// lend() and write() of payload, `unit` bytes after `unit` bytes, where doing it at once makes no difference to
+    /// anybody: plain memory behind links that take no time, requests that end where units end, nobody who looks at
+    /// them. Elsewhere nothing is done: nullptr, false.
+    virtual const std::byte* lend_units(abi::BusAddress, std::size_t /*length*/, std::uint32_t /*unit*/) {
+        return nullptr;
+    }
+    virtual bool write_units(abi::BusAddress, std::span<const std::byte>, std::uint32_t /*unit*/) { return false; }
+
     /// When a read that is asked for at `now` would leave: later while all of the function's tags are taken (PCIe 6.0
     /// §2.2.6.2). Whoever could ask for much more than the host can answer waits until then.
     virtual Time next_read(Time now) { return now; }

@@ -81,7 +81,30 @@ public:
         return {result.is_ok() ? page(address.value / page_bytes) + offset : nullptr, result};
     }
 
+    /// Within one page, each unit in the log as by itself. Nothing at once while faults are planted.
+    const std::byte* lend_units(abi::BusAddress address, std::size_t length, std::uint32_t unit) override {
+        const auto offset = address.value % page_bytes;
+        if (!faults_.empty() || length > page_bytes - offset)
+            return nullptr;
+        account_units(Kind::lend, address.value, length, unit);
+        return page(address.value / page_bytes) + offset;
+    }
+    bool write_units(abi::BusAddress address, std::span<const std::byte> from, std::uint32_t unit) override {
+        if (!faults_.empty())
+            return false;
+        account_units(Kind::write, address.value, from.size(), unit);
+        poke(address.value, from);
+        return true;
+    }
+    /// How often units were moved at once.
+    std::size_t trains() const { return trains_; }
+
 private:
+    void account_units(Kind kind, std::uint64_t address, std::size_t length, std::uint32_t unit) {
+        ++trains_;
+        for (std::size_t moved = 0; moved < length; moved += unit)
+            account(kind, address + moved, std::min<std::size_t>(unit, length - moved), {}, Purpose::payload);
+    }
     struct Fault {
         std::uint64_t begin, end;
         DmaStatus status;
@@ -120,6 +143,7 @@ private:
     std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
     std::vector<Fault> faults_;
     std::vector<Access> log_;
+    std::size_t trains_ = 0;
     Time latency_{};
 };
 

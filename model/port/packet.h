@@ -81,6 +81,16 @@ struct RdmaHeaders {
     std::uint8_t opcode() const { return abi::wire::code(service, operation); }
 };
 
+/// Packets of a WRITE that follow each other, as one: the headers are those of the first, but that the last asks for
+/// the ACK; the payload is that of all. Only ports that both say so (Wire::train_room) see one; to all others they come
+/// one by one, and nothing but the simulator's own time is different.
+struct Train {
+    std::uint32_t packets = 1;
+    std::uint32_t unit = 0;    ///< bytes of each but the last
+    bool ends_message = false; ///< the last packet is the last one of the message
+    bool is_one() const { return packets == 1; }
+};
+
 /// Either an RDMA packet or a plain frame: any Ethernet frame that its sender wrote as bytes. Those bytes, from the
 /// destination's MAC on and without the FCS, are the payload; a plain frame has neither `path` nor RDMA headers.
 class Packet {
@@ -95,6 +105,7 @@ private:
 
 public:
     Payload payload;
+    Train train;
     std::vector<std::byte> image; ///< exact frame (from the Ethernet header or LRH to ICRC/VCRC), or empty
     std::uint64_t cause = 0;      ///< number of the event that sent it (traces/events.h); never on the wire
 
@@ -121,6 +132,7 @@ public:
         rdma_.solicited = rdma_.ack_request = rdma_.fecn = rdma_.becn = false;
         rdma_.migrated = true;
         payload.clear();
+        train.packets = 1;
         image.clear();
         cause = 0;
     }

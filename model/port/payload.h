@@ -114,6 +114,22 @@ public:
             pieces_[count_++] = bytes;
         size_ += static_cast<std::uint32_t>(bytes.size());
     }
+    /// Becomes `length` bytes of `whole` from `offset` on, lent by whom `whole` is lent, or copied.
+    void become_part(const Payload& whole, std::size_t offset, std::size_t length) {
+        clear();
+        if (whole.is_owned_)
+            return append_copy(std::span(whole.owned_).subspan(offset, length));
+        for (const auto piece : whole.pieces()) {
+            const auto skipped = std::min(offset, piece.size());
+            const auto part = std::min(length, piece.size() - skipped);
+            if (part != 0)
+                pieces_[count_++] = piece.subspan(skipped, part);
+            offset -= skipped, length -= part;
+            size_ += static_cast<std::uint32_t>(part);
+        }
+        if (whole.place_ != nullptr)
+            enter(whole.next_);
+    }
     /// Adds a copy of `bytes`.
     void append_copy(std::span<const std::byte> bytes) {
         const auto at = extend(bytes.size());

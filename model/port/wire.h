@@ -22,6 +22,8 @@ public:
     /// Puts the packet of the last next() on the wire, its first bit no earlier than `at`. Returns when its last bit is
     /// out.
     virtual Time send(Time at) = 0;
+    /// How many packets of a message this port takes as one at `now`, after a can_send() that said yes; 1: one by one.
+    virtual std::uint32_t train_room(Time /*now*/) const { return 1; }
     /// Turns this end of the link off, or on again (training). A link is up while both ends are on. Returns whether it
     /// is up now; when that is a change, the other end is told (Receiver::link_changed).
     virtual bool set_on(bool is_on, Time) { return is_on; }
@@ -43,6 +45,8 @@ public:
     /// Whether packets of a cable without timing may be delivered now. After a "no" the receiver must have the
     /// cable pumped again.
     virtual bool can_receive(Time) { return true; }
+    /// Whether receive() takes a Train as one packet.
+    virtual bool takes_trains() const { return false; }
     /// Whether packets stay in the buffer of this end after receive(), until they are given back by give_credit().
     virtual bool keeps_packets() const { return false; }
     /// The other end has turned the link off, or on again.

@@ -23,6 +23,13 @@ public:
     port::Loan lend(abi::BusAddress address, std::size_t length, port::Time at,
                     port::Purpose purpose = port::Purpose::control) override;
 
+    const std::byte* lend_units(abi::BusAddress address, std::size_t length, std::uint32_t unit) override {
+        return is_on_ ? nullptr : untranslated_.lend_units(address, length, unit);
+    }
+    bool write_units(abi::BusAddress address, std::span<const std::byte> from, std::uint32_t unit) override {
+        return !is_on_ && untranslated_.write_units(address, from, unit);
+    }
+
     port::Time next_read(port::Time now) override { return untranslated_.next_read(now); }
 
     void set_events(traces::Events events) { events_ = events; }

@@ -52,6 +52,9 @@ public:
     port::Loan lend(abi::BusAddress address, std::size_t length, port::Time at,
                     port::Purpose purpose = port::Purpose::control) override;
 
+    const std::byte* lend_units(abi::BusAddress address, std::size_t length, std::uint32_t unit) override;
+    bool write_units(abi::BusAddress address, std::span<const std::byte> from, std::uint32_t unit) override;
+
     /// How many parts of writes have been lost.
     std::uint64_t losses() const { return losses_; }
 
@@ -137,6 +140,7 @@ private:
     port::DmaResult fetch_in_parts(std::uint64_t address, std::span<std::byte> into, port::Time at,
                                    port::Purpose purpose);
     port::Loan lend_now(abi::BusAddress address, std::size_t length, port::Time at, port::Purpose purpose);
+    Window* window_of_units(std::uint64_t address, std::size_t length, std::uint32_t unit);
     port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                         port::Purpose purpose) {
         take(window, address, into);

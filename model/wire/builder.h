@@ -46,28 +46,57 @@ constexpr bool has_xrc(abi::wire::Service service, const abi::wire::OperationTra
     return service == abi::wire::Service::xrc && traits.is_request();
 }
 
-/// Bytes of an RDMA packet from the BTH up to, without, the ICRC.
-inline std::size_t transport_length(const port::Packet& packet) {
+/// Bytes from the BTH up to, without, the ICRC, of an RDMA packet with this operation and payload, and the other
+/// headers as `headers` has them.
+inline std::size_t transport_length(const port::RdmaHeaders& headers, abi::wire::Operation operation,
+                                    std::size_t payload) {
     using abi::wire::Service;
-    const auto& headers = packet.rdma();
     if (headers.service == Service::cnp)
         return abi::wire::Bth::size + abi::wire::cnp_reserved_bytes;
-    const std::size_t payload = packet.payload.size();
-    return transport_header_bytes[static_cast<std::uint8_t>(headers.operation) & 0x1f] +
+    return transport_header_bytes[static_cast<std::uint8_t>(operation) & 0x1f] +
            (headers.service == Service::ud ? abi::wire::Deth::size : 0) +
-           (has_xrc(headers.service, headers.traits()) ? abi::wire::XrcEth::size : 0) + payload + pad_bytes(payload);
+           (has_xrc(headers.service, abi::wire::traits(operation)) ? abi::wire::XrcEth::size : 0) + payload +
+           pad_bytes(payload);
+}
+inline std::size_t transport_length(const port::Packet& packet) {
+    return transport_length(packet.rdma(), packet.rdma().operation, packet.payload.size());
+}
+
+/// Bytes of the frame of an RDMA packet that is so long on the transport layer.
+inline std::size_t framed(const port::Path& path, std::size_t transport) {
+    const auto length =
+        route_header_bytes[static_cast<std::uint8_t>(path.encapsulation)] + transport + abi::wire::icrc_bytes;
+    if (path.encapsulation == port::Encapsulation::infiniband)
+        return length + (path.has_grh ? abi::wire::Grh::size : 0) + abi::wire::vcrc_bytes;
+    return std::max(length, abi::wire::ethernet_min_frame);
 }
 
 /// Bytes of the frame that build() would make.
 inline std::size_t frame_length(const port::Packet& packet) {
     if (packet.is_plain_frame()) [[unlikely]]
         return packet.payload.size();
-    const auto& path = packet.path;
-    const auto length = route_header_bytes[static_cast<std::uint8_t>(path.encapsulation)] + transport_length(packet) +
-                        abi::wire::icrc_bytes;
-    if (path.encapsulation == port::Encapsulation::infiniband)
-        return length + (path.has_grh ? abi::wire::Grh::size : 0) + abi::wire::vcrc_bytes;
-    return std::max(length, abi::wire::ethernet_min_frame);
+    return framed(packet.path, transport_length(packet));
+}
+
+/// The operation of packet number `i` of a train.
+inline abi::wire::Operation operation_in(const port::Packet& packet, std::uint32_t i) {
+    using abi::wire::Operation;
+    if (i == 0)
+        return packet.rdma().operation;
+    return packet.train.ends_message && i + 1 == packet.train.packets ? Operation::write_last : Operation::write_middle;
+}
+
+/// Bytes of all frames of a packet, or a train.
+inline std::size_t frames_length(const port::Packet& packet) {
+    const auto& train = packet.train;
+    if (train.is_one()) [[likely]]
+        return frame_length(packet);
+    const auto length = [&](std::uint32_t i, std::size_t payload) {
+        return framed(packet.path, transport_length(packet.rdma(), operation_in(packet, i), payload));
+    };
+    const auto last = train.packets - 1;
+    return length(0, train.unit) + (last - 1) * length(1, train.unit) +
+           length(last, packet.payload.size() - std::size_t{last} * train.unit);
 }
 
 /// Bytes in front of a datagram's payload in the receiver's buffer.

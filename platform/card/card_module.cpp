@@ -94,6 +94,7 @@ public:
         flush_others();
     }
     bool can_receive(model::port::Time at) override { return receiver_.can_receive(at); }
+    bool takes_trains() const override { return receiver_.takes_trains(); }
     void ready(model::port::Time at) override {
         const auto hold = card_.begin();
         receiver_.ready(card_.present(at));

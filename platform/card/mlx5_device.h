@@ -49,6 +49,7 @@ public:
     // Receiver: packets of the cable
     void receive(model::port::Packet& packet, model::port::Time at) override { hca_.receive(packet, at); }
     void received_all(model::port::Time at) override;
+    bool takes_trains() const override { return hca_.takes_trains(); }
     void ready(model::port::Time at) override;
     void link_changed(bool is_up, model::port::Time at) override { hca_.link_changed(is_up, at); }
 
@@ -62,6 +63,7 @@ private:
             device_.hca_.receive(packet, present(at));
         }
         void received_all(model::port::Time at) override { device_.hca_.received_all(present(at)); }
+        bool takes_trains() const override { return device_.hca_.takes_trains(); }
         void ready(model::port::Time at) override { device_.hca_.ready(present(at)); }
 
     private:

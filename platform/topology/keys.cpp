@@ -244,6 +244,9 @@ constexpr std::array table{
     key<AT(hca.packets_per_turn)>("hca.packets_per_turn", range(1, 4096),
                                   "packets of 4 KiB, or as many bytes in smaller ones, that a queue pair sends before "
                                   "the next one has its turn"),
+    key<AT(hca.packet_trains)>("hca.packet_trains", anything,
+                               "without timing, packets of a WRITE go through a cable as one where nobody looks at "
+                               "them: less wall time, and nothing else"),
 
     key<AT(device_link.generation)>("pcie.device.generation", range(1, 5), "of the links between switch and devices"),
     key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),

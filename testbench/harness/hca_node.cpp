@@ -4,8 +4,14 @@ namespace harness {
 
 Node::Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source,
            model::port::Wire* inside, traces::Sink* sink)
-    : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{sink != nullptr ? sink : &events, source}),
-      peer(source == 1 ? 2 : 1) {
+    : Node(config, clock, wire, inside, source, sink != nullptr ? sink : &events) {}
+
+Node::Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source, Quiet)
+    : Node(config, clock, wire, nullptr, source, nullptr) {}
+
+Node::Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, model::port::Wire* inside,
+           std::uint16_t source, traces::Sink* sink)
+    : hca(config, {dma, clock, wire, interrupts, inside}, traces::Events{sink, source}), peer(source == 1 ? 2 : 1) {
     set_addresses(hca.identity(), source);
 }
 

@@ -95,6 +95,9 @@ struct Done {
     bool is_ok() const { return opcode != abi::prm::CqeOpcode::req_err && opcode != abi::prm::CqeOpcode::resp_err; }
 };
 
+/// Nobody listens to events.
+struct Quiet {};
+
 class Node {
 public:
     static constexpr std::uint32_t uar = 20;
@@ -106,6 +109,7 @@ public:
     /// Its events go to `sink`, which other nodes may share, or into its own log.
     Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source,
          model::port::Wire* inside = nullptr, traces::Sink* sink = nullptr);
+    Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, std::uint16_t source, Quiet);
     ~Node();
 
     // --- memory ---
@@ -185,6 +189,8 @@ public:
     std::uint16_t peer; ///< number of the node that connections lead to
 
 private:
+    Node(const model::hca::HcaConfig& config, TestClock& clock, model::port::Wire& wire, model::port::Wire* inside,
+         std::uint16_t source, traces::Sink* sink);
     std::uint64_t core_sq_offset(const TestQp& qp) const {
         return std::max<std::uint64_t>(64, std::uint64_t{1} << (qp.log_rq + qp.log_stride));
     }

@@ -17,6 +17,15 @@ model::net::LinkConfig HcaPair::clean() {
 HcaPair::HcaPair(model::net::LinkConfig link_config, model::hca::HcaConfig config, traces::Sink* sink)
     : link(link_config, clock, {sink, 0}), a(config, clock, link.end(0), 1, nullptr, sink),
       b(config, clock, link.end(1), 2, nullptr, sink) {
+    furnish();
+}
+
+HcaPair::HcaPair(model::net::LinkConfig link_config, model::hca::HcaConfig config, Quiet quiet)
+    : link(link_config, clock, {}), a(config, clock, link.end(0), 1, quiet), b(config, clock, link.end(1), 2, quiet) {
+    furnish();
+}
+
+void HcaPair::furnish() {
     link.attach(0, a.hca);
     link.attach(1, b.hca);
     for (auto* node : {&a, &b})

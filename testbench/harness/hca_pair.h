@@ -14,6 +14,7 @@ public:
     /// With `sink` all that happens goes there, instead of into each node's own log.
     explicit HcaPair(model::net::LinkConfig link_config = clean(), model::hca::HcaConfig config = untimed(),
                      traces::Sink* sink = nullptr);
+    HcaPair(model::net::LinkConfig link_config, model::hca::HcaConfig config, Quiet);
     ~HcaPair();
     /// Brings both queue pairs to RTS.
     void connect(std::uint32_t psn = 100);
@@ -44,6 +45,9 @@ public:
     Node a, b;
     TestCq a_cq, b_cq;
     TestQp a_qp, b_qp;
+
+private:
+    void furnish();
 };
 
 } // namespace harness

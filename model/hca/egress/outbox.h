@@ -34,9 +34,9 @@ public:
     }
     /// While the result lives, what leaves belongs to work that this earlier event began.
     traces::Cause because(std::uint64_t event) const { return {report_.events, event}; }
-    /// Counts a complete packet, and reports that it leaves.
+    /// Counts a complete packet, or a train, and reports that it leaves.
     void note(port::Packet& packet, port::Time at) const {
-        ++report_.counters.packets_sent;
+        report_.counters.packets_sent += packet.train.packets;
         if (report_.events.is_on()) [[unlikely]] {
             const auto& head = packet.rdma();
             packet.cause = report_.events.emit(

@@ -34,6 +34,11 @@ public:
         return look_up(queue_pairs_, number.value, counters_.qpc_hits, counters_.qpc_misses, at,
                        [&] { return fetch(Table::queue_pairs, number.value * std::uint64_t{lines_of_a_qp}, at, {}); });
     }
+    /// For so many packets in a row, without timing.
+    void queue_pair_again(abi::Qpn number, std::uint64_t times) {
+        look_up_again(queue_pairs_, number.value, counters_.qpc_hits, counters_.qpc_misses, times,
+                      [&] { return fetch(Table::queue_pairs, number.value * std::uint64_t{lines_of_a_qp}, {}, {}); });
+    }
     /// The same of a completion queue, and of a shared receive queue; a context of either is a line.
     port::Time completion_queue(abi::Cqn number, port::Time at) {
         return look_up(completion_queues_, number.value, counters_.cqc_hits, counters_.cqc_misses, at,
@@ -56,6 +61,20 @@ public:
         const port::Time done = bring();
         cache.filled(place, done);
         return done;
+    }
+    /// The same `times` times in a row, without timing.
+    template <class Bring>
+    static void look_up_again(Cache& cache, std::uint64_t tag, std::uint64_t& hits, std::uint64_t& misses,
+                              std::uint64_t times, Bring&& bring) {
+        for (; times != 0; --times) {
+            if (cache.touch(tag)) [[likely]] { // and so will the rest
+                hits += times;
+                return;
+            }
+            ++misses;
+            const auto place = cache.place();
+            cache.filled(place, bring());
+        }
     }
     /// When a line of 64 bytes of a table is on the chip that is missed at `at`. `beyond`: what it takes beside the
     /// request.

@@ -8,6 +8,11 @@ namespace model::hca::ingress {
 using queue::QueuePair;
 
 void Ingress::receive(port::Packet& packet, port::Time at) {
+    if (!packet.train.is_one()) [[unlikely]] {
+        if (!receive_train(packet, at))
+            receive_one_by_one(packet, at);
+        return;
+    }
     traces::Cause cause(report_.events, traces::Access::packet, packet.cause);
     if (!accept(packet, at) || !is_for_this_port(packet, at))
         return;
@@ -50,6 +55,39 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
         to_.responder.receive(*qp, packet, at);
     else
         to_.requester.receive(*qp, packet, at);
+}
+
+/// Takes a train in as one packet, where all of its packets are what the queue pair waits for. Otherwise nothing has
+/// happened.
+bool Ingress::receive_train(const port::Packet& packet, port::Time at) {
+    auto* qp = objects_.destination(packet.rdma().destination);
+    const bool is_regular =
+        qp != nullptr && qp->service.on_wire == packet.rdma().service && identity_.has_link_address(packet) &&
+        identity_.has_network_address(packet) && identity_.is_from_peer(qp->path, packet.path) &&
+        address::Identity::matches(packet.rdma().pkey, identity_.pkey(qp->attributes.path.pkey_index));
+    if (!is_regular || !to_.responder.receive_train(*qp, packet, at))
+        return false;
+    report_.counters.packets_received += packet.train.packets;
+    report_.counters.bytes_received += wire::frames_length(packet);
+    contexts_.queue_pair_again(qp->number, packet.train.packets);
+    return true;
+}
+
+void Ingress::receive_one_by_one(const port::Packet& train, port::Time at) {
+    const auto [packets, unit, ends_message] = train.train;
+    for (std::uint32_t i = 0; i != packets; ++i) {
+        one_.clear();
+        one_.path = train.path;
+        auto& head = one_.rdma() = train.rdma();
+        head.operation = wire::operation_in(train, i);
+        head.psn += i;
+        const bool is_last = i + 1 == packets;
+        head.ack_request = is_last && train.rdma().ack_request;
+        const auto offset = std::size_t{i} * unit;
+        one_.payload.become_part(train.payload, offset, is_last ? train.payload.size() - offset : unit);
+        receive(one_, at);
+    }
+    one_.payload.clear();
 }
 
 /// Whether this is a valid RDMA packet. One that came as exact bytes is parsed; others were never bytes, and are valid

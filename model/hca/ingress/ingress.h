@@ -31,6 +31,8 @@ public:
     void receive(port::Packet& packet, port::Time at);
 
 private:
+    bool receive_train(const port::Packet& packet, port::Time at);
+    void receive_one_by_one(const port::Packet& train, port::Time at);
     bool accept(port::Packet& packet, port::Time at);
     bool is_for_this_port(const port::Packet& packet, port::Time at);
     bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
@@ -42,6 +44,7 @@ private:
     icm::ContextMemory& contexts_;
     Receivers to_;
     Report report_;
+    port::Packet one_; ///< of a train, when its packets come one by one
 };
 
 } // namespace model::hca::ingress

@@ -68,6 +68,26 @@ Moved ApplicationMemory::write(const tpt::Request& request, std::span<const std:
     });
 }
 
+bool ApplicationMemory::lend_units(const tpt::Request& request, std::uint32_t unit, port::Payload& payload,
+                                   port::Loans& loans) {
+    const auto place = translator_.place_of(request);
+    const auto* data = place ? dma_.lend_units(*place, request.length, unit) : nullptr;
+    if (data == nullptr)
+        return false;
+    translator_.look_up_units(request, unit);
+    payload.lend({data, request.length}, loans);
+    return true;
+}
+
+bool ApplicationMemory::write_units(const tpt::Request& request, std::uint32_t unit, std::span<const std::byte> from) {
+    assert(request.length == from.size());
+    const auto place = translator_.place_of(request);
+    if (!place || !dma_.write_units(*place, from, unit))
+        return false;
+    translator_.look_up_units(request, unit);
+    return true;
+}
+
 std::expected<void, Denied> ApplicationMemory::check(const tpt::Request& request, port::Time at) {
     if (const auto allowed = translator_.check(request, at); !allowed) [[unlikely]]
         return std::unexpected(Denied{request, allowed.error()});

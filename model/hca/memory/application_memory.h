@@ -38,6 +38,10 @@ public:
     /// Copies `from`, which has the request's length, into the range. Each write goes out when it is translated and,
     /// with an `order`, no earlier than the last write of that order.
     Moved write(const tpt::Request& request, std::span<const std::byte> from, port::Time at, Order* order = nullptr);
+    /// lend() and write() of units of so many bytes, and what is left, all at once. False where that makes a
+    /// difference, and then nothing has happened.
+    bool lend_units(const tpt::Request& request, std::uint32_t unit, port::Payload& payload, port::Loans& loans);
+    bool write_units(const tpt::Request& request, std::uint32_t unit, std::span<const std::byte> from);
     /// Reads the 8 bytes of one place, and writes them again when `change(bytes)` says that it changed them (IBA
     /// 9.4.5).
     template <class Change>
@@ -45,6 +49,8 @@ public:
     /// Whether the key allows the whole range, without a look at its pages.
     std::expected<void, Denied> check(const tpt::Request& request, port::Time at);
 
+    /// The same, of which nobody hears.
+    bool is_allowed(const tpt::Request& request) const { return translator_.is_allowed(request); }
     /// Whether a page of the range is not there and may be waited for. Emits no event and counts nothing.
     bool lacks_page(const tpt::Request& request) { return translator_.lacks_page(request); }
 

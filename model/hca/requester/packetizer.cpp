@@ -79,6 +79,43 @@ memory::Moved Packetizer::fill(queue::QueuePair& qp, const queue::Outstanding& m
     return gather(qp, length, packet, at);
 }
 
+std::uint32_t Packetizer::fill_train(queue::QueuePair& qp, const queue::Outstanding& message, port::Packet& packet,
+                                     std::uint32_t most) {
+    auto& position = qp.requester.position;
+    const auto& request = *position.wqe;
+    const auto& segment = request.segments[position.segment];
+    if (message.opcode != WqeOpcode::rdma_write || segment.is_inline())
+        return 0;
+    const auto mtu = qp.attributes.mtu_bytes();
+    const auto left = message.length - position.offset, in_segment = segment.length - position.segment_offset;
+    if (const auto frequency = qp.attributes.log_ack_request; frequency != 0) // the one that asks is the last one
+        most = std::min(most, (1u << frequency) - std::min(position.since_request, (1u << frequency) - 1));
+    const auto packets = std::min(most, in_segment >= left ? queue::packet_count(left, mtu) : in_segment / mtu);
+    if (packets < 2)
+        return 0;
+    const auto length = std::min(left, packets * mtu);
+    const auto access = local_access(qp, segment, position.segment_offset, length, tpt::Access::local_read);
+    if (!memory_.lend_units(access, mtu, packet.payload, memory_.loans().requests))
+        return 0;
+    auto& head = packet.rdma();
+    packet.train = {.packets = packets, .unit = mtu, .ends_message = length == left};
+    head.operation = position.offset == 0 ? Operation::write_first : Operation::write_middle;
+    head.xrc_srq = request.xrc_srq;
+    head.reth = {.address = request.remote_address, .rkey = request.rkey, .length = message.length};
+    position.since_request += packets;
+    if (packet.train.ends_message ||
+        (qp.attributes.log_ack_request != 0 && position.since_request >= 1u << qp.attributes.log_ack_request)) {
+        head.ack_request = true;
+        position.since_request = 0;
+    }
+    position.segment_offset += length;
+    if (position.segment_offset == segment.length) {
+        ++position.segment;
+        position.segment_offset = 0;
+    }
+    return packets;
+}
+
 /// Adds `length` bytes of the request at the requester's position to the payload.
 memory::Moved Packetizer::gather(queue::QueuePair& qp, std::uint32_t length, port::Packet& packet, port::Time at) {
     auto& position = qp.requester.position;

@@ -20,6 +20,11 @@ public:
     /// its payload is there.
     memory::Moved fill(queue::QueuePair& qp, const queue::Outstanding& message, port::Packet& packet, port::Time at);
 
+    /// The same for up to `most` packets of a WRITE as one, where that makes no difference but in wall time. Returns
+    /// how many; 0: nothing has happened.
+    std::uint32_t fill_train(queue::QueuePair& qp, const queue::Outstanding& message, port::Packet& packet,
+                             std::uint32_t most);
+
 private:
     void address(const queue::QueuePair& qp, const queue::Datagram& datagram, port::Packet& packet) const;
     memory::Moved gather(queue::QueuePair& qp, std::uint32_t length, port::Packet& packet, port::Time at);

@@ -26,31 +26,45 @@ bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
             return true;
         }
         const auto cause = out_.outbox.because(r.sends.messages[r.position.message].cause);
-        bytes -= queue::turn_cost(send(qp, wire, std::max(asked, r.position.ready)));
+        bytes -= send(qp, wire, bytes, std::max(asked, r.position.ready));
     }
     return true;
 }
 
-std::size_t Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
+/// Packets that may go as one: those of this turn for which the port has room.
+std::uint32_t Sending::longest_train(const QueuePair& qp, const queue::Outstanding& message, const port::Wire& wire,
+                                     std::int64_t left, port::Time at) const {
+    const auto mtu = qp.attributes.mtu_bytes();
+    if (qp.service.on_wire != abi::wire::Service::rc || message.length - qp.requester.position.offset <= mtu)
+        return 1;
+    const auto in_turn = (left - 1) / queue::turn_cost(mtu) + 1;
+    return static_cast<std::uint32_t>(std::min<std::int64_t>(in_turn, wire.train_room(at)));
+}
+
+std::int64_t Sending::send(QueuePair& qp, port::Wire& wire, std::int64_t left, port::Time at) {
     auto& r = qp.requester;
     auto& position = r.position;
     auto& message = r.sends.messages[position.message];
     const auto psn = message.first + position.offset / qp.attributes.mtu_bytes();
     auto& packet = out_.outbox.begin(qp, wire, psn);
-    const auto ready = packetizer_.fill(qp, message, packet, out_.outbox.enter_pipe(at));
+    const auto most = longest_train(qp, message, wire, left, at);
+    const auto in_train = most > 1 ? packetizer_.fill_train(qp, message, packet, most) : 0;
+    const auto ready =
+        in_train != 0 ? memory::Moved(at) : packetizer_.fill(qp, message, packet, out_.outbox.enter_pipe(at));
     if (!ready) [[unlikely]] {
         const auto& denied = ready.error();
         if (!denied.is_page_fault() || !wait_for_page(qp, denied.request, at))
             retirement_.stop(qp, message, completion::local_error(denied.without_wait()), at);
-        return 0;
+        return queue::turn_cost(0);
     }
+    const auto packets = packet.train.packets;
     const auto payload = packet.payload.size();
     counters_.payload_sent += payload;
     out_.outbox.note(packet, *ready);
     if (!qp.service.is_reliable) [[unlikely]]
         leave_unreliably(qp, packet, wire, *ready);
     const auto gone = wire.send(*ready);
-    if (const auto end = message.awaits_data ? message.next() : psn + 1; end.is_after(r.window.unsent_psn))
+    if (const auto end = message.awaits_data ? message.next() : psn + packets; end.is_after(r.window.unsent_psn))
         r.window.unsent_psn = end;
     position.offset = message.awaits_data ? message.length : position.offset + payload;
     if (position.offset >= message.length) {
@@ -63,7 +77,7 @@ std::size_t Sending::send(QueuePair& qp, port::Wire& wire, port::Time at) {
         r.window.oldest_psn = psn + 1;
         retirement_.retire(qp, gone);
     }
-    return payload;
+    return queue::turn_cost(payload) + (packets - 1) * queue::turn_cost(0);
 }
 
 /// A packet that nobody acknowledges is complete when it has left, and software may then change its memory before the

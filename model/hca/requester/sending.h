@@ -37,8 +37,10 @@ public:
     bool advance(queue::QueuePair& qp, std::int64_t& bytes, port::Time at);
 
 private:
-    /// Sends one packet; returns how many bytes it carries.
-    std::size_t send(queue::QueuePair& qp, port::Wire& wire, port::Time at);
+    /// Sends one packet, or a train of no more than a turn of `left` bytes has; returns what the turn has used up.
+    std::int64_t send(queue::QueuePair& qp, port::Wire& wire, std::int64_t left, port::Time at);
+    std::uint32_t longest_train(const queue::QueuePair& qp, const queue::Outstanding& message, const port::Wire& wire,
+                                std::int64_t left, port::Time at) const;
     void leave_unreliably(const queue::QueuePair& qp, port::Packet& packet, const port::Wire& wire, port::Time at);
     bool wait_for_page(queue::QueuePair& qp, const tpt::Request& access, port::Time at);
 

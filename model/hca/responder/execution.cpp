@@ -96,20 +96,36 @@ void Execution::execute_unreliable(QueuePair& qp, port::Packet& packet, port::Ti
     order.expected += 1;
 }
 
-/// A SEND or WRITE packet was carried out: moves on to the next sequence number, and owes the ACK that it asks for.
-void Execution::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
+bool Execution::execute_train(QueuePair& qp, const port::Packet& packet, port::Time at) {
     auto& order = qp.responder.order;
     const auto& traits = packet.traits();
+    const bool is_in_order = (order.message == Message::none) == traits.is_first && order.message != Message::send &&
+                             traits.kind == Kind::write && packet.train.unit == qp.attributes.mtu_bytes();
+    if (!is_in_order || !memory_.write_train(qp, packet))
+        return false;
+    order.nak_is_out = false;
+    move_on(qp, packet, packet.train.ends_message, at);
+    return true;
+}
+
+/// A SEND or WRITE packet was carried out: moves on to the next sequence number, and owes the ACK that it asks for.
+void Execution::move_on(QueuePair& qp, const port::Packet& packet, bool ends_message, port::Time at) {
+    auto& order = qp.responder.order;
     at = order.execute(at);
     report_.counters.payload_received += packet.payload.size();
-    order.expected += 1;
-    if (traits.is_last) {
+    order.expected += packet.train.packets;
+    if (ends_message) {
         order.msn = (order.msn + 1) & abi::Psn::mask;
         order.message = Message::none;
     }
     if (packet.rdma().ack_request && qp.service.is_reliable)
         answers_.owe_ack(qp, at);
     qp.paging.refused = 0;
+}
+
+void Execution::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    const auto& traits = packet.traits();
+    move_on(qp, packet, traits.is_last, at);
     // A WRITE without immediate does not complete the receive WQE that a SEND has taken and not yet filled.
     if (traits.is_last && qp.responder.receives.has_wqe && (traits.kind == Kind::send || traits.has_immediate))
         receives_.complete(qp, packet, at);

@@ -22,6 +22,8 @@ public:
 
     /// Carries out a request of a reliable service.
     void execute(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// The same for a train of packets of a WRITE, where all of them go as they should. False: nothing has happened.
+    bool execute_train(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     /// Carries out a request of the unreliable connected service (IBA 9.8.2). When a packet cannot be carried out, its
     /// message is silently dropped.
     void execute_unreliable(queue::QueuePair& qp, port::Packet& packet, port::Time at);
@@ -30,6 +32,7 @@ private:
     bool is_in_order(const queue::QueuePair& qp, const port::Packet& packet) const;
     bool select_shared_queue(queue::QueuePair& qp, const port::Packet& packet);
     void finish_packet(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void move_on(queue::QueuePair& qp, const port::Packet& packet, bool ends_message, port::Time at);
     void finish_request(queue::QueuePair& qp, const port::Packet& packet, Answered& answered, port::Time at);
     void say_accepted(const queue::QueuePair& qp, const port::Packet& packet, port::Time at) const;
 

@@ -40,10 +40,46 @@ bool RemoteMemory::begin_write(QueuePair& qp, const port::Packet& packet, port::
         answers_.refuse_and_fail(qp, NakCode::remote_access_error, at);
         return false;
     }
+    note_write(qp, reth);
+    return true;
+}
+
+void RemoteMemory::note_write(QueuePair& qp, const port::Reth& reth) {
+    auto& own = qp.responder.remote;
     own.address = reth.address;
     own.key = reth.rkey;
     own.remaining = reth.length;
     qp.responder.order.received = 0;
+}
+
+bool RemoteMemory::write_train(QueuePair& qp, const port::Packet& packet) {
+    auto& own = qp.responder.remote;
+    auto& order = qp.responder.order;
+    const auto& reth = packet.rdma().reth;
+    const bool is_first = packet.traits().is_first;
+    const auto length = packet.payload.size();
+    const auto remaining = is_first ? reth.length : own.remaining;
+    const auto pieces = packet.payload.pieces();
+    if (pieces.size() != 1 || length > remaining || packet.train.ends_message != (length == remaining))
+        return false;
+    if (is_first) {
+        const auto whole = remote_access(qp, reth.rkey, reth.address, reth.length, tpt::Access::remote_write, own.pd);
+        if (!qp.attributes.remote_write || reth.length > max_message || !memory_.is_allowed(whole))
+            return false;
+    }
+    memory_.loans().answers.drain();
+    const auto access = remote_access(qp, is_first ? reth.rkey : own.key, is_first ? reth.address : own.address, length,
+                                      tpt::Access::remote_write, own.pd);
+    if (!memory_.write_units(access, packet.train.unit, pieces.front()))
+        return false;
+    if (is_first) {
+        ++qp.counters->rx_write_requests;
+        note_write(qp, reth);
+    }
+    order.message = Message::write;
+    own.address += length;
+    own.remaining -= length;
+    order.received += length;
     return true;
 }
 

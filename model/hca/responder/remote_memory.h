@@ -31,6 +31,8 @@ public:
 
     /// One packet of a WRITE; returns when its bytes have left.
     CarriedOut write(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// The same for a train of them. False when it cannot be taken as one; then nothing has happened.
+    bool write_train(queue::QueuePair& qp, const port::Packet& packet);
     std::optional<Answered> read(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     std::optional<Answered> atomic(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void set_host_order(bool host_order) { host_order_ = host_order; }
@@ -46,6 +48,7 @@ public:
 
 private:
     bool begin_write(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    static void note_write(queue::QueuePair& qp, const port::Reth& reth);
 
     memory::ApplicationMemory& memory_;
     Receives& receives_;

@@ -38,6 +38,13 @@ void Responder::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     }
 }
 
+bool Responder::receive_train(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    const auto& order = qp.responder.order;
+    if (!qp.can_receive() || !order.saw_packet || packet.rdma().psn != order.expected)
+        return false;
+    return execution_.execute_train(qp, packet, at);
+}
+
 /// Software's answer is about the packet that it was told of, and has an effect only if that packet still waits.
 void Responder::resume(QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at) {
     if (!qp.can_receive())

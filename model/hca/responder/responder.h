@@ -50,6 +50,8 @@ public:
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// A train of them, when all of it is what the queue pair waits for. False: nothing has happened.
+    bool receive_train(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     /// The batch is over: sends the acknowledgements that were held back to be merged.
     void received_all(port::Time at) { sender_.release(at); }
     /// Sends answers until `bytes` are used up, of which it takes what it sends. True when more can go at once.

@@ -289,6 +289,48 @@ std::expected<void, Violation> Translator::check(const Request& request, port::T
     return {};
 }
 
+std::optional<BusAddress> Translator::place_of(const Request& request) const {
+    const auto mkey = admit(request);
+    if (!mkey || is_indirect((*mkey)->attributes.mode))
+        return {};
+    const auto& a = (*mkey)->attributes;
+    if (a.mode == AccessMode::pa)
+        return BusAddress{request.address};
+    const auto offset = offset_of(a, request.address);
+    const auto page = std::uint64_t{1} << a.page_shift;
+    const auto needed = needed_rights(request.access);
+    const auto first = offset >> a.page_shift, last = (offset + request.length - 1) >> a.page_shift;
+    const auto& entries = (*mkey)->mtt;
+    if (request.length == 0 || last >= entries.size())
+        return {};
+    const auto begin = entries[first] & ~(page - 1);
+    for (auto entry = first; entry <= last; ++entry)
+        if (!allows(a, entries[entry], needed) || (entries[entry] & ~(page - 1)) != begin + (entry - first) * page)
+            return {};
+    return BusAddress{begin + (offset & (page - 1))};
+}
+
+void Translator::look_up_units(const Request& request, std::uint32_t unit) {
+    const auto& a = table_.find(request.key.index())->attributes;
+    const auto index = std::uint64_t{request.key.index()};
+    const auto units = (request.length - 1) / unit + 1;
+    counters_.translations += units;
+    icm::ContextMemory::look_up_again(mkey_cache_, index, counters_.mkey_hits, counters_.mkey_misses, units,
+                                      [&] { return contexts_.fetch(icm::Table::memory_keys, index, {}, mkey_miss_); });
+    if (a.mode == AccessMode::pa)
+        return;
+    // Each unit looks its lines up in ascending order, so that those of one line follow each other.
+    const auto log_line = a.page_shift + log_entries_per_line;
+    const auto begin = offset_of(a, request.address), end = begin + request.length;
+    for (auto line = begin >> log_line; line <= (end - 1) >> log_line; ++line) {
+        const auto from = std::max(begin, line << log_line), to = std::min(end, (line + 1) << log_line);
+        const auto times = (to - 1 - begin) / unit - (from - begin) / unit + 1;
+        icm::ContextMemory::look_up_again(
+            mtt_cache_, index << line_number_bits | line, counters_.mtt_hits, counters_.mtt_misses, times,
+            [&] { return contexts_.fetch(icm::Table::translations, index + line, {}, mtt_miss_); });
+    }
+}
+
 bool Translator::lacks_page(const Request& request) {
     if (!has_paging_)
         return false;

@@ -78,6 +78,13 @@ public:
     std::expected<Segments, Violation> translate(const Request& request, port::Time at);
     /// Checks key and range without translating, as for the whole range of an RDMA request before its first byte moves.
     std::expected<void, Violation> check(const Request& request, port::Time at);
+    /// The one place where the whole range lies, where a key of pages allows it; nothing otherwise. Counts nothing and
+    /// touches no cache.
+    std::optional<abi::BusAddress> place_of(const Request& request) const;
+    /// Looks up and counts what translate() would for each `unit` bytes of a range that place_of() has found.
+    void look_up_units(const Request& request, std::uint32_t unit);
+    /// Whether the key allows the range, without a look at its pages. Counts nothing.
+    bool is_allowed(const Request& request) const { return admit(request).has_value(); }
     /// Whether a page of the range is not there and may be waited for. Touches no cache, counts nothing; of an indirect
     /// key it knows nothing and says false.
     bool lacks_page(const Request& request);
