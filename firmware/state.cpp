@@ -44,13 +44,8 @@ void State::tear_down() {
     is_initialized_ = false;
 
     auto& identity = hca.identity();
-    const auto guid = config().node_guid;
     identity.is_ethernet = config().is_ethernet;
-    // EUI-64 to EUI-48: the two bytes in the middle are dropped (IEEE "Guidelines for EUI").
-    for (std::size_t i = 0; i < 3; ++i) {
-        identity.mac[i] = static_cast<std::byte>(guid >> (56 - 8 * i) & 0xff);
-        identity.mac[3 + i] = static_cast<std::byte>(guid >> (16 - 8 * i) & 0xff);
-    }
+    identity.mac = model::hca::address::mac_of_guid(config().node_guid);
     identity.gids = {};
     port = {};
     port.infiniband.managed.link = managed.link;

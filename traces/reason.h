@@ -100,6 +100,9 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "payload behind an operation that carries none",
     "payload length is impossible",
     "no receiver for plain frames",
+    "a CNP of no connection",
+    "no way to the MAC",
+    "no room in the switch",
 });
 
 using Reason = OneOf<reasons>;

@@ -2,6 +2,7 @@
 // nothing that it does not have.
 #pragma once
 
+#include "model/hca/congestion/config.h"
 #include "model/port/time.h"
 
 #include <cstdint>
@@ -78,6 +79,9 @@ struct HcaConfig {
     std::uint32_t packets_per_turn = 16;
     /// Packets of a WRITE go through an untimed cable as one, where nobody looks: faster, and nothing else.
     bool packet_trains = true;
+
+    congestion::DcqcnConfig dcqcn{};
+    bool controls_congestion() const { return dcqcn.is_on && timed && is_ethernet; }
 
     bool operator==(const HcaConfig&) const = default;
 };

@@ -21,6 +21,7 @@ struct Counters {
     std::uint64_t packets_misaddressed = 0;                 ///< came in at the port and were for another
     std::uint64_t pkey_violations = 0, qkey_violations = 0; ///< packets with a bad P_Key or Q_Key
     std::uint64_t acks_sent = 0, naks_sent = 0;
+    std::uint64_t packets_marked = 0, cnps_sent = 0, cnps_handled = 0; ///< marked by a switch, and what follows
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
     std::uint64_t events_written = 0, interrupts = 0;

@@ -49,7 +49,65 @@ port::Time Link::Lane::wait(Slot& slot, port::Time at) {
     return std::max(at, line_.free_from()) + waiting_time_;
 }
 
+void Link::Lane::take_pause(std::uint8_t priorities, port::Time at) {
+    ++pauses_;
+    changes_.push_back({priorities, changes_.empty() ? at : std::max(at, changes_.back().at)});
+    link_.wake_at(at);
+}
+
+port::Time Link::Lane::send_pause(port::Time at) {
+    constexpr std::uint64_t frame = abi::wire::ethernet_min_frame; // a MAC control frame (IEEE 802.3 annex 31B, 31D)
+    ++counters_.pauses;
+    const port::Time span{static_cast<std::int64_t>((frame + overhead_) * link_.ps_per_byte_q16_ >> 16)};
+    // It is the next frame that leaves, and nothing that is booked behind has to make room for it.
+    const auto begin = span.count() != 0 ? line_.book(at, span) : at;
+    return begin + span;
+}
+
+void Link::Lane::collect_pauses(port::Time now) {
+    for (; !changes_.empty() && changes_.front().at <= now; changes_.pop_front())
+        paused_ = changes_.front().paused;
+}
+
+bool Link::Lane::is_held_up(const port::Packet& packet, port::Time at) {
+    if (packet.is_plain_frame())
+        return false;
+    collect_pauses(at);
+    const auto bit = static_cast<std::uint8_t>(1u << port::priority_of(packet.path));
+    if (((paused_ | waiting_priorities_) & bit) == 0)
+        return false;
+    waiting_priorities_ |= bit;
+    return true;
+}
+
+void Link::Lane::release_paused(port::Time now) {
+    collect_pauses(now);
+    if ((waiting_priorities_ & ~paused_) == 0)
+        return;
+    waiting_priorities_ &= paused_;
+    // What may go on leaves in the order in which it came; the rest stays in line.
+    auto* slot = std::exchange(first_waiting_, nullptr);
+    last_waiting_ = nullptr;
+    while (slot != nullptr) {
+        auto& one = *std::exchange(slot, slot->next);
+        one.next = nullptr;
+        if (paused_ >> port::priority_of(one.packet.path) & 1) {
+            (first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next) = &one;
+            last_waiting_ = &one;
+            continue;
+        }
+        --waiting_;
+        waiting_time_ -= one.occupancy;
+        const auto ready = std::max(one.arrival, line_.free_from());
+        if (now > ready)
+            counters_.waited += now - ready;
+        leave(one, std::max(one.arrival, now));
+    }
+}
+
 void Link::Lane::go_on(port::Time now) {
+    if (has_pauses_)
+        return release_paused(now);
     credits_.collect(now);
     while (first_waiting_ != nullptr && first_waiting_->blocks <= credits_.left()) {
         auto& slot = *std::exchange(first_waiting_, first_waiting_->next);
@@ -83,6 +141,8 @@ void Link::Lane::cut(port::Time at) {
     }
     waiting_ = 0;
     waiting_time_ = {};
+    changes_.clear();
+    paused_ = waiting_priorities_ = 0; // a link that trains again begins without
 }
 
 void Link::Lane::grow() {

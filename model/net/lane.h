@@ -5,6 +5,7 @@
 
 #include "model/net/credits.h"
 #include "model/net/link.h"
+#include "model/net/random.h"
 #include "model/time/schedule.h"
 #include "model/wire/builder.h"
 
@@ -12,28 +13,11 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
 namespace model::net {
-
-/// splitmix64: small, seeded, the same everywhere.
-class Random {
-public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t next() {
-        auto z = state_ += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    /// True with probability `rate`; draws nothing when the rate is zero.
-    bool chance(double rate) { return rate > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < rate; }
-    std::uint64_t below(std::uint64_t n) { return next() % n; }
-
-private:
-    std::uint64_t state_;
-};
 
 struct Link::Slot {
     port::Time arrival{};     ///< of a waiting packet: when it could have left
@@ -61,6 +45,7 @@ public:
                                                  : 256),
           has_flow_control_(link.config_.timed && link.config_.credit_blocks != 0 &&
                             link.config_.encapsulation == port::Encapsulation::infiniband),
+          has_pauses_(link.config_.timed && link.config_.encapsulation != port::Encapsulation::infiniband),
           credits_(has_flow_control_ ? link.config_.credit_blocks : 0) {}
 
     bool can_send(port::Time now) override {
@@ -116,11 +101,26 @@ public:
             credits_.take(slot.blocks);
             note_shortage(at);
         }
+        if (pauses_ != 0 && is_held_up(packet, at)) [[unlikely]]
+            return wait(slot, at);
         return leave(slot, at);
     }
 
     bool set_on(bool is_on, port::Time at) override { return link_.set_on(direction_, is_on, at); }
+    void pause(std::uint8_t priorities, port::Time at) override {
+        if (has_pauses_)
+            link_.pause(direction_, priorities, send_pause(at));
+    }
+    bool is_paused(unsigned priority, port::Time now) override {
+        collect_pauses(now);
+        if ((paused_ >> priority & 1) == 0)
+            return false;
+        asked_priorities_ |= static_cast<std::uint8_t>(1u << priority);
+        return true;
+    }
     void give_credit(std::uint64_t bytes, port::Time at) override { link_.free_room(direction_, bytes, at); }
+    /// The other end has asked for a pause of these priorities, and of no others, which counts from `at` on.
+    void take_pause(std::uint8_t priorities, port::Time at);
     /// The receiver has told at `at` of so many bytes of room.
     void take_credit(std::uint64_t bytes, port::Time at);
     /// The link has gone at `at`: packets that had not left the port by then are lost.
@@ -177,10 +177,19 @@ public:
             at = std::min(at, held.deadline);
         if (first_waiting_ != nullptr)
             at = std::min(at, credits_.next());
+        if (!changes_.empty())
+            at = std::min(at, changes_.front().at);
         return was_refused_ ? std::min(at, room_at()) : at;
     }
 
     bool take_refusal(port::Time now) {
+        if (asked_priorities_ != 0) [[unlikely]] {
+            collect_pauses(now);
+            if ((asked_priorities_ & ~paused_) != 0) {
+                asked_priorities_ &= paused_;
+                return true;
+            }
+        }
         if (!was_refused_ || !has_room(now))
             return false;
         was_refused_ = false;
@@ -199,6 +208,12 @@ private:
     static bool is_flow_controlled(const port::Packet& packet) {
         return !packet.is_plain_frame() && packet.rdma().destination != subnet_management;
     }
+    /// Puts a pause frame on the line, before what waits for it. Returns when its last bit is out.
+    port::Time send_pause(port::Time at);
+    void collect_pauses(port::Time now);
+    void release_paused(port::Time now);
+    /// Whether a packet has to wait since the other end has paused its priority, or since others of its priority wait.
+    bool is_held_up(const port::Packet& packet, port::Time at);
     /// Keeps a packet until there is room at the other end. Returns when it would leave if there was.
     port::Time wait(Slot& slot, port::Time at);
     /// A port that was refused for want of credit goes on at `at`.
@@ -300,6 +315,16 @@ private:
     const bool has_flow_control_;
     bool sink_keeps_ = false; ///< and says itself when its buffer has room again
     bool was_refused_ = false;
+    const bool has_pauses_;
+    std::uint8_t paused_ = 0;             ///< priorities, a bit each
+    std::uint8_t waiting_priorities_ = 0; ///< of packets that wait since theirs was paused
+    std::uint8_t asked_priorities_ = 0;   ///< that were paused when the sender asked
+    std::uint64_t pauses_ = 0;            ///< that were heard of
+    struct PauseChange {
+        std::uint8_t paused;
+        port::Time at;
+    };
+    std::deque<PauseChange> changes_; ///< that have yet to count, in the order of their times
     Credits credits_;
     std::int64_t needed_ = 0; ///< of credits_, before the port takes a packet
     Slot *first_waiting_ = nullptr, *last_waiting_ = nullptr;

@@ -29,6 +29,10 @@ void Link::free_room(unsigned from, std::uint64_t bytes, port::Time at) {
     lanes_[1 - from]->take_credit(bytes, at + config_.latency);
 }
 
+void Link::pause(unsigned from, std::uint8_t priorities, port::Time at) {
+    lanes_[1 - from]->take_pause(priorities, at + config_.latency);
+}
+
 const LinkCounters& Link::counters(unsigned direction) const { return lanes_[direction]->counters_; }
 std::size_t Link::under_way(unsigned direction) const { return lanes_[direction]->count(); }
 

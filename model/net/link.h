@@ -2,8 +2,8 @@
 // receiver at the other, in order, after serialisation and latency, or not as a seeded script of faults has it; every
 // packet is counted once as delivered, lost or still under way. Either end may let the link go; it trains again in no
 // time. On a timed InfiniBand link a data packet leaves only when the buffer at the other end has room for it
-// (IBA 7.9); management has a lane of its own without that (7.9.1). Does not look into packets and knows no switch, no
-// card and no pause frames.
+// (IBA 7.9); management has a lane of its own without that (7.9.1). On a timed Ethernet link either end may pause
+// priorities of the other. Does not look into packets and knows no switch and no card.
 #pragma once
 
 #include "model/port/clock.h"
@@ -55,6 +55,7 @@ struct LinkCounters {
     std::uint64_t delivered = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0;
     std::uint64_t refused = 0;   ///< dropped, as the sender ignored can_send() up to four times the limit
     std::uint64_t discarded = 0; ///< not sent at all: the link was down, or is InfiniBand and this a plain frame
+    std::uint64_t pauses = 0;    ///< frames that asked the other end to pause, or to go on
     port::Time waited{};         ///< the line was idle, and what was there to be sent found no room at the other end
     bool operator==(const LinkCounters&) const = default;
 };
@@ -106,6 +107,8 @@ private:
     bool offer_room(port::Time now);
     /// What end `from` has received and kept is out of its buffer since `at`.
     void free_room(unsigned from, std::uint64_t bytes, port::Time at);
+    /// End `from` asks the other end at `at` to pause these priorities.
+    void pause(unsigned from, std::uint8_t priorities, port::Time at);
     void wake_at(port::Time at);
 
     LinkConfig config_;

@@ -37,6 +37,9 @@ struct Path {
     Gid source_gid{}, destination_gid{};
 };
 
+/// The priority of a RoCE packet without a VLAN: the upper three bits of its DSCP, as switches that trust it map it.
+constexpr unsigned priority_of(const Path& path) { return path.traffic_class >> 5; }
+
 struct Reth { ///< RDMA extended transport header (IBA 9.3.3)
     std::uint64_t address = 0;
     abi::Key rkey;

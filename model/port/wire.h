@@ -30,6 +30,12 @@ public:
     /// So many bytes that this end has received and kept (Receiver::keeps_packets) are gone from its buffer since `at`:
     /// the other end may send as much again as soon as it has been told (IBA 7.9).
     virtual void give_credit(std::uint64_t /*bytes*/, Time /*at*/) {}
+    /// Priority flow control (IEEE 802.1Q clause 36): asks the other end to send nothing of these priorities, a bit
+    /// each, from when it hears of that until it is told otherwise. Repeats of the frame, which silicon sends before
+    /// its pause runs out, are left out.
+    virtual void pause(std::uint8_t /*priorities*/, Time /*at*/) {}
+    /// Whether the other end has asked for that. After a "yes" the link calls Receiver::ready when it ends.
+    virtual bool is_paused(unsigned /*priority*/, Time /*now*/) { return false; }
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
 };
@@ -51,7 +57,7 @@ public:
     virtual bool keeps_packets() const { return false; }
     /// The other end has turned the link off, or on again.
     virtual void link_changed(bool /*is_up*/, Time) {}
-    /// The port takes packets again (see Wire::can_send).
+    /// The port takes packets again (see Wire::can_send and Wire::is_paused).
     virtual void ready(Time at) = 0;
 };
 

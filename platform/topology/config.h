@@ -6,6 +6,7 @@
 #include "model/hca/config.h"
 #include "model/iommu/config.h"
 #include "model/net/link.h"
+#include "model/net/shared_buffer_config.h"
 #include "model/pcie/device_tlb.h"
 #include "model/port/time.h"
 #include "platform/host/bar_access.h"
@@ -92,6 +93,7 @@ struct FabricConfig {
     bool is_managed = false; ///< a subnet manager on a host gives LIDs, routes and states; else the platform does
     std::uint32_t switch_ports = 8;
     model::port::Time switch_latency = std::chrono::nanoseconds{130};
+    model::net::SharedBufferConfig buffer; ///< of each Ethernet switch
 };
 
 /// A key that somebody has set.

@@ -44,8 +44,14 @@ std::vector<std::string> contradictions(const Config& config) {
     if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
         faults.push_back(
             fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
-    if (config.fabric.has_switch && is_ethernet)
-        faults.push_back("'fabric.switch' forwards by LIDs: 'link.encapsulation' has to be infiniband");
+    const auto& buffer = config.fabric.buffer;
+    if (buffer.ecn_min > buffer.ecn_max)
+        faults.push_back("'fabric.switch_ecn_min' is more than 'fabric.switch_ecn_max'");
+    const auto reserved = buffer.has_pfc ? buffer.headroom * config.fabric.switch_ports : 0;
+    if (is_ethernet && reserved >= buffer.bytes)
+        faults.push_back(fmt::format("'fabric.switch_headroom' of {} ports leaves nothing of 'fabric.switch_buffer' to "
+                                     "share: choose less than {} bytes",
+                                     config.fabric.switch_ports, buffer.bytes / config.fabric.switch_ports));
     if (config.fabric.is_managed && is_ethernet)
         faults.push_back(
             "'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband");

@@ -262,11 +262,14 @@ void Builder::configure_fabric() {
                 continue;
             }
             auto& at = made_.switches[end.fabric_switch];
+            const bool is_first = at.rate_gbps == 0;
+            const bool is_ethernet = cable.link.encapsulation != model::port::Encapsulation::infiniband;
             at.rate_gbps = std::max(at.rate_gbps, cable.link.rate_gbps);
-            if (!made_.is_pair && cable.link.encapsulation != model::port::Encapsulation::infiniband)
+            if (!is_first && is_ethernet != at.is_ethernet)
                 return add_fault(cable.where.empty() ? at.where : cable.where,
-                                 fmt::format("{} forwards by LIDs: 'link.encapsulation' of {} has to be infiniband",
-                                             at.name, cable.name));
+                                 fmt::format("{} has cables of both kinds: 'link.encapsulation' of {} has to be {}",
+                                             at.name, cable.name, at.is_ethernet ? "roce_v2" : "infiniband"));
+            at.is_ethernet = is_ethernet;
         }
     }
     const auto guid_offset = std::max(switch_guid_offset, std::bit_ceil(std::uint64_t{made_.hcas.size()}));
@@ -274,7 +277,9 @@ void Builder::configure_fabric() {
         auto& at = made_.switches[i];
         const auto config = with(switch_settings_[i], Thing::fabric_switch, class_);
         at.latency = config.fabric.switch_latency;
-        at.is_managed = config_.fabric.is_managed;
+        at.is_managed = config_.fabric.is_managed && !at.is_ethernet;
+        at.buffer = config.fabric.buffer;
+        at.buffer.seed = own_seed(config_.link.seed, i);
         at.guid = config_.hca.node_guid + guid_offset + i;
     }
 }

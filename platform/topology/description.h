@@ -60,12 +60,14 @@ struct DescribedHost {
     std::string where{};
 };
 
-/// An InfiniBand switch.
+/// A switch, InfiniBand or Ethernet as its cables are.
 struct FabricSwitch {
     std::string name;
     unsigned ports = 0; ///< numbered from 1
     model::port::Time latency{};
     bool is_managed = false;
+    bool is_ethernet = false;
+    model::net::SharedBufferConfig buffer; ///< of an Ethernet switch
     std::uint64_t guid = 0;
     double rate_gbps = 0;                           ///< of its fastest cable
     std::vector<std::optional<std::size_t>> cables; ///< by port number; 0 is none

@@ -17,6 +17,9 @@ struct Need {
 };
 
 bool has_device_tlb(const Config& c) { return c.hca_ats.entries != 0; }
+bool is_ethernet(const Config& c) { return c.link.encapsulation != model::port::Encapsulation::infiniband; }
+bool has_ethernet_switch(const Config& c) { return c.fabric.has_switch && is_ethernet(c) && c.timed; }
+constexpr std::string_view no_buffer = "only a timed Ethernet switch has a buffer to run out of";
 bool has_scalable_mode(const Config& c) { return c.iommu.unit.scalable_mode; }
 
 constexpr std::array needs{
@@ -35,6 +38,16 @@ constexpr std::array needs{
     Need{"link.rate_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
          "there is no switch (fabric.switch is false)"},
+    Need{"fabric.switch_buffer", has_ethernet_switch, no_buffer},
+    Need{"fabric.switch_alpha", has_ethernet_switch, no_buffer},
+    Need{"fabric.switch_pfc", has_ethernet_switch, no_buffer},
+    Need{"fabric.switch_headroom", [](const Config& c) { return has_ethernet_switch(c) && c.fabric.buffer.has_pfc; },
+         "it needs a timed Ethernet switch with fabric.switch_pfc"},
+    Need{"fabric.switch_ecn", has_ethernet_switch, no_buffer},
+    Need{"fabric.switch_ecn_", [](const Config& c) { return has_ethernet_switch(c) && c.fabric.buffer.has_ecn; },
+         "it needs a timed Ethernet switch with fabric.switch_ecn"},
+    Need{"hca.dcqcn.", [](const Config& c) { return c.timed && is_ethernet(c) && c.hca.dcqcn.is_on; },
+         "congestion control is off: it needs hca.dcqcn.enabled, timed and an Ethernet port"},
     Need{"iommu.", [](const Config& c) { return c.iommu.is_present; },
          "there is no remapping unit (iommu.present is false)"},
     Need{"iommu.iotlb_ways", [](const Config& c) { return c.iommu.unit.iotlb.entries != 0; },

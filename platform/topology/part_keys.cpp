@@ -38,6 +38,14 @@ constexpr std::array rows{
     Row{Thing::cable, "", "link."},
     Row{Thing::fabric_switch, "ports", "fabric.switch_ports"},
     Row{Thing::fabric_switch, "latency_ns", "fabric.switch_latency_ns"},
+    Row{Thing::fabric_switch, "buffer", "fabric.switch_buffer"},
+    Row{Thing::fabric_switch, "alpha", "fabric.switch_alpha"},
+    Row{Thing::fabric_switch, "pfc", "fabric.switch_pfc"},
+    Row{Thing::fabric_switch, "headroom", "fabric.switch_headroom"},
+    Row{Thing::fabric_switch, "ecn", "fabric.switch_ecn"},
+    Row{Thing::fabric_switch, "ecn_min", "fabric.switch_ecn_min"},
+    Row{Thing::fabric_switch, "ecn_max", "fabric.switch_ecn_max"},
+    Row{Thing::fabric_switch, "ecn_probability", "fabric.switch_ecn_probability"},
 };
 
 /// Only hosts of a description have it, so it is no key of the pair.

@@ -1,9 +1,9 @@
 #include "platform/topology/platform_module.h"
 
+#include "model/hca/address/identity.h"
 #include "model/tlm/time.h"
 #include "platform/record/recording.h"
 #include "platform/topology/device_config.h"
-#include "platform/topology/routes.h"
 
 #include <algorithm>
 #include <array>
@@ -175,36 +175,71 @@ void Platform::connect(Listener& listener) {
     const auto routes = find_routes(description_);
     for (std::size_t i = 0; i < description_.switches.size(); ++i) {
         const auto& described = description_.switches[i];
-        const model::net::SwitchConfig config{.agent = {.ports = described.ports,
-                                                        .guid = described.guid,
-                                                        .rate_gbps = described.rate_gbps,
-                                                        .is_managed = described.is_managed},
-                                              .latency = config_.timed ? described.latency : model::port::Time{}};
-        switches_.push_back(
-            std::make_unique<model::net::SwitchModule>(described.name.c_str(), config, listener.add(described.name)));
-        auto& made = *switches_.back();
-        for (unsigned port = 1; port <= described.ports; ++port) {
-            if (!described.cables[port])
-                continue;
-            const auto& ends = description_.cables[*described.cables[port]].ends;
-            const bool is_first = ends[0].is_switch && ends[0].fabric_switch == i && ends[0].port == port;
-            made.plug(port, *cables_[*described.cables[port]], is_first ? 0 : 1);
-        }
-        if (described.is_managed)
-            continue;
-        auto& agent = made.core().agent();
-        for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca)
-            if (const auto port = routes[i].ports[hca]; port != 0)
-                agent.set_route(description_.part(description_.hcas[hca]).hca().core.lid, port);
-        agent.flood_groups(routes[i].groups);
+        switches_.emplace_back();
+        ethernet_switches_.emplace_back();
+        if (described.is_ethernet)
+            add_ethernet_switch(i, routes[i], listener.add(described.name));
+        else
+            add_switch(i, routes[i], listener.add(described.name));
     }
+}
+
+template <class Switch> void Platform::plug_cables(std::size_t number, Switch& made) {
+    const auto& described = description_.switches[number];
+    for (unsigned port = 1; port <= described.ports; ++port) {
+        if (!described.cables[port])
+            continue;
+        const auto& ends = description_.cables[*described.cables[port]].ends;
+        const bool is_first = ends[0].is_switch && ends[0].fabric_switch == number && ends[0].port == port;
+        made.plug(port, *cables_[*described.cables[port]], is_first ? 0 : 1);
+    }
+}
+
+void Platform::add_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events) {
+    const auto& described = description_.switches[number];
+    const model::net::SwitchConfig config{.agent = {.ports = described.ports,
+                                                    .guid = described.guid,
+                                                    .rate_gbps = described.rate_gbps,
+                                                    .is_managed = described.is_managed},
+                                          .latency = config_.timed ? described.latency : model::port::Time{}};
+    switches_[number] = std::make_unique<model::net::SwitchModule>(described.name.c_str(), config, events);
+    auto& made = *switches_[number];
+    plug_cables(number, made);
+    if (described.is_managed)
+        return;
+    auto& agent = made.core().agent();
+    for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca)
+        if (const auto& ports = routes.ways[hca]; !ports.empty())
+            agent.set_route(description_.part(description_.hcas[hca]).hca().core.lid, ports[hca % ports.size()]);
+    agent.flood_groups(routes.groups);
+}
+
+void Platform::add_ethernet_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events) {
+    const auto& described = description_.switches[number];
+    const model::net::EthernetSwitchConfig config{.ports = described.ports,
+                                                  .latency = config_.timed ? described.latency : model::port::Time{},
+                                                  .is_timed = config_.timed,
+                                                  .buffer = described.buffer,
+                                                  .seed = described.guid};
+    ethernet_switches_[number] =
+        std::make_unique<model::net::EthernetSwitchModule>(described.name.c_str(), config, events);
+    auto& made = *ethernet_switches_[number];
+    plug_cables(number, made);
+    for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca)
+        if (const auto& ports = routes.ways[hca]; !ports.empty()) {
+            const auto guid = description_.part(description_.hcas[hca]).hca().core.node_guid;
+            made.core().set_ways(model::hca::address::mac_of_guid(guid), ports);
+        }
+    made.core().set_tree(routes.groups);
 }
 
 bool Platform::is_quiet() const {
     return std::ranges::all_of(
                cables_,
                [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
-           std::ranges::all_of(switches_, [](const auto& one) { return one->core().waiting() == 0; }) &&
+           std::ranges::all_of(switches_, [](const auto& one) { return !one || one->core().waiting() == 0; }) &&
+           std::ranges::all_of(ethernet_switches_,
+                               [](const auto& one) { return !one || one->core().waiting() == 0; }) &&
            std::ranges::all_of(machines_, [](const Machine& machine) {
                return std::ranges::all_of(machine.cards,
                                           [](const PlacedCard& card) { return card.module->is_quiet(); }) &&

@@ -5,6 +5,7 @@
 
 #include "model/gpu/vram.h"
 #include "model/hca/tpt/key_grants.h"
+#include "model/net/ethernet_switch_module.h"
 #include "model/net/link_module.h"
 #include "model/net/switch_module.h"
 #include "platform/bridge/vfio_user/guest_module.h"
@@ -16,6 +17,7 @@
 #include "platform/observe/ownership/function_watch.h"
 #include "platform/topology/config.h"
 #include "platform/topology/description.h"
+#include "platform/topology/routes.h"
 #include "traces/events.h"
 
 #include <deque>
@@ -96,7 +98,10 @@ public:
     std::size_t cable_count() const { return cables_.size(); }
     /// In the order of the description. The first is the one at machine A of the pair: what A sends is its direction 0.
     model::net::Link& cable(std::size_t number = 0) { return cables_[number]->link(); }
-    const model::net::InfinibandSwitch& fabric_switch(std::size_t number) const { return switches_[number]->core(); }
+    /// nullptr: number `number` of the switches is an InfiniBand switch.
+    const model::net::EthernetSwitch* ethernet_switch(std::size_t number) const {
+        return ethernet_switches_[number] ? &ethernet_switches_[number]->core() : nullptr;
+    }
     /// No cable or switch has a packet, and no port one to itself; no card waits for a client's memory.
     bool is_quiet() const;
     /// Memory of clients; nothing of it may be swept unless is_quiet().
@@ -116,6 +121,9 @@ private:
         }
     };
     void connect(Listener& listener);
+    void add_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events);
+    void add_ethernet_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events);
+    template <class Switch> void plug_cables(std::size_t number, Switch& made);
     void build(std::size_t number, Listener& listener);
     void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     void add_gpu(PlacedCard& card, const Part& part, const Listener& listener);
@@ -133,7 +141,8 @@ private:
     bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
     model::tlm::Neighbours neighbours_;
     std::vector<std::unique_ptr<model::net::LinkModule>> cables_;
-    std::vector<std::unique_ptr<model::net::SwitchModule>> switches_;
+    std::vector<std::unique_ptr<model::net::SwitchModule>> switches_; ///< by number; nullptr: an Ethernet switch
+    std::vector<std::unique_ptr<model::net::EthernetSwitchModule>> ethernet_switches_; ///< the others
     std::deque<Machine> machines_;
     std::vector<std::vector<std::size_t>> cards_; ///< by host and part: which of the machine's cards it is
 };

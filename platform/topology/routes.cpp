@@ -84,7 +84,7 @@ std::vector<SwitchRoutes> find_routes(const Description& platform) {
     const auto graph = graph_of(platform);
     std::vector<SwitchRoutes> routes(platform.switches.size());
     for (auto& route : routes) {
-        route.ports.assign(platform.hcas.size(), 0);
+        route.ways.resize(platform.hcas.size());
         route.groups = ~std::uint64_t{1}; // not port 0
     }
     std::vector<std::vector<std::size_t>> from(platform.switches.size()); // of those that HCAs are at
@@ -97,16 +97,14 @@ std::vector<SwitchRoutes> find_routes(const Description& platform) {
             distance = distances(graph, at->fabric_switch);
         for (std::size_t i = 0; i < routes.size(); ++i) {
             if (i == at->fabric_switch) {
-                routes[i].ports[hca] = static_cast<std::uint8_t>(at->port);
+                routes[i].ways[hca] = {static_cast<std::uint8_t>(at->port)};
                 continue;
             }
             if (distance[i] == unreached)
                 continue;
-            std::vector<unsigned> nearer;
             for (const auto& next : graph[i])
                 if (distance[next.fabric_switch] + 1 == distance[i])
-                    nearer.push_back(next.port);
-            routes[i].ports[hca] = static_cast<std::uint8_t>(nearer[hca % nearer.size()]);
+                    routes[i].ways[hca].push_back(static_cast<std::uint8_t>(next.port));
         }
     }
     cut_circles(graph, routes);

@@ -1,6 +1,6 @@
 // Ways through the fabric, where no subnet manager gives them: by which port each switch passes on what is meant for an
-// HCA, by the fewest switches. Takes a description, gives tables. Where several ways are as short, HCAs are spread over
-// them by number, so the same platform has the same routes each time.
+// HCA, by the fewest switches. Takes a description, gives tables. Where several ways are as short it names all: an
+// InfiniBand switch takes one by the number of the HCA, an Ethernet switch one for each flow.
 #pragma once
 
 #include "platform/topology/description.h"
@@ -12,7 +12,8 @@
 namespace platform::topology {
 
 struct SwitchRoutes {
-    std::vector<std::uint8_t> ports; ///< by number of the HCA; 0: it cannot be reached
+    /// By number of the HCA: ports that lead there by the fewest switches; none: it cannot be reached.
+    std::vector<std::vector<std::uint8_t>> ways;
     /// Where multicast goes, a bit each: to all HCAs, and to other switches by one tree, so that nothing comes twice or
     /// goes round.
     std::uint64_t groups = 0;

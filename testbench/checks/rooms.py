@@ -8,8 +8,8 @@ import tree
 
 # From the lowest to the highest; rooms of one row do not know each other. A name without a folder is a file.
 ROOMS = [
-    ["config", "counted", "counters", "domains", "intrusive_list", "object_table", "pipe", "processing_units",
-     "report"],
+    ["config", "congestion", "counted", "counters", "domains", "intrusive_list", "object_table", "pipe",
+     "processing_units", "report"],
     ["doorbell"],
     ["icm"],
     ["tpt"],
@@ -35,7 +35,7 @@ INSIDE = {
     "requester": ["local_access", "position", "retirement", "retry", "acknowledgements", "response_placement",
                   "responses", "work_queue", "packetizer", "sending", "requester"],
     "responder": ["remote_access", "answers", "answer_sender", "patience", "placement", "receives", "remote_memory",
-                  "duplicates", "execution", "datagram", "responder"],
+                  "duplicates", "execution", "datagram", "notification", "responder"],
 }
 HEIGHT = {room: height for height, row in enumerate(ROOMS) for room in row}
 # A room, or none, and a file of it; a folder within a room belongs to that room.

@@ -21,6 +21,16 @@ struct GidEntry {
     port::MacAddress mac{};
 };
 
+/// The MAC of a card: of its EUI-64 the two bytes in the middle are dropped (IEEE "Guidelines for EUI").
+constexpr port::MacAddress mac_of_guid(std::uint64_t guid) {
+    port::MacAddress mac{};
+    for (std::size_t i = 0; i < 3; ++i) {
+        mac[i] = static_cast<std::byte>(guid >> (56 - 8 * i) & 0xff);
+        mac[3 + i] = static_cast<std::byte>(guid >> (16 - 8 * i) & 0xff);
+    }
+    return mac;
+}
+
 class Identity {
 public:
     static constexpr std::size_t max_gids = 128;

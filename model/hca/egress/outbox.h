@@ -9,12 +9,15 @@
 #include "model/hca/report.h"
 #include "model/port/wire.h"
 
+#include <cstdint>
+
 namespace model::hca::egress {
 
 class Outbox {
 public:
     Outbox(const HcaConfig& config, const address::Identity& identity, const Report& report)
-        : pipe_("transmit pipeline", config), identity_(identity), report_(report) {}
+        : pipe_("transmit pipeline", config), identity_(identity), report_(report),
+          ecn_(config.controls_congestion() ? can_be_marked : 0) {}
 
     /// When the pipeline can work on a packet whose work arrives at `at`.
     port::Time enter_pipe(port::Time at) { return pipe_.enter(at); }
@@ -25,6 +28,7 @@ public:
     port::Packet& begin(const queue::QueuePair& qp, port::Wire& wire, abi::Psn psn) const {
         auto& packet = wire.next();
         packet.path = qp.path;
+        packet.path.traffic_class |= ecn_;
         auto& head = packet.rdma();
         head.pkey = identity_.pkey(qp.attributes.path.pkey_index);
         head.destination = qp.attributes.remote_qpn;
@@ -56,8 +60,11 @@ public:
 
 private:
     Pipe pipe_;
+    static constexpr std::uint8_t can_be_marked = 2; ///< ECT(0), RFC 3168
+
     const address::Identity& identity_;
     Report report_;
+    std::uint8_t ecn_;
 };
 
 } // namespace model::hca::egress

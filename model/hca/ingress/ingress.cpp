@@ -33,6 +33,8 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
     if (qp == nullptr)
         return report_.drop(packet, "no such queue pair", at);
     at = contexts_.queue_pair(qp->number, at);
+    if (packet.rdma().service == abi::wire::Service::cnp) [[unlikely]]
+        return receive_notification(*qp, packet, at);
     if (packet.rdma().service != qp->service.on_wire)
         return report_.drop(packet, "transport service of another kind of queue pair", at);
     if (qp->service.is_local) [[unlikely]]
@@ -48,6 +50,7 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
     }
     if (qp->can_receive() && !identity_.is_from_peer(qp->path, packet.path)) [[unlikely]]
         return report_.drop(packet, "not from the peer of this connection", at);
+    to_.responder.notice(*qp, packet, at);
     // XRC: one side sends requests, the other has no send queue and answers them (IBA annex A14).
     if (qp->service.on_wire == abi::wire::Service::xrc && packet.traits().is_request() == qp->attributes.has_sq)
         return report_.drop(packet, "the wrong side of an XRC connection", at);
@@ -109,6 +112,13 @@ bool Ingress::accept(port::Packet& packet, port::Time at) {
                                                  .ethertype = wire::ethertype(packet),
                                                  .reason = "no receiver for plain frames"});
     return false;
+}
+
+/// A CNP is about the connection whose peer has sent it (RoCEv2 annex A17.9.3).
+void Ingress::receive_notification(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    if (qp.service.is_datagram || qp.service.is_local || !identity_.is_from_peer(qp.path, packet.path))
+        return report_.drop(packet, "a CNP of no connection", at);
+    to_.requester.slow_down(qp, at);
 }
 
 /// Gives every member of the group a copy (IBA 10.5.2). When one of them does not take it, the others still do.

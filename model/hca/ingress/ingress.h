@@ -37,6 +37,7 @@ private:
     bool is_for_this_port(const port::Packet& packet, port::Time at);
     bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
     bool has_queue_key(const queue::QueuePair& qp, const port::Packet& packet, port::Time at);
+    void receive_notification(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void receive_multicast(port::Packet& packet, port::Time at);
 
     const Objects& objects_;

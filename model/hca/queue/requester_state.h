@@ -3,6 +3,7 @@
 
 #include "abi/prm/wqe.h"
 #include "abi/types.h"
+#include "model/hca/congestion/reaction_point.h"
 #include "model/hca/queue/on_demand.h"
 #include "model/hca/queue/read_ahead.h"
 #include "model/hca/queue/ring.h"
@@ -10,6 +11,7 @@
 #include "model/port/time.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace model::hca::queue {
 
@@ -98,6 +100,7 @@ struct RequesterState {
     WindowState window;
     ResponseState response;
     RetryState retry;
+    std::unique_ptr<congestion::ReactionPoint> pace; ///< while it is slower than the port
     port::Time heard_at{};    ///< when the last answer came, which may be what a message has waited for
     Way full = Way::open;     ///< the way that had no room for the datagram at which the last turn ended
     port::Time rests_until{}; ///< its processing unit has enough to do until then; 0: it need not wait for that

@@ -51,6 +51,7 @@ struct OrderState {
     std::uint32_t msn = 0;   ///< messages completed, 24 bits
     bool nak_is_out = false; ///< a sequence or RNR NAK was sent for `expected`
     bool saw_packet = false;
+    port::Time next_cnp{}; ///< no CNP is sent before
     enum class Message : std::uint8_t { none, send, write } message = Message::none;
     std::uint32_t received = 0; ///< bytes of the message so far
     // Requests may overlap, but are carried out in order (IBA 9.5)

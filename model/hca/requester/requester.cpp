@@ -37,6 +37,17 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     acknowledgements_.refused(qp, packet, at);
 }
 
+void Requester::slow_down(QueuePair& qp, port::Time at) {
+    constexpr double mega = 1000; // of a gigabit
+    if (!config_.controls_congestion() || config_.port_rate_gbps == 0 || !qp.can_send())
+        return;
+    ++counters_.cnps_handled;
+    auto& pace = qp.requester.pace;
+    if (!pace)
+        pace = std::make_unique<congestion::ReactionPoint>(config_.dcqcn, config_.port_rate_gbps * mega, at);
+    pace->slow_down(at);
+}
+
 /// Software's answer is about the message that it was told of. That message may be complete by now, since a page can be
 /// there before software says so; then only the queue goes on.
 void Requester::resume(QueuePair& qp, PageFaultType type, bool is_error, port::Time at) {

@@ -39,7 +39,8 @@ struct Neighbours {
 class Requester {
 public:
     Requester(const HcaConfig& config, const WayOut& out, const Neighbours& to, const Report& report)
-        : latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler), events_(report.events),
+        : config_(config), latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler),
+          events_(report.events), counters_(report.counters),
           retirement_(to.completions, to.failure, to.scheduler, report.counters),
           retry_(retirement_, to.scheduler, to.timers, report), acknowledgements_(retirement_, retry_),
           placement_(config, to.dma, to.memory, to.page_faults, retirement_),
@@ -52,6 +53,8 @@ public:
     bool advance(queue::QueuePair& qp, std::int64_t& bytes, port::Time at) { return sending_.advance(qp, bytes, at); }
     /// An acknowledge, negative acknowledge, READ response or atomic acknowledge arrived.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// The peer says that this queue pair's packets meet congestion.
+    void slow_down(queue::QueuePair& qp, port::Time at);
     /// The queue pair's deadline has passed: the RNR pause is over, or no answer came.
     void expire(queue::QueuePair& qp, port::Time at) { retry_.expire(qp, at); }
     /// The sending side starts: RTR to RTS.
@@ -65,9 +68,11 @@ public:
     time::Account account() const { return queue_.account(); }
 
 private:
+    const HcaConfig& config_;
     port::Time latency_; ///< of a packet that arrives, as the responder's
     queue::Scheduler& scheduler_;
     const traces::Events& events_;
+    Counters& counters_;
     Retirement retirement_;
     Retry retry_;
     Acknowledgements acknowledgements_;

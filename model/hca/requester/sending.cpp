@@ -15,6 +15,8 @@ bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
     while (bytes > 0) {
         if (!qp.can_send() || r.retry.waits_rnr || qp.paging.stops_sending())
             return false;
+        if (r.pace && has_to_wait(r, at)) [[unlikely]]
+            return false;
         const auto asked = std::max({at, r.sends.known_at(), qp.context_at, r.heard_at});
         if (!queue_.load(qp, asked))
             return false;
@@ -28,6 +30,18 @@ bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
         const auto cause = out_.outbox.because(r.sends.messages[r.position.message].cause);
         bytes -= send(qp, wire, bytes, std::max(asked, r.position.ready));
     }
+    return true;
+}
+
+/// Whether the next packet of a queue pair that was slowed down is not due yet. It has a turn then.
+bool Sending::has_to_wait(queue::RequesterState& r, port::Time at) {
+    if (r.pace->is_over(at)) {
+        r.pace.reset();
+        return false;
+    }
+    if (r.pace->next() <= at)
+        return false;
+    r.rests_until = r.pace->next();
     return true;
 }
 
@@ -63,6 +77,8 @@ std::int64_t Sending::send(QueuePair& qp, port::Wire& wire, std::int64_t left, p
     out_.outbox.note(packet, *ready);
     if (!qp.service.is_reliable) [[unlikely]]
         leave_unreliably(qp, packet, wire, *ready);
+    if (qp.requester.pace) [[unlikely]]
+        qp.requester.pace->sent(wire::frames_length(packet), at);
     const auto gone = wire.send(*ready);
     if (const auto end = message.awaits_data ? message.next() : psn + packets; end.is_after(r.window.unsent_psn))
         r.window.unsent_psn = end;

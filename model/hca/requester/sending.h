@@ -39,6 +39,7 @@ public:
 private:
     /// Sends one packet, or a train of no more than a turn of `left` bytes has; returns what the turn has used up.
     std::int64_t send(queue::QueuePair& qp, port::Wire& wire, std::int64_t left, port::Time at);
+    static bool has_to_wait(queue::RequesterState& r, port::Time at);
     std::uint32_t longest_train(const queue::QueuePair& qp, const queue::Outstanding& message, const port::Wire& wire,
                                 std::int64_t left, port::Time at) const;
     void leave_unreliably(const queue::QueuePair& qp, port::Packet& packet, const port::Wire& wire, port::Time at);

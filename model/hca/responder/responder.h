@@ -10,6 +10,7 @@
 //   remote_memory   WRITE, READ and atomics
 //   duplicates      requests that come a second time
 //   execution       the packet that is the next one
+//   notification    packets that a switch has marked
 //   responder       which packet is the next one
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "model/hca/responder/answer_sender.h"
 #include "model/hca/responder/duplicates.h"
 #include "model/hca/responder/execution.h"
+#include "model/hca/responder/notification.h"
 
 namespace model::hca::responder {
 
@@ -46,10 +48,15 @@ public:
           placement_(to.dma, to.contexts, to.memory, to.event_queues, report.counters),
           receives_(placement_, answers_, patience_, to.completions, to.failure),
           memory_(config, to.memory, receives_, answers_, patience_), duplicates_(memory_, answers_, patience_, report),
-          execution_(receives_, memory_, answers_, to.umr, objects.shared_receive_queues, report) {}
+          execution_(receives_, memory_, answers_, to.umr, objects.shared_receive_queues, report),
+          notification_(config, to.outlets, to.outbox, report) {}
 
     /// One request packet.
     void receive(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    /// Any packet of the connection, which a switch may have marked.
+    void notice(queue::QueuePair& qp, const port::Packet& packet, port::Time at) {
+        notification_.notice(qp, packet, at);
+    }
     /// A train of them, when all of it is what the queue pair waits for. False: nothing has happened.
     bool receive_train(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     /// The batch is over: sends the acknowledgements that were held back to be merged.
@@ -80,6 +87,7 @@ private:
     RemoteMemory memory_;
     Duplicates duplicates_;
     Execution execution_;
+    Notification notification_;
 };
 
 } // namespace model::hca::responder

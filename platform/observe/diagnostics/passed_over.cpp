@@ -75,6 +75,14 @@ constexpr auto drops = std::to_array<Row<traces::Reason>>({
         "the receive doorbell record was not written; datagrams are lost in silence"}},
     {"the port is not armed", {"a switch port forwards data once it is ARMED or ACTIVE", "IBA 7.2.7, 14.2.5.6",
         "no subnet manager has brought the link up yet"}},
+    {"a CNP of no connection", {"a congestion notification names a connection, and comes from its peer",
+        "RoCEv2 annex A17.9.3", "the peer was given a wrong number (dest_qp_num), or the connection is gone"}},
+    {"no way to the MAC", {"the switch knows a port for the destination MAC, other than the one that it came in by",
+        "IEEE 802.1Q 8.6, 8.8", "rmac of the path or address vector is the sender's own, or the link there is down"}},
+    {"no room in the switch", {"the switch's shared buffer has room for a frame of this port or queue",
+        "IEEE 802.1Q 36; fabric.switch_buffer", "more comes in than can leave: let the switch pause its senders "
+        "(fabric.switch_pfc) with enough headroom (fabric.switch_headroom), or have them slow down (hca.dcqcn.enabled "
+        "and fabric.switch_ecn)"}},
     {"no route to the LID", {"the switch's forwarding table has the destination LID", "IBA 18.2.5",
         "no subnet manager has routed the LID, or the address vector's dlid is wrong"}},
     {"no management datagram", {"what reaches QP0 or QP1 of a switch, or of a card whose software has neither, is a "

@@ -168,11 +168,11 @@ TEST_CASE("more HCAs than LIDs are refused", "[unit][topology]") {
               .find("49152 HCAs are more than there are addresses: LIDs end at 49151") != std::string::npos);
 }
 
-TEST_CASE("a switch of the fabric wants InfiniBand, and the key of the short form has no place beside it",
+TEST_CASE("a switch of the fabric has cables of one kind, and the key of the short form has no place beside it",
           "[unit][topology]") {
     CHECK(error_of("[[hosts]]\nname = \"A..B\"\nparts = [\"root0.hca0\"]\n[fabric]\nswitches = [\"s\"]\n"
-                   "cables = [\"A..B.hca0 -- s\"]\n") ==
-          "p.toml:6: s forwards by LIDs: 'link.encapsulation' of cable0 has to be infiniband");
+                   "cables = [\"A.hca0 -- s\", { ends = \"B.hca0 -- s\", encapsulation = \"infiniband\" }]\n") ==
+          "p.toml:6: s has cables of both kinds: 'link.encapsulation' of cable1 has to be roce_v2");
     CHECK(error_of("[link]\nencapsulation = \"infiniband\"\n[fabric]\nswitch = true\n[[hosts]]\nname = \"A\"\n") ==
           "p.toml:4: 'fabric.switch' is of the short form: name the switches in fabric.switches");
 }

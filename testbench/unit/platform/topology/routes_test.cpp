@@ -30,7 +30,8 @@ std::vector<std::string> follow(const Description& made, std::size_t from, std::
     std::vector<std::string> passed;
     while (at.is_switch) {
         passed.push_back(made.switches[at.fabric_switch].name);
-        const auto port = routes[at.fabric_switch].ports[to];
+        const auto& ways = routes[at.fabric_switch].ways[to];
+        const auto port = ways.empty() ? 0 : ways[to % ways.size()];
         if (port == 0 || passed.size() > made.switches.size())
             return {};
         const auto& cable = made.cables[*made.switches[at.fabric_switch].cables[port]];
@@ -121,6 +122,6 @@ TEST_CASE("the switch of the short form sends to port 1 and 2", "[unit][topology
     const auto routes = find_routes(describe(config).value());
 
     REQUIRE(routes.size() == 1);
-    CHECK(routes[0].ports == std::vector<std::uint8_t>{1, 2});
+    CHECK(routes[0].ways == std::vector<std::vector<std::uint8_t>>{{1}, {2}});
     CHECK(routes[0].groups == ~std::uint64_t{1});
 }
