@@ -82,16 +82,24 @@ bool Link::Lane::is_held_up(const port::Packet& packet, port::Time at) {
 
 void Link::Lane::release_paused(port::Time now) {
     collect_pauses(now);
+    goes_on_at_ = port::never;
     if ((waiting_priorities_ & ~paused_) == 0)
         return;
-    waiting_priorities_ &= paused_;
-    // What may go on leaves in the order in which it came; the rest stays in line.
+    // What may go on leaves in the order in which it came, and the rest stays in line: what is paused, and what the
+    // line has no time for yet. A port that books its line far ahead could not be stopped again.
+    const auto limit = now + link_.config_.horizon;
     auto* slot = std::exchange(first_waiting_, nullptr);
     last_waiting_ = nullptr;
+    waiting_priorities_ = 0;
     while (slot != nullptr) {
         auto& one = *std::exchange(slot, slot->next);
         one.next = nullptr;
-        if (paused_ >> port::priority_of(one.packet.path) & 1) {
+        const auto bit = static_cast<std::uint8_t>(1u << port::priority_of(one.packet.path));
+        const bool is_paused = paused_ & bit;
+        if (is_paused || line_.free_from() >= limit) {
+            if (!is_paused)
+                goes_on_at_ = line_.free_from() - link_.config_.horizon + port::Time{1};
+            waiting_priorities_ |= bit;
             (first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next) = &one;
             last_waiting_ = &one;
             continue;
@@ -142,6 +150,7 @@ void Link::Lane::cut(port::Time at) {
     waiting_ = 0;
     waiting_time_ = {};
     changes_.clear();
+    goes_on_at_ = port::never;
     paused_ = waiting_priorities_ = 0; // a link that trains again begins without
 }
 

@@ -179,6 +179,7 @@ public:
             at = std::min(at, credits_.next());
         if (!changes_.empty())
             at = std::min(at, changes_.front().at);
+        at = std::min(at, goes_on_at_);
         return was_refused_ ? std::min(at, room_at()) : at;
     }
 
@@ -318,6 +319,7 @@ private:
     const bool has_pauses_;
     std::uint8_t paused_ = 0;             ///< priorities, a bit each
     std::uint8_t waiting_priorities_ = 0; ///< of packets that wait since theirs was paused
+    port::Time goes_on_at_ = port::never; ///< what waits and is not paused
     std::uint8_t asked_priorities_ = 0;   ///< that were paused when the sender asked
     std::uint64_t pauses_ = 0;            ///< that were heard of
     struct PauseChange {
