@@ -35,7 +35,7 @@ void ReactionPoint::sent(std::uint64_t bytes, port::Time at) {
     catch_up(at);
     for (bytes_ += bytes; bytes_ >= config_.byte_reset; bytes_ -= config_.byte_reset) {
         ++by_bytes_;
-        increase();
+        increase(at);
     }
     const auto picoseconds = static_cast<double>(bytes) * 8e6 / rate_; // bits over megabits a second
     next_ = std::max(next_, at) + port::Time{std::llround(picoseconds)};
@@ -55,7 +55,7 @@ void ReactionPoint::catch_up(port::Time now) {
     while (timer_from_ + config_.time_reset <= now && rate_ < port_) {
         timer_from_ += config_.time_reset;
         ++by_time_;
-        increase();
+        increase(timer_from_);
     }
     if (rate_ >= port_)
         timer_from_ = std::max(timer_from_, now);
@@ -70,7 +70,8 @@ void ReactionPoint::update_alpha(std::int64_t periods) {
 
 /// Fast recovery halves the way to the target; after that the target itself grows, and faster when both the timer and
 /// the bytes say so.
-void ReactionPoint::increase() {
+void ReactionPoint::increase(port::Time now) {
+    const auto before = rate_;
     if (std::max(by_time_, by_bytes_) > config_.threshold) {
         const bool is_hyper = std::min(by_time_, by_bytes_) > config_.threshold;
         target_ = std::min(port_, target_ + (is_hyper ? config_.hai_rate_mbps : config_.ai_rate_mbps));
@@ -78,6 +79,8 @@ void ReactionPoint::increase() {
     rate_ = (rate_ + target_) / 2;
     if (rate_ > port_ * 0.999) // halving never ends
         rate_ = port_;
+    if (next_ > now) // the gap that was left for the old rate is shorter at the new one
+        next_ = now + port::Time{std::llround(static_cast<double>((next_ - now).count()) * before / rate_)};
 }
 
 } // namespace model::hca::congestion

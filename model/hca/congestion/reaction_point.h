@@ -7,6 +7,7 @@
 #include "model/hca/congestion/config.h"
 #include "model/port/time.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace model::hca::congestion {
@@ -20,8 +21,13 @@ public:
     void slow_down(port::Time now);
     /// A packet of so many bytes leaves no earlier than `at`.
     void sent(std::uint64_t bytes, port::Time at);
-    /// When the next packet may leave.
-    port::Time next() const { return next_; }
+    /// When the next packet may leave, at the rate that there is by `now`.
+    port::Time next(port::Time now) {
+        catch_up(now);
+        return next_;
+    }
+    /// When to ask again after a packet could not leave: then, or when the rate has grown.
+    port::Time asks_again() const { return std::min(next_, timer_from_ + config_.time_reset); }
     /// Whether the port alone limits the queue pair again.
     bool is_over(port::Time now);
 
@@ -33,7 +39,7 @@ public:
 private:
     void catch_up(port::Time now);
     void update_alpha(std::int64_t periods);
-    void increase();
+    void increase(port::Time now);
 
     const DcqcnConfig& config_;
     double port_, rate_, target_, alpha_;

@@ -39,9 +39,9 @@ bool Sending::has_to_wait(queue::RequesterState& r, port::Time at) {
         r.pace.reset();
         return false;
     }
-    if (r.pace->next() <= at)
+    if (r.pace->next(at) <= at)
         return false;
-    r.rests_until = r.pace->next();
+    r.rests_until = r.pace->asks_again();
     return true;
 }
 

@@ -90,11 +90,24 @@ TEST_CASE("packets of a slowed queue pair leave one after the other at its rate"
     point.slow_down(0us);
     CHECK(point.rate_mbps() == 1000);
     point.sent(1250, 0us);
-    CHECK(point.next() == 10us);
+    CHECK(point.next(0us) == 10us);
     point.sent(1250, 2us);
-    CHECK(point.next() == 20us);
+    CHECK(point.next(2us) == 20us);
     point.sent(1250, 50us);
-    CHECK(point.next() == 60us);
+    CHECK(point.next(50us) == 60us);
+}
+
+TEST_CASE("a packet that waits at a low rate leaves sooner when the rate grows", "[unit][congestion]") {
+    DcqcnConfig config;
+    config.first_rate_mbps = 1;
+    config.byte_reset = 4'000'000'000;
+    ReactionPoint point(config, port, 0us);
+    point.slow_down(0us);
+    point.sent(4096, 0us);
+    CHECK(point.next(0us) > 32ms);
+    CHECK(point.asks_again() == config.time_reset);
+    // Half of the way to the rate of the port: what was left of 32 ms becomes less than a microsecond.
+    CHECK(point.next(config.time_reset) < config.time_reset + 1us);
 }
 
 TEST_CASE("a queue pair that hears nothing for long has the rate of its port again", "[unit][congestion]") {
