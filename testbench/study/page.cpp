@@ -197,7 +197,6 @@ std::string page_data(const PageFacts& facts) {
         data["expected"] = {{"from", study.expected->from},
                             {"to", study.expected->to},
                             {"source", study.expected->source},
-                            {"along", study.refinement.along},
                             {"at", as_json(study.expected->at)}};
     auto all = Json::array(), front = Json::array();
     for (const auto& cell : cells)
@@ -208,7 +207,7 @@ std::string page_data(const PageFacts& facts) {
             front.push_back(cell - cells.data());
     data["front"] = std::move(front);
     data["knees"] = knees_as_json(study, cells);
-    data["knee_along"] = study.refinement.along;
+    data["refined"] = {{"along", study.refinement.along}, {"metric", study.refinement.metric}};
     data["effects"] = effects_as_json(study, cells);
     auto points = Json::array();
     for (const auto& one : facts.outcomes)

@@ -28,7 +28,7 @@
         var found = cell.metrics[metric.name];
         return {
             x: axis.number ? cell.at[axis.key] : cell.settings[axis.key], word: cell.settings[axis.key],
-            order: cell.at[axis.key], mean: found.mean, half: found.half,
+            order: cell.at[axis.key], mean: found.mean, half: found.half, round: cell.round,
             text: words(cell.settings) + ": " + number(found.mean) + (found.half > 0 ? " +- " + number(found.half) : "") +
                 " of " + found.count
         };
@@ -49,7 +49,8 @@
             });
         var means = d3.map();
         groups.values().forEach(function (places) {
-            places.forEach(function (p) {
+            // Places of refinement are not there for each combination.
+            places.filter(function (p) { return p.round === 0; }).forEach(function (p) {
                 if (!means.has(p.word)) means.set(p.word, []);
                 means.get(p.word).push(p);
             });
@@ -71,24 +72,24 @@
             data.axes.forEach(function (axis) {
                 var cells = cells_with(axis, metric);
                 if (cells.length < 2 || axis.values.length < 2) return;
-                var is_refined = data.expected && data.expected.along === axis.key;
-                var series = series_of(axis, metric, cells);
+                var is_refined = data.refined.along === axis.key && data.refined.metric === metric.name;
+                var series = series_of(axis, metric, cells), notes = [];
+                if (cells.some(function (c) { return c.metrics[metric.name].half > 0; }))
+                    notes.push("bars: " + data.confidence * 100 + " % confidence intervals over seeds");
+                if (series[0].is_mean) notes.push(series[0].name);
                 plots.lines(id("curves"), {
-                    title: with_unit(metric) + " along " + axis.key,
-                    note: cells.some(function (c) { return c.metrics[metric.name].half > 0; })
-                        ? "bars: " + data.confidence * 100 + " % confidence intervals over seeds" : "",
+                    title: with_unit(metric) + " along " + axis.key, note: notes.join("; "),
                     x: axis_of(axis, cells), y: { label: with_unit(metric) }, series: series,
-                    bands: is_refined ? [{ from: data.expected.from, to: data.expected.to, text: data.expected.source }]
-                        : [],
-                    knees: knees_along(axis)
+                    bands: is_refined && data.expected
+                        ? [{ from: data.expected.from, to: data.expected.to, text: data.expected.source }] : [],
+                    knees: is_refined ? knees() : []
                 });
                 ++drawn;
             });
         });
         if (drawn === 0) hide("curves");
     }
-    function knees_along(axis) {
-        if (data.knee_along !== axis.key) return [];
+    function knees() {
         return data.knees.map(function (knee) {
             return { from: knee.from, to: knee.to,
                 text: "knee of " + words(knee.others) + ": " + knee.before + " to " + knee.behind };
@@ -207,37 +208,44 @@
         }
     }
 
+    // A stack at each place of an axis: with the same others where these are few, else the mean over them.
     function draw_bottlenecks() {
-        var drawn = 0;
+        var drawn = 0, most_others = 3;
         data.axes.forEach(function (axis) {
-            var sums = d3.map();
-            data.points.forEach(function (point) {
-                var word = point.settings[axis.key];
-                if (word === undefined || point.bottlenecks.length === 0) return;
-                if (!sums.has(word)) sums.set(word, { count: 0, shares: {} });
-                var sum = sums.get(word);
-                ++sum.count;
-                point.bottlenecks.forEach(function (b) { sum.shares[b[0]] = (sum.shares[b[0]] || 0) + b[1]; });
-            });
-            if (sums.size() < 2) return;
-            var orders = {};
-            data.cells.forEach(function (c) { orders[c.settings[axis.key]] = c.at[axis.key]; });
-            var stacks = sums.entries().map(function (entry) {
-                Object.keys(entry.value.shares).forEach(function (name) {
-                    entry.value.shares[name] /= entry.value.count;
+            var points = data.points.filter(function (p) { return axis.key in p.settings && p.bottlenecks.length; });
+            var others = d3.nest().key(function (p) { return words(without(p.settings, axis.key)); }).entries(points);
+            if (others.length > most_others) others = [{ key: "", values: points }];
+            others.forEach(function (group) {
+                var sums = d3.nest().key(function (p) { return p.settings[axis.key]; }).entries(group.values);
+                if (sums.length < 2) return;
+                var stacks = sums.map(function (sum) { return { x: sum.key, shares: mean_shares(sum.values) }; });
+                stacks.sort(function (a, b) { return order_of(axis, a.x) - order_of(axis, b.x); });
+                plots.stacks(id("bottlenecks"), {
+                    title: "busiest resource along " + axis.key + (group.key ? ", " + group.key : ""),
+                    note: "share of the transfers' simulated time; latency: every resource had time to spare" +
+                        (group.key ? "" : "; mean over the other axes"),
+                    x: { label: axis.key, words: stacks.map(function (s) { return s.x; }) }, y: {},
+                    parts: bottleneck_names, stacks: stacks
                 });
-                return { x: entry.key, shares: entry.value.shares };
-            }).sort(function (a, b) { return orders[a.x] - orders[b.x]; });
-            var parts = d3.set(d3.merge(stacks.map(function (s) { return Object.keys(s.shares); }))).values().sort();
-            plots.stacks(id("bottlenecks"), {
-                title: "busiest resource along " + axis.key,
-                note: "share of the transfers' simulated time; latency: every resource had time to spare",
-                x: { label: axis.key, words: stacks.map(function (s) { return s.x; }) }, y: {}, parts: parts,
-                stacks: stacks
+                ++drawn;
             });
-            ++drawn;
         });
         if (drawn === 0) hide("bottlenecks");
+    }
+    // One order, so that a resource looks the same in every stack.
+    var bottleneck_names = d3.set(d3.merge(data.points.map(function (p) {
+        return p.bottlenecks.map(function (b) { return b[0]; });
+    }))).values().sort();
+    function mean_shares(points) {
+        var shares = {};
+        points.forEach(function (p) {
+            p.bottlenecks.forEach(function (b) { shares[b[0]] = (shares[b[0]] || 0) + b[1] / points.length; });
+        });
+        return shares;
+    }
+    function order_of(axis, word) {
+        var cell = data.cells.filter(function (c) { return c.settings[axis.key] === word; })[0];
+        return cell.at[axis.key];
     }
 
     // --- one point: the platform with its loads, events over time -----------------------------------------------------
