@@ -69,7 +69,7 @@ int sweep_into(study::Store& store, const study::Study& study, const SweepOption
     const auto jobs = options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     const auto end =
         study::run(study, store,
-                   {.program = std::filesystem::read_symlink(program_itself).string(),
+                   {.program = program_itself, // also when its file has been replaced since it was started
                     .jobs = jobs,
                     .goes_on =
                         [&] {
