@@ -322,7 +322,15 @@ bool InProcessTransport::wait_interrupt(unsigned vector, std::chrono::nanosecond
 
 // --- time ---
 
-void InProcessTransport::relax() {
+void InProcessTransport::relax() { nap(longest_nap); }
+
+void InProcessTransport::relax_until(Time time) {
+    settle();
+    if (const auto now = kernel_now(); time > now)
+        nap(time - now);
+}
+
+void InProcessTransport::nap(Time longest) {
     settle();
     auto& writes = root_complex_.memory_writes();
     if (writes.count() != seen_writes_) {
@@ -333,9 +341,9 @@ void InProcessTransport::relax() {
     }
     // Nobody is told when memory of a device changes: who looks there again and again looks without a long pause.
     const bool is_poll = std::exchange(polls_bar_, false);
-    const auto nap = is_poll ? first_nap : std::min(longest_nap, first_nap * (1 << std::min(idle_++, naps_doubled)));
+    const auto span = is_poll ? first_nap : std::min(longest_nap, first_nap * (1 << std::min(idle_++, naps_doubled)));
     writes.watch(true);
-    sc_core::wait(to_sc(nap), root_complex_.memory_written());
+    sc_core::wait(to_sc(std::min(span, longest)), root_complex_.memory_written());
     writes.watch(false);
 }
 

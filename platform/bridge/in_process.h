@@ -48,6 +48,8 @@ public:
     bool wait_interrupt(unsigned vector, std::chrono::nanoseconds timeout) override;
 
     void relax() override;
+    /// The same for a program that has something to do at that time, whatever it sees.
+    void relax_until(model::port::Time time);
     /// Time that is spent passes when the processor next looks at the device or tells it something.
     void spend(sw::transport::Work work, std::size_t count) override;
     std::chrono::nanoseconds now() override;
@@ -73,6 +75,7 @@ private:
     void write_entry(unsigned vector, std::uint32_t data, bool is_masked);
     void wait_until(model::port::Time done);
     void pay_for_store();
+    void nap(model::port::Time longest);
     /// Lets the time pass that the calling processor has spent.
     void settle();
     model::port::Time& owed();

@@ -10,6 +10,7 @@
 #include "model/port/time.h"
 #include "platform/host/bar_access.h"
 #include "platform/host/software.h"
+#include "platform/topology/traffic_config.h"
 #include "platform/topology/written.h"
 
 #include <array>
@@ -107,6 +108,7 @@ struct Config {
     std::vector<Setting> exceptions; ///< keys of parts by name, in the order in which they were set
     bool timed = true;               ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
+    TrafficConfig traffic;
     std::array<HostConfig, 2> hosts; ///< A and B of the pair
     PeerConfig peers;
     host::BarAccessConfig bar_access; ///< of each host's processor

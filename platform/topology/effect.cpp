@@ -81,8 +81,10 @@ bool is_of_processor(std::string_view path) {
 }
 
 std::string reason(const Config& config, const Key& key, Work work) {
-    if (work == Work::of_drivers && key.path.starts_with("scenario."))
+    if (work == Work::of_drivers && (key.path.starts_with("scenario.") || key.path.starts_with("traffic.")))
         return "drivers elsewhere bring work of their own";
+    if (key.path.starts_with("traffic.") && config.scenario.name != "traffic")
+        return "scenario.name is not traffic";
     if (work == Work::of_drivers && is_of_processor(key.path))
         return "drivers elsewhere have a processor of their own";
     if (key.kind == Kind::time && !config.timed)

@@ -1,7 +1,9 @@
 #include "platform/topology/keys.h"
 
 #include "model/pcie/link.h"
+#include "platform/topology/key_rows.h"
 #include "platform/topology/names.h"
+#include "platform/topology/traffic_keys.h"
 
 #include <fmt/format.h>
 
@@ -9,16 +11,11 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <type_traits>
 
 namespace platform::topology {
 namespace {
 
-using model::port::Encapsulation;
-using model::port::Time;
-
-constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
-constexpr double us = 1e6, ms = 1e9; // picoseconds
+using namespace key_rows;
 
 constexpr std::array<std::int64_t, 5> mtus{256, 512, 1024, 2048, 4096};
 constexpr std::array<std::int64_t, 4> access_sizes{8, 16, 32, 64};
@@ -27,86 +24,10 @@ constexpr std::array<std::int64_t, 5> widths{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 5> way_counts{1, 2, 4, 8, 16};
 constexpr std::array<std::int64_t, 7> iotlb_ways{1, 2, 4, 8, 16, 32, 64};
 
-/// The names of an enumeration's values, in their order.
-template <class Enumeration> inline constexpr std::array<std::string_view, 0> names{};
-template <> inline constexpr auto names<AcsMode> = acs_modes;
-template <>
-inline constexpr std::array<std::string_view, 3> names<Encapsulation>{"roce_v2", "roce_v2_ipv6", "infiniband"};
-
-/// A key whose member `access` gives; the kind follows from the member's type unless it is said.
-template <auto access> using Member = std::remove_cvref_t<decltype(access(std::declval<Config&>()))>;
-
-template <auto access> constexpr Kind kind_of_member() {
-    using M = Member<access>;
-    if constexpr (std::is_same_v<M, bool>)
-        return Kind::boolean;
-    else if constexpr (std::is_integral_v<M>)
-        return Kind::integer;
-    else if constexpr (std::is_floating_point_v<M>)
-        return Kind::number;
-    else if constexpr (std::is_same_v<M, Time>)
-        return Kind::time;
-    else
-        return Kind::text;
-}
-
-template <auto access> void set_member(Config& config, const Value& value) {
-    using M = Member<access>;
-    auto& member = access(config);
-    if constexpr (std::is_same_v<M, bool>)
-        member = std::get<bool>(value);
-    else if constexpr (std::is_integral_v<M>)
-        member = static_cast<M>(std::get<std::int64_t>(value));
-    else if constexpr (std::is_floating_point_v<M>)
-        member = std::get<double>(value);
-    else if constexpr (std::is_same_v<M, Time>)
-        member = Time{std::get<std::int64_t>(value)};
-    else if constexpr (std::is_enum_v<M>)
-        member = static_cast<M>(std::ranges::find(names<M>, std::get<std::string>(value)) - names<M>.begin());
-    else
-        member = std::get<std::string>(value);
-}
-
-template <auto access> Value get_member(const Config& config) {
-    using M = Member<access>;
-    const auto& member = access(config);
-    if constexpr (std::is_same_v<M, bool>)
-        return member;
-    else if constexpr (std::is_integral_v<M>)
-        return static_cast<std::int64_t>(member);
-    else if constexpr (std::is_floating_point_v<M>)
-        return member;
-    else if constexpr (std::is_same_v<M, Time>)
-        return member.count();
-    else if constexpr (std::is_enum_v<M>)
-        return std::string(names<M>.at(static_cast<std::size_t>(member)));
-    else
-        return member;
-}
-
-template <auto access> constexpr Key key(std::string_view path, Limits limits, std::string_view help) {
-    return {path, kind_of_member<access>(), limits, help, set_member<access>, get_member<access>};
-}
-template <auto access> constexpr Key size(std::string_view path, Limits limits, std::string_view help) {
-    return {path, Kind::size, limits, help, set_member<access>, get_member<access>};
-}
-
-/// A whole number of bytes that is written without a unit.
-template <auto access> constexpr Key bytes(std::string_view path, Limits limits, std::string_view help) {
-    return {path, kind_of_member<access>(), limits, help, set_member<access>, get_member<access>, "bytes"};
-}
-
-constexpr Limits range(double minimum, double maximum) { return {.minimum = minimum, .maximum = maximum}; }
-constexpr Limits power_of_two(double minimum, double maximum) { return {minimum, maximum, true}; }
-constexpr Limits one_of(std::span<const std::int64_t> choices) { return {.choices = choices}; }
-constexpr Limits anything{};
-constexpr Limits probability = range(0, 1);
-constexpr Limits latency = range(0, 10 * ms);
-
 // The member behind a key, const or not.
 #define AT(member) ([](auto& c) -> auto& { return c.member; })
 
-constexpr std::array table{
+constexpr std::array platform_rows{
     key<AT(timed)>("timed", anything, "the timing model; false: purely functional, nothing costs simulated time"),
 
     key<AT(scenario.name)>("scenario.name", anything, "the workload to run, one of those `hcasim --help` lists"),
@@ -130,7 +51,7 @@ constexpr std::array table{
     key<AT(scenario.omit)>(
         "scenario.omit", anything,
         "a fence that a GPU program leaves out, by its name; a name that there is none of lists them"),
-    key<AT(scenario.seed)>("scenario.seed", range(0, 0xffff'ffff), "of what an adversary draws"),
+    key<AT(scenario.seed)>("scenario.seed", range(0, 0xffff'ffff), "of what an adversary draws, and a traffic"),
 
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),
@@ -319,11 +240,18 @@ std::string print_limit(const Key& key, double limit) {
 
 } // namespace
 
-std::span<const Key> keys() { return table; }
+std::span<const Key> keys() {
+    static const auto table = [] {
+        std::vector<Key> all(platform_rows.begin(), platform_rows.end());
+        all.insert(all.end(), traffic_keys().begin(), traffic_keys().end());
+        return all;
+    }();
+    return table;
+}
 
 const Key* find_key(std::string_view path) {
-    const auto found = std::ranges::find(table, path, &Key::path);
-    return found == table.end() ? nullptr : &*found;
+    const auto found = std::ranges::find(keys(), path, &Key::path);
+    return found == keys().end() ? nullptr : &*found;
 }
 
 std::string print_limits(const Key& key) {
@@ -363,7 +291,7 @@ std::string_view nearest_key(std::string_view path) {
     constexpr std::size_t longest = 256; // a longer word resembles no key, and comparing it would take long
     if (path.size() > longest)
         return best;
-    for (const auto& candidate : table) {
+    for (const auto& candidate : keys()) {
         // A right name in the wrong table is one mistake, however long the table's name; a forgotten unit is one too.
         const auto by_name = edit_distance(last_word(path), last_word(candidate.path)) + 1;
         const bool is_begun = path.size() > 3 && candidate.path.starts_with(path) && candidate.path[path.size()] == '_';

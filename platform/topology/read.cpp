@@ -95,11 +95,11 @@ void take(Config& config, const toml::table& table, const std::string& prefix, s
     }
 }
 
-/// A payload that a file names lies beside that file, wherever the program was started.
-void resolve_payload(Config& config) {
-    const std::filesystem::path payload = config.scenario.payload;
-    if (!payload.empty() && payload.is_relative())
-        config.scenario.payload = (std::filesystem::path(config.file).parent_path() / payload).string();
+/// A payload or a list that a file names lies beside that file, wherever the program was started.
+void resolve_paths(Config& config) {
+    for (auto* const named : {&config.scenario.payload, &config.traffic.replay})
+        if (const std::filesystem::path path = *named; !path.empty() && path.is_relative())
+            *named = (std::filesystem::path(config.file).parent_path() / path).string();
 }
 
 std::expected<void, std::string> override_key(Config& config, std::string_view text) {
@@ -163,7 +163,7 @@ std::expected<Config, std::string> parse_config(std::string_view text, std::stri
     } catch (const toml::parse_error& error) {
         faults.push_back(fmt::format("{}:{}: not TOML: {}", name, error.source().begin.line, error.description()));
     }
-    resolve_payload(config);
+    resolve_paths(config);
     for (const auto& text_of_one : overrides)
         if (const auto done = override_key(config, text_of_one); !done)
             faults.push_back(done.error());

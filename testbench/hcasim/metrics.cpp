@@ -32,6 +32,15 @@ constexpr std::array metrics{
     Metric{"busy_ns", Worse::more},
     Metric{"waited_ns", Worse::more},
     Metric{"longest_wait_ns", Worse::more},
+    Metric{"credit_waits_ns", Worse::more},
+    Metric{"unposted", Worse::more},
+    Metric{"latency_mean_ns", Worse::more},
+    Metric{"latency_min_ns", Worse::more},
+    Metric{"latency_p50_ns", Worse::more},
+    Metric{"latency_p90_ns", Worse::more},
+    Metric{"latency_p99_ns", Worse::more},
+    Metric{"latency_p99_9_ns", Worse::more},
+    Metric{"latency_max_ns", Worse::more},
     Metric{"wall_seconds", Worse::more},
     Metric{"host_dram_payload_bytes", Worse::more},
     Metric{"verified", Worse::less},
@@ -40,6 +49,8 @@ constexpr std::array metrics{
     Metric{"hits", Worse::less},
     Metric{"hit_rate", Worse::less},
     Metric{"rate_bytes_per_second", Worse::less},
+    Metric{"messages_per_second", Worse::less},
+    Metric{"fairness", Worse::less},
 };
 
 struct PassedOver {

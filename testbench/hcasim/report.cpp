@@ -3,6 +3,7 @@
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/drawing.h"
 #include "testbench/hcasim/table.h"
+#include "testbench/hcasim/traffic_report.h"
 #include "testbench/hcasim/units.h"
 
 #include <fmt/format.h>
@@ -197,7 +198,9 @@ std::string print_result(const scenario::Result& result, const Look& look) {
     std::vector<std::vector<std::string>> rows;
     if (!result.steps.empty())
         text += print_steps(result, look);
-    if (!result.transfers.empty() || result.steps.empty()) {
+    if (result.traffic)
+        text += print_traffic(result, look);
+    if (!result.transfers.empty() || (result.steps.empty() && !result.traffic)) {
         append_transfers(rows, result);
         text += print_table(rows, look.width);
     }
@@ -245,7 +248,7 @@ std::string print_result(const scenario::Result& result, const Look& look) {
                 {"wall time", fmt::format("{:.3f} s", result.wall_seconds)},
                 {"digest of all events", result.event_digest},
             });
-    if (result.steps.empty())
+    if (result.steps.empty() && !result.traffic)
         text += fmt::format("\n  SHA-256 source  {}\n  SHA-256 target  {}", result.sha256_source, result.sha256_target);
     constexpr std::string_view red = "\033[1;31m", green = "\033[1;32m", plain = "\033[0m";
     const auto coloured = [&](std::string_view colour, std::string_view words) {

@@ -2,6 +2,7 @@
 
 #include "platform/observe/files/json.h"
 #include "platform/topology/keys.h"
+#include "testbench/hcasim/traffic_json.h"
 #include "testbench/hcasim/version.h"
 
 #include <fmt/format.h>
@@ -121,7 +122,9 @@ std::string print_json(const RunFacts& facts) {
                 .add("events", digest->events())
                 .add("event_digest", digest->text())
                 .end();
-    json.end().begin_list("steps");
+    json.end();
+    append_traffic(json, result);
+    json.begin_list("steps");
     for (const auto& s : result.steps)
         append_json(json, s);
     json.end().begin_list("laboratory");

@@ -10,6 +10,8 @@
 #include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/remote_storage_run.h"
 #include "testbench/scenario/storage_stream_run.h"
+#include "testbench/scenario/traffic_fit.h"
+#include "testbench/scenario/traffic_run.h"
 
 #include <algorithm>
 #include <vector>
@@ -32,6 +34,8 @@ std::span<const Scenario> scenarios() {
          storage_stream_fits},
         {"remote_storage", "a file onto the drive of another host and back, over RDMA (NVMe over Fabrics)",
          run_remote_storage, remote_storage_fits},
+        {"traffic", "messages between HCAs as [traffic] has them: rates, latencies, fairness, what held them back",
+         run_traffic, traffic_fits, false},
     };
     return table;
 }

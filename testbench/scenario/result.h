@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,53 @@ struct Observation {
     std::string explanation{}; ///< why, for a person; empty where all went well
 };
 
+/// How long messages took, from posted (in an open loop: from when they were to be posted) until their completion was
+/// polled; of a ping-pong half of the time from one message to the next.
+struct Latency {
+    std::uint64_t samples = 0;
+    double mean_ns = 0;
+    std::int64_t least_ns = 0, p50_ns = 0, p90_ns = 0, p99_ns = 0, p999_ns = 0, most_ns = 0; ///< to within 1 %
+};
+
+/// Messages from one HCA to another, in the measured time.
+struct FlowRow {
+    std::string name{}; ///< "A.hca0 -> B.hca0"
+    std::uint64_t messages = 0, bytes = 0;
+    Latency latency{};
+};
+
+/// A part of the measured time.
+struct Interval {
+    std::int64_t begin_ps = 0, end_ps = 0; ///< of simulated time
+    std::uint64_t messages = 0, bytes = 0;
+    Latency latency{};
+    std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
+    std::int64_t credit_waits_ps = 0; ///< of all cables, idle for want of credit
+    std::string bottleneck{};         ///< "latency": every resource had time to spare
+    double load = 0;                  ///< share of it that the busiest resource was at work, in 0 to 1
+};
+
+/// A resource that was the bottleneck of intervals, and for how long all in all.
+struct HeldBack {
+    std::string name{};
+    std::int64_t time_ps = 0;
+};
+
+/// What a load has done in the time that was measured.
+struct TrafficRow {
+    std::uint64_t messages = 0, bytes = 0;
+    std::int64_t begin_ps = 0, elapsed_ps = 0;
+    Latency latency{};
+    double fairness = 0;                     ///< Jain's index of the flows' bytes, in 1/flows to 1
+    std::uint64_t offered = 0, unposted = 0; ///< of an open loop, the warm-up included
+    std::uint64_t checked = 0;               ///< messages whose bytes were looked at where they had arrived
+    std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
+    std::int64_t credit_waits_ps = 0;
+    std::string bottleneck{};
+    double load = 0;
+    bool is_open_loop = false;
+};
+
 struct Result {
     std::string scenario{};
     bool verified = false; ///< everything that was to arrive did, and nothing else changed
@@ -118,6 +166,10 @@ struct Result {
     double wall_seconds = 0;
     std::string event_digest{}; ///< of all events; empty when nobody computed it
 
+    std::optional<TrafficRow> traffic{};
+    std::vector<FlowRow> flows{};
+    std::vector<Interval> intervals{};
+    std::vector<HeldBack> held_back{}; ///< the longest first
     std::vector<Step> steps{};
     std::vector<Observation> laboratory{};
     std::vector<Transfer> transfers{};

@@ -38,6 +38,18 @@ void Histogram::add(std::int64_t value) {
     ++count_;
 }
 
+Histogram& Histogram::operator+=(const Histogram& other) {
+    if (other.count_ == 0)
+        return *this;
+    parts_.resize(std::max(parts_.size(), other.parts_.size()));
+    for (std::size_t part = 0; part < other.parts_.size(); ++part)
+        parts_[part] += other.parts_[part];
+    least_ = count_ == 0 ? other.least_ : std::min(least_, other.least_);
+    most_ = std::max(most_, other.most_);
+    count_ += other.count_;
+    return *this;
+}
+
 std::int64_t Histogram::percentile(double percent) const {
     const auto wanted =
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_))));

@@ -11,6 +11,8 @@ class Histogram {
 public:
     /// Negative values count as 0.
     void add(std::int64_t value);
+    /// And what another one has.
+    Histogram& operator+=(const Histogram& other);
     std::uint64_t count() const { return count_; }
     std::int64_t least() const { return least_; }
     std::int64_t most() const { return most_; }

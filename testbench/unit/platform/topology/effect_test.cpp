@@ -58,6 +58,9 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());
     CHECK(idle("", {"link.credit_blocks=128"}) == Found{"--set link.credit_blocks"});
     CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband"}).empty());
+    CHECK(idle("", {"traffic.batch=2"}) == Found{"--set traffic.batch"});
+    CHECK(idle("", {"traffic.batch=2", "scenario.name=traffic"}).empty());
+    CHECK(idle("", {"traffic.batch=2", "scenario.name=traffic"}, Work::of_drivers).size() == 2);
     CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband", "timed=false"}) ==
           Found{"--set link.credit_blocks"});
     CHECK(idle("", {"host.peer_forwarding=false"}) == Found{"--set host.peer_forwarding"});

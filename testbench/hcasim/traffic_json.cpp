@@ -1,0 +1,103 @@
+#include "testbench/hcasim/traffic_json.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace hcasim {
+namespace {
+
+using platform::observe::files::JsonObject;
+
+/// Becomes null: a rate when no time has passed, a latency of no messages.
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+double per_second(std::uint64_t count, std::int64_t picoseconds) {
+    return picoseconds <= 0 ? nothing : static_cast<double>(count) * 1e12 / static_cast<double>(picoseconds);
+}
+
+void append_count(JsonObject& json, std::uint64_t messages, std::uint64_t bytes, std::int64_t picoseconds) {
+    json.add("messages", messages)
+        .add("bytes", bytes)
+        .add("messages_per_second", per_second(messages, picoseconds))
+        .add("rate_bytes_per_second", per_second(bytes, picoseconds));
+}
+
+void append_latency(JsonObject& json, const scenario::Latency& latency) {
+    const auto add = [&](std::string_view name, std::int64_t nanoseconds) {
+        if (latency.samples == 0)
+            json.add(name, nothing);
+        else
+            json.add(name, nanoseconds);
+    };
+    json.add("latency_mean_ns", latency.samples == 0 ? nothing : latency.mean_ns);
+    add("latency_min_ns", latency.least_ns);
+    add("latency_p50_ns", latency.p50_ns);
+    add("latency_p90_ns", latency.p90_ns);
+    add("latency_p99_ns", latency.p99_ns);
+    add("latency_p99_9_ns", latency.p999_ns);
+    add("latency_max_ns", latency.most_ns);
+}
+
+template <class Row> void append_faults(JsonObject& json, const Row& row) {
+    json.add("retries", row.retries)
+        .add("timeouts", row.timeouts)
+        .add("rnr_waits", row.rnr_waits)
+        .add("naks", row.naks)
+        .add("packets_dropped", row.packets_dropped)
+        .add("credit_waits_ns", row.credit_waits_ps / 1000)
+        .add("bottleneck", row.bottleneck)
+        .add("load", row.load);
+}
+
+} // namespace
+
+void append_traffic(JsonObject& json, const scenario::Result& result) {
+    json.begin_list("traffic");
+    const auto elapsed = result.traffic ? result.traffic->elapsed_ps : 0;
+    if (result.traffic) {
+        const auto& all = *result.traffic;
+        json.begin_item().add("name", "all");
+        append_count(json, all.messages, all.bytes, elapsed);
+        append_latency(json, all.latency);
+        json.add("begin_ns", all.begin_ps / 1000)
+            .add("elapsed_ns", elapsed / 1000)
+            .add("fairness", all.fairness)
+            .add("checked", all.checked);
+        if (all.is_open_loop)
+            json.add("offered", all.offered).add("unposted", all.unposted);
+        else
+            json.add("offered", nothing).add("unposted", nothing);
+        append_faults(json, all);
+        json.end();
+    }
+    json.end().begin_list("flows");
+    for (const auto& flow : result.flows) {
+        json.begin_item().add("name", flow.name);
+        append_count(json, flow.messages, flow.bytes, elapsed);
+        append_latency(json, flow.latency);
+        json.end();
+    }
+    json.end().begin_list("intervals");
+    for (std::size_t i = 0; i < result.intervals.size(); ++i) {
+        const auto& part = result.intervals[i];
+        json.begin_item()
+            .add("name", fmt::to_string(i))
+            .add("begin_ns", part.begin_ps / 1000)
+            .add("end_ns", part.end_ps / 1000);
+        append_count(json, part.messages, part.bytes, part.end_ps - part.begin_ps);
+        append_latency(json, part.latency);
+        append_faults(json, part);
+        json.end();
+    }
+    json.end().begin_list("held_back");
+    for (const auto& one : result.held_back)
+        json.begin_item()
+            .add("name", one.name)
+            .add("time_ns", one.time_ps / 1000)
+            .add("share", elapsed > 0 ? static_cast<double>(one.time_ps) / static_cast<double>(elapsed) : nothing)
+            .end();
+    json.end();
+}
+
+} // namespace hcasim

@@ -1,0 +1,99 @@
+#include "testbench/load/ping_pong.h"
+
+#include "model/tlm/kernel_clock.h"
+#include "testbench/harness/must.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+
+namespace load {
+
+using harness::must;
+using model::tlm::kernel_now;
+
+namespace {
+
+class Player {
+public:
+    Player(Node& node, std::size_t number, std::uint32_t core, Shared& shared)
+        : node_(node), number_(number), core_(node.cores()[core]), shared_(shared), messages_(node, shared) {}
+
+    void run() {
+        for (auto* end : core_.ends)
+            if (end->flow && !shared_.is_over())
+                post(*end);
+        while (shared_.failure.empty() && !(shared_.is_over() && shared_.under_way == 0)) {
+            const auto begin = kernel_now();
+            const auto found = poll_sent() + poll_received();
+            shared_.ledger.add_work(number_, kernel_now() - begin);
+            if (found == 0)
+                core_.eyes->relax();
+        }
+    }
+
+private:
+    void post(End& end) {
+        auto& message = end.under_way[end.posted % shared_.work.depth];
+        const auto request_of = messages_.draw_request(end, end.posted, kernel_now());
+        message = {.since = request_of.at, .number = end.posted++, .verb = request_of.verb, .bytes = request_of.bytes};
+        sw::mlx::SendRequest request{.wr_id = end.index};
+        sw::mlx::Sge sge;
+        messages_.compose(end, message, request, sge);
+        request.flags |= sw::mlx::send_flag::signaled;
+        must(end.qp->post_send(request));
+    }
+    bool is_good(const End& end, const sw::mlx::Completion& completion) {
+        if (completion.status != sw::mlx::CompletionStatus::success)
+            shared_.fail(fmt::format("{}: a message from or to {} has ended with: {}", node_.planned().name,
+                                     end.peer->node->planned().name, name(completion.status)));
+        return shared_.failure.empty();
+    }
+    std::size_t poll_sent() {
+        std::array<sw::mlx::Completion, 32> completions;
+        const auto found = node_.poll(*core_.sent, completions);
+        for (const auto& completion : std::span(completions).first(found))
+            if (auto& end = *core_.ends[completion.wr_id]; is_good(end, completion))
+                messages_.finish(end, end.under_way[end.done++ % shared_.work.depth]);
+        return found;
+    }
+    std::size_t poll_received() {
+        std::array<sw::mlx::Completion, 32> completions;
+        const auto found = node_.poll(*core_.received, completions);
+        for (const auto& completion : std::span(completions).first(found)) {
+            auto& end = *core_.ends[completion.wr_id];
+            if (!is_good(end, completion))
+                break;
+            const auto now = kernel_now();
+            const auto& sent = end.under_way[(end.posted - 1) % shared_.work.depth];
+            if (end.flow)
+                shared_.ledger.add({*end.flow, sent.verb, sent.bytes, now - (now - sent.since) / 2, now});
+            // Whoever answers does so at once; whoever has an answer gives the next receive before it goes on.
+            if (end.flow)
+                node_.give_receive(end);
+            if (!end.flow || !shared_.is_over())
+                post(end);
+            messages_.receive(end, completion.byte_count);
+            if (!end.flow)
+                node_.give_receive(end);
+        }
+        return found;
+    }
+
+    Node& node_;
+    const std::size_t number_;
+    Core& core_;
+    Shared& shared_;
+    Messages messages_;
+};
+
+} // namespace
+
+void play(Node& node, std::size_t number, std::uint32_t core, Shared& shared) {
+    if (node.cores()[core].ends.empty())
+        return;
+    Player(node, number, core, shared).run();
+}
+
+} // namespace load

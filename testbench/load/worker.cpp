@@ -1,0 +1,224 @@
+#include "testbench/load/worker.h"
+
+#include "model/tlm/kernel_clock.h"
+#include "testbench/harness/must.h"
+#include "testbench/load/arrivals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace load {
+
+using harness::must;
+using model::port::Time;
+using model::tlm::kernel_now;
+using platform::topology::TrafficOrder;
+using sw::mlx::SendOperation;
+
+namespace {
+
+/// Without a completion for so long, something has gone wrong that nobody tells.
+constexpr Time patience = std::chrono::seconds{100};
+
+} // namespace
+
+Worker::Worker(Node& node, std::size_t number, std::uint32_t core, Shared& shared)
+    : node_(node), number_(number), core_(node.cores()[core]), shared_(shared), work_(shared.work),
+      messages_(node, shared), begun_(kernel_now()), requests_(work_.how.batch), sges_(work_.how.batch) {
+    for (auto* end : core_.ends) {
+        if (!end->flow)
+            continue;
+        if (work_.is_open_loop())
+            expect(*end);
+        else
+            make_ready(*end);
+    }
+}
+
+void Worker::run() {
+    while (shared_.failure.empty()) {
+        const auto begin = kernel_now();
+        if (work_.is_open_loop() && !shared_.is_over())
+            arrive();
+        bool has_posted = false;
+        if (!shared_.is_over())
+            has_posted = post_all();
+        else if (!is_flushed_)
+            flush();
+        const auto found = poll_sent() + poll_received();
+        shared_.ledger.add_work(number_, kernel_now() - begin);
+        if (shared_.is_over() && is_flushed_ && shared_.under_way == 0)
+            return;
+        if (has_posted || found != 0)
+            shared_.last_progress = kernel_now();
+        else
+            wait();
+    }
+}
+
+void Worker::make_ready(End& end) {
+    if (std::exchange(end.is_ready, true))
+        return;
+    ready_.push_back(&end);
+}
+
+/// Requests that have arrived by now, of an open loop.
+void Worker::arrive() {
+    for (const auto now = kernel_now(); !arrivals_.empty() && arrivals_.top().first <= now;) {
+        auto& end = *core_.ends[arrivals_.top().second];
+        arrivals_.pop();
+        if (work_.is_listed) {
+            auto request = shared_.flows[*end.flow].requests[end.turn + end.arrived * work_.queue_pairs];
+            request.at = end.next_arrival;
+            end.backlog.push_back(request);
+        } else {
+            end.backlog.push_back(messages_.draw_request(end, end.arrived, end.next_arrival));
+        }
+        ++end.arrived;
+        expect(end);
+        make_ready(end);
+    }
+}
+
+/// When the next one comes; of a list there may be none.
+void Worker::expect(End& end) {
+    if (work_.is_listed) {
+        const auto& requests = shared_.flows[*end.flow].requests;
+        const auto next = end.turn + end.arrived * work_.queue_pairs;
+        if (next >= requests.size())
+            return;
+        end.next_arrival = begun_ + requests[next].at;
+    } else {
+        end.next_arrival = end.arrived == 0 ? begun_ + first_gap(work_, end.random, end.turn)
+                                            : end.next_arrival + next_gap(work_, end.random);
+    }
+    arrivals_.emplace(end.next_arrival, end.index);
+}
+
+bool Worker::has_something(const End& end) const { return !work_.is_open_loop() || !end.backlog.empty(); }
+
+/// A burst begins when half of the queue is free.
+bool Worker::has_room(const End& end) const {
+    const auto free = work_.depth - (end.posted - end.done);
+    return free >= (work_.how.order == TrafficOrder::bursts ? std::max(work_.how.batch, work_.depth / 2)
+                                                            : std::uint32_t{batch_of(end)});
+}
+
+std::uint32_t Worker::batch_of(const End& end) const {
+    return work_.is_open_loop()
+               ? static_cast<std::uint32_t>(std::clamp<std::uint64_t>(end.backlog.size(), 1, work_.how.batch))
+               : work_.how.batch;
+}
+
+/// Once over those that may have room; those that still have it stay.
+bool Worker::post_all() {
+    bool has_posted = false;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < ready_.size(); ++i) {
+        auto& end = *ready_[i];
+        if (!shared_.is_over())
+            has_posted |= post_on(end);
+        end.is_ready = has_something(end) && has_room(end);
+        if (end.is_ready)
+            ready_[kept++] = &end;
+    }
+    ready_.resize(kept);
+    return has_posted;
+}
+
+bool Worker::post_on(End& end) {
+    if (!has_something(end) || !has_room(end))
+        return false;
+    do {
+        post(end, batch_of(end));
+    } while (work_.how.order == TrafficOrder::bursts && has_something(end) &&
+             end.posted - end.done + batch_of(end) <= work_.depth);
+    return true;
+}
+
+void Worker::post(End& end, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i, ++end.posted) {
+        auto& message = end.under_way[end.posted % work_.depth];
+        const auto request =
+            work_.is_open_loop() ? end.backlog.front() : messages_.draw_request(end, end.posted, kernel_now());
+        if (work_.is_open_loop())
+            end.backlog.pop_front();
+        message = {.since = request.at, .number = end.posted, .verb = request.verb, .bytes = request.bytes};
+        requests_[i] = {.wr_id = end.index, .next = i + 1 < count ? &requests_[i + 1] : nullptr};
+        messages_.compose(end, message, requests_[i], sges_[i]);
+    }
+    must(end.qp->post_send(requests_.data()));
+}
+
+std::size_t Worker::poll_sent() {
+    std::array<sw::mlx::Completion, 32> completions;
+    const auto found = node_.poll(*core_.sent, completions);
+    const auto now = kernel_now();
+    for (const auto& completion : std::span(completions).first(found)) {
+        auto& end = *core_.ends[completion.wr_id & 0xffff'ffff];
+        if (completion.status != sw::mlx::CompletionStatus::success) {
+            shared_.fail(fmt::format("{}: a request to {} has ended with: {}", node_.planned().name,
+                                     end.peer->node->planned().name, name(completion.status)));
+            return found;
+        }
+        // One that has a completion ends those before it that have none.
+        const bool is_flush = completion.wr_id > 0xffff'ffff;
+        const auto until =
+            is_flush ? end.posted : end.done / work_.how.signal_every * work_.how.signal_every + work_.how.signal_every;
+        for (; end.done < until; ++end.done) {
+            const auto& message = end.under_way[end.done % work_.depth];
+            messages_.finish(end, message);
+            shared_.ledger.add({*end.flow, message.verb, message.bytes, message.since, now});
+        }
+        make_ready(end);
+    }
+    return found;
+}
+
+std::size_t Worker::poll_received() {
+    std::array<sw::mlx::Completion, 32> completions;
+    const auto found = node_.poll(*core_.received, completions);
+    for (const auto& completion : std::span(completions).first(found)) {
+        auto& end = *core_.ends[completion.wr_id];
+        if (completion.status != sw::mlx::CompletionStatus::success || end.expected.empty()) {
+            shared_.fail(fmt::format("{}: a receive from {} has ended with: {}", node_.planned().name,
+                                     end.peer->node->planned().name,
+                                     end.expected.empty() ? "nobody has sent that" : name(completion.status)));
+            return found;
+        }
+        messages_.receive(end, completion.byte_count);
+        node_.give_receive(end);
+    }
+    return found;
+}
+
+/// The last messages may have no completion of their own: a request that moves nothing has one, and ends them.
+void Worker::flush() {
+    is_flushed_ = true;
+    for (auto* end : core_.ends) {
+        shared_.unposted += end->backlog.size();
+        if (end->posted % work_.how.signal_every == 0 || !end->flow)
+            continue;
+        must(end->qp->post_send({.wr_id = end->index | std::uint64_t{1} << 32,
+                                 .operation = SendOperation::nop,
+                                 .flags = sw::mlx::send_flag::signaled}));
+    }
+}
+
+void Worker::wait() {
+    const auto now = kernel_now();
+    if (now - shared_.last_progress > patience) {
+        shared_.fail(fmt::format("{}: nothing was completed for {} s; {} messages are under way", node_.planned().name,
+                                 std::chrono::duration_cast<std::chrono::seconds>(patience).count(),
+                                 shared_.under_way));
+        return;
+    }
+    if (arrivals_.empty() || shared_.is_over())
+        core_.eyes->relax();
+    else
+        core_.eyes->relax_until(arrivals_.top().first);
+}
+
+} // namespace load

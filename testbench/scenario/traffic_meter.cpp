@@ -1,0 +1,213 @@
+#include "testbench/scenario/traffic_meter.h"
+
+#include "model/tlm/kernel_clock.h"
+#include "model/tlm/time.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace scenario {
+
+using model::port::Time;
+using model::time::Kind;
+using model::tlm::kernel_now;
+using model::tlm::to_sc;
+
+namespace {
+
+/// Of the first intervals, where nobody knows how long the run will take.
+constexpr Time first_interval = std::chrono::microseconds{10};
+constexpr std::uint64_t messages_between_news = 4096;
+
+} // namespace
+
+void TrafficMeter::Count::add(const load::Done& message) {
+    const auto took = message.at - message.since;
+    ++messages;
+    bytes += message.bytes;
+    took_ns += static_cast<double>(took.count()) / 1000;
+    latency.add((took.count() + 500) / 1000);
+}
+
+Latency TrafficMeter::Count::summary() const {
+    if (messages == 0)
+        return {};
+    return {.samples = messages,
+            .mean_ns = took_ns / static_cast<double>(messages),
+            .least_ns = latency.least(),
+            .p50_ns = latency.percentile(50),
+            .p90_ns = latency.percentile(90),
+            .p99_ns = latency.percentile(99),
+            .p999_ns = latency.percentile(99.9),
+            .most_ns = latency.most()};
+}
+
+TrafficMeter::TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan)
+    : platform_(platform), plan_(plan), how_(plan.work.how), work_(plan.nodes.size()), flows_(plan.flows.size()) {
+    std::vector<unsigned> queue_pairs(plan.nodes.size());
+    for (const auto& connection : plan.connections)
+        for (const auto node : {connection.first, connection.second})
+            queue_pairs[node] += plan.work.queue_pairs;
+    for (const auto count : queue_pairs)
+        most_queue_pairs_ = std::max(most_queue_pairs_, count);
+    // Where the time is given, so are the intervals; else they are twice as long whenever there are too many.
+    interval_ = how_.duration > Time{} ? std::max(Time{1}, how_.duration / how_.intervals) : first_interval;
+}
+
+void TrafficMeter::start() {
+    started_ = kernel_now();
+    has_started_ = true;
+    if (how_.warm_up_messages == 0 && how_.warm_up == Time{})
+        begin();
+    told_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void TrafficMeter::add(const load::Done& message) {
+    if (is_over_)
+        return;
+    if (!has_begun_) {
+        ++warmed_up_;
+        if (warmed_up_ >= how_.warm_up_messages && message.at >= started_ + how_.warm_up)
+            begin();
+        return;
+    }
+    all_.add(message);
+    part_.add(message);
+    flows_[message.flow].add(message);
+    if (progress && all_.messages % messages_between_news == 0)
+        progress(all_.messages, std::max(all_.messages, how_.messages));
+    if (how_.messages != 0 && all_.messages >= how_.messages)
+        finish();
+}
+
+TrafficMeter::Moment TrafficMeter::look() const {
+    Moment moment{
+        .at = kernel_now(), .credit_waits = {}, .totals = totals(platform_), .resources = count_all(platform_)};
+    for (std::size_t i = 0; i < platform_.cable_count(); ++i)
+        for (const unsigned direction : {0u, 1u})
+            moment.credit_waits += platform_.cable(i).counters(direction).waited;
+    // A core that posts may wait for what is behind it, as the users of a window do.
+    for (std::size_t i = 0; i < work_.size(); ++i)
+        moment.resources.push_back(
+            {plan_.nodes[i].name + " cores",
+             {.name = {}, .kind = Kind::window, .units = how_.cores, .usage = {.busy = work_[i]}}});
+    return moment;
+}
+
+void TrafficMeter::begin() {
+    if (std::exchange(has_begun_, true))
+        return;
+    begin_ = look();
+    told_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void TrafficMeter::finish() {
+    if (std::exchange(is_over_, true))
+        return;
+    if (has_begun_ && (kernel_now() > (parts_.empty() ? begin_ : parts_.back().end).at || part_.messages != 0))
+        cut();
+    told_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void TrafficMeter::cut() {
+    parts_.push_back({std::exchange(part_, {}), look()});
+    if (parts_.size() >= 2 * how_.intervals && how_.duration == Time{})
+        join_pairs();
+}
+
+void TrafficMeter::join_pairs() {
+    std::vector<Part> joined;
+    for (std::size_t i = 0; i < parts_.size(); i += 2) {
+        auto& part = joined.emplace_back(std::move(parts_[i]));
+        if (i + 1 == parts_.size())
+            break;
+        auto& next = parts_[i + 1];
+        part.count.messages += next.count.messages;
+        part.count.bytes += next.count.bytes;
+        part.count.took_ns += next.count.took_ns;
+        part.count.latency += next.count.latency;
+        part.end = std::move(next.end);
+    }
+    parts_ = std::move(joined);
+    interval_ *= 2;
+}
+
+/// Until that time, or until the load is over.
+void TrafficMeter::wait_until(Time time) {
+    for (auto now = kernel_now(); !is_over_ && now < time; now = kernel_now())
+        sc_core::wait(to_sc(time - now), told_);
+}
+
+void TrafficMeter::watch() {
+    while (!has_started_ && !is_over_)
+        sc_core::wait(told_);
+    wait_until(started_ + how_.warm_up);
+    if (!is_over_ && warmed_up_ >= how_.warm_up_messages)
+        begin();
+    while (!has_begun_ && !is_over_)
+        sc_core::wait(told_);
+    const auto end = how_.duration > Time{} ? begin_.at + how_.duration : model::port::never;
+    while (!is_over_) {
+        wait_until(std::min(end, kernel_now() + interval_));
+        if (is_over_)
+            return;
+        if (kernel_now() >= end)
+            finish();
+        else
+            cut();
+    }
+}
+
+Busiest TrafficMeter::busiest_between(const Moment& begin, const Moment& end) const {
+    std::vector<Counted> between;
+    add_between(begin.resources, end.resources, between);
+    return busiest(between, end.at - begin.at, most_queue_pairs_);
+}
+
+void TrafficMeter::show(Result& result) const {
+    for (std::size_t i = 0; i < flows_.size(); ++i)
+        result.flows.push_back({plan_.flows[i].name, flows_[i].messages, flows_[i].bytes, flows_[i].summary()});
+    const auto fill = [&](auto& row, const Moment& from, const Moment& to) {
+        Totals sum;
+        add_between(from.totals, to.totals, sum);
+        row.retries = sum.retries, row.timeouts = sum.timeouts, row.rnr_waits = sum.rnr_waits;
+        row.naks = sum.naks, row.packets_dropped = sum.dropped;
+        row.credit_waits_ps = (to.credit_waits - from.credit_waits).count();
+        if (to.at == from.at)
+            return;
+        auto found = busiest_between(from, to);
+        row.bottleneck = std::move(found.name), row.load = found.load;
+    };
+    TrafficRow all{.messages = all_.messages, .bytes = all_.bytes, .latency = all_.summary()};
+    double sum = 0, squares = 0;
+    for (const auto& flow : flows_) {
+        sum += static_cast<double>(flow.bytes);
+        squares += static_cast<double>(flow.bytes) * static_cast<double>(flow.bytes);
+    }
+    all.fairness = squares > 0 ? sum * sum / squares / static_cast<double>(flows_.size()) : 0;
+    if (!parts_.empty()) {
+        all.begin_ps = begin_.at.count();
+        all.elapsed_ps = (parts_.back().end.at - begin_.at).count();
+        fill(all, begin_, parts_.back().end);
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const auto& from = i == 0 ? begin_ : parts_[i - 1].end;
+        const auto& part = parts_[i];
+        Interval row{.begin_ps = from.at.count(),
+                     .end_ps = part.end.at.count(),
+                     .messages = part.count.messages,
+                     .bytes = part.count.bytes,
+                     .latency = part.count.summary()};
+        fill(row, from, part.end);
+        const auto held = std::ranges::find(result.held_back, row.bottleneck, &HeldBack::name);
+        if (held != result.held_back.end())
+            held->time_ps += row.end_ps - row.begin_ps;
+        else if (!row.bottleneck.empty())
+            result.held_back.push_back({row.bottleneck, row.end_ps - row.begin_ps});
+        result.intervals.push_back(std::move(row));
+    }
+    std::ranges::stable_sort(result.held_back, std::greater<>{}, &HeldBack::time_ps);
+    result.traffic = std::move(all);
+}
+
+} // namespace scenario

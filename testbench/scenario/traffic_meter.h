@@ -1,0 +1,86 @@
+// Counts the messages of the scenario `traffic`: by flow, and in intervals of simulated time of which there are never
+// more than a given number, however long the run takes. Takes what the resources of the platform have counted at the
+// ends of each interval, so that set-up, warm-up and the end count nothing.
+#pragma once
+
+#include "platform/topology/platform_module.h"
+#include "testbench/load/ledger.h"
+#include "testbench/load/plan.h"
+#include "testbench/scenario/busiest.h"
+#include "testbench/scenario/counting.h"
+#include "testbench/scenario/result.h"
+#include "traces/tool/histogram.h"
+
+#include <systemc>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace scenario {
+
+class TrafficMeter final : public load::Ledger {
+public:
+    TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan);
+
+    void add(const load::Done& message) override;
+    void add_work(std::size_t node, model::port::Time span) override { work_[node] += span; }
+    bool is_over() const override { return is_over_; }
+
+    /// The cores begin now.
+    void start();
+    /// The load has come to its end, whether the measured time is over or not.
+    void stop() { finish(); }
+    /// The body of a thread of the simulation: begins and ends what is measured where time decides, and takes the
+    /// intervals. Returns when the load is over.
+    void watch();
+    /// Rows of the result.
+    void show(Result& result) const;
+
+    /// Told now and then how many messages of how many are done. May be empty.
+    std::function<void(std::uint64_t done, std::uint64_t total)> progress{};
+
+private:
+    struct Count {
+        std::uint64_t messages = 0, bytes = 0;
+        double took_ns = 0; ///< together
+        traces::tool::Histogram latency{};
+        void add(const load::Done& message);
+        Latency summary() const;
+    };
+    /// What was counted until a moment.
+    struct Moment {
+        model::port::Time at{}, credit_waits{};
+        Totals totals{};
+        std::vector<Counted> resources{};
+    };
+    /// An interval ends with its moment, and begins with the one before it.
+    struct Part {
+        Count count{};
+        Moment end{};
+    };
+    Moment look() const;
+    void begin();
+    void finish();
+    void cut();
+    void join_pairs();
+    void wait_until(model::port::Time time);
+    Busiest busiest_between(const Moment& begin, const Moment& end) const;
+
+    platform::topology::Platform& platform_;
+    const load::Plan& plan_;
+    const platform::topology::TrafficConfig& how_;
+    unsigned most_queue_pairs_ = 1; ///< of a node
+    model::port::Time started_{}, interval_{};
+    std::uint64_t warmed_up_ = 0; ///< messages
+    bool has_started_ = false, has_begun_ = false, is_over_ = false;
+    sc_core::sc_event told_;
+    std::vector<model::port::Time> work_; ///< of the cores, by node
+    Moment begin_;
+    Count all_, part_;
+    std::vector<Count> flows_;
+    std::vector<Part> parts_;
+};
+
+} // namespace scenario
