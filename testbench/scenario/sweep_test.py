@@ -288,4 +288,28 @@ def repetitions_end_when_the_interval_is_narrow():
     expect(rows("SELECT count(*) FROM point", "stopped.sqlite") == [(16,)], "it is looked at after each 16 points")
 
 
+def shipped_studies_can_be_begun():
+    studies = sorted((SOURCE / "platform/studies").glob("*.toml"))
+    expect(studies, "there are none")
+    for path in studies:
+        ran = subprocess.run([PROGRAM, "sweep", path, "--check"], capture_output=True, text=True, timeout=100,
+                             check=False)
+        expect(ran.returncode == DONE and "can run" in ran.stdout, f"{path}: {ran.stdout}{ran.stderr}")
+        expect(f"[`{path.stem}`]({path.name})" in (path.parent / "README.md").read_text(), f"{path}: not in the README")
+
+
+def connection_scaling_has_its_knee_in_the_published_band():
+    """The shipped study with fewer places and messages; as it is, it takes a few seconds of an optimised program."""
+    text = (SOURCE / "platform/studies/qp_scaling.toml").read_text()
+    for before, after in (("../profiles", str(SOURCE / "platform/profiles")),
+                          ("to = 4096, points = 8", "to = 1024, points = 4"),
+                          ("values = [256, 1024]", "values = [256]"), ("warm_up = 4096", "warm_up = 1024"),
+                          ("messages = 8192", "messages = 2048"), ("until = 1.1", "until = 1.5")):
+        expect(before in text, f"the study has no {before}")
+        text = text.replace(before, after)
+    (SCRATCH / "study.toml").write_text(text)
+    ran = sweep(SCRATCH / "study.toml")
+    expect(ran.stdout.count("it is in this band") == 2 and "outside of" not in ran.stdout, ran.stdout)
+
+
 main(globals())

@@ -74,7 +74,11 @@ std::string command(const Study& study, const Point& point) {
 
 Json point_of(const Study& study, const Outcome& one) {
     const auto used = utilisation_of(one.result);
-    auto loads = Json::array(), bottlenecks = Json::array(), events = Json::array();
+    auto loads = Json::array(), bottlenecks = Json::array(), events = Json::array(), intervals = Json::array();
+    const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
+    for (const auto& part : used.intervals)
+        intervals.push_back({part.begin_ns, part.end_ns, part.rate_bytes_per_second, or_null(part.p50_ns),
+                             or_null(part.p99_ns), part.bottleneck});
     for (const auto& load : used.loads)
         loads.push_back({load.name, load.part, load.load});
     for (const auto& share : used.bottlenecks)
@@ -98,7 +102,8 @@ Json point_of(const Study& study, const Outcome& one) {
             {"metrics", std::move(metrics)},
             {"bottlenecks", std::move(bottlenecks)},
             {"loads", std::move(loads)},
-            {"events", std::move(events)}};
+            {"events", std::move(events)},
+            {"intervals", std::move(intervals)}};
 }
 
 Json cell_of(const Study& study, const Cell& cell) {

@@ -252,7 +252,8 @@ void Store::add(const Study& study, const Outcome& outcome) {
 std::uint64_t Store::forget_failures() {
     Transaction all(database_);
     const auto count = database_.number("SELECT count(*) FROM point WHERE status <> 'done'");
-    database_.execute("DELETE FROM wall WHERE point IN (SELECT number FROM point WHERE status <> 'done');"
+    database_.execute("DELETE FROM metric WHERE point IN (SELECT number FROM point WHERE status <> 'done');"
+                      "DELETE FROM wall WHERE point IN (SELECT number FROM point WHERE status <> 'done');"
                       "DELETE FROM point WHERE status <> 'done';"
                       "DELETE FROM study WHERE name = 'end';");
     all.commit();

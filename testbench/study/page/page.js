@@ -222,7 +222,7 @@
                 stacks.sort(function (a, b) { return order_of(axis, a.x) - order_of(axis, b.x); });
                 plots.stacks(id("bottlenecks"), {
                     title: "busiest resource along " + axis.key + (group.key ? ", " + group.key : ""),
-                    note: "share of the transfers' simulated time; latency: every resource had time to spare" +
+                    note: "share of the measured time; latency: every resource had time to spare" +
                         (group.key ? "" : "; mean over the other axes"),
                     x: { label: axis.key, words: stacks.map(function (s) { return s.x; }) }, y: {},
                     parts: bottleneck_names, stacks: stacks
@@ -262,12 +262,14 @@
         if (point.loads.length !== 0) {
             draw_topology(box, point);
             var loads = point.loads.slice().sort(function (a, b) { return b[2] - a[2]; }).slice(0, 12);
-            plots.bars(box.node(), { title: "busiest resources", note: "share of the run that they were busy",
+            plots.bars(box.node(), { title: "busiest resources",
+                note: "share of the whole run that they were busy, its set-up included",
                 bars: loads.map(function (l) {
                     return { name: l[0], share: Math.min(1, l[2]), text: Math.round(l[2] * 1000) / 10 + " %" };
                 }) });
         }
-        if (point.events.length > 2) draw_events(box, point);
+        if (point.intervals.length > 1) draw_intervals(box, point);
+        else if (point.events.length > 2) draw_events(box, point);
     }
 
     function draw_topology(box, point) {
@@ -295,6 +297,26 @@
                 .append("title").text(load[0] + " " + Math.round(load[2] * 1000) / 10 + " %");
             d3.select(this).select("title").text(this.id + ": " + load[0] + " " + number(load[2] * 100) + " %");
         });
+    }
+
+    // The measured time, of a scenario that reports it in parts.
+    function draw_intervals(box, point) {
+        function series(name, of) {
+            return { name: name, places: point.intervals.filter(function (i) { return of(i) !== null; })
+                .map(function (i) {
+                    var middle = (i[0] + i[1]) / 2000;
+                    return { x: middle, word: number(middle), mean: of(i), half: 0,
+                        text: number(of(i)) + ", bottleneck " + i[5] };
+                }) };
+        }
+        var x = { label: "simulated time, us", values: point.intervals.map(function (i) {
+            return (i[0] + i[1]) / 2000;
+        }) };
+        plots.lines(box.node(), { title: "rate over time", x: x, y: { label: "Gbit/s" },
+            series: [series("rate", function (i) { return i[2] * 8e-9; })] });
+        var latencies = [series("p50", function (i) { return i[3]; }), series("p99", function (i) { return i[4]; })];
+        if (latencies[0].places.length !== 0)
+            plots.lines(box.node(), { title: "latency over time", x: x, y: { label: "ns" }, series: latencies });
     }
 
     function draw_events(box, point) {
