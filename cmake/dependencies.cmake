@@ -4,6 +4,8 @@ pkg_check_modules(SYSTEMC REQUIRED IMPORTED_TARGET systemc)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+find_file(HCA_D3 d3.min.js PATHS /usr/share/javascript/d3 NO_DEFAULT_PATH REQUIRED) # libjs-d3: plots of a report
 find_package(fmt REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Boost 1.74 REQUIRED)

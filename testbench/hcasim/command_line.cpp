@@ -228,6 +228,12 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_calibrate(*calibrate, calibrating);
     add_overrides(*calibrate, calibrating.overrides);
 
+    SweepOptions sweeping;
+    const auto* sweep = add_sweep(app, sweeping);
+
+    StudyReportOptions reporting;
+    const auto* report = add_study_report(app, reporting);
+
     CheckOptions checking;
     auto* check = app.add_subcommand("check", "Say what is wrong with a configuration, and run nothing");
     check->footer("\nExit status: 0 it can run, 2 it cannot, 3 that could not be written.\n");
@@ -280,6 +286,10 @@ Command parse_command_line(int argc, const char* const* argv) {
         return replaying;
     if (calibrate->parsed())
         return calibrating;
+    if (sweep->parsed())
+        return sweeping;
+    if (report->parsed())
+        return reporting;
     if (show->parsed())
         return showing;
     if (trace->parsed())

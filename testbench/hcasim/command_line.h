@@ -5,6 +5,8 @@
 #include "testbench/hcasim/compare.h"
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/replay.h"
+#include "testbench/hcasim/study_report.h"
+#include "testbench/hcasim/sweep.h"
 #include "testbench/hcasim/trace.h"
 
 #include <cstdint>
@@ -74,8 +76,9 @@ struct Leave {
     std::string text;
 };
 
-using Command = std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions,
-                             CompareOptions, ReplayOptions, CalibrateOptions, TraceJob, Leave>;
+using Command =
+    std::variant<RunOptions, CheckOptions, PrintConfigOptions, ShowOptions, ServeOptions, ExploreOptions,
+                 CompareOptions, ReplayOptions, CalibrateOptions, SweepOptions, StudyReportOptions, TraceJob, Leave>;
 Command parse_command_line(int argc, const char* const* argv);
 
 } // namespace hcasim

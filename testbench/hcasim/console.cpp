@@ -56,16 +56,30 @@ void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t 
     const bool is_over = done >= total;
     if (!is_over && what == what_ && percent == percent_)
         return;
+    if (is_too_soon(is_over))
+        return;
+    rewrite(fmt::format("  {:<30} {:>3} %  {} of {}", what, percent, print_bytes(done), print_bytes(total)), is_over);
+    what_ = what;
+    percent_ = percent;
+}
+
+void Console::progress(std::string_view line, bool is_over) {
+    if (!is_too_soon(is_over))
+        rewrite(fmt::format("  {}", line), is_over);
+}
+
+bool Console::is_too_soon(bool is_over) {
     const auto now = std::chrono::steady_clock::now();
     if (!is_over && !is_terminal_ && now - last_ < patience)
-        return;
+        return true;
     last_ = now;
-    auto line = fmt::format("  {:<30} {:>3} %  {} of {}", what, percent, print_bytes(done), print_bytes(total));
+    return false;
+}
+
+void Console::rewrite(std::string line, bool is_over) {
     if (width_ != 0) // a line that breaks is not rewritten
         line = fmt::format("\r{:<{}}", line.substr(0, width_ - 1), std::min<std::size_t>(width_ - 1, 70));
     say(line + (is_over || !is_terminal_ ? "\n" : ""));
-    what_ = what;
-    percent_ = percent;
 }
 
 std::string printable(std::string_view text) {

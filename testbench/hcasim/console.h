@@ -24,6 +24,8 @@ public:
     /// A phase has one line: rewritten on a terminal, otherwise written when it is over, and now and then when that
     /// takes long.
     void progress(std::string_view what, std::uint64_t done, std::uint64_t total);
+    /// The same of a line of one's own, where the work is not counted in bytes.
+    void progress(std::string_view line, bool is_over);
     /// Called once, when something cannot be written.
     void on_failure(std::function<void(const std::string& why)> heard) { output_.on_failure(std::move(heard)); }
     bool is_good() const { return output_.is_good(); }
@@ -35,6 +37,9 @@ public:
 
 private:
     static constexpr std::chrono::seconds patience{5};
+    bool is_too_soon(bool is_over);
+    void rewrite(std::string line, bool is_over);
+
     platform::observe::files::Output output_;
     bool is_terminal_, is_quiet_, has_colour_;
     std::size_t width_;

@@ -1,6 +1,7 @@
 // The program: `hcasim run CONFIG.toml`, `check CONFIG.toml`, `show CONFIG.toml`, `serve PLATFORM.toml`, `explore
-// SCENARIO`, `calibrate PROFILE.toml`, `compare A.json B.json`, `replay TRACE`, `trace`, `keys`. Nothing but the way
-// in; see run.h, show.h, serve.h, explore.h, calibrate.h, compare.h, replay.h and trace.h.
+// SCENARIO`, `calibrate PROFILE.toml`, `compare A.json B.json`, `replay TRACE`, `sweep STUDY.toml`, `report
+// RESULTS.sqlite`, `trace`, `keys`. Nothing but the way in; see run.h, show.h, serve.h, explore.h, calibrate.h,
+// compare.h, replay.h, sweep.h, study_report.h and trace.h.
 #include "testbench/hcasim/calibrate.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/compare.h"
@@ -11,6 +12,8 @@
 #include "testbench/hcasim/serve.h"
 #include "testbench/hcasim/show.h"
 #include "testbench/hcasim/status.h"
+#include "testbench/hcasim/study_report.h"
+#include "testbench/hcasim/sweep.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -67,6 +70,10 @@ int sc_main(int argc, char** argv) {
         return hcasim::compare(*options);
     if (const auto* options = std::get_if<hcasim::ReplayOptions>(&command))
         return hcasim::replay(*options);
+    if (const auto* options = std::get_if<hcasim::SweepOptions>(&command))
+        return hcasim::sweep(*options);
+    if (const auto* options = std::get_if<hcasim::StudyReportOptions>(&command))
+        return hcasim::study_report(*options);
     if (const auto* options = std::get_if<hcasim::CheckOptions>(&command))
         return hcasim::check(options->plan);
     if (const auto* options = std::get_if<hcasim::ShowOptions>(&command))

@@ -51,6 +51,17 @@ add_program_tests(explorer explore_test.py "hcasim" 600
 add_program_tests(calibrate calibrate_test.py "hcasim" 600
     profiles_are_configurations each_value_of_a_profile_has_its_source a_few_rows_are_measured a_slower_link_is_seen
     rows_are_listed calibration_refuses_mistakes)
+# Studies: many small runs, their results file, and their page in a browser.
+add_program_tests(sweep sweep_test.py "hcasim" 600
+    every_point_is_what_its_command_does a_killed_sweep_comes_to_the_same_content
+    an_interrupt_ends_after_the_points_under_way_and_says_how_to_go_on mistakes_are_refused_with_their_lines
+    points_that_fail_are_recorded_and_others_go_on a_file_that_is_not_this_studys_stays_as_it_is
+    a_knee_is_found_between_two_neighbours the_better_half_goes_on_with_more
+    repetitions_end_when_the_interval_is_narrow shipped_studies_can_be_begun
+    connection_scaling_has_its_knee_in_the_published_band)
+add_program_tests(report report_test.py "hcasim" 600
+    numbers_of_the_page_are_those_of_the_results a_page_is_drawn_and_printed
+    a_hostile_study_is_shown_as_it_is_written what_is_no_result_gives_no_page)
 add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
     takes_every_way a_migration_takes_as_long_as_a_processor_reads_memory_of_a_device refused_by_the_host
     refuses_mistakes ends_of_its_keys)

@@ -173,7 +173,7 @@ def help_is_words():
         listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
         return text, re.findall(r"^  (\w+)", listed[1], re.M) if listed else []
     _, commands = subcommands()
-    expect(len(commands) == 10, commands)
+    expect(len(commands) == 12, commands)
     waiting, seen = [(name,) for name in commands], []
     while waiting:
         command = waiting.pop()
@@ -189,7 +189,7 @@ def help_is_words():
             for choice in choices.split(","):
                 said = words(*command, option, choice).stderr # of which nothing is there to work on
                 expect(option not in said, f"{command} {option} {choice}: {said}")
-    expect(("trace", "show") in seen and len(seen) == 18, seen)
+    expect(("trace", "show") in seen and len(seen) == 20, seen)
     # Four batches on their way to the file, and the one that is filled.
     expect(re.search(r"the\s+last\s+5\s+MiB", words("run", "--help").stdout), words("run", "--help").stdout)
     expect("verified" not in words("check", "--help").stdout.split("Exit status:")[1], "check runs nothing")

@@ -1,0 +1,16 @@
+# cmake "-DFILES=page.html;page.js" -DOUTPUT=page_parts.cpp -P embed.cmake: files as texts in a source, by their names
+# (testbench/study/page.h).
+cmake_policy(VERSION 3.25)
+set(text "#include \"testbench/study/page.h\"\n\nstd::string study::page_part(std::string_view name) {\n")
+foreach(file ${FILES})
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} hex HEX)
+    string(LENGTH "${hex}" length)
+    string(APPEND text "    if (name == \"${name}\") {\n        static constexpr unsigned char bytes[] = {")
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+    string(APPEND text "${bytes}")
+    math(EXPR size "${length} / 2")
+    string(APPEND text "};\n        return {reinterpret_cast<const char*>(bytes), ${size}};\n    }\n")
+endforeach()
+string(APPEND text "    return {};\n}\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,141 @@
+#include "testbench/hcasim/sweep.h"
+
+#include "platform/topology/keys.h"
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/interrupt.h"
+#include "testbench/hcasim/payload.h"
+#include "testbench/hcasim/status.h"
+#include "testbench/hcasim/version.h"
+#include "testbench/study/answer.h"
+#include "testbench/study/plan.h"
+#include "testbench/study/read_study.h"
+#include "testbench/study/runner.h"
+#include "testbench/study/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+namespace hcasim {
+namespace {
+
+std::string print_seconds(double seconds) {
+    return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+/// "12 of 40 points, 1 failed, 2 min left"
+std::string print_progress(const study::Progress& progress) {
+    auto text = fmt::format("{} of {} points", progress.done, progress.planned);
+    if (progress.failed != 0)
+        text += fmt::format(", {} failed", progress.failed);
+    if (progress.done != progress.planned)
+        text += fmt::format(", {} left", print_seconds(progress.seconds_left));
+    return text;
+}
+
+int print_digest(const std::string& path) {
+    auto store = study::Store::read(path);
+    if (!store)
+        return refuse(store.error());
+    Console console(stdout, Console::Speech::all);
+    console.say(fmt::format("{}\n", store->digest()));
+    return console.is_good() ? status::good : status::output_lost;
+}
+
+/// How to go on, in the words of a shell.
+std::string again(const SweepOptions& options) {
+    return fmt::format("hcasim sweep {}{}", options.study,
+                       options.output.empty() ? "" : fmt::format(" --output {}", options.output));
+}
+
+int sweep_into(study::Store& store, const study::Study& study, const SweepOptions& options, const std::string& path) {
+    Console console(stdout, Console::Speech::all);
+    if (options.retries)
+        if (const auto count = store.forget_failures(); count != 0)
+            console.say(fmt::format("{} points that had failed are run again\n", count));
+    if (const auto there = store.points(); there != 0)
+        console.say(fmt::format("{} has {} points; going on\n", path, there));
+    scenario::Stop stop;
+    Interrupt interrupt(stop);
+    const auto began = std::chrono::steady_clock::now();
+    const auto is_over_time = [&] {
+        const std::chrono::duration<double, std::ratio<60>> spent = std::chrono::steady_clock::now() - began;
+        return study.stop.minutes > 0 && spent.count() > study.stop.minutes;
+    };
+    const auto jobs = options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+    const auto end =
+        study::run(study, store,
+                   {.program = program_itself, // also when its file has been replaced since it was started
+                    .jobs = jobs,
+                    .goes_on =
+                        [&] {
+                            interrupt.look();
+                            return !stop.is_requested() && !is_over_time();
+                        },
+                    .told =
+                        [&](const study::Outcome& outcome, const study::Progress& progress) {
+                            if (outcome.status != study::Status::done)
+                                console.say(fmt::format("point {} ({}) {}: {}\n", outcome.point.number,
+                                                        printable(print(outcome.point.settings)),
+                                                        to_string(outcome.status), printable(outcome.reason)));
+                            console.progress(print_progress(progress), progress.done == progress.planned);
+                        }});
+    if (end.empty()) {
+        complain(fmt::format("hcasim: {} after {} points; `{}` goes on\n",
+                             interrupt.number() != 0 ? "stopped" : "the minutes of [stop] are over", store.points(),
+                             printable(again(options))));
+        return interrupt.number() != 0 ? status::signalled(interrupt.number()) : status::failed;
+    }
+    const auto outcomes = store.all();
+    console.say(fmt::format("{}\n\n{}\n{} points in {}; `hcasim report {}` makes a page of them\n", end,
+                            study::print_answer(study::answer(study, outcomes), console.width()), outcomes.size(), path,
+                            path));
+    if (!console.is_good())
+        return status::output_lost;
+    return std::ranges::all_of(outcomes, [](const auto& one) { return one.status == study::Status::done; })
+               ? status::good
+               : status::failed;
+}
+
+} // namespace
+
+int sweep(const SweepOptions& options) {
+    if (options.only_digest)
+        return print_digest(options.study);
+    const auto read = study::read_study(options.study);
+    if (!read)
+        return refuse(read.error());
+    const auto& study = read->study;
+    if (options.only_checks) {
+        Console console(stdout, Console::Speech::all);
+        console.say(fmt::format("{}: can run, {} points to begin with\n", printable(options.study),
+                                study::next_batch(study, {}).points.size()));
+        return console.is_good() ? status::good : status::output_lost;
+    }
+    const auto path =
+        options.output.empty() ? std::filesystem::path(options.study).stem().string() + ".sqlite" : options.output;
+    const auto platform = platform::topology::print_toml(read->base);
+    std::string identity;
+    for (const auto& line : study::identity(study, platform))
+        identity += line + "\n";
+    auto store = study::Store::open(path, {.file = options.study,
+                                           .text = study.text,
+                                           .platform = platform,
+                                           .identity = identity,
+                                           .version = std::string(version()),
+                                           .revision = std::string(revision())});
+    if (!store)
+        return refuse(store.error());
+    try {
+        return sweep_into(*store, study, options, path);
+    } catch (const std::runtime_error& trouble) {
+        complain(fmt::format("hcasim: {}: {}\n", path, trouble.what()));
+        return status::output_lost;
+    }
+}
+
+} // namespace hcasim

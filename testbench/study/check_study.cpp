@@ -1,0 +1,151 @@
+#include "testbench/study/check_study.h"
+
+#include "platform/topology/keys.h"
+#include "platform/topology/read.h"
+#include "testbench/study/design.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace study {
+namespace {
+
+/// Of "qp_scaling.toml:12".
+std::uint32_t line_of(const std::string& where) {
+    return static_cast<std::uint32_t>(std::stoul(where.substr(where.rfind(':') + 1)));
+}
+
+template <class List> std::string names_of(const List& list) {
+    std::vector<std::string> names;
+    for (const auto& one : list)
+        if constexpr (requires { one.name; })
+            names.push_back("'" + one.name + "'");
+        else
+            names.push_back("'" + one.key + "'");
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void check_names(const Study& study, Faults& faults) {
+    std::set<std::string_view> seen;
+    for (const auto& axis : study.axes)
+        if (!seen.insert(axis.key).second)
+            faults.note(line_of(axis.where), fmt::format("there are two axes '{}'", axis.key));
+    seen.clear();
+    for (const auto& metric : study.metrics)
+        if (!seen.insert(metric.name).second)
+            faults.note(line_of(metric.where), fmt::format("there are two metrics '{}'", metric.name));
+    for (const auto& [key, value] : study.set)
+        if (study.axis(key) != nullptr)
+            faults.note(line_of(study.axis(key)->where), fmt::format("'{}' is an axis, and has a value in [set]", key));
+    for (const auto& key : study.seed_keys)
+        if (study.axis(key) != nullptr)
+            faults.note(line_of(study.axis(key)->where), fmt::format("'{}' is an axis, and a seed", key));
+    for (const auto& name : study.objectives)
+        if (study.metric(name) == nullptr)
+            faults.note(1, fmt::format("objective '{}' is no metric; there are {}", name, names_of(study.metrics)));
+}
+
+void check_refinement(const Study& study, Faults& faults) {
+    const auto& more = study.refinement;
+    if (more.way == Refinement::Way::none)
+        return;
+    const auto note = [&](std::string text) { faults.note(line_of(more.where), std::move(text)); };
+    if (study.metric(more.metric) == nullptr)
+        note(fmt::format("'{}' is no metric; there are {}", more.metric, names_of(study.metrics)));
+    if (more.way == Refinement::Way::halving) {
+        if (study.axis(more.budget) != nullptr)
+            note(fmt::format("the budget '{}' is an axis", more.budget));
+        return;
+    }
+    const auto* along = study.axis(more.along);
+    if (along == nullptr)
+        note(fmt::format("'{}' is no axis; there are {}", more.along, names_of(study.axes)));
+    else if (!along->is_number())
+        note(fmt::format("between the values of '{}' there are none: a knee is along an axis of numbers", more.along));
+    else if (along->values.size() < 2)
+        note(fmt::format("'{}' has one value, and a knee is between two", more.along));
+    if (study.design == Design::latin_hypercube)
+        note("points that are drawn are on no line along an axis: a knee wants a grid");
+    if (study.expected)
+        for (const auto& [key, value] : study.expected->at)
+            if (const auto* axis = study.axis(key);
+                axis == nullptr || std::ranges::find(axis->values, value) == axis->values.end())
+                note(fmt::format("expected at {}={}, which is no value of an axis", key, value));
+}
+
+/// Two constraints of the same thing are one, whose bounds are the nearer ones.
+void check_constraints(const Study& study, Faults& faults) {
+    for (std::size_t i = 0; i < study.constraints.size(); ++i) {
+        const auto& one = study.constraints[i];
+        const auto note = [&](std::string text) { faults.note(line_of(one.where), std::move(text)); };
+        if (!one.metric.empty() && study.metric(one.metric) == nullptr)
+            note(fmt::format("'{}' is no metric; there are {}", one.metric, names_of(study.metrics)));
+        for (const auto& key : one.keys)
+            if (study.axis(key) == nullptr)
+                note(fmt::format("'{}' is no axis; there are {}", key, names_of(study.axes)));
+            else if (!study.axis(key)->is_number())
+                note(fmt::format("'{}' has words for values, which have no product", key));
+        for (std::size_t j = 0; j <= i; ++j) {
+            const auto& other = study.constraints[j];
+            if (other.metric != one.metric || other.keys != one.keys)
+                continue;
+            const auto least = std::max(one.at_least.value_or(-HUGE_VAL), other.at_least.value_or(-HUGE_VAL));
+            const auto most = std::min(one.at_most.value_or(HUGE_VAL), other.at_most.value_or(HUGE_VAL));
+            if (least > most) {
+                note(j == i ? fmt::format("contradicts itself: at least {} and at most {}", least, most)
+                            : fmt::format("contradicts that of line {}: at least {} and at most {}",
+                                          line_of(other.where), least, most));
+                break;
+            }
+        }
+    }
+}
+
+} // namespace
+
+void check(const Study& study, Faults& faults) {
+    check_names(study, faults);
+    check_refinement(study, faults);
+    check_constraints(study, faults);
+    if (!faults.found.empty())
+        return;
+    const auto points = count_of_design(study);
+    if (points > static_cast<double>(study.stop.points))
+        faults.note(1, fmt::format("the design has {:.0f} points, at most {} may be: fewer values, another design, or "
+                                   "points of [stop]",
+                                   points, study.stop.points));
+    else if (first_round(study).empty())
+        faults.note(line_of(study.constraints.front().where), "no point of the design satisfies the constraints");
+}
+
+std::expected<platform::topology::Config, std::string> check_base(const Study& study, Faults& faults) {
+    std::vector<std::string> set;
+    for (const auto& [key, value] : study.set)
+        set.push_back(fmt::format("{}={}", key, value));
+    auto base = platform::topology::read_config(study.base, set);
+    if (!base)
+        return base;
+    const auto attempt = [&](const std::string& key, const std::string& value, std::uint32_t line) {
+        auto overrides = set;
+        overrides.push_back(fmt::format("{}={}", key, value));
+        const auto tried = platform::topology::read_config(study.base, overrides);
+        if (!tried)
+            faults.note(line, tried.error().substr(0, tried.error().find('\n')));
+        return tried.has_value();
+    };
+    for (const auto& axis : study.axes)
+        for (const auto& value : axis.values)
+            // Of a key that there is none of each value says the same.
+            if (!attempt(axis.key, value, line_of(axis.where)) && platform::topology::find_key(axis.key) == nullptr)
+                break;
+    for (const auto& key : study.seed_keys)
+        attempt(key, fmt::to_string(study.seed), 1);
+    if (const auto& more = study.refinement; !more.budget.empty())
+        attempt(more.budget, fmt::format("{:.0f}", more.budget_from), line_of(more.where));
+    return base;
+}
+
+} // namespace study

@@ -1,0 +1,167 @@
+#include "testbench/study/measure.h"
+
+#include "testbench/hcasim/comparison.h"
+#include "testbench/hcasim/metrics.h"
+#include "testbench/hcasim/result_file.h"
+#include "testbench/hcasim/status.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <expected>
+#include <map>
+
+namespace study {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string first_line(std::string_view text) {
+    constexpr std::string_view ours = "hcasim: ";
+    if (text.starts_with(ours))
+        text.remove_prefix(ours.size());
+    return std::string(text.substr(0, text.find('\n')));
+}
+
+void forget_machine(Json& value) {
+    if (value.is_object())
+        for (auto member = value.begin(); member != value.end();)
+            if (hcasim::is_of_machine(member.key())) {
+                member = value.erase(member);
+            } else {
+                forget_machine(*member);
+                ++member;
+            }
+    else if (value.is_array())
+        for (auto& item : value)
+            forget_machine(item);
+}
+
+using Values = std::map<std::string, double, std::less<>>;
+
+/// Each number of a result by its name as `hcasim compare` has it.
+Values values_of(const hcasim::ResultFile& result) {
+    Values values;
+    for (const auto& thing : result.things)
+        for (const auto& [name, value] : thing.values)
+            if (const auto number = hcasim::number_of(value)) {
+                const auto group = thing.name.empty() ? thing.group : fmt::format("{}[{}]", thing.group, thing.name);
+                values[group.empty() ? name : fmt::format("{}.{}", group, name)] = *number;
+            }
+    return values;
+}
+
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j)
+        row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        auto corner = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const auto above = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
+            corner = above;
+        }
+    }
+    return row.back();
+}
+
+std::expected<double, std::string> look_up(const Values& values, const std::string& name) {
+    if (const auto found = values.find(name); found != values.end())
+        return found->second;
+    if (values.empty())
+        return std::unexpected(fmt::format("the result has no number '{}'", name));
+    const auto nearest = std::ranges::min_element(
+        values, {}, [&](const auto& value) { return distance(value.first.substr(0, 200), name); });
+    return std::unexpected(fmt::format("the result has no number '{}', did you mean '{}'?", name, nearest->first));
+}
+
+std::expected<double, std::string> value_of(const Metric& metric, const Values& values) {
+    auto value = look_up(values, metric.value);
+    if (!value)
+        return value;
+    if (!metric.per.empty()) {
+        const auto per = look_up(values, metric.per);
+        if (!per)
+            return per;
+        *value /= *per;
+    }
+    *value *= metric.scale;
+    if (!std::isfinite(*value))
+        return std::unexpected(fmt::format("'{}' is no number here", metric.name));
+    return value;
+}
+
+Outcome fail(Outcome outcome, Status status, std::string reason) {
+    outcome.status = status;
+    outcome.reason = std::move(reason);
+    outcome.metrics.clear();
+    return outcome;
+}
+
+std::string text_of(const Json& result, const char* name) {
+    const auto found = result.find(name);
+    return found != result.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+} // namespace
+
+std::vector<std::string> command_of(const Study& study, const Point& point, const std::string& program) {
+    std::vector<std::string> words{program, "run", study.base};
+    for (const auto& [key, value] : all_settings(study, point)) {
+        words.emplace_back("--set");
+        words.push_back(fmt::format("{}={}", key, value));
+    }
+    if (!study.payload.empty()) {
+        words.emplace_back("--payload");
+        words.push_back(study.payload);
+    }
+    return words;
+}
+
+std::string without_machine(const std::string& result) {
+    auto json = Json::parse(result);
+    forget_machine(json);
+    json.erase("payload_path");
+    return json.dump();
+}
+
+Outcome outcome_of(const Study& study, const Point& point, const Ended& ended) {
+    Outcome outcome{.point = point, .wall_seconds = ended.seconds};
+    if (ended.way == Ended::Way::late)
+        return fail(std::move(outcome), Status::late, fmt::format("not finished within {} s", study.timeout_s));
+    if (ended.way == Ended::Way::signal)
+        return fail(std::move(outcome), Status::crashed,
+                    fmt::format("ended by signal {} ({})", ended.number, strsignal(ended.number)));
+    if (ended.number == hcasim::status::refused)
+        return fail(std::move(outcome), Status::refused, first_line(ended.errors));
+    const auto result = hcasim::read_compared(ended.output, "the result");
+    if (!result || result->results.empty())
+        return fail(std::move(outcome), Status::crashed,
+                    fmt::format("ended with status {}: {}", ended.number,
+                                ended.errors.empty() ? "and said nothing" : first_line(ended.errors)));
+    outcome.result = without_machine(ended.output);
+    const auto json = Json::parse(outcome.result);
+    outcome.event_digest = text_of(json, "event_digest");
+    outcome.version = text_of(json, "version");
+    outcome.revision = text_of(json, "revision");
+    if (ended.number != hcasim::status::good) {
+        const auto why = text_of(json, "failure");
+        return fail(std::move(outcome), Status::failed,
+                    why.empty() ? fmt::format("ended with status {}", ended.number) : first_line(why));
+    }
+    const auto values = values_of(result->results.front());
+    for (const auto& metric : study.metrics) {
+        const auto value = value_of(metric, values);
+        if (!value)
+            return fail(std::move(outcome), Status::failed, value.error());
+        outcome.metrics[metric.name] = *value;
+    }
+    return outcome;
+}
+
+} // namespace study

@@ -1,0 +1,190 @@
+#include "testbench/study/store.h"
+
+#include "testbench/unit/testbench/study/made.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace {
+
+/// A file that is not there yet, and is removed.
+class Place {
+public:
+    Place() : path_((std::filesystem::temp_directory_path() / fmt::format("store.{}.sqlite", ::getpid())).string()) {
+        std::filesystem::remove(path_);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { std::filesystem::remove(path_); }
+    const std::string& path() const { return path_; }
+    std::string bytes() const {
+        std::ifstream file(path_, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+    void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+
+private:
+    std::string path_;
+};
+
+study::Origin origin(std::string identity = "axis a\n") {
+    return {.file = "a.toml",
+            .text = "text",
+            .platform = "p",
+            .identity = std::move(identity),
+            .version = "0.1",
+            .revision = "r"};
+}
+
+study::Outcome outcome(std::size_t number, double wall_seconds = 1) {
+    auto made = made::outcome({number, 0, {{"a", fmt::to_string(number)}, {"b", "x = y"}}, 1}, 0.1 * (number + 1.0));
+    made.event_digest = fmt::format("{:016x}", number);
+    made.result = "{\"kind\": \"hcasim result\"}";
+    made.wall_seconds = wall_seconds;
+    return made;
+}
+
+std::string refusal(const std::string& path, const study::Origin& origin) {
+    const auto store = study::Store::open(path, origin);
+    return store ? std::string() : store.error();
+}
+
+} // namespace
+
+TEST_CASE("what is put into a store comes out of it, also from the file", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    auto failed = outcome(1);
+    failed.status = study::Status::late;
+    failed.reason = "too long";
+    failed.metrics.clear();
+    failed.result.clear();
+    {
+        auto store = study::Store::open(place.path(), origin());
+        REQUIRE(store);
+        store->add(study, failed);
+        store->add(study, outcome(0));
+        store->set_end("all");
+    }
+
+    auto store = study::Store::read(place.path());
+
+    REQUIRE(store);
+    const auto all = store->all();
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].point.settings == outcome(0).point.settings);
+    CHECK(all[0].point.repetition == 1);
+    CHECK(all[0].metrics == outcome(0).metrics);
+    CHECK(all[0].result == outcome(0).result);
+    CHECK(all[0].wall_seconds == 1);
+    CHECK(all[1].status == study::Status::late);
+    CHECK(all[1].reason == "too long");
+    CHECK(all[1].metrics.empty());
+    CHECK(store->origin().identity == "axis a\n");
+    CHECK(store->end() == "all");
+    CHECK_THROWS(store->add(study, outcome(2))); // it is for looking into
+}
+
+TEST_CASE("a digest knows content, and neither wall times nor the order of coming", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    const auto digest = [&](const std::vector<study::Outcome>& outcomes) {
+        std::filesystem::remove(place.path());
+        auto store = study::Store::open(place.path(), origin());
+        for (const auto& one : outcomes)
+            store->add(study, one);
+        return store->digest();
+    };
+    const auto reference = digest({outcome(0), outcome(1)});
+
+    CHECK(digest({outcome(1, 2), outcome(0, 3)}) == reference);
+    auto changed = outcome(1);
+    changed.metrics["m"] += 1e-12;
+    CHECK(digest({outcome(0), changed}) != reference);
+    changed = outcome(1);
+    changed.result += " ";
+    CHECK(digest({outcome(0), changed}) != reference);
+    changed = outcome(1);
+    changed.reason = "r";
+    CHECK(digest({outcome(0), changed}) != reference);
+    CHECK(digest({outcome(0)}) != reference);
+}
+
+TEST_CASE("a store is for one study and one program", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    study::Store::open(place.path(), origin())->add(study, outcome(0));
+    const auto before = place.bytes();
+
+    CHECK(refusal(place.path(), origin("axis b\n")).find("it has 'axis a', the study 'axis b'") != std::string::npos);
+    CHECK(refusal(place.path(), origin("axis a\nmore\n")).find("it has 'nothing'") != std::string::npos);
+    auto other = origin();
+    other.revision = "s";
+    CHECK(refusal(place.path(), other).find("points of two programs") != std::string::npos);
+    CHECK(place.bytes() == before);
+    CHECK(study::Store::open(place.path(), origin())->points() == 1);
+}
+
+TEST_CASE("what is no store is refused and stays as it is, and an empty file becomes one", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    study::Store::open(place.path(), origin())->add(study, outcome(0));
+    const auto good = place.bytes();
+    const auto keeps = [&](const std::string& bytes) {
+        place.write(bytes);
+        CHECK(!refusal(place.path(), origin()).empty());
+        CHECK(!study::Store::read(place.path()));
+        CHECK(place.bytes() == bytes);
+    };
+    keeps(std::string(10'000, 'x'));
+    keeps(good.substr(0, good.size() / 2));
+    auto other = good;
+    other[63] = 9; // user_version, as SQLite's file format has it
+    keeps(other);
+    other = good;
+    other[70] = 9; // application_id
+    keeps(other);
+    place.write({});
+    CHECK(refusal(place.path(), origin()).empty());
+    CHECK(study::Store::open(place.path(), origin())->points() == 0);
+    CHECK(!refusal(std::filesystem::temp_directory_path().string(), origin()).empty());
+    CHECK(!refusal("/nowhere/at/all", origin()).empty());
+    CHECK(!study::Store::read("/nowhere/at/all"));
+}
+
+TEST_CASE("two do not write one store, and one may read it meanwhile", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    auto first = study::Store::open(place.path(), origin());
+    first->add(study, outcome(0));
+
+    CHECK(refusal(place.path(), origin()).find("another sweep is writing it") != std::string::npos);
+    CHECK(study::Store::read(place.path())->points() == 1);
+    first->add(study, outcome(1));
+    auto moved = std::move(*first);
+    CHECK(moved.points() == 2);
+}
+
+TEST_CASE("a point is added whole or not at all", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    auto store = study::Store::open(place.path(), origin());
+    store->add(study, outcome(0));
+
+    CHECK_THROWS_AS(store->add(study, outcome(0)), std::runtime_error);
+    CHECK(store->points() == 1);
+    auto failed = outcome(1);
+    failed.status = study::Status::crashed;
+    store->add(study, failed);
+    store->set_end("all");
+
+    CHECK(store->forget_failures() == 1);
+    CHECK(store->points() == 1);
+    CHECK(store->end().empty());
+    CHECK_NOTHROW(store->add(study, outcome(1)));
+}
