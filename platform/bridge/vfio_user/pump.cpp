@@ -30,6 +30,7 @@ void Pump::run() {
     const auto guard = boost::asio::make_work_guard(io_);
     start_ = Wall::now() - std::chrono::duration_cast<Wall::duration>(kernel_now());
     paced_ = Wall::now();
+    next_sleep_ = config_.first_sleep;
     is_running_ = true;
     for (auto last_work = Wall::now(); !is_stopped_;) {
         // One by one: a handler whose socket never runs dry would keep poll() for ever.

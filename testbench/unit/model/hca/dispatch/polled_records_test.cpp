@@ -35,7 +35,6 @@ struct Bench : HcaPair {
     explicit Bench(std::uint16_t first_page = Node::uar) : HcaPair(clean(), polled(first_page)) {
         REQUIRE(a.hca.config().first_polled_uar() == first_page);
         a.hca.set_doorbell_watch(&watch);
-        a.make_eq();
         a_cq = a.make_cq();
         b_cq = b.make_cq();
         remake([](auto&) {});
