@@ -20,6 +20,7 @@ public:
         };
     }
     InfinibandSwitch& core() { return switch_; }
+    const InfinibandSwitch& core() const { return switch_; }
     /// Plugs end `end` of `cable` into port `number`.
     void plug(unsigned number, LinkModule& cable, unsigned end) {
         const auto blocks = cable.link().config().credit_blocks;

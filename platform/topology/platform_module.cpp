@@ -233,6 +233,16 @@ void Platform::add_ethernet_switch(std::size_t number, const SwitchRoutes& route
     made.core().set_tree(routes.groups);
 }
 
+std::uint64_t Platform::dropped_by_switches() const {
+    std::uint64_t sum = 0;
+    for (const auto& one : switches_)
+        sum += one ? one->core().dropped() : 0;
+    for (const auto& one : ethernet_switches_)
+        for (unsigned port = 1; one && port <= one->core().ports(); ++port)
+            sum += one->core().counters(port).dropped + one->core().counters(port).unroutable;
+    return sum;
+}
+
 bool Platform::is_quiet() const {
     return std::ranges::all_of(
                cables_,

@@ -98,6 +98,8 @@ public:
     std::size_t cable_count() const { return cables_.size(); }
     /// In the order of the description. The first is the one at machine A of the pair: what A sends is its direction 0.
     model::net::Link& cable(std::size_t number = 0) { return cables_[number]->link(); }
+    /// Packets for which a switch had no room or no way, of all switches.
+    std::uint64_t dropped_by_switches() const;
     /// nullptr: number `number` of the switches is an InfiniBand switch.
     const model::net::EthernetSwitch* ethernet_switch(std::size_t number) const {
         return ethernet_switches_[number] ? &ethernet_switches_[number]->core() : nullptr;

@@ -45,6 +45,10 @@ template <class Row> void append_faults(JsonObject& json, const Row& row) {
         .add("rnr_waits", row.rnr_waits)
         .add("naks", row.naks)
         .add("packets_dropped", row.packets_dropped)
+        .add("packets_marked", row.packets_marked)
+        .add("cnps", row.cnps)
+        .add("pauses", row.pauses)
+        .add("switch_drops", row.switch_drops)
         .add("credit_waits_ns", row.credit_waits_ps / 1000)
         .add("bottleneck", row.bottleneck)
         .add("load", row.load);

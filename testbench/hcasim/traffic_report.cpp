@@ -92,9 +92,11 @@ std::string print_traffic(const scenario::Result& result, const Look& look) {
                  look.width);
     text +=
         wrap(fmt::format("  fairness (Jain) {:.3f}; {} messages looked at where they arrived; in the measured time {} "
-                         "retries, {} time-outs, {} NAKs, {} RNR pauses, {} packets dropped, {} without credit\n",
+                         "retries, {} time-outs, {} NAKs, {} RNR pauses, {} packets dropped by cards and {} by "
+                         "switches, {} marked, {} CNPs, {} PFC frames, {} without credit\n",
                          all.fairness, print_count(all.checked), all.retries, all.timeouts, all.naks, all.rnr_waits,
-                         all.packets_dropped, print_time(all.credit_waits_ps)),
+                         all.packets_dropped, all.switch_drops, all.packets_marked, all.cnps, all.pauses,
+                         print_time(all.credit_waits_ps)),
              look.width);
     if (all.is_open_loop)
         text +=

@@ -105,7 +105,8 @@ void count(const platform::topology::Machine& machine, Result& result) {
 void add_between(const Totals& begin, const Totals& end, Totals& sum) {
     for (const auto member :
          {&Totals::packets, &Totals::retries, &Totals::timeouts, &Totals::rnr_waits, &Totals::naks, &Totals::duplicates,
-          &Totals::dropped, &Totals::completions_ok, &Totals::completions_error})
+          &Totals::dropped, &Totals::completions_ok, &Totals::completions_error, &Totals::marked, &Totals::cnps,
+          &Totals::pauses, &Totals::switch_drops})
         sum.*member += end.*member - begin.*member;
 }
 
@@ -122,7 +123,13 @@ Totals totals(Platform& platform) {
         sum.dropped += c.packets_dropped;
         sum.completions_ok += c.completions_ok;
         sum.completions_error += c.completions_error;
+        sum.marked += c.packets_marked;
+        sum.cnps += c.cnps_handled;
     }
+    for (std::size_t i = 0; i < platform.cable_count(); ++i)
+        for (const unsigned direction : {0u, 1u})
+            sum.pauses += platform.cable(i).counters(direction).pauses;
+    sum.switch_drops = platform.dropped_by_switches();
     return sum;
 }
 

@@ -7,10 +7,12 @@
 
 namespace scenario {
 
-/// Sums over all HCAs, at one moment.
+/// Sums over all HCAs, cables and switches, at one moment.
 struct Totals {
     std::uint64_t packets = 0, retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, dropped = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
+    std::uint64_t marked = 0, cnps = 0;         ///< packets that switches have marked, and what senders heard of it
+    std::uint64_t pauses = 0, switch_drops = 0; ///< frames of priority flow control; packets without room or way
 };
 /// Adds what was counted between two moments.
 void add_between(const Totals& begin, const Totals& end, Totals& sum);

@@ -144,6 +144,10 @@ add_program_tests(import import_test.py "hcasim" 300
 add_program_tests(reduce reduce_test.py "hcasim planted" 1500
     a_hundredth_shows_the_same_mistake a_mistake_late_in_a_ring_needs_few_of_the_messages_before
     a_mistake_of_time_alone_is_shown_by_less what_a_kernel_does_before_is_left_out refuses_mistakes)
+add_program_tests(congestion congestion_program_test.py "hcasim" 300
+    a_switch_that_pauses_loses_nothing_and_is_fair a_switch_that_drops_makes_senders_repeat
+    the_default_parameters_of_dcqcn_leave_a_part_of_the_line_unused cnps_that_come_less_often_leave_the_line_full
+    dcqcn_without_marks_does_nothing the_same_run_has_the_same_digest contradictions_are_refused)
 add_program_tests(traffic traffic_program_test.py "hcasim" 300
     every_verb_arrives_in_each_direction bytes_are_conserved every_pattern_has_its_flows more_under_way_is_never_slower
     all_to_one_is_held_back_by_the_wire_of_that_one an_open_loop_offers_its_rate time_and_messages_end_what_is_measured

@@ -120,6 +120,7 @@ struct Interval {
     std::uint64_t messages = 0, bytes = 0;
     Latency latency{};
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
+    std::uint64_t packets_marked = 0, cnps = 0, pauses = 0, switch_drops = 0;
     std::int64_t credit_waits_ps = 0; ///< of all cables, idle for want of credit
     std::string bottleneck{};         ///< "latency": every resource had time to spare
     double load = 0;                  ///< share of it that the busiest resource was at work, in 0 to 1
@@ -140,6 +141,7 @@ struct TrafficRow {
     std::uint64_t offered = 0, unposted = 0; ///< of an open loop, the warm-up included
     std::uint64_t checked = 0;               ///< messages whose bytes were looked at where they had arrived
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
+    std::uint64_t packets_marked = 0, cnps = 0, pauses = 0, switch_drops = 0;
     std::int64_t credit_waits_ps = 0;
     std::string bottleneck{};
     double load = 0;

@@ -172,6 +172,8 @@ void TrafficMeter::show(Result& result) const {
         add_between(from.totals, to.totals, sum);
         row.retries = sum.retries, row.timeouts = sum.timeouts, row.rnr_waits = sum.rnr_waits;
         row.naks = sum.naks, row.packets_dropped = sum.dropped;
+        row.packets_marked = sum.marked, row.cnps = sum.cnps;
+        row.pauses = sum.pauses, row.switch_drops = sum.switch_drops;
         row.credit_waits_ps = (to.credit_waits - from.credit_waits).count();
         if (to.at == from.at)
             return;
