@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace load {
 
@@ -22,7 +23,8 @@ struct Done {
 class Ledger {
 public:
     virtual ~Ledger() = default;
-    virtual void add(const Done& message) = 0;
+    /// What one look at a completion queue has found: all of it was done by then, and none of it later.
+    virtual void add(std::span<const Done> messages) = 0;
     /// A core of a node was at work for so long, and not waiting.
     virtual void add_work(std::size_t node, model::port::Time span) = 0;
     /// From then on nothing is posted any more; what is under way is waited for.

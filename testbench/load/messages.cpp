@@ -1,5 +1,6 @@
 #include "testbench/load/messages.h"
 
+#include "model/tlm/kernel_clock.h"
 #include "testbench/load/bytes.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 namespace load {
 
+using model::tlm::kernel_now;
 using platform::topology::TrafficAccess;
 using sw::mlx::SendOperation;
 
@@ -39,6 +41,16 @@ std::uint64_t scatter(std::uint64_t rank, std::uint64_t count) {
 }
 
 } // namespace
+
+void Shared::look_for_progress() {
+    // A packet that is lost comes again after a time-out, as often as the queue pair tries.
+    const auto retries = std::int64_t{work.how.retry_count} + 1;
+    const model::port::Time timeout{work.how.ack_timeout == 0 ? 0 : std::int64_t{4'096'000} << work.how.ack_timeout};
+    const auto patience = std::max<model::port::Time>(std::chrono::seconds{10}, 8 * retries * timeout);
+    if (kernel_now() - last_progress > patience)
+        fail(fmt::format("nothing was completed for {} s; {} messages are under way",
+                         std::chrono::duration_cast<std::chrono::seconds>(patience).count(), under_way));
+}
 
 Messages::Messages(Node& node, Shared& shared) : node_(node), shared_(shared), work_(shared.work) {}
 
@@ -143,7 +155,7 @@ void Messages::choose_places(End& end, Message& message) {
         break;
     }
     ++shared_.under_way;
-    if (message.verb == Verb::send || work_.is_ping_pong()) {
+    if (message.verb == Verb::send || (message.verb == Verb::write && work_.is_ping_pong())) {
         peer.expected.push_back({message.bytes, message.content});
         ++shared_.under_way; // there, too
     }

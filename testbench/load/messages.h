@@ -24,13 +24,16 @@ struct Shared {
     std::string failure{};       ///< the first one
     std::uint64_t verified = 0;  ///< messages whose bytes were looked at where they had arrived
     std::uint64_t unposted = 0;  ///< of open loops: arrived, and not posted when the load was over
-    model::port::Time last_progress{};
+    model::port::Time last_progress{}; ///< when a core has last posted, or seen a completion
 
     void fail(std::string why) {
         if (failure.empty())
             failure = std::move(why);
     }
     bool is_over() const { return !failure.empty() || ledger.is_over(); }
+    /// A core has seen nothing: where nobody has seen anything for very long, something has gone wrong that nobody
+    /// tells.
+    void look_for_progress();
 };
 
 class Messages {

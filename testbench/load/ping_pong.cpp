@@ -28,8 +28,12 @@ public:
             const auto begin = kernel_now();
             const auto found = poll_sent() + poll_received();
             shared_.ledger.add_work(number_, kernel_now() - begin);
-            if (found == 0)
+            if (found != 0) {
+                shared_.last_progress = kernel_now();
+            } else {
+                shared_.look_for_progress();
                 core_.eyes->relax();
+            }
         }
     }
 
@@ -68,7 +72,8 @@ private:
             const auto now = kernel_now();
             const auto& sent = end.under_way[(end.posted - 1) % shared_.work.depth];
             if (end.flow)
-                shared_.ledger.add({*end.flow, sent.verb, sent.bytes, now - (now - sent.since) / 2, now});
+                shared_.ledger.add(
+                    std::array{Done{*end.flow, sent.verb, sent.bytes, now - (now - sent.since) / 2, now}});
             // Whoever answers does so at once; whoever has an answer gives the next receive before it goes on.
             if (end.flow)
                 node_.give_receive(end);

@@ -17,13 +17,6 @@ using model::tlm::kernel_now;
 using platform::topology::TrafficOrder;
 using sw::mlx::SendOperation;
 
-namespace {
-
-/// Without a completion for so long, something has gone wrong that nobody tells.
-constexpr Time patience = std::chrono::seconds{100};
-
-} // namespace
-
 Worker::Worker(Node& node, std::size_t number, std::uint32_t core, Shared& shared)
     : node_(node), number_(number), core_(node.cores()[core]), shared_(shared), work_(shared.work),
       messages_(node, shared), begun_(kernel_now()), requests_(work_.how.batch), sges_(work_.how.batch) {
@@ -156,6 +149,7 @@ std::size_t Worker::poll_sent() {
     std::array<sw::mlx::Completion, 32> completions;
     const auto found = node_.poll(*core_.sent, completions);
     const auto now = kernel_now();
+    done_.clear();
     for (const auto& completion : std::span(completions).first(found)) {
         auto& end = *core_.ends[completion.wr_id & 0xffff'ffff];
         if (completion.status != sw::mlx::CompletionStatus::success) {
@@ -170,10 +164,12 @@ std::size_t Worker::poll_sent() {
         for (; end.done < until; ++end.done) {
             const auto& message = end.under_way[end.done % work_.depth];
             messages_.finish(end, message);
-            shared_.ledger.add({*end.flow, message.verb, message.bytes, message.since, now});
+            done_.push_back({*end.flow, message.verb, message.bytes, message.since, now});
         }
         make_ready(end);
     }
+    if (!done_.empty())
+        shared_.ledger.add(done_);
     return found;
 }
 
@@ -208,13 +204,7 @@ void Worker::flush() {
 }
 
 void Worker::wait() {
-    const auto now = kernel_now();
-    if (now - shared_.last_progress > patience) {
-        shared_.fail(fmt::format("{}: nothing was completed for {} s; {} messages are under way", node_.planned().name,
-                                 std::chrono::duration_cast<std::chrono::seconds>(patience).count(),
-                                 shared_.under_way));
-        return;
-    }
+    shared_.look_for_progress();
     if (arrivals_.empty() || shared_.is_over())
         core_.eyes->relax();
     else

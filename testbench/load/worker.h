@@ -42,6 +42,7 @@ private:
     Messages messages_;
     const model::port::Time begun_;
     std::vector<End*> ready_; ///< that may have room, in the order in which they had it
+    std::vector<Done> done_;  ///< found by one poll
     std::vector<sw::mlx::SendRequest> requests_;
     std::vector<sw::mlx::Sge> sges_;
     using Arrival = std::pair<model::port::Time, std::size_t>; ///< and the end, among those of the core

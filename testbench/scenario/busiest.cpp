@@ -77,17 +77,24 @@ std::vector<Counted> count_all(platform::topology::Platform& platform) {
 }
 
 void add_between(std::span<const Counted> before, std::span<const Counted> after, std::vector<Counted>& sum) {
-    // A resource that nobody has used yet may not be there, so the rows of two moments need not be the same.
-    const auto find = [](auto& rows, const Counted& row) { return std::ranges::find(rows, row.name, &Counted::name); };
-    for (const auto& row : after) {
-        auto had = find(sum, row);
+    // A resource that nobody has used yet may not be there, so the rows of two moments need not be the same; mostly
+    // they are.
+    const auto find = [](auto& rows, const Counted& row, std::size_t at) {
+        const auto likely = rows.begin() + static_cast<std::ptrdiff_t>(std::min(at, rows.size()));
+        return likely != rows.end() && likely->name == row.name ? likely
+                                                                : std::ranges::find(rows, row.name, &Counted::name);
+    };
+    const bool is_first = sum.empty(); // no two rows of a moment have one name
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const auto& row = after[i];
+        auto had = is_first ? sum.end() : find(sum, row, i);
         if (had == sum.end()) {
             sum.push_back({row.name, row.account});
             had = sum.end() - 1;
             had->account.usage.busy = {};
         }
         had->account.usage.busy += row.account.usage.busy;
-        if (const auto old = find(before, row); old != before.end())
+        if (const auto old = find(before, row, i); old != before.end())
             had->account.usage.busy -= old->account.usage.busy;
     }
 }

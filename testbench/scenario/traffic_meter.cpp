@@ -62,19 +62,22 @@ void TrafficMeter::start() {
     told_.notify(sc_core::SC_ZERO_TIME);
 }
 
-void TrafficMeter::add(const load::Done& message) {
+void TrafficMeter::add(std::span<const load::Done> messages) {
     if (is_over_)
         return;
     if (!has_begun_) {
-        ++warmed_up_;
-        if (warmed_up_ >= how_.warm_up_messages && message.at >= started_ + how_.warm_up)
+        warmed_up_ += messages.size();
+        if (warmed_up_ >= how_.warm_up_messages && kernel_now() >= started_ + how_.warm_up)
             begin();
         return;
     }
-    all_.add(message);
-    part_.add(message);
-    flows_[message.flow].add(message);
-    if (progress && all_.messages % messages_between_news == 0)
+    const auto before = all_.messages;
+    for (const auto& message : messages) {
+        all_.add(message);
+        part_.add(message);
+        flows_[message.flow].add(message);
+    }
+    if (progress && all_.messages / messages_between_news != before / messages_between_news)
         progress(all_.messages, std::max(all_.messages, how_.messages));
     if (how_.messages != 0 && all_.messages >= how_.messages)
         finish();

@@ -24,7 +24,7 @@ class TrafficMeter final : public load::Ledger {
 public:
     TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan);
 
-    void add(const load::Done& message) override;
+    void add(std::span<const load::Done> messages) override;
     void add_work(std::size_t node, model::port::Time span) override { work_[node] += span; }
     bool is_over() const override { return is_over_; }
 

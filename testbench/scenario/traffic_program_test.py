@@ -58,7 +58,7 @@ def every_pattern_has_its_flows():
     for pattern, flows in (("pairs", 4), ("permutation", 8), ("all_to_all", 56), ("to_one", 7), ("from_one", 7)):
         got = traffic(f"traffic.pattern={pattern}", *QUICK, config=EIGHT, is_checked=pattern == "all_to_all")
         expect(len(got["flows"]) == flows, f"{pattern}: {[flow['name'] for flow in got['flows']]}")
-        expect(sum_of(got)["messages"] == 200, f"{pattern}: {sum_of(got)}")
+        expect(200 <= sum_of(got)["messages"] < 400, f"{pattern}: {sum_of(got)}")
         if pattern == "to_one":
             expect({flow["name"].split(" -> ")[1] for flow in got["flows"]} == {"A.hca0"}, f"{got['flows']}")
 
@@ -153,7 +153,7 @@ def what_cannot_be_is_refused_with_its_line():
             (("traffic.region=1024",), ("traffic.region", "no room")),
             (("traffic.region=8 GiB",), ("traffic.region", "half")),
             (("traffic.regions=1048576",), ("traffic.regions", "memory keys")),
-            (("scenario.qps=131072", "hca.log_max_qp=20"), ("scenario.qps",)),
+            (("scenario.qps=262144", "hca.log_max_qp=20", "scenario.message=8"), ("scenario.qps", "262144")),
             (("scenario.qps=16", "hca.log_max_qp=4"), ("scenario.qps", "has 16")),
             (("traffic.sizes=4 MiB", "hca.log_max_message=21"), ("traffic.sizes", "larger"))):
         refused(run(*itertools.chain.from_iterable(("--set", one) for one in sets), config=bad), *words)
