@@ -57,7 +57,8 @@ add_program_tests(sweep sweep_test.py "hcasim" 600
     an_interrupt_ends_after_the_points_under_way_and_says_how_to_go_on mistakes_are_refused_with_their_lines
     points_that_fail_are_recorded_and_others_go_on a_file_that_is_not_this_studys_stays_as_it_is
     a_knee_is_found_between_two_neighbours the_better_half_goes_on_with_more
-    repetitions_end_when_the_interval_is_narrow shipped_studies_can_be_begun
+    repetitions_end_when_the_interval_is_narrow the_minutes_of_one_call_are_not_those_of_the_sweep
+    one_axis_at_a_time_and_products_of_axes shipped_studies_can_be_begun
     connection_scaling_has_its_knee_in_the_published_band)
 add_program_tests(report report_test.py "hcasim" 600
     numbers_of_the_page_are_those_of_the_results a_page_is_drawn_and_printed

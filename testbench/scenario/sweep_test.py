@@ -288,6 +288,28 @@ def repetitions_end_when_the_interval_is_narrow():
     expect(rows("SELECT count(*) FROM point", "stopped.sqlite") == [(16,)], "it is looked at after each 16 points")
 
 
+def the_minutes_of_one_call_are_not_those_of_the_sweep():
+    text = study(GRID + "[stop]\nminutes = 1e-9\n").read_text()
+    ran = sweep(SCRATCH / "study.toml", status=FAILED)
+    expect("the minutes of [stop] are over after 0 points; `hcasim sweep " in ran.stderr, ran.stderr)
+    (SCRATCH / "study.toml").write_text(text.replace("1e-9", "5"))
+    sweep(SCRATCH / "study.toml")
+    expect(rows("SELECT count(*) FROM point") == [(6,)], "not all points are there")
+
+
+def one_axis_at_a_time_and_products_of_axes():
+    sweep(study('design = "one_at_a_time"\n' + GRID))
+    expect([own for own, in rows("SELECT own FROM point ORDER BY number")] == [
+        "", "scenario.qps=1\n", "scenario.qps=4\n", "link.latency_ns=100 ns\n", "link.latency_ns=1100 ns\n",
+        "link.latency_ns=2100 ns\n"], rows("SELECT own FROM point"))
+    sweep(study(GRID + '[[constraints]]\nproduct = ["scenario.qps", "link.latency_ns"]\nat_most = 2100\n'),
+          output="product.sqlite")
+    expect([own for own, in rows("SELECT own FROM point ORDER BY number", "product.sqlite")] == [
+        "scenario.qps=1\nlink.latency_ns=100 ns\n", "scenario.qps=1\nlink.latency_ns=1100 ns\n",
+        "scenario.qps=1\nlink.latency_ns=2100 ns\n", "scenario.qps=4\nlink.latency_ns=100 ns\n"],
+        rows("SELECT own FROM point", "product.sqlite"))
+
+
 def shipped_studies_can_be_begun():
     studies = sorted((SOURCE / "platform/studies").glob("*.toml"))
     expect(studies, "there are none")

@@ -47,15 +47,17 @@
             return groups.entries().map(function (group) {
                 return { name: group.key === "the base" ? metric.name : group.key, places: group.value.sort(by_order) };
             });
-        var means = d3.map();
+        // Places of refinement are not there for each combination.
+        var means = d3.map(), count = 0;
         groups.values().forEach(function (places) {
-            // Places of refinement are not there for each combination.
-            places.filter(function (p) { return p.round === 0; }).forEach(function (p) {
+            places = places.filter(function (p) { return p.round === 0; });
+            count += places.length !== 0 ? 1 : 0;
+            places.forEach(function (p) {
                 if (!means.has(p.word)) means.set(p.word, []);
                 means.get(p.word).push(p);
             });
         });
-        return [{ name: "mean of " + groups.size() + " combinations", is_mean: true,
+        return [{ name: "mean of " + count + " combinations of the other axes", is_mean: true,
             places: means.values().map(function (places) {
                 return { x: places[0].x, word: places[0].word, order: places[0].order, half: 0,
                     mean: d3.mean(places, function (p) { return p.mean; }), text: places[0].word };

@@ -7,7 +7,7 @@ var plots = (function () {
     var dashes = ["", "8 4", "2 3", "10 3 2 3", "5 5", "1 2", "12 4", "3 6"];
     var symbols = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
     var size = { width: 520, height: 320, left: 70, right: 16, top: 12, bottom: 50 };
-    var patterns = 0;
+    var patterns = 0, most_linear = 30;
 
     function number(value) {
         if (value === undefined || value === null) return "-";
@@ -52,6 +52,13 @@ var plots = (function () {
         return d3.scale.linear().domain(extent).range([0, inner]).nice();
     }
 
+    // What goes over decades is legible on a logarithmic scale alone.
+    function upward(from, lowest, most, height) {
+        if (lowest > 0 && most / lowest > most_linear)
+            return d3.scale.log().domain([lowest, most]).range([height, 0]);
+        return d3.scale.linear().domain([from, most]).range([height, 0]).nice();
+    }
+
     function ticks_of(axis, scale, x) {
         axis.scale(scale);
         if (x.words) return axis;
@@ -68,12 +75,21 @@ var plots = (function () {
     }
 
     function draw_axes(g, x, y, scale_x, scale_y, inner) {
-        g.selectAll("line.grid").data(scale_y.ticks(6)).enter().append("line").attr("class", "grid")
+        var ticks = scale_y.ticks(6), room = 16;
+        if (ticks.length > 8) { // of a logarithmic scale: those that have room
+            var last = Infinity;
+            ticks = ticks.filter(function (tick) {
+                var has_room = last - scale_y(tick) >= room;
+                if (has_room) last = scale_y(tick);
+                return has_room;
+            });
+        }
+        g.selectAll("line.grid").data(ticks).enter().append("line").attr("class", "grid")
             .attr("x1", 0).attr("x2", inner.width).attr("y1", scale_y).attr("y2", scale_y);
         g.append("g").attr("class", "axis").attr("transform", "translate(0," + inner.height + ")")
             .call(ticks_of(d3.svg.axis().orient("bottom"), scale_x, x));
-        g.append("g").attr("class", "axis").call(d3.svg.axis().orient("left").scale(scale_y).ticks(6)
-            .tickFormat(number));
+        g.append("g").attr("class", "axis").call(d3.svg.axis().orient("left").scale(scale_y)
+            .tickValues(ticks).tickFormat(number));
         g.append("text").attr("x", inner.width / 2).attr("y", inner.height + 38).attr("text-anchor", "middle")
             .text(x.label);
         g.append("text").attr("transform", "rotate(-90)").attr("x", -inner.height / 2).attr("y", -54)
@@ -110,7 +126,8 @@ var plots = (function () {
         var most = d3.max(all, function (p) { return p.mean + p.half; }) || 1;
         var least = Math.min(0, d3.min(all, function (p) { return p.mean - p.half; }) || 0);
         var scale_x = scale_of(what.x, inner.width);
-        var scale_y = d3.scale.linear().domain([least, most * 1.05]).range([inner.height, 0]).nice();
+        var lowest = d3.min(all, function (p) { return p.mean - p.half; });
+        var scale_y = upward(least, lowest, most * 1.05, inner.height);
         (what.bands || []).forEach(function (band) {
             var domain = scale_x.domain();
             var from = scale_x(Math.max(band.from, domain[0]));
@@ -239,8 +256,8 @@ var plots = (function () {
         var g = canvas(made, what.title).append("g").attr("transform", "translate(" + size.left + "," + size.top + ")");
         var x = { label: what.x.label, values: what.dots.map(function (d) { return d.x; }) };
         var scale_x = scale_of(x, inner.width);
-        var scale_y = d3.scale.linear().domain(d3.extent(what.dots, function (d) { return d.y; }))
-            .range([inner.height, 0]).nice();
+        var extent = d3.extent(what.dots, function (d) { return d.y; });
+        var scale_y = upward(extent[0], extent[0], extent[1], inner.height);
         draw_axes(g, x, what.y, scale_x, scale_y, inner);
         var front = what.dots.filter(function (d) { return d.front; })
             .sort(function (a, b) { return d3.ascending(a.x, b.x); });
