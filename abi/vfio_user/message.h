@@ -84,6 +84,17 @@ using RegionInfo = LittleLayout<"region_info", 32,
     U64 <"size",             0x10>,
     U64 <"offset",           0x18>>;
 
+// A capability of a region of which only areas can be mapped; `areas` entries of SparseArea follow. Their offsets count
+// from the start of the region, and in the file from where the region begins there.
+using SparseMmap = LittleLayout<"sparse_mmap", 16,
+    U16 <"id",      0x0>,
+    U16 <"version", 0x2>,
+    U32 <"next",    0x4>,                       // capability, from the start of RegionInfo; 0: none
+    U32 <"areas",   0x8>>;
+using SparseArea = LittleLayout<"sparse_area", 16,
+    U64 <"offset", 0x0>,
+    U64 <"size",   0x8>>;
+
 using RegionIoFds = LittleLayout<"region_io_fds", 16,
     U32 <"argsz", 0x0>,
     U32 <"flags", 0x4>,
@@ -136,6 +147,7 @@ using DmaAccess = LittleLayout<"dma_access", 16,
 
 /// Regions and interrupt types of a PCI device, as VFIO numbers them.
 inline constexpr std::uint32_t bar_regions = 6, rom_region = 6, config_region = 7, vga_region = 8, region_count = 9;
+inline constexpr std::uint16_t sparse_mmap_id = 1, sparse_mmap_version = 1;
 enum class IrqType : std::uint32_t { intx = 0, msi = 1, msix = 2, error = 3, request = 4 };
 inline constexpr std::uint32_t irq_type_count = 5;
 

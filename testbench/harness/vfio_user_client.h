@@ -67,9 +67,10 @@ inline Bytes get_info() {
     body.view().set<"argsz">(DeviceInfo::size);
     return message(Command::get_info, body.bytes);
 }
-inline Bytes get_region_info(std::uint32_t index) {
+/// `room` is what the client takes of an answer.
+inline Bytes get_region_info(std::uint32_t index, std::uint32_t room = RegionInfo::size) {
     abi::Block<RegionInfo> body;
-    body.view().set<"argsz">(RegionInfo::size).set<"index">(index);
+    body.view().set<"argsz">(room).set<"index">(index);
     return message(Command::get_region_info, body.bytes);
 }
 inline Bytes get_irq_info(std::uint32_t index) {

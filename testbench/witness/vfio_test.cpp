@@ -49,6 +49,19 @@ TEST_CASE("region information stands where the kernel has it", "[witness][vfio_u
     STATIC_CHECK(offset_of<RegionInfo, "offset">() == offsetof(K, offset));
 }
 
+TEST_CASE("areas that can be mapped stand where the kernel has them", "[witness][vfio_user]") {
+    using K = vfio_region_info_cap_sparse_mmap;
+    STATIC_CHECK(SparseMmap::size == offsetof(K, areas));
+    STATIC_CHECK(offset_of<SparseMmap, "id">() == offsetof(K, header) + offsetof(vfio_info_cap_header, id));
+    STATIC_CHECK(offset_of<SparseMmap, "version">() == offsetof(K, header) + offsetof(vfio_info_cap_header, version));
+    STATIC_CHECK(offset_of<SparseMmap, "next">() == offsetof(K, header) + offsetof(vfio_info_cap_header, next));
+    STATIC_CHECK(offset_of<SparseMmap, "areas">() == offsetof(K, nr_areas));
+    STATIC_CHECK(SparseArea::size == sizeof(vfio_region_sparse_mmap_area));
+    STATIC_CHECK(offset_of<SparseArea, "offset">() == offsetof(vfio_region_sparse_mmap_area, offset));
+    STATIC_CHECK(offset_of<SparseArea, "size">() == offsetof(vfio_region_sparse_mmap_area, size));
+    STATIC_CHECK(sparse_mmap_id == VFIO_REGION_INFO_CAP_SPARSE_MMAP);
+}
+
 TEST_CASE("interrupt information stands where the kernel has it", "[witness][vfio_user]") {
     using K = vfio_irq_info;
     STATIC_CHECK(IrqInfo::size == sizeof(K));

@@ -16,6 +16,11 @@
 
 namespace platform::bridge::vfio_user {
 
+/// A part of a region, in whole pages.
+struct Area {
+    std::uint64_t offset, size;
+};
+
 class Device {
 public:
     virtual ~Device() = default;
@@ -24,6 +29,13 @@ public:
     virtual std::uint64_t region_size(std::uint32_t region) const = 0;
     /// The file that the region is, from its first byte on, for the client to map; -1: accesses come by messages.
     virtual int region_file(std::uint32_t region) const = 0;
+    /// The parts of the region that can be mapped, where it has a file but is not all memory; empty: all of it.
+    virtual std::vector<Area> region_areas(std::uint32_t region) const {
+        static_cast<void>(region);
+        return {};
+    }
+    /// The client has the file now.
+    virtual void region_given(std::uint32_t region) { static_cast<void>(region); }
     virtual std::uint32_t irq_count(protocol::IrqType type) const = 0;
 
     /// The range lies inside the region.

@@ -156,7 +156,7 @@ Decoded decode(protocol::Command command, Bytes body, std::size_t descriptors) {
         const auto in = view<protocol::RegionInfo>(body);
         if (!in || in->get<"argsz">() < protocol::RegionInfo::size || in->get<"index">() >= protocol::region_count)
             return refuse(EINVAL);
-        return RegionInfoRequest{in->get<"index">()};
+        return RegionInfoRequest{in->get<"index">(), in->get<"argsz">()};
     }
     case get_region_io_fds: {
         const auto in = view<protocol::RegionIoFds>(body);

@@ -38,6 +38,7 @@ struct DmaUnmapRequest {
 struct DeviceInfoRequest {};
 struct RegionInfoRequest {
     std::uint32_t index;
+    std::uint32_t room; ///< bytes of body that the client takes
 };
 struct RegionIoFdsRequest {
     std::uint32_t index;

@@ -166,18 +166,39 @@ Session::Reply Session::perform(const DeviceInfoRequest&, std::vector<Descriptor
 }
 
 Session::Reply Session::perform(const RegionInfoRequest& request, std::vector<Descriptor>&) {
+    using protocol::RegionInfo, protocol::SparseArea, protocol::SparseMmap;
     const auto size = device_.region_size(request.index);
-    auto out = reply(protocol::RegionInfo::size);
     // Only memory can be mapped: registers are rung by messages, which keep their order.
-    if (client_.max_descriptors != 0 && size != 0)
-        file_ = device_.region_file(request.index);
-    abi::View<protocol::RegionInfo>(body_of(*out))
-        .set<"argsz">(protocol::RegionInfo::size)
+    const int file = client_.max_descriptors != 0 && size != 0 ? device_.region_file(request.index) : -1;
+    const auto areas = file >= 0 ? device_.region_areas(request.index) : std::vector<Area>{};
+    const auto needed = RegionInfo::size + (areas.empty() ? 0 : SparseMmap::size + areas.size() * SparseArea::size);
+    const bool is_whole = needed <= request.room; // otherwise the client learns how much it takes, and asks again
+    auto out = reply(is_whole ? needed : RegionInfo::size);
+    const auto info = body_of(*out);
+    abi::View<RegionInfo>(info)
+        .set<"argsz">(static_cast<std::uint32_t>(needed))
         .set<"readable">(size != 0)
         .set<"writable">(size != 0)
-        .set<"mappable">(file_ >= 0)
+        .set<"mappable">(file >= 0)
         .set<"index">(request.index)
         .set<"size">(size);
+    if (file < 0 || !is_whole)
+        return out;
+    file_ = file;
+    if (!areas.empty()) {
+        abi::View<RegionInfo>(info).set<"has_capabilities">(true).set<"capability_offset">(
+            static_cast<std::uint32_t>(RegionInfo::size));
+        abi::View<SparseMmap>(info.subspan(RegionInfo::size))
+            .set<"id">(protocol::sparse_mmap_id)
+            .set<"version">(protocol::sparse_mmap_version)
+            .set<"areas">(static_cast<std::uint32_t>(areas.size()));
+    }
+    auto rest = areas.empty() ? std::span<std::byte>{} : info.subspan(RegionInfo::size + SparseMmap::size);
+    for (const auto& area : areas) {
+        abi::View<SparseArea>(rest).set<"offset">(area.offset).set<"size">(area.size);
+        rest = rest.subspan(SparseArea::size);
+    }
+    device_.region_given(request.index);
     return out;
 }
 

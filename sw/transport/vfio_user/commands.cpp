@@ -11,6 +11,9 @@ using protocol::Command;
 
 namespace {
 
+/// Bytes of what a server may say of a region.
+constexpr std::uint32_t most_region_info = 64 << 10;
+
 /// The structure at the start of a reply that was asked to hold it.
 template <class L> abi::ConstView<L> view(const Reply& reply) {
     return abi::ConstView<L>(std::span<const std::byte>(reply.body));
@@ -31,6 +34,26 @@ abi::Block<protocol::RegionAccess> access(std::uint32_t region, std::uint64_t of
     abi::Block<protocol::RegionAccess> body;
     body.view().set<"offset">(offset).set<"region">(region).set<"count">(static_cast<std::uint32_t>(count));
     return body;
+}
+
+/// The areas of a region that can be mapped in parts: capabilities are a list behind the structure.
+std::vector<Region::Area> areas_of(std::span<const std::byte> reply) {
+    using protocol::SparseArea, protocol::SparseMmap;
+    std::vector<Region::Area> areas;
+    const abi::ConstView<protocol::RegionInfo> info(reply);
+    auto at = info.get<"has_capabilities">() ? info.get<"capability_offset">() : 0;
+    while (at >= protocol::RegionInfo::size && at <= reply.size() && reply.size() - at >= SparseMmap::size) {
+        const abi::ConstView<SparseMmap> capability(reply.subspan(at));
+        auto rest = reply.subspan(at + SparseMmap::size);
+        const bool is_sparse = capability.get<"id">() == protocol::sparse_mmap_id;
+        for (auto left = is_sparse ? capability.get<"areas">() : 0; left != 0 && rest.size() >= SparseArea::size;
+             --left, rest = rest.subspan(SparseArea::size)) {
+            const abi::ConstView<SparseArea> area(rest);
+            areas.push_back({area.get<"offset">(), area.get<"size">()});
+        }
+        at = capability.get<"next">() > at ? capability.get<"next">() : 0; // a list that turns back has no end
+    }
+    return areas;
 }
 
 } // namespace
@@ -54,12 +77,20 @@ Result<Region> get_region(Connection& connection, std::uint32_t index) {
     auto reply = exchange(connection, Command::get_region_info, body);
     if (!reply)
         return std::unexpected(reply.error());
+    const auto needed = view<protocol::RegionInfo>(*reply).get<"argsz">();
+    if (needed > protocol::RegionInfo::size && needed <= most_region_info) { // of which only parts can be mapped
+        body.view().set<"argsz">(needed);
+        reply = exchange(connection, Command::get_region_info, body);
+        if (!reply)
+            return std::unexpected(reply.error());
+    }
     const auto info = view<protocol::RegionInfo>(*reply);
-    Region region{info.get<"size">(), {}, info.get<"offset">()};
-    // A region of which only parts may be mapped is left to messages.
-    const bool is_whole = info.get<"argsz">() <= protocol::RegionInfo::size;
-    if (info.get<"mappable">() && is_whole && !reply->files.empty())
-        region.file = std::move(reply->files.front());
+    Region region{info.get<"size">(), {}, info.get<"offset">(), areas_of(reply->body)};
+    if (!info.get<"mappable">() || reply->files.empty())
+        return region;
+    region.file = std::move(reply->files.front());
+    if (!info.get<"has_capabilities">())
+        region.areas = {{0, region.size}};
     return region;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace sw::transport::vfio_user {
 
@@ -14,6 +15,10 @@ struct Region {
     std::uint64_t size = 0;   ///< 0: the function has none
     File file;                ///< where the server lets us map it
     std::uint64_t offset = 0; ///< in that file
+    struct Area {
+        std::uint64_t offset, size; ///< in the region
+    };
+    std::vector<Area> areas{}; ///< that can be mapped
 };
 
 struct DeviceInfo {

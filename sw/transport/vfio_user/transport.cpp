@@ -116,9 +116,13 @@ Result<void> SocketTransport::find_bars() {
             return failure(address.error().code,
                            fmt::format("{}: no address for BAR {}: {}", connection_->name(), i, address.error().what));
         bars_[i] = {region->size, *address, is_64bit, {}};
-        if (region->file) // what cannot be mapped after all goes by messages
-            bars_[i].memory =
-                Mapping::create(region->size, PROT_READ | PROT_WRITE, region->file.number(), region->offset);
+        for (const auto& [offset, size] : region->areas) {
+            if (!region->file || offset > region->size || size > region->size - offset)
+                continue; // what cannot be mapped goes by messages
+            auto memory = Mapping::create(size, PROT_READ | PROT_WRITE, region->file.number(), region->offset + offset);
+            if (memory)
+                bars_[i].memory.push_back({offset, std::move(memory)});
+        }
     }
     return {};
 }
@@ -157,9 +161,13 @@ bool SocketTransport::has_range(unsigned bar, std::uint64_t offset, std::size_t 
 
 std::span<std::byte> SocketTransport::mapped(unsigned bar, std::uint64_t offset, std::size_t size) const {
     // Memory of a server that has gone is still there; its function is not.
-    if (!has_range(bar, offset, size) || !bars_[bar].memory || !is_alive())
+    if (!has_range(bar, offset, size) || !is_alive())
         return {};
-    return bars_[bar].memory.bytes().subspan(offset, size);
+    for (const auto& part : bars_[bar].memory)
+        if (const auto bytes = part.memory.bytes(); offset >= part.offset && offset - part.offset <= bytes.size() &&
+                                                    size <= bytes.size() - (offset - part.offset))
+            return bytes.subspan(offset - part.offset, size);
+    return {};
 }
 
 void SocketTransport::mmio_read(unsigned bar, std::uint64_t offset, std::span<std::byte> into) {

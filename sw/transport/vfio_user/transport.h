@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sw::transport::vfio_user {
 
@@ -64,7 +65,11 @@ private:
     struct Bar {
         std::uint64_t size = 0, address = 0;
         bool is_64bit = false;
-        Mapping memory; ///< of all of it, or nothing
+        struct Part {
+            std::uint64_t offset;
+            Mapping memory;
+        };
+        std::vector<Part> memory{}; ///< what of it is mapped
     };
 
     SocketTransport(std::unique_ptr<Connection> connection, BusMap& bus, Options options);

@@ -156,6 +156,53 @@ TEST_CASE("a region that is memory is offered with its file, to clients that tak
     CHECK(shy.file == -1);
 }
 
+TEST_CASE("a region of which parts are memory is offered with these, to clients that have room for the answer",
+          "[unit][vfio_user]") {
+    Negotiated n;
+    n.talk.function.bar_file = 17;
+    n.talk.function.areas = {{0x1000, 0x2000}, {0x8000, 0x1000}};
+    constexpr auto needed = static_cast<std::uint32_t>(RegionInfo::size + SparseMmap::size + 2 * SparseArea::size);
+
+    for (const auto room : {static_cast<std::uint32_t>(RegionInfo::size), needed - 1}) { // learns how much it takes
+        const auto reply = n.talk.ask(get_region_info(0, room));
+        CHECK(reply.size() == Header::size + RegionInfo::size);
+        CHECK(body_of<RegionInfo>(reply).get<"argsz">() == needed);
+        CHECK_FALSE(body_of<RegionInfo>(reply).get<"has_capabilities">());
+        CHECK(n.talk.file == -1);
+        CHECK(n.talk.function.log.empty());
+    }
+
+    const auto reply = n.talk.ask(get_region_info(0, needed));
+    const auto body = std::span(reply).subspan(Header::size);
+    const abi::ConstView<RegionInfo> info(body);
+    REQUIRE(body.size() == needed);
+    CHECK((info.get<"mappable">() && info.get<"has_capabilities">()));
+    CHECK(info.get<"argsz">() == needed);
+    CHECK(info.get<"size">() == 4096);
+    REQUIRE(info.get<"capability_offset">() == RegionInfo::size);
+    const abi::ConstView<SparseMmap> capability(body.subspan(RegionInfo::size));
+    CHECK(capability.get<"id">() == 1);
+    CHECK(capability.get<"version">() == 1);
+    CHECK(capability.get<"next">() == 0);
+    REQUIRE(capability.get<"areas">() == 2);
+    const abi::ConstView<SparseArea> second(body.subspan(RegionInfo::size + SparseMmap::size + SparseArea::size));
+    CHECK(second.get<"offset">() == 0x8000);
+    CHECK(second.get<"size">() == 0x1000);
+    CHECK(n.talk.file == 17);
+    CHECK(n.talk.function.log == "given0 ");
+}
+
+TEST_CASE("a client that takes no files hears nothing of what could be mapped", "[unit][vfio_user]") {
+    Talk shy;
+    shy.function.bar_file = 17;
+    shy.function.areas = {{0, 0x1000}};
+    shy.ask(version(0, 0, R"({"capabilities":{"max_msg_fds":0}})"));
+    const auto reply = shy.ask(get_region_info(0, 4096));
+    CHECK(body_of<RegionInfo>(reply).get<"argsz">() == RegionInfo::size);
+    CHECK_FALSE(body_of<RegionInfo>(reply).get<"mappable">());
+    CHECK(shy.function.log.empty());
+}
+
 TEST_CASE("regions have their size, and registers cannot be mapped", "[unit][vfio_user]") {
     Negotiated n;
     const auto bar = n.talk.ask(get_region_info(0)), rom = n.talk.ask(get_region_info(rom_region));

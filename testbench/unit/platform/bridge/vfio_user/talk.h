@@ -30,12 +30,17 @@ struct Function final : platform::bridge::vfio_user::Device {
     std::string log;
     int map_error = 0;
     int bar_file = -1;
+    std::vector<platform::bridge::vfio_user::Area> areas; ///< of the BAR that can be mapped
     std::size_t backlog_bytes = 0;
     std::function<void(std::uint64_t offset)> on_write;
     std::uint64_t region_size(std::uint32_t region) const override {
         return region == 0 ? bar.size() : region == config_region ? 256 : 0;
     }
     int region_file(std::uint32_t region) const override { return region == 0 ? bar_file : -1; }
+    std::vector<platform::bridge::vfio_user::Area> region_areas(std::uint32_t region) const override {
+        return region == 0 ? areas : decltype(areas){};
+    }
+    void region_given(std::uint32_t region) override { log += "given" + std::to_string(region) + " "; }
     std::uint32_t irq_count(IrqType type) const override { return type == IrqType::msix ? 4 : 0; }
     void read(std::uint32_t, std::uint64_t offset, std::span<std::byte> into) override {
         std::copy_n(bar.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());

@@ -29,6 +29,10 @@ public:
     std::function<std::optional<Bytes>(const Bytes& command)> instead; ///< an answer in the place of the proper one
     std::string capabilities = R"({"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576}})";
     int bar_file = -1; ///< BAR 0 may be mapped from it
+    struct Area {
+        std::uint64_t offset, size;
+    };
+    std::vector<Area> areas; ///< of BAR 0; empty: all of it
 
     // To be looked at when the client has nothing under way.
     std::vector<Bytes> commands;          ///< all that came, in order
@@ -152,7 +156,8 @@ private:
             const auto answer = perform(command);
             const bool is_mapping = vfio_user::header_of(command).get<"command">() == Command::get_region_info &&
                                     vfio_user::body_of<vfio_user::RegionInfo>(command).get<"index">() == 0 &&
-                                    bar_file >= 0;
+                                    bar_file >= 0 &&
+                                    (areas.empty() || answer.size() > 16 + vfio_user::RegionInfo::size);
             if (!vfio_user::header_of(command).get<"no_reply">())
                 send(answer, is_mapping ? std::span<const int>(&bar_file, 1) : std::span<const int>{});
             files_.clear();
@@ -180,15 +185,32 @@ private:
         }
         case Command::get_region_info: {
             const auto index = body_of<RegionInfo>(command).get<"index">();
-            abi::Block<RegionInfo> out;
-            out.view()
-                .set<"argsz">(RegionInfo::size)
+            const bool has_areas = index == 0 && !areas.empty();
+            const auto needed =
+                has_areas ? RegionInfo::size + SparseMmap::size + areas.size() * SparseArea::size : RegionInfo::size;
+            const bool is_whole = body_of<RegionInfo>(command).get<"argsz">() >= needed;
+            Bytes out(is_whole ? needed : RegionInfo::size);
+            if (has_areas && is_whole) {
+                abi::View<RegionInfo>(std::span(out))
+                    .set<"has_capabilities">(true)
+                    .set<"capability_offset">(static_cast<std::uint32_t>(RegionInfo::size));
+                abi::View<SparseMmap>(std::span(out).subspan(RegionInfo::size))
+                    .set<"id">(1)
+                    .set<"areas">(static_cast<std::uint32_t>(areas.size()));
+                for (std::size_t i = 0; i < areas.size(); ++i)
+                    abi::View<SparseArea>(
+                        std::span(out).subspan(RegionInfo::size + SparseMmap::size + i * SparseArea::size))
+                        .set<"offset">(areas[i].offset)
+                        .set<"size">(areas[i].size);
+            }
+            abi::View<RegionInfo>(std::span(out))
+                .set<"argsz">(static_cast<std::uint32_t>(needed))
                 .set<"index">(index)
                 .set<"mappable">(index == 0 && bar_file >= 0)
                 .set<"size">(index == 0   ? register_bytes
                              : index == 2 ? 0x1000
                                           : 0);
-            return reply(command, out.bytes);
+            return reply(command, out);
         }
         case Command::get_irq_info: {
             abi::Block<IrqInfo> out;
