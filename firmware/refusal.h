@@ -120,6 +120,8 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x0806, Status::bad_resource, "destroy_eq.unknown", "eq_number names no event queue"},
     {0x0807, Status::resource_busy, "destroy_eq.in_use", "completion queues still report to the event queue"},
     {0x0808, Status::bad_resource, "query_eq.unknown", "eq_number names no event queue"},
+    {0x0809, Status::bad_parameter, "create_eq.polled_uar", "the page is one of those whose doorbells are found by "
+        "records (hca.polled_doorbells), and event queues have no record; take a page of the kernel's"},
     // Completion queues
     {0x0902, Status::bad_parameter, "create_cq.apu", "apu_cq is not advertised"},
     {0x0903, Status::bad_parameter, "create_cq.collapsed", "collapsed completion queues (cc) are not built"},

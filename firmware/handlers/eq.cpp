@@ -18,6 +18,8 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
         return refuse("create_eq.size");
     if (call.scope.find<Kind::uar>(eqc.get<"uar_page">()) == nullptr)
         return refuse("create_eq.uar");
+    if (eqc.get<"uar_page">() >= state.config().first_polled_uar())
+        return refuse("create_eq.polled_uar");
     if (eqc.get<"intr">() >= state.config().msix_vectors)
         return refuse("create_eq.vector");
     const auto events = in.get<"event_bitmask">();

@@ -35,6 +35,7 @@ public:
         returned_.push_back(number);
     }
     std::uint32_t in_use() const { return in_use_; }
+    bool has(std::uint32_t number) const { return number >= first_ && number < end_; }
 
 private:
     std::uint32_t first_ = 0, next_ = 0, end_ = 0, in_use_ = 0;

@@ -85,6 +85,7 @@ inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::user_context
 ///     name                          of many
 ///     none_left, unknown, in_use    refusals; in_use only where objects count their users
 ///     numbers(limits)               that its objects have
+///     users_numbers(limits)         others, which those of user contexts have while there are any
 ///     table(hca)                    where the core keeps them, or
 ///     Object                        what the firmware keeps
 ///     make, unmake                  how the core makes and destroys one, where its table alone does not
@@ -192,7 +193,10 @@ template <> struct Row<Kind::uar> : Common {
     using Object = UarPage;
     static constexpr std::string_view name = "UAR pages";
     static constexpr Reply none_left = refuse("alloc_uar.none_left"), unknown = refuse("dealloc_uar.unknown");
-    static Numbers numbers(const Limits& limits) { return {limits.config.first_uar, limits.config.uar_pages}; }
+    static Numbers numbers(const Limits& limits) { return {limits.config.first_uar, limits.config.first_polled_uar()}; }
+    static Numbers users_numbers(const Limits& limits) {
+        return {limits.config.first_polled_uar(), limits.config.uar_pages};
+    }
 };
 
 /// Set 0 counts for queue pairs without a set of their own; it is never given out.

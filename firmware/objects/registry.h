@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -42,7 +43,11 @@ public:
 
     /// Which numbers there are from now on. There are no objects yet.
     void set_limits(const Limits& limits) {
-        for_each_shelf([&]<Kind K>(Shelf<K>& shelf) { shelf.set_numbers(Row<K>::numbers(limits)); });
+        for_each_shelf([&]<Kind K>(Shelf<K>& shelf) {
+            shelf.set_numbers(Row<K>::numbers(limits));
+            if constexpr (requires { Row<K>::users_numbers(limits); })
+                shelf.set_users_numbers(Row<K>::users_numbers(limits));
+        });
     }
     /// Other numbers for the next objects of a kind.
     void set_numbers(Kind kind, Numbers numbers) {
@@ -60,7 +65,7 @@ public:
             if (const auto refused = account_.admit(footing.entries, footing.at))
                 return std::unexpected(refused);
         auto& shelf = shelf_of<K>();
-        const auto number = shelf.numbers.take();
+        const auto number = shelf.take(uid);
         if (!number)
             return std::unexpected(Row<K>::none_left);
         shelf.make(hca_, *number, std::forward<Arguments>(arguments)...);
@@ -100,7 +105,7 @@ public:
             account_.release(holding->entries);
         shelf.unmake(hca_, number, at);
         shelf.holdings.destroy(number);
-        shelf.numbers.give_back(number);
+        shelf.give_back(number);
         return accepted;
     }
 
@@ -118,7 +123,7 @@ public:
         for_each_shelf([](auto& shelf) { shelf.holdings.clear(); }); // they refer to objects of every kind
         for_each_shelf([](auto& shelf) {
             shelf.own.clear();
-            shelf.numbers = {};
+            shelf.numbers = shelf.users_numbers = {};
         });
     }
 
@@ -151,11 +156,22 @@ private:
         static constexpr bool is_cores = KeptByCore<Row<K>>;
         struct Elsewhere {};
 
-        IdPool numbers;
+        IdPool numbers, users_numbers;
         model::hca::ObjectTable<Holding> holdings;
         model::hca::ObjectTable<std::conditional_t<is_cores, Elsewhere, Object<K>>> own;
 
         void set_numbers(Numbers range) { numbers = {range.first, range.count()}; }
+        void set_users_numbers(Numbers range) { users_numbers = {range.first, range.count()}; }
+        /// For an object of that context. What the kernel makes never has a number of users'.
+        std::optional<std::uint32_t> take(std::uint16_t uid) {
+            if (uid != 0 && uid != abi::prm::shared_uid)
+                if (const auto number = users_numbers.take())
+                    return number;
+            return numbers.take();
+        }
+        void give_back(std::uint32_t number) {
+            (users_numbers.has(number) ? users_numbers : numbers).give_back(number);
+        }
         auto& table(Hca& hca) {
             if constexpr (is_cores)
                 return Row<K>::table(hca);
@@ -184,7 +200,7 @@ private:
             std::size_t placed = own.count();
             if constexpr (is_cores)
                 placed = Row<K>::table(hca).count() - Row<K>::built_in;
-            const std::size_t given = numbers.in_use(), held = holdings.count();
+            const std::size_t given = numbers.in_use() + users_numbers.in_use(), held = holdings.count();
             return {K, Row<K>::name, Row<K>::takes_pages, std::max({given, held, placed}),
                     given == held && held == placed};
         }

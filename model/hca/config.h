@@ -39,8 +39,11 @@ struct HcaConfig {
     std::uint16_t uar_pages = 1024;          ///< count, those of the initialization segment included
     std::uint16_t first_uar = 16;            ///< pages below it hold the initialization segment and MSI-X
     std::uint16_t msix_vectors = 32;         ///< count
-    bool blue_flame = false;                 ///< told to software; bursts are understood either way
-    bool on_demand_paging = true;            ///< accesses to absent pages of a key wait for software
+    /// User contexts have UAR pages of their own, the second half: whoever serves the card finds their doorbells by the
+    /// records in memory (dispatch/polled_records.h).
+    bool polled_doorbells = false;
+    bool blue_flame = false;      ///< told to software; bursts are understood either way
+    bool on_demand_paging = true; ///< accesses to absent pages of a key wait for software
     std::uint32_t boot_pages = 16, init_pages = 64, pages_per_1024_objects = 16; ///< 4 KiB pages asked of the driver
 
     // Caches of contexts on the chip: entries, 0 = none (every look-up misses)
@@ -72,6 +75,10 @@ struct HcaConfig {
     std::uint32_t internal_timer_khz = 1'000'000; ///< device_frequency_khz
     /// A latency from above, or nothing when the timing model is off.
     port::Time cost(port::Time latency) const { return timed ? latency : port::Time{}; }
+    /// The first UAR page of user contexts; behind the last one where they have none of their own.
+    std::uint16_t first_polled_uar() const {
+        return static_cast<std::uint16_t>(polled_doorbells ? first_uar + (uar_pages - first_uar) / 2 : uar_pages);
+    }
 
     // Scheduling
     /// A queue pair sends so many of 4 KiB, or as many bytes in smaller ones, before the next one has its turn.

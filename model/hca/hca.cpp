@@ -48,7 +48,7 @@ Hca::Hca(const HcaConfig& config, const Ports& ports, traces::Events events)
              config_.packets_per_turn, report_),
       lifecycle_(objects_, event_queues_, translator_, cqe_writer_, failure_),
       lives_(objects_, identity_, outlets_, {scheduler_, timers_, requester_, responder_, failure_}, events_),
-      uar_(config_.uar_pages), bursts_(ports.clock),
+      uar_(config_.uar_pages), bursts_(ports.clock), polled_records_(config_),
       send_doorbells_(ports.dma, objects_, scheduler_, failure_, report_),
       cq_doorbells_(objects_, cqe_writer_, failure_, report_) {
     reset();
@@ -77,6 +77,7 @@ void Hca::reset() {
     turns_.reset();
     uar_.reset();
     bursts_.reset();
+    polled_records_.reset();
 }
 
 void Hca::accounts(std::vector<time::Account>& rows) const {
@@ -143,7 +144,9 @@ void Hca::on_deadline(QueuePair& qp, port::Time now) {
 
 void Hca::modify_qp(QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at,
                     bool brings_path) {
-    if (lives_.modify(qp, attributes, to, at, brings_path))
+    const bool can_send = lives_.modify(qp, attributes, to, at, brings_path);
+    polled_records_.follow(qp);
+    if (can_send)
         turns_.run(at);
 }
 

@@ -9,6 +9,7 @@
 #include "model/hca/counters.h"
 #include "model/hca/domains.h"
 #include "model/hca/dispatch/doorbells.h"
+#include "model/hca/dispatch/polled_records.h"
 #include "model/hca/dispatch/turns.h"
 #include "model/hca/doorbell/bursts.h"
 #include "model/hca/doorbell/uar.h"
@@ -123,11 +124,14 @@ public:
     void destroy_mkey(std::uint32_t index) { lifecycle_.destroy_mkey(index); }
     queue::CompletionQueue& create_cq(abi::Cqn cqn, queue::CompletionQueueAttributes attributes) {
         contexts_.created(cqn);
-        return lifecycle_.create_cq(cqn, std::move(attributes));
+        auto& cq = lifecycle_.create_cq(cqn, std::move(attributes));
+        polled_records_.created(cq);
+        return cq;
     }
     completion::CqeWriter& cqe_writer() { return cqe_writer_; }
     void destroy_cq(abi::Cqn cqn) {
         contexts_.forget(cqn);
+        polled_records_.destroyed(cqn);
         lifecycle_.destroy_cq(cqn);
     }
     queue::SharedReceiveQueue& create_srq(std::uint32_t number, queue::SharedReceiveQueueAttributes attributes) {
@@ -144,6 +148,7 @@ public:
     }
     void destroy_qp(abi::Qpn qpn) {
         contexts_.forget(qpn);
+        polled_records_.destroyed(qpn);
         lives_.destroy(qpn);
     }
     void modify_qp(queue::QueuePair& qp, const queue::QueuePairAttributes& attributes, queue::QpState to, port::Time at,
@@ -163,6 +168,9 @@ public:
         responder_.set_host_order(host_order);
         requester_.set_host_order(host_order);
     }
+
+    /// Who looks at doorbell records in the place of doorbells; nullptr: nobody does.
+    void set_doorbell_watch(port::DoorbellWatch* watch) { polled_records_.set_watch(watch); }
 
     /// Forgets every object: TEARDOWN_HCA, function-level reset.
     void reset();
@@ -206,6 +214,7 @@ private:
     lifecycle::QueuePairs lives_;
     doorbell::Uar uar_;
     doorbell::Bursts bursts_;
+    dispatch::PolledRecords polled_records_;
     dispatch::SendDoorbells send_doorbells_;
     dispatch::CqDoorbells cq_doorbells_;
 };

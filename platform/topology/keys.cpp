@@ -201,6 +201,8 @@ constexpr std::array table{
                                         "log2 of READs and atomics a queue pair answers at once"),
     key<AT(hca.uar_pages)>("hca.uar_pages", range(32, 32768),
                            "UAR pages, those of the initialization segment included"),
+    key<AT(hca.polled_doorbells)>("hca.polled_doorbells", anything,
+                                  "hcasim serve lets programs map UAR pages, and finds their doorbells in memory"),
     key<AT(hca.msix_vectors)>("hca.msix_vectors", range(1, 2048), "MSI-X vectors"),
     key<AT(hca.blue_flame)>("hca.blue_flame", anything,
                             "drivers write WQEs with doorbells; behind a hypervisor each such burst is 8 accesses"),

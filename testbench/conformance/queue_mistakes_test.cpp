@@ -69,6 +69,9 @@ const std::array queues{
 
     Provocation{"create_eq.size", [](Bench& b) { return eq_with<"log_eq_size">(b, 17); }},
     Provocation{"create_eq.uar", [](Bench& b) { return eq_with<"uar_page">(b, 5); }},
+    Provocation{"create_eq.polled_uar",
+                [](Bench& b) { return refused(b, Bench::eq_input(b.alloc_uar(b.create_uctx()), 0)); },
+                Start::initialized, [](model::hca::HcaConfig& c) { c.polled_doorbells = true; }},
     Provocation{"create_eq.vector", [](Bench& b) { return eq_with<"intr">(b, 32); }},
     Provocation{"create_eq.second_command_queue",
                 [](Bench& b) {

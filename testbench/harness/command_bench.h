@@ -191,8 +191,11 @@ public:
     }
 
     // --- objects ---
-    std::uint32_t alloc_uar() {
-        return run<prm::AllocUarOut>(Input<prm::AllocUarIn>(prm::Opcode::alloc_uar)).template get<"uar">();
+    /// `uid` is the user context that asks; 0: the kernel.
+    std::uint32_t alloc_uar(std::uint16_t uid = 0) {
+        Input<prm::AllocUarIn> in(prm::Opcode::alloc_uar);
+        abi::View<prm::CommandIn>(std::span(in.bytes)).template set<"uid">(uid);
+        return run<prm::AllocUarOut>(in).template get<"uar">();
     }
     std::uint32_t alloc_pd() {
         return run<prm::AllocPdOut>(Input<prm::AllocPdIn>(prm::Opcode::alloc_pd)).template get<"pd">();

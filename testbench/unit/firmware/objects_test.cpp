@@ -2,6 +2,7 @@
 #include "testbench/harness/command_bench.h"
 
 #include "abi/prm/lag.h"
+#include "abi/prm/user_context.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -25,6 +26,42 @@ TEST_CASE("UAR numbers are pages of the BAR behind the initialization segment", 
     CHECK(second == first + 1);
     CHECK(bench.run<prm::DeallocUarOut>(Input<prm::DeallocUarIn>(Opcode::dealloc_uar).set<"uar">(first)).is_ok());
     CHECK(bench.alloc_uar() == second + 1);
+}
+
+TEST_CASE("with polled doorbells user contexts have UAR pages of their own, which the kernel never gets",
+          "[unit][firmware][objects]") {
+    auto config = untimed();
+    config.uar_pages = 32; // 16 to 23, and 24 to 31
+    config.polled_doorbells = true;
+    CommandBench bench(config);
+    REQUIRE(bench.initialize());
+    const auto uid = bench.create_uctx();
+    const auto dealloc = [&](std::uint32_t uar) {
+        return bench.run<prm::DeallocUarOut>(Input<prm::DeallocUarIn>(Opcode::dealloc_uar).set<"uar">(uar)).is_ok();
+    };
+
+    CHECK(bench.alloc_uar() == 16);
+    CHECK(bench.alloc_uar(uid) == 24);
+    CHECK(bench.alloc_uar(abi::prm::shared_uid) == 17); // the kernel's, for everybody
+    for (std::uint32_t page = 25; page < 32; ++page)
+        CHECK(bench.alloc_uar(uid) == page);
+    CHECK(bench.alloc_uar(uid) == 18); // one whose doorbells are stores, when the others are gone
+    for (std::uint32_t page = 19; page < 24; ++page)
+        CHECK(bench.alloc_uar() == page);
+    CHECK(bench.run<prm::AllocUarOut>(Input<prm::AllocUarIn>(Opcode::alloc_uar)).status() == Status::limits_exceeded);
+
+    CHECK(dealloc(24));
+    CHECK(bench.run<prm::AllocUarOut>(Input<prm::AllocUarIn>(Opcode::alloc_uar)).status() == Status::limits_exceeded);
+    CHECK(bench.alloc_uar(uid) == 24);
+    CHECK(dealloc(18));
+    CHECK(bench.alloc_uar() == 18);
+}
+
+TEST_CASE("without polled doorbells all UAR pages are anybody's", "[unit][firmware][objects]") {
+    Ready bench;
+    const auto uid = bench.create_uctx();
+    CHECK(bench.alloc_uar(uid) == 16);
+    CHECK(bench.alloc_uar() == 17);
 }
 
 TEST_CASE("an event queue has the vector, the events and the ring of its context", "[unit][firmware][objects]") {
