@@ -207,6 +207,9 @@ Command parse_command_line(int argc, const char* const* argv) {
         ->type_name("DIR");
     add_overrides(*serve, serving.overrides);
     serve->add_flag("--commands", serving.commands, "Print each command of a driver as a line");
+    serve->add_flag("--polled-doorbells", serving.polled_doorbells,
+                    "Find doorbells of programs in memory instead of trapping each (hca.polled_doorbells): small "
+                    "messages are faster, and a processor is busier");
     add_observers(*serve, serving.observe);
     add_record(*serve, serving.record);
 

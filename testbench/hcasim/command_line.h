@@ -66,6 +66,7 @@ struct ServeOptions {
     /// A driver elsewhere does not lose its card because a disk here is full.
     RecordOptions record{.path = {}, .failure = RecordFailure::go_on};
     bool commands = false; ///< a line for each command of a driver
+    bool polled_doorbells = false;
 };
 
 /// Print `text` and leave with `code`: --help, --version, `keys`, or a mistake (code 2, one line).

@@ -8,6 +8,7 @@
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/observers.h"
+#include "testbench/hcasim/polling.h"
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/status.h"
@@ -84,16 +85,18 @@ void say_how_to_attach(platform::topology::Platform& platform, const vfio_user::
     }
 }
 
-/// On SIGUSR1: what each card holds.
-void listen_for_questions(boost::asio::signal_set& questions, platform::topology::Platform& platform) {
+/// On SIGUSR1: how doorbells of polled cards came, and what each card holds.
+void listen_for_questions(boost::asio::signal_set& questions, platform::topology::Platform& platform,
+                          const Polling& polling) {
     questions.async_wait([&](const boost::system::error_code& error, int) {
         if (error)
             return;
+        polling.count(say);
         for (const auto& at : platform.description().hcas)
             if (const auto& host = platform.description().hosts[at.host]; platform.machines()[at.host].guest)
                 say(fmt::format("{}.{} holds {}", host.served_name, platform.description().part(at).name,
                                 print_holdings(platform.card(at).mlx5().firmware())));
-        listen_for_questions(questions, platform);
+        listen_for_questions(questions, platform, polling);
     });
 }
 
@@ -130,7 +133,10 @@ platform::topology::Served served_of(const platform::topology::Config& config) {
 } // namespace
 
 int serve(const ServeOptions& options) {
-    const auto config = platform::topology::read_config(options.config, options.overrides);
+    auto overrides = options.overrides;
+    if (options.polled_doorbells)
+        overrides.emplace_back("hca.polled_doorbells=true");
+    const auto config = platform::topology::read_config(options.config, overrides);
     if (!config)
         return refuse(config.error());
 
@@ -170,6 +176,12 @@ int serve(const ServeOptions& options) {
     if (auto* capture = observed.capture())
         scenario::tap(platform, *capture);
 
+    auto polling = Polling::create(platform);
+    if (!polling)
+        return refuse(polling.error());
+    if (options.polled_doorbells && polling->is_empty())
+        return refuse("--polled-doorbells: no HCA of the platform is served");
+
     boost::asio::io_context io;
     vfio_user::Pump pump(io);
     boost::asio::signal_set signals(io, SIGINT, SIGTERM);
@@ -181,7 +193,7 @@ int serve(const ServeOptions& options) {
             pump.stop();
     });
     boost::asio::signal_set questions(io, SIGUSR1);
-    listen_for_questions(questions, platform);
+    listen_for_questions(questions, platform, *polling);
     std::optional<Flusher> flusher;
     if (recorded != nullptr) {
         flusher.emplace(io, *recorded);
@@ -205,7 +217,12 @@ int serve(const ServeOptions& options) {
     if (!server)
         return refuse(server.error());
     pump.is_waiting = [&] { return !std::ranges::all_of(guests, [](const auto* guest) { return guest->is_quiet(); }); };
+    if (!polling->is_empty()) {
+        pump.poll = [&] { return polling->poll(); };
+        pump.is_polling = [&] { return polling->is_polling(); };
+    }
     pump.on_idle = [&] {
+        polling->tell(say);
         if (!platform.is_quiet())
             return;
         platform.guest_files().sweep();

@@ -105,6 +105,7 @@ set_tests_properties(${cost} PROPERTIES LABELS scenario TIMEOUT 300 PASS_REGULAR
     ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 add_program_tests(serve serve_test.py "hcasim" 300
     every_function_is_served clients_come_and_go refuses_a_socket_in_use refuses_a_directory_that_cannot_be
+    offers_uar_pages_to_be_mapped_when_asked_to refuses_to_poll_where_there_is_nothing_to_poll
     explains_what_a_driver_does_wrong hostile_clients_cost_an_honest_one_nothing
     ends_on_every_signal_that_asks_for_it ends_when_nobody_listens_to_it stays_when_told_to_outlive_its_terminal
     refuses_a_directory_that_others_may_write_to outputs_are_no_inputs lost_output_is_told)

@@ -15,7 +15,7 @@ import time
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 CONFIG = SOURCE / "platform/configs/pair.toml"
 FUNCTIONS = [f"host{host}.{card}" for host in "AB" for card in ("hca", "gpu")]
-VERSION, REGION_READ, REGION_WRITE, BAR_0, CONFIG_REGION = 1, 9, 10, 0, 7
+VERSION, GET_REGION_INFO, REGION_READ, REGION_WRITE, BAR_0, CONFIG_REGION = 1, 5, 9, 10, 0, 7
 COMMAND_REGISTER, COMMAND_DOORBELL = 0x04, 0x18
 
 
@@ -118,6 +118,35 @@ def refuses_a_directory_that_cannot_be(scratch):
     ran = subprocess.run([PROGRAM, "serve", CONFIG, "--socket-dir", "/dev/null/x"], capture_output=True, text=True,
                          timeout=60, check=False)
     expect(ran.returncode == 2 and ran.stderr.startswith("hcasim: /dev/null/x: "),
+           f"status {ran.returncode}: {ran.stderr}")
+
+
+def offers_uar_pages_to_be_mapped_when_asked_to(scratch):
+    """A region with one sparse area (linux/vfio.h), once the client has room for the answer."""
+    def info(client, room):
+        return client.ask(GET_REGION_INFO, struct.pack("<IIIIQQ", room, 0, BAR_0, 0, 0, 0))
+
+    for arguments, needed in (((), 32), (("--polled-doorbells",), 64), (("--set", "A.hca.polled_doorbells=true"), 64)):
+        with Server(scratch, *arguments) as server:
+            client = Client(server.path("hostA.hca"))
+            argsz, flags, _, _, size, _ = struct.unpack("<IIIIQQ", info(client, 32))
+            expect((argsz, size) == (needed, 4 << 20), f"{arguments}: argsz {argsz}, size {size:#x}")
+            expect(flags == (3 if needed == 32 else 7), f"{arguments}: flags {flags:#x}")
+            if needed == 64:
+                answer = info(client, 64)
+                flags, at = struct.unpack_from("<I4xI", answer, 4)
+                expect((flags, at, len(answer)) == (15, 32, 64), f"flags {flags:#x}, capability at {at}")
+                number, version, following, areas, offset, length = struct.unpack_from("<HHII4xQQ", answer, at)
+                expect((number, version, following, areas) == (1, 1, 0, 1), f"capability {number}.{version}")
+                expect((offset, length) == (520 << 12, 504 << 12), f"area {offset:#x}+{length:#x}")
+            server.end(signal.SIGTERM)
+
+
+def refuses_to_poll_where_there_is_nothing_to_poll(scratch):
+    ran = subprocess.run([PROGRAM, "serve", SOURCE / "platform/configs/nvme.toml", "--socket-dir",
+                          f"{scratch}/none", "--polled-doorbells"], capture_output=True, text=True, timeout=60,
+                         check=False)
+    expect(ran.returncode == 2 and ran.stderr == "hcasim: --polled-doorbells: no HCA of the platform is served\n",
            f"status {ran.returncode}: {ran.stderr}")
 
 

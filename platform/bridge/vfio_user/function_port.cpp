@@ -4,12 +4,14 @@
 #include "model/tlm/time.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +27,9 @@ using model::tlm::kernel_now;
 namespace {
 
 constexpr std::uint8_t own_bus = 1; ///< of each link: the client's numbers do not reach us
+
+/// Records between two looks at everything else.
+constexpr std::size_t records_at_once = 1024;
 
 /// What a write in the backlog costs beside its bytes.
 constexpr std::size_t put_cost = 64;
@@ -115,6 +120,51 @@ std::uint32_t FunctionPort::irq_count(protocol::IrqType type) const {
     return static_cast<std::uint32_t>(irqs_[static_cast<std::uint32_t>(type)].size());
 }
 
+// --- doorbells in memory ---
+
+std::expected<model::port::DoorbellWatch*, std::string> FunctionPort::poll_doorbells(const PolledPages& pages) {
+    pages_ = pages;
+    make_pages();
+    if (!pages_file_)
+        return std::unexpected(fmt::format("{}: a memory file of {} bytes for its UAR pages: {}", name_,
+                                           region_size(pages.bar), std::generic_category().message(errno)));
+    return &poller_;
+}
+
+/// No byte of it is ever read: stores end here. Each client has a file of its own, so that none sees another's.
+void FunctionPort::make_pages() {
+    pages_file_ = Descriptor(::memfd_create("uar", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (pages_file_ && ::ftruncate(pages_file_.number(), static_cast<off_t>(region_size(pages_.bar))) != 0)
+        pages_file_ = {};
+    if (pages_file_)
+        ::fcntl(pages_file_.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+int FunctionPort::region_file(std::uint32_t region) const {
+    if (region >= protocol::bar_regions)
+        return -1;
+    if (!has_pages(region))
+        return endpoint_.bar_file(region);
+    return memory_.has_message_memory() ? -1 : pages_file_.number(); // records there could not be read
+}
+
+std::vector<Area> FunctionPort::region_areas(std::uint32_t region) const {
+    return has_pages(region) ? std::vector{Area{pages_.begin, pages_.end - pages_.begin}} : std::vector<Area>{};
+}
+
+void FunctionPort::region_given(std::uint32_t region) {
+    if (has_pages(region))
+        poller_.set_on(true);
+}
+
+bool FunctionPort::poll() {
+    // While it does something there is no hurry: what is rung meanwhile is found afterwards, as one doorbell.
+    if (!backlog_.empty() || !poller_.look(records_at_once, ringing()))
+        return false;
+    work();
+    return true;
+}
+
 // --- registers ---
 
 void FunctionPort::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) {
@@ -137,8 +187,14 @@ void FunctionPort::read(std::uint32_t region, std::uint64_t offset, std::span<st
 }
 
 void FunctionPort::write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) {
-    if (!from.empty())
-        put({region, offset, {from.begin(), from.end()}, false});
+    if (from.empty())
+        return;
+    // What software has rung before comes before: a command must find queues as they were when it was given.
+    if (is_doorbell(region, offset))
+        ++doorbell_stores_;
+    else
+        poller_.look_at_all(ringing());
+    put({region, offset, {from.begin(), from.end()}, false});
 }
 
 void FunctionPort::write_region(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) {
@@ -203,22 +259,28 @@ void FunctionPort::reset() {
 int FunctionPort::map(const DmaMapRequest& map, Descriptor file) {
     const int error = memory_.map(map, file);
     if (error == 0)
+        poller_.mapped({map.address, map.address + map.size});
+    if (error == 0)
         port_.invalidate({map.address, map.address + map.size}); // a path to a peer may have led through here
     return error;
 }
 
 int FunctionPort::unmap(const DmaUnmapRequest& unmap) {
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    const auto end = unmap.is_all || unmap.size > most - unmap.address ? most : unmap.address + unmap.size;
+    if (poller_.look_within({unmap.address, end}, ringing()))
+        work(); // while the records are still there
     // When the client has the reply it gives the memory to others, so packets under way refer to it no longer.
     memory_.for_each_within(unmap, [this](const GuestMemory::Range& range) {
         if (range.memory != nullptr)
             endpoint_.drain({range.memory, range.bus.end - range.bus.begin});
     });
     const int error = memory_.unmap(unmap);
-    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-    const auto end = unmap.is_all || unmap.size > most - unmap.address ? most : unmap.address + unmap.size;
-    if (error == 0)
-        port_.invalidate({unmap.address, end});
-    return error;
+    if (error != 0)
+        return error;
+    poller_.unmapped({unmap.address, end});
+    port_.invalidate({unmap.address, end});
+    return 0;
 }
 
 DmaStatus FunctionPort::read_by_messages(std::uint64_t address, std::span<std::byte> into) {
@@ -299,7 +361,11 @@ void FunctionPort::disconnect() {
     for (auto& type : irqs_)
         for (auto& irq : type)
             irq = {};
+    poller_.set_on(false);
+    poller_.unmapped({0, std::numeric_limits<std::uint64_t>::max()});
     memory_.unmap_all();
+    if (pages_file_)
+        make_pages();
     port_.invalidate({0, std::numeric_limits<std::uint64_t>::max()});
     // What it wrote last has nobody any more who would miss it; the write that is being done comes to its end.
     while (backlog_.size() > 1) {

@@ -9,12 +9,14 @@
 #include "model/pcie/function_module.h"
 #include "model/tlm/initiator.h"
 #include "platform/bridge/vfio_user/device.h"
+#include "platform/bridge/vfio_user/doorbell_poller.h"
 #include "platform/bridge/vfio_user/guest_memory.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <expected>
 #include <span>
 #include <string>
 #include <systemc>
@@ -31,6 +33,13 @@ public:
     virtual void abandon() = 0;
     virtual model::port::DmaStatus read(std::uint64_t address, std::span<std::byte> into) = 0;
     virtual model::port::DmaStatus write(std::uint64_t address, std::span<const std::byte> from) = 0;
+};
+
+/// Pages of a BAR whose stores the device's doorbell records tell of.
+struct PolledPages {
+    std::uint32_t bar = 0;
+    std::uint64_t doorbells = 0;      ///< where in the BAR registers end, and nothing but doorbells begins
+    std::uint64_t begin = 0, end = 0; ///< of the pages
 };
 
 class FunctionPort final : public Device, private model::tlm::Fabric {
@@ -61,14 +70,26 @@ public:
     void signal(std::uint32_t vector);
     std::uint64_t signals() const { return signals_; }
 
+    /// Lets clients map these pages, whose doorbells are found by records from then on; before the simulation starts.
+    /// The device is to be given the watch that is returned. An error says why the pages cannot be had.
+    std::expected<model::port::DoorbellWatch*, std::string> poll_doorbells(const PolledPages& pages);
+    const DoorbellPoller& poller() const { return poller_; }
+    /// A client has the pages: somebody has to call poll() again and again.
+    bool is_polling() const { return poller_.is_on() && poller_.count() != 0; }
+    bool has_polled_pages() const { return bool(pages_file_); }
+    /// Stores to doorbells that came by messages.
+    std::uint64_t doorbell_stores() const { return doorbell_stores_; }
+    /// Looks at some records, and does what their doorbells ask for. Whether there were any.
+    bool poll();
+
     /// Paths through this function's BARs have changed.
     void forget(model::pcie::Range range) { processor_.forget(range); }
 
     // Device
     std::uint64_t region_size(std::uint32_t region) const override;
-    int region_file(std::uint32_t region) const override {
-        return region < protocol::bar_regions ? endpoint_.bar_file(region) : -1;
-    }
+    int region_file(std::uint32_t region) const override;
+    std::vector<Area> region_areas(std::uint32_t region) const override;
+    void region_given(std::uint32_t region) override;
     std::uint32_t irq_count(protocol::IrqType type) const override;
     void read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> into) override;
     void write(std::uint32_t region, std::uint64_t offset, std::span<const std::byte> from) override;
@@ -92,6 +113,16 @@ private:
         bool is_reset = false;
     };
     void put(Put put);
+    auto ringing() {
+        return [this](std::uint64_t offset, std::span<const std::byte> store) {
+            put({pages_.bar, offset, {store.begin(), store.end()}, false});
+        };
+    }
+    bool has_pages(std::uint32_t region) const { return pages_file_ && region == pages_.bar; }
+    bool is_doorbell(std::uint32_t region, std::uint64_t offset) const {
+        return has_pages(region) && offset >= pages_.doorbells;
+    }
+    void make_pages();
     void work_off();
     std::vector<Irq>& irqs(std::uint32_t type) { return irqs_[type]; }
 
@@ -118,6 +149,10 @@ private:
     model::tlm::Initiator processor_;
     model::tlm::Request config_request_;
     GuestMemory memory_;
+    PolledPages pages_;
+    Descriptor pages_file_; ///< as long as the BAR; empty where its pages are registers
+    DoorbellPoller poller_{memory_};
+    std::uint64_t doorbell_stores_ = 0;
     MessageDma* messages_ = nullptr;
     std::array<std::vector<Irq>, protocol::irq_type_count> irqs_;
     std::uint64_t signals_ = 0;

@@ -45,6 +45,11 @@ int GuestMemory::unmap(const DmaUnmapRequest& unmap) {
     return 0;
 }
 
+bool GuestMemory::has_message_memory() const {
+    return std::ranges::any_of(
+        ranges_, [](const auto& range) { return range.second.memory == nullptr && range.second.is_writable; });
+}
+
 bool GuestMemory::is_broken() const {
     return std::ranges::any_of(ranges_,
                                [](const auto& range) { return range.second.file && range.second.file->is_broken(); });

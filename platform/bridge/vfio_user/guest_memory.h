@@ -45,6 +45,8 @@ public:
     /// What lies around an address without a range, up to the next ones.
     model::pcie::Range gap(std::uint64_t address) const;
     std::size_t size() const { return ranges_.size(); }
+    /// There is memory without a file that the device may write, which is no ROM therefore.
+    bool has_message_memory() const;
     /// A file of the client has failed.
     bool is_broken() const;
 

@@ -30,6 +30,7 @@ void Pump::run() {
     const auto guard = boost::asio::make_work_guard(io_);
     start_ = Wall::now() - std::chrono::duration_cast<Wall::duration>(kernel_now());
     paced_ = Wall::now();
+    next_sleep_ = config_.first_sleep;
     is_running_ = true;
     for (auto last_work = Wall::now(); !is_stopped_;) {
         // One by one: a handler whose socket never runs dry would keep poll() for ever.
@@ -39,8 +40,9 @@ void Pump::run() {
         bool is_moved = false;
         for (unsigned i = 0; i < steps_at_once && !is_stopped_ && step(); ++i)
             is_moved = true;
-        if (is_handled || is_moved)
-            last_work = Wall::now();
+        const bool is_found = poll && !is_stopped_ && poll();
+        if (is_handled || is_moved || is_found)
+            last_work = Wall::now(), next_sleep_ = config_.first_sleep;
         else if (Wall::now() - last_work >= config_.spin && !is_stopped_)
             sleep();
     }
@@ -76,12 +78,25 @@ void Pump::catch_up() {
 void Pump::sleep() {
     if (on_idle)
         on_idle();
-    if (!sc_core::sc_pending_activity()) {
+    auto due = Wall::time_point::max();
+    if (sc_core::sc_pending_activity())
+        due = start_ + std::chrono::duration_cast<Wall::duration>(
+                           kernel_now() + from_sc(sc_core::sc_time_to_pending_activity()) - config_.ahead);
+    if (is_polling && is_polling())
+        return doze(std::min(due, Wall::now() + next_sleep_));
+    if (due == Wall::time_point::max())
         io_.run_one();
-        return;
-    }
-    const auto due = kernel_now() + from_sc(sc_core::sc_time_to_pending_activity()) - config_.ahead;
-    io_.run_one_until(start_ + std::chrono::duration_cast<Wall::duration>(due));
+    else
+        io_.run_one_until(due);
+}
+
+/// By a timer of its own: run_one_until() sleeps for whole milliseconds.
+void Pump::doze(Wall::time_point due) {
+    next_sleep_ = std::min(2 * next_sleep_, config_.longest_sleep);
+    alarm_.expires_at(due);
+    alarm_.async_wait([](boost::system::error_code) {});
+    io_.run_one();
+    alarm_.cancel();
 }
 
 } // namespace platform::bridge::vfio_user

@@ -9,6 +9,7 @@
 #include <utility> // Boost 1.74 misses it
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
 #include <functional>
@@ -16,6 +17,8 @@
 namespace platform::bridge::vfio_user {
 
 struct PumpConfig {
+    /// Sleeps while there is something to poll: the first one after work, each next twice as long, and the longest.
+    std::chrono::microseconds first_sleep{50}, longest_sleep{1000};
     std::chrono::microseconds spin{50};                      ///< after the last work
     model::port::Time ahead = std::chrono::microseconds{50}; ///< how far simulated time may run before the wall's
 };
@@ -32,6 +35,11 @@ public:
     void catch_up();
     /// Called before each sleep.
     std::function<void()> on_idle;
+    /// Looks at what nobody tells of, and does it; whether there was anything. Called in each round, and after each
+    /// sleep.
+    std::function<bool()> poll;
+    /// Whether there is something to poll: sleeps are short then.
+    std::function<bool()> is_polling;
     /// Whether a device waits for bytes of somebody outside. Simulated time then runs `slowdown` times slower than the
     /// wall's: timers of the other side, which does not know of the wait, must not expire because of it, and parts
     /// that are not concerned go on.
@@ -44,11 +52,14 @@ private:
     bool step();
     void pace();
     void sleep();
+    void doze(Wall::time_point due);
 
     boost::asio::io_context& io_;
     PumpConfig config_;
     Wall::time_point start_; ///< of simulated time
     Wall::time_point paced_; ///< when that was last put right
+    boost::asio::steady_timer alarm_{io_};
+    std::chrono::microseconds next_sleep_{0}; ///< while there is something to poll
     bool is_stopped_ = false, is_running_ = false;
 };
 

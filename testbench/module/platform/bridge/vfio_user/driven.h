@@ -54,11 +54,13 @@ struct Bench {
     std::string directory = "/tmp/hcasim-driven-" + std::to_string(::getpid());
     boost::asio::io_context io;
     std::optional<bridge::Pump> pump;
+    std::function<void(bridge::Pump&)> on_pump; ///< before it serves a program
     std::unique_ptr<bridge::Server> server;
 
     /// `recording` is of all its cards; nullptr: there is none.
-    explicit Bench(platform::record::Recording* recording = nullptr)
-        : platform(untimed(), recording != nullptr ? recording->events() : nullptr, sources,
+    explicit Bench(platform::record::Recording* recording = nullptr,
+                   const platform::topology::Config& config = untimed())
+        : platform(config, recording != nullptr ? recording->events() : nullptr, sources,
                    platform::topology::Served::all, recording) {
         std::array guests{platform.machine("A").guest.get(), platform.machine("B").guest.get()};
         bridge::Server::Hooks hooks;
@@ -81,6 +83,8 @@ struct Bench {
     Result<void> run(const std::function<Result<void>()>& program) {
         Result<void> outcome;
         pump.emplace(io);
+        if (on_pump)
+            on_pump(*pump);
         std::thread thread([&] {
             outcome = program();
             boost::asio::post(io, [&] { pump->stop(); });

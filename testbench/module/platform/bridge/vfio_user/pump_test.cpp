@@ -9,7 +9,9 @@
 
 #include <systemc>
 
+#include <array>
 #include <functional>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -131,6 +133,44 @@ TEST_CASE("the pump says when it goes to sleep, and sleeps until there is someth
     };
     bench.pump.run();
     CHECK(idle == 1);
+}
+
+TEST_CASE("what is polled is looked at again and again, without a sleep that nobody ends", "[module][vfio_user]") {
+    Bench bench;
+    unsigned looks = 0;
+    bench.pump.is_polling = [] { return true; };
+    bench.pump.poll = [&] {
+        if (++looks == 200)
+            bench.pump.stop();
+        return false;
+    };
+    bench.pump.run(); // with nothing else that could end a sleep
+    CHECK(looks == 200);
+}
+
+TEST_CASE("the longer nothing is found the longer are the sleeps, up to a bound, and work makes them short again",
+          "[module][vfio_user]") {
+    Alarm alarm("alarm");
+    boost::asio::io_context io;
+    Pump pump(io, {.first_sleep = 1ms, .longest_sleep = 8ms, .spin = 0us});
+    using Clock = std::chrono::steady_clock;
+    std::vector<Clock::time_point> slept;
+    pump.is_polling = [] { return true; };
+    pump.on_idle = [&] {
+        slept.push_back(Clock::now());
+        if (slept.size() == 12)
+            pump.stop();
+    };
+    bool is_found = false;
+    pump.poll = [&] { return slept.size() == 6 && !std::exchange(is_found, true); };
+    pump.run();
+
+    REQUIRE(slept.size() >= 12);
+    constexpr std::array<Clock::duration, 11> least{1ms, 2ms, 4ms, 8ms, 8ms, 8ms, 1ms, 2ms, 4ms, 8ms, 8ms};
+    for (std::size_t i = 0; i < least.size(); ++i) {
+        INFO("sleep " << i);
+        CHECK(slept[i + 1] - slept[i] >= least.at(i));
+    }
 }
 
 TEST_CASE("while a device waits for somebody outside, timers wait with it", "[module][vfio_user]") {
