@@ -12,6 +12,7 @@ import progress
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 FUNCTION = re.compile(r"^((?:host)?([A-Z]+)\.\S+): (/.*)$")
 HOLDS = re.compile(r"^host[A-Z]+\.hca holds ")
+DOORBELLS = re.compile(r"^host[A-Z]+\.hca doorbells: ")
 CLOSING = re.compile(r"^serving \d+ functions")
 
 
@@ -66,14 +67,15 @@ class Fabric:
         return [function for machine in machines for function in self.functions[machine]]
 
     def holdings(self, patience=10):
-        """What each HCA holds for its driver, a line each."""
+        """What each HCA holds for its driver, a line each, and behind them how doorbells of polled ones came."""
         before = len(self.lines())
         self.process.send_signal(signal.SIGUSR1)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            said = [line for line in self.lines()[before:] if HOLDS.match(line)]
+            lines = self.lines()[before:]
+            said = [line for line in lines if HOLDS.match(line)]
             if len(said) == len(self.functions):
-                return said
+                return said + [line for line in lines if DOORBELLS.match(line)]
             time.sleep(0.02)
         return [f"no answer within {patience} s"]
 

@@ -1,5 +1,6 @@
 # name: what perftest measures between two cards
 # run: by hand
+# set: B.hca.polled_doorbells=true
 # commands: no
 # memory: 2G
 # timeout: 600
@@ -33,3 +34,10 @@ measure "ib_send_lat 8 B, typical" 5 us ib_send_lat -s 8 -n 5000
 measure "ib_write_bw 8 B, 1 queue pair" 5 "M messages/s" ib_write_bw -s 8 -n 20000
 measure "ib_write_bw 8 B, -q 8" 5 "M messages/s" ib_write_bw -s 8 -q 8 -n 20000
 measure "ib_write_bw 8 B, -q 8, lists of 16" 5 "M messages/s" ib_write_bw -s 8 -q 8 -n 20000 -l 16 # a doorbell for 16
+
+# The second card finds doorbells in memory (hcasim serve --polled-doorbells); the same, where it is the one that sends.
+export FROM=mlx5_1 TO=mlx5_0
+measure "polled: ib_write_lat 8 B, typical" 5 us ib_write_lat -s 8 -n 5000
+measure "polled: ib_write_bw 8 B, 1 queue pair" 5 "M messages/s" ib_write_bw -s 8 -n 20000
+measure "polled: ib_write_bw 8 B, -q 8" 5 "M messages/s" ib_write_bw -s 8 -q 8 -n 20000
+measure "polled: ib_write_bw 1 MiB" 4 MiB/s ib_write_bw -s 1048576 -n 2000
