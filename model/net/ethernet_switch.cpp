@@ -214,13 +214,10 @@ void EthernetSwitch::collect(port::Time now) {
         leaving_.pop_back();
         buffer_.release(stay);
     }
-    bool is_any_paused = false;
-    for (unsigned number = 1; number < ports_.size(); ++number)
-        if (ports_[number].paused != 0) {
+    for (unsigned number = 1; paused_ports_ != 0 && number < ports_.size(); ++number)
+        if (ports_[number].paused != 0)
             update_pause(number, now);
-            is_any_paused |= ports_[number].paused != 0;
-        }
-    if (is_any_paused && !leaving_.empty())
+    if (paused_ports_ != 0 && !leaving_.empty())
         clock_.wake_at(leaving_.front().gone);
 }
 
@@ -231,6 +228,7 @@ void EthernetSwitch::update_pause(unsigned ingress, port::Time at) {
     const auto paused = config_.is_timed ? buffer_.paused(ingress) : 0;
     if (paused == port.paused || port.out == nullptr)
         return;
+    paused_ports_ += (paused != 0) - (port.paused != 0);
     port.paused = static_cast<std::uint8_t>(paused);
     ++port.counters.pauses;
     port.out->pause(port.paused, at);
@@ -256,6 +254,7 @@ void EthernetSwitch::Port::link_changed(bool is_up_now, port::Time at) {
     is_up = is_up_now;
     if (is_up)
         return;
+    owner->paused_ports_ -= paused != 0;
     paused = 0; // whoever is plugged in next has not been asked
     owner->discard_queues(*this);
     owner->collect(at);

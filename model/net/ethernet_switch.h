@@ -131,6 +131,7 @@ private:
     std::vector<Leaving> leaving_; ///< a heap: what is on its way out, and still in the buffer
     std::uint64_t order_ = 0;
     std::size_t waiting_ = 0;
+    int paused_ports_ = 0; ///< whose senders were asked to pause
     Waiting* free_ = nullptr;
     std::vector<std::unique_ptr<Waiting[]>> blocks_;
 };

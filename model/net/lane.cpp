@@ -72,9 +72,8 @@ void Link::Lane::collect_pauses(port::Time now) {
 bool Link::Lane::is_held_up(const port::Packet& packet, port::Time at) {
     if (packet.is_plain_frame())
         return false;
-    collect_pauses(at);
     const auto bit = static_cast<std::uint8_t>(1u << port::priority_of(packet.path));
-    if (((paused_ | waiting_priorities_) & bit) == 0)
+    if (((paused_at(at) | waiting_priorities_) & bit) == 0)
         return false;
     waiting_priorities_ |= bit;
     return true;
@@ -83,7 +82,7 @@ bool Link::Lane::is_held_up(const port::Packet& packet, port::Time at) {
 void Link::Lane::release_paused(port::Time now) {
     collect_pauses(now);
     goes_on_at_ = port::never;
-    if ((waiting_priorities_ & ~paused_) == 0)
+    if ((waiting_priorities_ & ~paused_) == 0) // the next change of that comes here, too
         return;
     // What may go on leaves in the order in which it came, and the rest stays in line: what is paused, and what the
     // line has no time for yet. A port that books its line far ahead could not be stopped again.
@@ -95,7 +94,7 @@ void Link::Lane::release_paused(port::Time now) {
         auto& one = *std::exchange(slot, slot->next);
         one.next = nullptr;
         const auto bit = static_cast<std::uint8_t>(1u << port::priority_of(one.packet.path));
-        const bool is_paused = paused_ & bit;
+        const bool is_paused = paused_at(std::max(one.arrival, now)) & bit;
         if (is_paused || line_.free_from() >= limit) {
             if (!is_paused)
                 goes_on_at_ = line_.free_from() - link_.config_.horizon + port::Time{1};

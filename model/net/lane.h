@@ -212,6 +212,14 @@ private:
     /// Puts a pause frame on the line, before what waits for it. Returns when its last bit is out.
     port::Time send_pause(port::Time at);
     void collect_pauses(port::Time now);
+    /// What is paused at `at`, as far as it is known.
+    std::uint8_t paused_at(port::Time at) const {
+        auto paused = paused_;
+        for (const auto& change : changes_)
+            if (change.at <= at)
+                paused = change.paused;
+        return paused;
+    }
     void release_paused(port::Time now);
     /// Whether a packet has to wait since the other end has paused its priority, or since others of its priority wait.
     bool is_held_up(const port::Packet& packet, port::Time at);

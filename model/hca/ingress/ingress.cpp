@@ -78,40 +78,19 @@ bool Ingress::receive_train(const port::Packet& packet, port::Time at) {
 
 void Ingress::receive_one_by_one(const port::Packet& train, port::Time at) {
     const auto [packets, unit, ends_message] = train.train;
+    port::Packet one; // each may have to wait for a client's memory, and another train come here meanwhile
     for (std::uint32_t i = 0; i != packets; ++i) {
-        one_.clear();
-        one_.path = train.path;
-        auto& head = one_.rdma() = train.rdma();
+        one.clear();
+        one.path = train.path;
+        auto& head = one.rdma() = train.rdma();
         head.operation = wire::operation_in(train, i);
         head.psn += i;
         const bool is_last = i + 1 == packets;
         head.ack_request = is_last && train.rdma().ack_request;
         const auto offset = std::size_t{i} * unit;
-        one_.payload.become_part(train.payload, offset, is_last ? train.payload.size() - offset : unit);
-        receive(one_, at);
+        one.payload.become_part(train.payload, offset, is_last ? train.payload.size() - offset : unit);
+        receive(one, at);
     }
-    one_.payload.clear();
-}
-
-/// Whether this is a valid RDMA packet. One that came as exact bytes is parsed; others were never bytes, and are valid
-/// as they are.
-bool Ingress::accept(port::Packet& packet, port::Time at) {
-    if (packet.image.empty() && !packet.is_plain_frame()) [[likely]]
-        return true;
-    const auto link = identity_.is_ethernet ? port::Encapsulation::roce_v2_ipv4 : port::Encapsulation::infiniband;
-    if (const auto unpacked = wire::unpack(packet, link); !unpacked) {
-        ++report_.counters.packets_damaged;
-        report_.drop(packet, wire::reason(unpacked.error()), at);
-        return false;
-    }
-    if (!packet.is_plain_frame())
-        return true;
-    // TODO: an Ethernet port, which takes them; until there is one they end here.
-    ++report_.counters.frames_without_receiver;
-    report_.events.emit(at, traces::FrameDropped{.length = packet.payload.size(),
-                                                 .ethertype = wire::ethertype(packet),
-                                                 .reason = "no receiver for plain frames"});
-    return false;
 }
 
 /// A CNP is about the connection whose peer has sent it (RoCEv2 annex A17.9.3).

@@ -45,7 +45,6 @@ private:
     icm::ContextMemory& contexts_;
     Receivers to_;
     Report report_;
-    port::Packet one_; ///< of a train, when its packets come one by one
 };
 
 } // namespace model::hca::ingress
