@@ -2,6 +2,7 @@
 of the results file, whatever was drawn can be seen, and what is no results file gives no page."""
 
 import html
+import json
 import re
 import sqlite3
 import subprocess
@@ -14,7 +15,7 @@ DONE, REFUSED = 0, 2
 
 def swept(text):
     (SCRATCH / "base.toml").write_text("[scenario]\nmessage = 4096\n")
-    payload(60_000)
+    payload(400_000)
     (SCRATCH / "study.toml").write_text('base = "base.toml"\npayload = "payload"\n' + text)
     ran = subprocess.run([PROGRAM, "sweep", SCRATCH / "study.toml", "--output", SCRATCH / "r.sqlite"],
                          capture_output=True, text=True, timeout=250, check=False)
@@ -47,7 +48,7 @@ question = "Is <it> the latency & nothing else?"
 repetitions = 2
 objectives = ["rate", "time"]
 [set]
-link.loss = 0.01
+link.loss = 0.02
 [[axes]]
 key = "scenario.qps"
 values = [1, 4]
@@ -94,12 +95,17 @@ def numbers_of_the_page_are_those_of_the_results():
                                            "WHERE name = 'rate'"):
             means.setdefault(own, []).append(value)
     # The plot's own table: mean and half of the interval of two values, whose quantile of Student's t is 12.7062.
-    for own, values in means.items():
-        mean, half = sum(values) / 2, 12.7062 * abs(values[0] - values[1]) / 2
-        numbers = [float(n) for n in re.findall(r"<td>([-0-9.e+]+)</td>", shown)]
-        for wanted in (mean, half):
-            near = [n for n in numbers if abs(n - wanted) <= 1e-3 * abs(wanted)]
-            expect(near or wanted == 0, f"{own}: {wanted} is in no table")
+    figures = re.findall(r"<figure>(.*?)</figure>", shown, re.S)
+    figure = [one for one in figures if "rate, Gbit/s along scenario.qps" in one][0]
+    places = {(series, word): (float(mean), float(half)) for series, word, mean, half in
+              re.findall(r"<td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td>", figure)}
+    expect(len(places) == len(means) == 12 and any(half > 0 for _, half in places.values()), places)
+    for own, (first, second) in means.items():
+        qps, *others = own.splitlines()
+        mean, half = places[" ".join(others), qps.split("=")[1]]
+        expect(abs(mean - (first + second) / 2) <= 1e-3 * mean, f"{own}: {mean} is not the mean of {first}, {second}")
+        wanted = 12.7062 * abs(first - second) / 2
+        expect(abs(half - wanted) <= 1e-3 * wanted, f"{own}: {half} is no interval of {first}, {second}")
     sentences = [html.unescape(s) for s in re.findall(r"<li>(.*?)</li>", shown)]
     expect(len(sentences) >= 4 and all(s in said for s in sentences), f"{sentences}\n{said}")
     expect(f"<h1 id=\"question\">Is &lt;it&gt; the latency &amp; nothing else?</h1>" in shown, "another question")
@@ -107,14 +113,25 @@ def numbers_of_the_page_are_those_of_the_results():
     for section in ("curves", "shared", "effects", "heat", "pareto", "bottlenecks", "one", "table"):
         part = re.search(rf'<section id="{section}"(.*?)</section>', shown, re.S)[1]
         expect("display: none" not in part.split(">")[0] and ("<svg" in part or section == "table"), f"no {section}")
-    command = html.unescape(re.search(r'<code class="command">(.*?)</code>', shown)[1])
-    again = subprocess.run(["sh", "-c", command.replace("hcasim", PROGRAM, 1)], capture_output=True, timeout=100,
-                           check=False)
+    # The point that is shown has the loads of a run by its command.
+    command = html.unescape(re.search(r'<pre class="command">(.*?)</pre>', shown)[1])
+    in_the_table = f'<code class="command">{html.escape(command, quote=False)}</code>'
+    expect(in_the_table in shown, f"{command} is not in the table")
+    again = subprocess.run(["sh", "-c", command.replace("hcasim", PROGRAM, 1) + f" -q --json {SCRATCH}/again.json"],
+                           capture_output=True, timeout=100, check=False)
     expect(again.returncode == 0, f"{command}: {again.stderr}")
+    result = json.loads((SCRATCH / "again.json").read_text())
+    for card in ("hca", "gpu"):
+        loads = [r for r in result["resources"] if r["device"] == f"A.{card}"]
+        busiest = max(loads, key=lambda r: r["load"])
+        title = re.search(rf"<title>A.root.switch.{card}: (.*?) ([-0-9.e+]+) %</title>", shown)
+        expect(title and abs(float(title[2]) - busiest["load"] * 100) <= 1e-3 * float(title[2]) + 1e-9,
+               f"{card}: {title and title[0]}, not {busiest}")
+    expect(shown.count('class="load"') >= 4, "no loads in the picture")
 
 
 def pixels(path):
-    """Of an 8 bit RGB or RGBA PNG: width, height, and how many of its bytes are dark."""
+    """Of an 8 bit RGB or RGBA PNG: width, height, and how many different bytes there are."""
     data = path.read_bytes()
     width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     at, packed = 8, b""

@@ -3,6 +3,7 @@ and that a sweep which is killed comes to the same results."""
 
 import json
 import os
+import pathlib
 import random
 import signal
 import sqlite3
@@ -83,6 +84,19 @@ def every_point_is_what_its_command_does():
         expect((result["version"], result["revision"]) == points[number][4:], points[number])
 
 
+def left_behind():
+    """Processes of this test's points."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().decode(errors="replace").split("\0")
+        except OSError: # it has ended meanwhile
+            continue
+        if words[1:2] == ["run"] and any(word.startswith(str(SCRATCH)) for word in words):
+            found.append(words)
+    return found
+
+
 def a_killed_sweep_comes_to_the_same_content():
     """Killed at ten random moments, with as many processes as there are, against one that nobody disturbs."""
     path = study(GRID.replace("[1, 4]", "[1, 2, 3, 4, 5, 6, 7, 8]") + "[refine]\ntowards = \"knee\"\n"
@@ -96,6 +110,8 @@ def a_killed_sweep_comes_to_the_same_content():
         time.sleep(dice.uniform(0.01, 0.5))
         child.kill()
         expect(child.wait(timeout=60) in (-signal.SIGKILL, 0), f"seed {seed}: {child.stderr.read()}")
+        time.sleep(0.1)
+        expect(not left_behind(), f"seed {seed}: points go on without their sweep: {left_behind()}")
         killed += 1
     sweep(path, "--jobs", "2", output="killed.sqlite")
     expect(digest("whole.sqlite") == digest("killed.sqlite"), f"seed {seed}: another content")
