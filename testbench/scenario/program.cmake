@@ -152,5 +152,5 @@ add_program_tests(congestion congestion_program_test.py "hcasim" 300
 add_program_tests(traffic traffic_program_test.py "hcasim" 300
     every_verb_arrives_in_each_direction bytes_are_conserved every_pattern_has_its_flows more_under_way_is_never_slower
     all_to_one_is_held_back_by_the_wire_of_that_one an_open_loop_offers_its_rate time_and_messages_end_what_is_measured
-    memory_is_where_it_is_wanted the_same_seed_does_the_same lost_packets_come_again_and_are_counted
-    what_cannot_be_is_refused_with_its_line)
+    memory_is_where_it_is_wanted a_list_of_messages_is_replayed the_same_seed_does_the_same
+    lost_packets_come_again_and_are_counted what_cannot_be_is_refused_with_its_line)

@@ -69,6 +69,8 @@ void TrafficMeter::add(std::span<const load::Done> messages) {
         warmed_up_ += messages.size();
         if (warmed_up_ >= how_.warm_up_messages && kernel_now() >= started_ + how_.warm_up)
             begin();
+        if (is_list_done())
+            finish();
         return;
     }
     const auto before = all_.messages;
@@ -79,8 +81,13 @@ void TrafficMeter::add(std::span<const load::Done> messages) {
     }
     if (progress && all_.messages / messages_between_news != before / messages_between_news)
         progress(all_.messages, std::max(all_.messages, how_.messages));
-    if (how_.messages != 0 && all_.messages >= how_.messages)
+    if (is_list_done() || (how_.messages != 0 && all_.messages >= how_.messages))
         finish();
+}
+
+/// Of a list there may be fewer messages left to measure than were wished: those of the warm-up time are gone.
+bool TrafficMeter::is_list_done() const {
+    return plan_.work.is_listed && warmed_up_ + all_.messages >= how_.warm_up_messages + how_.messages;
 }
 
 TrafficMeter::Moment TrafficMeter::look() const {

@@ -60,6 +60,7 @@ private:
         Count count{};
         Moment end{};
     };
+    bool is_list_done() const;
     Moment look() const;
     void begin();
     void finish();

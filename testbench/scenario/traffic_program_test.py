@@ -3,7 +3,7 @@ slower, what is refused."""
 
 import itertools
 
-from program import SOURCE, expect, main, refused, result, run
+from program import SCRATCH, SOURCE, expect, main, refused, result, run
 
 PAIR = SOURCE / "platform/configs/traffic.toml"
 EIGHT = SOURCE / "platform/configs/traffic_all_to_all.toml"
@@ -118,6 +118,27 @@ def memory_is_where_it_is_wanted():
         got = traffic(f"traffic.access={access}", "traffic.regions=8", "traffic.region=65536", "traffic.page=65536",
                       *QUICK)
         expect(sum_of(got)["checked"] > 0, f"{access}: {sum_of(got)}")
+
+
+def a_list_of_messages_is_replayed():
+    """Every message of it, at its time; what is wrong with it has its line."""
+    listed = SCRATCH / "list.txt"
+    lines = [f"{1000 * i} {'A B' if i % 3 else 'B A'} {('write', 'read', 'send', 'fetch_add')[i % 4]} "
+             f"{8 if i % 4 == 3 else 100 + i}" for i in range(300)]
+    listed.write_text("# nanosecond, from, to, verb, bytes\n" + "\n".join(lines) + "\n")
+    sets = (f"traffic.replay={listed}", "scenario.qps=2", "traffic.warm_up=0", "traffic.signal_every=1")
+    got = traffic(*sets)
+    expect({flow["name"]: flow["messages"] for flow in got["flows"]}
+           == {"A.hca -> B.hca": 200, "B.hca -> A.hca": 100}, f"{got['flows']}")
+    expect(sum_of(got)["bytes"] == sum(int(line.split()[4]) for line in lines), f"{sum_of(got)}")
+    expect(sum_of(got)["offered"] == 300 and sum_of(got)["unposted"] == 0, f"{sum_of(got)}")
+    expect(299_000 <= sum_of(got)["elapsed_ns"] < 310_000, f"{sum_of(got)}")
+    later = sum_of(traffic(*sets, "traffic.warm_up_ns=100000"))
+    expect(190 < later["messages"] < 210, f"{later}")
+    for line, words in (("0 A B wirte 8", (":2", "did you mean 'write'")), ("0 A Z write 8", (":2", "Z is no HCA")),
+                        ("0 A A write 8", (":2", "itself")), ("", ("no message",))):
+        listed.write_text(f"# one\n{line}\n")
+        refused(run("--set", f"traffic.replay={listed}", config=PAIR), *words)
 
 
 def the_same_seed_does_the_same():
