@@ -93,6 +93,27 @@ void Ingress::receive_one_by_one(const port::Packet& train, port::Time at) {
     }
 }
 
+/// Whether this is a valid RDMA packet. One that came as exact bytes is parsed; others were never bytes, and are valid
+/// as they are.
+bool Ingress::accept(port::Packet& packet, port::Time at) {
+    if (packet.image.empty() && !packet.is_plain_frame()) [[likely]]
+        return true;
+    const auto link = identity_.is_ethernet ? port::Encapsulation::roce_v2_ipv4 : port::Encapsulation::infiniband;
+    if (const auto unpacked = wire::unpack(packet, link); !unpacked) {
+        ++report_.counters.packets_damaged;
+        report_.drop(packet, wire::reason(unpacked.error()), at);
+        return false;
+    }
+    if (!packet.is_plain_frame())
+        return true;
+    // TODO: an Ethernet port, which takes them; until there is one they end here.
+    ++report_.counters.frames_without_receiver;
+    report_.events.emit(at, traces::FrameDropped{.length = packet.payload.size(),
+                                                 .ethertype = wire::ethertype(packet),
+                                                 .reason = "no receiver for plain frames"});
+    return false;
+}
+
 /// A CNP is about the connection whose peer has sent it (RoCEv2 annex A17.9.3).
 void Ingress::receive_notification(QueuePair& qp, const port::Packet& packet, port::Time at) {
     if (qp.service.is_datagram || qp.service.is_local || !identity_.is_from_peer(qp.path, packet.path))
