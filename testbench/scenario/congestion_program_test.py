@@ -11,11 +11,11 @@ LINE = 100e9 / 8  # bytes a second
 
 def incast(*sets):
     got = result(*itertools.chain.from_iterable(("--set", one) for one in sets), config=FIVE)
-    return got["traffic"][0], [flow["bytes"] for flow in got["flows"]]
+    return got["traffic"][0], [flow["bytes"] for flow in got["flows"]], got
 
 
 def a_switch_that_pauses_loses_nothing_and_is_fair():
-    everything, flows = incast()
+    everything, flows, _ = incast("fabric.switch_buffer=2097152")  # less than is under way
     expect(everything["pauses"] > 0, everything)
     expect(everything["switch_drops"] == everything["retries"] == everything["packets_marked"] == 0, everything)
     expect(everything["fairness"] > 0.99, flows)
@@ -24,15 +24,15 @@ def a_switch_that_pauses_loses_nothing_and_is_fair():
 
 
 def a_switch_that_drops_makes_senders_repeat():
-    everything, _ = incast("fabric.switch_pfc=false", "fabric.switch_buffer=1048576", "traffic.duration_ns=20000000")
+    everything, _, whole = incast("fabric.switch_pfc=false", "fabric.switch_buffer=1048576", "traffic.warm_up_ns=0")
     expect(everything["pauses"] == 0, everything)
     expect(everything["switch_drops"] > 0, everything)
-    expect(everything["retries"] > 0, everything)
+    expect(whole["retries"] > 0, whole["retries"])
 
 
 def the_default_parameters_of_dcqcn_leave_a_part_of_the_line_unused():
     """Barre et al. saw 197.7 of 400 Gbit/s at the receiver of four senders with the firmware's defaults."""
-    everything, flows = incast(*DCQCN, "traffic.duration_ns=20000000")
+    everything, flows, _ = incast(*DCQCN, "traffic.duration_ns=20000000")
     expect(everything["packets_marked"] > 100 and everything["cnps"] > 100, everything)
     expect(everything["switch_drops"] == everything["retries"] == 0, everything)
     expect(0.4 * LINE < everything["rate_bytes_per_second"] < 0.7 * LINE, everything)
@@ -40,15 +40,15 @@ def the_default_parameters_of_dcqcn_leave_a_part_of_the_line_unused():
 
 
 def cnps_that_come_less_often_leave_the_line_full():
-    everything, _ = incast(*DCQCN, "hca.dcqcn.min_time_between_cnps_ns=50000", "traffic.duration_ns=20000000")
+    everything, _, _ = incast(*DCQCN, "hca.dcqcn.min_time_between_cnps_ns=50000", "traffic.duration_ns=20000000")
     expect(everything["cnps"] > 100, everything)
     expect(everything["rate_bytes_per_second"] > 0.9 * LINE, everything)
 
 
 def dcqcn_without_marks_does_nothing():
-    everything, _ = incast("hca.dcqcn.enabled=true")
+    everything, _, _ = incast("hca.dcqcn.enabled=true")
     expect(everything["cnps"] == everything["packets_marked"] == 0, everything)
-    without, _ = incast()
+    without, _, _ = incast()
     expect(everything["bytes"] == without["bytes"], (everything, without))
 
 
