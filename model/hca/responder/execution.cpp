@@ -125,6 +125,7 @@ void Execution::move_on(QueuePair& qp, const port::Packet& packet, bool ends_mes
 
 void Execution::finish_packet(QueuePair& qp, const port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
+    at = qp.responder.order.execute(at); // no completion is earlier than those before it
     move_on(qp, packet, traits.is_last, at);
     // A WRITE without immediate does not complete the receive WQE that a SEND has taken and not yet filled.
     if (traits.is_last && qp.responder.receives.has_wqe && (traits.kind == Kind::send || traits.has_immediate))

@@ -96,6 +96,8 @@ constexpr auto causes = std::to_array<Cause>({
         "log_page_size is the exponent minus 12"},
     {"*.page_not_aligned", "give DMA addresses of whole pages of 2^log_page_size bytes; either the buffer is not "
         "aligned so or log_page_size is too large"},
+    {"create_eq.polled_uar", "give event queues a page that ALLOC_UAR has given without a uid: their doorbells have "
+        "no record in memory, and on this page nobody sees the stores"},
     {"create_eq.vector", "ask for at most as many vectors as the MSI-X capability has"},
     {"create_eq.second_command_queue", "set the bit of command completions (0x0a) in the event bitmask of one event "
         "queue only"},
