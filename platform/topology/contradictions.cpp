@@ -45,10 +45,11 @@ std::vector<std::string> contradictions(const Config& config) {
         faults.push_back(
             fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
     const auto& buffer = config.fabric.buffer;
-    if (buffer.ecn_min > buffer.ecn_max)
+    if (buffer.has_ecn && buffer.ecn_min > buffer.ecn_max)
         faults.push_back("'fabric.switch_ecn_min' is more than 'fabric.switch_ecn_max'");
     const auto reserved = buffer.has_pfc ? buffer.headroom * config.fabric.switch_ports : 0;
-    if (is_ethernet && reserved >= buffer.bytes)
+    const bool has_switch = config.fabric.has_switch || !config.written.switches.empty();
+    if (is_ethernet && has_switch && reserved >= buffer.bytes)
         faults.push_back(fmt::format("'fabric.switch_headroom' of {} ports leaves nothing of 'fabric.switch_buffer' to "
                                      "share: choose less than {} bytes",
                                      config.fabric.switch_ports, buffer.bytes / config.fabric.switch_ports));

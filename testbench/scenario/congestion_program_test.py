@@ -59,8 +59,8 @@ def the_same_run_has_the_same_digest():
 
 
 def contradictions_are_refused():
-    refused(run("--set", "fabric.switch_ecn_min=500000", "--set", "fabric.switch_ecn_max=400000", config=FIVE),
-            "fabric.switch_ecn_min")
+    marks = ("fabric.switch_ecn=true", "fabric.switch_ecn_min=500000", "fabric.switch_ecn_max=400000")
+    refused(run(*itertools.chain.from_iterable(("--set", one) for one in marks), config=FIVE), "fabric.switch_ecn_min")
     refused(run("--set", "fabric.switch_headroom=8388608", config=FIVE), "fabric.switch_headroom")
 
 

@@ -54,12 +54,18 @@ const GuestMemory::Range* GuestModule::find_memory(unsigned function, std::uint6
     const auto* range = functions_[function].function->memory().find(address);
     if (range == nullptr || range->memory != nullptr)
         return range;
-    // A hypervisor announces what of BARs can be mapped, at its addresses, as memory without a file.
+    // A hypervisor announces BARs that can be mapped, at their addresses, as memory without a file: as a whole, or the
+    // areas that can be.
     // Behind an IOMMU the addresses are others, and the client is asked as for all memory without a file.
     for (unsigned i = 0; i < functions_.size(); ++i) {
         const auto& space = functions_[i].function->endpoint().space();
         const auto hit = are_peers(i, function) ? space.decode(range->bus.begin) : std::nullopt;
-        if (hit && range->bus.end - range->bus.begin <= space.meaning().bars[hit->bar].size - hit->offset)
+        if (!hit)
+            continue;
+        const auto length = range->bus.end - range->bus.begin;
+        const auto is_it = [&](const Area& area) { return area.offset == hit->offset && area.size == length; };
+        if (is_it({0, space.meaning().bars[hit->bar].size}) ||
+            std::ranges::any_of(functions_[i].function->region_areas(hit->bar), is_it))
             return nullptr;
     }
     return range;
