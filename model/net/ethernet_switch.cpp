@@ -135,8 +135,10 @@ void EthernetSwitch::forward(unsigned ingress, unsigned egress, port::Packet& pa
             ++from.counters.marked;
         }
     }
-    const bool has_to_wait =
-        to.waiting != 0 || to.out->is_paused(priority, at - config_.latency) || !to.out->can_send(at - config_.latency);
+    // Others of its own priority go first. Those of another one may be paused, and then nobody would call for this one.
+    const bool has_to_wait = to.queues[priority].first != nullptr ||
+                             to.out->is_paused(priority, at - config_.latency) ||
+                             !to.out->can_send(at - config_.latency);
     has_to_wait ? keep(to, packet, stay, at) : send(to, packet, stay, at);
 }
 

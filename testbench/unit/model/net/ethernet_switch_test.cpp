@@ -160,6 +160,26 @@ TEST_CASE("a pause reaches through two switches, and stops a bystander of the sa
     }
 }
 
+TEST_CASE("a packet does not wait for a paused queue of another priority", "[unit][switch]") {
+    TwoSwitches fabric;
+    auto& bench = fabric.bench;
+    fabric.b().to = 0;
+    for (auto& host : bench.hosts)
+        host.send(bench.now);
+    // The cable between the switches is paused for the priority of A, and A's packets wait for it.
+    while (fabric.right.counters(8).pauses == 0 || fabric.left.waiting() < 10)
+        REQUIRE(bench.step());
+    fabric.b().priority = 1;
+    fabric.b().to = fabric.d().lid;
+    fabric.b().most = 1;
+    fabric.b().send(bench.now);
+    while (bench.step()) {
+    }
+    REQUIRE(fabric.d().from.at(fabric.b().lid).received == 1);
+    // Three cables of 500 ns, two switches, and on each cable what had been booked before it.
+    CHECK(fabric.d().from.at(fabric.b().lid).longest < 8us);
+}
+
 TEST_CASE("packets that can be marked are, by the length of their queue, and no others", "[unit][switch]") {
     for (const std::uint8_t ecn : {0, 1, 2}) {
         Bench bench(Bench::ethernet());
