@@ -238,27 +238,12 @@ void EthernetSwitch::update_pause(unsigned ingress, port::Time at) {
         clock_.wake_at(leaving_.front().gone);
 }
 
-/// Frames for a link that has gone have nowhere to go.
-void EthernetSwitch::discard_queues(Port& to) {
-    for (auto& queue : to.queues)
-        while (queue.first != nullptr) {
-            auto& waiting = *std::exchange(queue.first, queue.first->next);
-            if (config_.is_timed)
-                buffer_.release(waiting.stay);
-            ++ports_[waiting.stay.ingress].counters.dropped;
-            free(waiting);
-            --waiting_;
-        }
-    to.waiting = 0;
-}
-
 void EthernetSwitch::Port::link_changed(bool is_up_now, port::Time at) {
     is_up = is_up_now;
     if (is_up)
         return;
     owner->paused_ports_ -= paused != 0;
     paused = 0; // whoever is plugged in next has not been asked
-    owner->discard_queues(*this);
     owner->collect(at);
 }
 

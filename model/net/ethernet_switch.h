@@ -110,7 +110,6 @@ private:
     void keep(Port& to, const port::Packet& packet, const SharedBuffer::Stay& stay, port::Time at);
     void go_on(Port& to, port::Time at);
     void send(Port& to, const port::Packet& packet, const SharedBuffer::Stay& stay, port::Time at);
-    void discard_queues(Port& to);
     Waiting* next_of(Port& to, port::Time at);
     void free(Waiting& waiting);
     void collect(port::Time now);

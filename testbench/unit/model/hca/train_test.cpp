@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <utility>
 
 using namespace harness;
 using abi::prm::WqeOpcode;
@@ -260,4 +261,109 @@ TEST_CASE("a cable that somebody watches, or that has faults or time, takes pack
         CHECK(pair.a.dma.trains() == 0);
         CHECK(pair.link.counters(0).delivered == 33);
     }
+}
+
+namespace {
+
+/// A train of `packets` from node a to node b, as if somebody had sent it: its own bytes, all of one value.
+model::port::Packet train_of(Twin& twin, abi::Psn psn, std::uint32_t packets, abi::wire::Operation operation,
+                             std::byte value) {
+    auto& sender = twin.pair.a.core(twin.pair.a_qp);
+    const auto unit = sender.attributes.mtu_bytes();
+    model::port::Packet train;
+    train.path = sender.path;
+    auto& head = train.rdma();
+    head.operation = operation;
+    head.destination = twin.pair.b_qp.number;
+    head.psn = psn;
+    head.ack_request = true;
+    head.reth = {.address = twin.target, .rkey = twin.rkey, .length = packets * unit};
+    std::ranges::fill(train.payload.extend(std::size_t{packets} * unit), value);
+    train.train = {.packets = packets, .unit = unit, .ends_message = true};
+    return train;
+}
+
+void deliver(Twin& twin, model::port::Packet train) {
+    twin.pair.b.hca.receive(train, {});
+    twin.pair.b.hca.received_all({});
+}
+
+constexpr std::uint32_t packets = 4, bytes = packets * 1024;
+
+} // namespace
+
+TEST_CASE("a train that is not the next one is answered as its packets would be, and writes nothing",
+          "[unit][transport]") {
+    using abi::wire::Operation;
+    Twin twin({}, true);
+    const auto before = twin.pair.b.dma.peek(twin.target, bytes);
+    const auto& counters = twin.pair.b.hca.counters();
+    deliver(twin, train_of(twin, abi::Psn{103}, packets, Operation::write_first, std::byte{7}));
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
+    CHECK(counters.naks_sent == 1);
+
+    deliver(twin, train_of(twin, abi::Psn{100}, packets, Operation::write_first, std::byte{8}));
+    const std::vector<std::byte> written(bytes, std::byte{8});
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == written);
+    deliver(twin, train_of(twin, abi::Psn{100}, packets, Operation::write_first, std::byte{9}));
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == written);
+    CHECK(counters.duplicates == packets);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).responder.order.expected.value == 104);
+}
+
+TEST_CASE("a train that goes on with a message that nobody began is refused", "[unit][transport]") {
+    Twin twin({}, true);
+    const auto before = twin.pair.b.dma.peek(twin.target, bytes);
+    deliver(twin, train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_middle, std::byte{7}));
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).state == model::hca::queue::QpState::err);
+}
+
+TEST_CASE("a train to a queue pair that takes no WRITEs is refused", "[unit][transport]") {
+    Twin twin({}, true);
+    twin.pair.b.core(twin.pair.b_qp).attributes.remote_write = false;
+    const auto before = twin.pair.b.dma.peek(twin.target, bytes);
+    deliver(twin, train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_first, std::byte{7}));
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).state == model::hca::queue::QpState::err);
+}
+
+TEST_CASE("a train whose message ends behind its region writes nothing of it", "[unit][transport]") {
+    Twin twin({}, true);
+    auto train = train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_first, std::byte{7});
+    train.train.ends_message = false;
+    train.rdma().reth.length = zone + 1;
+    const auto before = twin.pair.b.dma.peek(twin.target, bytes);
+    deliver(twin, std::move(train));
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).state == model::hca::queue::QpState::err);
+}
+
+TEST_CASE("the first train tells software that the connection is up", "[unit][transport]") {
+    Twin twin({}, true);
+    auto& receiver = twin.pair.b.core(twin.pair.b_qp);
+    receiver.state = model::hca::queue::QpState::rtr;
+    twin.pair.b.drain_events();
+    deliver(twin, train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_first, std::byte{7}));
+    const auto events = twin.pair.b.drain_events();
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].first == abi::prm::EventType::communication_established);
+}
+
+TEST_CASE("answers that are under way have the bytes from before a train", "[unit][transport]") {
+    Twin twin({}, true);
+    auto& dma = twin.pair.b.dma;
+    const auto before = dma.peek(twin.target, 64);
+    model::port::Payload answer;
+    answer.lend({dma.lend(abi::BusAddress{twin.target}, 64, {}).data, 64}, dma.loans().answers);
+    // The first packet of a connection comes one by one, so this is the second message.
+    deliver(twin, train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_first, before[0]));
+    answer.clear();
+    answer.lend({dma.lend(abi::BusAddress{twin.target}, 64, {}).data, 64}, dma.loans().answers);
+    const auto now = dma.peek(twin.target, 64);
+    deliver(twin, train_of(twin, abi::Psn{104}, packets, abi::wire::Operation::write_first, std::byte{0xee}));
+    CHECK(dma.peek(twin.target, 64) == std::vector<std::byte>(64, std::byte{0xee}));
+    std::vector<std::byte> answered(64);
+    answer.copy_to(answered);
+    CHECK(answered == now);
 }

@@ -31,6 +31,12 @@ TEST_CASE("the first CNP takes half of the rate of the port, and one that comes 
     CHECK(point.rate_mbps() == rate);
     point.slow_down(10us + config.rate_reduce_period);
     CHECK(point.rate_mbps() < 0.6 * rate);
+    // What it comes back to is lowered by a CNP only after time has raised the rate.
+    CHECK(point.target_mbps() == Approx(port));
+    point.sent(0, 20us + config.time_reset);
+    const auto raised = point.rate_mbps();
+    point.slow_down(21us + config.time_reset);
+    CHECK(point.target_mbps() == Approx(raised));
 }
 
 TEST_CASE("a CNP leaves at least the share and the rate that are configured", "[unit][congestion]") {
