@@ -23,9 +23,8 @@ SharedBuffer::Where SharedBuffer::admit(Stay& stay) {
     auto &from = ports_[stay.ingress], &to = ports_[stay.egress];
     // Without losses it is the port by which a frame comes in that has a share; with them, the queue that it joins.
     const auto queue = config_.has_pfc ? from.in[stay.priority] : to.out[stay.priority];
-    const bool is_headroom_in_use = from.headroom[stay.priority] != 0; // what comes later stays behind it
     stay.where = Where::nowhere;
-    if (!is_headroom_in_use && queue + stay.bytes <= threshold() && in_shared_ + stay.bytes <= shared_) {
+    if (queue + stay.bytes <= threshold() && in_shared_ + stay.bytes <= shared_) {
         stay.where = Where::shared;
         from.in[stay.priority] += stay.bytes;
         in_shared_ += stay.bytes;

@@ -288,6 +288,11 @@ void deliver(Twin& twin, model::port::Packet train) {
     twin.pair.b.hca.received_all({});
 }
 
+/// One packet has come, number 100, so that trains are taken as one.
+void begin(Twin& twin) {
+    twin.pair.send({.sges = {{twin.source, 64, twin.lkey}}, .remote = twin.target + zone - 64, .rkey = twin.rkey});
+}
+
 constexpr std::uint32_t packets = 4, bytes = packets * 1024;
 
 } // namespace
@@ -296,41 +301,59 @@ TEST_CASE("a train that is not the next one is answered as its packets would be,
           "[unit][transport]") {
     using abi::wire::Operation;
     Twin twin({}, true);
+    begin(twin);
     const auto before = twin.pair.b.dma.peek(twin.target, bytes);
     const auto& counters = twin.pair.b.hca.counters();
-    deliver(twin, train_of(twin, abi::Psn{103}, packets, Operation::write_first, std::byte{7}));
+    deliver(twin, train_of(twin, abi::Psn{104}, packets, Operation::write_first, std::byte{7}));
     CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
     CHECK(counters.naks_sent == 1);
 
-    deliver(twin, train_of(twin, abi::Psn{100}, packets, Operation::write_first, std::byte{8}));
+    deliver(twin, train_of(twin, abi::Psn{101}, packets, Operation::write_first, std::byte{8}));
     const std::vector<std::byte> written(bytes, std::byte{8});
     CHECK(twin.pair.b.dma.peek(twin.target, bytes) == written);
-    deliver(twin, train_of(twin, abi::Psn{100}, packets, Operation::write_first, std::byte{9}));
+    deliver(twin, train_of(twin, abi::Psn{101}, packets, Operation::write_first, std::byte{9}));
     CHECK(twin.pair.b.dma.peek(twin.target, bytes) == written);
     CHECK(counters.duplicates == packets);
-    CHECK(twin.pair.b.core(twin.pair.b_qp).responder.order.expected.value == 104);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).responder.order.expected.value == 105);
 }
 
 TEST_CASE("a train that goes on with a message that nobody began is refused", "[unit][transport]") {
     Twin twin({}, true);
+    begin(twin);
     const auto before = twin.pair.b.dma.peek(twin.target, bytes);
-    deliver(twin, train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_middle, std::byte{7}));
+    deliver(twin, train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_middle, std::byte{7}));
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).state == model::hca::queue::QpState::err);
+}
+
+TEST_CASE("a train that begins a message in the middle of another one is refused", "[unit][transport]") {
+    Twin twin({}, true);
+    begin(twin);
+    auto first = train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_first, std::byte{7});
+    first.train.ends_message = false;
+    first.rdma().reth.length = zone;
+    deliver(twin, std::move(first));
+    const auto before = twin.pair.b.dma.peek(twin.target, bytes);
+    CHECK(before == std::vector<std::byte>(bytes, std::byte{7}));
+    deliver(twin, train_of(twin, abi::Psn{105}, packets, abi::wire::Operation::write_first, std::byte{8}));
     CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
     CHECK(twin.pair.b.core(twin.pair.b_qp).state == model::hca::queue::QpState::err);
 }
 
 TEST_CASE("a train to a queue pair that takes no WRITEs is refused", "[unit][transport]") {
     Twin twin({}, true);
+    begin(twin);
     twin.pair.b.core(twin.pair.b_qp).attributes.remote_write = false;
     const auto before = twin.pair.b.dma.peek(twin.target, bytes);
-    deliver(twin, train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_first, std::byte{7}));
+    deliver(twin, train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_first, std::byte{7}));
     CHECK(twin.pair.b.dma.peek(twin.target, bytes) == before);
     CHECK(twin.pair.b.core(twin.pair.b_qp).state == model::hca::queue::QpState::err);
 }
 
 TEST_CASE("a train whose message ends behind its region writes nothing of it", "[unit][transport]") {
     Twin twin({}, true);
-    auto train = train_of(twin, abi::Psn{100}, packets, abi::wire::Operation::write_first, std::byte{7});
+    begin(twin);
+    auto train = train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_first, std::byte{7});
     train.train.ends_message = false;
     train.rdma().reth.length = zone + 1;
     const auto before = twin.pair.b.dma.peek(twin.target, bytes);
