@@ -77,14 +77,24 @@ private:
     std::size_t find(port::Time at, port::Time span) const {
         if (at >= free_) [[likely]]
             return count_;
-        // What ends too early for it is of no use, and the gaps are in order.
-        std::size_t gap = 0;
-        for (auto left = count_; left > 0;) {
-            const auto half = left / 2;
-            if (open(gap + half).end < at + span)
-                gap += half + 1, left -= half + 1;
+        // What ends too early for it is of no use, and the gaps are in order. Most of them are long past, and out of
+        // the processor's cache: the search begins with the last ones.
+        const auto enough = at + span;
+        std::size_t gap = 0, beyond = count_; // it is one of these, or there is none
+        for (std::size_t step = 1; beyond > 0; step *= 2) {
+            const auto probe = count_ - std::min(step, count_);
+            if (open(probe).end < enough) {
+                gap = probe + 1;
+                break;
+            }
+            beyond = probe;
+        }
+        while (gap < beyond) {
+            const auto half = gap + (beyond - gap) / 2;
+            if (open(half).end < enough)
+                gap = half + 1;
             else
-                left = half;
+                beyond = half;
         }
         while (gap < count_ && std::max(at, open(gap).begin) + span > open(gap).end)
             ++gap;

@@ -10,30 +10,36 @@
 namespace platform::observe::count {
 namespace {
 
-constexpr std::size_t flush_at = 8192;
+/// Little, so that the digests of many components stay in the processor's cache.
+constexpr std::size_t flush_at = 512, room = 1024;
 
-template <class T> void put(std::vector<std::byte>& out, T value) {
+template <class T> void put(Bytes& out, T value) {
     if constexpr (std::endian::native == std::endian::big && sizeof(T) > 1)
         value = static_cast<T>(std::byteswap(value));
-    const auto at = out.size();
-    out.resize(at + sizeof(T));
-    std::memcpy(out.data() + at, &value, sizeof(T));
+    std::memcpy(out.extend(sizeof(T)), &value, sizeof(T));
 }
 
 } // namespace
 
 void Digest::Free::operator()(XXH64_state_s* state) const { XXH64_freeState(state); }
 
-Digest::Digest() : state_(XXH64_createState()) {
+void Bytes::grow(std::size_t bytes) {
+    const auto capacity = 2 * (size_ + bytes);
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity);
+    std::memcpy(larger.get(), data_.get(), size_);
+    data_ = std::move(larger);
+    end_ = capacity;
+}
+
+Digest::Digest() : state_(XXH64_createState()), pending_(room) {
     if (!state_)
         throw std::bad_alloc();
     XXH64_reset(state_.get(), traces::events_version);
-    pending_.reserve(flush_at + 1024);
 }
 
 Digest::~Digest() = default;
 
-void encode(const traces::Stamp& stamp, const traces::Event& event, std::vector<std::byte>& out) {
+void encode(const traces::Stamp& stamp, const traces::Event& event, Bytes& out) {
     [[maybe_unused]] const auto begin = out.size();
     put(out, stamp.time_ps);
     assert(out.size() - begin == source_begin && "the time stands in front of the source");
@@ -43,8 +49,7 @@ void encode(const traces::Stamp& stamp, const traces::Event& event, std::vector<
     for_each_member(event, [&]<class T>(std::string_view, const T& value) {
         if constexpr (std::is_same_v<T, std::string_view>) {
             put(out, static_cast<std::uint32_t>(value.size()));
-            const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
-            out.insert(out.end(), bytes, bytes + value.size());
+            out.append(std::as_bytes(std::span(value)));
         } else if constexpr (std::is_same_v<T, bool>) {
             put(out, static_cast<std::uint8_t>(value));
         } else {
@@ -60,15 +65,16 @@ void Digest::on(const traces::Stamp& stamp, const traces::Event& event) {
         flush();
 }
 
-void Digest::add(std::span<const std::byte> event) {
+void Digest::add(std::span<const std::byte> head, std::span<const std::byte> tail) {
     ++events_;
-    pending_.insert(pending_.end(), event.begin(), event.end());
+    pending_.append(head);
+    pending_.append(tail);
     if (pending_.size() >= flush_at)
         flush();
 }
 
 void Digest::flush() const {
-    XXH64_update(state_.get(), pending_.data(), pending_.size());
+    XXH64_update(state_.get(), pending_.view().data(), pending_.size());
     pending_.clear();
 }
 

@@ -7,17 +7,45 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 struct XXH64_state_s;
 
 namespace platform::observe::count {
 
+/// Bytes that are written one after the other and read together. Nothing is cleared before it is written.
+class Bytes {
+public:
+    explicit Bytes(std::size_t capacity)
+        : data_(std::make_unique_for_overwrite<std::byte[]>(capacity)), end_(capacity) {}
+
+    std::size_t size() const { return size_; }
+    std::span<const std::byte> view() const { return {data_.get(), size_}; }
+    void clear() { size_ = 0; }
+    /// Where so many bytes more will stand, to be written by the caller.
+    std::byte* extend(std::size_t bytes) {
+        if (end_ - size_ < bytes) [[unlikely]]
+            grow(bytes);
+        return data_.get() + std::exchange(size_, size_ + bytes);
+    }
+    void append(std::span<const std::byte> bytes) {
+        if (!bytes.empty())
+            std::memcpy(extend(bytes.size()), bytes.data(), bytes.size());
+    }
+
+private:
+    void grow(std::size_t bytes);
+
+    std::unique_ptr<std::byte[]> data_;
+    std::size_t size_ = 0, end_;
+};
+
 /// Appends the canonical form of an event.
-void encode(const traces::Stamp& stamp, const traces::Event& event, std::vector<std::byte>& out);
+void encode(const traces::Stamp& stamp, const traces::Event& event, Bytes& out);
 /// Where its source stands in it.
 inline constexpr std::size_t source_begin = 8, source_end = 10;
 
@@ -29,8 +57,8 @@ public:
     Digest& operator=(const Digest&) = delete;
 
     void on(const traces::Stamp& stamp, const traces::Event& event) override;
-    /// The bytes of one event more, by whoever has encoded it.
-    void add(std::span<const std::byte> event);
+    /// The bytes of one event more, by whoever has encoded it, in two parts.
+    void add(std::span<const std::byte> head, std::span<const std::byte> tail = {});
 
     /// Of the events so far; more may follow.
     std::uint64_t value() const;
@@ -45,7 +73,7 @@ private:
     void flush() const;
 
     mutable std::unique_ptr<XXH64_state_s, Free> state_;
-    mutable std::vector<std::byte> pending_; ///< encoded and not yet hashed: many events an update
+    mutable Bytes pending_; ///< encoded and not yet hashed: several events an update
     std::uint64_t events_ = 0;
 };
 

@@ -5,15 +5,14 @@ namespace platform::observe::count {
 void Digests::on(const traces::Stamp& stamp, const traces::Event& event) {
     encoded_.clear();
     encode(stamp, event, encoded_);
-    all_.add(encoded_);
+    all_.add(encoded_.view());
     if (stamp.source >= parts_.size())
         parts_.resize(std::size_t{stamp.source} + 1);
     auto& part = parts_[stamp.source];
     if (!part)
         part = std::make_unique<Digest>();
     // Without its number: the rest stands where it stood.
-    encoded_.erase(encoded_.begin() + source_begin, encoded_.begin() + source_end);
-    part->add(encoded_);
+    part->add(encoded_.view().first(source_begin), encoded_.view().subspan(source_end));
     if (all_.events() % distance_ != 0)
         return;
     marks_.push_back(

@@ -6,6 +6,7 @@
 #include "platform/observe/count/digest.h"
 
 #include <memory>
+#include <vector>
 
 namespace platform::observe::count {
 
@@ -37,7 +38,7 @@ private:
     std::vector<std::unique_ptr<Digest>> parts_; ///< by source
     std::vector<Mark> marks_;
     std::uint64_t distance_ = first_distance;
-    std::vector<std::byte> encoded_;
+    Bytes encoded_{512};
 };
 
 } // namespace platform::observe::count
