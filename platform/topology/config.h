@@ -12,6 +12,7 @@
 #include "platform/host/bar_access.h"
 #include "platform/host/software.h"
 #include "platform/topology/traffic_config.h"
+#include "platform/topology/workload_config.h"
 #include "platform/topology/written.h"
 
 #include <array>
@@ -111,6 +112,8 @@ struct Config {
     bool timed = true;               ///< master switch of the timing model; copied to every room's own
     ScenarioConfig scenario;
     TrafficConfig traffic;
+    CollectiveConfig collective;
+    KvConfig kv;
     std::array<HostConfig, 2> hosts; ///< A and B of the pair
     PeerConfig peers;
     host::BarAccessConfig bar_access; ///< of each host's processor

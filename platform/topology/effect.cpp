@@ -93,11 +93,43 @@ bool is_of_processor(std::string_view path) {
     return path.starts_with("host.bar.") || std::ranges::find(costs, path) != costs.end();
 }
 
+bool is_of_workload(std::string_view path) {
+    constexpr std::array<std::string_view, 4> tables{"scenario.", "traffic.", "collective.", "kv."};
+    return std::ranges::any_of(tables, [&](std::string_view table) { return path.starts_with(table); });
+}
+
+/// Keys of the table of a workload that is not run.
+std::string reason_of_workload(const Config& config, std::string_view path) {
+    const auto& name = config.scenario.name;
+    const bool is_collective = name == "allreduce" || name == "alltoall" || name == "parameter_server";
+    if (path.starts_with("collective.")) {
+        if (!is_collective)
+            return "scenario.name is none of allreduce, alltoall, parameter_server";
+        if (path == "collective.algorithm" && name != "allreduce")
+            return "scenario.name is not allreduce";
+        if (path == "collective.servers" && name != "parameter_server")
+            return "scenario.name is not parameter_server";
+    }
+    if (path.starts_with("kv.") && name != "kv")
+        return "scenario.name is not kv";
+    if (!path.starts_with("traffic.") || name == "traffic")
+        return {};
+    constexpr std::array<std::string_view, 7> common{"traffic.memory",      "traffic.page",        "traffic.reads",
+                                                     "traffic.ack_timeout", "traffic.retry_count", "traffic.intervals",
+                                                     "traffic.verify"};
+    if (is_collective && std::ranges::find(common, path) != common.end())
+        return {};
+    if (name == "kv" && path != common.front() && path != "traffic.verify" &&
+        std::ranges::find(common, path) != common.end())
+        return {};
+    return "scenario.name is not traffic";
+}
+
 std::string reason(const Config& config, const Key& key, Work work) {
-    if (work == Work::of_drivers && (key.path.starts_with("scenario.") || key.path.starts_with("traffic.")))
+    if (work == Work::of_drivers && is_of_workload(key.path))
         return "drivers elsewhere bring work of their own";
-    if (key.path.starts_with("traffic.") && config.scenario.name != "traffic")
-        return "scenario.name is not traffic";
+    if (auto why = reason_of_workload(config, key.path); !why.empty())
+        return why;
     if (work == Work::of_drivers && is_of_processor(key.path))
         return "drivers elsewhere have a processor of their own";
     if (key.kind == Kind::time && !config.timed)

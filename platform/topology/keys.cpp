@@ -4,6 +4,7 @@
 #include "platform/topology/key_rows.h"
 #include "platform/topology/names.h"
 #include "platform/topology/traffic_keys.h"
+#include "platform/topology/workload_keys.h"
 
 #include <fmt/format.h>
 
@@ -51,7 +52,8 @@ constexpr std::array platform_rows{
     key<AT(scenario.omit)>(
         "scenario.omit", anything,
         "a fence that a GPU program leaves out, by its name; a name that there is none of lists them"),
-    key<AT(scenario.seed)>("scenario.seed", range(0, 0xffff'ffff), "of what an adversary draws, and a traffic"),
+    key<AT(scenario.seed)>("scenario.seed", range(0, 0xffff'ffff),
+                           "of what an adversary draws, a traffic, and workloads"),
 
     size<AT(hosts[0].memory_bytes)>("host.A.memory", range(64 * MiB, 512 * GiB),
                                     "DRAM of host A; costs nothing until touched"),
@@ -293,6 +295,7 @@ std::span<const Key> keys() {
     static const auto table = [] {
         std::vector<Key> all(platform_rows.begin(), platform_rows.end());
         all.insert(all.end(), traffic_keys().begin(), traffic_keys().end());
+        all.insert(all.end(), workload_keys().begin(), workload_keys().end());
         return all;
     }();
     return table;

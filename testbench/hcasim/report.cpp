@@ -203,6 +203,8 @@ std::string print_result(const scenario::Result& result, const Look& look) {
     if (!result.transfers.empty() || (result.steps.empty() && !result.traffic)) {
         append_transfers(rows, result);
         text += print_table(rows, look.width);
+        if (!result.operations.empty())
+            text += "\n" + print_operations(result, look);
     }
 
     if (!result.found.empty())

@@ -6,6 +6,7 @@
 #include "testbench/hcasim/roce_bench.h"
 #include "testbench/hcasim/status.h"
 #include "testbench/hcasim/trace_files.h"
+#include "testbench/hcasim/trace_import_nccl.h"
 #include "testbench/hcasim/units.h"
 #include "testbench/hcasim/version.h"
 #include "traces/codec/writer.h"
@@ -27,6 +28,7 @@ using namespace platform::importer;
 struct ImportOptions {
     std::string dump{}, roce{}, out{};
     std::optional<std::uint32_t> flow{};
+    NcclImport nccl{};
 };
 
 /// The result through the hands of whoever owns its destination.
@@ -143,14 +145,49 @@ void add_import(CLI::App& trace, TraceJob& job) {
                                  "answers them, and the recording is of it")
                      ->type_name("CAPTURE")
                      ->excludes(dump);
-    command.add_option("--out", options->out, "Recording to write")->required()->type_name("FILE");
+    auto* nccl = command
+                     .add_option("--nccl", options->nccl.log,
+                                 "Log of NCCL or RCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL): its operations "
+                                 "become a list for traffic.replay, and no recording")
+                     ->type_name("LOG")
+                     ->excludes(dump)
+                     ->excludes(roce);
+    auto* ranks = command
+                      .add_option("--ranks", options->nccl.ranks,
+                                  "Hosts or HCAs of its ranks, in their order: A..H, or A.hca0..7, B.hca0..7")
+                      ->type_name("NAMES")
+                      ->needs(nccl);
+    nccl->needs(ranks);
+    command
+        .add_option("--rate", options->nccl.gbps,
+                    "Gbit/s at which each rank is taken to send, since logs have no times")
+        ->type_name("GBPS")
+        ->check(CLI::Range(0.1, 1e5))
+        ->capture_default_str()
+        ->needs(nccl);
+    command.add_option("--hop-ns", options->nccl.hop_ns, "and what a step takes beside its bytes")
+        ->type_name("NS")
+        ->check(CLI::Range(0.0, 1e9))
+        ->capture_default_str()
+        ->needs(nccl);
+    command.add_option("--gap-ns", options->nccl.gap_ns, "Nanoseconds between operations, for what is computed there")
+        ->type_name("NS")
+        ->check(CLI::Range(0.0, 1e11))
+        ->capture_default_str()
+        ->needs(nccl);
+    command.add_option("--out", options->out, "Recording or list to write")->required()->type_name("FILE");
     command.add_option("--flow", options->flow, "Which queue pair's requests, where the capture has several")
         ->type_name("N")
         ->needs(roce);
-    command.callback([&job, options, dump, roce] {
-        if (dump->count() + roce->count() == 0)
-            throw CLI::RequiredError("what is to be imported is missing: --dump LOG or --roce CAPTURE");
-        job.run = [options] { return options->roce.empty() ? import_dumps(*options) : import_roce(*options); };
+    command.callback([&job, options, dump, roce, nccl] {
+        if (dump->count() + roce->count() + nccl->count() == 0)
+            throw CLI::RequiredError("what is to be imported is missing: --dump LOG or --roce CAPTURE or --nccl LOG");
+        options->nccl.out = options->out;
+        job.run = [options, is_nccl = nccl->count() != 0] {
+            return is_nccl                 ? import_nccl(options->nccl)
+                   : options->roce.empty() ? import_dumps(*options)
+                                           : import_roce(*options);
+        };
     });
 }
 

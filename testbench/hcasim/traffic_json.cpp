@@ -75,6 +75,21 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
         append_faults(json, all);
         json.end();
     }
+    json.end().begin_list("operations");
+    for (const auto& one : result.operations) {
+        json.begin_item()
+            .add("name", one.name)
+            .add("operations", one.count)
+            .add("operations_per_second", per_second(one.count, one.elapsed_ps))
+            .add("ranks", one.ranks)
+            .add("bytes", one.bytes)
+            .add("time_ns", one.time_ns > 0 ? one.time_ns : nothing)
+            .add("algorithm_bytes_per_second", one.algorithm_bandwidth > 0 ? one.algorithm_bandwidth : nothing)
+            .add("bus_bytes_per_second", one.bus_bandwidth > 0 ? one.bus_bandwidth : nothing)
+            .add("repeated", one.repeated);
+        append_latency(json, one.latency);
+        json.end();
+    }
     json.end().begin_list("flows");
     for (const auto& flow : result.flows) {
         json.begin_item().add("name", flow.name);

@@ -1,5 +1,5 @@
-// What a load has done, as lists of a result's JSON: "traffic" (the sum, or nothing), "flows", "intervals" and
-// "held_back".
+// What a load has done, as lists of a result's JSON: "traffic" (the sum, or nothing), "operations" of an
+// application, "flows", "intervals" and "held_back".
 #pragma once
 
 #include "platform/observe/files/json.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -63,7 +64,24 @@ void append_flows(Rows& rows, const scenario::Result& result, std::int64_t elaps
         add(i);
 }
 
+std::string print_bandwidth(double bytes_per_second) {
+    return bytes_per_second > 0 ? fmt::format("{:.4g} Gb/s", bytes_per_second * 8e-9) : "-";
+}
+
 } // namespace
+
+std::string print_operations(const scenario::Result& result, const Look& look) {
+    Rows rows{{"operation", "times", "bytes", "time each", "algorithm", "bus", "again", "p50", "p99", "p99.9", "max"}};
+    for (const auto& one : result.operations) {
+        rows.push_back({one.name, print_count(one.count), print_count(one.bytes),
+                        one.time_ns > 0 ? print_time(std::llround(one.time_ns * 1000)) : "-",
+                        print_bandwidth(one.algorithm_bandwidth), print_bandwidth(one.bus_bandwidth),
+                        print_count(one.repeated)});
+        for (const auto time : {one.latency.p50_ns, one.latency.p99_ns, one.latency.p999_ns, one.latency.most_ns})
+            rows.back().push_back(one.latency.samples == 0 ? "-" : print_time(time * 1000));
+    }
+    return print_table(rows, look.width);
+}
 
 std::string print_traffic(const scenario::Result& result, const Look& look) {
     const auto& all = *result.traffic;
@@ -71,6 +89,9 @@ std::string print_traffic(const scenario::Result& result, const Look& look) {
     append_flows(rows, result, all.elapsed_ps);
     append(rows, "all", all.messages, all.bytes, all.elapsed_ps, all.latency);
     auto text = print_table(rows, look.width);
+
+    if (!result.operations.empty())
+        text += "\n" + print_operations(result, look);
 
     rows = head("interval");
     for (auto& word : rows.front())

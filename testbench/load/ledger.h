@@ -25,8 +25,12 @@ public:
     virtual ~Ledger() = default;
     /// What one look at a completion queue has found: all of it was done by then, and none of it later.
     virtual void add(std::span<const Done> messages) = 0;
+    /// An application has done an operation, by its number in Plan::operations; its messages count, too.
+    virtual void add_operation(std::size_t kind, model::port::Time since, model::port::Time at) = 0;
     /// A core of a node was at work for so long, and not waiting.
     virtual void add_work(std::size_t node, model::port::Time span) = 0;
+    /// A node has added up data for so long, beside what its cores do.
+    virtual void add_reduction(std::size_t node, model::port::Time span) = 0;
     /// From then on nothing is posted any more; what is under way is waited for.
     virtual bool is_over() const = 0;
 };

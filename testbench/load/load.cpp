@@ -1,6 +1,5 @@
 #include "testbench/load/load.h"
 
-#include "model/tlm/kernel_clock.h"
 #include "testbench/harness/must.h"
 #include "testbench/load/ping_pong.h"
 
@@ -8,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 
 namespace load {
 
@@ -16,46 +14,13 @@ using harness::must;
 using platform::topology::Platform;
 
 Load::Load(Platform& platform, const Plan& plan, Ledger& ledger)
-    : platform_(platform), plan_(plan), shared_{.work = plan.work, .flows = plan.flows, .ledger = ledger} {}
-
-void Load::for_each_thread(const std::function<void(std::string name, std::function<void()> body)>& add) {
-    add("load", [this] { conduct(); });
-    for (std::size_t node = 0; node < plan_.nodes.size(); ++node)
-        for (std::uint32_t i = 0; i < plan_.work.how.cores; ++i, ++running_)
-            add(fmt::format("core{}_{}", node, i), [this, node, i] {
-                if (!is_open_)
-                    sc_core::wait(opened_);
-                guard([&] { core(node, i); });
-                if (--running_ == 0)
-                    ended_.notify(sc_core::SC_ZERO_TIME);
-            });
-}
-
-void Load::guard(const std::function<void()>& body) {
-    try {
-        body();
-    } catch (const std::exception& trouble) {
-        shared_.fail(trouble.what());
-    }
-}
+    : Stage(shared_, plan.nodes.size(), plan.work.how.cores), platform_(platform), plan_(plan),
+      shared_(plan.work, plan.flows, ledger) {}
 
 void Load::conduct() {
     Held held;
     held_ = &held;
-    guard([&] { open(); });
-    shared_.last_progress = model::tlm::kernel_now();
-    if (shared_.failure.empty() && on_begin)
-        on_begin();
-    is_open_ = true;
-    opened_.notify(sc_core::SC_ZERO_TIME);
-    sc_core::wait(ended_);
-    if (on_end)
-        on_end();
-    for (const auto& end : held.ends)
-        arrived_ += end.arrived;
-    if (shared_.failure.empty())
-        look_at_counters();
-    close();
+    perform([&] { open(); }, [&] { look(); }, [&] { close(); });
     held_ = nullptr;
 }
 
@@ -112,9 +77,7 @@ bool Load::is_answered() const {
     return plan_.work.is_ping_pong() && (plan_.work.verbs.has(Verb::write) || plan_.work.verbs.has(Verb::send));
 }
 
-void Load::core(std::size_t node, std::uint32_t number) {
-    if (!shared_.failure.empty())
-        return;
+void Load::act(std::size_t node, std::uint32_t number) {
     const auto& ends = held_->nodes[node].cores()[number].ends;
     const bool has_work =
         std::ranges::any_of(ends, [](const End* end) { return end->flow.has_value() || end->receive.count != 0; });
@@ -125,7 +88,7 @@ void Load::core(std::size_t node, std::uint32_t number) {
 }
 
 /// Each atomic has changed its counter once: what they have found is each number below the counter's value, once.
-void Load::look_at_counters() {
+void Load::look() {
     for (auto& node : held_->nodes)
         for (std::size_t i = 0; i < node.tallies().size(); ++i) {
             const auto& tally = node.tallies()[i];
@@ -143,12 +106,12 @@ void Load::look_at_counters() {
 
 /// Queue pairs go before their completion queues, and all of them before their context.
 void Load::close() {
-    guard([&] {
-        for (auto& end : held_->ends)
-            end.qp.reset();
-        held_->nodes.clear();
-        held_->hosts.clear();
-    });
+    for (auto& end : held_->ends) {
+        arrived_ += end.arrived;
+        end.qp.reset();
+    }
+    held_->nodes.clear();
+    held_->hosts.clear();
 }
 
 } // namespace load

@@ -7,52 +7,34 @@
 #include "testbench/load/ledger.h"
 #include "testbench/load/node.h"
 #include "testbench/load/plan.h"
+#include "testbench/load/stage.h"
 #include "testbench/load/worker.h"
-
-#include <systemc>
 
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <string>
 
 namespace load {
 
-class Load {
+class Load : public Stage {
 public:
     Load(platform::topology::Platform& platform, const Plan& plan, Ledger& ledger);
 
-    /// The threads that the load needs, to be started before the simulation runs, each with a name for people. The
-    /// first one brings the nodes up, waits for the others and lets the nodes go.
-    void for_each_thread(const std::function<void(std::string name, std::function<void()> body)>& add);
-
-    /// Nodes are connected, and the cores begin now; called before they do. May be empty.
-    std::function<void()> on_begin{};
-    /// The last core has come to its end, and the nodes are still there. May be empty.
-    std::function<void()> on_end{};
-
-    /// What went wrong first, for a person; empty: nothing.
-    const std::string& failure() const { return shared_.failure; }
-    /// Messages whose bytes were looked at where they had arrived.
-    std::uint64_t verified() const { return shared_.verified; }
-    std::uint64_t unposted() const { return shared_.unposted; }
-    /// Messages of open loops that were to be posted.
-    std::uint64_t arrived() const { return arrived_; }
+    std::uint64_t verified() const override { return shared_.verified; }
+    std::uint64_t unposted() const override { return shared_.unposted; }
+    std::uint64_t arrived() const override { return arrived_; }
 
 private:
-    void conduct();
+    void conduct() override;
+    void act(std::size_t node, std::uint32_t core) override;
     void open();
+    void look();
     void close();
-    void core(std::size_t node, std::uint32_t number);
-    void guard(const std::function<void()>& body);
-    void look_at_counters();
     /// A ping-pong of messages that the other side can answer.
     bool is_answered() const;
 
-    /// What the drivers hold. It is on the stack of the first thread: a simulation that was stopped in the middle can
-    /// let nothing go any more.
+    /// What the drivers hold.
     struct Held {
         std::map<std::size_t, std::unique_ptr<harness::HostFunctions>> hosts{}; ///< by number
         std::deque<Node> nodes{};
@@ -64,9 +46,6 @@ private:
     Shared shared_;
     Held* held_ = nullptr;
     std::uint64_t arrived_ = 0;
-    sc_core::sc_event opened_, ended_;
-    bool is_open_ = false;
-    std::size_t running_ = 0;
 };
 
 } // namespace load

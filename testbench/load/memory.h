@@ -37,6 +37,7 @@ public:
     Memory(const RegionSource& source, std::uint32_t regions, std::uint64_t region_bytes, std::uint64_t page_bytes,
            std::uint64_t stride);
 
+    std::uint64_t stride() const { return stride_; }
     /// Places of `stride` bytes.
     std::uint64_t slots() const { return slots_per_region_ * parts_.size(); }
     Place slot(std::uint64_t number) const {

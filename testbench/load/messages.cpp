@@ -1,6 +1,5 @@
 #include "testbench/load/messages.h"
 
-#include "model/tlm/kernel_clock.h"
 #include "model/tlm/time.h"
 #include "testbench/load/bytes.h"
 
@@ -14,7 +13,6 @@
 
 namespace load {
 
-using model::tlm::kernel_now;
 using platform::topology::TrafficAccess;
 using sw::mlx::SendOperation;
 
@@ -44,16 +42,6 @@ std::uint64_t scatter(std::uint64_t rank, std::uint64_t count) {
 }
 
 } // namespace
-
-void Shared::look_for_progress() {
-    // A packet that is lost comes again after a time-out, as often as the queue pair tries.
-    const auto retries = std::int64_t{work.how.retry_count} + 1;
-    const model::port::Time timeout{work.how.ack_timeout == 0 ? 0 : std::int64_t{4'096'000} << work.how.ack_timeout};
-    const auto patience = std::max<model::port::Time>(std::chrono::seconds{10}, 8 * retries * timeout);
-    if (kernel_now() - last_progress > patience)
-        fail(fmt::format("nothing was completed for {} s; {} messages are under way",
-                         std::chrono::duration_cast<std::chrono::seconds>(patience).count(), under_way));
-}
 
 Messages::Messages(Node& node, Shared& shared) : node_(node), shared_(shared), work_(shared.work) {}
 

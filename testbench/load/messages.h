@@ -6,34 +6,28 @@
 #include "testbench/load/ledger.h"
 #include "testbench/load/node.h"
 #include "testbench/load/plan.h"
+#include "testbench/load/progress.h"
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace load {
 
 /// What all cores of a load share.
-struct Shared {
+struct Shared : Progress {
+    Shared(const Work& work_of_all, const std::vector<Flow>& all_flows, Ledger& who_counts)
+        : work(work_of_all), flows(all_flows), ledger(who_counts) {}
+
     const Work& work;
     const std::vector<Flow>& flows;
     Ledger& ledger;
     std::uint64_t under_way = 0; ///< messages whose completions have not been polled, at the sender and the receiver
-    std::string failure{};       ///< the first one
     std::uint64_t verified = 0;  ///< messages whose bytes were looked at where they had arrived
     std::uint64_t unposted = 0;  ///< of open loops: arrived, and not posted when the load was over
-    model::port::Time last_progress{}; ///< when a core has last posted, or seen a completion
 
-    void fail(std::string why) {
-        if (failure.empty())
-            failure = std::move(why);
-    }
     bool is_over() const { return !failure.empty() || ledger.is_over(); }
-    /// A core has seen nothing: where nobody has seen anything for very long, something has gone wrong that nobody
-    /// tells.
-    void look_for_progress();
+    void look_for_progress() { Progress::look_for_progress(work, under_way); }
 };
 
 class Messages {

@@ -1,12 +1,10 @@
 #include "testbench/load/node.h"
 
 #include "testbench/harness/must.h"
-#include "testbench/scenario/gpudirect_drive.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
 namespace load {
@@ -16,41 +14,10 @@ using platform::topology::TrafficMemory;
 
 namespace {
 
-sw::mlx::ConnectOptions options_of(const Work& work) {
-    return {.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(work.mtu) - 7),
-            .reads = static_cast<std::uint8_t>(work.how.reads),
-            .ack_timeout = static_cast<std::uint8_t>(work.how.ack_timeout),
-            .retry_count = static_cast<std::uint8_t>(work.how.retry_count)};
-}
-
 /// Receives are given before they are needed.
 std::uint32_t receives_of(const Work& work) { return 2 * work.depth; }
 
 } // namespace
-
-Node::Node(platform::topology::Platform& platform, harness::HostFunctions& functions, const PlannedNode& planned,
-           const Work& work)
-    : planned_(planned), work_(work), platform_(platform) {
-    auto& card = platform.card(planned.hca);
-    hca_ = must(functions.function(card.bdf()));
-    context_ = must(sw::mlx::Context::open(*hca_));
-    pd_ = must(context_->alloc_pd());
-    const auto& part = platform.description().part(planned.hca).hca();
-    const bool is_ipv6 =
-        platform.description().cables[part.cable].link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
-    path_ = must(context_->open_port(scenario::address_of(static_cast<unsigned>(part.number), is_ipv6)));
-    if (planned.gpu) {
-        gpu_function_ = must(functions.function(platform.card(*planned.gpu).bdf()));
-        gpu_.emplace(must(sw::gpu::Gpu::open(*gpu_function_)));
-    }
-}
-
-RegionSource Node::source(TrafficMemory kind) {
-    RegionSource source{.context = *context_, .pd = pd_};
-    if (kind == TrafficMemory::vram)
-        source.gpu = &*gpu_, source.gpu_card = &platform_.card(*planned_.gpu);
-    return source;
-}
 
 void Node::prepare(const Needs& needs) {
     const auto& how = work_.how;
@@ -62,7 +29,7 @@ void Node::prepare(const Needs& needs) {
             return;
         const auto bytes =
             how.region_bytes != 0 ? how.region_bytes : (areas * least + how.regions - 1) / how.regions * stride;
-        memory = Memory(source(kind), how.regions, bytes, how.page_bytes, stride);
+        memory = make_memory(kind, how.regions, bytes, how.page_bytes, stride);
         share = memory.slots() / areas;
         if (share == 0)
             throw std::runtime_error(
@@ -72,8 +39,8 @@ void Node::prepare(const Needs& needs) {
     make(how.memory, needs.out, out_, out_share_);
     make(how.remote_memory, needs.in, in_, in_share_);
     if (work_.verbs.has_atomics() && needs.receiving != 0) {
-        counters_ = Memory(source(how.remote_memory), 1, std::uint64_t{how.counters} * how.counter_stride, 4096,
-                           how.counter_stride);
+        counters_ = make_memory(how.remote_memory, 1, std::uint64_t{how.counters} * how.counter_stride, 4096,
+                                how.counter_stride);
         tallies_.resize(how.counters);
         for (std::uint64_t i = 0; i < how.counters; ++i) {
             const auto place = counters_.slot(i);
@@ -82,18 +49,11 @@ void Node::prepare(const Needs& needs) {
         }
     }
     if (work_.verbs.has_atomics() && needs.sending != 0)
-        results_ =
-            Memory(source(TrafficMemory::host), 1, needs.sending * work_.depth * atomic_bytes, 4096, atomic_bytes);
+        results_ = make_memory(TrafficMemory::host, 1, needs.sending * work_.depth * atomic_bytes, 4096, atomic_bytes);
     for (std::uint32_t i = 0; i < how.cores; ++i) {
-        Core core;
-        core.eyes = std::make_unique<platform::bridge::InProcessTransport>(
-            *platform_.machines()[planned_.hca.host].host, platform_.card(planned_.hca).bdf());
         const auto queue_pairs = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, needs.queue_pairs[i]));
         const auto entries = std::max(64u, (work_.depth + 1) * queue_pairs);
-        core.sent = must(context_->create_cq({.entries = entries}));
-        core.received = must(context_->create_cq({.entries = 2 * entries}));
-        core.uar = how.has_blue_flame ? must(context_->alloc_uar()) : nullptr;
-        cores_.push_back(std::move(core));
+        add_core(entries, 2 * entries);
     }
 }
 
@@ -104,19 +64,14 @@ Area Node::take(std::uint64_t& next, std::uint64_t share) const {
 }
 
 void Node::add(End& end, bool sends, bool is_sent_to) {
-    auto& core = cores_[end.core];
+    auto& core = cores()[end.core];
     const auto& verbs = work_.verbs;
     const bool receives = is_sent_to && (verbs.has(Verb::send) || work_.is_ping_pong());
     end.node = this;
-    end.qp = must(context_->create_qp(
-        {.pd = pd_,
-         .send_cq = core.sent.get(),
-         .receive_cq = core.received.get(),
-         .max_send = sends ? work_.depth + 1 : 1, // and one that tells the end of those without a completion
-         .max_receive = receives ? receives_of(work_) : 1,
-         .max_inline = static_cast<std::uint32_t>(sends ? work_.how.inline_bytes : 0),
-         .doorbell = core.uar != nullptr ? sw::mlx::DoorbellStyle::blueflame : sw::mlx::DoorbellStyle::one_store,
-         .uar = core.uar}));
+    end.qp = make_queue_pair(
+        core, {.send = sends ? work_.depth + 1 : 1, // and one that tells the end of those without a completion
+               .receive = receives ? receives_of(work_) : 1,
+               .inline_bytes = static_cast<std::uint32_t>(sends ? work_.how.inline_bytes : 0)});
     end.index = core.ends.size();
     core.ends.push_back(&end);
     if (sends) {
@@ -141,14 +96,7 @@ void Node::add(End& end, bool sends, bool is_sent_to) {
 }
 
 void Node::connect(End& end, const Node& peer) {
-    const auto options = options_of(work_);
-    constexpr abi::Psn first{1};
-    must(context_->connect(*end.qp,
-                           {.path = peer.path_,
-                            .qpn = end.peer->qp->number(),
-                            .psn = first,
-                            .reads = peer.context_->reads_answered(options)},
-                           first, options));
+    Device::connect(*end.qp, peer, *end.peer->qp);
     const std::uint64_t wanted = end.peer->under_way.empty() ? 0 : receives_of(work_);
     const auto receives = work_.is_ping_pong() && end.receive.count == 0 ? wanted : std::min(wanted, end.receive.count);
     for (std::uint64_t i = 0; i < receives; ++i)

@@ -1,31 +1,14 @@
-// One HCA of a load: brought up by our driver, with completion queues of each core, and memory that the others may
-// reach. Every core is a thread of the simulation (SC_THREAD) and looks at memory by itself.
+// A device of a traffic: with memory for the messages of its ends, and that the others may reach.
 #pragma once
 
-#include "platform/bridge/in_process.h"
-#include "platform/topology/platform_module.h"
-#include "sw/mlx/verbs.h"
-#include "testbench/harness/host_functions.h"
+#include "testbench/load/device.h"
 #include "testbench/load/end.h"
 #include "testbench/load/memory.h"
-#include "testbench/load/plan.h"
 
 #include <cstdint>
-#include <deque>
-#include <memory>
-#include <optional>
-#include <span>
 #include <vector>
 
 namespace load {
-
-/// What a core has to itself.
-struct Core {
-    std::unique_ptr<platform::bridge::InProcessTransport> eyes; ///< with which it waits for memory to change
-    std::unique_ptr<sw::mlx::CompletionQueue> sent, received;
-    sw::mlx::Uar* uar = nullptr;
-    std::vector<End*> ends; ///< by wr_id
-};
 
 /// A counter of atomics, shared by all who send here.
 struct Tally {
@@ -33,11 +16,9 @@ struct Tally {
     Wide seen = 0;           ///< sum of what they have found
 };
 
-class Node {
+class Node : public Device {
 public:
-    /// Called by a thread of the simulation. Throws when the driver refuses something.
-    Node(platform::topology::Platform& platform, harness::HostFunctions& functions, const PlannedNode& planned,
-         const Work& work);
+    using Device::Device;
 
     /// How often parts of its memories are needed, before there are any.
     struct Needs {
@@ -51,16 +32,6 @@ public:
     void connect(End& end, const Node& peer);
     void give_receive(End& end);
 
-    /// Takes completions in; the core that asks spends the time that this costs, before anything else is done.
-    std::size_t poll(sw::mlx::CompletionQueue& queue, std::span<sw::mlx::Completion> into) {
-        const auto found = queue.poll(into);
-        if (found != 0)
-            (void)hca_->now(); // the driver has noted what its calls cost; here it passes
-        return found;
-    }
-
-    const PlannedNode& planned() const { return planned_; }
-    std::vector<Core>& cores() { return cores_; }
     const Memory& out() const { return out_; }
     const Memory& in() const { return in_; }
     const Memory& counters() const { return counters_; }
@@ -69,21 +40,11 @@ public:
 
 private:
     Area take(std::uint64_t& next, std::uint64_t share) const;
-    RegionSource source(platform::topology::TrafficMemory kind);
 
-    const PlannedNode planned_;
-    const Work& work_;
-    platform::topology::Platform& platform_;
-    std::unique_ptr<sw::transport::Transport> hca_, gpu_function_;
-    std::optional<sw::gpu::Gpu> gpu_;
-    std::unique_ptr<sw::mlx::Context> context_;
-    abi::Pd pd_{};
-    sw::mlx::AddressPath path_{};
     Memory out_, in_, counters_, results_;
     std::uint64_t out_share_ = 0, in_share_ = 0; ///< slots of an area
     std::uint64_t out_next_ = 0, in_next_ = 0, results_next_ = 0;
     std::vector<Tally> tallies_;
-    std::vector<Core> cores_;
 };
 
 } // namespace load

@@ -59,8 +59,16 @@ struct Connection {
     std::optional<std::size_t> back{};
 };
 
+/// What an application does, which is many messages, or few: it decides what is measured.
+struct Operations {
+    std::vector<std::string> kinds{};        ///< "allreduce"; "GET", "PUT"
+    std::uint64_t warm_up = 0, measured = 0; ///< of all nodes together
+    bool has_reductions = false;
+};
+
 struct Plan {
     Work work{};
+    std::optional<Operations> operations{}; ///< nothing: messages decide
     std::vector<PlannedNode> nodes{};
     std::vector<Flow> flows{};
     std::vector<Connection> connections{};

@@ -1,14 +1,12 @@
 #include "testbench/load/replay_list.h"
 
+#include "testbench/load/text_file.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 
 namespace load {
 
@@ -17,7 +15,6 @@ using Error = std::unexpected<std::string>;
 namespace {
 
 constexpr double latest_ns = 1e11; // 100 s
-constexpr std::size_t most_bytes = 1 << 30;
 constexpr std::string_view blanks = " \t\r,";
 
 /// The words of a line, without its comment.
@@ -81,17 +78,10 @@ std::expected<std::vector<ListedMessage>, std::string> read_replay(std::string_v
 }
 
 std::expected<std::vector<ListedMessage>, std::string> read_replay_file(const std::string& file) {
-    errno = 0;
-    std::ifstream stream(file, std::ios::binary);
-    std::string text;
-    for (std::array<char, 65536> part; stream.read(part.data(), part.size()) || stream.gcount() > 0;) {
-        text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
-        if (text.size() > most_bytes)
-            return Error(fmt::format("{}: is larger than {} MiB", file, most_bytes >> 20));
-    }
-    if (!stream.eof())
-        return Error(fmt::format("{}: cannot be read: {}", file, std::strerror(errno != 0 ? errno : EIO)));
-    return read_replay(text, file);
+    const auto text = read_text_file(file);
+    if (!text)
+        return Error(text.error());
+    return read_replay(*text, file);
 }
 
 } // namespace load

@@ -154,3 +154,12 @@ add_program_tests(traffic traffic_program_test.py "hcasim" 300
     all_to_one_is_held_back_by_the_wire_of_that_one an_open_loop_offers_its_rate time_and_messages_end_what_is_measured
     memory_is_where_it_is_wanted a_list_of_messages_is_replayed the_same_seed_does_the_same
     lost_packets_come_again_and_are_counted what_cannot_be_is_refused_with_its_line)
+add_program_tests(collective collective_program_test.py "hcasim" 300
+    every_algorithm_adds_up_what_all_have a_ring_uses_its_wires_and_a_tree_is_quick what_adds_slowly_holds_all_back
+    ranks_that_begin_late_spoil_nothing data_in_vram_is_in_no_host each_has_a_block_from_each
+    workers_have_what_servers_have_added_up lost_packets_change_no_sum the_same_seed_does_the_same
+    what_cannot_be_is_refused_with_its_line)
+add_program_tests(kv kv_program_test.py "hcasim" 300
+    values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor
+    popular_keys_make_a_server_busy lost_packets_lose_no_value the_same_seed_does_the_same
+    what_cannot_be_is_refused_with_its_line)

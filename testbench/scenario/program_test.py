@@ -168,6 +168,7 @@ def ends_of_all_keys():
     path, keys = payload(20_001), ends_of_keys()
     texts = {"scenario." + key for key in ("name", "payload", "from", "through", "to", "to_through", "omit")}
     texts |= {"traffic." + key for key in ("from", "to", "replay", "verbs", "sizes")}
+    texts |= {"collective.ranks", "collective.servers", "kv.clients", "kv.servers", "kv.sizes"}
     every = json.loads(subprocess.run([PROGRAM, "keys", "--json"], capture_output=True, text=True, check=True).stdout)
     missing = set(every) - texts - set(keys)
     expect(not missing, f"not found in the listing with a range: {missing}")

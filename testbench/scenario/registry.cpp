@@ -1,5 +1,7 @@
 #include "testbench/scenario/registry.h"
 
+#include "testbench/scenario/collective_fit.h"
+#include "testbench/scenario/collective_run.h"
 #include "testbench/scenario/dmabuf_fit.h"
 #include "testbench/scenario/dmabuf_run.h"
 #include "testbench/scenario/gpudirect_fit.h"
@@ -7,6 +9,8 @@
 #include "testbench/scenario/gpu_nvme_run.h"
 #include "testbench/scenario/gpu_rdma_fit.h"
 #include "testbench/scenario/gpu_rdma_run.h"
+#include "testbench/scenario/kv_fit.h"
+#include "testbench/scenario/kv_run.h"
 #include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/remote_storage_run.h"
 #include "testbench/scenario/storage_stream_run.h"
@@ -36,6 +40,12 @@ std::span<const Scenario> scenarios() {
          run_remote_storage, remote_storage_fits},
         {"traffic", "messages between HCAs as [traffic] has them: rates, latencies, fairness, what held them back",
          run_traffic, traffic_fits, false},
+        {"allreduce", "hosts add up their data, or those of their GPUs, in a ring or in trees: time, bandwidths",
+         run_collective, collective_fits, false},
+        {"alltoall", "each has a block for each: pairwise exchange", run_collective, collective_fits, false},
+        {"kv", "a key-value store: GETs by READ, or by SEND and answer, and PUTs", run_kv, kv_fits, false},
+        {"parameter_server", "workers push what servers add up, and READ the sums", run_collective, collective_fits,
+         false},
     };
     return table;
 }

@@ -5,6 +5,7 @@
 
 #include "sw/mlx/verbs.h"
 #include "sw/nvmf/target.h"
+#include "testbench/scenario/latency_count.h"
 #include "testbench/scenario/out_of_band.h"
 #include "testbench/scenario/payload_source.h"
 
@@ -55,6 +56,7 @@ struct RemoteReport {
     TargetBuffers buffers = TargetBuffers::host;       ///< where they were
     const sw::nvmf::Target* target = nullptr;          ///< as long as A serves
     std::array<sw::nvmf::Stage, remote_phases> used{}; ///< from B's first command to its last answer
+    std::array<LatencyCount, remote_phases> latency{}; ///< of commands, from submitted to answered
     /// Bytes of capsules that came into memory of A, and of B, or left it there, but for data: until now.
     std::uint64_t capsule_bytes_a = 0, capsule_bytes_b = 0;
     std::string source_sha256{}, target_sha256{};

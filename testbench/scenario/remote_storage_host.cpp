@@ -33,7 +33,7 @@ class RemoteUser {
 public:
     RemoteUser(const RemoteMachine& machine, const RemoteOptions& options, RemoteReport& report)
         : machine_(machine), options_(options), report_(report),
-          slots_(std::uint64_t{options.queue_depth} * options.queues) {}
+          slots_(std::uint64_t{options.queue_depth} * options.queues), begun_(slots_) {}
 
     Result<void> run() {
         TRY(open());
@@ -84,6 +84,7 @@ private:
     const RemoteOptions& options_;
     RemoteReport& report_;
     std::uint64_t slots_;
+    std::vector<std::chrono::nanoseconds> begun_; ///< when the command of each slot was submitted
     std::optional<RemoteHca> hca_;
     std::optional<sw::gpu::Gpu> gpu_;
     std::optional<sw::gpu::VramBuffer> vram_;
@@ -191,7 +192,8 @@ Result<void> RemoteUser::submit(RemotePhase phase, std::uint64_t number, sw::nvm
     if (!id)
         return std::unexpected(id.error());
     chunk_of_[queue.number() - 1u][*id] = number;
-    report_.used[static_cast<std::size_t>(phase)].starts(queue.transport().now());
+    begun_[number % slots_] = queue.transport().now();
+    report_.used[static_cast<std::size_t>(phase)].starts(begun_[number % slots_]);
     return {};
 }
 
@@ -207,7 +209,9 @@ Result<bool> RemoteUser::take(RemotePhase phase, std::vector<bool>& is_done) {
                                                 queue.is_connected() ? "" : ": ", queue.why()));
             const auto number = chunk_of_[i][one.id];
             is_done[number] = true;
-            report_.used[static_cast<std::size_t>(phase)].ends(length(number), queue.transport().now());
+            const auto now = queue.transport().now();
+            report_.used[static_cast<std::size_t>(phase)].ends(length(number), now);
+            report_.latency[static_cast<std::size_t>(phase)].add(now - begun_[number % slots_]);
             has_moved = true;
         }
     }

@@ -214,6 +214,16 @@ void add_transfers(const Description& described, const std::array<Side, 2>& side
     add(fmt::format("Read {} -> {}", drive, near), report.used[1], &read);
     add(fmt::format("read {}", drive), read.stages.read, nullptr);
     add(fmt::format("WRITE {} -> {}", far, near), read.stages.sent, nullptr);
+    for (const auto phase : {RemotePhase::write, RemotePhase::read}) {
+        const auto i = static_cast<std::size_t>(phase);
+        const auto commands = report.latency[i].count();
+        result.operations.push_back({.name = phase == RemotePhase::write ? "Write" : "Read",
+                                     .count = commands,
+                                     .latency = report.latency[i].summary(),
+                                     .elapsed_ps = report.used[i].took().count() * 1000,
+                                     .ranks = 1,
+                                     .bytes = commands == 0 ? 0 : report.used[i].bytes / commands});
+    }
 }
 
 } // namespace

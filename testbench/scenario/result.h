@@ -114,6 +114,21 @@ struct FlowRow {
     Latency latency{};
 };
 
+/// What an application has done in the measured time: operations of one kind, and how long one of them took whoever
+/// takes part, from its begin to its end there.
+struct Operation {
+    std::string name{};      ///< "allreduce"; "GET"
+    std::uint64_t count = 0; ///< of all who take part
+    Latency latency{};
+    std::int64_t elapsed_ps = 0;    ///< in which they were done
+    std::uint64_t ranks = 0;        ///< who take part
+    std::uint64_t bytes = 0;        ///< of one operation: a rank's data; of a GET or PUT the mean of the values
+    double time_ns = 0;             ///< of the measured time for one; 0: nothing was measured
+    double algorithm_bandwidth = 0; ///< bytes / time, bytes a second; 0: of no collective
+    double bus_bandwidth = 0;       ///< that of each rank's port which it is proportional to; 0: not defined
+    std::uint64_t repeated = 0;     ///< done again: values that changed while they were read
+};
+
 /// A part of the measured time.
 struct Interval {
     std::int64_t begin_ps = 0, end_ps = 0; ///< of simulated time
@@ -169,6 +184,7 @@ struct Result {
     std::string event_digest{}; ///< of all events; empty when nobody computed it
 
     std::optional<TrafficRow> traffic{};
+    std::vector<Operation> operations{};
     std::vector<FlowRow> flows{};
     std::vector<Interval> intervals{};
     std::vector<HeldBack> held_back{}; ///< the longest first

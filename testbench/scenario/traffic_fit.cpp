@@ -1,8 +1,7 @@
 #include "testbench/scenario/traffic_fit.h"
 
-#include "platform/topology/keys.h"
-#include "platform/topology/names.h"
 #include "testbench/load/replay_list.h"
+#include "testbench/scenario/node_fit.h"
 #include "testbench/scenario/runs.h"
 
 #include <fmt/format.h>
@@ -11,7 +10,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,8 +20,6 @@ using load::Plan;
 using load::Verb;
 using platform::topology::Config;
 using platform::topology::Description;
-using platform::topology::PartAt;
-using platform::topology::PartKind;
 using platform::topology::TrafficDirection;
 using platform::topology::TrafficMemory;
 using platform::topology::TrafficPattern;
@@ -32,45 +28,7 @@ using Fit = std::expected<void, std::string>;
 
 namespace {
 
-constexpr std::size_t most_flows = 1 << 16, most_queue_pairs = 1 << 18;
-
-/// "traffic.toml:12: 'traffic.batch' = 8: why not", with the line of the last one who has set the key.
-Error refuse(const Config& config, std::string_view path, std::string_view why) {
-    std::string where = config.file;
-    for (const auto& given : config.given)
-        if (given.path == path)
-            where = given.where;
-    const auto* key = platform::topology::find_key(path);
-    const auto value = platform::topology::print(key->kind, key->get(config));
-    return Error(fmt::format("{}: '{}' = {}: {}", where, path, value.empty() ? "none" : value, why));
-}
-
-/// The HCAs that a text names, as numbers; of a host its first one.
-std::expected<std::vector<std::size_t>, std::string> hcas_of(const Description& described, std::string_view text) {
-    std::vector<std::size_t> found;
-    for (const auto word : text | std::views::split(',')) {
-        auto name = std::string_view(word.begin(), word.end());
-        name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-        name = name.substr(0, name.find_last_not_of(' ') + 1);
-        const auto names = platform::topology::split_path(name).size() > 1 ? platform::topology::expand_each(name)
-                                                                           : platform::topology::expand_name(name);
-        if (!names)
-            return Error(names.error());
-        for (const auto& one : *names) {
-            auto part = described.find(one);
-            if (const auto host = described.find_host(one))
-                part = first_parts(described, *host).hca;
-            if (!part || described.part(*part).kind != PartKind::hca)
-                return Error(fmt::format(
-                    "{} is no HCA of this platform, and no host that has one; `hcasim show` draws it", one));
-            const auto number = described.part(*part).hca().number;
-            if (std::ranges::find(found, number) != found.end())
-                return Error(fmt::format("{} is there twice", one));
-            found.push_back(number);
-        }
-    }
-    return found;
-}
+constexpr std::size_t most_flows = 1 << 16;
 
 std::vector<std::size_t> numbers(std::size_t first, std::size_t end) {
     std::vector<std::size_t> list(end - first);
@@ -225,43 +183,25 @@ Fit look_at_keys(const Config& config, const Plan& plan) {
 /// Messages, queue pairs and memory are no more than cards and hosts have.
 Fit look_at_parts(const Config& config, const Description& described, const Plan& plan) {
     const auto& how = config.traffic;
-    std::vector<std::uint64_t> queue_pairs(plan.nodes.size());
-    for (const auto& connection : plan.connections)
-        for (const auto node : {connection.first, connection.second})
-            queue_pairs[node] += plan.work.queue_pairs;
-    if (std::accumulate(queue_pairs.begin(), queue_pairs.end(), std::uint64_t{0}) > most_queue_pairs)
-        return refuse(config, "scenario.qps", fmt::format("makes more than {} queue pairs", most_queue_pairs));
+    const auto counted = count_queue_pairs(config, plan);
+    if (!counted)
+        return Error(counted.error());
+    const auto& queue_pairs = *counted;
+    const bool uses_vram = how.memory == TrafficMemory::vram || how.remote_memory == TrafficMemory::vram;
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-        const auto& node = plan.nodes[i];
-        const auto& hca = described.part(node.hca).hca().core;
-        if (const auto ours = is_driven_here(described, node.hca); !ours)
-            return ours;
-        if (plan.work.sizes.most() > 1ull << hca.log_max_message)
-            return refuse(config, "traffic.sizes",
-                          fmt::format("a message of {} is larger than {} sends", plan.work.sizes.most(), node.name));
-        // The driver's own queue pair, and what the device keeps for itself.
-        if (queue_pairs[i] + 4 > 1ull << hca.log_max_qp)
-            return refuse(
-                config, "scenario.qps",
-                fmt::format("{} needs {} queue pairs and has {}", node.name, queue_pairs[i], 1ull << hca.log_max_qp));
-        if (2 * std::uint64_t{how.regions} + 16 > 1ull << hca.log_max_mkey)
-            return refuse(config, "traffic.regions",
-                          fmt::format("{} has {} memory keys", node.name, 1ull << hca.log_max_mkey));
-        const bool uses_vram = how.memory == TrafficMemory::vram || how.remote_memory == TrafficMemory::vram;
-        if (uses_vram && !node.gpu)
-            return refuse(config, how.memory == TrafficMemory::vram ? "traffic.memory" : "traffic.remote_memory",
-                          fmt::format("the host of {} has no GPU", node.name));
-        const auto asked = how.region_bytes != 0 ? how.region_bytes * how.regions
-                                                 : queue_pairs[i] * 2 * plan.work.depth * plan.work.stride();
-        const auto has =
-            uses_vram ? described.part(*node.gpu).gpu().vram_bytes : described.hosts[node.hca.host].memory.memory_bytes;
-        if (asked > has / 2)
-            return refuse(
-                config, how.region_bytes != 0 ? "traffic.region" : "scenario.queue_depth",
-                fmt::format(
-                    "{} needs {} of memory for messages, and half of what it has is {}", node.name,
-                    platform::topology::print(platform::topology::Kind::size, static_cast<std::int64_t>(asked)),
-                    platform::topology::print(platform::topology::Kind::size, static_cast<std::int64_t>(has / 2))));
+        const NodeNeeds needs{.queue_pairs = queue_pairs[i],
+                              .message = plan.work.sizes.most(),
+                              .memory_keys = 2 * std::uint64_t{how.regions},
+                              .bytes = how.region_bytes != 0
+                                           ? how.region_bytes * how.regions
+                                           : queue_pairs[i] * 2 * plan.work.depth * plan.work.stride(),
+                              .uses_vram = uses_vram};
+        const NodeKeys keys{.message = "traffic.sizes",
+                            .memory_keys = "traffic.regions",
+                            .bytes = how.region_bytes != 0 ? "traffic.region" : "scenario.queue_depth",
+                            .memory = how.memory == TrafficMemory::vram ? "traffic.memory" : "traffic.remote_memory"};
+        if (const auto done = node_fits(config, described, plan.nodes[i], needs, keys); !done)
+            return done;
     }
     return {};
 }

@@ -17,33 +17,22 @@ namespace {
 
 /// Of the first intervals, where nobody knows how long the run will take.
 constexpr Time first_interval = std::chrono::microseconds{10};
-constexpr std::uint64_t messages_between_news = 4096;
+constexpr std::uint64_t messages_between_news = 4096, operations_between_news = 64;
 
 } // namespace
 
 void TrafficMeter::Count::add(const load::Done& message) {
-    const auto took = message.at - message.since;
-    ++messages;
     bytes += message.bytes;
-    took_ns += static_cast<double>(took.count()) / 1000;
-    latency.add((took.count() + 500) / 1000);
-}
-
-Latency TrafficMeter::Count::summary() const {
-    if (messages == 0)
-        return {};
-    return {.samples = messages,
-            .mean_ns = took_ns / static_cast<double>(messages),
-            .least_ns = latency.least(),
-            .p50_ns = latency.percentile(50),
-            .p90_ns = latency.percentile(90),
-            .p99_ns = latency.percentile(99),
-            .p999_ns = latency.percentile(99.9),
-            .most_ns = latency.most()};
+    latency.add(message.at - message.since);
 }
 
 TrafficMeter::TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan)
-    : platform_(platform), plan_(plan), how_(plan.work.how), work_(plan.nodes.size()), flows_(plan.flows.size()) {
+    : platform_(platform), plan_(plan), how_(plan.work.how), wanted_warm_up_(how_.warm_up_messages),
+      work_(plan.nodes.size()), reductions_(plan.nodes.size()), flows_(plan.flows.size()) {
+    if (plan.operations) {
+        wanted_warm_up_ = plan.operations->warm_up;
+        operations_.resize(plan.operations->kinds.size());
+    }
     std::vector<unsigned> queue_pairs(plan.nodes.size());
     for (const auto& connection : plan.connections)
         for (const auto node : {connection.first, connection.second})
@@ -57,7 +46,7 @@ TrafficMeter::TrafficMeter(platform::topology::Platform& platform, const load::P
 void TrafficMeter::start() {
     started_ = kernel_now();
     has_started_ = true;
-    if (how_.warm_up_messages == 0 && how_.warm_up == Time{})
+    if (wanted_warm_up_ == 0 && how_.warm_up == Time{})
         begin();
     told_.notify(sc_core::SC_ZERO_TIME);
 }
@@ -66,28 +55,50 @@ void TrafficMeter::add(std::span<const load::Done> messages) {
     if (is_over_)
         return;
     if (!has_begun_) {
-        warmed_up_ += messages.size();
-        if (warmed_up_ >= how_.warm_up_messages && kernel_now() >= started_ + how_.warm_up)
-            begin();
+        if (!plan_.operations)
+            warm_up(messages.size());
         if (is_list_done())
             finish();
         return;
     }
-    const auto before = all_.messages;
+    const auto before = all_.messages();
     for (const auto& message : messages) {
         all_.add(message);
         part_.add(message);
         flows_[message.flow].add(message);
     }
-    if (progress && all_.messages / messages_between_news != before / messages_between_news)
-        progress(all_.messages, std::max(all_.messages, how_.messages));
-    if (is_list_done() || (how_.messages != 0 && all_.messages >= how_.messages))
+    if (plan_.operations)
+        return;
+    if (progress && all_.messages() / messages_between_news != before / messages_between_news)
+        progress(all_.messages(), std::max(all_.messages(), how_.messages));
+    if (is_list_done() || (how_.messages != 0 && all_.messages() >= how_.messages))
         finish();
+}
+
+void TrafficMeter::add_operation(std::size_t kind, Time since, Time at) {
+    if (is_over_)
+        return;
+    if (!has_begun_) {
+        warm_up(1);
+        return;
+    }
+    operations_[kind].add(at - since);
+    ++operations_done_;
+    if (progress && operations_done_ % operations_between_news == 0)
+        progress(operations_done_, std::max(operations_done_, plan_.operations->measured));
+    if (operations_done_ >= plan_.operations->measured)
+        finish();
+}
+
+void TrafficMeter::warm_up(std::uint64_t count) {
+    warmed_up_ += count;
+    if (warmed_up_ >= wanted_warm_up_ && kernel_now() >= started_ + how_.warm_up)
+        begin();
 }
 
 /// Of a list there may be fewer messages left to measure than were wished: those of the warm-up time are gone.
 bool TrafficMeter::is_list_done() const {
-    return plan_.work.is_listed && warmed_up_ + all_.messages >= how_.warm_up_messages + how_.messages;
+    return plan_.work.is_listed && warmed_up_ + all_.messages() >= how_.warm_up_messages + how_.messages;
 }
 
 TrafficMeter::Moment TrafficMeter::look() const {
@@ -101,6 +112,10 @@ TrafficMeter::Moment TrafficMeter::look() const {
         moment.resources.push_back(
             {plan_.nodes[i].name + " cores",
              {.name = {}, .kind = Kind::window, .units = how_.cores, .usage = {.busy = work_[i]}}});
+    if (plan_.operations && plan_.operations->has_reductions)
+        for (std::size_t i = 0; i < reductions_.size(); ++i)
+            moment.resources.push_back({plan_.nodes[i].name + " reduction",
+                                        {.name = {}, .kind = Kind::server, .usage = {.busy = reductions_[i]}}});
     return moment;
 }
 
@@ -114,7 +129,7 @@ void TrafficMeter::begin() {
 void TrafficMeter::finish() {
     if (std::exchange(is_over_, true))
         return;
-    if (has_begun_ && (kernel_now() > (parts_.empty() ? begin_ : parts_.back().end).at || part_.messages != 0))
+    if (has_begun_ && (kernel_now() > (parts_.empty() ? begin_ : parts_.back().end).at || part_.messages() != 0))
         cut();
     told_.notify(sc_core::SC_ZERO_TIME);
 }
@@ -132,9 +147,7 @@ void TrafficMeter::join_pairs() {
         if (i + 1 == parts_.size())
             break;
         auto& next = parts_[i + 1];
-        part.count.messages += next.count.messages;
         part.count.bytes += next.count.bytes;
-        part.count.took_ns += next.count.took_ns;
         part.count.latency += next.count.latency;
         part.end = std::move(next.end);
     }
@@ -152,7 +165,7 @@ void TrafficMeter::watch() {
     while (!has_started_ && !is_over_)
         sc_core::wait(told_);
     wait_until(started_ + how_.warm_up);
-    if (!is_over_ && warmed_up_ >= how_.warm_up_messages)
+    if (!is_over_ && warmed_up_ >= wanted_warm_up_)
         begin();
     while (!has_begun_ && !is_over_)
         sc_core::wait(told_);
@@ -176,7 +189,11 @@ Busiest TrafficMeter::busiest_between(const Moment& begin, const Moment& end) co
 
 void TrafficMeter::show(Result& result) const {
     for (std::size_t i = 0; i < flows_.size(); ++i)
-        result.flows.push_back({plan_.flows[i].name, flows_[i].messages, flows_[i].bytes, flows_[i].summary()});
+        result.flows.push_back(
+            {plan_.flows[i].name, flows_[i].messages(), flows_[i].bytes, flows_[i].latency.summary()});
+    for (std::size_t i = 0; i < operations_.size(); ++i)
+        result.operations.push_back(
+            {.name = plan_.operations->kinds[i], .count = operations_[i].count(), .latency = operations_[i].summary()});
     const auto fill = [&](auto& row, const Moment& from, const Moment& to) {
         Totals sum;
         add_between(from.totals, to.totals, sum);
@@ -190,7 +207,7 @@ void TrafficMeter::show(Result& result) const {
         auto found = busiest_between(from, to);
         row.bottleneck = std::move(found.name), row.load = found.load;
     };
-    TrafficRow all{.messages = all_.messages, .bytes = all_.bytes, .latency = all_.summary()};
+    TrafficRow all{.messages = all_.messages(), .bytes = all_.bytes, .latency = all_.latency.summary()};
     double sum = 0, squares = 0;
     for (const auto& flow : flows_) {
         sum += static_cast<double>(flow.bytes);
@@ -207,9 +224,9 @@ void TrafficMeter::show(Result& result) const {
         const auto& part = parts_[i];
         Interval row{.begin_ps = from.at.count(),
                      .end_ps = part.end.at.count(),
-                     .messages = part.count.messages,
+                     .messages = part.count.messages(),
                      .bytes = part.count.bytes,
-                     .latency = part.count.summary()};
+                     .latency = part.count.latency.summary()};
         fill(row, from, part.end);
         const auto held = std::ranges::find(result.held_back, row.bottleneck, &HeldBack::name);
         if (held != result.held_back.end())
@@ -219,6 +236,8 @@ void TrafficMeter::show(Result& result) const {
         result.intervals.push_back(std::move(row));
     }
     std::ranges::stable_sort(result.held_back, std::greater<>{}, &HeldBack::time_ps);
+    for (auto& operation : result.operations)
+        operation.elapsed_ps = all.elapsed_ps;
     result.traffic = std::move(all);
 }
 

@@ -1,6 +1,7 @@
-// Counts the messages of the scenario `traffic`: by flow, and in intervals of simulated time of which there are never
-// more than a given number, however long the run takes. Takes what the resources of the platform have counted at the
-// ends of each interval, so that set-up, warm-up and the end count nothing.
+// Counts the messages of a load: by flow, and in intervals of simulated time of which there are never more than a given
+// number, however long the run takes; and the operations of an application, where they are parts of such. Takes what
+// the resources of the platform have counted at the ends of each interval, so that set-up, warm-up and the end count
+// nothing.
 #pragma once
 
 #include "platform/topology/platform_module.h"
@@ -8,8 +9,8 @@
 #include "testbench/load/plan.h"
 #include "testbench/scenario/busiest.h"
 #include "testbench/scenario/counting.h"
+#include "testbench/scenario/latency_count.h"
 #include "testbench/scenario/result.h"
-#include "traces/tool/histogram.h"
 
 #include <systemc>
 
@@ -25,7 +26,9 @@ public:
     TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan);
 
     void add(std::span<const load::Done> messages) override;
+    void add_operation(std::size_t kind, model::port::Time since, model::port::Time at) override;
     void add_work(std::size_t node, model::port::Time span) override { work_[node] += span; }
+    void add_reduction(std::size_t node, model::port::Time span) override { reductions_[node] += span; }
     bool is_over() const override { return is_over_; }
 
     /// The cores begin now.
@@ -38,16 +41,15 @@ public:
     /// Rows of the result.
     void show(Result& result) const;
 
-    /// Told now and then how many messages of how many are done. May be empty.
+    /// Told now and then how many messages (or operations) of how many are done. May be empty.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress{};
 
 private:
     struct Count {
-        std::uint64_t messages = 0, bytes = 0;
-        double took_ns = 0; ///< together
-        traces::tool::Histogram latency{};
+        std::uint64_t bytes = 0;
+        LatencyCount latency{};
+        std::uint64_t messages() const { return latency.count(); }
         void add(const load::Done& message);
-        Latency summary() const;
     };
     /// What was counted until a moment.
     struct Moment {
@@ -61,6 +63,7 @@ private:
         Moment end{};
     };
     bool is_list_done() const;
+    void warm_up(std::uint64_t count);
     Moment look() const;
     void begin();
     void finish();
@@ -74,13 +77,15 @@ private:
     const platform::topology::TrafficConfig& how_;
     unsigned most_queue_pairs_ = 1; ///< of a node
     model::port::Time started_{}, interval_{};
-    std::uint64_t warmed_up_ = 0; ///< messages
+    std::uint64_t warmed_up_ = 0, wanted_warm_up_ = 0; ///< messages, or operations
+    std::uint64_t operations_done_ = 0;                ///< of those that are measured
     bool has_started_ = false, has_begun_ = false, is_over_ = false;
     sc_core::sc_event told_;
-    std::vector<model::port::Time> work_; ///< of the cores, by node
+    std::vector<model::port::Time> work_, reductions_; ///< of the cores and of what adds up, by node
     Moment begin_;
     Count all_, part_;
     std::vector<Count> flows_;
+    std::vector<LatencyCount> operations_; ///< by kind
     std::vector<Part> parts_;
 };
 

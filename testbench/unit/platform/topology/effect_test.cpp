@@ -61,6 +61,18 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"traffic.batch=2"}) == Found{"--set traffic.batch"});
     CHECK(idle("", {"traffic.batch=2", "scenario.name=traffic"}).empty());
     CHECK(idle("", {"traffic.batch=2", "scenario.name=traffic"}, Work::of_drivers).size() == 2);
+    CHECK(idle("", {"collective.warm_up=2", "kv.keys=2"}) == Found{"--set collective.warm_up", "--set kv.keys"});
+    for (const std::string name : {"allreduce", "alltoall", "parameter_server"})
+        CHECK(idle("", {"collective.warm_up=2", "traffic.page=8192", "traffic.memory=vram", "kv.keys=2",
+                        "traffic.batch=2", "scenario.name=" + name}) == Found{"--set kv.keys", "--set traffic.batch"});
+    CHECK(idle("", {"collective.algorithm=tree", "scenario.name=allreduce"}).empty());
+    CHECK(idle("", {"collective.algorithm=tree", "scenario.name=alltoall"}) == Found{"--set collective.algorithm"});
+    CHECK(idle("", {"collective.servers=A", "scenario.name=parameter_server"}).empty());
+    CHECK(idle("", {"collective.servers=A", "scenario.name=allreduce"}) == Found{"--set collective.servers"});
+    CHECK(idle("", {"kv.keys=2", "traffic.page=8192", "traffic.memory=vram", "traffic.verify=false",
+                    "collective.warm_up=2", "scenario.name=kv"}) ==
+          Found{"--set traffic.memory", "--set traffic.verify", "--set collective.warm_up"});
+    CHECK(idle("", {"collective.warm_up=2", "kv.keys=2", "scenario.name=kv"}, Work::of_drivers).size() == 3);
     CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband", "timed=false"}) ==
           Found{"--set link.credit_blocks"});
     CHECK(idle("", {"host.peer_forwarding=false"}) == Found{"--set host.peer_forwarding"});

@@ -1,0 +1,80 @@
+#include "testbench/load/device.h"
+
+#include "testbench/harness/must.h"
+#include "testbench/scenario/gpudirect_drive.h"
+
+#include <bit>
+
+namespace load {
+
+using harness::must;
+using platform::topology::TrafficMemory;
+
+namespace {
+
+sw::mlx::ConnectOptions options_of(const Work& work) {
+    return {.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(work.mtu) - 7),
+            .reads = static_cast<std::uint8_t>(work.how.reads),
+            .ack_timeout = static_cast<std::uint8_t>(work.how.ack_timeout),
+            .retry_count = static_cast<std::uint8_t>(work.how.retry_count)};
+}
+
+} // namespace
+
+Device::Device(platform::topology::Platform& platform, harness::HostFunctions& functions, const PlannedNode& planned,
+               const Work& work)
+    : planned_(planned), work_(work), platform_(platform) {
+    auto& card = platform.card(planned.hca);
+    hca_ = must(functions.function(card.bdf()));
+    context_ = must(sw::mlx::Context::open(*hca_));
+    pd_ = must(context_->alloc_pd());
+    const auto& part = platform.description().part(planned.hca).hca();
+    const bool is_ipv6 =
+        platform.description().cables[part.cable].link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
+    path_ = must(context_->open_port(scenario::address_of(static_cast<unsigned>(part.number), is_ipv6)));
+    if (planned.gpu) {
+        gpu_function_ = must(functions.function(platform.card(*planned.gpu).bdf()));
+        gpu_.emplace(must(sw::gpu::Gpu::open(*gpu_function_)));
+    }
+}
+
+Memory Device::make_memory(TrafficMemory kind, std::uint32_t regions, std::uint64_t region_bytes,
+                           std::uint64_t page_bytes, std::uint64_t stride) {
+    RegionSource source{.context = *context_, .pd = pd_};
+    if (kind == TrafficMemory::vram)
+        source.gpu = &*gpu_, source.gpu_card = &platform_.card(*planned_.gpu);
+    return {source, regions, region_bytes, page_bytes, stride};
+}
+
+Core& Device::add_core(std::uint32_t sent, std::uint32_t received) {
+    auto& core = cores_.emplace_back();
+    core.eyes = std::make_unique<platform::bridge::InProcessTransport>(*platform_.machines()[planned_.hca.host].host,
+                                                                       platform_.card(planned_.hca).bdf());
+    core.sent = must(context_->create_cq({.entries = sent}));
+    core.received = must(context_->create_cq({.entries = received}));
+    core.uar = work_.how.has_blue_flame ? must(context_->alloc_uar()) : nullptr;
+    return core;
+}
+
+std::unique_ptr<sw::mlx::QueuePair> Device::make_queue_pair(const Core& core, const QueueSizes& sizes) {
+    return must(context_->create_qp(
+        {.pd = pd_,
+         .send_cq = core.sent.get(),
+         .receive_cq = core.received.get(),
+         .max_send = sizes.send,
+         .max_receive = sizes.receive,
+         .max_inline = sizes.inline_bytes,
+         .doorbell = core.uar != nullptr ? sw::mlx::DoorbellStyle::blueflame : sw::mlx::DoorbellStyle::one_store,
+         .uar = core.uar}));
+}
+
+void Device::connect(sw::mlx::QueuePair& qp, const Device& peer, const sw::mlx::QueuePair& peer_qp) {
+    const auto options = options_of(work_);
+    constexpr abi::Psn first{1};
+    must(context_->connect(
+        qp,
+        {.path = peer.path_, .qpn = peer_qp.number(), .psn = first, .reads = peer.context_->reads_answered(options)},
+        first, options));
+}
+
+} // namespace load

@@ -1,0 +1,76 @@
+// An HCA of a load, brought up by our driver: cores with completion queues of their own, memory that it may reach,
+// queue pairs. Every core is a thread of the simulation (SC_THREAD) and looks at memory by itself.
+#pragma once
+
+#include "platform/bridge/in_process.h"
+#include "platform/topology/platform_module.h"
+#include "sw/mlx/verbs.h"
+#include "testbench/harness/host_functions.h"
+#include "testbench/load/memory.h"
+#include "testbench/load/plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace load {
+
+struct End;
+
+/// What a core has to itself.
+struct Core {
+    std::unique_ptr<platform::bridge::InProcessTransport> eyes; ///< with which it waits for memory to change
+    std::unique_ptr<sw::mlx::CompletionQueue> sent, received;
+    sw::mlx::Uar* uar = nullptr;
+    std::vector<End*> ends; ///< by wr_id
+};
+
+/// Work requests of a queue pair.
+struct QueueSizes {
+    std::uint32_t send = 1, receive = 1, inline_bytes = 0;
+};
+
+class Device {
+public:
+    /// Called by a thread of the simulation. Throws when the driver refuses something.
+    Device(platform::topology::Platform& platform, harness::HostFunctions& functions, const PlannedNode& planned,
+           const Work& work);
+
+    /// As Memory's constructor has it.
+    Memory make_memory(platform::topology::TrafficMemory kind, std::uint32_t regions, std::uint64_t region_bytes,
+                       std::uint64_t page_bytes, std::uint64_t stride);
+    /// With room for so many completions.
+    Core& add_core(std::uint32_t sent, std::uint32_t received);
+    std::unique_ptr<sw::mlx::QueuePair> make_queue_pair(const Core& core, const QueueSizes& sizes);
+    /// To `peer_qp` of `peer`, which connects its own end.
+    void connect(sw::mlx::QueuePair& qp, const Device& peer, const sw::mlx::QueuePair& peer_qp);
+
+    /// Takes completions in; the core that asks spends the time that this costs, before anything else is done.
+    std::size_t poll(sw::mlx::CompletionQueue& queue, std::span<sw::mlx::Completion> into) {
+        const auto found = queue.poll(into);
+        if (found != 0)
+            (void)hca_->now(); // the driver has noted what its calls cost; here it passes
+        return found;
+    }
+
+    const PlannedNode& planned() const { return planned_; }
+    std::vector<Core>& cores() { return cores_; }
+
+protected:
+    const PlannedNode planned_;
+    const Work& work_;
+
+private:
+    platform::topology::Platform& platform_;
+    std::unique_ptr<sw::transport::Transport> hca_, gpu_function_;
+    std::optional<sw::gpu::Gpu> gpu_;
+    std::unique_ptr<sw::mlx::Context> context_;
+    abi::Pd pd_{};
+    sw::mlx::AddressPath path_{};
+    std::vector<Core> cores_;
+};
+
+} // namespace load

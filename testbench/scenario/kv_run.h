@@ -1,0 +1,13 @@
+// The scenario kv on a platform.
+#pragma once
+
+#include "testbench/scenario/registry.h"
+
+#include <expected>
+#include <string>
+
+namespace scenario {
+
+std::expected<Result, std::string> run_kv(const Context& context);
+
+} // namespace scenario

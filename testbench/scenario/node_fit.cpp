@@ -1,0 +1,104 @@
+#include "testbench/scenario/node_fit.h"
+
+#include "platform/topology/keys.h"
+#include "platform/topology/names.h"
+#include "testbench/scenario/runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+
+namespace scenario {
+
+using platform::topology::Config;
+using platform::topology::Description;
+using platform::topology::PartKind;
+using Error = std::unexpected<std::string>;
+
+namespace {
+
+constexpr std::size_t most_queue_pairs = 1 << 18;
+
+std::string print_size(std::uint64_t bytes) {
+    return platform::topology::print(platform::topology::Kind::size, static_cast<std::int64_t>(bytes));
+}
+
+} // namespace
+
+Error refuse(const Config& config, std::string_view path, std::string_view why) {
+    std::string where = config.file;
+    for (const auto& given : config.given)
+        if (given.path == path)
+            where = given.where;
+    const auto* key = platform::topology::find_key(path);
+    const auto value = platform::topology::print(key->kind, key->get(config));
+    return Error(fmt::format("{}: '{}' = {}: {}", where, path, value.empty() ? "none" : value, why));
+}
+
+std::expected<std::vector<std::size_t>, std::string> hcas_of(const Description& described, std::string_view text) {
+    std::vector<std::size_t> found;
+    for (const auto word : text | std::views::split(',')) {
+        auto name = std::string_view(word.begin(), word.end());
+        name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+        name = name.substr(0, name.find_last_not_of(' ') + 1);
+        const auto names = platform::topology::split_path(name).size() > 1 ? platform::topology::expand_each(name)
+                                                                           : platform::topology::expand_name(name);
+        if (!names)
+            return Error(names.error());
+        for (const auto& one : *names) {
+            auto part = described.find(one);
+            if (const auto host = described.find_host(one))
+                part = first_parts(described, *host).hca;
+            if (!part || described.part(*part).kind != PartKind::hca)
+                return Error(fmt::format(
+                    "{} is no HCA of this platform, and no host that has one; `hcasim show` draws it", one));
+            const auto number = described.part(*part).hca().number;
+            if (std::ranges::find(found, number) != found.end())
+                return Error(fmt::format("{} is there twice", one));
+            found.push_back(number);
+        }
+    }
+    return found;
+}
+
+std::expected<std::vector<std::uint64_t>, std::string> count_queue_pairs(const Config& config, const load::Plan& plan) {
+    std::vector<std::uint64_t> queue_pairs(plan.nodes.size());
+    for (const auto& connection : plan.connections)
+        for (const auto node : {connection.first, connection.second})
+            queue_pairs[node] += plan.work.queue_pairs;
+    if (std::accumulate(queue_pairs.begin(), queue_pairs.end(), std::uint64_t{0}) > most_queue_pairs)
+        return refuse(config, "scenario.qps", fmt::format("makes more than {} queue pairs", most_queue_pairs));
+    return queue_pairs;
+}
+
+std::expected<void, std::string> node_fits(const Config& config, const Description& described,
+                                           const load::PlannedNode& node, const NodeNeeds& needs,
+                                           const NodeKeys& keys) {
+    const auto& hca = described.part(node.hca).hca().core;
+    if (const auto ours = is_driven_here(described, node.hca); !ours)
+        return ours;
+    if (needs.message > 1ull << hca.log_max_message)
+        return refuse(config, keys.message,
+                      fmt::format("a message of {} is larger than {} sends", needs.message, node.name));
+    // The driver's own queue pair, and what the device keeps for itself.
+    if (needs.queue_pairs + 4 > 1ull << hca.log_max_qp)
+        return refuse(
+            config, "scenario.qps",
+            fmt::format("{} needs {} queue pairs and has {}", node.name, needs.queue_pairs, 1ull << hca.log_max_qp));
+    if (needs.memory_keys + 16 > 1ull << hca.log_max_mkey)
+        return refuse(config, keys.memory_keys,
+                      fmt::format("{} has {} memory keys", node.name, 1ull << hca.log_max_mkey));
+    if (needs.uses_vram && !node.gpu)
+        return refuse(config, keys.memory, fmt::format("the host of {} has no GPU", node.name));
+    const auto has = needs.uses_vram ? described.part(*node.gpu).gpu().vram_bytes
+                                     : described.hosts[node.hca.host].memory.memory_bytes;
+    if (needs.bytes > has / 2)
+        return refuse(config, keys.bytes,
+                      fmt::format("{} needs {} of memory for messages, and half of what it has is {}", node.name,
+                                  print_size(needs.bytes), print_size(has / 2)));
+    return {};
+}
+
+} // namespace scenario
