@@ -1,12 +1,12 @@
 #include "testbench/load/node.h"
 
+#include "sw/mlx/verbs_face.h"
 #include "testbench/harness/must.h"
 #include "testbench/scenario/gpudirect_drive.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
 namespace load {
@@ -16,8 +16,8 @@ using platform::topology::TrafficMemory;
 
 namespace {
 
-sw::mlx::ConnectOptions options_of(const Work& work) {
-    return {.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(work.mtu) - 7),
+sw::verbs::ConnectOptions options_of(const Work& work) {
+    return {.mtu_bytes = work.mtu,
             .reads = static_cast<std::uint8_t>(work.how.reads),
             .ack_timeout = static_cast<std::uint8_t>(work.how.ack_timeout),
             .retry_count = static_cast<std::uint8_t>(work.how.retry_count)};
@@ -33,7 +33,7 @@ Node::Node(platform::topology::Platform& platform, harness::HostFunctions& funct
     : planned_(planned), work_(work), platform_(platform) {
     auto& card = platform.card(planned.hca);
     hca_ = must(functions.function(card.bdf()));
-    context_ = must(sw::mlx::Context::open(*hca_));
+    context_ = must(sw::mlx::open_verbs(*hca_));
     pd_ = must(context_->alloc_pd());
     const auto& part = platform.description().part(planned.hca).hca();
     const bool is_ipv6 =
@@ -90,9 +90,9 @@ void Node::prepare(const Needs& needs) {
             *platform_.machines()[planned_.hca.host].host, platform_.card(planned_.hca).bdf());
         const auto queue_pairs = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, needs.queue_pairs[i]));
         const auto entries = std::max(64u, (work_.depth + 1) * queue_pairs);
-        core.sent = must(context_->create_cq({.entries = entries}));
-        core.received = must(context_->create_cq({.entries = 2 * entries}));
-        core.uar = how.has_blue_flame ? must(context_->alloc_uar()) : nullptr;
+        core.sent = must(context_->create_cq(entries));
+        core.received = must(context_->create_cq(2 * entries));
+        core.doorbell_page = how.has_blue_flame ? must(context_->alloc_doorbell_page()) : nullptr;
         cores_.push_back(std::move(core));
     }
 }
@@ -115,8 +115,7 @@ void Node::add(End& end, bool sends, bool is_sent_to) {
          .max_send = sends ? work_.depth + 1 : 1, // and one that tells the end of those without a completion
          .max_receive = receives ? receives_of(work_) : 1,
          .max_inline = static_cast<std::uint32_t>(sends ? work_.how.inline_bytes : 0),
-         .doorbell = core.uar != nullptr ? sw::mlx::DoorbellStyle::blueflame : sw::mlx::DoorbellStyle::one_store,
-         .uar = core.uar}));
+         .doorbell_page = core.doorbell_page}));
     end.index = core.ends.size();
     core.ends.push_back(&end);
     if (sends) {
@@ -156,7 +155,7 @@ void Node::connect(End& end, const Node& peer) {
 }
 
 void Node::give_receive(End& end) {
-    sw::mlx::Sge sge;
+    sw::verbs::Sge sge;
     if (end.receive.count != 0) {
         const auto place = in_.slot(end.receive.first + end.given++ % end.receive.count);
         sge = {.address = place.address, .length = static_cast<std::uint32_t>(work_.stride()), .lkey = place.key};

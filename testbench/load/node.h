@@ -4,7 +4,7 @@
 
 #include "platform/bridge/in_process.h"
 #include "platform/topology/platform_module.h"
-#include "sw/mlx/verbs.h"
+#include "sw/verbs/verbs.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/load/end.h"
 #include "testbench/load/memory.h"
@@ -22,8 +22,8 @@ namespace load {
 /// What a core has to itself.
 struct Core {
     std::unique_ptr<platform::bridge::InProcessTransport> eyes; ///< with which it waits for memory to change
-    std::unique_ptr<sw::mlx::CompletionQueue> sent, received;
-    sw::mlx::Uar* uar = nullptr;
+    std::unique_ptr<sw::verbs::CompletionQueue> sent, received;
+    sw::verbs::DoorbellPage* doorbell_page = nullptr;
     std::vector<End*> ends; ///< by wr_id
 };
 
@@ -52,7 +52,7 @@ public:
     void give_receive(End& end);
 
     /// Takes completions in; the core that asks spends the time that this costs, before anything else is done.
-    std::size_t poll(sw::mlx::CompletionQueue& queue, std::span<sw::mlx::Completion> into) {
+    std::size_t poll(sw::verbs::CompletionQueue& queue, std::span<sw::verbs::Completion> into) {
         const auto found = queue.poll(into);
         if (found != 0)
             (void)hca_->now(); // the driver has noted what its calls cost; here it passes
@@ -76,9 +76,9 @@ private:
     platform::topology::Platform& platform_;
     std::unique_ptr<sw::transport::Transport> hca_, gpu_function_;
     std::optional<sw::gpu::Gpu> gpu_;
-    std::unique_ptr<sw::mlx::Context> context_;
+    std::unique_ptr<sw::verbs::Context> context_;
     abi::Pd pd_{};
-    sw::mlx::AddressPath path_{};
+    sw::verbs::AddressPath path_{};
     Memory out_, in_, counters_, results_;
     std::uint64_t out_share_ = 0, in_share_ = 0; ///< slots of an area
     std::uint64_t out_next_ = 0, in_next_ = 0, results_next_ = 0;
