@@ -1,6 +1,7 @@
 #include "testbench/load/node.h"
 
 #include "sw/mlx/verbs_face.h"
+#include "sw/simple/verbs_face.h"
 #include "testbench/harness/must.h"
 #include "testbench/scenario/gpudirect_drive.h"
 
@@ -33,7 +34,8 @@ Node::Node(platform::topology::Platform& platform, harness::HostFunctions& funct
     : planned_(planned), work_(work), platform_(platform) {
     auto& card = platform.card(planned.hca);
     hca_ = must(functions.function(card.bdf()));
-    context_ = must(sw::mlx::open_verbs(*hca_));
+    context_ = must(card.is_hca(platform::topology::HcaModel::simple) ? sw::simple::open_verbs(*hca_)
+                                                                      : sw::mlx::open_verbs(*hca_));
     pd_ = must(context_->alloc_pd());
     const auto& part = platform.description().part(planned.hca).hca();
     const bool is_ipv6 =

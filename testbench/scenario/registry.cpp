@@ -1,5 +1,6 @@
 #include "testbench/scenario/registry.h"
 
+#include "platform/topology/description.h"
 #include "testbench/scenario/dmabuf_fit.h"
 #include "testbench/scenario/dmabuf_run.h"
 #include "testbench/scenario/gpudirect_fit.h"
@@ -12,6 +13,8 @@
 #include "testbench/scenario/storage_stream_run.h"
 #include "testbench/scenario/traffic_fit.h"
 #include "testbench/scenario/traffic_run.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
@@ -35,9 +38,21 @@ std::span<const Scenario> scenarios() {
         {"remote_storage", "a file onto the drive of another host and back, over RDMA (NVMe over Fabrics)",
          run_remote_storage, remote_storage_fits},
         {"traffic", "messages between HCAs as [traffic] has them: rates, latencies, fairness, what held them back",
-         run_traffic, traffic_fits, false},
+         run_traffic, traffic_fits, false, true},
     };
     return table;
+}
+
+std::expected<void, std::string> look_at(const Scenario& scenario, const platform::topology::Config& config,
+                                         std::uint64_t payload_bytes) {
+    const auto described = platform::topology::describe(config).value(); // which read_config has tried
+    for (const auto& at : described.hcas)
+        if (const auto model = described.part(at).hca().model;
+            !scenario.runs_on_every_model && model != platform::topology::HcaModel::connectx)
+            return std::unexpected(fmt::format(
+                "{}: {} is of hca.model = {}, for which the scenario '{}' has no driver; 'traffic' runs on each model",
+                config.file, described.name_of(at), to_string(model), scenario.name));
+    return scenario.fits != nullptr ? scenario.fits(config, payload_bytes) : std::expected<void, std::string>{};
 }
 
 const Scenario* find_scenario(std::string_view name) {

@@ -2,6 +2,7 @@
 
 #include "platform/topology/keys.h"
 #include "platform/topology/names.h"
+#include "sw/simple/verbs_face.h"
 #include "testbench/load/replay_list.h"
 #include "testbench/scenario/runs.h"
 
@@ -22,6 +23,7 @@ using load::Plan;
 using load::Verb;
 using platform::topology::Config;
 using platform::topology::Description;
+using platform::topology::HcaModel;
 using platform::topology::PartAt;
 using platform::topology::PartKind;
 using platform::topology::TrafficDirection;
@@ -222,6 +224,38 @@ Fit look_at_keys(const Config& config, const Plan& plan) {
     return {};
 }
 
+/// Sizes that both models have, each under keys of its own.
+struct Limits {
+    std::uint32_t log_max_message, log_max_qp, log_max_key;
+};
+Limits limits_of(const platform::topology::HcaPart& hca) {
+    if (hca.model == HcaModel::simple)
+        return {model::simple::log_max_message, hca.simple.log_max_qp, hca.simple.log_max_region};
+    return {hca.core.log_max_message, hca.core.log_max_qp, hca.core.log_max_mkey};
+}
+
+/// What the architecture has not, each with the key that asks for it.
+Fit look_at_model(const Config& config, const platform::topology::HcaPart& hca, const Plan& plan) {
+    if (hca.model != HcaModel::simple)
+        return {};
+    constexpr auto can = sw::simple::architecture;
+    const auto& how = config.traffic;
+    const auto refuse_for_model = [&](std::string_view key, std::string_view what) {
+        return refuse(config, key, fmt::format("hca.model={} has no {}", can.model, what));
+    };
+    if (!can.has_atomics && plan.work.verbs.has_atomics())
+        return refuse_for_model(how.replay.empty() ? "traffic.verbs" : "traffic.replay", "atomics");
+    if (!can.has_inline && how.inline_bytes != 0)
+        return refuse_for_model("traffic.inline", "work requests with data in them");
+    if (!can.has_blue_flame && how.has_blue_flame)
+        return refuse_for_model("traffic.blue_flame", "doorbells with work requests");
+    if (!can.has_dmabuf && how.memory == TrafficMemory::vram)
+        return refuse_for_model("traffic.memory", "way into VRAM");
+    if (!can.has_dmabuf && how.remote_memory == TrafficMemory::vram)
+        return refuse_for_model("traffic.remote_memory", "way into VRAM");
+    return {};
+}
+
 /// Messages, queue pairs and memory are no more than cards and hosts have.
 Fit look_at_parts(const Config& config, const Description& described, const Plan& plan) {
     const auto& how = config.traffic;
@@ -233,20 +267,22 @@ Fit look_at_parts(const Config& config, const Description& described, const Plan
         return refuse(config, "scenario.qps", fmt::format("makes more than {} queue pairs", most_queue_pairs));
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
         const auto& node = plan.nodes[i];
-        const auto& hca = described.part(node.hca).hca().core;
+        if (const auto can = look_at_model(config, described.part(node.hca).hca(), plan); !can)
+            return can;
+        const auto limits = limits_of(described.part(node.hca).hca());
         if (const auto ours = is_driven_here(described, node.hca); !ours)
             return ours;
-        if (plan.work.sizes.most() > 1ull << hca.log_max_message)
+        if (plan.work.sizes.most() > 1ull << limits.log_max_message)
             return refuse(config, "traffic.sizes",
                           fmt::format("a message of {} is larger than {} sends", plan.work.sizes.most(), node.name));
         // The driver's own queue pair, and what the device keeps for itself.
-        if (queue_pairs[i] + 4 > 1ull << hca.log_max_qp)
-            return refuse(
-                config, "scenario.qps",
-                fmt::format("{} needs {} queue pairs and has {}", node.name, queue_pairs[i], 1ull << hca.log_max_qp));
-        if (2 * std::uint64_t{how.regions} + 16 > 1ull << hca.log_max_mkey)
+        if (queue_pairs[i] + 4 > 1ull << limits.log_max_qp)
+            return refuse(config, "scenario.qps",
+                          fmt::format("{} needs {} queue pairs and has {}", node.name, queue_pairs[i],
+                                      1ull << limits.log_max_qp));
+        if (2 * std::uint64_t{how.regions} + 16 > 1ull << limits.log_max_key)
             return refuse(config, "traffic.regions",
-                          fmt::format("{} has {} memory keys", node.name, 1ull << hca.log_max_mkey));
+                          fmt::format("{} has {} memory keys", node.name, 1ull << limits.log_max_key));
         const bool uses_vram = how.memory == TrafficMemory::vram || how.remote_memory == TrafficMemory::vram;
         if (uses_vram && !node.gpu)
             return refuse(config, how.memory == TrafficMemory::vram ? "traffic.memory" : "traffic.remote_memory",
