@@ -4,6 +4,7 @@
 #include "model/gpu/gpu.h"
 #include "model/gpu/vram.h"
 #include "model/nvme/controller.h"
+#include "model/simple/device.h"
 #include "platform/card/mlx5_device.h"
 
 #include <algorithm>
@@ -59,6 +60,10 @@ Kind row(std::string_view name, unsigned network_ports, bool is_playable = true)
 constexpr auto make_hca = [](const model::hca::HcaConfig& config, const DevicePorts& ports, const DevicePlace& place) {
     return std::make_unique<Mlx5Device>(config, ports, place.events);
 };
+constexpr auto make_simple_hca = [](const model::simple::SimpleConfig& config, const DevicePorts& ports,
+                                    const DevicePlace& place) {
+    return std::make_unique<model::simple::Device>(config, ports, place.events);
+};
 constexpr auto make_caching_gpu = [](const model::gpu::GpuConfig& config, const DevicePorts& ports,
                                      const DevicePlace& place) {
     return std::make_unique<model::gpu::Gpu>(place.name, config, ports);
@@ -76,6 +81,7 @@ constexpr auto make_gpu = [](const model::gpu::VramConfig& config, const DeviceP
 std::span<const Kind> kinds() {
     static const std::array table{
         row<Mlx5Device, model::hca::HcaConfig, make_hca>("hca", 1),
+        row<model::simple::Device, model::simple::SimpleConfig, make_simple_hca>("simple_hca", 1),
         row<model::gpu::Gpu, model::gpu::GpuConfig, make_caching_gpu>("caching_gpu", 0, false),
         row<model::gpu::Vram, model::gpu::VramConfig, make_gpu>("gpu", 0),
         row<model::copy::CopyEngine, model::copy::CopyEngineConfig>("copy", 0),

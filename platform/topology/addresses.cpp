@@ -1,5 +1,6 @@
 #include "platform/topology/addresses.h"
 
+#include "platform/topology/device_config.h"
 #include "model/gpu/vram.h"
 #include "model/pcie/endpoint_space.h"
 #include "model/pcie/root_complex.h"
@@ -46,7 +47,7 @@ Need window(std::vector<Need> needs) {
 
 card::DeviceConfig device_of(const Part& part) {
     if (part.kind == PartKind::hca)
-        return part.hca().core;
+        return device_config(part.hca());
     if (part.kind == PartKind::gpu)
         return model::gpu::VramConfig{.bytes = part.gpu().vram_bytes};
     return part.other();

@@ -9,6 +9,7 @@
 #include "model/net/shared_buffer_config.h"
 #include "model/pcie/device_tlb.h"
 #include "model/port/time.h"
+#include "model/simple/config.h"
 #include "platform/host/bar_access.h"
 #include "platform/host/software.h"
 #include "platform/topology/traffic_config.h"
@@ -73,6 +74,14 @@ struct ObserveConfig {
     bool has_ownership = false; ///< the detector of stale mappings, on machines that are not served
 };
 
+/// The architecture of an HCA.
+enum class HcaModel : std::uint8_t {
+    connectx, ///< of the mlx5 programming interface (model/hca)
+    simple,   ///< of one of its own (model/simple)
+};
+inline constexpr std::array<std::string_view, 2> hca_models{"connectx", "simple"};
+constexpr std::string_view to_string(HcaModel model) { return hca_models.at(static_cast<std::size_t>(model)); }
+
 struct GpuConfig {
     std::uint64_t vram_bytes = 2ULL << 30;
 };
@@ -119,8 +128,10 @@ struct Config {
     host::BarAccessConfig bar_access; ///< of each host's processor
     host::SoftwareConfig software;
     IommuConfig iommu;
+    HcaModel hca_model = HcaModel::connectx;
     model::hca::HcaConfig hca;
-    model::pcie::AtsConfig hca_ats; ///< of each HCA: its own TLB, off without entries
+    model::simple::SimpleConfig simple; ///< of each HCA of that model
+    model::pcie::AtsConfig hca_ats;     ///< of each HCA: its own TLB, off without entries
     GpuConfig gpu;
     PcieLinkConfig device_link;   ///< switch to HCA and to GPU
     PcieLinkConfig upstream_link; ///< root port to switch

@@ -34,14 +34,21 @@ void check_credits(std::vector<std::string>& faults, std::string_view name, cons
 std::vector<std::string> contradictions(const Config& config) {
     const bool is_ethernet = config.link.encapsulation != model::port::Encapsulation::infiniband;
     std::vector<std::string> faults;
-    if (config.scenario.message_bytes > 1ULL << config.hca.log_max_message)
+    const bool is_simple = config.hca_model == HcaModel::simple;
+    if (is_simple && config.fabric.is_managed)
+        faults.push_back("'hca.model' = simple has no agent that answers a subnet manager: 'fabric.managed' has to be "
+                         "false");
+    if (is_simple && config.scenario.queue_pairs > 1U << config.simple.log_max_qp)
+        faults.push_back(
+            fmt::format("'scenario.qps' is larger than 2^'simple.log_max_qp' = {}", 1U << config.simple.log_max_qp));
+    if (!is_simple && config.scenario.message_bytes > 1ULL << config.hca.log_max_message)
         faults.push_back(
             fmt::format("'scenario.message' is larger than the HCA's messages, 2^'hca.log_max_message' = {}",
                         print(Kind::size, std::int64_t{1} << config.hca.log_max_message)));
-    if (config.scenario.queue_depth > 1U << config.hca.log_max_qp_size)
+    if (!is_simple && config.scenario.queue_depth > 1U << config.hca.log_max_qp_size)
         faults.push_back(fmt::format("'scenario.queue_depth' is larger than a send queue, 2^'hca.log_max_qp_size' = {}",
                                      1U << config.hca.log_max_qp_size));
-    if (config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
+    if (!is_simple && config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
         faults.push_back(
             fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
     const auto& buffer = config.fabric.buffer;

@@ -253,8 +253,11 @@ void Builder::configure_part(Part& part, const std::vector<Setting>& settings) {
     if (part.kind != PartKind::hca)
         return;
     auto& hca = std::get<HcaPart>(part.device);
+    hca.model = config.hca_model;
     hca.core = config.hca;
-    hca.ats = config.hca_ats;
+    hca.simple = config.simple;
+    if (hca.model == HcaModel::connectx) // no other one has a TLB of its own
+        hca.ats = config.hca_ats;
     hca.core.node_guid = config_.hca.node_guid + hca.number;
     hca.core.lid = static_cast<std::uint16_t>(config_.hca.lid + hca.number);
 }

@@ -25,11 +25,15 @@ constexpr std::array kinds{KindRow{"root", PartKind::root_port, 1}, KindRow{"sw"
                            KindRow{"gpu", PartKind::gpu, 0}};
 constexpr KindRow device{"", PartKind::device, 0}; ///< any other row of the table of devices
 
+/// What takes a cable is an HCA, whose model is a key (hca.model) and no kind of part.
+bool is_device(const card::Kind& kind) { return kind.network_ports == 0; }
+
 const KindRow* find_kind(std::string_view name) {
     const auto found = std::ranges::find(kinds, name, &KindRow::name);
-    if (found == kinds.end())
-        return card::find_kind(name) != nullptr ? &device : nullptr;
-    return &*found;
+    if (found != kinds.end())
+        return &*found;
+    const auto* kind = card::find_kind(name);
+    return kind != nullptr && is_device(*kind) ? &device : nullptr;
 }
 
 const KindRow& row_of(PartKind kind) {
@@ -42,7 +46,7 @@ std::string unknown_kind(std::string_view kind, std::string_view word) {
     for (const auto& row : kinds)
         known.emplace_back(row.name);
     for (const auto& row : card::kinds())
-        if (std::ranges::find(known, row.name) == known.end())
+        if (is_device(row) && std::ranges::find(known, row.name) == known.end())
             known.emplace_back(row.name);
     for (const auto& name : known)
         list += " " + name;

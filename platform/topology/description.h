@@ -22,7 +22,9 @@ namespace platform::topology {
 enum class PartKind : std::uint8_t { root_port, pcie_switch, hca, gpu, device };
 
 struct HcaPart {
-    model::hca::HcaConfig core; ///< with the identities of this one
+    HcaModel model = HcaModel::connectx;
+    model::hca::HcaConfig core; ///< with the identities of this one, which it has whatever its model
+    model::simple::SimpleConfig simple;
     model::pcie::AtsConfig ats;
     std::size_t number = 0; ///< among all HCAs of the platform; GUID, LID and IP address follow from it
     std::size_t cable = 0;

@@ -1,6 +1,7 @@
 #include "platform/topology/device_config.h"
 
 #include "model/gpu/vram.h"
+#include "model/hca/address/identity.h"
 
 #include <algorithm>
 #include <cassert>
@@ -10,10 +11,11 @@ namespace platform::topology {
 card::DeviceConfig device_config(const Config& config, const Part& part) {
     assert(part.is_card() && "switches and root ports are no devices");
     if (part.kind == PartKind::hca) {
-        auto hca = part.hca().core;
-        hca.timed = config.timed;
-        hca.is_managed = config.fabric.is_managed;
-        return hca;
+        auto hca = part.hca();
+        hca.core.is_managed = config.fabric.is_managed;
+        auto made = device_config(hca);
+        made.set_timed(config.timed);
+        return made;
     }
     if (part.kind == PartKind::gpu) {
         model::gpu::VramConfig vram;
@@ -22,6 +24,16 @@ card::DeviceConfig device_config(const Config& config, const Part& part) {
         return vram;
     }
     return part.other();
+}
+
+card::DeviceConfig device_config(const HcaPart& hca) {
+    if (hca.model == HcaModel::connectx)
+        return hca.core;
+    auto simple = hca.simple;
+    simple.is_ethernet = hca.core.is_ethernet;
+    simple.mac = model::hca::address::mac_of_guid(hca.core.node_guid);
+    simple.lid = hca.core.lid;
+    return simple;
 }
 
 model::pcie::TlpSizes tlp_sizes(const DescribedHost& host) {

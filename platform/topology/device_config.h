@@ -10,6 +10,8 @@ namespace platform::topology {
 
 /// `part` is a card of what `config` describes.
 card::DeviceConfig device_config(const Config& config, const Part& part);
+/// An HCA of either model, with its identities.
+card::DeviceConfig device_config(const HcaPart& hca);
 
 /// How the links of a host's cards cut accesses, as enumeration programs it (platform/host/enumerate.h): what all ports
 /// of its tree can carry, and the largest read request of any card.

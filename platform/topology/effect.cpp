@@ -48,6 +48,9 @@ constexpr std::array needs{
          "it needs a timed Ethernet switch with fabric.switch_ecn"},
     Need{"hca.dcqcn.", [](const Config& c) { return c.timed && is_ethernet(c) && c.hca.dcqcn.is_on; },
          "congestion control is off: it needs hca.dcqcn.enabled, timed and an Ethernet port"},
+    Need{"hca.", [](const Config& c) { return c.hca_model == HcaModel::connectx; },
+         "hca.model is simple, which has the keys of [simple]"},
+    Need{"simple.", [](const Config& c) { return c.hca_model == HcaModel::simple; }, "hca.model is not simple"},
     Need{"iommu.", [](const Config& c) { return c.iommu.is_present; },
          "there is no remapping unit (iommu.present is false)"},
     Need{"iommu.iotlb_ways", [](const Config& c) { return c.iommu.unit.iotlb.entries != 0; },
@@ -85,7 +88,9 @@ bool is_meant(const Need& need, std::string_view path) {
 }
 
 /// Whether a key switches something on: such a key has an effect by itself.
-bool is_switch(std::string_view path) { return path == "iommu.present" || path == "hca.device_tlb_entries"; }
+bool is_switch(std::string_view path) {
+    return path == "iommu.present" || path == "hca.device_tlb_entries" || path == "hca.model";
+}
 
 bool is_of_processor(std::string_view path) {
     constexpr std::array<std::string_view, 4> costs{"host.post_ns", "host.poll_ns", "host.store_ns",

@@ -20,6 +20,7 @@ template <class Enumeration> inline constexpr std::array<std::string_view, 0> na
 template <> inline constexpr auto names<AcsMode> = acs_modes;
 template <>
 inline constexpr std::array<std::string_view, 3> names<Encapsulation>{"roce_v2", "roce_v2_ipv6", "infiniband"};
+template <> inline constexpr auto names<HcaModel> = hca_models;
 template <> inline constexpr auto names<TrafficPattern> = traffic_patterns;
 template <> inline constexpr auto names<TrafficDirection> = traffic_directions;
 template <> inline constexpr auto names<TrafficOrder> = traffic_orders;

@@ -3,6 +3,7 @@
 #include "model/pcie/link.h"
 #include "platform/topology/key_rows.h"
 #include "platform/topology/names.h"
+#include "platform/topology/simple_keys.h"
 #include "platform/topology/traffic_keys.h"
 #include "platform/topology/workload_keys.h"
 
@@ -107,6 +108,8 @@ constexpr std::array platform_rows{
     key<AT(iommu.walkers)>("iommu.walkers", range(0, 1024), "table walks at a time; 0: any number"),
     size<AT(gpu.vram_bytes)>("gpu.vram", power_of_two(MiB, 256 * GiB), "VRAM of each GPU and size of its BAR"),
 
+    choice<AT(hca_model)>("hca.model", "the architecture of each HCA; one that is simple has the keys of [simple], and "
+                                       "the others of [hca] are not its own"),
     key<AT(hca.log_max_qp)>("hca.log_max_qp", range(4, 20), "log2 of the number of queue pairs"),
     key<AT(hca.log_max_qp_size)>("hca.log_max_qp_size", range(4, 15), "log2 of the WQEBBs of a send queue"),
     key<AT(hca.log_max_cq)>("hca.log_max_cq", range(4, 20), "log2 of the number of completion queues"),
@@ -294,8 +297,8 @@ std::string print_limit(const Key& key, double limit) {
 std::span<const Key> keys() {
     static const auto table = [] {
         std::vector<Key> all(platform_rows.begin(), platform_rows.end());
-        all.insert(all.end(), traffic_keys().begin(), traffic_keys().end());
-        all.insert(all.end(), workload_keys().begin(), workload_keys().end());
+        for (const auto rows : {simple_keys(), traffic_keys(), workload_keys()})
+            all.insert(all.end(), rows.begin(), rows.end());
         return all;
     }();
     return table;

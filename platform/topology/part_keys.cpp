@@ -31,6 +31,7 @@ constexpr std::array rows{
     Row{Thing::host, "iommu.", "iommu."},
     Row{Thing::pcie_switch, "pcie.", "pcie.upstream."},
     Row{Thing::hca, "pcie.", "pcie.device."},
+    Row{Thing::hca, "simple.", "simple."},
     Row{Thing::hca, "", "hca."},
     Row{Thing::gpu, "pcie.", "pcie.device."},
     Row{Thing::device, "pcie.", "pcie.device."},

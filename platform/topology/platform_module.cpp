@@ -308,6 +308,7 @@ void Platform::build(std::size_t number, Listener& listener) {
 
 void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {
     card.number = part.hca().number;
+    card.model = part.hca().model;
     // Nobody behind a socket answers translation requests.
     const auto ats = machine.guest ? model::pcie::AtsConfig{} : ats_config(part.hca().ats, config_.timed);
     const auto source = static_cast<std::uint16_t>(listener.sources.size());
@@ -320,7 +321,7 @@ void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Lis
             .link = link_config(part.link, config_.timed), .ats = ats, .neighbours = neighbours_of(machine)},
         plugs, card::CardEvents{.device = device, .bus = bus, .boundary = listener.boundary(card.path)});
     watch(machine, card, bus);
-    if (!card.watch)
+    if (!card.watch || card.model != HcaModel::connectx)
         return;
     card.grants = std::make_unique<model::hca::tpt::KeyGrants>(card.hca().mkeys(), *card.watch, source);
     fanout_.add(*card.grants);

@@ -8,6 +8,7 @@
 #include "model/net/ethernet_switch_module.h"
 #include "model/net/link_module.h"
 #include "model/net/switch_module.h"
+#include "model/simple/device.h"
 #include "platform/bridge/vfio_user/guest_module.h"
 #include "platform/card/card_module.h"
 #include "platform/card/mlx5_device.h"
@@ -36,6 +37,7 @@ namespace platform::topology {
 /// A card in its slot.
 struct PlacedCard {
     PartKind kind{};
+    HcaModel model{};        ///< of an HCA
     std::string name;        ///< "A.hca0": of its events and in reports
     std::string path;        ///< "A.root0.sw0.hca0"
     std::string link_name;   ///< "A.hca0", of its link
@@ -48,6 +50,9 @@ struct PlacedCard {
     std::unique_ptr<card::CardModule> module;
 
     model::pcie::EndpointModule& endpoint() const { return module->endpoint; }
+    bool is_hca(HcaModel wanted) const { return kind == PartKind::hca && model == wanted; }
+    /// Of an HCA of its model.
+    model::simple::Device& simple() const { return module->as<model::simple::Device>(); }
     card::Mlx5Device& mlx5() const { return module->as<card::Mlx5Device>(); }
     model::hca::Hca& hca() const { return mlx5().hca(); }
     model::gpu::Vram& vram() const { return module->as<model::gpu::Vram>(); }

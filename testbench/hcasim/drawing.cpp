@@ -152,6 +152,8 @@ std::string print_facts(const Part& part) {
         return "VRAM " + print_bytes(part.gpu().vram_bytes);
     if (part.kind == PartKind::device)
         return std::string(part.other().kind().name);
+    if (part.kind == PartKind::hca && part.hca().model != platform::topology::HcaModel::connectx)
+        return std::string(to_string(part.hca().model));
     return {};
 }
 

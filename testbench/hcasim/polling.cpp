@@ -29,6 +29,8 @@ std::expected<Polling, std::string> Polling::create(platform::topology::Platform
     for (const auto& at : platform.description().hcas) {
         const auto& host = platform.description().hosts[at.host];
         auto& machine = platform.machines()[at.host];
+        if (!platform.card(at).is_hca(platform::topology::HcaModel::connectx))
+            continue;
         auto& hca = platform.card(at).hca();
         if (!machine.guest || !hca.config().polled_doorbells)
             continue;

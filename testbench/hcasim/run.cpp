@@ -70,9 +70,8 @@ std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<cons
     } else {
         return std::unexpected(opened.error());
     }
-    if (chosen->fits != nullptr)
-        if (const auto fit = chosen->fits(made.config, made.payload ? made.payload->size() : 0); !fit)
-            return std::unexpected(fit.error());
+    if (const auto fit = scenario::look_at(*chosen, made.config, made.payload ? made.payload->size() : 0); !fit)
+        return std::unexpected(fit.error());
     return made;
 }
 

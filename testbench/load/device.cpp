@@ -1,9 +1,9 @@
 #include "testbench/load/device.h"
 
+#include "sw/mlx/verbs_face.h"
+#include "sw/simple/verbs_face.h"
 #include "testbench/harness/must.h"
 #include "testbench/scenario/gpudirect_drive.h"
-
-#include <bit>
 
 namespace load {
 
@@ -12,8 +12,8 @@ using platform::topology::TrafficMemory;
 
 namespace {
 
-sw::mlx::ConnectOptions options_of(const Work& work) {
-    return {.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(work.mtu) - 7),
+sw::verbs::ConnectOptions options_of(const Work& work) {
+    return {.mtu_bytes = work.mtu,
             .reads = static_cast<std::uint8_t>(work.how.reads),
             .ack_timeout = static_cast<std::uint8_t>(work.how.ack_timeout),
             .retry_count = static_cast<std::uint8_t>(work.how.retry_count)};
@@ -26,7 +26,8 @@ Device::Device(platform::topology::Platform& platform, harness::HostFunctions& f
     : planned_(planned), work_(work), platform_(platform) {
     auto& card = platform.card(planned.hca);
     hca_ = must(functions.function(card.bdf()));
-    context_ = must(sw::mlx::Context::open(*hca_));
+    context_ = must(card.is_hca(platform::topology::HcaModel::simple) ? sw::simple::open_verbs(*hca_)
+                                                                      : sw::mlx::open_verbs(*hca_));
     pd_ = must(context_->alloc_pd());
     const auto& part = platform.description().part(planned.hca).hca();
     const bool is_ipv6 =
@@ -50,25 +51,23 @@ Core& Device::add_core(std::uint32_t sent, std::uint32_t received) {
     auto& core = cores_.emplace_back();
     core.eyes = std::make_unique<platform::bridge::InProcessTransport>(*platform_.machines()[planned_.hca.host].host,
                                                                        platform_.card(planned_.hca).bdf());
-    core.sent = must(context_->create_cq({.entries = sent}));
-    core.received = must(context_->create_cq({.entries = received}));
-    core.uar = work_.how.has_blue_flame ? must(context_->alloc_uar()) : nullptr;
+    core.sent = must(context_->create_cq(sent));
+    core.received = must(context_->create_cq(received));
+    core.doorbell_page = work_.how.has_blue_flame ? must(context_->alloc_doorbell_page()) : nullptr;
     return core;
 }
 
-std::unique_ptr<sw::mlx::QueuePair> Device::make_queue_pair(const Core& core, const QueueSizes& sizes) {
-    return must(context_->create_qp(
-        {.pd = pd_,
-         .send_cq = core.sent.get(),
-         .receive_cq = core.received.get(),
-         .max_send = sizes.send,
-         .max_receive = sizes.receive,
-         .max_inline = sizes.inline_bytes,
-         .doorbell = core.uar != nullptr ? sw::mlx::DoorbellStyle::blueflame : sw::mlx::DoorbellStyle::one_store,
-         .uar = core.uar}));
+std::unique_ptr<sw::verbs::QueuePair> Device::make_queue_pair(const Core& core, const QueueSizes& sizes) {
+    return must(context_->create_qp({.pd = pd_,
+                                     .send_cq = core.sent.get(),
+                                     .receive_cq = core.received.get(),
+                                     .max_send = sizes.send,
+                                     .max_receive = sizes.receive,
+                                     .max_inline = sizes.inline_bytes,
+                                     .doorbell_page = core.doorbell_page}));
 }
 
-void Device::connect(sw::mlx::QueuePair& qp, const Device& peer, const sw::mlx::QueuePair& peer_qp) {
+void Device::connect(sw::verbs::QueuePair& qp, const Device& peer, const sw::verbs::QueuePair& peer_qp) {
     const auto options = options_of(work_);
     constexpr abi::Psn first{1};
     must(context_->connect(

@@ -1,10 +1,10 @@
-// An HCA of a load, brought up by our driver: cores with completion queues of their own, memory that it may reach,
-// queue pairs. Every core is a thread of the simulation (SC_THREAD) and looks at memory by itself.
+// An HCA of a load, brought up by the driver that it has: cores with completion queues of their own, memory that it may
+// reach, queue pairs. Every core is a thread of the simulation (SC_THREAD) and looks at memory by itself.
 #pragma once
 
 #include "platform/bridge/in_process.h"
 #include "platform/topology/platform_module.h"
-#include "sw/mlx/verbs.h"
+#include "sw/verbs/verbs.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/load/memory.h"
 #include "testbench/load/plan.h"
@@ -23,8 +23,8 @@ struct End;
 /// What a core has to itself.
 struct Core {
     std::unique_ptr<platform::bridge::InProcessTransport> eyes; ///< with which it waits for memory to change
-    std::unique_ptr<sw::mlx::CompletionQueue> sent, received;
-    sw::mlx::Uar* uar = nullptr;
+    std::unique_ptr<sw::verbs::CompletionQueue> sent, received;
+    sw::verbs::DoorbellPage* doorbell_page = nullptr;
     std::vector<End*> ends; ///< by wr_id
 };
 
@@ -44,12 +44,12 @@ public:
                        std::uint64_t page_bytes, std::uint64_t stride);
     /// With room for so many completions.
     Core& add_core(std::uint32_t sent, std::uint32_t received);
-    std::unique_ptr<sw::mlx::QueuePair> make_queue_pair(const Core& core, const QueueSizes& sizes);
+    std::unique_ptr<sw::verbs::QueuePair> make_queue_pair(const Core& core, const QueueSizes& sizes);
     /// To `peer_qp` of `peer`, which connects its own end.
-    void connect(sw::mlx::QueuePair& qp, const Device& peer, const sw::mlx::QueuePair& peer_qp);
+    void connect(sw::verbs::QueuePair& qp, const Device& peer, const sw::verbs::QueuePair& peer_qp);
 
     /// Takes completions in; the core that asks spends the time that this costs, before anything else is done.
-    std::size_t poll(sw::mlx::CompletionQueue& queue, std::span<sw::mlx::Completion> into) {
+    std::size_t poll(sw::verbs::CompletionQueue& queue, std::span<sw::verbs::Completion> into) {
         const auto found = queue.poll(into);
         if (found != 0)
             (void)hca_->now(); // the driver has noted what its calls cost; here it passes
@@ -67,9 +67,9 @@ private:
     platform::topology::Platform& platform_;
     std::unique_ptr<sw::transport::Transport> hca_, gpu_function_;
     std::optional<sw::gpu::Gpu> gpu_;
-    std::unique_ptr<sw::mlx::Context> context_;
+    std::unique_ptr<sw::verbs::Context> context_;
     abi::Pd pd_{};
-    sw::mlx::AddressPath path_{};
+    sw::verbs::AddressPath path_{};
     std::vector<Core> cores_;
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/port/time.h"
-#include "sw/mlx/verbs.h"
+#include "sw/verbs/verbs.h"
 #include "testbench/load/memory.h"
 #include "testbench/load/mix.h"
 #include "testbench/load/plan.h"
@@ -55,7 +55,7 @@ struct End {
     std::size_t number = 0; ///< among all ends of the load
     std::uint32_t core = 0;
     std::size_t index = 0; ///< among the ends of its core
-    std::unique_ptr<sw::mlx::QueuePair> qp{};
+    std::unique_ptr<sw::verbs::QueuePair> qp{};
     std::optional<std::size_t> flow{}; ///< that it sends
 
     // What it sends.

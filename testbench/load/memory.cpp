@@ -17,8 +17,8 @@ Memory::Memory(const RegionSource& source, std::uint32_t regions, std::uint64_t 
     : card_(source.gpu != nullptr ? source.gpu_card : nullptr), stride_(stride),
       slots_per_region_(std::max<std::uint64_t>(1, region_bytes / stride)) {
     const auto bytes = std::max(region_bytes, stride);
-    const sw::mlx::RegionOptions options{.access = sw::mlx::all_access,
-                                         .log_page_size = static_cast<unsigned>(std::countr_zero(page_bytes))};
+    const sw::verbs::RegionOptions options{.access = sw::verbs::all_access,
+                                           .log_page_size = static_cast<unsigned>(std::countr_zero(page_bytes))};
     for (std::uint32_t i = 0; i < regions; ++i) {
         if (source.gpu == nullptr) {
             // Larger pages are for memory that begins at one.
@@ -33,7 +33,7 @@ Memory::Memory(const RegionSource& source, std::uint32_t regions, std::uint64_t 
         if (vram.ranges().size() != 1)
             throw std::runtime_error(fmt::format("VRAM of {} has no {} bytes in one piece", card_->name, bytes));
         auto region =
-            must(source.context.reg_vram_mr(source.pd, must(source.gpu->export_buffer(vram)), 0, bytes, options));
+            must(source.context.reg_dmabuf_mr(source.pd, must(source.gpu->export_buffer(vram)), 0, bytes, options));
         const auto offset = vram.ranges().front().offset;
         parts_.push_back({.host = {}, .vram = std::move(vram), .region = std::move(region)});
         parts_.back().bytes = card_->vram().bytes().subspan(offset, bytes);

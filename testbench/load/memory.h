@@ -4,11 +4,12 @@
 
 #include "platform/topology/platform_module.h"
 #include "sw/gpu/gpu.h"
-#include "sw/mlx/verbs.h"
+#include "sw/verbs/verbs.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -24,7 +25,7 @@ struct Place {
 
 /// What regions are made with.
 struct RegionSource {
-    sw::mlx::Context& context;
+    sw::verbs::Context& context;
     abi::Pd pd{};
     sw::gpu::Gpu* gpu = nullptr; ///< VRAM; nullptr: of the host
     platform::topology::PlacedCard* gpu_card = nullptr;
@@ -43,7 +44,7 @@ public:
     Place slot(std::uint64_t number) const {
         const auto& part = parts_[number / slots_per_region_];
         const auto offset = number % slots_per_region_ * stride_;
-        return {part.region.iova().value + offset, part.region.rkey(), part.bytes.data() + offset,
+        return {part.region->iova().value + offset, part.region->rkey(), part.bytes.data() + offset,
                 part.vram_offset + offset};
     }
     /// We have written there, which a recording has to know of VRAM.
@@ -56,7 +57,7 @@ private:
     struct Part {
         sw::memory::Buffer host{};
         std::optional<sw::gpu::VramBuffer> vram{};
-        sw::mlx::MemoryRegion region;
+        std::unique_ptr<sw::verbs::MemoryRegion> region;
         std::span<std::byte> bytes{};
         std::uint64_t vram_offset = 0;
     };

@@ -14,7 +14,7 @@
 namespace load {
 
 using platform::topology::TrafficAccess;
-using sw::mlx::SendOperation;
+using sw::verbs::SendOperation;
 
 namespace {
 
@@ -50,12 +50,12 @@ Request Messages::draw_request(End& end, std::uint64_t number, model::port::Time
     return {at, verb, is_atomic(verb) ? atomic_bytes : work_.sizes.draw(end.random, number)};
 }
 
-void Messages::compose(End& end, Message& message, sw::mlx::SendRequest& request, sw::mlx::Sge& sge) {
+void Messages::compose(End& end, Message& message, sw::verbs::SendRequest& request, sw::verbs::Sge& sge) {
     choose_places(end, message);
     request.operation = operation_of(message.verb);
     request.sge = &sge;
     request.sge_count = 1;
-    request.flags = (message.number + 1) % work_.how.signal_every == 0 ? sw::mlx::send_flag::signaled : 0;
+    request.flags = (message.number + 1) % work_.how.signal_every == 0 ? sw::verbs::send_flag::signaled : 0;
     const auto& node = *end.node;
     const auto& peer = *end.peer;
     Place near, far;
@@ -85,7 +85,7 @@ void Messages::compose(End& end, Message& message, sw::mlx::SendRequest& request
     request.remote_address = far.address;
     if (work_.how.inline_bytes != 0 && message.bytes <= work_.how.inline_bytes &&
         (message.verb == Verb::write || message.verb == Verb::send)) {
-        request.flags |= sw::mlx::send_flag::inline_data;
+        request.flags |= sw::verbs::send_flag::inline_data;
         sge.address = reinterpret_cast<std::uint64_t>(near.data);
     }
 }

@@ -2,7 +2,7 @@
 // what was sent.
 #pragma once
 
-#include "sw/mlx/verbs.h"
+#include "sw/verbs/verbs.h"
 #include "testbench/load/ledger.h"
 #include "testbench/load/node.h"
 #include "testbench/load/plan.h"
@@ -37,7 +37,7 @@ public:
     /// Verb and size of message `number` of an end.
     Request draw_request(End& end, std::uint64_t number, model::port::Time at) const;
     /// A message as a work request; verb, size, number and time are set. Its bytes are in place when this returns.
-    void compose(End& end, Message& message, sw::mlx::SendRequest& request, sw::mlx::Sge& sge);
+    void compose(End& end, Message& message, sw::verbs::SendRequest& request, sw::verbs::Sge& sge);
     /// Its completion was polled at the sender. Fails the load where bytes are wrong.
     void finish(End& end, const Message& message);
     /// So many bytes were received, of the message that is due. Fails the load where they are not its own.

@@ -104,7 +104,7 @@ void Node::connect(End& end, const Node& peer) {
 }
 
 void Node::give_receive(End& end) {
-    sw::mlx::Sge sge;
+    sw::verbs::Sge sge;
     if (end.receive.count != 0) {
         const auto place = in_.slot(end.receive.first + end.given++ % end.receive.count);
         sge = {.address = place.address, .length = static_cast<std::uint32_t>(work_.stride()), .lkey = place.key};

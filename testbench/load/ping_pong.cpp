@@ -42,20 +42,20 @@ private:
         auto& message = end.under_way[end.posted % shared_.work.depth];
         const auto request_of = messages_.draw_request(end, end.posted, kernel_now());
         message = {.since = request_of.at, .number = end.posted++, .verb = request_of.verb, .bytes = request_of.bytes};
-        sw::mlx::SendRequest request{.wr_id = end.index};
-        sw::mlx::Sge sge;
+        sw::verbs::SendRequest request{.wr_id = end.index};
+        sw::verbs::Sge sge;
         messages_.compose(end, message, request, sge);
-        request.flags |= sw::mlx::send_flag::signaled;
+        request.flags |= sw::verbs::send_flag::signaled;
         must(end.qp->post_send(request));
     }
-    bool is_good(const End& end, const sw::mlx::Completion& completion) {
-        if (completion.status != sw::mlx::CompletionStatus::success)
+    bool is_good(const End& end, const sw::verbs::Completion& completion) {
+        if (completion.status != sw::verbs::CompletionStatus::success)
             shared_.fail(fmt::format("{}: a message from or to {} has ended with: {}", node_.planned().name,
                                      end.peer->node->planned().name, name(completion.status)));
         return shared_.failure.empty();
     }
     std::size_t poll_sent() {
-        std::array<sw::mlx::Completion, 32> completions;
+        std::array<sw::verbs::Completion, 32> completions;
         const auto found = node_.poll(*core_.sent, completions);
         for (const auto& completion : std::span(completions).first(found))
             if (auto& end = *core_.ends[completion.wr_id]; is_good(end, completion))
@@ -63,7 +63,7 @@ private:
         return found;
     }
     std::size_t poll_received() {
-        std::array<sw::mlx::Completion, 32> completions;
+        std::array<sw::verbs::Completion, 32> completions;
         const auto found = node_.poll(*core_.received, completions);
         for (const auto& completion : std::span(completions).first(found)) {
             auto& end = *core_.ends[completion.wr_id];

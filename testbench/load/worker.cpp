@@ -15,7 +15,7 @@ using harness::must;
 using model::port::Time;
 using model::tlm::kernel_now;
 using platform::topology::TrafficOrder;
-using sw::mlx::SendOperation;
+using sw::verbs::SendOperation;
 
 Worker::Worker(Node& node, std::size_t number, std::uint32_t core, Shared& shared)
     : node_(node), number_(number), core_(node.cores()[core]), shared_(shared), work_(shared.work),
@@ -146,13 +146,13 @@ void Worker::post(End& end, std::uint32_t count) {
 }
 
 std::size_t Worker::poll_sent() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = node_.poll(*core_.sent, completions);
     const auto now = kernel_now();
     done_.clear();
     for (const auto& completion : std::span(completions).first(found)) {
         auto& end = *core_.ends[completion.wr_id & 0xffff'ffff];
-        if (completion.status != sw::mlx::CompletionStatus::success) {
+        if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", node_.planned().name,
                                      end.peer->node->planned().name, name(completion.status)));
             return found;
@@ -174,11 +174,11 @@ std::size_t Worker::poll_sent() {
 }
 
 std::size_t Worker::poll_received() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = node_.poll(*core_.received, completions);
     for (const auto& completion : std::span(completions).first(found)) {
         auto& end = *core_.ends[completion.wr_id];
-        if (completion.status != sw::mlx::CompletionStatus::success || end.expected.empty()) {
+        if (completion.status != sw::verbs::CompletionStatus::success || end.expected.empty()) {
             shared_.fail(fmt::format("{}: a receive from {} has ended with: {}", node_.planned().name,
                                      end.peer->node->planned().name,
                                      end.expected.empty() ? "nobody has sent that" : name(completion.status)));
@@ -199,7 +199,7 @@ void Worker::flush() {
             continue;
         must(end->qp->post_send({.wr_id = end->index | std::uint64_t{1} << 32,
                                  .operation = SendOperation::nop,
-                                 .flags = sw::mlx::send_flag::signaled}));
+                                 .flags = sw::verbs::send_flag::signaled}));
     }
 }
 

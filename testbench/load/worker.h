@@ -43,8 +43,8 @@ private:
     const model::port::Time begun_;
     std::vector<End*> ready_; ///< that may have room, in the order in which they had it
     std::vector<Done> done_;  ///< found by one poll
-    std::vector<sw::mlx::SendRequest> requests_;
-    std::vector<sw::mlx::Sge> sges_;
+    std::vector<sw::verbs::SendRequest> requests_;
+    std::vector<sw::verbs::Sge> sges_;
     using Arrival = std::pair<model::port::Time, std::size_t>; ///< and the end, among those of the core
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
     bool is_flushed_ = false;

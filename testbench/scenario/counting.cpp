@@ -75,7 +75,7 @@ void count(const platform::topology::Machine& machine, Result& result) {
         card.module->device().accounts(accounts);
         card.module->endpoint.accounts(accounts);
         add_accounts(card.name, accounts, model::tlm::kernel_now(), result);
-        if (card.kind != platform::topology::PartKind::hca)
+        if (!card.is_hca(platform::topology::HcaModel::connectx)) // the other one has no caches
             continue;
         const auto& c = card.hca().counters();
         result.caches.push_back({.name = card.name + " QPC", .hits = c.qpc_hits, .misses = c.qpc_misses});
@@ -112,8 +112,7 @@ void add_between(const Totals& begin, const Totals& end, Totals& sum) {
 
 Totals totals(Platform& platform) {
     Totals sum;
-    for (const auto& at : platform.description().hcas) {
-        const auto& c = platform.card(at).hca().counters();
+    const auto add = [&](const auto& c) {
         sum.packets += c.packets_sent;
         sum.retries += c.retries;
         sum.timeouts += c.timeouts;
@@ -123,6 +122,15 @@ Totals totals(Platform& platform) {
         sum.dropped += c.packets_dropped;
         sum.completions_ok += c.completions_ok;
         sum.completions_error += c.completions_error;
+    };
+    for (const auto& at : platform.description().hcas) {
+        const auto& card = platform.card(at);
+        if (card.is_hca(platform::topology::HcaModel::simple)) { // without congestion control
+            add(card.simple().counters());
+            continue;
+        }
+        const auto& c = card.hca().counters();
+        add(c);
         sum.marked += c.packets_marked;
         sum.cnps += c.cnps_handled;
     }

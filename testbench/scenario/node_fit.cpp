@@ -2,6 +2,7 @@
 
 #include "platform/topology/keys.h"
 #include "platform/topology/names.h"
+#include "sw/simple/verbs_face.h"
 #include "testbench/scenario/runs.h"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@ namespace scenario {
 
 using platform::topology::Config;
 using platform::topology::Description;
+using platform::topology::HcaModel;
 using platform::topology::PartKind;
 using Error = std::unexpected<std::string>;
 
@@ -25,7 +27,30 @@ std::string print_size(std::uint64_t bytes) {
     return platform::topology::print(platform::topology::Kind::size, static_cast<std::int64_t>(bytes));
 }
 
+/// Sizes that both models have, each under keys of its own.
+struct Limits {
+    std::uint32_t log_max_message, log_max_qp, log_max_key;
+};
+Limits limits_of(const platform::topology::HcaPart& hca) {
+    if (hca.model == HcaModel::simple)
+        return {model::simple::log_max_message, hca.simple.log_max_qp, hca.simple.log_max_region};
+    return {hca.core.log_max_message, hca.core.log_max_qp, hca.core.log_max_mkey};
+}
+
+std::expected<void, std::string> model_fits(const Config& config, const NodeNeeds& needs, const NodeKeys& keys) {
+    constexpr auto can = sw::simple::architecture;
+    if (!can.has_blue_flame && config.traffic.has_blue_flame)
+        return refuse_for_model(config, "traffic.blue_flame", "doorbells with work requests");
+    if (!can.has_dmabuf && needs.uses_vram)
+        return refuse_for_model(config, keys.memory, "way into VRAM");
+    return {};
+}
+
 } // namespace
+
+Error refuse_for_model(const Config& config, std::string_view path, std::string_view what) {
+    return refuse(config, path, fmt::format("hca.model={} has no {}", sw::simple::architecture.model, what));
+}
 
 Error refuse(const Config& config, std::string_view path, std::string_view why) {
     std::string where = config.file;
@@ -76,20 +101,24 @@ std::expected<std::vector<std::uint64_t>, std::string> count_queue_pairs(const C
 std::expected<void, std::string> node_fits(const Config& config, const Description& described,
                                            const load::PlannedNode& node, const NodeNeeds& needs,
                                            const NodeKeys& keys) {
-    const auto& hca = described.part(node.hca).hca().core;
+    const auto& hca = described.part(node.hca).hca();
+    const auto limits = limits_of(hca);
+    if (hca.model == HcaModel::simple)
+        if (const auto can = model_fits(config, needs, keys); !can)
+            return can;
     if (const auto ours = is_driven_here(described, node.hca); !ours)
         return ours;
-    if (needs.message > 1ull << hca.log_max_message)
+    if (needs.message > 1ull << limits.log_max_message)
         return refuse(config, keys.message,
                       fmt::format("a message of {} is larger than {} sends", needs.message, node.name));
     // The driver's own queue pair, and what the device keeps for itself.
-    if (needs.queue_pairs + 4 > 1ull << hca.log_max_qp)
+    if (needs.queue_pairs + 4 > 1ull << limits.log_max_qp)
         return refuse(
             config, "scenario.qps",
-            fmt::format("{} needs {} queue pairs and has {}", node.name, needs.queue_pairs, 1ull << hca.log_max_qp));
-    if (needs.memory_keys + 16 > 1ull << hca.log_max_mkey)
+            fmt::format("{} needs {} queue pairs and has {}", node.name, needs.queue_pairs, 1ull << limits.log_max_qp));
+    if (needs.memory_keys + 16 > 1ull << limits.log_max_key)
         return refuse(config, keys.memory_keys,
-                      fmt::format("{} has {} memory keys", node.name, 1ull << hca.log_max_mkey));
+                      fmt::format("{} has {} memory keys", node.name, 1ull << limits.log_max_key));
     if (needs.uses_vram && !node.gpu)
         return refuse(config, keys.memory, fmt::format("the host of {} has no GPU", node.name));
     const auto has = needs.uses_vram ? described.part(*node.gpu).gpu().vram_bytes

@@ -19,6 +19,10 @@ namespace scenario {
 std::unexpected<std::string> refuse(const platform::topology::Config& config, std::string_view path,
                                     std::string_view why);
 
+/// The same where the simple HCA (model/simple) has not what a key asks for.
+std::unexpected<std::string> refuse_for_model(const platform::topology::Config& config, std::string_view path,
+                                              std::string_view what);
+
 /// The HCAs that a text names, as numbers; of a host its first one. The error says what of it is none, or is there
 /// twice.
 std::expected<std::vector<std::size_t>, std::string> hcas_of(const platform::topology::Description& described,

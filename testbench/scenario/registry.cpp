@@ -1,5 +1,6 @@
 #include "testbench/scenario/registry.h"
 
+#include "platform/topology/description.h"
 #include "testbench/scenario/collective_fit.h"
 #include "testbench/scenario/collective_run.h"
 #include "testbench/scenario/dmabuf_fit.h"
@@ -16,6 +17,8 @@
 #include "testbench/scenario/storage_stream_run.h"
 #include "testbench/scenario/traffic_fit.h"
 #include "testbench/scenario/traffic_run.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
@@ -39,15 +42,28 @@ std::span<const Scenario> scenarios() {
         {"remote_storage", "a file onto the drive of another host and back, over RDMA (NVMe over Fabrics)",
          run_remote_storage, remote_storage_fits},
         {"traffic", "messages between HCAs as [traffic] has them: rates, latencies, fairness, what held them back",
-         run_traffic, traffic_fits, false},
+         run_traffic, traffic_fits, false, true},
         {"allreduce", "hosts add up their data, or those of their GPUs, in a ring or in trees: time, bandwidths",
-         run_collective, collective_fits, false},
-        {"alltoall", "each has a block for each: pairwise exchange", run_collective, collective_fits, false},
-        {"kv", "a key-value store: GETs by READ, or by SEND and answer, and PUTs", run_kv, kv_fits, false},
+         run_collective, collective_fits, false, true},
+        {"alltoall", "each has a block for each: pairwise exchange", run_collective, collective_fits, false, true},
+        {"kv", "a key-value store: GETs by READ, or by SEND and answer, and PUTs", run_kv, kv_fits, false, true},
         {"parameter_server", "workers push what servers add up, and READ the sums", run_collective, collective_fits,
-         false},
+         false, true},
     };
     return table;
+}
+
+std::expected<void, std::string> look_at(const Scenario& scenario, const platform::topology::Config& config,
+                                         std::uint64_t payload_bytes) {
+    const auto described = platform::topology::describe(config).value(); // which read_config has tried
+    for (const auto& at : described.hcas)
+        if (const auto model = described.part(at).hca().model;
+            !scenario.runs_on_every_model && model != platform::topology::HcaModel::connectx)
+            return std::unexpected(
+                fmt::format("{}: {} is of hca.model = {}, for which the scenario '{}' has no driver; 'traffic', 'kv' "
+                            "and the collective operations run on each model",
+                            config.file, described.name_of(at), to_string(model), scenario.name));
+    return scenario.fits != nullptr ? scenario.fits(config, payload_bytes) : std::expected<void, std::string>{};
 }
 
 const Scenario* find_scenario(std::string_view name) {

@@ -51,8 +51,13 @@ struct Scenario {
     Run run;
     /// Whether the configuration can carry it, and a payload of so many bytes; nullptr: always.
     std::expected<void, std::string> (*fits)(const platform::topology::Config&, std::uint64_t payload_bytes) = nullptr;
-    bool moves_payload = true; ///< a file; false: bytes of its own
+    bool moves_payload = true;        ///< a file; false: bytes of its own
+    bool runs_on_every_model = false; ///< of HCAs; false: where it uses one, that is of hca.model = connectx
 };
+
+/// Whether the configuration can carry the scenario, and a payload of so many bytes. The error is one line.
+std::expected<void, std::string> look_at(const Scenario& scenario, const platform::topology::Config& config,
+                                         std::uint64_t payload_bytes);
 
 std::span<const Scenario> scenarios();
 /// nullptr when there is none of that name.

@@ -1,5 +1,6 @@
 #include "testbench/scenario/traffic_fit.h"
 
+#include "sw/simple/verbs_face.h"
 #include "testbench/load/replay_list.h"
 #include "testbench/scenario/node_fit.h"
 #include "testbench/scenario/runs.h"
@@ -20,6 +21,7 @@ using load::Plan;
 using load::Verb;
 using platform::topology::Config;
 using platform::topology::Description;
+using platform::topology::HcaModel;
 using platform::topology::TrafficDirection;
 using platform::topology::TrafficMemory;
 using platform::topology::TrafficPattern;
@@ -180,6 +182,28 @@ Fit look_at_keys(const Config& config, const Plan& plan) {
     return {};
 }
 
+/// Sizes that both models have, each under keys of its own.
+struct Limits {
+    std::uint32_t log_max_message, log_max_qp, log_max_key;
+};
+Limits limits_of(const platform::topology::HcaPart& hca) {
+    if (hca.model == HcaModel::simple)
+        return {model::simple::log_max_message, hca.simple.log_max_qp, hca.simple.log_max_region};
+    return {hca.core.log_max_message, hca.core.log_max_qp, hca.core.log_max_mkey};
+}
+
+/// What the architecture has not, each with the key that asks for it; the rest node_fits() knows.
+Fit look_at_model(const Config& config, const platform::topology::HcaPart& hca, const Plan& plan) {
+    if (hca.model != HcaModel::simple)
+        return {};
+    constexpr auto can = sw::simple::architecture;
+    if (!can.has_atomics && plan.work.verbs.has_atomics())
+        return refuse_for_model(config, config.traffic.replay.empty() ? "traffic.verbs" : "traffic.replay", "atomics");
+    if (!can.has_inline && config.traffic.inline_bytes != 0)
+        return refuse_for_model(config, "traffic.inline", "work requests with data in them");
+    return {};
+}
+
 /// Messages, queue pairs and memory are no more than cards and hosts have.
 Fit look_at_parts(const Config& config, const Description& described, const Plan& plan) {
     const auto& how = config.traffic;
@@ -200,7 +224,10 @@ Fit look_at_parts(const Config& config, const Description& described, const Plan
                             .memory_keys = "traffic.regions",
                             .bytes = how.region_bytes != 0 ? "traffic.region" : "scenario.queue_depth",
                             .memory = how.memory == TrafficMemory::vram ? "traffic.memory" : "traffic.remote_memory"};
-        if (const auto done = node_fits(config, described, plan.nodes[i], needs, keys); !done)
+        const auto& node = plan.nodes[i];
+        if (const auto can = look_at_model(config, described.part(node.hca).hca(), plan); !can)
+            return can;
+        if (const auto done = node_fits(config, described, node, needs, keys); !done)
             return done;
     }
     return {};

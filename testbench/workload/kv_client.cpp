@@ -18,7 +18,7 @@ using harness::must;
 using load::Verb;
 using model::tlm::kernel_now;
 using platform::topology::KvBy;
-using sw::mlx::SendOperation;
+using sw::verbs::SendOperation;
 
 KvClient::KvClient(load::Device& device, std::size_t number, std::vector<KvLink*> links, KvShared& shared)
     : device_(device), number_(number), links_(std::move(links)), shared_(shared), plan_(shared.plan),
@@ -88,8 +88,8 @@ void KvClient::read(std::size_t link, std::uint32_t slot) {
     const auto near = one.landing_place(slot);
     const auto far = one.other->landing->slot(plan_.place_of(operations_[link][slot].what.key));
     const auto bytes = static_cast<std::uint32_t>(plan_.read_bytes());
-    const sw::mlx::Sge sge{.address = near.address, .length = bytes, .lkey = near.key};
-    sw::mlx::SendRequest request{
+    const sw::verbs::Sge sge{.address = near.address, .length = bytes, .lkey = near.key};
+    sw::verbs::SendRequest request{
         .sge = &sge, .sge_count = 1, .operation = SendOperation::read, .rkey = far.key, .remote_address = far.address};
     post(link, request, {.verb = Verb::read, .bytes = bytes, .slot = slot});
 }
@@ -107,14 +107,14 @@ void KvClient::ask(std::size_t link, std::uint32_t slot) {
     if (what.kind == KvKind::put)
         load::fill({near.data + KvRequest::size, what.bytes}, asked.content), ++puts_;
     const auto bytes = static_cast<std::uint32_t>(KvRequest::size) + what.bytes;
-    const sw::mlx::Sge sge{.address = near.address, .length = bytes, .lkey = near.key};
-    sw::mlx::SendRequest request{.sge = &sge, .sge_count = 1, .operation = SendOperation::send};
+    const sw::verbs::Sge sge{.address = near.address, .length = bytes, .lkey = near.key};
+    sw::verbs::SendRequest request{.sge = &sge, .sge_count = 1, .operation = SendOperation::send};
     post(link, request, {.verb = Verb::send, .bytes = bytes, .slot = slot});
 }
 
-void KvClient::post(std::size_t link, sw::mlx::SendRequest& request, const KvLink::Posted& posted) {
+void KvClient::post(std::size_t link, sw::verbs::SendRequest& request, const KvLink::Posted& posted) {
     request.wr_id = link;
-    request.flags = sw::mlx::send_flag::signaled;
+    request.flags = sw::verbs::send_flag::signaled;
     auto& one = *links_[link];
     one.under_way.push_back(posted);
     one.under_way.back().since = kernel_now();
@@ -122,13 +122,13 @@ void KvClient::post(std::size_t link, sw::mlx::SendRequest& request, const KvLin
 }
 
 std::size_t KvClient::poll_sent() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = device_.poll(*core_.sent, completions);
     const auto now = kernel_now();
     done_.clear();
     for (const auto& completion : std::span(completions).first(found)) {
         auto& link = *links_[completion.wr_id];
-        if (completion.status != sw::mlx::CompletionStatus::success) {
+        if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
             return found;
@@ -145,21 +145,21 @@ std::size_t KvClient::poll_sent() {
 }
 
 std::size_t KvClient::poll_received() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = device_.poll(*core_.received, completions);
     for (const auto& completion : std::span(completions).first(found)) {
         auto& link = *links_[completion.wr_id];
         const auto slot = completion.immediate;
-        if (completion.status != sw::mlx::CompletionStatus::success || slot >= link.depth ||
+        if (completion.status != sw::verbs::CompletionStatus::success || slot >= link.depth ||
             !operations_[completion.wr_id][slot].is_under_way) {
             shared_.fail(fmt::format(
                 "{}: a receive from {} has ended with: {}", device_.planned().name, link.other->device->planned().name,
-                completion.status != sw::mlx::CompletionStatus::success ? name(completion.status)
-                                                                        : "an answer that nobody has asked for"));
+                completion.status != sw::verbs::CompletionStatus::success ? name(completion.status)
+                                                                          : "an answer that nobody has asked for"));
             return found;
         }
         const auto received = link.next_received();
-        const bool is_written = completion.operation == sw::mlx::CompletionOperation::receive_write_imm;
+        const bool is_written = completion.operation == sw::verbs::CompletionOperation::receive_write_imm;
         const auto* data = is_written ? link.landing_place(slot).data : received.data;
         const std::span bytes(data, completion.byte_count);
         if (operations_[completion.wr_id][slot].what.kind == KvKind::get)

@@ -28,7 +28,7 @@ private:
     void start(std::size_t link, std::uint32_t slot);
     void read(std::size_t link, std::uint32_t slot);
     void ask(std::size_t link, std::uint32_t slot);
-    void post(std::size_t link, sw::mlx::SendRequest& request, const KvLink::Posted& posted);
+    void post(std::size_t link, sw::verbs::SendRequest& request, const KvLink::Posted& posted);
     std::size_t poll_sent();
     std::size_t poll_received();
     void take_read(std::size_t link, std::uint32_t slot);

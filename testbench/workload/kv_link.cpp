@@ -8,7 +8,7 @@ namespace workload {
 
 void KvLink::give_receive(std::uint64_t number) {
     const auto place = received->slot(first + given++ % depth);
-    const sw::mlx::Sge sge{
+    const sw::verbs::Sge sge{
         .address = place.address, .length = static_cast<std::uint32_t>(received->stride()), .lkey = place.key};
     harness::must(qp->post_receive({.wr_id = number, .sge = &sge, .sge_count = 1}));
 }

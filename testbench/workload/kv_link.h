@@ -47,7 +47,7 @@ struct KvLink {
     std::size_t flow = 0;    ///< of what is sent from here
     std::size_t server = 0;  ///< by number among the servers
     std::uint32_t depth = 1; ///< operations under way
-    std::unique_ptr<sw::mlx::QueuePair> qp{};
+    std::unique_ptr<sw::verbs::QueuePair> qp{};
     // Memories of the node, and the first of our places in each.
     const load::Memory *out = nullptr, *received = nullptr, *landing = nullptr;
     std::uint64_t first = 0;

@@ -21,7 +21,7 @@ using load::Verb;
 using model::port::Time;
 using model::tlm::kernel_now;
 using platform::topology::KvBy;
-using sw::mlx::SendOperation;
+using sw::verbs::SendOperation;
 
 namespace {
 constexpr std::size_t piece_bytes = 256; ///< of a copy, between which others see the memory
@@ -50,13 +50,13 @@ void KvServer::run() {
 }
 
 std::size_t KvServer::poll_sent() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = device_.poll(*core_.sent, completions);
     const auto now = kernel_now();
     done_.clear();
     for (const auto& completion : std::span(completions).first(found)) {
         auto& link = *links_[completion.wr_id];
-        if (completion.status != sw::mlx::CompletionStatus::success) {
+        if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: an answer to {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
             return found;
@@ -71,11 +71,11 @@ std::size_t KvServer::poll_sent() {
 }
 
 std::size_t KvServer::poll_received() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = device_.poll(*core_.received, completions);
     for (const auto& completion : std::span(completions).first(found)) {
         auto& link = *links_[completion.wr_id];
-        if (completion.status != sw::mlx::CompletionStatus::success) {
+        if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request from {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
             return found;
@@ -125,10 +125,10 @@ void KvServer::copy(std::span<std::byte> to, std::span<const std::byte> from) {
 
 void KvServer::answer(KvLink& link, std::size_t number, const KvRequest& request) {
     const auto near = link.out_place(request.slot);
-    sw::mlx::SendRequest answered{.wr_id = number,
-                                  .operation = SendOperation::send_imm,
-                                  .flags = sw::mlx::send_flag::signaled,
-                                  .immediate = request.slot};
+    sw::verbs::SendRequest answered{.wr_id = number,
+                                    .operation = SendOperation::send_imm,
+                                    .flags = sw::verbs::send_flag::signaled,
+                                    .immediate = request.slot};
     auto verb = Verb::send;
     std::uint32_t bytes = sizeof(std::uint64_t);
     if (request.kind == KvKind::put) {
@@ -146,7 +146,7 @@ void KvServer::answer(KvLink& link, std::size_t number, const KvRequest& request
             verb = Verb::write;
         }
     }
-    const sw::mlx::Sge sge{.address = near.address, .length = bytes, .lkey = near.key};
+    const sw::verbs::Sge sge{.address = near.address, .length = bytes, .lkey = near.key};
     answered.sge = &sge;
     answered.sge_count = 1;
     link.under_way.push_back({kernel_now(), verb, bytes, request.slot});

@@ -19,7 +19,7 @@ using load::Place;
 using load::Verb;
 using model::port::Time;
 using model::tlm::kernel_now;
-using sw::mlx::SendOperation;
+using sw::verbs::SendOperation;
 
 namespace {
 
@@ -210,8 +210,9 @@ bool Participant::post_next(std::uint32_t number) {
 
 void Participant::post(Link& link, std::uint32_t lane, std::uint32_t number, const Move& move) {
     const auto near = data_at(move.near);
-    const sw::mlx::Sge sge{.address = near.address, .length = move.bytes, .lkey = near.key};
-    sw::mlx::SendRequest request{.wr_id = number, .sge = &sge, .sge_count = 1, .flags = sw::mlx::send_flag::signaled};
+    const sw::verbs::Sge sge{.address = near.address, .length = move.bytes, .lkey = near.key};
+    sw::verbs::SendRequest request{
+        .wr_id = number, .sge = &sge, .sge_count = 1, .flags = sw::verbs::send_flag::signaled};
     const auto& peer = *link.other;
     Place far;
     auto verb = Verb::write;
@@ -256,19 +257,19 @@ bool Participant::give_credits(Link& link, std::uint32_t number) {
     link.under_way.push_back({.since = kernel_now(), .is_credit = true});
     must(link.qp->post_send({.wr_id = number,
                              .operation = SendOperation::send_imm,
-                             .flags = sw::mlx::send_flag::signaled,
+                             .flags = sw::verbs::send_flag::signaled,
                              .immediate = is_credit | std::exchange(link.owed, 0)}));
     return true;
 }
 
 std::size_t Participant::poll_sent() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = device_.poll(*core_.sent, completions);
     const auto now = kernel_now();
     done_.clear();
     for (const auto& completion : std::span(completions).first(found)) {
         auto& link = *links_[completion.wr_id];
-        if (completion.status != sw::mlx::CompletionStatus::success) {
+        if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
             return found;
@@ -288,11 +289,11 @@ std::size_t Participant::poll_sent() {
 }
 
 std::size_t Participant::poll_received() {
-    std::array<sw::mlx::Completion, 32> completions;
+    std::array<sw::verbs::Completion, 32> completions;
     const auto found = device_.poll(*core_.received, completions);
     for (const auto& completion : std::span(completions).first(found)) {
         auto& link = *links_[completion.wr_id];
-        if (completion.status != sw::mlx::CompletionStatus::success) {
+        if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a receive from {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
             return found;

@@ -36,7 +36,7 @@ struct Link {
     const RankMemory* memory = nullptr;
     Rank peer = 0;
     std::size_t flow = 0; ///< of what is sent from here
-    std::unique_ptr<sw::mlx::QueuePair> qp{};
+    std::unique_ptr<sw::verbs::QueuePair> qp{};
     std::uint32_t window = 1;                  ///< messages to this end that it has not dealt with, at most
     std::uint64_t first_place = 0, places = 0; ///< of what comes to this end to be added
 

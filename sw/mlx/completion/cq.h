@@ -11,6 +11,7 @@
 #include "sw/mlx/doorbell/doorbell_record.h"
 #include "sw/mlx/queue/queue_place.h"
 #include "sw/mlx/queue/work_request.h"
+#include "sw/verbs/verbs.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,17 +31,17 @@ struct CqOptions {
     QueuePlace place{};
 };
 
-class CompletionQueue {
+class CompletionQueue final : public verbs::CompletionQueue {
 public:
     static Result<std::unique_ptr<CompletionQueue>> create(Device& device, const CqOptions& options);
     CompletionQueue(const CompletionQueue&) = delete;
     CompletionQueue& operator=(const CompletionQueue&) = delete;
-    ~CompletionQueue();
+    ~CompletionQueue() override;
     /// Takes the queue away from the device; no queue pair may use it any more.
     Result<void> destroy();
 
     /// Takes up to `into.size()` completions, oldest first, and returns how many there were.
-    std::size_t poll(std::span<Completion> into);
+    std::size_t poll(std::span<Completion> into) override;
     /// Asks for one event: at the next completion, or at the next solicited one or error. Completions that are there
     /// already but were not polled count (PRM "CQ doorbell").
     void request_notification(bool solicited_only = false);

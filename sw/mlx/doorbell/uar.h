@@ -6,6 +6,7 @@
 #include "abi/prm/doorbell.h"
 #include "abi/types.h"
 #include "sw/transport/transport.h"
+#include "sw/verbs/verbs.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ enum class DoorbellStyle : std::uint8_t {
     blueflame,  ///< the whole WQE, a line at a time where the processor combines stores
 };
 
-class Uar {
+class Uar final : public verbs::DoorbellPage {
 public:
     Uar(transport::Transport& transport, unsigned bar, std::uint32_t index, std::uint32_t blueflame_register_bytes)
         : transport_(&transport), bar_(bar), index_(index), base_(std::uint64_t{index} * abi::prm::uar_page_bytes),

@@ -17,6 +17,7 @@
 #include "sw/mlx/queue/queue_place.h"
 #include "sw/mlx/queue/work_request.h"
 #include "sw/mlx/queue/wqe.h"
+#include "sw/verbs/verbs.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -65,12 +66,12 @@ struct QpAttributes {
     std::optional<std::uint8_t> log_ack_request{}; ///< ask for an ACK at least every 2^n packets
 };
 
-class QueuePair {
+class QueuePair final : public verbs::QueuePair {
 public:
     static Result<std::unique_ptr<QueuePair>> create(Device& device, const QpOptions& options);
     QueuePair(const QueuePair&) = delete;
     QueuePair& operator=(const QueuePair&) = delete;
-    ~QueuePair();
+    ~QueuePair() override;
     /// Takes the queue pair away from the device and drops its unpolled completions.
     Result<void> destroy();
 
@@ -84,24 +85,16 @@ public:
                             std::uint32_t opt_param_mask = 0);
 
     /// Posts a list in order and rings once. On a refusal those before it are posted and `bad` names it.
-    Result<void> post_send(const SendRequest* list, const SendRequest** bad = nullptr);
-    Result<void> post_send(const SendRequest& single) {
-        auto one = single;
-        one.next = nullptr;
-        return post_send(&one);
-    }
+    Result<void> post_send(const SendRequest* list, const SendRequest** bad = nullptr) override;
+    using verbs::QueuePair::post_send;
     /// Posts one WQE whose segments behind the control segment the caller has written (a UMR), signalled, and rings.
     /// ENOMEM when it does not fit, EINVAL in a state that takes no sends.
     Result<void> post_segments(std::uint64_t wr_id, abi::prm::WqeOpcode opcode, std::uint32_t immediate,
                                std::span<const std::byte> segments);
-    Result<void> post_receive(const ReceiveRequest* list, const ReceiveRequest** bad = nullptr);
-    Result<void> post_receive(const ReceiveRequest& single) {
-        auto one = single;
-        one.next = nullptr;
-        return post_receive(&one);
-    }
+    Result<void> post_receive(const ReceiveRequest* list, const ReceiveRequest** bad = nullptr) override;
+    using verbs::QueuePair::post_receive;
 
-    abi::Qpn number() const { return number_; }
+    abi::Qpn number() const override { return number_; }
     /// As this driver moved it or last asked; the device may have gone on to SQER or ERR by itself.
     abi::prm::QpState state() const { return state_; }
     std::uint32_t send_blocks() const { return ring_.blocks; }
