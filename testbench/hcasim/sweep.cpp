@@ -10,14 +10,20 @@
 #include "testbench/study/plan.h"
 #include "testbench/study/read_study.h"
 #include "testbench/study/runner.h"
+#include "testbench/study/slurm_engine.h"
+#include "testbench/study/slurm_task.h"
 #include "testbench/study/store.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <expected>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace hcasim {
@@ -48,12 +54,85 @@ int print_digest(const std::string& path) {
 
 /// How to go on, in the words of a shell.
 std::string again(const SweepOptions& options) {
-    return fmt::format("hcasim sweep {}{}", options.study,
-                       options.output.empty() ? "" : fmt::format(" --output {}", options.output));
+    auto text = fmt::format("hcasim sweep {}{}", options.study,
+                            options.output.empty() ? "" : fmt::format(" --output {}", options.output));
+    if (options.engine == SweepOptions::Engine::slurm) {
+        text += " --engine slurm";
+        if (!options.partition.empty())
+            text += " --partition " + options.partition;
+        for (const auto& option : options.slurm_options)
+            text += " --slurm-option=" + option;
+    }
+    return text;
+}
+
+/// Options of sbatch that are not the user's, since points would be lost by them.
+std::expected<void, std::string> check_slurm_options(const SweepOptions& options) {
+    constexpr std::array<std::string_view, 20> own{
+        "--array", "-a", "--chdir", "-D", "--error",  "-e", "--job-name", "-J",     "--output", "-o",
+        "--input", "-i", "--nodes", "-N", "--ntasks", "-n", "--requeue",  "--wrap", "--wait",   "-W"};
+    if (options.engine == SweepOptions::Engine::local && !(options.partition.empty() && options.slurm_options.empty()))
+        return std::unexpected(fmt::format("{} is for --engine slurm, and points run here",
+                                           options.partition.empty() ? "--slurm-option" : "--partition"));
+    for (const auto& option : options.slurm_options) {
+        const auto name = std::string_view(option).substr(0, option.find('='));
+        const bool is_short = name.starts_with('-') && !name.starts_with("--");
+        if (!name.starts_with('-'))
+            return std::unexpected(
+                fmt::format("--slurm-option {}: is no option of sbatch: --slurm-option=--account=me", option));
+        if (std::ranges::find(own, is_short ? name.substr(0, 2) : name) != own.end())
+            return std::unexpected(fmt::format("--slurm-option {}: {} is the sweep's own", option, name));
+    }
+    return {};
+}
+
+int be_task(const std::string& directory) {
+    try {
+        const auto trouble = study::run_task(directory);
+        return trouble.empty() ? status::good : (complain(fmt::format("hcasim: {}\n", trouble)), status::own_trouble);
+    } catch (const std::runtime_error& trouble) {
+        complain(fmt::format("hcasim: {}\n", trouble.what()));
+        return status::own_trouble;
+    }
+}
+
+std::string spool_of(const std::string& path) { return std::filesystem::absolute(path).string() + ".spool"; }
+
+using Engine = std::unique_ptr<study::Engine>;
+
+std::expected<Engine, std::string> make_engine(const SweepOptions& options, const study::Study& study,
+                                               study::Store& store, const std::string& path, Console& console) {
+    if (options.engine == SweepOptions::Engine::local) {
+        for (const auto& job : study::forget_arrays(store, spool_of(path)))
+            console.say(
+                fmt::format("job {} of Slurm was working for {}: what it has not done is run here\n", job, path));
+        const auto jobs = options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+        return std::make_unique<study::LocalEngine>(jobs, study.timeout_s);
+    }
+    auto slurm = study::Slurm::find();
+    if (!slurm)
+        return std::unexpected(slurm.error());
+    study::SlurmSetup setup{.spool = spool_of(path),
+                            .program = program_itself,
+                            .version = std::string(version()),
+                            .revision = std::string(revision()),
+                            .inputs = {study.base},
+                            .timeout_s = study.timeout_s,
+                            .at_a_time = options.jobs,
+                            .options = options.slurm_options,
+                            .say = [&console](const std::string& line) { console.say(printable(line) + "\n"); }};
+    if (!study.payload.empty())
+        setup.inputs.push_back(study.payload);
+    if (!options.partition.empty())
+        setup.options.insert(setup.options.begin(), "--partition=" + options.partition);
+    return std::make_unique<study::SlurmEngine>(study, store, std::move(*slurm), std::move(setup));
 }
 
 int sweep_into(study::Store& store, const study::Study& study, const SweepOptions& options, const std::string& path) {
     Console console(stdout, Console::Speech::all);
+    const auto engine = make_engine(options, study, store, path, console);
+    if (!engine)
+        return refuse(engine.error());
     if (options.retries)
         if (const auto count = store.forget_failures(); count != 0)
             console.say(fmt::format("{} points that had failed are run again\n", count));
@@ -66,11 +145,10 @@ int sweep_into(study::Store& store, const study::Study& study, const SweepOption
         const std::chrono::duration<double, std::ratio<60>> spent = std::chrono::steady_clock::now() - began;
         return study.stop.minutes > 0 && spent.count() > study.stop.minutes;
     };
-    const auto jobs = options.jobs != 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
     const auto end =
         study::run(study, store,
                    {.program = program_itself, // also when its file has been replaced since it was started
-                    .jobs = jobs,
+                    .engine = **engine,
                     .goes_on =
                         [&] {
                             interrupt.look();
@@ -106,6 +184,10 @@ int sweep_into(study::Store& store, const study::Study& study, const SweepOption
 int sweep(const SweepOptions& options) {
     if (options.only_digest)
         return print_digest(options.study);
+    if (options.is_task)
+        return be_task(options.study);
+    if (const auto checked = check_slurm_options(options); !checked)
+        return refuse(checked.error());
     const auto read = study::read_study(options.study);
     if (!read)
         return refuse(read.error());
@@ -132,6 +214,8 @@ int sweep(const SweepOptions& options) {
         return refuse(store.error());
     try {
         return sweep_into(*store, study, options, path);
+    } catch (const study::SubmissionRefused& why) {
+        return refuse(fmt::format("sbatch does not take the points: {}", why.what()));
     } catch (const std::runtime_error& trouble) {
         complain(fmt::format("hcasim: {}: {}\n", path, trouble.what()));
         return status::output_lost;

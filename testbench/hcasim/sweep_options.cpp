@@ -1,7 +1,12 @@
+#include "testbench/hcasim/choice.h"
 #include "testbench/hcasim/study_report.h"
 #include "testbench/hcasim/sweep.h"
 
 #include <CLI/CLI.hpp>
+
+#include <array>
+#include <string_view>
+#include <utility>
 
 namespace hcasim {
 
@@ -21,6 +26,11 @@ CLI::App* add_sweep(CLI::App& app, SweepOptions& options) {
         "there.\nA sweep that was interrupted or killed goes on where it was when it is called again, and comes to the "
         "same content:\n--digest prints its SHA-256, without wall times. `hcasim report RESULTS.sqlite` makes a page "
         "of it.\n\n"
+        "With --engine slurm, points are tasks of job arrays, several a task where there are more than the cluster "
+        "lets an array have.\nRESULTS.sqlite.spool beside the results, and what the study reads, have to be on a file "
+        "system that the nodes share. A task that\nis killed, or whose node fails, is sent again, three times in "
+        "all; then its point is recorded with the reason that Slurm gives.\nA sweep that was killed finds its arrays "
+        "at work when it is called again.\n\n"
         "Exit status: 0 every point is done, 1 some have failed, 2 refused before the first run, 3 the results file "
         "could\nnot be written, 130 interrupted (SIGINT), 143 terminated (SIGTERM), after the points under way.\n");
     sweep->add_option("study", options.study, "The study, a TOML file")->required()->type_name("STUDY.toml");
@@ -28,11 +38,26 @@ CLI::App* add_sweep(CLI::App& app, SweepOptions& options) {
         ->add_option("--output,-o", options.output,
                      "The results file; default: the study's name with .sqlite, in this directory")
         ->type_name("RESULTS.sqlite");
-    sweep->add_option("--jobs", options.jobs, "Points at a time; default: one a processor");
+    sweep->add_option("--jobs", options.jobs,
+                      "Points at a time; default: one a processor, of slurm as many as there is room for");
+    constexpr std::array<std::pair<std::string_view, SweepOptions::Engine>, 2> engines{
+        {{"local", SweepOptions::Engine::local}, {"slurm", SweepOptions::Engine::slurm}}};
+    add_choice(*sweep, "--engine", options.engine, engines,
+               "Where points run: local, on this machine, is the default; slurm submits job arrays. The results are "
+               "the same");
+    sweep->add_option("--partition", options.partition, "Of slurm; default: the cluster's")->type_name("NAME");
+    sweep
+        ->add_option("--slurm-option", options.slurm_options,
+                     "For sbatch, as --slurm-option=--account=me; may be "
+                     "repeated")
+        ->type_name("OPTION")
+        ->allow_extra_args(false)
+        ->take_all();
     sweep->add_flag("--retry", options.retries, "Run points again that have failed");
     sweep->add_flag("--check", options.only_checks, "Say what is wrong with the study, and run nothing");
     sweep->add_flag("--digest", options.only_digest,
                     "Print the SHA-256 of a results file, which is named as the study");
+    sweep->add_flag("--task", options.is_task, "Be a task of an array of slurm")->group(""); // for nobody but the sweep
     return sweep;
 }
 

@@ -60,6 +60,13 @@ add_program_tests(sweep sweep_test.py "hcasim" 600
     repetitions_end_when_the_interval_is_narrow the_minutes_of_one_call_are_not_those_of_the_sweep
     one_axis_at_a_time_and_products_of_axes shipped_studies_can_be_begun
     connection_scaling_has_its_knee_in_the_published_band)
+# The same as job arrays, on a cluster of the test's own.
+add_program_tests(slurm slurm_test.py "hcasim" 900
+    arrays_come_to_the_same_content_as_processes_here a_node_is_drained_and_tasks_are_killed_in_the_middle
+    a_killed_coordinator_finds_its_array_at_work a_coordinator_killed_before_it_knew_its_job_finds_it_by_name
+    an_interrupt_takes_back_what_waits_and_says_how_to_go_on
+    a_point_whose_tasks_die_is_recorded_with_what_slurm_says torn_and_foreign_results_do_not_count
+    a_controller_that_goes_away_is_waited_for what_cannot_be_submitted_is_refused)
 add_program_tests(report report_test.py "hcasim" 600
     numbers_of_the_page_are_those_of_the_results a_page_is_drawn_and_printed
     a_hostile_study_is_shown_as_it_is_written what_is_no_result_gives_no_page)

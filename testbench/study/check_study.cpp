@@ -48,6 +48,12 @@ void check_names(const Study& study, Faults& faults) {
             faults.note(1, fmt::format("objective '{}' is no metric; there are {}", name, names_of(study.metrics)));
 }
 
+bool is_of_an_axis(const Study& study, const Setting& one) {
+    const auto* axis = study.axis(one.key);
+    return axis != nullptr &&
+           std::ranges::any_of(axis->values, [&](const auto& value) { return is_same(*axis, value, one.value); });
+}
+
 void check_refinement(const Study& study, Faults& faults) {
     const auto& more = study.refinement;
     if (more.way == Refinement::Way::none)
@@ -70,10 +76,28 @@ void check_refinement(const Study& study, Faults& faults) {
     if (study.design == Design::latin_hypercube)
         note("points that are drawn are on no line along an axis: a knee wants a grid");
     if (study.expected)
-        for (const auto& [key, value] : study.expected->at)
-            if (const auto* axis = study.axis(key);
-                axis == nullptr || std::ranges::find(axis->values, value) == axis->values.end())
-                note(fmt::format("expected at {}={}, which is no value of an axis", key, value));
+        for (const auto& one : study.expected->at)
+            if (!is_of_an_axis(study, one))
+                note(fmt::format("expected at {}={}, which is no value of an axis", one.key, one.value));
+}
+
+/// Each names one place.
+void check_published(const Study& study, Faults& faults) {
+    for (const auto& one : study.published) {
+        const auto note = [&](std::string text) { faults.note(line_of(one.where), std::move(text)); };
+        if (study.metric(one.metric) == nullptr)
+            note(fmt::format("'{}' is no metric; there are {}", one.metric, names_of(study.metrics)));
+        for (const auto* settings : {&one.at, &one.over})
+            for (const auto& each : *settings)
+                if (!is_of_an_axis(study, each))
+                    note(fmt::format("expected at {}={}, which is no value of an axis", each.key, each.value));
+        for (const auto& axis : study.axes)
+            if (axis.values.size() > 1 && std::ranges::find(one.at, axis.key, &Setting::key) == one.at.end())
+                note(fmt::format("'at' has no value of '{}': what is expected is of one place", axis.key));
+        for (const auto& each : one.over)
+            if (std::ranges::find(one.at, each.key, &Setting::key) == one.at.end())
+                note(fmt::format("'over' has '{}', and 'at' has not", each.key));
+    }
 }
 
 /// Two constraints of the same thing are one, whose bounds are the nearer ones.
@@ -109,6 +133,7 @@ void check_constraints(const Study& study, Faults& faults) {
 void check(const Study& study, Faults& faults) {
     check_names(study, faults);
     check_refinement(study, faults);
+    check_published(study, faults);
     check_constraints(study, faults);
     if (!faults.found.empty())
         return;

@@ -14,7 +14,8 @@
 namespace study {
 
 struct Ended {
-    enum class Way : std::uint8_t { status, signal, late } way = Way::status;
+    /// lost: nobody knows; `errors` has what is known of it.
+    enum class Way : std::uint8_t { status, signal, late, lost } way = Way::status;
     int number = 0; ///< of the status or the signal
     std::string output{}, errors{};
     double seconds = 0; ///< of wall time

@@ -134,6 +134,8 @@ Outcome outcome_of(const Study& study, const Point& point, const Ended& ended) {
     Outcome outcome{.point = point, .wall_seconds = ended.seconds};
     if (ended.way == Ended::Way::late)
         return fail(std::move(outcome), Status::late, fmt::format("not finished within {} s", study.timeout_s));
+    if (ended.way == Ended::Way::lost)
+        return fail(std::move(outcome), Status::crashed, ended.errors);
     if (ended.way == Ended::Way::signal)
         return fail(std::move(outcome), Status::crashed,
                     fmt::format("ended by signal {} ({})", ended.number, strsignal(ended.number)));

@@ -106,6 +106,24 @@ Refinement read_refinement(const toml::table& written, std::optional<Expectation
     return refine;
 }
 
+Published read_published(const toml::table& written, Faults& faults) {
+    WrittenTable table(written, "[[expected]]", faults);
+    Published one{.metric = table.text("metric"),
+                  .from = table.number("from", 0),
+                  .to = table.number("to", 0),
+                  .source = table.text("source"),
+                  .where = table.where()};
+    for (const auto* key : {"metric", "from", "to", "source"})
+        table.needs(key);
+    if (one.from > one.to)
+        table.note("to", "the band ends before it begins");
+    if (const auto* at = table.table("at"))
+        read_settings(*at, "", one.at, faults);
+    if (const auto* over = table.table("over"))
+        read_settings(*over, "", one.over, faults);
+    return one;
+}
+
 Stop read_stop(const toml::table& written, Faults& faults) {
     WrittenTable table(written, "[stop]", faults);
     Stop stop;
@@ -150,6 +168,8 @@ Study read(const toml::table& root, const std::string& file, Faults& faults) {
         study.metrics.push_back(read_metric(*metric, faults));
     for (const auto* constraint : table.tables("constraints"))
         study.constraints.push_back(read_constraint(*constraint, faults));
+    for (const auto* published : table.tables("expected"))
+        study.published.push_back(read_published(*published, faults));
     study.objectives = table.texts("objectives");
     if (const auto* refine = table.table("refine"))
         study.refinement = read_refinement(*refine, study.expected, faults);

@@ -1,6 +1,5 @@
 #include "testbench/study/runner.h"
 
-#include "testbench/study/commands.h"
 #include "testbench/study/measure.h"
 #include "testbench/study/plan.h"
 
@@ -47,22 +46,21 @@ std::string run(const Study& study, Store& store, const RunnerSetup& setup) {
                                                      print(there->second.point.settings), print(point.settings)));
         }
         const auto planned = known.size() + missing.size();
-        Commands(setup.jobs, study.timeout_s)
-            .run(
-                missing.size(), [&](std::size_t i) { return words_of(study, missing[i], setup.program); },
-                [&](std::size_t i, const Ended& ended) {
-                    auto outcome = outcome_of(study, missing[i], ended);
-                    store.add(study, outcome);
-                    failed += outcome.status != Status::done ? 1 : 0;
-                    const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-                    const auto& there = known.emplace(outcome.point.number, std::move(outcome)).first->second;
-                    const auto left = static_cast<double>(planned - known.size());
-                    setup.told(there, {.done = known.size(),
-                                       .planned = planned,
-                                       .failed = failed,
-                                       .seconds_left = spent / static_cast<double>(++ran) * left});
-                },
-                setup.goes_on);
+        setup.engine.run(
+            missing, [&](std::size_t i) { return words_of(study, missing[i], setup.program); },
+            [&](std::size_t i, const Ended& ended) {
+                auto outcome = outcome_of(study, missing[i], ended);
+                store.add(study, outcome);
+                failed += outcome.status != Status::done ? 1 : 0;
+                const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+                const auto& there = known.emplace(outcome.point.number, std::move(outcome)).first->second;
+                const auto left = static_cast<double>(planned - known.size());
+                setup.told(there, {.done = known.size(),
+                                   .planned = planned,
+                                   .failed = failed,
+                                   .seconds_left = spent / static_cast<double>(++ran) * left});
+            },
+            setup.goes_on);
         for (const auto& point : batch.points) {
             const auto there = known.find(point.number);
             if (there == known.end())

@@ -1,6 +1,7 @@
 // Runs what the plan asks for and is not there yet, a process a point, and puts each result into the store.
 #pragma once
 
+#include "testbench/study/engine.h"
 #include "testbench/study/store.h"
 #include "testbench/study/study.h"
 
@@ -18,7 +19,7 @@ struct Progress {
 
 struct RunnerSetup {
     std::string program{};                                                      ///< path of this program
-    unsigned jobs = 1;                                                          ///< points at a time
+    Engine& engine;                                                             ///< where points are run
     std::function<bool()> goes_on;                                              ///< asked before each point
     std::function<void(const Outcome& outcome, const Progress& progress)> told; ///< after each point
 };

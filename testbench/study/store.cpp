@@ -267,6 +267,37 @@ void Store::set_end(const std::string& why) {
     statement.bind(1, why).step();
 }
 
+std::vector<Array> Store::arrays() {
+    std::vector<Array> arrays;
+    if (database_.number("SELECT count(*) FROM sqlite_master WHERE name = 'array'") == 0)
+        return arrays;
+    auto rows = database_.prepare("SELECT directory, job FROM array ORDER BY rowid");
+    while (rows.step())
+        arrays.push_back({rows.text(0), rows.text(1)});
+    return arrays;
+}
+
+void Store::note_array(const Array& array) {
+    Transaction all(database_);
+    database_.execute("CREATE TABLE IF NOT EXISTS array(directory TEXT NOT NULL UNIQUE, job TEXT NOT NULL)");
+    auto statement = database_.prepare("INSERT INTO array VALUES(?, ?) "
+                                       "ON CONFLICT(directory) DO UPDATE SET job = excluded.job");
+    statement.bind(1, array.directory).bind(2, array.job).step();
+    all.commit();
+}
+
+void Store::forget_array(const std::string& directory) {
+    if (arrays().empty())
+        return;
+    Transaction all(database_);
+    auto statement = database_.prepare("DELETE FROM array WHERE directory = ?");
+    statement.bind(1, directory).step();
+    statement.reset();
+    if (database_.number("SELECT count(*) FROM array") == 0)
+        database_.execute("DROP TABLE array");
+    all.commit();
+}
+
 std::int64_t Store::points() { return database_.number("SELECT count(*) FROM point"); }
 
 std::string Store::digest() {

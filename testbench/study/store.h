@@ -18,6 +18,12 @@ inline constexpr std::int64_t application_id = 0x68635377;
 /// Of the tables. Whoever reads a file refuses another one.
 inline constexpr std::int64_t store_format = 1;
 
+/// A job array that works for a study elsewhere.
+struct Array {
+    std::string directory{}; ///< what its tasks read and write
+    std::string job{};       ///< as the scheduler has it; empty: it was about to be submitted
+};
+
 /// What is told of a study beside its points.
 struct Origin {
     std::string file{};     ///< of the study, for a person
@@ -52,6 +58,13 @@ public:
     /// SHA-256 of everything but wall times and the path of the study.
     std::string digest();
     std::int64_t points();
+
+    /// Arrays that may be at work, in the order in which they were submitted. They are no part of the digest, and a
+    /// file without one has no table of them.
+    std::vector<Array> arrays();
+    /// Notes an array, or the job of one that is noted. In one transaction.
+    void note_array(const Array& array);
+    void forget_array(const std::string& directory);
 
 private:
     /// A descriptor of the file with a lock on it; -1: none. It is closed behind the database, since closing any

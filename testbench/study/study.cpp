@@ -27,6 +27,19 @@ double raw(const Axis& axis, std::string_view value) {
     return number == nullptr ? 0 : *number;
 }
 
+/// Whole, and of a size or a time as much as a person reads: "39240 ns" and "2432 MiB".
+std::int64_t rounded(Kind kind, double number) {
+    double unit = 1;
+    if (kind == Kind::time && number > 0) {
+        constexpr int digits = 4;
+        unit = std::max(1.0, std::pow(10, std::floor(std::log10(number)) - (digits - 1)));
+    } else if (kind == Kind::size && number >= 1) {
+        constexpr double share = 256;
+        unit = std::max(1.0, static_cast<double>(std::bit_floor(static_cast<std::uint64_t>(number))) / share);
+    }
+    return std::llround(number / unit) * std::llround(unit);
+}
+
 } // namespace
 
 std::string print(const Settings& settings) {
@@ -42,10 +55,15 @@ double coordinate(const Axis& axis, std::string_view value) {
     return axis.kind == Kind::time ? raw(axis, value) / picoseconds_per_nanosecond : raw(axis, value);
 }
 
+bool is_same(const Axis& axis, std::string_view a, std::string_view b) {
+    return a == b || (axis.is_number() && platform::topology::parse(axis.kind, a) &&
+                      platform::topology::parse(axis.kind, b) && raw(axis, a) == raw(axis, b));
+}
+
 std::string nearest_value(const Axis& axis, double number) {
     if (axis.kind == Kind::number)
         return fmt::format("{:.6g}", number);
-    auto whole = static_cast<std::int64_t>(std::llround(number));
+    auto whole = rounded(axis.kind, number);
     if (axis.is_power_of_two) {
         const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(1.0, number))));
         whole = number / static_cast<double>(below) < std::sqrt(2.0) ? below : below * 2;

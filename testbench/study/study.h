@@ -45,6 +45,8 @@ struct Axis {
 /// The number that stands for a value where the axis has numbers: bytes, nanoseconds, or the number itself. Of words
 /// their place in the axis.
 double coordinate(const Axis& axis, std::string_view value);
+/// Whether two words are the same value: "4096" and "4 KiB" are.
+bool is_same(const Axis& axis, std::string_view a, std::string_view b);
 /// The value nearest to a number (bytes, picoseconds or plain), as the key takes it: whole where it has to be, a power
 /// of two where it has to be one.
 std::string nearest_value(const Axis& axis, double number);
@@ -98,6 +100,16 @@ struct Expectation {
     Settings at{}; ///< of the curve that it is about
 };
 
+/// What was published of a metric at one place, or of its ratio to that at another one.
+struct Published {
+    std::string metric{};
+    Settings at{};   ///< a value of each axis
+    Settings over{}; ///< those of them that are otherwise at the other place; empty: it is no ratio
+    double from = 0, to = 0;
+    std::string source{};
+    std::string where{};
+};
+
 struct Stop {
     std::uint64_t points = 10'000; ///< runs, at most
     std::uint64_t failures = 0;    ///< that many failed points end the sweep; 0: any number
@@ -126,6 +138,7 @@ struct Study {
     std::vector<Constraint> constraints{};
     Refinement refinement{};
     std::optional<Expectation> expected{};
+    std::vector<Published> published{};
     Stop stop{};
 
     const Axis* axis(std::string_view key) const;

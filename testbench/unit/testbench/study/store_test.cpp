@@ -188,3 +188,31 @@ TEST_CASE("a point is added whole or not at all", "[unit][study]") {
     CHECK(store->end().empty());
     CHECK_NOTHROW(store->add(study, outcome(1)));
 }
+
+TEST_CASE("arrays at work are noted until they are forgotten, and are no content", "[unit][study]") {
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    auto store = study::Store::open(place.path(), origin());
+    REQUIRE(store);
+    store->add(study, outcome(0));
+    const auto digest = store->digest();
+    CHECK(store->arrays().empty());
+
+    store->note_array({"/spool/a", ""});
+    store->note_array({"/spool/b", "12"});
+    store->note_array({"/spool/a", "11"});
+
+    const auto found = study::Store::read(place.path())->arrays();
+    REQUIRE(found.size() == 2);
+    CHECK(found[0].directory == "/spool/a");
+    CHECK(found[0].job == "11");
+    CHECK(found[1].job == "12");
+    CHECK(store->digest() == digest);
+    store->forget_array("/spool/a");
+    REQUIRE(store->arrays().size() == 1);
+    CHECK(store->arrays().front().directory == "/spool/b");
+    store->forget_array("/spool/b");
+    store->forget_array("/spool/b");
+    CHECK(store->arrays().empty());
+    CHECK(study::Store::read(place.path())->digest() == digest);
+}
