@@ -182,16 +182,6 @@ Fit look_at_keys(const Config& config, const Plan& plan) {
     return {};
 }
 
-/// Sizes that both models have, each under keys of its own.
-struct Limits {
-    std::uint32_t log_max_message, log_max_qp, log_max_key;
-};
-Limits limits_of(const platform::topology::HcaPart& hca) {
-    if (hca.model == HcaModel::simple)
-        return {model::simple::log_max_message, hca.simple.log_max_qp, hca.simple.log_max_region};
-    return {hca.core.log_max_message, hca.core.log_max_qp, hca.core.log_max_mkey};
-}
-
 /// What the architecture has not, each with the key that asks for it; the rest node_fits() knows.
 Fit look_at_model(const Config& config, const platform::topology::HcaPart& hca, const Plan& plan) {
     if (hca.model != HcaModel::simple)
