@@ -130,6 +130,7 @@ struct QueuePair {
     std::uint8_t retries_left = 0, rnr_left = 0;
     port::Time deadline = port::never; ///< for an acknowledgement
     port::Time rnr_until{};            ///< nothing is sent before
+    bool has_asked_again = false;      ///< for a response that was lost: what else is behind it says nothing new
     bool is_deadline_watched = false;  ///< the agenda has it, or an earlier one
 
     // Receives: completed <= next <= fetched <= producer.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 namespace model::simple {
 
@@ -223,13 +224,14 @@ bool Requester::advance_to(QueuePair& qp, Psn until, Time at) {
         qp.acknowledged = until;
         qp.retries_left = qp.retry_count;
         qp.rnr_left = qp.rnr_retry;
+        qp.has_asked_again = false;
         qp.deadline = port::never;
         if (qp.is_anything_unacknowledged())
             watch(qp, at);
         retire(qp, at);
     }
-    if (lacks_response) // an answer to a later request says that it was lost (IBA 9.7.5.1.1)
-        retry(qp, "implied", at);
+    if (lacks_response)
+        ask_again(qp, at);
     return true;
 }
 
@@ -282,7 +284,7 @@ void Requester::take_response(QueuePair& qp, const port::Packet& packet, Time at
     if (head.psn != due) {
         if (head.psn.is_after(due) && head.psn.is_before(qp.next_psn)) {
             advance_to(qp, due, at);
-            retry(qp, "implied", at); // those before it were lost
+            ask_again(qp, at); // those before it were lost
         }
         return;
     }
@@ -338,6 +340,14 @@ void Requester::retry(QueuePair& qp, traces::RetryReason why, Time at) {
     --qp.retries_left;
     qp.deadline = port::never; // the next packet begins a new one
     go_back(qp, why, at);
+}
+
+/// An answer to something later says that the response of a READ was lost (IBA 9.7.5.1.1). Much of what is under way
+/// says so, and once is enough: where that is lost, too, the deadline comes.
+void Requester::ask_again(QueuePair& qp, Time at) {
+    if (std::exchange(qp.has_asked_again, true))
+        return;
+    retry(qp, "implied", at);
 }
 
 void Requester::look_at_deadline(QueuePair& qp, Time now) {

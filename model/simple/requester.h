@@ -53,6 +53,7 @@ private:
     void complete(QueuePair& qp, const Message& message, abi::simple::Outcome outcome, port::Time at);
     void go_back(QueuePair& qp, traces::RetryReason why, port::Time at);
     void retry(QueuePair& qp, traces::RetryReason why, port::Time at);
+    void ask_again(QueuePair& qp, port::Time at);
     /// The oldest message ends with an error, and with it the connection.
     void fail(QueuePair& qp, abi::simple::Outcome outcome, port::Time at);
     void watch(QueuePair& qp, port::Time from);

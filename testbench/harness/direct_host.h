@@ -6,6 +6,7 @@
 #include "platform/card/mlx5_device.h"
 #include "platform/record/recorded_device.h"
 #include "sw/transport/transport.h"
+#include "testbench/harness/flat_memory.h"
 #include "testbench/harness/hca_pair.h"
 
 #include <cstring>
@@ -15,44 +16,6 @@
 #include <vector>
 
 namespace harness {
-
-/// Memory at bus address 0, all of it plain.
-class FlatMemory final : public model::port::Dma {
-public:
-    using DmaResult = model::port::DmaResult;
-    explicit FlatMemory(std::size_t bytes) : bytes_(bytes + page) {}
-    std::byte* at(std::uint64_t address) { return base() + address; }
-    std::size_t size() const { return bytes_.size() - page; }
-    DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at, model::port::Purpose) override {
-        if (!holds(address.value, into.size()))
-            return {model::port::DmaStatus::unsupported_request, at};
-        std::memcpy(into.data(), base() + address.value, into.size());
-        return {model::port::DmaStatus::ok, at};
-    }
-    DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at, model::port::Purpose) override {
-        if (!holds(address.value, from.size()))
-            return {model::port::DmaStatus::unsupported_request, at};
-        std::memcpy(base() + address.value, from.data(), from.size());
-        return {model::port::DmaStatus::ok, at};
-    }
-    model::port::Loan lend(abi::BusAddress address, std::size_t length, Time at, model::port::Purpose) override {
-        if (!holds(address.value, length))
-            return {nullptr, {model::port::DmaStatus::unsupported_request, at}};
-        return {base() + address.value, {model::port::DmaStatus::ok, at}};
-    }
-
-private:
-    bool holds(std::uint64_t address, std::size_t length) const {
-        return address <= size() && length <= size() - address;
-    }
-    /// Host memory as a kernel hands it out: the processor's addresses are aligned as the bus addresses are.
-    static constexpr std::size_t page = 1 << 21;
-    std::byte* base() {
-        const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
-        return bytes_.data() + (-address & (page - 1));
-    }
-    std::vector<std::byte> bytes_;
-};
 
 class DirectHost final : public sw::transport::Transport, private model::port::Interrupts {
 public:

@@ -170,3 +170,11 @@ add_program_tests(kv kv_program_test.py "hcasim" 300
     values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor
     popular_keys_make_a_server_busy lost_packets_lose_no_value the_same_seed_does_the_same
     what_cannot_be_is_refused_with_its_line)
+# Another architecture of an HCA under the same traffic.
+add_program_tests(simple simple_program_test.py "hcasim" 600
+    every_verb_arrives_in_each_direction_on_each_kind_of_cable either_model_talks_to_the_other
+    nothing_is_lost_on_a_cable_that_loses a_dead_cable_is_told eight_hosts_talk_to_each_other
+    the_report_has_its_units_and_no_caches the_sending_unit_decides_the_rate_of_small_messages
+    more_queue_pairs_cost_nothing every_time_of_the_card_is_monotone without_times_the_same_bytes_move
+    ends_of_the_keys_of_the_card what_it_cannot_do_is_refused_by_its_name a_card_that_is_too_small_says_so
+    keys_of_the_other_model_have_no_effect the_same_run_has_the_same_digest)
