@@ -58,8 +58,13 @@ add_program_tests(sweep sweep_test.py "hcasim" 600
     points_that_fail_are_recorded_and_others_go_on a_file_that_is_not_this_studys_stays_as_it_is
     a_knee_is_found_between_two_neighbours the_better_half_goes_on_with_more
     repetitions_end_when_the_interval_is_narrow the_minutes_of_one_call_are_not_those_of_the_sweep
-    one_axis_at_a_time_and_products_of_axes shipped_studies_can_be_begun
-    connection_scaling_has_its_knee_in_the_published_band)
+    one_axis_at_a_time_and_products_of_axes)
+add_program_tests(studies studies_test.py "hcasim" 600
+    shipped_studies_can_be_begun
+    connection_scaling_has_its_knee_in_the_published_band the_reach_of_translations_is_that_of_their_pages
+    a_doorbell_for_a_batch_is_better_than_blue_flame reads_go_as_far_as_their_window
+    access_control_costs_what_the_upstream_link_lacks a_small_buffer_costs_dcqcn_its_rate
+    the_iotlb_has_its_knee_in_the_published_band a_time_out_decides_what_loss_costs)
 # The same as job arrays, on a cluster of the test's own.
 add_program_tests(slurm slurm_test.py "hcasim" 900
     arrays_come_to_the_same_content_as_processes_here a_node_is_drained_and_tasks_are_killed_in_the_middle

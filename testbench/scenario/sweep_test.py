@@ -155,6 +155,13 @@ def mistakes_are_refused_with_their_lines():
             (GRID + '[[constraints]]\nproduct = ["scenario.qps"]\nat_least = 100\n', ":10: ", "no point of the design"),
             (GRID + '[[constraints]]\nmetric = "rat"\nat_least = 5\n', ":10: ", "'rat' is no metric"),
             (GRID + '[refine]\ntowards = "knee"\nalong = "scenario.q"\nmetric = "rate"\n', ":10: ", "is no axis"),
+            (GRID + '[[expected]]\nmetric = "rat"\nfrom = 1\nto = 2\nsource = "s"\n', ":10: ", "'rat' is no metric",
+             "'at' has no value of 'scenario.qps'", "'at' has no value of 'link.latency_ns'"),
+            (GRID + '[[expected]]\nmetric = "rate"\nfrom = 3\nto = 2\nsource = "s"\n'
+             'at = { "scenario.qps" = 2, "link.latency_ns" = "100 ns" }\nover = { "link.loss" = 0 }\n', ":10: ",
+             ":13: ", "ends before it begins", "scenario.qps=2, which is no value", "link.loss=0, which is no value",
+             "'over' has 'link.loss', and 'at' has not"),
+            (GRID + '[[expected]]\nmetric = "rate"\n', ":10: ", "'from'", "'to'", "'source'"),
             (GRID + '[stop]\npoints = 3\n', "6 points, at most 3"),
             ('[[axes\n', ":3: ", "not TOML")):
         ran = subprocess.run([PROGRAM, "sweep", study(text), "--output", output], capture_output=True, text=True,
@@ -324,30 +331,6 @@ def one_axis_at_a_time_and_products_of_axes():
         "scenario.qps=1\nlink.latency_ns=100 ns\n", "scenario.qps=1\nlink.latency_ns=1100 ns\n",
         "scenario.qps=1\nlink.latency_ns=2100 ns\n", "scenario.qps=4\nlink.latency_ns=100 ns\n"],
         rows("SELECT own FROM point", "product.sqlite"))
-
-
-def shipped_studies_can_be_begun():
-    studies = sorted((SOURCE / "platform/studies").glob("*.toml"))
-    expect(studies, "there are none")
-    for path in studies:
-        ran = subprocess.run([PROGRAM, "sweep", path, "--check"], capture_output=True, text=True, timeout=100,
-                             check=False)
-        expect(ran.returncode == DONE and "can run" in ran.stdout, f"{path}: {ran.stdout}{ran.stderr}")
-        expect(f"[`{path.stem}`]({path.name})" in (path.parent / "README.md").read_text(), f"{path}: not in the README")
-
-
-def connection_scaling_has_its_knee_in_the_published_band():
-    """The shipped study with fewer places and messages; as it is, it takes a few seconds of an optimised program."""
-    text = (SOURCE / "platform/studies/qp_scaling.toml").read_text()
-    for before, after in (("../profiles", str(SOURCE / "platform/profiles")),
-                          ("to = 4096, points = 8", "to = 1024, points = 4"),
-                          ("values = [256, 1024]", "values = [256]"), ("warm_up = 4096", "warm_up = 1024"),
-                          ("messages = 8192", "messages = 2048"), ("until = 1.1", "until = 1.5")):
-        expect(before in text, f"the study has no {before}")
-        text = text.replace(before, after)
-    (SCRATCH / "study.toml").write_text(text)
-    ran = sweep(SCRATCH / "study.toml")
-    expect(ran.stdout.count("it is in this band") == 2 and "outside of" not in ran.stdout, ran.stdout)
 
 
 main(globals())

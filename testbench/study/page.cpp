@@ -38,7 +38,9 @@ Json axes_of(const Study& study) {
         all.push_back({{"key", axis.key},
                        {"number", axis.is_number()},
                        {"log", axis.is_number() && axis.spacing != Spacing::linear},
-                       {"time", axis.kind == platform::topology::Kind::time},
+                       {"unit", axis.kind == platform::topology::Kind::time   ? "time"
+                                : axis.kind == platform::topology::Kind::size ? "size"
+                                                                              : ""},
                        {"values", axis.values}});
     return all;
 }

@@ -19,7 +19,7 @@
     }
     function axis_of(axis, cells) {
         return {
-            label: axis.key + (axis.time ? ", ns" : ""), log: axis.log,
+            label: axis.key, log: axis.log, unit: axis.unit,
             words: axis.number ? undefined : axis.values,
             values: axis.number ? cells.map(function (c) { return c.at[axis.key]; }) : []
         };

@@ -6,7 +6,7 @@ var plots = (function () {
     var colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7a7a7a"];
     var dashes = ["", "8 4", "2 3", "10 3 2 3", "5 5", "1 2", "12 4", "3 6"];
     var symbols = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
-    var size = { width: 520, height: 320, left: 70, right: 16, top: 12, bottom: 50 };
+    var size = { width: 520, height: 320, left: 70, right: 30, top: 12, bottom: 50 };
     var patterns = 0, most_linear = 30;
 
     function number(value) {
@@ -15,6 +15,18 @@ var plots = (function () {
         var digits = Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3 ? value.toExponential(3)
             : String(Number(value.toPrecision(4)));
         return digits;
+    }
+
+    // A place of an axis: of bytes and nanoseconds in the largest unit that leaves a number.
+    var units = {
+        size: [["GiB", 1 << 30], ["MiB", 1 << 20], ["KiB", 1 << 10]],
+        time: [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]]
+    };
+    function place(unit) {
+        return function (value) {
+            var fits = (units[unit] || []).filter(function (one) { return value >= one[1]; })[0];
+            return fits ? number(value / fits[1]) + " " + fits[0] : number(value);
+        };
     }
 
     function figure(parent, title, note) {
@@ -62,7 +74,7 @@ var plots = (function () {
     function ticks_of(axis, scale, x) {
         axis.scale(scale);
         if (x.words) return axis;
-        if (!(x.log && x.values.every(function (v) { return v > 0; }))) return axis.ticks(7).tickFormat(number);
+        if (!(x.log && x.values.every(function (v) { return v > 0; }))) return axis.ticks(7).tickFormat(place(x.unit));
         // The values that were run, where they do not stand on each other.
         var shown = [], last = -Infinity;
         x.values.slice().sort(d3.ascending).forEach(function (value) {
@@ -71,7 +83,7 @@ var plots = (function () {
                 last = scale(value);
             }
         });
-        return axis.tickValues(shown).tickFormat(number);
+        return axis.tickValues(shown).tickFormat(place(x.unit));
     }
 
     function draw_axes(g, x, y, scale_x, scale_y, inner) {
