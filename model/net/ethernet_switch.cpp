@@ -77,6 +77,8 @@ void EthernetSwitch::receive(unsigned ingress, port::Packet& packet, port::Time 
         flood(ingress, packet, at + config_.latency);
     else if (!is_port(egress) || egress == ingress) {
         ++from.counters.unroutable;
+        if (egress < ports_.size())
+            ++ports_[egress].counters.no_link;
         drop(packet, "no way to the MAC", at);
     } else {
         ++from.counters.forwarded;
@@ -102,6 +104,8 @@ bool EthernetSwitch::is_whole(Port& from, port::Packet& packet, port::Time at) {
 unsigned EthernetSwitch::way_of(const port::MacAddress& mac, const port::Packet& packet) const {
     if (const auto found = ways_.find(number_of(mac)); found != ways_.end()) {
         const auto& ports = found->second;
+        if (ports.empty())
+            return static_cast<unsigned>(ports_.size()); // of no port
         return ports.size() == 1 ? ports.front() : ports[flow_of(packet, config_.seed) % ports.size()];
     }
     const auto found = learned_.find(number_of(mac));

@@ -31,7 +31,8 @@ struct EthernetSwitchConfig {
 struct EthernetPortCounters {
     std::uint64_t forwarded = 0, flooded = 0, dropped = 0, marked = 0, damaged = 0; ///< frames that came in
     std::uint64_t unroutable = 0;
-    std::uint64_t pauses = 0; ///< changes of what its sender has to pause
+    std::uint64_t no_link = 0; ///< of those, such as were to leave by this port when its link was down
+    std::uint64_t pauses = 0;  ///< changes of what its sender has to pause
 };
 
 class EthernetSwitch {
@@ -44,7 +45,8 @@ public:
     void connect(unsigned number, port::Wire& out) { ports_[number].out = &out; }
     /// The receiver of what comes in at port `number`.
     port::Receiver& receiver(unsigned number) { return ports_[number]; }
-    /// Frames to this MAC leave by one of these ports, of which none is 0. A MAC that has ways is not learned.
+    /// Frames to this MAC leave by one of these ports, of which none is 0; none: they are dropped. A MAC that has ways
+    /// is not learned.
     void set_ways(const port::MacAddress& mac, std::vector<std::uint8_t> ports);
     /// Frames to nobody known, and to groups, leave by these ports, a bit each: a tree, so that none comes twice.
     void set_tree(std::uint64_t ports) { tree_ = ports; }

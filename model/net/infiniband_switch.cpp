@@ -8,6 +8,7 @@
 #include "model/management/route.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace model::net {
@@ -76,7 +77,7 @@ void InfinibandSwitch::handle(unsigned ingress, port::Packet& packet, port::Time
 }
 
 void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time at) {
-    const auto egress = agent_.route(packet.path.destination_lid);
+    const auto egress = way_of(ingress, packet, at);
     if (!is_port(egress) || egress == ingress) {
         ++ports_[ingress].not_relayed;
         return drop(packet, "no route to the LID", at);
@@ -86,6 +87,39 @@ void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time 
         return drop(packet, "the port is not armed", at);
     }
     send_or_keep(egress, packet, at);
+}
+
+/// The port by which a packet leaves. Of equal ways whose links carry data the one with the shortest queue, then with
+/// the least that its line has to send; of several such ones each in turn. Datagrams go as the table says.
+unsigned InfinibandSwitch::way_of(unsigned ingress, const port::Packet& packet, port::Time at) {
+    const auto to = packet.path.destination_lid;
+    const auto service = packet.rdma().service;
+    const bool is_free = config_.is_adaptive && to < ways_.size() && ways_[to].size() > 1 &&
+                         (service == Service::rc || service == Service::xrc);
+    if (!is_free)
+        return agent_.route(to);
+    const auto busy = [&](unsigned way) {
+        const auto& out = ports_[way];
+        return std::pair{buffers_.waiting_for(way),
+                         out.link != nullptr ? out.link->backlog(out.end, at) : port::Time{}};
+    };
+    const auto leads = [&](unsigned way) { return is_port(way) && way != ingress && agent_.carries_data(way); };
+    std::uint64_t least_busy = 0; // ports, a bit each
+    std::pair<std::size_t, port::Time> least{};
+    for (const auto way : ways_[to]) {
+        if (!leads(way))
+            continue;
+        const auto found = busy(way);
+        if (least_busy == 0 || found < least)
+            least_busy = 0, least = found;
+        if (found == least)
+            least_busy |= std::uint64_t{1} << way;
+    }
+    if (least_busy == 0)
+        return SwitchAgent::no_port;
+    for (auto others = turn_++ % static_cast<unsigned>(std::popcount(least_busy)); others != 0; --others)
+        least_busy &= least_busy - 1;
+    return static_cast<unsigned>(std::countr_zero(least_busy));
 }
 
 void InfinibandSwitch::flood(unsigned ingress, port::Packet& packet, port::Time at) {
@@ -192,6 +226,18 @@ void InfinibandSwitch::go_on(unsigned egress, port::Time at) {
         const auto ingress = waiting.stay->ingress;
         const auto gone = send(ingress, egress, waiting.packet, std::max(at, waiting.at));
         if (const auto* stay = buffers_.done(waiting, gone))
+            ports_[ingress].out->give_credit(stay->bytes, stay->gone);
+    }
+}
+
+/// The link of port `egress` is down, and with it what waits for the port (IBA 16.1.3.5, PortXmitDiscards).
+void InfinibandSwitch::discard_waiting(unsigned egress, port::Time at) {
+    while (buffers_.is_waiting_for(egress)) {
+        auto& waiting = buffers_.take(egress);
+        const auto ingress = waiting.stay->ingress;
+        ++ports_[egress].discarded;
+        drop(waiting.packet, "the port is not armed", at);
+        if (const auto* stay = buffers_.done(waiting, at))
             ports_[ingress].out->give_credit(stay->bytes, stay->gone);
     }
 }

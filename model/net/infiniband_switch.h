@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace model::net {
@@ -23,6 +24,8 @@ namespace model::net {
 struct SwitchConfig {
     SwitchAgentConfig agent;
     port::Time latency{};
+    /// Packets of reliable connections go by the least busy of the ways that set_ways() has given, each by itself.
+    bool is_adaptive = false;
 };
 
 class InfinibandSwitch {
@@ -43,10 +46,23 @@ public:
     /// The receiver of what comes in at port `number`.
     port::Receiver& receiver(unsigned number) { return ports_[number]; }
     SwitchAgent& agent() { return agent_; }
+    /// What port `number` sends by, for the choice of ways: end `end` of a cable. Else its queue here alone counts.
+    void set_link(unsigned number, const Link& link, unsigned end) {
+        ports_[number].link = &link;
+        ports_[number].end = end;
+    }
+    /// Ports that lead to a unicast LID and are as good, of which the table of the agent has one.
+    void set_ways(std::uint16_t to, std::vector<std::uint8_t> ports) {
+        if (ways_.size() <= to)
+            ways_.resize(to + std::size_t{1});
+        ways_[to] = std::move(ports);
+    }
     /// Called when a batch was forwarded: cables without timing deliver only when asked to.
     std::function<void()> on_forwarded;
 
     std::uint64_t dropped() const { return dropped_; }
+    /// Packets that were to leave by port `number` when it carried no data (PortXmitDiscards, IBA 16.1.3.5).
+    std::uint64_t discarded(unsigned number) const { return ports_[number].discarded; }
     /// Packets that wait for an output.
     std::size_t waiting() const { return buffers_.count(); }
 
@@ -56,6 +72,8 @@ private:
         unsigned number = 0;
         port::Wire* out = nullptr; ///< nullptr: nothing is plugged in
         const LinkCounters* counters = nullptr;
+        const Link* link = nullptr; ///< that `out` is end `end` of
+        unsigned end = 0;
         std::uint64_t packets_received = 0, bytes_received = 0, multicast_received = 0, multicast_sent = 0;
         std::uint64_t damaged = 0, not_relayed = 0, discarded = 0;
         void receive(port::Packet& packet, port::Time at) override { owner->receive(number, packet, at); }
@@ -69,12 +87,17 @@ private:
             owner->go_on(number, at);
             received_all(at); // cables without timing deliver what found no room until now
         }
-        void link_changed(bool is_up, port::Time) override { owner->agent_.link_changed(number, is_up); }
+        void link_changed(bool is_up, port::Time at) override {
+            owner->agent_.link_changed(number, is_up);
+            if (!is_up)
+                owner->discard_waiting(number, at);
+        }
     };
 
     void receive(unsigned ingress, port::Packet& packet, port::Time at);
     void handle(unsigned ingress, port::Packet& packet, port::Time at);
     void route(unsigned ingress, port::Packet& packet, port::Time at);
+    unsigned way_of(unsigned ingress, const port::Packet& packet, port::Time at);
     void flood(unsigned ingress, port::Packet& packet, port::Time at);
     void manage(unsigned ingress, port::Packet& packet, port::Time at);
     void manage_on_route(unsigned ingress, port::Packet& packet, port::Time at);
@@ -82,6 +105,7 @@ private:
     management::PortTotals totals(unsigned number) const;
     void send_or_keep(unsigned egress, port::Packet& packet, port::Time at);
     void go_on(unsigned egress, port::Time at);
+    void discard_waiting(unsigned egress, port::Time at);
     /// Returns when the last bit is out.
     port::Time send(unsigned ingress, unsigned egress, const port::Packet& packet, port::Time at);
     void apply_link_changes(port::Time at);
@@ -96,8 +120,10 @@ private:
     management::PerformanceAgent performance_;
     std::vector<Port> ports_; ///< 0 is not used
     InputBuffers buffers_;
-    Stay arriving_;           ///< of the packet that comes in
-    Stay* arrived_ = nullptr; ///< as the buffer has it, when a copy of it waits
+    std::vector<std::vector<std::uint8_t>> ways_; ///< by LID
+    std::size_t turn_ = 0;                        ///< of ways that are equally busy
+    Stay arriving_;                               ///< of the packet that comes in
+    Stay* arrived_ = nullptr;                     ///< as the buffer has it, when a copy of it waits
     std::uint64_t dropped_ = 0;
 };
 

@@ -40,6 +40,7 @@ public:
     bool has_room(unsigned input, std::uint32_t blocks) const {
         return inputs_[input].taken + blocks <= inputs_[input].size;
     }
+    std::size_t waiting_for(unsigned output) const { return outputs_[output].waiting; }
     bool is_waiting_for(unsigned output) const { return outputs_[output].waiting != 0; }
     std::size_t count() const { return count_; }
 

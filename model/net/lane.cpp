@@ -136,21 +136,34 @@ void Link::Lane::take_credit(std::uint64_t bytes, port::Time at) {
         link_.wake_at(credits_.next());
 }
 
-void Link::Lane::cut(port::Time at) {
-    while (!is_empty() && this->at(tail_ - 1).arrival - link_.config_.latency > at) {
+std::uint64_t Link::Lane::cut(port::Time last_arrival, port::Time at) {
+    const auto before = counters_.lost;
+    auto number = counters_.packets - waiting_;
+    while (!is_empty() && this->at(tail_ - 1).arrival > last_arrival) {
         ++counters_.lost;
+        fault("lost", this->at(tail_ - 1).packet, --number, at);
         lose(this->at(--tail_));
     }
-    while (first_waiting_ != nullptr) {
+    for (number = counters_.packets - waiting_; first_waiting_ != nullptr; ++number) {
         auto& slot = *std::exchange(first_waiting_, first_waiting_->next);
         ++counters_.lost;
+        fault("lost", slot.packet, number, at);
         release(slot);
     }
+    std::erase_if(held_, [&](const Held& held) {
+        if (held.slot->arrival <= last_arrival)
+            return false;
+        ++counters_.lost;
+        fault("lost", held.slot->packet, at);
+        lose(*held.slot);
+        return true;
+    });
     waiting_ = 0;
     waiting_time_ = {};
     changes_.clear();
     goes_on_at_ = port::never;
     paused_ = waiting_priorities_ = 0; // a link that trains again begins without
+    return counters_.lost - before;
 }
 
 void Link::Lane::grow() {
@@ -160,9 +173,9 @@ void Link::Lane::grow() {
     ring_ = std::move(larger);
 }
 
-void Link::Lane::fault(traces::LinkFaultKind what, const port::Packet& packet, port::Time at) {
+void Link::Lane::fault(traces::LinkFaultKind what, const port::Packet& packet, std::uint64_t number, port::Time at) {
     const traces::Cause cause(link_.events_, packet.cause);
-    link_.events_.emit(at, traces::LinkFault{direction_, counters_.packets - 1, what});
+    link_.events_.emit(at, traces::LinkFault{direction_, number, what});
 }
 
 void Link::Lane::send_with_care(Slot& slot, port::Time out) {

@@ -123,8 +123,8 @@ public:
     void take_pause(std::uint8_t priorities, port::Time at);
     /// The receiver has told at `at` of so many bytes of room.
     void take_credit(std::uint64_t bytes, port::Time at);
-    /// The link has gone at `at`: packets that had not left the port by then are lost.
-    void cut(port::Time at);
+    /// The link has gone at `at`: packets that were to arrive after `last_arrival` are lost. Returns how many.
+    std::uint64_t cut(port::Time last_arrival, port::Time at);
     /// Sends what waited for room at the other end and has it now.
     void go_on(port::Time now);
     void set_source(port::Receiver& receiver);
@@ -136,6 +136,10 @@ public:
     std::size_t count() const { return tail_ - head_ + in_trains_ + held_.size() + waiting_; }
     bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
     port::Time head_arrival() const { return head_ != tail_ ? at(head_).arrival : port::never; }
+    port::Time backlog(port::Time now) const {
+        return std::max(port::Time{0}, booked_until_ - now) + waiting_time_ +
+               (lacks_credit() ? link_.config_.horizon : port::Time{0});
+    }
     bool is_empty() const { return head_ == tail_; }
     std::size_t ring_count() const { return tail_ - head_; }
 
@@ -307,7 +311,11 @@ private:
     }
 
     void grow();
-    void fault(traces::LinkFaultKind what, const port::Packet& packet, port::Time at);
+    void fault(traces::LinkFaultKind what, const port::Packet& packet, port::Time at) {
+        fault(what, packet, counters_.packets - 1, at);
+    }
+    /// number   of the packet in its direction
+    void fault(traces::LinkFaultKind what, const port::Packet& packet, std::uint64_t number, port::Time at);
     /// Sends a packet at which somebody looks, or on which the script of faults may act.
     void send_with_care(Slot& slot, port::Time out);
     /// A packet has passed the held ones. Those that have let enough packets pass follow it now.

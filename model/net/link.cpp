@@ -1,6 +1,7 @@
 #include "model/net/lane.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -35,6 +36,8 @@ void Link::pause(unsigned from, std::uint8_t priorities, port::Time at) {
 
 const LinkCounters& Link::counters(unsigned direction) const { return lanes_[direction]->counters_; }
 std::size_t Link::under_way(unsigned direction) const { return lanes_[direction]->count(); }
+
+port::Time Link::backlog(unsigned direction, port::Time now) const { return lanes_[direction]->backlog(now); }
 
 void Link::wake_at(port::Time at) {
     if (is_pumping_ || at >= next_wake_)
@@ -85,17 +88,46 @@ bool Link::deliver(port::Time now, port::Time until) {
 
 bool Link::set_on(unsigned end, bool is_on, port::Time at) {
     is_on_[end] = is_on;
-    const bool was_up = std::exchange(is_up_, is_on_[0] && is_on_[1]);
+    const bool was_up = std::exchange(is_up_, is_on_[0] && is_on_[1] && !is_broken_);
     if (is_up_ == was_up)
         return is_up_;
     changes_.push_back({1 - end, is_up_, at});
     if (config_.timed) {
         if (!is_up_)
             for (auto& lane : lanes_)
-                lane->cut(at);
+                lane->cut(at + config_.latency, at);
         wake_at(at);
     }
     return is_up_;
+}
+
+void Link::plan_break(bool is_broken, port::Time at) {
+    assert(config_.timed && (breaks_.empty() || breaks_.back().at <= at) && "breaks of a timed cable, in their order");
+    breaks_.push_back({is_broken, at});
+    wake_at(at);
+}
+
+/// Breaks the cable, or makes it whole, when the time for it has come and what has arrived by then is delivered.
+bool Link::take_break(port::Time now) {
+    if (breaks_.empty() || breaks_.front().at > now)
+        return false;
+    const auto [is_broken, at] = breaks_.front();
+    breaks_.pop_front();
+    is_broken_ = is_broken;
+    const bool was_up = std::exchange(is_up_, is_on_[0] && is_on_[1] && !is_broken_);
+    if (is_broken)
+        for (auto& lane : lanes_)
+            lane->counters_.cut += lane->cut(at, at);
+    if (is_up_ != was_up)
+        for (const auto end : {0u, 1u})
+            changes_.push_back({end, is_up_, at});
+    return true;
+}
+
+port::Time Link::deliverable(port::Time now) const {
+    // Packets may be delivered early by up to the latency, since nothing that is sent from now on arrives before that.
+    const auto until = now + std::min(config_.quantum, config_.latency);
+    return breaks_.empty() ? until : std::min(until, breaks_.front().at);
 }
 
 /// Tells the ends of changes of the link. That happens in pump(), as the delivery of packets does, and not within the
@@ -125,10 +157,13 @@ void Link::pump(port::Time now) {
     if (is_pumping_)
         return;
     is_pumping_ = true;
-    // Packets may be delivered early by up to the latency, since nothing that is sent from now on arrives before that.
-    const auto until = config_.timed ? now + std::min(config_.quantum, config_.latency) : port::never;
+    auto until = config_.timed ? deliverable(now) : port::never;
     for (bool busy = true; busy;) {
         busy = deliver(now, until);
+        if (take_break(now)) [[unlikely]] {
+            until = deliverable(now);
+            busy = true;
+        }
         busy = tell(until) || busy;
         if (config_.timed)
             for (auto& lane : lanes_)
@@ -141,6 +176,8 @@ void Link::pump(port::Time now) {
     auto due = std::min(lanes_[0]->due(), lanes_[1]->due());
     if (!changes_.empty())
         due = std::min(due, changes_.front().at);
+    if (!breaks_.empty())
+        due = std::min(due, breaks_.front().at);
     if (due != port::never)
         wake_at(std::max(due, now));
 }

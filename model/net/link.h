@@ -1,9 +1,10 @@
 // A cable between two ports. Receives filled packets, RDMA or plain frames, at either end and gives them to the
 // receiver at the other, in order, after serialisation and latency, or not as a seeded script of faults has it; every
 // packet is counted once as delivered, lost or still under way. Either end may let the link go; it trains again in no
-// time. On a timed InfiniBand link a data packet leaves only when the buffer at the other end has room for it
-// (IBA 7.9); management has a lane of its own without that (7.9.1). On a timed Ethernet link either end may pause
-// priorities of the other. Does not look into packets and knows no switch and no card.
+// time. A cable that breaks loses what is on it. On a timed InfiniBand link a data packet leaves only when the buffer
+// at the other end has room for it (IBA 7.9); management has a lane of its own without that (7.9.1). On a timed
+// Ethernet link either end may pause priorities of the other. Does not look into packets and knows no switch and no
+// card.
 #pragma once
 
 #include "model/port/clock.h"
@@ -56,6 +57,7 @@ struct LinkCounters {
     std::uint64_t refused = 0;   ///< dropped, as the sender ignored can_send() up to four times the limit
     std::uint64_t discarded = 0; ///< not sent at all: the link was down, or is InfiniBand and this a plain frame
     std::uint64_t pauses = 0;    ///< frames that asked the other end to pause, or to go on
+    std::uint64_t cut = 0;       ///< of those lost: the cable broke under them
     port::Time waited{};         ///< the line was idle, and what was there to be sent found no room at the other end
     bool operator==(const LinkCounters&) const = default;
 };
@@ -84,11 +86,16 @@ public:
     void pump(port::Time now);
     /// The clock's answer to wake_at().
     void wake(port::Time now);
+    /// Has a timed cable break at `at`, or be whole again: what has not arrived by then is lost, and both ends are
+    /// told. To be said before `at`, in the order of the times, since packets may be delivered ahead of now.
+    void plan_break(bool is_broken, port::Time at);
     /// A second tap replaces the first; nullptr removes it.
     void set_tap(Tap* tap) { tap_ = tap, needs_image_ = config_.exact_bytes || tap != nullptr; }
 
     const LinkCounters& counters(unsigned direction) const;
     std::size_t under_way(unsigned direction) const;
+    /// How long the line of a direction is busy with what it has been given, from `now` on.
+    port::Time backlog(unsigned direction, port::Time now) const;
     const LinkConfig& config() const { return config_; }
 
 private:
@@ -101,7 +108,15 @@ private:
         port::Time at;
     };
 
+    struct Break {
+        bool is_broken;
+        port::Time at;
+    };
+
     bool set_on(unsigned end, bool is_on, port::Time at);
+    bool take_break(port::Time now);
+    /// Until when packets may be delivered at `now`.
+    port::Time deliverable(port::Time now) const;
     bool tell(port::Time until);
     bool deliver(port::Time now, port::Time until);
     bool offer_room(port::Time now);
@@ -119,7 +134,9 @@ private:
     bool needs_image_, has_faults_;
     bool is_pumping_ = false;
     bool is_up_ = true;
+    bool is_broken_ = false;
     std::array<bool, 2> is_on_{true, true};
+    std::deque<Break> breaks_;   ///< to come
     std::deque<Change> changes_; ///< that an end has yet to be told
     port::Time next_wake_ = port::never;
     std::array<std::unique_ptr<Lane>, 2> lanes_;

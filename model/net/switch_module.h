@@ -26,6 +26,7 @@ public:
         const auto blocks = cable.link().config().credit_blocks;
         switch_.connect(number, cable.link().end(end), blocks != 0 ? blocks : Credits::most,
                         &cable.link().counters(end));
+        switch_.set_link(number, cable.link(), end);
         cable.link().attach(end, switch_.receiver(number));
         cables_.push_back(&cable);
     }

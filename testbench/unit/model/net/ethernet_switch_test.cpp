@@ -363,3 +363,21 @@ TEST_CASE("what waits for a link that goes is dropped, and its senders are not p
     CHECK(bench.now >= 1ms); // they went on until their end
     CHECK(bench.ethernet_switches[0].buffer().used() <= 4 * 4224);
 }
+
+TEST_CASE("frames that were to leave by a link that is down are counted at its port, and those without a way at none",
+          "[unit][switch]") {
+    const bool is_down = GENERATE(true, false);
+    Bench bench(Bench::ethernet());
+    auto& target = make_incast(bench, 1, ports(0));
+    auto& device = bench.ethernet_switches[0];
+    if (is_down)
+        target.wire->set_on(false, bench.now);
+    else
+        device.set_ways(Bench::mac_of(target.lid), {});
+
+    bench.run();
+
+    CHECK(device.counters(1).unroutable > 0);
+    CHECK(device.counters(2).no_link == (is_down ? device.counters(1).unroutable : 0));
+    CHECK(target.from.empty());
+}
