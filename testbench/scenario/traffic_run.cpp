@@ -29,6 +29,7 @@ std::expected<Result, std::string> run_traffic(const Context& context) {
     MovedPayload before, moved;
     load.on_begin = [&] {
         before = moved_payload(platform);
+        platform.begin_failures(model::tlm::kernel_now());
         meter.start();
     };
     load.on_end = [&] {
