@@ -53,6 +53,13 @@ private:
     void give_slots(Tree& tree);
     void count_buses(const Tree& tree, const std::string& where);
 
+    // describe_topology.cpp
+    void write_topology();
+    void describe_failures();
+    void describe_failure(const WrittenFailure& written);
+    std::vector<std::size_t> cables_of(const WrittenFailure& written);
+    std::vector<std::size_t> cables_between(const WrittenFailure& written);
+
     // describe_fabric.cpp
     void build_fabric();
     void add_cables(const WrittenCables& line);

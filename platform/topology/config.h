@@ -98,9 +98,22 @@ struct PcieLinkConfig {
     model::port::Time latency = std::chrono::nanoseconds{150}; ///< one way, switch port included
 };
 
-/// What is between the two HCAs.
+/// By which of several ways through the switches packets go.
+enum class FabricRouting : std::uint8_t {
+    automatic, ///< minimal, unless credits could wait for each other in a circle; then up_down
+    minimal,   ///< the fewest switches
+    up_down,   ///< up a tree of the switches, then down (up*/down*)
+};
+inline constexpr std::array<std::string_view, 3> fabric_routings{"auto", "minimal", "up_down"};
+
+/// What is between the HCAs.
 struct FabricConfig {
-    bool has_switch = false; ///< else a cable
+    std::string topology;    ///< "fat_tree(k=4)", see topologies.h; empty: as written, or of the pair
+    bool has_switch = false; ///< of the pair; else a cable
+    FabricRouting routing = FabricRouting::automatic;
+    bool has_adaptive_routing = false; ///< InfiniBand switches choose for each packet of a reliable connection
+    /// From a change of a cable until the switches' tables are for what is left.
+    model::port::Time reroute = std::chrono::milliseconds{10};
     bool is_managed = false; ///< a subnet manager on a host gives LIDs, routes and states; else the platform does
     std::uint32_t switch_ports = 8;
     model::port::Time switch_latency = std::chrono::nanoseconds{130};
@@ -138,6 +151,9 @@ struct Config {
     model::net::LinkConfig link;  ///< the cable between the two HCAs, or each one's cable to the switch
     FabricConfig fabric;
     ObserveConfig observe;
+
+    /// Nothing says which parts there are.
+    bool is_pair() const { return written.is_pair() && fabric.topology.empty(); }
 };
 
 } // namespace platform::topology

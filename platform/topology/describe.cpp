@@ -76,8 +76,10 @@ std::string Description::name_of(const CableEnd& end) const {
 // --- from a configuration -------------------------------------------------------------------------------------------
 
 Builder::Builder(const Config& config)
-    : config_(config), written_(config.written.is_pair() ? written_pair(config) : config.written) {
-    made_.is_pair = config.written.is_pair();
+    : config_(config), written_(config.is_pair() ? written_pair(config) : config.written) {
+    written_.failures = config.written.failures;
+    made_.is_pair = config.is_pair();
+    made_.routing = config.fabric.routing;
     class_ = config;
     class_.written = {};
     class_.exceptions.clear();
@@ -87,7 +89,9 @@ Builder::Builder(const Config& config)
 
 std::expected<Description, std::vector<Fault>> Builder::build() {
     if (written_.hosts.empty())
-        add_fault((written_.cables.empty() ? written_.switches.front().where : written_.cables.front().where),
+        add_fault(!written_.cables.empty()     ? written_.cables.front().where
+                  : !written_.switches.empty() ? written_.switches.front().where
+                                               : where_of("fabric.topology"),
                   "a fabric without hosts: write [[hosts]] with their names and parts");
     if (!made_.is_pair && config_.fabric.has_switch)
         add_fault(where_of("fabric.switch"),
@@ -102,7 +106,11 @@ std::expected<Description, std::vector<Fault>> Builder::build() {
                                                  "--set {}.memory",
                                                  key, letter, made_.hosts.empty() ? letter : made_.hosts[0].name));
     }
+    if (!config_.fabric.topology.empty() && faults_.empty())
+        write_topology();
     build_fabric();
+    if (faults_.empty())
+        describe_failures();
     if (faults_.empty()) // only when all names are right, so that one mistake is not reported twice
         take_exceptions();
     if (faults_.empty())
@@ -113,8 +121,11 @@ std::expected<Description, std::vector<Fault>> Builder::build() {
 }
 
 std::string Builder::where_of(std::string_view key) const {
-    const auto given = std::ranges::find(config_.given, key, &GivenKey::path);
-    return given == config_.given.end() ? config_.file : given->where;
+    std::string where = config_.file;
+    for (const auto& given : config_.given) // of several the last one counts
+        if (given.path == key)
+            where = given.where;
+    return where;
 }
 
 bool Builder::take_name(const std::string& name, const std::string& where) {

@@ -91,6 +91,15 @@ struct Cable {
     std::string where{};
 };
 
+/// Cables that carry nothing for a time.
+struct Failure {
+    std::string name;                ///< "leaf0.9 -- spine1.1", "spine0"
+    std::vector<std::size_t> cables; ///< by number
+    model::port::Time at{};
+    std::optional<model::port::Time> until{}; ///< repaired; none: not any more
+    std::string where{};
+};
+
 struct PartAt {
     std::size_t host = 0, part = 0;
     bool operator==(const PartAt&) const = default;
@@ -102,6 +111,8 @@ struct Description {
     std::vector<FabricSwitch> switches;
     std::vector<Cable> cables;
     std::vector<PartAt> hcas; ///< by HcaPart::number
+    FabricRouting routing{};
+    std::vector<Failure> failures;
 
     const Part& part(const PartAt& at) const { return hosts[at.host].parts[at.part]; }
     /// "A.hca0", or with as much of the path as somebody likes: "A.root0.sw0.hca0". A number 0 may be left out.

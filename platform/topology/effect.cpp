@@ -36,6 +36,8 @@ constexpr std::array needs{
          [](const Config& c) { return c.link.encapsulation == model::port::Encapsulation::infiniband; },
          "link.encapsulation is not infiniband"},
     Need{"link.rate_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"fabric.adaptive_routing", [](const Config&) { return false; }, "between two hosts there is one way"},
+    Need{"fabric.routing", [](const Config&) { return false; }, "between two hosts there is one way"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
          "there is no switch (fabric.switch is false)"},
     Need{"fabric.switch_buffer", has_ethernet_switch, no_buffer},
@@ -139,8 +141,10 @@ std::string reason(const Config& config, const Key& key, Work work) {
         return "drivers elsewhere have a processor of their own";
     if (key.kind == Kind::time && !config.timed)
         return "timed is false";
+    if (key.path == "fabric.reroute_ns" && config.written.failures.empty())
+        return "no cable fails: there are no [[failures]]";
     // Of parts that have keys of their own, one may have what the others lack.
-    if (!config.written.is_pair() || !config.exceptions.empty())
+    if (!config.is_pair() || !config.exceptions.empty())
         return {};
     for (const auto& need : needs)
         if (is_meant(need, key.path) && !(is_switch(key.path) && need.path != key.path) && !need.is_met(config))

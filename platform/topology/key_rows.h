@@ -13,11 +13,12 @@ using model::port::Encapsulation;
 using model::port::Time;
 
 inline constexpr double KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
-inline constexpr double us = 1e6, ms = 1e9; // picoseconds
+inline constexpr double us = 1e6, ms = 1e9, s = 1e12; // picoseconds
 
 /// The names of an enumeration's values, in their order.
 template <class Enumeration> inline constexpr std::array<std::string_view, 0> names{};
 template <> inline constexpr auto names<AcsMode> = acs_modes;
+template <> inline constexpr auto names<FabricRouting> = fabric_routings;
 template <>
 inline constexpr std::array<std::string_view, 3> names<Encapsulation>{"roce_v2", "roce_v2_ipv6", "infiniband"};
 template <> inline constexpr auto names<HcaModel> = hca_models;

@@ -247,12 +247,24 @@ constexpr std::array platform_rows{
     key<AT(link.exact_bytes)>("link.exact_bytes", anything,
                               "every packet crosses as its frame, not only those somebody looks at"),
 
+    key<AT(fabric.topology)>("fabric.topology", anything,
+                             "switches and cables in one line, as in fat_tree(k=4); platform/topology/README.md has "
+                             "all; none: as written, or of the pair"),
     key<AT(fabric.has_switch)>("fabric.switch", anything,
                                "a switch between the HCAs, which have port 1 and 2; InfiniBand or Ethernet as "
                                "link.encapsulation says"),
     key<AT(fabric.is_managed)>(
         "fabric.managed", anything,
         "a subnet manager in a guest gives LIDs, routes and port states; false: the platform does"),
+    choice<AT(fabric.routing)>("fabric.routing",
+                               "of several ways: the fewest switches; up a tree and down; auto: the fewest, unless "
+                               "InfiniBand credits could then wait for each other in a circle"),
+    key<AT(fabric.has_adaptive_routing)>(
+        "fabric.adaptive_routing", anything,
+        "InfiniBand switches send each packet of a reliable connection by the least busy of equal ways; it may "
+        "overtake others, which a responder then refuses"),
+    key<AT(fabric.reroute)>("fabric.reroute_ns", range(0, 100 * s),
+                            "from a change of a cable ([[failures]]) until the tables of the switches go by it"),
     key<AT(fabric.switch_ports)>("fabric.switch_ports", range(2, 36), "ports of the switch"),
     key<AT(fabric.switch_latency)>("fabric.switch_latency_ns", latency, "from a packet's arrival to its departure"),
     bytes<AT(fabric.buffer.bytes)>("fabric.switch_buffer", range(64 * KiB, 4 * GiB),
@@ -308,6 +320,8 @@ const Key* find_key(std::string_view path) {
     const auto found = std::ranges::find(keys(), path, &Key::path);
     return found == keys().end() ? nullptr : &*found;
 }
+
+unsigned most_switch_ports() { return static_cast<unsigned>(find_key("fabric.switch_ports")->limits.maximum); }
 
 std::string print_limits(const Key& key) {
     if (!key.limits.names.empty())

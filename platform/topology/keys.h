@@ -34,6 +34,8 @@ struct Key {
 
 std::span<const Key> keys();
 const Key* find_key(std::string_view path);
+/// As many as fabric.switch_ports may say.
+unsigned most_switch_ports();
 
 /// "0 to 1", "one of 256 512 1024", "a power of two from 1 MiB to 64 GiB"; empty for any text.
 std::string print_limits(const Key& key);

@@ -49,7 +49,7 @@ std::string print_keys() {
         text += fmt::format("  {:<30} {}\n  {:<30} {}{}{}\n", key.path, key.help, "",
                             limits.empty() ? name_of(key.kind) : limits, value.empty() ? "" : "; default ", value);
     }
-    return text + std::string(about_written()) + print_device_keys();
+    return text + about_written() + print_device_keys();
 }
 
 std::string name_in_json(const Key& key) {
@@ -107,7 +107,7 @@ std::string print_toml(const Config& config) {
             shown.append(print(key.kind, value));
         text += fmt::format("{} = {}\n", last_word(key.path), std::string_view(shown.data(), shown.size()));
     }
-    return text + print_hosts(config.written) + print_exceptions(config.exceptions);
+    return text + print_hosts(config.written) + print_failures(config.written) + print_exceptions(config.exceptions);
 }
 
 std::vector<std::pair<std::string, std::string>> effective(const Config& config) {
@@ -115,8 +115,9 @@ std::vector<std::pair<std::string, std::string>> effective(const Config& config)
     all.reserve(keys().size());
     for (const auto& key : keys())
         all.emplace_back(key.path, print(key.kind, key.get(config)));
-    if (!config.written.is_pair())
-        all.emplace_back("written", print_fabric(config.written) + print_hosts(config.written));
+    if (auto text = print_fabric(config.written) + print_hosts(config.written) + print_failures(config.written);
+        !text.empty())
+        all.emplace_back("written", std::move(text));
     for (const auto& setting : config.exceptions)
         all.emplace_back(setting.path, print(setting.value));
     return all;

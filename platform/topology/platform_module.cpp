@@ -172,16 +172,20 @@ void Platform::connect(Listener& listener) {
         cables_.push_back(
             std::make_unique<model::net::LinkModule>(cable.name.c_str(), link, listener.add(cable.name), calls));
     }
-    const auto routes = find_routes(description_);
     for (std::size_t i = 0; i < description_.switches.size(); ++i) {
         const auto& described = description_.switches[i];
         switches_.emplace_back();
         ethernet_switches_.emplace_back();
         if (described.is_ethernet)
-            add_ethernet_switch(i, routes[i], listener.add(described.name));
+            add_ethernet_switch(i, listener.add(described.name));
         else
-            add_switch(i, routes[i], listener.add(described.name));
+            add_switch(i, listener.add(described.name));
     }
+    fill_tables(find_routes(description_));
+    if (!description_.failures.empty())
+        failures_ = std::make_unique<FailuresModule>(
+            "failures", description_, config_.fabric.reroute,
+            [this](const std::vector<bool>& is_dead) { fill_tables(find_routes(description_, is_dead)); });
 }
 
 template <class Switch> void Platform::plug_cables(std::size_t number, Switch& made) {
@@ -195,26 +199,19 @@ template <class Switch> void Platform::plug_cables(std::size_t number, Switch& m
     }
 }
 
-void Platform::add_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events) {
+void Platform::add_switch(std::size_t number, traces::Events events) {
     const auto& described = description_.switches[number];
     const model::net::SwitchConfig config{.agent = {.ports = described.ports,
                                                     .guid = described.guid,
                                                     .rate_gbps = described.rate_gbps,
                                                     .is_managed = described.is_managed},
-                                          .latency = config_.timed ? described.latency : model::port::Time{}};
+                                          .latency = config_.timed ? described.latency : model::port::Time{},
+                                          .is_adaptive = config_.fabric.has_adaptive_routing};
     switches_[number] = std::make_unique<model::net::SwitchModule>(described.name.c_str(), config, events);
-    auto& made = *switches_[number];
-    plug_cables(number, made);
-    if (described.is_managed)
-        return;
-    auto& agent = made.core().agent();
-    for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca)
-        if (const auto& ports = routes.ways[hca]; !ports.empty())
-            agent.set_route(description_.part(description_.hcas[hca]).hca().core.lid, ports[hca % ports.size()]);
-    agent.flood_groups(routes.groups);
+    plug_cables(number, *switches_[number]);
 }
 
-void Platform::add_ethernet_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events) {
+void Platform::add_ethernet_switch(std::size_t number, traces::Events events) {
     const auto& described = description_.switches[number];
     const model::net::EthernetSwitchConfig config{.ports = described.ports,
                                                   .latency = config_.timed ? described.latency : model::port::Time{},
@@ -223,14 +220,52 @@ void Platform::add_ethernet_switch(std::size_t number, const SwitchRoutes& route
                                                   .seed = described.guid};
     ethernet_switches_[number] =
         std::make_unique<model::net::EthernetSwitchModule>(described.name.c_str(), config, events);
-    auto& made = *ethernet_switches_[number];
-    plug_cables(number, made);
-    for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca)
-        if (const auto& ports = routes.ways[hca]; !ports.empty()) {
-            const auto guid = description_.part(description_.hcas[hca]).hca().core.node_guid;
-            made.core().set_ways(model::hca::address::mac_of_guid(guid), ports);
+    plug_cables(number, *ethernet_switches_[number]);
+}
+
+/// Tables of all switches that have no subnet manager.
+void Platform::fill_tables(const std::vector<SwitchRoutes>& routes) {
+    for (std::size_t number = 0; number < routes.size(); ++number) {
+        const auto& of_switch = routes[number];
+        if (auto* ethernet = ethernet_switches_[number].get()) {
+            for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca) {
+                const auto guid = description_.part(description_.hcas[hca]).hca().core.node_guid;
+                ethernet->core().set_ways(model::hca::address::mac_of_guid(guid), of_switch.ways[hca]);
+            }
+            ethernet->core().set_tree(of_switch.groups);
+        } else if (!description_.switches[number].is_managed) {
+            auto& agent = switches_[number]->core().agent();
+            for (std::size_t hca = 0; hca < description_.hcas.size(); ++hca) {
+                const auto port = of_switch.way(hca);
+                const auto lid = description_.part(description_.hcas[hca]).hca().core.lid;
+                agent.set_route(lid, port != 0 ? port : model::net::SwitchAgent::no_port);
+                switches_[number]->core().set_ways(lid, of_switch.ways[hca]);
+            }
+            agent.flood_groups(of_switch.groups);
         }
-    made.core().set_tree(routes.groups);
+    }
+}
+
+void Platform::begin_failures(model::port::Time origin) {
+    if (!failures_)
+        return;
+    for (const auto& change : failures_->core().begin(origin))
+        cables_[change.cable]->link().plan_break(change.is_broken, change.at);
+}
+
+FailureCosts Platform::costs_of_failure(std::size_t cable) const {
+    const auto& link = cables_[cable]->link();
+    FailureCosts costs;
+    for (const auto direction : {0u, 1u}) {
+        costs.lost += link.counters(direction).cut;
+        costs.discarded += link.counters(direction).discarded;
+        const auto& end = description_.cables[cable].ends[direction];
+        if (end.is_switch && ethernet_switches_[end.fabric_switch])
+            costs.discarded += ethernet_switches_[end.fabric_switch]->core().counters(end.port).no_link;
+        else if (end.is_switch)
+            costs.discarded += switches_[end.fabric_switch]->core().discarded(end.port);
+    }
+    return costs;
 }
 
 std::uint64_t Platform::dropped_by_switches() const {

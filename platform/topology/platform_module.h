@@ -18,6 +18,7 @@
 #include "platform/observe/ownership/function_watch.h"
 #include "platform/topology/config.h"
 #include "platform/topology/description.h"
+#include "platform/topology/failures_module.h"
 #include "platform/topology/routes.h"
 #include "traces/events.h"
 
@@ -103,6 +104,12 @@ public:
     std::size_t cable_count() const { return cables_.size(); }
     /// In the order of the description. The first is the one at machine A of the pair: what A sends is its direction 0.
     model::net::Link& cable(std::size_t number = 0) { return cables_[number]->link(); }
+    /// [[failures]] count from `origin`, now or later; to be called once. Their cables break and come back at their
+    /// times, and switches without a subnet manager have new tables after fabric.reroute_ns each time.
+    void begin_failures(model::port::Time origin);
+    /// Packets of which cable `number` has had some, and which a failure of it has cost: on the cable when it broke, or
+    /// meant for it while it was broken.
+    FailureCosts costs_of_failure(std::size_t cable) const;
     /// Packets for which a switch had no room or no way, of all switches.
     std::uint64_t dropped_by_switches() const;
     /// nullptr: number `number` of the switches is an InfiniBand switch.
@@ -128,8 +135,9 @@ private:
         }
     };
     void connect(Listener& listener);
-    void add_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events);
-    void add_ethernet_switch(std::size_t number, const SwitchRoutes& routes, traces::Events events);
+    void add_switch(std::size_t number, traces::Events events);
+    void add_ethernet_switch(std::size_t number, traces::Events events);
+    void fill_tables(const std::vector<SwitchRoutes>& routes);
     template <class Switch> void plug_cables(std::size_t number, Switch& made);
     void build(std::size_t number, Listener& listener);
     void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
@@ -150,6 +158,7 @@ private:
     std::vector<std::unique_ptr<model::net::LinkModule>> cables_;
     std::vector<std::unique_ptr<model::net::SwitchModule>> switches_; ///< by number; nullptr: an Ethernet switch
     std::vector<std::unique_ptr<model::net::EthernetSwitchModule>> ethernet_switches_; ///< the others
+    std::unique_ptr<FailuresModule> failures_;                                         ///< nullptr: there are none
     std::deque<Machine> machines_;
     std::vector<std::vector<std::size_t>> cards_; ///< by host and part: which of the machine's cards it is
 };

@@ -1,6 +1,8 @@
 #include "platform/topology/read_written.h"
 
+#include "platform/topology/keys.h"
 #include "platform/topology/names.h"
+#include "platform/topology/topologies.h"
 
 #include <fmt/format.h>
 
@@ -142,6 +144,32 @@ WrittenHosts read_hosts(TableReader& reader, const toml::table& table) {
     return hosts;
 }
 
+void read_failures(TableReader& reader, const toml::node* node, std::vector<WrittenFailure>& into) {
+    if (node == nullptr)
+        return;
+    const auto* list = node->as_array();
+    if (list == nullptr || !list->is_array_of_tables())
+        return reader.refuse(node->source(), "'failures' is a list of tables: write [[failures]]");
+    for (const auto& item : *list) {
+        const auto& table = *item.as_table();
+        WrittenFailure failure{.cable = reader.text(table, {"cable"}),
+                               .fabric_switch = reader.text(table, {"switch"}),
+                               .where = reader.where(table.source())};
+        for (const auto& [name, inner] : table) {
+            const auto key = name.str();
+            if (key == "cable" || key == "switch")
+                continue;
+            auto* time = key == "at" ? &failure.at : key == "until" ? &failure.until : nullptr;
+            if (time == nullptr)
+                reader.refuse(name.source(),
+                              fmt::format("unknown key '{}' of a failure: it has cable or switch, at, and until", key));
+            else if (*time = value_of(inner); !*time)
+                reader.refuse(name.source(), fmt::format("'{}' wants a time such as \"50 us\"", key));
+        }
+        into.push_back(std::move(failure));
+    }
+}
+
 /// "A.hca0 -- leaf0", also where the ends are a list.
 std::string ends_of(TableReader& reader, const toml::table& table) {
     const auto* list = table.get_as<toml::array>("ends");
@@ -177,9 +205,13 @@ void take_written(Config& config, const toml::table& root, std::vector<Fault>& f
             for (const auto& one : *list)
                 config.written.hosts.push_back(read_hosts(reader, *one.as_table()));
     }
+    read_failures(reader, root.get("failures"), config.written.failures);
     const auto* fabric = root.get_as<toml::table>("fabric");
     if (fabric == nullptr)
         return;
+    // Tables of switches that it names may come before it is read as a key.
+    if (const auto topology = fabric->get_as<std::string>("topology"))
+        config.fabric.topology = topology->get();
     read_list(reader, fabric->get("switches"), "switches",
               [&](const toml::node& node, const std::string& text, const toml::table* table) {
                   WrittenSwitches group{.names = text, .where = reader.where(node.source())};
@@ -202,16 +234,20 @@ void take_written(Config& config, const toml::table& root, std::vector<Fault>& f
 }
 
 bool is_written(std::string_view path) {
-    constexpr std::array<std::string_view, 3> paths{"hosts", "fabric.switches", "fabric.cables"};
+    constexpr std::array<std::string_view, 4> paths{"hosts", "failures", "fabric.switches", "fabric.cables"};
     return std::ranges::find(paths, path) != paths.end();
 }
 
 bool is_thing(const Config& config, std::string_view name) {
-    const auto written = config.written.is_pair() ? written_pair(config) : config.written;
+    const auto written = config.is_pair() ? written_pair(config) : config.written;
     const auto is_in = [&](const std::string& names) {
         const auto all = expand_name(names);
         return all && std::ranges::any_of(*all, [&](const auto& one) { return is_same_name(one, name); });
     };
+    const auto is_made = [&](const std::string& one) { return is_same_name(one, name); };
+    const auto topology = Topology::read(config.fabric.topology, most_switch_ports());
+    if (topology && std::ranges::any_of(topology->switch_names(), is_made))
+        return true;
     return std::ranges::any_of(written.hosts, is_in, &WrittenHosts::names) ||
            std::ranges::any_of(written.switches, is_in, &WrittenSwitches::names) ||
            std::ranges::any_of(written.cables, is_in, &WrittenCables::names) || letters_of(name) == "cable";

@@ -9,7 +9,6 @@ namespace {
 
 using namespace key_rows;
 
-constexpr double s = 1e12; // picoseconds
 constexpr double most_messages = 1e12;
 
 #define AT(member) ([](auto& c) -> auto& { return c.traffic.member; })

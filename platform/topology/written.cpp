@@ -1,5 +1,7 @@
 #include "platform/topology/written.h"
 
+#include "platform/topology/topologies.h"
+
 #include <fmt/format.h>
 
 #include <string_view>
@@ -25,8 +27,8 @@ std::string print_item(std::string_view key, const std::string& value, const std
 
 } // namespace
 
-std::string_view about_written() {
-    return R"(
+std::string about_written() {
+    return std::string(R"(
 Which parts there are (none of this: two hosts A and B, each with an HCA and a GPU behind a switch, and a cable):
   [[hosts]]
   name = "A..B"                                   # or name = "node" and count = 64; memory, acs, served, iommu.present
@@ -34,9 +36,13 @@ Which parts there are (none of this: two hosts A and B, each with an HCA and a G
   [fabric]
   switches = ["leaf0..3", { name = "spine0..1", ports = 16 }]
   cables = ["A..B.hca0..3 -- leaf0..3", "leaf0..3 >< spine0..1"]
+  [[failures]]                                    # a cable, or all cables of a switch, from a time on
+  cable = "leaf0 -- spine1"                       # or cable = "cable3", or switch = "spine1"
+  at = "50 us"                                    # and until = "80 us"
 A key of one part, in a file or with --set: A.hca0.mtt_cache_entries, A.gpu0.vram, A.gpu0.pcie.width, A.memory,
 A.iommu.present, cable3.loss, leaf0.ports.
-)";
+
+)") + about_topologies();
 }
 
 std::string print_hosts(const Written& written) {
@@ -74,6 +80,22 @@ std::string print_fabric(const Written& written) {
                                (line.names.empty() ? "" : fmt::format(", name = {}", quoted(line.names))) +
                                    print_inline(line.settings));
         text += "]\n";
+    }
+    return text;
+}
+
+std::string print_failures(const Written& written) {
+    std::string text;
+    for (const auto& failure : written.failures) {
+        text += "\n[[failures]]\n";
+        if (!failure.cable.empty())
+            text += fmt::format("cable = {}\n", quoted(failure.cable));
+        if (!failure.fabric_switch.empty())
+            text += fmt::format("switch = {}\n", quoted(failure.fabric_switch));
+        if (failure.at)
+            text += fmt::format("at = {}\n", print(*failure.at));
+        if (failure.until)
+            text += fmt::format("until = {}\n", print(*failure.until));
     }
     return text;
 }

@@ -48,20 +48,30 @@ struct WrittenCables {
     std::string where{};
 };
 
+/// What stops working while the platform runs.
+struct WrittenFailure {
+    std::string cable;         ///< "cable3", "leaf0 -- spine1"
+    std::string fabric_switch; ///< or "spine0": all cables of it
+    std::optional<Value> at{}, until{};
+    std::string where{};
+};
+
 struct Written {
     std::vector<WrittenHosts> hosts; ///< none: the pair
     std::vector<WrittenSwitches> switches;
     std::vector<WrittenCables> cables;
+    std::vector<WrittenFailure> failures; ///< of the pair, too
     bool is_pair() const { return hosts.empty() && switches.empty() && cables.empty(); }
 };
 
 /// What can be written beside keys, for `hcasim keys`.
-std::string_view about_written();
+std::string about_written();
 
 // As lines of a configuration; empty where nothing is written.
 std::string print_hosts(const Written& written);
 /// Inside of [fabric].
 std::string print_fabric(const Written& written);
+std::string print_failures(const Written& written);
 std::string print_exceptions(const std::vector<Setting>& exceptions);
 
 } // namespace platform::topology

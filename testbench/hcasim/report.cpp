@@ -144,7 +144,7 @@ std::string print_laboratory(const scenario::Result& result, const Look& look) {
 }
 
 std::string print_topology(const platform::topology::Config& config) {
-    if (!config.written.is_pair() || !config.exceptions.empty())
+    if (!config.is_pair() || !config.exceptions.empty())
         return draw_text(platform::topology::describe(config).value());
     const auto vram = print_bytes(config.gpu.vram_bytes), up = pcie(config.upstream_link),
                device = pcie(config.device_link);
@@ -216,6 +216,12 @@ std::string print_result(const scenario::Result& result, const Look& look) {
     for (const auto& w : result.wires)
         rows.push_back({w.name, print_count(w.packets), print_count(w.bytes), print_count(w.lost),
                         print_count(w.duplicated), print_count(w.reordered), print_count(w.corrupted)});
+    text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
+
+    rows = {{"failure", "at", "until", "lost", "discarded"}};
+    for (const auto& f : result.failures)
+        rows.push_back({f.name, print_time(f.at_ps), f.until_ps ? print_time(*f.until_ps) : "-", print_count(f.lost),
+                        print_count(f.discarded)});
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     rows = {{"PCIe link", "TLPs up", "bytes up", "payload up", "TLPs down", "bytes down", "payload down", "busy up",

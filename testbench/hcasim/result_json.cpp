@@ -173,6 +173,15 @@ std::string print_json(const RunFacts& facts) {
             .add("corrupted", w.corrupted)
             .add("waited_ns", w.waited_ps / 1000)
             .end();
+    json.end().begin_list("failures");
+    for (const auto& f : result.failures) {
+        json.begin_item().add("name", f.name).add("at_ns", static_cast<double>(f.at_ps) / 1000);
+        if (f.until_ps)
+            json.add("until_ns", static_cast<double>(*f.until_ps) / 1000);
+        else
+            json.add("until_ns", nothing);
+        json.add("lost", f.lost).add("discarded", f.discarded).end();
+    }
     json.end().begin_list("pcie_links");
     for (const auto& l : result.pcie_links)
         json.begin_item()
@@ -241,9 +250,11 @@ std::string print_json(const RunFacts& facts) {
     json.end().begin("configuration");
     for (const auto& key : platform::topology::keys())
         append_value(json, key, key.get(facts.config));
-    if (!facts.config.written.is_pair())
-        json.add("written", platform::topology::print_fabric(facts.config.written) +
-                                platform::topology::print_hosts(facts.config.written));
+    const auto& written = facts.config.written;
+    if (const auto text = platform::topology::print_fabric(written) + platform::topology::print_hosts(written) +
+                          platform::topology::print_failures(written);
+        !text.empty())
+        json.add("written", text);
     for (std::size_t i = 0; i < facts.config.exceptions.size(); ++i) {
         const auto& setting = facts.config.exceptions[i];
         const auto is_later = [&](const auto& other) { return other.path == setting.path; };

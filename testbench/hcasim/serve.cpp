@@ -173,6 +173,7 @@ int serve(const ServeOptions& options) {
         return refuse(fmt::format("the platform cannot be built: {}", error.what()));
     }
     auto& platform = *built;
+    platform.begin_failures({});
     if (auto* capture = observed.capture())
         scenario::tap(platform, *capture);
 

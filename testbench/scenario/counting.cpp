@@ -192,6 +192,17 @@ void count(Platform& platform, Result& result) {
     result.completions_error += sum.completions_error;
     for (const auto& machine : platform.machines())
         count(machine, result);
+    for (const auto& failure : platform.description().failures) {
+        BrokenCables row{.name = failure.name, .at_ps = failure.at.count()};
+        if (failure.until)
+            row.until_ps = failure.until->count();
+        for (const auto cable : failure.cables) {
+            const auto costs = platform.costs_of_failure(cable);
+            row.lost += costs.lost;
+            row.discarded += costs.discarded;
+        }
+        result.failures.push_back(std::move(row));
+    }
     const auto& cables = platform.description().cables;
     if (platform.description().is_pair) {
         add_wire("A -> B", platform.cable(), 0, result);

@@ -25,6 +25,7 @@ std::expected<Result, std::string> run_measured(const Context& context, const lo
     MovedPayload before, moved;
     load->on_begin = [&] {
         before = moved_payload(platform);
+        platform.begin_failures(model::tlm::kernel_now());
         meter.start();
     };
     load->on_end = [&] {

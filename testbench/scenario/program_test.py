@@ -170,6 +170,7 @@ def ends_of_all_keys():
     texts |= {"traffic." + key for key in ("from", "to", "replay", "verbs", "sizes")}
     texts |= {"collective.ranks", "collective.servers", "kv.clients", "kv.servers", "kv.sizes"}
     every = json.loads(subprocess.run([PROGRAM, "keys", "--json"], capture_output=True, text=True, check=True).stdout)
+    texts |= {"fabric.topology"}
     missing = set(every) - texts - set(keys)
     expect(not missing, f"not found in the listing with a range: {missing}")
     sweep(keys, "--payload", path, dead={"link.loss=1", "link.corrupt=1"})

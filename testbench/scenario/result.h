@@ -68,6 +68,15 @@ struct Wire {
     std::int64_t waited_ps = 0; ///< its line was idle for want of credit
 };
 
+/// A cable, or all cables of a switch, that broke while the platform ran.
+struct BrokenCables {
+    std::string name{};     ///< "leaf0.9 -- spine1.1", "spine0"
+    std::int64_t at_ps = 0; ///< as configured
+    std::optional<std::int64_t> until_ps{};
+    std::uint64_t lost = 0;      ///< packets that were on the cables
+    std::uint64_t discarded = 0; ///< that were to leave by them while they were broken, in all failures of a cable
+};
+
 /// One step of a scenario that has several: what became of it, and which way its bytes took.
 struct Step {
     std::string name{};
@@ -196,6 +205,7 @@ struct Result {
     std::vector<Resource> resources{};
     std::vector<Bottleneck> bottlenecks{}; ///< of each device whose resources were used
     std::vector<Wire> wires{};
+    std::vector<BrokenCables> failures{};
     platform::observe::count::QueueReport queues{}; ///< empty when nobody counted them
 };
 

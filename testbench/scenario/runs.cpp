@@ -48,6 +48,8 @@ std::expected<void, std::string> build(std::optional<Platform>& built, const Con
     } catch (const std::exception& error) {
         return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
     }
+    if (context.config.scenario.name != "traffic") // which has a begin of its own
+        built->begin_failures({});
     if (context.capture != nullptr)
         tap(*built, *context.capture);
     return {};

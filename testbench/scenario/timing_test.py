@@ -94,7 +94,7 @@ NEEDED = {"pcie.upstream.": ("host.acs=redirect",), "pcie.device.mps": ("link.ra
 # Times of what this workload has none of: lost packets, switches, pages that come later, a TLB of the card.
 # Those of congestion control are parameters of a feedback, which is in congestion_program_test and reaction_point_test;
 # those of traffic say how long it is measured, and that of collectives is in collective_program_test.
-ELSEWHERE = {"link.reorder_delay_ns", "fabric.switch_latency_ns", "hca.device_tlb_latency_ns",
+ELSEWHERE = {"link.reorder_delay_ns", "fabric.switch_latency_ns", "fabric.reroute_ns", "hca.device_tlb_latency_ns",
              "hca.dcqcn.rpg_time_reset_ns", "hca.dcqcn.rate_reduce_monitor_period_ns", "hca.dcqcn.dce_tcp_rtt_ns",
              "hca.dcqcn.min_time_between_cnps_ns", "traffic.warm_up_ns", "traffic.duration_ns",
              "collective.skew_ns",

@@ -373,7 +373,7 @@ TEST_CASE("frames that were to leave by a link that is down are counted at its p
     if (is_down)
         target.wire->set_on(false, bench.now);
     else
-        device.set_ways(mac_of(target.lid), {});
+        device.set_ways(Bench::mac_of(target.lid), {});
 
     bench.run();
 

@@ -242,7 +242,7 @@ TEST_CASE("a topology whose places are not those of the hosts says how many ther
           "choose fewer of them");
 }
 
-// --- in a configuration -----------------------------------------------------------------------------------------------
+// --- in a configuration --------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -348,7 +348,7 @@ TEST_CASE("a topology that cannot be is refused with its line", "[unit][topology
               .error() == "p.toml:5: two of one name, 'leaf0': the other is at p.toml:1");
 }
 
-// --- failures -----------------------------------------------------------------------------------------------------------
+// --- failures ------------------------------------------------------------------------------------------------------
 
 namespace {
 
