@@ -69,6 +69,7 @@ public:
         places_[(first_ + count_++) % places_.size()] = answer;
     }
     void pop() { first_ = (first_ + 1) % places_.size(), --count_; }
+    void pop_last() { --count_; }
     void clear() { count_ = 0; }
 
 private:

@@ -56,15 +56,18 @@ void Responder::receive_again(QueuePair& qp, const port::Packet& packet, Time at
     events_.emit(at, traces::Duplicate{qp.number.value, head.psn.value, head.opcode()});
     if (head.traits().kind != Kind::read_request) {
         if (head.traits().kind != Kind::atomic && (head.ack_request || head.traits().is_last))
-            acknowledge(qp, qp.expected + Psn::mask, abi::wire::ack_syndrome(), at); // the one before the expected
+            acknowledge(qp, head.psn, abi::wire::ack_syndrome(), at);
         return;
     }
     const auto packets = packets_of(head.reth.length, qp.mtu);
     if (packets > static_cast<std::uint32_t>(qp.expected - head.psn))
         return; // no READ that ever came has these numbers
-    // The peer has gone back to here: what it was owed from here on it asks for again, and nothing before that.
-    qp.answers.clear();
-    qp.reads_owed = 0;
+    // The peer has gone back: what it was owed from here on it asks for again.
+    for (auto& answers = qp.answers; !answers.is_empty() && !answers.from_end(0).psn.is_before(head.psn);
+         answers.pop_last())
+        qp.reads_owed -= answers.from_end(0).is_read;
+    if (qp.answers.is_full())
+        return;
     if (regions_.check(head.reth.rkey, head.reth.address, head.reth.length, qp.pd, Right::remote_read) ||
         !qp.remote_read)
         return refuse(qp, NakCode::remote_access_error, at);
