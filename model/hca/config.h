@@ -87,6 +87,11 @@ struct HcaConfig {
     /// Packets of a WRITE go through an untimed cable as one, where nobody looks: faster, and nothing else.
     bool packet_trains = true;
 
+    /// A reliable connection keeps packets behind a gap, and only the missing ones are sent again
+    /// (RDMA_SELECTIVE_REPEAT_EN); otherwise all from the gap on are.
+    bool selective_repeat = false;
+    std::uint32_t reorder_packets = 512; ///< kept in each direction of a queue pair, the missing ones counted
+
     congestion::DcqcnConfig dcqcn{};
     bool controls_congestion() const { return dcqcn.is_on && timed && is_ethernet; }
 

@@ -48,6 +48,8 @@ constexpr std::array needs{
     Need{"fabric.switch_ecn", has_ethernet_switch, no_buffer},
     Need{"fabric.switch_ecn_", [](const Config& c) { return has_ethernet_switch(c) && c.fabric.buffer.has_ecn; },
          "it needs a timed Ethernet switch with fabric.switch_ecn"},
+    Need{"hca.reorder_packets", [](const Config& c) { return c.hca.selective_repeat; },
+         "hca.selective_repeat is false"},
     Need{"hca.dcqcn.", [](const Config& c) { return c.timed && is_ethernet(c) && c.hca.dcqcn.is_on; },
          "congestion control is off: it needs hca.dcqcn.enabled, timed and an Ethernet port"},
     Need{"hca.", [](const Config& c) { return c.hca_model == HcaModel::connectx; },

@@ -175,6 +175,11 @@ constexpr std::array platform_rows{
     key<AT(hca.packet_trains)>("hca.packet_trains", anything,
                                "without timing, packets of a WRITE go through a cable as one where nobody looks at "
                                "them: less wall time, and nothing else"),
+    key<AT(hca.selective_repeat)>("hca.selective_repeat", anything,
+                                  "a reliable connection keeps packets behind a gap, and only the missing ones come "
+                                  "again (RDMA_SELECTIVE_REPEAT_EN): of both ends; otherwise all from the gap on"),
+    key<AT(hca.reorder_packets)>("hca.reorder_packets", range(2, 65536),
+                                 "kept so, in each direction of a queue pair, the missing ones counted"),
 
     key<AT(hca.dcqcn.is_on)>("hca.dcqcn.enabled", anything,
                              "congestion control: CNPs for packets that a switch has marked (fabric.switch_ecn), and "

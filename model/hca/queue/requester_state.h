@@ -6,12 +6,14 @@
 #include "model/hca/congestion/reaction_point.h"
 #include "model/hca/queue/on_demand.h"
 #include "model/hca/queue/read_ahead.h"
+#include "model/hca/queue/reorder_buffer.h"
 #include "model/hca/queue/ring.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/time.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace model::hca::queue {
 
@@ -78,6 +80,9 @@ struct ResponseState {
     OnDemand<WorkRequest> wqe;
     port::Time
         placed_until{}; ///< when the answers so far are in memory; no completion is earlier, or than the last one
+    // Selective repeat
+    std::unique_ptr<ReorderBuffer> held;                  ///< answers behind missing ones
+    std::optional<abi::Psn> acknowledged{}, refused_at{}; ///< by what came behind them
 };
 
 /// Sequence numbers that are under way.
@@ -92,6 +97,10 @@ struct RetryState {
     bool waits_rnr = false;
     bool asked_again = false; ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
+    // Selective repeat: what is missing is sent again, and sending goes on where it was.
+    bool repeats = false;
+    std::uint32_t resume_message = 0, resume_offset = 0; ///< there
+    std::uint32_t repeat_packets = 0;                    ///< of the answer to a READ
 };
 
 struct RequesterState {

@@ -7,11 +7,13 @@
 #include "model/hca/queue/on_demand.h"
 #include "model/hca/queue/read_ahead.h"
 #include "model/hca/queue/receive_wqe.h"
+#include "model/hca/queue/reorder_buffer.h"
 #include "model/hca/queue/ring.h"
 #include "model/port/time.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 
 namespace model::hca::queue {
 
@@ -96,7 +98,8 @@ struct ResponderState {
     RemoteState remote;
     ReceiveState receives;
     AnswerState answers;
-    Ring<Replay> replay; ///< the last 2^log_reads_responder READs and atomics
+    std::unique_ptr<ReorderBuffer> held; ///< requests behind missing ones
+    Ring<Replay> replay;                 ///< the last 2^log_reads_responder READs and atomics
 };
 
 } // namespace model::hca::queue

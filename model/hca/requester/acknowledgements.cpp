@@ -2,6 +2,9 @@
 
 #include "abi/wire/infiniband.h"
 
+#include <optional>
+#include <utility>
+
 namespace model::hca::requester {
 
 using abi::Psn;
@@ -20,10 +23,12 @@ void Acknowledgements::acknowledge(QueuePair& qp, Psn psn, port::Time at) {
             break;
         if (message.awaits_data) {
             // The responder is past a READ or atomic whose answer did not come: an implied NAK (IBA 9.7.5.1.3).
+            if (is_selective_)
+                qp.requester.response.acknowledged = psn;
             oldest_psn = message.first + message.answered;
             retirement_.retire(qp, at);
             if (qp.can_send())
-                retry_.ask_again(qp, at);
+                retry_.ask_again(qp, message.next(), at);
             return;
         }
         oldest_psn = psn.is_before(message.last()) ? psn + 1 : message.next();
@@ -40,8 +45,12 @@ void Acknowledgements::refused(QueuePair& qp, const port::Packet& packet, port::
     // A NAK also acknowledges whatever precedes the refused packet.
     if (psn.is_after(r.window.oldest_psn)) {
         acknowledge(qp, psn + Psn::mask, at);
-        if (!qp.can_send() || r.window.oldest_psn.is_before(psn))
-            return; // the queue pair has failed, or an answer before this NAK is missing and was asked for again
+        if (!qp.can_send() || r.window.oldest_psn.is_before(psn)) {
+            // The queue pair has failed, or an answer before this NAK is missing and was asked for again.
+            if (is_selective_ && syndrome == abi::wire::nak_syndrome(abi::wire::NakCode::psn_sequence_error))
+                r.response.refused_at = psn;
+            return;
+        }
     }
     // During an RNR pause nothing new is under way, so this is the same NAK again, or one for a packet behind it.
     if (r.retry.waits_rnr)
@@ -69,6 +78,21 @@ void Acknowledgements::refused(QueuePair& qp, const port::Packet& packet, port::
     }
 }
 
+void Acknowledgements::look_again(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    auto& acknowledged = r.response.acknowledged;
+    auto& refused_at = r.response.refused_at;
+    const auto& messages = r.sends.messages;
+    if (!qp.can_send() || messages.is_empty() || messages.front().awaits_data)
+        return;
+    if (const auto psn = std::exchange(acknowledged, std::nullopt); psn && !psn->is_before(r.window.oldest_psn))
+        acknowledge(qp, *psn, at);
+    if (!qp.can_send() || !refused_at || messages.is_empty() || messages.front().awaits_data)
+        return;
+    if (const auto psn = std::exchange(refused_at, std::nullopt); !psn->is_before(r.window.oldest_psn))
+        retry_.retry(qp, *psn, "sequence", at);
+}
+
 bool Acknowledgements::answers_front(QueuePair& qp, Psn psn, port::Time at) {
     auto& messages = qp.requester.sends.messages;
     auto& oldest_psn = qp.requester.window.oldest_psn;
@@ -88,7 +112,7 @@ bool Acknowledgements::answers_front(QueuePair& qp, Psn psn, port::Time at) {
     if (psn == expected)
         return true;
     if (psn.is_after(expected))
-        retry_.ask_again(qp, at);
+        retry_.ask_again(qp, psn, at);
     return false;
 }
 

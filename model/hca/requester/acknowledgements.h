@@ -2,6 +2,7 @@
 // which packet was refused and why.
 #pragma once
 
+#include "model/hca/config.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/requester/retirement.h"
 #include "model/hca/requester/retry.h"
@@ -10,7 +11,8 @@ namespace model::hca::requester {
 
 class Acknowledgements {
 public:
-    Acknowledgements(Retirement& retirement, Retry& retry) : retirement_(retirement), retry_(retry) {}
+    Acknowledgements(const HcaConfig& config, Retirement& retirement, Retry& retry)
+        : is_selective_(config.selective_repeat), retirement_(retirement), retry_(retry) {}
 
     /// The peer has received everything up to and including `psn`.
     void acknowledge(queue::QueuePair& qp, abi::Psn psn, port::Time at);
@@ -20,7 +22,12 @@ public:
     /// answer is to a later packet, the one before it was lost, and is asked for again.
     bool answers_front(queue::QueuePair& qp, abi::Psn psn, port::Time at);
 
+    /// With selective repeat: what was said of packets behind an answer that was missing counts when that has come,
+    /// since nothing is sent again that would have it said once more.
+    void look_again(queue::QueuePair& qp, port::Time at);
+
 private:
+    bool is_selective_;
     Retirement& retirement_;
     Retry& retry_;
 };

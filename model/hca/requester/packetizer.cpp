@@ -50,12 +50,17 @@ memory::Moved Packetizer::fill(queue::QueuePair& qp, const queue::Outstanding& m
     if (message.awaits_data) {
         head.operation = codes.only;
         head.ack_request = true;
-        if (message.opcode == WqeOpcode::rdma_read)
-            // A READ that goes on after a lost response asks for the rest only (IBA 9.7.5.1.4).
+        if (message.opcode == WqeOpcode::rdma_read) {
+            // A READ that goes on after a lost response asks for the rest only (IBA 9.7.5.1.4), or with selective
+            // repeat for what is missing of it.
+            const auto& retry = qp.requester.retry;
+            const auto rest = message.length - position.offset;
+            const auto missing = std::uint64_t{retry.repeat_packets} * qp.attributes.mtu_bytes();
             head.reth = {.address = request.remote_address + position.offset,
                          .rkey = request.rkey,
-                         .length = message.length - position.offset};
-        else
+                         .length =
+                             retry.repeats ? static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, missing)) : rest};
+        } else
             head.atomic = {.address = request.remote_address,
                            .rkey = request.rkey,
                            .swap_or_add = request.swap_or_add,

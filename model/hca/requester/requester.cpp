@@ -28,10 +28,9 @@ void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     const auto& traits = packet.traits();
     if (traits.has_aeth && events_.is_on())
         events_.emit(at, traces::Acknowledged{qp.number.value, head.psn.value, head.aeth.syndrome, head.aeth.msn});
-    if (traits.kind == abi::wire::OperationTraits::Kind::read_response)
-        return responses_.read(qp, packet, at);
-    if (head.operation == abi::wire::Operation::atomic_acknowledge)
-        return responses_.atomic(qp, packet, at);
+    if (traits.kind == abi::wire::OperationTraits::Kind::read_response ||
+        head.operation == abi::wire::Operation::atomic_acknowledge)
+        return responses_.receive(qp, packet, at);
     if (abi::wire::kind_of(head.aeth.syndrome) == abi::wire::SyndromeKind::acknowledge)
         return acknowledgements_.acknowledge(qp, head.psn, at);
     acknowledgements_.refused(qp, packet, at);

@@ -42,9 +42,9 @@ public:
         : config_(config), latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler),
           events_(report.events), counters_(report.counters),
           retirement_(to.completions, to.failure, to.scheduler, report.counters),
-          retry_(retirement_, to.scheduler, to.timers, report), acknowledgements_(retirement_, retry_),
+          retry_(config, retirement_, to.scheduler, to.timers, report), acknowledgements_(config, retirement_, retry_),
           placement_(config, to.dma, to.memory, to.page_faults, retirement_),
-          responses_(acknowledgements_, placement_, retirement_, retry_, report.counters),
+          responses_(config, acknowledgements_, placement_, retirement_, retry_, report.counters),
           queue_(config, to.dma, to.umr, retirement_, report), packetizer_(out.identity, to.memory),
           sending_(queue_, packetizer_, out, to.page_faults, retirement_, retry_, report.counters) {}
 

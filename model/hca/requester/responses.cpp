@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace model::hca::requester {
 
@@ -26,18 +27,81 @@ bool is_answered_in_cqe(const QueuePair& qp) {
 
 constexpr LocalError bad_response{CqeSyndrome::bad_resp_err, vendor::response};
 
+/// The answer that the oldest message that awaits one is waiting for.
+std::optional<abi::Psn> next_answer(const QueuePair& qp) {
+    const auto& messages = qp.requester.sends.messages;
+    for (auto n = messages.begin(); n != messages.end(); ++n)
+        if (messages[n].awaits_data)
+            return messages[n].first + messages[n].answered;
+    return std::nullopt;
+}
+
 } // namespace
 
-void Responses::read(QueuePair& qp, port::Packet& packet, port::Time at) {
+void Responses::receive(QueuePair& qp, const port::Packet& packet, port::Time at) {
+    if (reorder_packets_ != 0) [[unlikely]]
+        hold(qp, packet);
+    take(qp, packet, at);
+    if (qp.requester.response.held) [[unlikely]]
+        take_held(qp, at);
+    if (reorder_packets_ != 0) [[unlikely]]
+        acknowledgements_.look_again(qp, at);
+}
+
+void Responses::take(QueuePair& qp, const port::Packet& packet, port::Time at) {
     if (!acknowledgements_.answers_front(qp, packet.rdma().psn, at))
         return;
+    if (packet.rdma().operation == abi::wire::Operation::atomic_acknowledge)
+        atomic(qp, packet, at);
+    else
+        read(qp, packet, at);
+}
+
+/// Keeps an answer that comes before a missing one.
+void Responses::hold(QueuePair& qp, const port::Packet& packet) const {
+    const auto next = next_answer(qp);
+    const auto psn = packet.rdma().psn;
+    if (!next || !psn.is_after(*next) || !psn.is_before(qp.requester.window.unsent_psn) ||
+        static_cast<std::uint32_t>(psn - *next) >= reorder_packets_)
+        return;
+    auto& held = qp.requester.response.held;
+    if (!held)
+        held = std::make_unique<queue::ReorderBuffer>(reorder_packets_);
+    held->hold(packet);
+}
+
+/// Takes in what came before its turn and has it now. Another gap behind that is asked for at once: perhaps nothing
+/// more comes that would show it.
+void Responses::take_held(QueuePair& qp, port::Time at) {
+    auto& held = *qp.requester.response.held;
+    while (qp.can_send() && !qp.paging.stops_sending()) {
+        const auto next = next_answer(qp);
+        if (!next)
+            return;
+        const auto* packet = held.find(*next);
+        if (packet == nullptr) {
+            const auto until = held.first_after(*next);
+            if (until && !qp.requester.sends.messages.front().awaits_data)
+                return; // what was sent before is acknowledged with it
+            if (until)
+                retry_.ask_again(qp, *until, at);
+            return;
+        }
+        take(qp, *packet, at);
+        held.drop(*next);
+        if (next_answer(qp) == next)
+            return;
+    }
+}
+
+void Responses::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
     const auto& front = qp.requester.sends.messages.front();
     const auto mtu = qp.attributes.mtu_bytes();
     const auto offset = front.answered * mtu;
     const bool is_last = front.answered + 1 == front.packets;
     if (front.opcode != WqeOpcode::rdma_read ||
         packet.payload.size() != queue::packet_length(front.length, offset, mtu) ||
-        packet.traits().is_last != is_last) {
+        (packet.traits().is_last != is_last && (is_last || reorder_packets_ == 0))) {
         ++qp.counters->req_bad_response;
         return retirement_.fail_front(qp, bad_response, at);
     }
@@ -56,8 +120,6 @@ void Responses::read(QueuePair& qp, port::Packet& packet, port::Time at) {
 }
 
 void Responses::atomic(QueuePair& qp, const port::Packet& packet, port::Time at) {
-    if (!acknowledgements_.answers_front(qp, packet.rdma().psn, at))
-        return;
     if (qp.requester.sends.messages.front().opcode == WqeOpcode::rdma_read) {
         ++qp.counters->req_bad_response;
         return retirement_.fail_front(qp, bad_response, at);

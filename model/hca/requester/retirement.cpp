@@ -1,5 +1,7 @@
 #include "model/hca/requester/retirement.h"
 
+#include "model/hca/requester/position.h"
+
 #include <utility>
 
 namespace model::hca::requester {
@@ -31,9 +33,12 @@ void Retirement::complete_front(QueuePair& qp, port::Time at, std::span<const st
     auto& r = qp.requester;
     const auto message = r.sends.messages.front();
     if (r.position.message == r.sends.messages.begin()) {
-        // It was acknowledged while it was being sent again: sending goes on with the next message.
-        ++r.position.message;
-        r.position.offset = 0;
+        // It was acknowledged while it was being sent again: sending goes on with the next message, or where it was.
+        r.position.message = r.retry.repeats ? r.retry.resume_message : r.position.message + 1;
+        r.position.offset = r.retry.repeats ? r.retry.resume_offset : 0;
+        r.position.has_wqe = r.position.has_wqe && r.position.loaded == r.position.message;
+        if (std::exchange(r.retry.repeats, false) && r.position.has_wqe)
+            seek(r.position);
     }
     r.sends.messages.pop();
     r.sends.completed = static_cast<std::uint16_t>(r.sends.completed + message.wqebbs);

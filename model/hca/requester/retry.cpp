@@ -54,6 +54,8 @@ void Retry::pass_answered(QueuePair& qp) {
     const auto offset = static_cast<std::uint32_t>(answered) * qp.attributes.mtu_bytes();
     if (offset <= position.offset)
         return;
+    if (qp.requester.retry.repeats)
+        return resume(qp);
     position.offset = offset;
     if (position.has_wqe && position.loaded == position.message)
         seek(position);
@@ -80,6 +82,7 @@ void Retry::expire(QueuePair& qp, port::Time at) {
 
 void Retry::go_back(QueuePair& qp, Psn psn, port::Time at) {
     auto& r = qp.requester;
+    r.retry.repeats = false;
     for (auto n = r.sends.messages.begin(); n != r.sends.messages.end(); ++n) {
         const auto& message = r.sends.messages[n];
         if (message.packets == 0 || !psn.is_before(message.next()))
@@ -96,7 +99,7 @@ void Retry::go_back(QueuePair& qp, Psn psn, port::Time at) {
     watch(qp, at);
 }
 
-void Retry::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time at) {
+void Retry::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time at, std::uint32_t packets) {
     auto& r = qp.requester;
     if (r.retry.retries_left == 0) {
         ++qp.counters->req_transport_retries_exceeded;
@@ -108,16 +111,50 @@ void Retry::retry(QueuePair& qp, Psn psn, traces::RetryReason reason, port::Time
     qp.timer.deadline = port::never;
     // An answer that found no page is asked for when the page is there, and not before.
     r.retry.asked_again = qp.paging.stops_sending();
-    go_back(qp, psn, at);
+    r.retry.repeat_packets = packets;
+    if (is_selective_ && reason != traces::RetryReason("timeout"))
+        repeat(qp, psn, at);
+    else
+        go_back(qp, psn, at);
 }
 
-void Retry::ask_again(QueuePair& qp, port::Time at) {
+/// Has packet `psn` sent again, and nothing else, if it has been sent at all. What it names as missing when another one
+/// waits to be sent again, says that that one has come.
+void Retry::repeat(QueuePair& qp, Psn psn, port::Time at) {
+    auto& r = qp.requester;
+    const auto message = r.retry.repeats ? r.retry.resume_message : r.position.message;
+    const auto offset = r.retry.repeats ? r.retry.resume_offset : r.position.offset;
+    const auto next = message == r.sends.messages.end()
+                          ? r.window.next_psn
+                          : r.sends.messages[message].first + offset / qp.attributes.mtu_bytes();
+    if (!psn.is_before(next))
+        return watch(qp, at);
+    go_back(qp, psn, at);
+    r.retry.repeats = true;
+    r.retry.resume_message = message;
+    r.retry.resume_offset = offset;
+}
+
+void Retry::resume(QueuePair& qp) {
+    auto& position = qp.requester.position;
+    auto& retry = qp.requester.retry;
+    retry.repeats = false;
+    position.message = retry.resume_message;
+    position.offset = retry.resume_offset;
+    position.has_wqe = position.has_wqe && position.loaded == position.message;
+    if (position.has_wqe)
+        seek(position);
+}
+
+void Retry::ask_again(QueuePair& qp, Psn until, port::Time at) {
     auto& r = qp.requester;
     if (r.retry.asked_again)
         return;
     ++qp.counters->implied_nak_seq_err;
     const auto& front = r.sends.messages.front();
-    retry(qp, front.first + front.answered, "implied", at);
+    const auto missing = front.first + front.answered;
+    const auto end = until.is_before(front.next()) ? until : front.next();
+    retry(qp, missing, "implied", at, static_cast<std::uint32_t>(end - missing));
     r.retry.asked_again = true;
 }
 

@@ -2,6 +2,7 @@
 // that has to be sent again, and counts the tries that are left.
 #pragma once
 
+#include "model/hca/config.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/scheduler.h"
 #include "model/hca/queue/timers.h"
@@ -14,8 +15,10 @@ namespace model::hca::requester {
 
 class Retry {
 public:
-    Retry(Retirement& retirement, queue::Scheduler& scheduler, queue::Timers& timers, const Report& report)
-        : retirement_(retirement), scheduler_(scheduler), timers_(timers), report_(report) {}
+    Retry(const HcaConfig& config, Retirement& retirement, queue::Scheduler& scheduler, queue::Timers& timers,
+          const Report& report)
+        : is_selective_(config.selective_repeat), retirement_(retirement), scheduler_(scheduler), timers_(timers),
+          report_(report) {}
 
     /// A packet has left at `at`, so an answer has to come within the time-out. A deadline that is set already stays.
     void watch(queue::QueuePair& qp, port::Time at);
@@ -28,15 +31,23 @@ public:
     void expire(queue::QueuePair& qp, port::Time at);
     /// Puts the sending position back to packet `psn`.
     void go_back(queue::QueuePair& qp, abi::Psn psn, port::Time at);
-    /// Goes back as one of the tries that the queue pair has. The oldest message fails when no try is left.
-    void retry(queue::QueuePair& qp, abi::Psn psn, traces::RetryReason reason, port::Time at);
+    /// Goes back, or with selective repeat has `psn` sent again alone, unless nothing has come for so long: one of the
+    /// tries that the queue pair has. The oldest message fails when no try is left.
+    /// `packets`: so many of the answer to a READ are missing.
+    void retry(queue::QueuePair& qp, abi::Psn psn, traces::RetryReason reason, port::Time at,
+               std::uint32_t packets = ~std::uint32_t{0});
     /// The oldest answer is missing (IBA 9.7.5.1.3, implied NAK). Asks for it once: further answers behind the gap say
-    /// nothing new.
-    void ask_again(queue::QueuePair& qp, port::Time at);
+    /// nothing new. `until` is the first that is there, or was not asked for.
+    void ask_again(queue::QueuePair& qp, abi::Psn until, port::Time at);
+    /// What had to be sent again has been, or need not be: sending goes on where it was.
+    static void resume(queue::QueuePair& qp);
     /// The receiver had no buffer (IBA 9.7.5.2.8, RNR NAK). Sends the same packet again after the time it asks for.
     void wait_for_receiver(queue::QueuePair& qp, abi::Psn psn, std::uint8_t timer, port::Time at);
 
 private:
+    void repeat(queue::QueuePair& qp, abi::Psn psn, port::Time at);
+
+    bool is_selective_;
     Retirement& retirement_;
     queue::Scheduler& scheduler_;
     queue::Timers& timers_;

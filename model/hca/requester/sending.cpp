@@ -49,7 +49,8 @@ bool Sending::has_to_wait(queue::RequesterState& r, port::Time at) {
 std::uint32_t Sending::longest_train(const QueuePair& qp, const queue::Outstanding& message, const port::Wire& wire,
                                      std::int64_t left, port::Time at) const {
     const auto mtu = qp.attributes.mtu_bytes();
-    if (qp.service.on_wire != abi::wire::Service::rc || message.length - qp.requester.position.offset <= mtu)
+    if (qp.requester.retry.repeats || qp.service.on_wire != abi::wire::Service::rc ||
+        message.length - qp.requester.position.offset <= mtu)
         return 1;
     const auto in_turn = (left - 1) / queue::turn_cost(mtu) + 1;
     return static_cast<std::uint32_t>(std::min<std::int64_t>(in_turn, wire.train_room(at)));
@@ -87,6 +88,8 @@ std::int64_t Sending::send(QueuePair& qp, port::Wire& wire, std::int64_t left, p
         ++position.message;
         position.offset = 0;
     }
+    if (r.retry.repeats) [[unlikely]]
+        Retry::resume(qp);
     if (qp.service.is_reliable) [[likely]] {
         retry_.watch(qp, gone);
     } else { // Nobody answers, so what has left is done (IBA 9.8.1, 9.8.3).

@@ -84,14 +84,17 @@ void Duplicates::receive(QueuePair& qp, const port::Packet& packet, port::Time a
     const auto skipped =
         std::uint64_t{static_cast<std::uint32_t>(packet.rdma().psn - replay->first)} * qp.attributes.mtu_bytes();
     const auto& reth = packet.rdma().reth;
+    const auto rest = replay->length - skipped;
     if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped ||
-                                       reth.length != replay->length - skipped))
+                                       (is_selective_ ? reth.length == 0 || reth.length > rest : reth.length != rest)))
         return;
+    // With selective repeat it asks for this alone, or for a part of it.
     // When the requester went back, it will ask again for everything behind this packet, too, so the answers to that
     // are dropped. But perhaps the network has duplicated a packet, so an ACK that was owed stays owed.
     bool owes_ack = r.answers.ack_pending;
     auto& responses = r.answers.responses;
-    for (; !responses.is_empty() && !responses.back().psn.is_before(packet.rdma().psn); responses.pop_back()) {
+    for (; !is_selective_ && !responses.is_empty() && !responses.back().psn.is_before(packet.rdma().psn);
+         responses.pop_back()) {
         owes_ack |= responses.back().kind == queue::Response::Kind::acknowledge;
         r.order.nak_is_out &= responses.back().kind != queue::Response::Kind::negative;
     }

@@ -2,6 +2,7 @@
 // executed again. An atomic is never executed twice: its result was kept, and is sent again.
 #pragma once
 
+#include "model/hca/config.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/report.h"
 #include "model/hca/responder/answers.h"
@@ -12,8 +13,10 @@ namespace model::hca::responder {
 
 class Duplicates {
 public:
-    Duplicates(RemoteMemory& memory, Answers& answers, Patience& patience, const Report& report)
-        : memory_(memory), answers_(answers), patience_(patience), report_(report) {}
+    Duplicates(const HcaConfig& config, RemoteMemory& memory, Answers& answers, Patience& patience,
+               const Report& report)
+        : is_selective_(config.selective_repeat), memory_(memory), answers_(answers), patience_(patience),
+          report_(report) {}
 
     /// A READ or an atomic was accepted: it may be asked for again.
     static void remember(queue::QueuePair& qp, const queue::Replay& replay);
@@ -23,6 +26,7 @@ public:
 private:
     bool read_again(queue::QueuePair& qp, const port::Packet& packet, const queue::Replay& replay, port::Time at);
 
+    bool is_selective_; ///< selective repeat
     RemoteMemory& memory_;
     Answers& answers_;
     Patience& patience_;

@@ -41,13 +41,15 @@ struct Neighbours {
 class Responder {
 public:
     Responder(const HcaConfig& config, const Objects& objects, const Neighbours& to, const Report& report)
-        : latency_(config.cost(config.responder_latency)), scheduler_(to.scheduler), event_queues_(to.event_queues),
-          answers_(to.scheduler, to.failure, report),
+        : latency_(config.cost(config.responder_latency)),
+          reorder_packets_(config.selective_repeat ? config.reorder_packets : 0), scheduler_(to.scheduler),
+          event_queues_(to.event_queues), answers_(to.scheduler, to.failure, report),
           sender_(answers_, to.memory, to.page_faults, to.outlets, to.outbox, report.counters),
           patience_(answers_, to.page_faults),
           placement_(to.dma, to.contexts, to.memory, to.event_queues, report.counters),
           receives_(placement_, answers_, patience_, to.completions, to.failure),
-          memory_(config, to.memory, receives_, answers_, patience_), duplicates_(memory_, answers_, patience_, report),
+          memory_(config, to.memory, receives_, answers_, patience_),
+          duplicates_(config, memory_, answers_, patience_, report),
           execution_(receives_, memory_, answers_, to.umr, objects.shared_receive_queues, report),
           notification_(config, to.outlets, to.outbox, report) {}
 
@@ -76,7 +78,11 @@ public:
     time::Account account() const { return memory_.account(); }
 
 private:
+    void refuse_gap(queue::QueuePair& qp, port::Time at);
+    void execute_held(queue::QueuePair& qp, port::Time at);
+
     port::Time latency_;
+    std::uint32_t reorder_packets_; ///< 0: none is kept
     queue::Scheduler& scheduler_;
     event::EventQueues& event_queues_;
     Answers answers_;
