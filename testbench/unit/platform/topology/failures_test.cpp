@@ -75,3 +75,9 @@ TEST_CASE("tables go by what is broken when they are written", "[unit][topology]
     CHECK(bench.sweeps[0] == std::pair{Time{11us}, Dead{false, true, false}});
     CHECK(bench.sweeps[1] == std::pair{Time{15us}, Dead{false, true, false}});
 }
+
+TEST_CASE("a cable that is never repaired says nothing of the next one", "[unit][topology]") {
+    Bench bench({{.name = "a", .cables = {0}, .at = 1us}, {.name = "b", .cables = {1}, .at = 2us, .until = 3us}});
+
+    CHECK(bench.begin() == Changes{{0, true, 1us}, {1, true, 2us}, {1, false, 3us}});
+}
