@@ -37,6 +37,9 @@ rounds = 2
 """
 
 
+LONG = 10_000_000 # bytes: a point takes seconds
+
+
 def study(text, size=60_000):
     path = SCRATCH / "study.toml"
     (SCRATCH / "base.toml").write_text("[scenario]\nmessage = 4096\n")
@@ -82,6 +85,14 @@ def rows(sql, output="results.sqlite"):
         return database.execute(sql).fetchall()
 
 
+def has_points():
+    """Whether any is there; the file may be just being made."""
+    try:
+        return rows("SELECT count(*) FROM point")[0][0]
+    except sqlite3.OperationalError:
+        return False
+
+
 def spool(output="results.sqlite"):
     return pathlib.Path(f"{SCRATCH / output}.spool")
 
@@ -111,7 +122,8 @@ def points_of(settings):
 def wait_until(is_so, what, child=None):
     deadline = time.monotonic() + 200
     while not is_so():
-        expect(child is None or child.poll() is None, f"{what}: the sweep has ended: {child and child.stderr.read()}")
+        if child is not None and child.poll() is not None:
+            expect(False, f"{what}: the sweep has ended: {child.stderr.read()}")
         expect(time.monotonic() < deadline, f"{what}: not within 200 s")
         time.sleep(0.05)
 
@@ -134,7 +146,7 @@ def arrays_come_to_the_same_content_as_processes_here():
 
 
 def a_node_is_drained_and_tasks_are_killed_in_the_middle():
-    path = study(GRID, size=3_000_000)
+    path = study(GRID, size=LONG)
     with Cluster() as cluster:
         child = begin(path, cluster)
         wait_until(lambda: len(cluster.running()) == 2, "two tasks run", child)
@@ -151,7 +163,7 @@ def a_node_is_drained_and_tasks_are_killed_in_the_middle():
 
 
 def a_killed_coordinator_finds_its_array_at_work():
-    path = study(GRID, size=1_000_000)
+    path = study(GRID, size=LONG)
     seed = random.randrange(1 << 32)
     dice = random.Random(seed)
     with Cluster() as cluster:
@@ -174,7 +186,7 @@ def a_killed_coordinator_finds_its_array_at_work():
 
 def a_coordinator_killed_before_it_knew_its_job_finds_it_by_name():
     """The number of the job is taken out of the file, as if the coordinator had been killed before it was noted."""
-    path = study(GRID)
+    path = study(GRID, size=LONG)
     with Cluster() as cluster:
         child = begin(path, cluster)
         wait_until(cluster.running, "a task runs", child)
@@ -206,10 +218,10 @@ def a_coordinator_killed_before_it_knew_its_job_finds_it_by_name():
 
 
 def an_interrupt_takes_back_what_waits_and_says_how_to_go_on():
-    path = study(GRID.replace("[1, 2, 3, 4]", "[1, 2, 3, 4, 5, 6, 7, 8]"), size=2_000_000)
+    path = study(GRID.replace("[1, 2, 3, 4]", "[1, 2, 3, 4, 5, 6, 7, 8]"), size=LONG)
     with Cluster("MaxArraySize=8") as cluster: # two points a task
         child = begin(path, cluster)
-        wait_until(lambda: rows("SELECT count(*) FROM point")[0][0], "a point is there", child)
+        wait_until(has_points, "a point is there", child)
         os.killpg(child.pid, signal.SIGINT)
         _, complained = end(child, status=130)
         expect("--engine slurm` goes on" in complained, complained)
@@ -224,7 +236,7 @@ def an_interrupt_takes_back_what_waits_and_says_how_to_go_on():
 
 def a_point_whose_tasks_die_is_recorded_with_what_slurm_says():
     """Whoever runs it is killed, as a kernel without memory does; every other point of its task is done."""
-    path = study(GRID, size=3_000_000)
+    path = study(GRID, size=LONG)
     victim, is_over = "scenario.qps=3", threading.Event()
 
     def kill():
@@ -283,7 +295,7 @@ def torn_and_foreign_results_do_not_count():
 
 
 def a_controller_that_goes_away_is_waited_for():
-    path = study(GRID)
+    path = study(GRID, size=LONG)
     with Cluster() as cluster:
         child = begin(path, cluster)
         wait_until(cluster.running, "a task runs", child)

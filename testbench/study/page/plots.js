@@ -78,7 +78,7 @@ var plots = (function () {
         // The values that were run, where they do not stand on each other.
         var shown = [], last = -Infinity;
         x.values.slice().sort(d3.ascending).forEach(function (value) {
-            if (scale(value) - last >= 38) {
+            if (scale(value) - last >= 56) {
                 shown.push(value);
                 last = scale(value);
             }
