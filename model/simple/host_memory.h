@@ -18,7 +18,8 @@ public:
         const auto begin = reads_.enter(at);
         const auto result = dma_.read(address, into, begin, purpose);
         reads_.leave(begin, result.done);
-        last_begin_ = std::max(last_begin_, begin);
+        if (begin > at) // no place was free: whoever asks next would wait, too
+            blocked_until_ = std::max(blocked_until_, begin);
         return result;
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
@@ -26,13 +27,13 @@ public:
         return dma_.write(address, from, at, purpose);
     }
     /// Until when a unit that has asked for more than goes at a time has to wait before it asks again.
-    port::Time next_read(port::Time now) { return std::max(last_begin_, dma_.next_read(now)); }
+    port::Time next_read(port::Time now) { return std::max(blocked_until_, dma_.next_read(now)); }
     time::Account account() const { return reads_.account(); }
 
 private:
     port::Dma& dma_;
     time::Window reads_;
-    port::Time last_begin_{};
+    port::Time blocked_until_{};
 };
 
 } // namespace model::simple
