@@ -38,7 +38,11 @@ def a_value_that_changes_while_it_is_read_is_read_again():
             "kv.copy_gbps=20")
     torn = rows(store(*sets))["GET"]["repeated"]
     expect(torn > 10, f"{torn} torn values")
-    expect(rows(store(*sets, "kv.copy_gbps=0"))["GET"]["repeated"] == 0, "a value that is written at once was torn")
+    # A card READs it in pieces, so that a value which is written at once may be torn, too; but for a small one.
+    quick = rows(store(*sets, "kv.copy_gbps=0"))["GET"]["repeated"]
+    expect(quick < torn, f"{quick} torn values with a quick processor, {torn} with a slow one")
+    small = rows(store(*sets, "kv.copy_gbps=0", "kv.sizes=64 B"))["GET"]["repeated"]
+    expect(small == 0, f"{small} values that are read and written at once were torn")
     expect(rows(store(*sets, "kv.by=send"))["GET"]["repeated"] == 0, "a server has given a value that it was writing")
 
 

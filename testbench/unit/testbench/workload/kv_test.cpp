@@ -1,4 +1,6 @@
-#include "testbench/workload/kv_link.h"
+#include "testbench/workload/kv_plan.h"
+#include "testbench/workload/kv_request.h"
+#include "testbench/workload/kv_value.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -316,4 +316,8 @@ TEST_CASE("values show what is missing, there twice, of another place or of anot
     sum[63] ^= std::byte{1};
     add_words(sum, b);
     CHECK(values.find_wrong(sum, both, 0) == 0u);
+    // As many contributions as there must be, but one twice and none of the other.
+    std::vector<std::byte> twice(64);
+    add_words(twice, a), add_words(twice, a);
+    CHECK(values.find_wrong(twice, both, 0) == 0u);
 }
