@@ -135,7 +135,8 @@ def what_cannot_be_is_refused_with_its_line():
             (("collective.bytes=2 GiB",), ("collective.bytes", "half")),
             (("collective.bytes=1 GiB", "scenario.message=4"), ("scenario.message", "more than")),
             (("scenario.qps=65536", "hca.log_max_qp=20"), ("scenario.qps", "262144")),
-            (("scenario.queue_depth=8192", "collective.bytes=64 MiB"), ("scenario.queue_depth", "half")),
+            (("scenario.name=parameter_server", "collective.servers=A", "scenario.queue_depth=8192",
+              "collective.bytes=70 MiB"), ("scenario.queue_depth", "half")),
             (("traffic.memory=vram",), ("traffic.memory", "no GPU"))):
         refused(run(*itertools.chain.from_iterable(("--set", one) for one in sets), config=EIGHT), *words)
 

@@ -91,7 +91,7 @@ abi::Block<abi::prm::Qpc> good_context(const Side& side, const Side& peer, Queue
         .set<"remote_qpn">(qp.number().value)
         .set<"log_rra_max">(2)
         .set<"log_sra_max">(2);
-    write_path(peer.path, view.sub<"primary_address_path">());
+    sw::mlx::write_path(peer.path, view.sub<"primary_address_path">());
     return context;
 }
 

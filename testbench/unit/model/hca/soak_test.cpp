@@ -29,7 +29,8 @@ struct Connection {
 
 class Soak {
 public:
-    Soak(std::uint64_t seed, bool is_timed) : random_(seed), pair_(cable(seed, is_timed), config(is_timed)) {
+    Soak(std::uint64_t seed, bool is_timed, bool is_selective)
+        : random_(seed), pair_(cable(seed, is_timed), config(is_timed, is_selective)) {
         pair_.a_cq = pair_.a.make_cq({.log_size = 9});
         pair_.b_cq = pair_.b.make_cq({.log_size = 9});
         for (auto& connection : connections_) {
@@ -87,9 +88,11 @@ private:
         config.seed = seed;
         return config;
     }
-    static model::hca::HcaConfig config(bool is_timed) {
+    static model::hca::HcaConfig config(bool is_timed, bool is_selective) {
         auto config = HcaPair::untimed();
         config.timed = is_timed;
+        config.selective_repeat = is_selective;
+        config.reorder_packets = 24; // fewer than may be under way
         config.mkey_cache_entries = config.mtt_cache_entries = 16;
         return config;
     }
@@ -374,9 +377,9 @@ private:
     std::vector<Flow*> flows_;
 };
 
-void soak(bool is_timed, unsigned rounds) {
+void soak(bool is_timed, unsigned rounds, bool is_selective = false) {
     INFO("seed " << Catch::getSeed());
-    Soak soak(Catch::getSeed(), is_timed);
+    Soak soak(Catch::getSeed(), is_timed, is_selective);
 
     for (unsigned i = 0; i < rounds; ++i) {
         INFO("round " << i);
@@ -404,4 +407,14 @@ TEST_CASE("random work on several connections is done in order and to the byte, 
 TEST_CASE("random work on several connections is done in order and to the byte, over a bad cable with latency and rate",
           "[unit][soak]") {
     soak(true, 150);
+}
+
+TEST_CASE("with selective repeat random work is done in order and to the byte, too, over a bad cable without time",
+          "[unit][soak]") {
+    soak(false, 100, true);
+}
+
+TEST_CASE("with selective repeat random work is done in order and to the byte, too, over a bad cable with latency",
+          "[unit][soak]") {
+    soak(true, 100, true);
 }
