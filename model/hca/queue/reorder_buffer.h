@@ -23,6 +23,7 @@ public:
         auto& slot = slot_of(packet.rdma().psn);
         if (slot.is_held && slot.packet.rdma().psn == packet.rdma().psn)
             return;
+        count_ += !slot.is_held;
         slot.is_held = true;
         slot.packet = packet;
         slot.packet.payload.own(); // what its sender has lent may be needed back before its turn comes
@@ -34,12 +35,15 @@ public:
     }
     void drop(abi::Psn psn) {
         auto& slot = slot_of(psn);
+        count_ -= slot.is_held;
         slot.is_held = false;
         slot.packet.payload.clear();
     }
     /// The first one held behind `psn`; those before it, whose turn is past, go.
     std::optional<abi::Psn> first_after(abi::Psn psn) {
         std::optional<abi::Psn> first;
+        if (count_ == 0) [[likely]]
+            return first;
         for (auto& slot : slots_) {
             if (!slot.is_held)
                 continue;
@@ -60,6 +64,7 @@ private:
     Slot& slot_of(abi::Psn psn) { return slots_[psn.value % slots_.size()]; }
 
     std::vector<Slot> slots_;
+    std::size_t count_ = 0;
 };
 
 } // namespace model::hca::queue

@@ -42,8 +42,15 @@ void Responses::receive(QueuePair& qp, const port::Packet& packet, port::Time at
     if (reorder_packets_ != 0) [[unlikely]]
         hold(qp, packet);
     take(qp, packet, at);
-    if (qp.requester.response.held) [[unlikely]]
+    if (qp.requester.response.held) [[unlikely]] {
         take_held(qp, at);
+        // Another gap is asked for at once, since perhaps nothing more comes that would show it; but behind a packet
+        // that does not end an answer the rest of that is under way.
+        const auto next = packet.traits().is_last ? next_answer(qp) : std::nullopt;
+        const auto until = next ? qp.requester.response.held->first_after(*next) : std::nullopt;
+        if (until && qp.can_send() && qp.requester.sends.messages.front().awaits_data)
+            retry_.ask_again(qp, *until, at);
+    }
     if (reorder_packets_ != 0) [[unlikely]]
         acknowledgements_.look_again(qp, at);
 }
@@ -70,8 +77,7 @@ void Responses::hold(QueuePair& qp, const port::Packet& packet) const {
     held->hold(packet);
 }
 
-/// Takes in what came before its turn and has it now. Another gap behind that is asked for at once: perhaps nothing
-/// more comes that would show it.
+/// Takes in what came before its turn and has it now.
 void Responses::take_held(QueuePair& qp, port::Time at) {
     auto& held = *qp.requester.response.held;
     while (qp.can_send() && !qp.paging.stops_sending()) {
@@ -79,14 +85,8 @@ void Responses::take_held(QueuePair& qp, port::Time at) {
         if (!next)
             return;
         const auto* packet = held.find(*next);
-        if (packet == nullptr) {
-            const auto until = held.first_after(*next);
-            if (until && !qp.requester.sends.messages.front().awaits_data)
-                return; // what was sent before is acknowledged with it
-            if (until)
-                retry_.ask_again(qp, *until, at);
+        if (packet == nullptr)
             return;
-        }
         take(qp, *packet, at);
         held.drop(*next);
         if (next_answer(qp) == next)
