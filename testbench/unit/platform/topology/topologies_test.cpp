@@ -283,7 +283,7 @@ TEST_CASE("a topology is the switches and cables that somebody else writes", "[u
     CHECK(lines(*made).back() == "cable7: leaf1.4 -- spine1.2");
 }
 
-TEST_CASE("--set takes a topology with its commas and parentheses, and the last one counts", "[unit][topology]") {
+TEST_CASE("an override takes a topology with its commas and parentheses, and the last one counts", "[unit][topology]") {
     const auto made = read("topology = \"fat_tree(k=4)\"\n", {"fabric.topology=dragonfly(a=4, p=1, h=1)",
                                                               "fabric.topology=leaf_spine(leaves=2,spines=1,hosts=2)"});
 
