@@ -85,8 +85,9 @@ void Duplicates::receive(QueuePair& qp, const port::Packet& packet, port::Time a
         std::uint64_t{static_cast<std::uint32_t>(packet.rdma().psn - replay->first)} * qp.attributes.mtu_bytes();
     const auto& reth = packet.rdma().reth;
     const auto rest = replay->length - skipped;
+    const bool is_part = is_selective_ && reth.length != 0 && reth.length < rest;
     if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped ||
-                                       (is_selective_ ? reth.length == 0 || reth.length > rest : reth.length != rest)))
+                                       (reth.length != rest && !is_part)))
         return;
     // With selective repeat it asks for this alone, or for a part of it.
     // When the requester went back, it will ask again for everything behind this packet, too, so the answers to that

@@ -267,6 +267,16 @@ TEST_CASE("part of a READ is answered again, and answers that wait are not forgo
     CHECK(strict.psns().empty());
 }
 
+TEST_CASE("a READ of nothing is answered again", "[unit][transport][selective][read]") {
+    Bench bench;
+    bench.receive_read(Bench::peer_psn, 0, 0);
+    CHECK(bench.psns() == Psns{Bench::peer_psn});
+
+    bench.receive_read(Bench::peer_psn, 0, 0);
+
+    CHECK(bench.psns() == Psns{Bench::peer_psn});
+}
+
 TEST_CASE("over a cable that loses packets far fewer come again than with going back", "[unit][transport][selective]") {
     const auto packets_of = [](bool is_selective) {
         auto cable = HcaPair::clean();
