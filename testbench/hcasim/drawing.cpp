@@ -87,29 +87,39 @@ std::string print_hosts(const std::vector<const DescribedHost*>& alike) {
 struct Row {
     unsigned port;
     std::string cable, to, link;
-    std::string like;                 ///< what must be the same in rows that are shown as one
-    std::size_t number = 0, host = 0; ///< of the cable, and of the other end, which must follow each other there
+    std::string like;                  ///< what must be the same in rows that are shown as one
+    std::size_t number = 0, other = 0; ///< of the cable, and of the host or switch at its other end
 };
 
 void append_rows(std::string& text, const std::vector<Row>& rows) {
+    struct Line {
+        std::string ports, cables, to, link;
+    };
+    std::vector<Line> lines;
     for (std::size_t i = 0; i < rows.size();) {
         auto last = i;
-        while (last + 1 < rows.size() && !rows[i].like.empty() && rows[last + 1].like == rows[i].like &&
-               rows[last + 1].port == rows[last].port + 1 && rows[last + 1].number == rows[last].number + 1 &&
-               rows[last + 1].host == rows[last].host + 1)
+        while (last + 1 < rows.size() && rows[last + 1].like == rows[i].like &&
+               rows[last + 1].port == rows[last].port + 1 && rows[last + 1].other == rows[last].other + 1 &&
+               rows[last + 1].number - rows[last].number == rows[i + 1].number - rows[i].number)
             ++last;
         if (last - i < 2) // two lines are as short as one with a note
             last = i;
         const auto& from = rows[i];
         const auto& to = rows[last];
         if (last == i)
-            text += fmt::format("  {:>7}  {:<18} {:<22} {}\n", from.port, from.cable, from.to, from.link);
+            lines.push_back({std::to_string(from.port), from.cable, from.to, from.link});
         else
-            text += fmt::format("  {:>7}  {:<18} {:<22} {} ({} cables)\n", fmt::format("{}..{}", from.port, to.port),
-                                fmt::format("{} to {}", from.cable, to.cable), fmt::format("{} to {}", from.to, to.to),
-                                from.link, last - i + 1);
+            lines.push_back({fmt::format("{}..{}", from.port, to.port),
+                             from.cable + (to.number - from.number == last - i ? " to " : ", ... ") + to.cable,
+                             fmt::format("{} to {}", from.to, to.to),
+                             fmt::format("{} ({} cables)", from.link, last - i + 1)});
         i = last + 1;
     }
+    std::size_t cables = 18, others = 22;
+    for (const auto& line : lines)
+        cables = std::max(cables, line.cables.size()), others = std::max(others, line.to.size());
+    for (const auto& line : lines)
+        text += fmt::format("  {:>7}  {:<{}} {:<{}} {}\n", line.ports, line.cables, cables, line.to, others, line.link);
 }
 
 void append_switch(std::string& text, const Description& platform, const FabricSwitch& at) {
@@ -122,9 +132,12 @@ void append_switch(std::string& text, const Description& platform, const FabricS
         const bool is_first = first.is_switch && &platform.switches[first.fabric_switch] == &at && first.port == port;
         const auto& other = cable.ends[is_first ? 1 : 0];
         const auto link = print_cable(cable.link);
-        rows.push_back({port, cable.name, platform.name_of(other), link,
-                        other.is_switch ? std::string{} : platform.part({other.host, other.part}).path + link,
-                        *at.cables[port], other.host});
+        // Cables to the same port of switches that follow each other, or to the same part of such hosts.
+        rows.push_back(
+            {port, cable.name, platform.name_of(other), link,
+             (other.is_switch ? fmt::format("port {} ", other.port) : platform.part({other.host, other.part}).path) +
+                 link,
+             *at.cables[port], other.is_switch ? other.fabric_switch : other.host});
     }
     text += fmt::format("  {}, {} of {} ports, {}{}\n", at.name, rows.size(), at.ports, print_time(at.latency.count()),
                         at.is_managed ? ", waits for a subnet manager" : "");

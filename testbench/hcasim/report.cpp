@@ -44,6 +44,36 @@ void append_transfers(std::vector<std::vector<std::string>>& rows, const scenari
                                                   : "DIFFERENT"});
 }
 
+/// How many rows of a table say what a person wants to know; the others are in the JSON file.
+constexpr std::size_t most_rows = 100;
+
+/// All of them, or where there are too many those with the largest score, in their order.
+template <class Row, class Score> std::vector<const Row*> the_most(const std::vector<Row>& all, Score&& score) {
+    std::vector<const Row*> shown;
+    for (const auto& row : all)
+        shown.push_back(&row);
+    if (all.size() > most_rows) {
+        std::ranges::stable_sort(shown, std::greater{}, [&](const Row* row) { return score(*row); });
+        shown.resize(most_rows / 2);
+        std::ranges::sort(shown);
+    }
+    return shown;
+}
+
+/// The same as rows of a table, and one that says how many are left out. `print(row)` makes cells; the first has a
+/// name.
+template <class Row, class Score, class Print>
+void append_most(std::vector<std::vector<std::string>>& rows, const std::vector<Row>& all, Score&& score,
+                 Print&& print) {
+    const auto shown = the_most(all, score);
+    for (const auto* row : shown)
+        rows.push_back(print(*row));
+    if (shown.size() < all.size()) {
+        rows.emplace_back(rows.front().size(), "");
+        rows.back().front() = fmt::format("({} with less)", print_count(all.size() - shown.size()));
+    }
+}
+
 using platform::observe::count::QueueCounts;
 
 std::vector<std::string> print_counts(std::string name, const QueueCounts& counts) {
@@ -91,12 +121,23 @@ std::string print_resources(const scenario::Result& result, const Look& look) {
         return "";
     std::vector<std::vector<std::string>> rows{
         {"resource", "kind", "units", "uses", "bytes", "busy", "load", "waited", "longest wait"}};
-    for (const auto& r : result.resources)
-        rows.push_back({r.name, r.kind, print_count(r.units), print_count(r.uses),
-                        r.kind == "line" ? print_count(r.bytes) : "-", print_time(r.busy_ps),
-                        fmt::format("{:.1f} %", r.load * 100), print_time(r.waited_ps), print_time(r.longest_wait_ps)});
+    append_most(
+        rows, result.resources, [](const auto& r) { return r.load; },
+        [](const auto& r) -> std::vector<std::string> {
+            return {r.name,
+                    r.kind,
+                    print_count(r.units),
+                    print_count(r.uses),
+                    r.kind == "line" ? print_count(r.bytes) : "-",
+                    print_time(r.busy_ps),
+                    fmt::format("{:.1f} %", r.load * 100),
+                    print_time(r.waited_ps),
+                    print_time(r.longest_wait_ps)};
+        });
     auto text = "\n" + print_table(rows, look.width);
-    for (const auto& one : result.bottlenecks) {
+    const auto shown = the_most(result.bottlenecks, [](const auto& one) { return one.load; });
+    for (const auto* device : shown) {
+        const auto& one = *device;
         const auto busiest = one.busiest.empty() ? "nothing took time"
                                                  : fmt::format("busiest: {} ({:.1f} %)", one.busiest, one.load * 100);
         const auto waited = one.waited_for.empty()
@@ -104,6 +145,8 @@ std::string print_resources(const scenario::Result& result, const Look& look) {
                                 : fmt::format("waited for most: {} ({})", one.waited_for, print_time(one.waited_ps));
         text += wrap(fmt::format("  {}: {}; {}\n", one.device, busiest, waited), look.width);
     }
+    if (shown.size() < result.bottlenecks.size())
+        text += fmt::format("  ({} devices with less)\n", print_count(result.bottlenecks.size() - shown.size()));
     return text +
            wrap("  busy: summed over the units; load: share of the run; waited: summed over the users\n", look.width);
 }
@@ -213,9 +256,17 @@ std::string print_result(const scenario::Result& result, const Look& look) {
         text += print_laboratory(result, look);
 
     rows = {{"wire", "packets", "bytes", "lost", "duplicated", "reordered", "corrupted"}};
-    for (const auto& w : result.wires)
-        rows.push_back({w.name, print_count(w.packets), print_count(w.bytes), print_count(w.lost),
-                        print_count(w.duplicated), print_count(w.reordered), print_count(w.corrupted)});
+    append_most(
+        rows, result.wires, [](const auto& w) { return w.bytes; },
+        [](const auto& w) -> std::vector<std::string> {
+            return {w.name,
+                    print_count(w.packets),
+                    print_count(w.bytes),
+                    print_count(w.lost),
+                    print_count(w.duplicated),
+                    print_count(w.reordered),
+                    print_count(w.corrupted)};
+        });
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     rows = {{"failure", "at", "until", "lost", "discarded"}};
@@ -226,15 +277,27 @@ std::string print_result(const scenario::Result& result, const Look& look) {
 
     rows = {{"PCIe link", "TLPs up", "bytes up", "payload up", "TLPs down", "bytes down", "payload down", "busy up",
              "busy down"}};
-    for (const auto& l : result.pcie_links)
-        rows.push_back({l.name, print_count(l.tlps_up), print_count(l.bytes_up), print_count(l.payload_up),
-                        print_count(l.tlps_down), print_count(l.bytes_down), print_count(l.payload_down),
-                        print_time(l.busy_up_ps), print_time(l.busy_down_ps)});
+    append_most(
+        rows, result.pcie_links, [](const auto& l) { return l.bytes_up + l.bytes_down; },
+        [](const auto& l) -> std::vector<std::string> {
+            return {l.name,
+                    print_count(l.tlps_up),
+                    print_count(l.bytes_up),
+                    print_count(l.payload_up),
+                    print_count(l.tlps_down),
+                    print_count(l.bytes_down),
+                    print_count(l.payload_down),
+                    print_time(l.busy_up_ps),
+                    print_time(l.busy_down_ps)};
+        });
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     rows = {{"cache", "hits", "misses", "hit rate"}};
-    for (const auto& c : result.caches)
-        rows.push_back({c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)});
+    append_most(
+        rows, result.caches, [](const auto& c) { return c.hits + c.misses; },
+        [](const auto& c) -> std::vector<std::string> {
+            return {c.name, print_count(c.hits), print_count(c.misses), print_share(c.hits, c.hits + c.misses)};
+        });
     text += rows.size() > 1 ? "\n" + print_table(rows, look.width) : "";
 
     text += print_resources(result, look);

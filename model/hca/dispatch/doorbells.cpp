@@ -38,7 +38,8 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
         producer = static_cast<std::uint16_t>(record->value);
         at = record->at;
     }
-    r.sends.doorbell = report_.events.emit(at, traces::DoorbellRung{number, uar, producer});
+    // It was rung when it came; how far it reaches is known when its record has been read.
+    r.sends.doorbell = report_.events.emit(known_at, traces::DoorbellRung{number, uar, producer});
     // With more than a ring's worth, or a counter that moved backwards, software overwrote WQEs that were not yet done.
     const auto posted = static_cast<std::uint16_t>(producer - r.sends.completed);
     if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.sends.producer - r.sends.completed))

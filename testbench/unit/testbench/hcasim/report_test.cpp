@@ -7,6 +7,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 using namespace hcasim;
 
@@ -119,6 +122,26 @@ TEST_CASE("the tables hold the result's numbers and its verdict", "[unit][hcasim
     result.verified = false;
     result.failure = "A: WRITE message 0: transport retry counter exceeded";
     CHECK(print_result(result).ends_with("NOT VERIFIED: A: WRITE message 0: transport retry counter exceeded\n"));
+}
+
+TEST_CASE("of very many rows a table has those that say most, and how many it leaves out", "[unit][hcasim]") {
+    auto result = sample();
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        result.wires.push_back({.name = fmt::format("cable{}", i), .bytes = i % 2 == 0 ? 0 : 1000 + i});
+        result.bottlenecks.push_back(
+            {.device = fmt::format("node{}", i), .busiest = "pipe", .load = i < 3 ? 0.5 : 0.1});
+        result.resources.push_back({.name = "pipe", .load = 0.1});
+    }
+
+    const auto text = print_result(result);
+
+    CHECK(text.find("cable199") != text.npos);
+    CHECK(text.find("cable111") != text.npos);
+    CHECK(text.find("cable198") == text.npos);
+    CHECK(text.find("node2: ") < text.find("node46: "));
+    CHECK(text.find("node150: ") == text.npos);
+    CHECK(text.find(" devices with less)") != text.npos);
+    CHECK(std::ranges::count(text, '\n') < 250);
 }
 
 TEST_CASE("steps are told with what became of them and which way their bytes took, and what to do where they failed",
