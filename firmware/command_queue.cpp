@@ -20,12 +20,11 @@ constexpr std::size_t header_bytes = 8;  ///< opcode and op_mod; status and synd
 constexpr std::size_t output_offset = CommandQueueEntry::field<"output">::offset;
 constexpr std::size_t signature_offset = CommandQueueEntry::field<"signature">::offset;
 constexpr std::size_t reserved_byte = 0x3e;
-constexpr std::uint8_t good_signature = 0xff;
 
 /// What an entry must be before its command is looked at.
 DeliveryStatus check_entry(std::span<const std::byte, CommandQueueEntry::size> bytes, bool check_signature) {
     const abi::ConstView<CommandQueueEntry> entry(bytes);
-    if (check_signature && prm::xor_of(bytes) != good_signature)
+    if (check_signature && prm::xor_of(bytes) != prm::good_signature)
         return DeliveryStatus::signature_error;
     if (entry.get<"type">() != prm::command_transport_pcie)
         return DeliveryStatus::bad_descriptor_type;

@@ -16,7 +16,6 @@ constexpr std::uint64_t pointer_mask = 0x1ff;                   ///< PRM: bits 8
 constexpr std::size_t control_offset = prm::mailbox_data_bytes; ///< of the part behind the data
 constexpr std::size_t next_offset = CommandMailbox::field<"next">::offset;
 constexpr std::size_t ctrl_sig_end = CommandMailbox::field<"ctrl_sig">::offset + 1;
-constexpr std::uint8_t good_signature = 0xff;
 
 /// How a bad chain is reported depends on the direction.
 struct Direction {
@@ -35,9 +34,9 @@ DeliveryStatus check_block(const Chain& chain, std::uint32_t number, const Direc
     const auto reserved = std::span(block.bytes).subspan(control_offset, next_offset - control_offset);
     if (chain.check_signature) {
         if (prm::xor_of(std::span(block.bytes).subspan(control_offset, ctrl_sig_end - control_offset)) !=
-            good_signature)
+            prm::good_signature)
             return DeliveryStatus::signature_error;
-        if (!is_output(way) && prm::xor_of(block.bytes) != good_signature)
+        if (!is_output(way) && prm::xor_of(block.bytes) != prm::good_signature)
             return DeliveryStatus::signature_error;
     }
     if (view.get<"token">() != chain.token)

@@ -27,7 +27,7 @@ constexpr auto any_state =
 
 // clang-format off
 // opcode, from, to, mandatory, optional
-constexpr std::array table{
+constexpr std::array transition_table{
     Transition{Opcode::rst2init_qp, states(QpState::rst), QpState::init,
         rights | fields(OptParam::pkey_index, OptParam::primary_port, OptParam::counter_set_id, OptParam::pm_state,
                         OptParam::q_key),
@@ -58,7 +58,7 @@ constexpr std::array table{
         rights | fields(OptParam::pkey_index, OptParam::primary_port, OptParam::q_key)},
 };
 // clang-format on
-static_assert(std::ranges::is_sorted(table, {}, &Transition::opcode));
+static_assert(std::ranges::is_sorted(transition_table, {}, &Transition::opcode));
 
 using Copy = void (*)(abi::ConstView<prm::Qpc>, abi::View<prm::Qpc>);
 struct Group {
@@ -104,11 +104,11 @@ constexpr std::array groups{
 
 } // namespace
 
-std::span<const Transition> transitions() { return table; }
+std::span<const Transition> transitions() { return transition_table; }
 
 const Transition& transition(Opcode opcode) {
-    const auto row = std::ranges::lower_bound(table, opcode, {}, &Transition::opcode);
-    assert(row != table.end() && row->opcode == opcode && "every transition command has a row");
+    const auto row = std::ranges::lower_bound(transition_table, opcode, {}, &Transition::opcode);
+    assert(row != transition_table.end() && row->opcode == opcode && "every transition command has a row");
     return *row;
 }
 

@@ -91,7 +91,8 @@ inline constexpr std::size_t mailbox_data_bytes = 512;
 
 // clang-format on
 
-/// XOR of all bytes: signatures are chosen so that a signed area gives 0xff.
+/// Signatures are chosen so that the XOR of all bytes of a signed area is this.
+inline constexpr std::uint8_t good_signature = 0xff;
 constexpr std::uint8_t xor_of(std::span<const std::byte> bytes) {
     std::byte sum{};
     for (const auto b : bytes)

@@ -1,5 +1,7 @@
 #include "model/gpu/gpu.h"
 
+#include "model/gpu/vram.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -103,7 +105,7 @@ pcie::FunctionConfig Gpu::function_config(const GpuConfig& config) {
     function.bars[vram_bar] = {.size = config.bar_bytes != 0 ? config.bar_bytes : config.bytes,
                                .is_64bit = true,
                                .is_prefetchable = true,
-                               .resizable_sizes = std::bit_floor(config.bytes) / mebibyte * 2 - 1};
+                               .resizable_sizes = gpu::resizable_sizes(config.bytes)};
     function.bars[doorbell_bar] = {.size = doorbell_bytes, .is_64bit = true, .is_prefetchable = true};
     function.bars[register_bar] = {.size = register_bytes};
     function.msix_vectors = sdma::Engines::count;

@@ -1,14 +1,9 @@
 #include "model/gpu/vram.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace model::gpu {
-
-namespace {
-constexpr std::uint64_t mebibyte = 1 << 20;
-} // namespace
 
 Vram::Vram(const std::string& name, const VramConfig& config)
     : read_latency_(config.timed ? config.read_latency : port::Time{}), memory_(name, config.bytes),
@@ -25,7 +20,7 @@ pcie::FunctionConfig Vram::function_config(const VramConfig& config) {
     function.bars[vram_bar] = {.size = config.bar_bytes != 0 ? config.bar_bytes : config.bytes,
                                .is_64bit = true,
                                .is_prefetchable = true,
-                               .resizable_sizes = std::bit_floor(config.bytes) / mebibyte * 2 - 1};
+                               .resizable_sizes = gpu::resizable_sizes(config.bytes)};
     function.memory_latency = config.timed ? config.read_latency : port::Time{};
     return function;
 }

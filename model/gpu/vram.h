@@ -6,10 +6,16 @@
 #include "model/pcie/device.h"
 #include "model/pcie/endpoint_space.h"
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
 namespace model::gpu {
+
+/// Sizes that a resizable BAR of a GPU with so much VRAM may have, a bit each from 1 MiB on (PCIe 6.0 §7.8.6.2).
+constexpr std::uint64_t resizable_sizes(std::uint64_t vram_bytes) {
+    return std::bit_floor(vram_bytes) / (std::uint64_t{1} << 20) * 2 - 1;
+}
 
 struct VramConfig {
     bool timed = true;

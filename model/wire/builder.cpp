@@ -7,10 +7,10 @@ namespace {
 
 using namespace abi::wire;
 using abi::View;
-using Bytes = std::span<std::byte>;
+using Room = std::span<std::byte>;
 
 /// The next `L::size` bytes as a view; `rest` moves behind them.
-template <class L> View<L> take(Bytes& rest) {
+template <class L> View<L> take(Room& rest) {
     const View<L> view(rest.first(L::size));
     rest = rest.subspan(L::size);
     return view;
@@ -19,14 +19,14 @@ template <class L> View<L> take(Bytes& rest) {
 /// The IPv4 address of a ::ffff:a.b.c.d.
 std::array<std::byte, 4> ipv4_of(const port::Gid& gid) { return {gid[12], gid[13], gid[14], gid[15]}; }
 
-void put_ethernet(const port::Path& path, EtherType type, Bytes& rest) {
+void put_ethernet(const port::Path& path, EtherType type, Room& rest) {
     take<Ethernet>(rest)
         .set<"destination">(path.destination_mac)
         .set<"source">(path.source_mac)
         .set<"type">(static_cast<std::uint16_t>(type));
 }
 
-void put_ipv4(const port::Path& path, std::size_t datagram, Bytes& rest) {
+void put_ipv4(const port::Path& path, std::size_t datagram, Room& rest) {
     const auto ip = take<Ipv4>(rest);
     ip.set<"version">(4)
         .set<"ihl">(5)
@@ -40,7 +40,7 @@ void put_ipv4(const port::Path& path, std::size_t datagram, Bytes& rest) {
     ip.set<"checksum">(internet_checksum(ip.bytes()));
 }
 
-void put_ipv6(const port::Path& path, std::size_t datagram, Bytes& rest) {
+void put_ipv6(const port::Path& path, std::size_t datagram, Room& rest) {
     take<Ipv6>(rest)
         .set<"version">(6)
         .set<"traffic_class">(path.traffic_class)
@@ -52,14 +52,14 @@ void put_ipv6(const port::Path& path, std::size_t datagram, Bytes& rest) {
         .set<"destination">(path.destination_gid);
 }
 
-void put_udp(const port::Path& path, std::size_t datagram, Bytes& rest) {
+void put_udp(const port::Path& path, std::size_t datagram, Room& rest) {
     take<Udp>(rest)
         .set<"source_port">(path.udp_source_port)
         .set<"destination_port">(roce_v2_port)
         .set<"length">(static_cast<std::uint16_t>(datagram));
 }
 
-void put_grh(const port::Path& path, std::size_t length, Bytes& rest) {
+void put_grh(const port::Path& path, std::size_t length, Room& rest) {
     take<Grh>(rest)
         .set<"version">(6)
         .set<"traffic_class">(path.traffic_class)
@@ -72,7 +72,7 @@ void put_grh(const port::Path& path, std::size_t length, Bytes& rest) {
 }
 
 /// BTH, extended headers in the order of IBA 5.2.7, payload and padding.
-void put_transport(const port::RdmaHeaders& h, const port::Payload& payload, Bytes& rest) {
+void put_transport(const port::RdmaHeaders& h, const port::Payload& payload, Room& rest) {
     const auto& traits = h.traits();
     const bool is_cnp = h.service == Service::cnp;
     const auto pad = is_cnp ? 0 : pad_bytes(payload.size());
@@ -116,7 +116,7 @@ void put_transport(const port::RdmaHeaders& h, const port::Payload& payload, Byt
 }
 
 /// CRCs go out low byte first (IBA 7.8.1: "in order from the coefficient of the highest term").
-void put_icrc(std::uint32_t icrc, Bytes& rest) {
+void put_icrc(std::uint32_t icrc, Room& rest) {
     abi::store<std::uint32_t, abi::Endian::little>(rest.data(), icrc);
     rest = rest.subspan(icrc_bytes);
 }
@@ -127,7 +127,7 @@ std::array<std::byte, network_header_bytes> network_header(const port::Packet& p
     std::array<std::byte, network_header_bytes> header{};
     const auto& path = packet.path;
     const auto tail = transport_length(packet) + icrc_bytes;
-    Bytes rest(header);
+    Room rest(header);
     if (path.encapsulation == port::Encapsulation::roce_v2_ipv6) {
         put_ipv6(path, Udp::size + tail, rest);
     } else if (path.encapsulation == port::Encapsulation::roce_v2_ipv4) {
@@ -150,10 +150,10 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
     const auto& path = packet.path;
     const auto tail = transport_length(packet) + icrc_bytes;
     image.assign(frame_length(packet), std::byte{});
-    Bytes rest(image);
+    Room rest(image);
 
     if (path.encapsulation == port::Encapsulation::infiniband) {
-        const auto to_icrc = Bytes(image).first(image.size() - vcrc_bytes);
+        const auto to_icrc = Room(image).first(image.size() - vcrc_bytes);
         constexpr abi::Qpn subnet_management{0};
         take<Lrh>(rest)
             .set<"vl">(packet.rdma().destination == subnet_management ? management_lane : 0u)

@@ -20,14 +20,15 @@ using NameList = std::vector<std::string>;
 
 constexpr unsigned absent = 0;
 
+} // namespace
+
+/// A number that a topology is written with.
 struct Parameter {
     std::string_view name; ///< empty: there are no more
     unsigned minimum = 1;
     bool is_needed = true; ///< else absent, 0, when it is left out
     std::string_view what{};
 };
-
-} // namespace
 
 /// Who takes the places of a topology, in their order.
 enum class Unit : unsigned char {

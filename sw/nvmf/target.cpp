@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint16_t record_format = 0;
 constexpr std::uint32_t most_entries = 4096, admin_pieces = 64;
-constexpr std::uint32_t admin_entries = 32; // what hosts ask for, whatever I/O queues have
+constexpr std::uint32_t hosts_admin_entries = 32; // what hosts ask for, whatever I/O queues have
 /// Connect Invalid Parameters: where the parameter is, and whether in the data ("IPO", "IATTR").
 constexpr std::uint32_t in_data = 1 << 16;
 template <abi::Name Row> Answer invalid_parameter_of_data() {
@@ -107,7 +107,7 @@ std::optional<RdmaRejection> Target::check(abi::ConstView<abi::nvme::RdmaRequest
     const auto number = request.get<"qid">();
     if (number >= drive_.queue_pairs()) // one of the drive's is ours, one here is the admin queue
         return RdmaRejection::invalid_qid;
-    const auto most = number == 0 ? std::max(admin_entries, options_.entries) : options_.entries;
+    const auto most = number == 0 ? std::max(hosts_admin_entries, options_.entries) : options_.entries;
     if (request.get<"hsqsize">() == 0 || request.get<"hsqsize">() + 1u > most)
         return RdmaRejection::invalid_hsqsize;
     if (request.get<"hrqsize">() <= request.get<"hsqsize">())

@@ -7,11 +7,10 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 
-Result<DeviceMapping> DeviceMapping::make(const sw::gpu::Gpu& gpu, const sw::gpu::VramBuffer& buffer,
-                                          sw::transport::Transport& device, sw::memory::iommu::AddressSpace* space,
-                                          const std::string& driver) {
+sw::Result<DeviceMapping> DeviceMapping::make(const sw::gpu::Gpu& gpu, const sw::gpu::VramBuffer& buffer,
+                                              sw::transport::Transport& device, sw::memory::iommu::AddressSpace* space,
+                                              const std::string& driver) {
     const auto handle = gpu.export_buffer(buffer);
     if (!handle)
         return std::unexpected(handle.error());

@@ -16,7 +16,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using sw::mlx::CompletionStatus;
 using sw::mlx::DmaBufMode;
 using sw::mlx::SendOperation;
@@ -78,7 +77,7 @@ bool is_in_error(Endpoint& endpoint) {
     return context && context->view().get<"state">() == abi::prm::QpState::err;
 }
 
-Result<void> begin_again(Endpoint& endpoint) {
+sw::Result<void> begin_again(Endpoint& endpoint) {
     TRY(endpoint.reset());
     return endpoint.connect();
 }
@@ -94,12 +93,12 @@ std::string look_at_user(const DmaBufStep& step, std::size_t number, std::span<c
 class Lender {
 public:
     Lender(Endpoint& endpoint, const DmaBufOptions& options) : endpoint_(endpoint), options_(options) {}
-    Result<void> run(std::size_t number, DmaBufStepReport& report);
+    sw::Result<void> run(std::size_t number, DmaBufStepReport& report);
 
 private:
     std::uint64_t page_faults() const;
     bool is_target(const DmaBufStep& step) const { return step.operation == SendOperation::write; }
-    Result<void> transfer(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report);
+    sw::Result<void> transfer(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report);
     void get_in_the_way(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report);
     void hear_of_the_end(DmaBufStepReport& report);
     void judge_end(const DmaBufStep& step, const Answer& answer, DmaBufStepReport& report);
@@ -199,7 +198,7 @@ std::string Lender::judge_memory(const DmaBufStep& step, std::size_t number, con
     return {};
 }
 
-Result<void> Lender::transfer(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report) {
+sw::Result<void> Lender::transfer(const DmaBufStep& step, std::size_t number, DmaBufStepReport& report) {
     auto& peer = endpoint_.machine().peer;
     part_->put(number, is_target(step) ? Owner::nobody : Owner::sender);
     part_->note_surroundings();
@@ -231,7 +230,7 @@ Result<void> Lender::transfer(const DmaBufStep& step, std::size_t number, DmaBuf
     return {};
 }
 
-Result<void> Lender::run(std::size_t number, DmaBufStepReport& report) {
+sw::Result<void> Lender::run(std::size_t number, DmaBufStepReport& report) {
     const auto& step = steps[number];
     if (step.is_recovery) {
         endpoint_.machine().peer.send_value(Order{number});
@@ -251,7 +250,7 @@ Result<void> Lender::run(std::size_t number, DmaBufStepReport& report) {
 }
 
 /// A's part of a step: its memory in DRAM, one request, and a look at the memory afterwards.
-Result<void> use(Endpoint& endpoint, const Order& order, std::uint64_t bytes) {
+sw::Result<void> use(Endpoint& endpoint, const Order& order, std::uint64_t bytes) {
     const auto& step = steps[order.step];
     const auto number = order.step;
     auto memory = endpoint.context().allocate(bytes);
@@ -298,7 +297,7 @@ Result<void> use(Endpoint& endpoint, const Order& order, std::uint64_t bytes) {
 
 std::span<const DmaBufStep> dmabuf_steps() { return steps; }
 
-Result<void> lend_memory(const Machine& machine, const DmaBufOptions& options, DmaBufReport& report) {
+sw::Result<void> lend_memory(const Machine& machine, const DmaBufOptions& options, DmaBufReport& report) {
     auto opened = Endpoint::open(machine, options.endpoint);
     if (!opened)
         return std::unexpected(std::move(opened.error()));
@@ -315,10 +314,10 @@ Result<void> lend_memory(const Machine& machine, const DmaBufOptions& options, D
     machine.peer.send_value(Order{});
     TRY(endpoint.close());
     char done = 0;
-    return machine.peer.receive_value(done) ? Result<void>{} : failure(EPIPE, machine.name + ": the peer gave up");
+    return machine.peer.receive_value(done) ? sw::Result<void>{} : failure(EPIPE, machine.name + ": the peer gave up");
 }
 
-Result<void> use_memory(const Machine& machine, const DmaBufOptions& options) {
+sw::Result<void> use_memory(const Machine& machine, const DmaBufOptions& options) {
     auto opened = Endpoint::open(machine, options.endpoint);
     if (!opened)
         return std::unexpected(std::move(opened.error()));

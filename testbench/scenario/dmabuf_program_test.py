@@ -113,10 +113,12 @@ def ends_of_its_keys():
             if key.startswith(("host.", "iommu.", "hca.device_tlb", "hca.page", "hca.pasid", "hca.mtt", "hca.mkey"))}
     # Where each packet takes 10 ms, a message takes longer than its requester waits.
     keys = {key: values for key, values in keys.items() if not key.endswith("_ns")}
-    sweep(keys, config=DMABUF)
+    small = ("--set", "scenario.message=128 KiB") # an end of a key is met by the first pages
+    sweep(keys, *small, config=DMABUF)
     translating = {key: values for key, values in keys.items()
                    if key.startswith(("iommu.", "hca.device_tlb", "hca.page"))}
-    sweep(translating, "--set", "host.acs=direct_translated", "--set", "hca.device_tlb_entries=64", config=DMABUF)
+    sweep(translating, *small, "--set", "host.acs=direct_translated", "--set", "hca.device_tlb_entries=64",
+          config=DMABUF)
 
 
 main(globals())

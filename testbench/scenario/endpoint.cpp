@@ -11,7 +11,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using sw::mlx::SendOperation;
 
 namespace {
@@ -37,13 +36,13 @@ Endpoint::Needed Endpoint::needed(const GpuDirectOptions& options) {
     return {static_cast<std::uint32_t>(depth), std::max(least_completions, std::min(messages, depth * qps))};
 }
 
-Result<std::unique_ptr<Endpoint>> Endpoint::open(const Machine& machine, const GpuDirectOptions& options) {
+sw::Result<std::unique_ptr<Endpoint>> Endpoint::open(const Machine& machine, const GpuDirectOptions& options) {
     std::unique_ptr<Endpoint> endpoint{new Endpoint(machine, options)};
     TRY(endpoint->bring_up());
     return endpoint;
 }
 
-Result<void> Endpoint::bring_up() {
+sw::Result<void> Endpoint::bring_up() {
     auto context = sw::mlx::Context::open(machine_.hca, {.page_faults = static_cast<bool>(machine_.serve_pages)});
     if (!context)
         return std::unexpected(context.error());
@@ -82,7 +81,7 @@ Result<void> Endpoint::bring_up() {
     return {};
 }
 
-Result<RegisteredVram> Endpoint::make_vram(std::uint64_t bytes) {
+sw::Result<RegisteredVram> Endpoint::make_vram(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(bytes);
     if (!buffer)
         return std::unexpected(buffer.error());
@@ -95,12 +94,12 @@ Result<RegisteredVram> Endpoint::make_vram(std::uint64_t bytes) {
     return RegisteredVram{std::move(*buffer), std::move(*region)};
 }
 
-Result<void> Endpoint::connect(const RegisteredVram& vram) {
+sw::Result<void> Endpoint::connect(const RegisteredVram& vram) {
     return connect(
         Hello{.address = vram.region.iova().value, .length = vram.region.length(), .rkey = vram.region.rkey()});
 }
 
-Result<void> Endpoint::connect(Hello hello) {
+sw::Result<void> Endpoint::connect(Hello hello) {
     hello.path = own_path_;
     hello.reads = context_->reads_answered();
     hello.queue_pairs = options_.queue_pairs;
@@ -130,14 +129,14 @@ Result<void> Endpoint::connect(Hello hello) {
     return {};
 }
 
-Result<void> Endpoint::reset() {
+sw::Result<void> Endpoint::reset() {
     for (auto& qp : qps_)
         TRY(qp->modify(abi::prm::QpState::rst));
     return {};
 }
 
-Result<std::optional<sw::mlx::Completion>> Endpoint::carry_out(const sw::mlx::SendRequest& request,
-                                                               std::chrono::nanoseconds timeout) {
+sw::Result<std::optional<sw::mlx::Completion>> Endpoint::carry_out(const sw::mlx::SendRequest& request,
+                                                                   std::chrono::nanoseconds timeout) {
     send_cq_->request_notification();
     TRY(qps_.front()->post_send(request));
     std::array<sw::mlx::Completion, 1> found;
@@ -159,8 +158,8 @@ std::pair<std::uint64_t, std::uint32_t> Endpoint::extent(const Piece& piece, std
 }
 
 /// Posts message `first` and every queue_pairs-th after it, `count` in all, on one queue pair with one doorbell.
-Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local, const Piece& piece,
-                            std::uint64_t first, std::uint32_t count) {
+sw::Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local, const Piece& piece,
+                                std::uint64_t first, std::uint32_t count) {
     std::vector<sw::mlx::SendRequest> requests(count);
     std::vector<sw::mlx::Sge> sges(count);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -180,7 +179,7 @@ Result<void> Endpoint::post(SendOperation operation, const RegisteredVram& local
 }
 
 /// Between two looks at a queue. A device that is gone is noticed here.
-Result<void> Endpoint::rest() {
+sw::Result<void> Endpoint::rest() {
     machine_.hca.relax();
     auto alive = context_->device().health().look_now_and_then();
     if (!alive)
@@ -189,7 +188,7 @@ Result<void> Endpoint::rest() {
 }
 
 /// Waits for the event of the first completion: the way a program sleeps.
-Result<void> Endpoint::wait_first() {
+sw::Result<void> Endpoint::wait_first() {
     if (context_->get_cq_event(patience) == send_cq_.get())
         return {};
     if (const auto alive = context_->device().health().look(); !alive)
@@ -197,15 +196,15 @@ Result<void> Endpoint::wait_first() {
     return failure(ETIMEDOUT, machine_.name + ": no completion event for the first message");
 }
 
-Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVram& local, std::string_view step,
-                                     const Piece& piece) {
+sw::Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVram& local, std::string_view step,
+                                         const Piece& piece) {
     const auto all = messages(piece);
     const auto qps = options_.queue_pairs;
     std::vector<std::uint32_t> under_way(qps);
     std::vector<std::uint64_t> next(qps);
     for (std::uint32_t i = 0; i < qps; ++i)
         next[i] = i;
-    const auto post_more = [&](std::uint32_t i, std::uint32_t most) -> Result<void> {
+    const auto post_more = [&](std::uint32_t i, std::uint32_t most) -> sw::Result<void> {
         const auto left = next[i] < all ? (all - next[i] + qps - 1) / qps : 0;
         const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, most));
         if (count == 0)
@@ -253,11 +252,12 @@ Result<std::uint64_t> Endpoint::move(SendOperation operation, const RegisteredVr
     return done;
 }
 
-Result<void> Endpoint::receive(const RegisteredVram& local, const Piece& piece, const std::function<void()>& ready) {
+sw::Result<void> Endpoint::receive(const RegisteredVram& local, const Piece& piece,
+                                   const std::function<void()>& ready) {
     const auto all = messages(piece);
     const auto qps = options_.queue_pairs;
     std::vector<std::uint64_t> next(qps);
-    const auto post_one = [&](std::uint32_t i) -> Result<void> {
+    const auto post_one = [&](std::uint32_t i) -> sw::Result<void> {
         const auto number = next[i];
         const auto [offset, length] = extent(piece, number);
         const sw::mlx::Sge sge{
@@ -323,7 +323,7 @@ template <class F> void Endpoint::each_bar_piece(std::uint64_t bytes, F&& f) {
     }
 }
 
-Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& source, const Piece& piece) {
+sw::Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& source, const Piece& piece) {
     PayloadSource::Outcome outcome;
     const auto read = [&](std::span<std::byte> part, std::uint64_t at) {
         if (outcome)
@@ -336,7 +336,7 @@ Result<void> Endpoint::fill(const RegisteredVram& vram, const PayloadSource& sou
             read(part, at);
             (void)gpu_->upload(vram.buffer, at, part);
         });
-    return outcome ? Result<void>{} : failure(EIO, outcome.error());
+    return outcome ? sw::Result<void>{} : failure(EIO, outcome.error());
 }
 
 void Endpoint::clear(const RegisteredVram& vram) {
@@ -359,7 +359,7 @@ void Endpoint::hash(const RegisteredVram& vram, std::uint64_t bytes, Sha256& int
         });
 }
 
-Result<void> Endpoint::close() {
+sw::Result<void> Endpoint::close() {
     for (auto& qp : qps_)
         TRY(qp->destroy());
     qps_.clear();

@@ -19,7 +19,6 @@ using model::gpu::wave::GridConfig;
 using model::gpu::wave::State;
 using model::tlm::kernel_now;
 using sw::failure;
-using sw::Result;
 using sw::nvme::QueueMemory;
 using namespace std::chrono_literals;
 
@@ -47,7 +46,7 @@ struct GpuNvme::Rings {
 /// What the next import of a BAR becomes.
 Mtype GpuNvme::next_import() { return static_cast<Mtype>(parts_.device.block().config().mtype_of_import(imports_++)); }
 
-Result<std::unique_ptr<GpuNvme>> GpuNvme::open(const GpuAndDrive& parts, unsigned queue_pairs) {
+sw::Result<std::unique_ptr<GpuNvme>> GpuNvme::open(const GpuAndDrive& parts, unsigned queue_pairs) {
     std::unique_ptr<GpuNvme> made(new GpuNvme(parts));
     TRY(made->begin(queue_pairs));
     return made;
@@ -60,7 +59,7 @@ GpuNvme::~GpuNvme() {
         (void)controller_->close();
 }
 
-Result<void> GpuNvme::begin(unsigned queue_pairs) {
+sw::Result<void> GpuNvme::begin(unsigned queue_pairs) {
     auto gpu = sw::gpu::Gpu::open(parts_.gpu, model::gpu::Gpu::vram_bar);
     if (!gpu)
         return std::unexpected(gpu.error());
@@ -85,19 +84,19 @@ Result<void> GpuNvme::begin(unsigned queue_pairs) {
     return {};
 }
 
-Result<std::unique_ptr<sw::gpu::AddressSpace>> GpuNvme::make_address_space(bool accepts_foreign) {
+sw::Result<std::unique_ptr<sw::gpu::AddressSpace>> GpuNvme::make_address_space(bool accepts_foreign) {
     return sw::gpu::AddressSpace::create(
         *gpu_, {.register_bar = model::gpu::Gpu::register_bar, .accepts_foreign = accepts_foreign});
 }
 
-Result<GpuNvme::Shared> GpuNvme::share(std::uint64_t bytes) {
+sw::Result<GpuNvme::Shared> GpuNvme::share(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(whole_pages(bytes));
     if (!buffer)
         return std::unexpected(buffer.error());
     return share(std::move(*buffer), false);
 }
 
-Result<GpuNvme::Shared> GpuNvme::share(sw::gpu::VramBuffer buffer, bool makes_uncached) {
+sw::Result<GpuNvme::Shared> GpuNvme::share(sw::gpu::VramBuffer buffer, bool makes_uncached) {
     gpu_->make_exports_uncached(makes_uncached);
     auto mapping = DeviceMapping::make(*gpu_, buffer, parts_.drive, parts_.drive_space, "NVMe driver");
     gpu_->make_exports_uncached(false);
@@ -108,7 +107,7 @@ Result<GpuNvme::Shared> GpuNvme::share(sw::gpu::VramBuffer buffer, bool makes_un
     return Shared{std::move(buffer), std::move(*mapping)};
 }
 
-Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
+sw::Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
     const auto space = make_address_space();
     if (!space)
         return std::unexpected(space.error());
@@ -147,7 +146,7 @@ Result<std::vector<std::byte>> GpuNvme::identify_by_gpu() {
     return bytes;
 }
 
-Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const IoSize& size, const IoSetup& setup) {
+sw::Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const IoSize& size, const IoSetup& setup) {
     Rings made;
     const auto entries = std::max(size.depth + 1, 2u);
     made.doorbells = setup.doorbells ? *setup.doorbells : next_import();
@@ -160,7 +159,7 @@ Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const I
         Mtype mtype{};
         std::vector<QueueMemory> parts{};
     };
-    const auto make = [&](std::uint64_t entry_bytes, Mtype mtype) -> Result<Memory> {
+    const auto make = [&](std::uint64_t entry_bytes, Mtype mtype) -> sw::Result<Memory> {
         const auto each = whole_pages(entries * entry_bytes);
         Memory memory{.mtype = mtype};
         if (setup.on_host) {
@@ -238,8 +237,8 @@ Result<GpuNvme::Rings> GpuNvme::make_rings(sw::gpu::AddressSpace& space, const I
     return made;
 }
 
-Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked, const IoSetup& setup,
-                               Flusher& flusher) {
+sw::Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked, const IoSetup& setup,
+                                   Flusher& flusher) {
     auto size = asked;
     const auto block = space_->block_bytes();
     const auto bytes = whole_pages(payload.size());
@@ -269,7 +268,7 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
     auto rings = make_rings(**space, size, setup);
     if (!rings)
         return std::unexpected(rings.error());
-    const auto seen = setup.looks_at_data ? share(bytes) : Result<Shared>(std::unexpect, sw::Error{});
+    const auto seen = setup.looks_at_data ? share(bytes) : sw::Result<Shared>(std::unexpect, sw::Error{});
     Slice look{};
     if (setup.looks_at_data) {
         if (!seen)
@@ -311,8 +310,8 @@ Result<IoReport> GpuNvme::move(const PayloadSource& payload, const IoSize& asked
     return report;
 }
 
-Result<IoReport> GpuNvme::carry_out(const PayloadSource& payload, IoPlan& plan, const IoSetup& setup, Flusher& flusher,
-                                    sw::gpu::AddressSpace& space, const Shared& read_back) {
+sw::Result<IoReport> GpuNvme::carry_out(const PayloadSource& payload, IoPlan& plan, const IoSetup& setup,
+                                        Flusher& flusher, sw::gpu::AddressSpace& space, const Shared& read_back) {
     const Views views(parts_.device.block(), space.vmid());
     const auto& config = parts_.device.block().config();
     Grid grid({.threads = static_cast<unsigned>(plan.slices.size()),
@@ -361,7 +360,7 @@ Result<IoReport> GpuNvme::carry_out(const PayloadSource& payload, IoPlan& plan, 
 }
 
 /// What was stuck in the caches comes out, as at the next submission; then the drive forgets the queues.
-Result<void> GpuNvme::recover(Verdict verdict) {
+sw::Result<void> GpuNvme::recover(Verdict verdict) {
     if (verdict == Verdict::stuck) {
         const auto control = abi::gpu::CacheControl{}.set<"gl2_inv">(true).set<"gl2_wb">(true).value();
         const auto done = parts_.device.block().acquire(static_cast<std::uint32_t>(control), kernel_now());

@@ -16,7 +16,6 @@ using abi::gpu::Mtype;
 using model::gpu::memory::Mechanism;
 using model::gpu::memory::Modifiers;
 using model::gpu::memory::Profile;
-using sw::Result;
 using namespace std::chrono_literals;
 namespace memory = model::gpu::memory;
 
@@ -194,7 +193,7 @@ Observation plumbing(std::string_view row, std::string_view setup, std::string_v
 std::string outcome_of(const auto& result) { return result ? "accepted" : "refused: " + result.error().what; }
 
 /// P1, P2: a remapping unit's driver takes physical addresses alone, and those are of pinned buffers in VRAM.
-Result<void> observe_physical(GpuNvme& rig, std::vector<Observation>& found) {
+sw::Result<void> observe_physical(GpuNvme& rig, std::vector<Observation>& found) {
     rig.gpu().offer_physical(false);
     const auto without = rig.share(drive_page);
     rig.gpu().offer_physical(true);
@@ -222,7 +221,7 @@ Result<void> observe_physical(GpuNvme& rig, std::vector<Observation>& found) {
 }
 
 /// P5: addresses of the bus are none of the drive's.
-Result<void> observe_raw_address(GpuNvme& rig, std::vector<Observation>& found) {
+sw::Result<void> observe_raw_address(GpuNvme& rig, std::vector<Observation>& found) {
     const auto raw = rig.parts().gpu.bar_address(rig.gpu().vram_bar());
     auto command = sw::nvme::QueuePair::Command{};
     command.view().set<"opcode">(static_cast<std::uint8_t>(abi::nvme::AdminOpcode::identify));
@@ -242,7 +241,7 @@ Result<void> observe_raw_address(GpuNvme& rig, std::vector<Observation>& found) 
 }
 
 /// O3, O14: what a debugger decodes of a page is what it was mapped with, before a heavy flush and after it.
-Result<void> observe_page(GpuNvme& rig, std::vector<Observation>& found) {
+sw::Result<void> observe_page(GpuNvme& rig, std::vector<Observation>& found) {
     const auto space = rig.make_address_space();
     if (!space)
         return std::unexpected(space.error());
@@ -266,7 +265,7 @@ Result<void> observe_page(GpuNvme& rig, std::vector<Observation>& found) {
     return {};
 }
 
-Result<std::vector<Observation>> observe_sharing(GpuNvme& rig) {
+sw::Result<std::vector<Observation>> observe_sharing(GpuNvme& rig) {
     std::vector<Observation> found;
     if (rig.parts().unit != nullptr)
         for (const auto observe : {observe_physical, observe_raw_address})
@@ -292,7 +291,7 @@ Result<std::vector<Observation>> observe_sharing(GpuNvme& rig) {
 
 } // namespace
 
-Result<std::vector<Observation>> run_laboratory(GpuNvme& rig, Flusher& flusher, const Tell& tell) {
+sw::Result<std::vector<Observation>> run_laboratory(GpuNvme& rig, Flusher& flusher, const Tell& tell) {
     constexpr std::size_t payload_bytes = 64 << 10;
     const auto& config = rig.device().block().config();
     std::vector<Observation> found;

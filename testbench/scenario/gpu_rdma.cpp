@@ -13,7 +13,6 @@ namespace scenario {
 
 using abi::gpu::Mtype;
 using sw::failure;
-using sw::Result;
 
 #define TRY(expression)                                                                                                \
     if (auto outcome = (expression); !outcome)                                                                         \
@@ -39,8 +38,8 @@ ArenaLayout ArenaLayout::of(std::uint64_t tensor_bytes, unsigned nodes, unsigned
     return layout;
 }
 
-Result<std::unique_ptr<GpuRdmaNode>> GpuRdmaNode::open(const GpuAndHca& parts, const ArenaLayout& layout,
-                                                       std::uint32_t depth) {
+sw::Result<std::unique_ptr<GpuRdmaNode>> GpuRdmaNode::open(const GpuAndHca& parts, const ArenaLayout& layout,
+                                                           std::uint32_t depth) {
     std::unique_ptr<GpuRdmaNode> node(new GpuRdmaNode(parts));
     if (auto done = node->bring_up(layout, depth); !done)
         return failure(done.error().code, fmt::format("{}: {}", parts.name, done.error().what));
@@ -49,7 +48,7 @@ Result<std::unique_ptr<GpuRdmaNode>> GpuRdmaNode::open(const GpuAndHca& parts, c
 
 GpuRdmaNode::~GpuRdmaNode() { (void)close(); }
 
-Result<void> GpuRdmaNode::close() {
+sw::Result<void> GpuRdmaNode::close() {
     queues_.clear();
     receive_cq_.reset();
     region_.reset();
@@ -64,7 +63,7 @@ Result<void> GpuRdmaNode::close() {
     return closed;
 }
 
-Result<void> GpuRdmaNode::bring_up(const ArenaLayout& layout, std::uint32_t depth) {
+sw::Result<void> GpuRdmaNode::bring_up(const ArenaLayout& layout, std::uint32_t depth) {
     layout_ = layout;
     depth_ = std::bit_ceil(std::max(depth, 2u));
     auto context = sw::mlx::Context::open(parts_.hca);
@@ -122,7 +121,7 @@ Result<void> GpuRdmaNode::bring_up(const ArenaLayout& layout, std::uint32_t dept
     return make_queues();
 }
 
-Result<GpuRdmaNode::Shared> GpuRdmaNode::share(std::uint64_t bytes) {
+sw::Result<GpuRdmaNode::Shared> GpuRdmaNode::share(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(bytes);
     if (!buffer)
         return std::unexpected(buffer.error());
@@ -138,7 +137,7 @@ Result<GpuRdmaNode::Shared> GpuRdmaNode::share(std::uint64_t bytes) {
 
 /// For each thread a page of records, its send queue and its completion queue; then one completion queue for what only
 /// receives, which has nothing to say.
-Result<void> GpuRdmaNode::make_queues() {
+sw::Result<void> GpuRdmaNode::make_queues() {
     const auto sends = whole(depth_ * abi::prm::wqe_bb_bytes, page),
                completions = whole(depth_ * abi::prm::Cqe64::size, page);
     const auto each = page + sends + completions;
@@ -192,7 +191,7 @@ Result<void> GpuRdmaNode::make_queues() {
 }
 
 /// Records at zero, and no entry valid until the HCA has written it.
-Result<void> GpuRdmaNode::clear_rings() {
+sw::Result<void> GpuRdmaNode::clear_rings() {
     std::vector<std::byte> bytes(rings_.buffer->size());
     for (const auto& queue : queues_)
         for (std::uint32_t i = 0; i < queue.rings.entries; ++i)
@@ -203,7 +202,7 @@ Result<void> GpuRdmaNode::clear_rings() {
     return {};
 }
 
-Result<void> GpuRdmaNode::connect(GpuRdmaNode& next, std::uint32_t mtu_bytes) {
+sw::Result<void> GpuRdmaNode::connect(GpuRdmaNode& next, std::uint32_t mtu_bytes) {
     const sw::mlx::ConnectOptions options{.path_mtu = static_cast<abi::prm::Mtu>(std::countr_zero(mtu_bytes) - 7),
                                           .ack_timeout = 10}; // 4 ms
     for (unsigned i = 0; i < layout_.threads; ++i) {

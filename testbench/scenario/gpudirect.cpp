@@ -11,7 +11,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using sw::mlx::SendOperation;
 
 #define TRY(expression)                                                                                                \
@@ -32,7 +31,7 @@ std::string receive_text(OutOfBand& peer) {
 }
 void send_text(OutOfBand& peer, const std::string& text) { peer.send(std::as_bytes(std::span(text))); }
 
-Result<void> expect(OutOfBand& peer, Word wanted, const std::string& who) {
+sw::Result<void> expect(OutOfBand& peer, Word wanted, const std::string& who) {
     Word word{};
     if (!peer.receive_value(word) || word != wanted)
         return failure(EPIPE, who + ": the peer gave up");
@@ -48,7 +47,7 @@ public:
           back_(back) {}
 
     /// The three steps for one piece.
-    Result<void> move(const Piece& piece) {
+    sw::Result<void> move(const Piece& piece) {
         TRY(endpoint_.fill(source_, options_.payload, piece));
         endpoint_.hash(source_, piece.bytes, sent_);
         if (options_.is_last(piece))
@@ -71,8 +70,8 @@ public:
     }
 
 private:
-    Result<void> step(std::size_t number, std::string_view name, SendOperation operation, const RegisteredVram& local,
-                      const Piece& piece) {
+    sw::Result<void> step(std::size_t number, std::string_view name, SendOperation operation,
+                          const RegisteredVram& local, const Piece& piece) {
         auto& into = report_.steps[number];
         const auto boundary = [&](bool is_over) {
             if (options_.boundary)
@@ -90,7 +89,7 @@ private:
         return {};
     }
     /// The peer has hashed its piece; of the last one, it says what all of them were.
-    Result<void> hear(std::size_t number, std::string_view otherwise, const Piece& piece) {
+    sw::Result<void> hear(std::size_t number, std::string_view otherwise, const Piece& piece) {
         const auto said = receive_text(peer_);
         if (said.empty())
             return failure(EPIPE, fmt::format("{}: {}", endpoint_.machine().name, otherwise));
@@ -113,7 +112,7 @@ private:
 
 } // namespace
 
-Result<void> initiate(const Machine& machine, const GpuDirectOptions& options, GpuDirectReport& report) {
+sw::Result<void> initiate(const Machine& machine, const GpuDirectOptions& options, GpuDirectReport& report) {
     auto opened = Endpoint::open(machine, options);
     if (!opened)
         return std::unexpected(opened.error());
@@ -133,7 +132,7 @@ Result<void> initiate(const Machine& machine, const GpuDirectOptions& options, G
     return expect(machine.peer, Word::done, machine.name);
 }
 
-Result<void> respond(const Machine& machine, const GpuDirectOptions& options) {
+sw::Result<void> respond(const Machine& machine, const GpuDirectOptions& options) {
     auto opened = Endpoint::open(machine, options);
     if (!opened)
         return std::unexpected(opened.error());

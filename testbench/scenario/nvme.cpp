@@ -13,7 +13,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using sw::nvme::Blocks;
 using sw::nvme::Completion;
 using sw::nvme::Controller;
@@ -38,16 +37,16 @@ struct Pass {
     std::function<Blocks(std::uint64_t number)> where;
     bool is_write = false;
     /// Fills what is written, or takes what was read, in the order of the pieces. May fail.
-    std::function<Result<void>(std::uint64_t number, std::span<std::byte> bytes)> use;
+    std::function<sw::Result<void>(std::uint64_t number, std::span<std::byte> bytes)> use;
 };
 
 class DriveUser {
 public:
     DriveUser(Controller& controller, const NvmeOptions& options, Namespace space, NvmeReport& report)
         : controller_(controller), options_(options), space_(space), report_(report) {}
-    Result<void> open();
-    Result<void> run();
-    Result<void> close();
+    sw::Result<void> open();
+    sw::Result<void> run();
+    sw::Result<void> close();
 
 private:
     /// Memory for one piece, and the command that has it.
@@ -55,15 +54,15 @@ private:
         sw::memory::Buffer memory;
         bool is_under_way = false;
     };
-    Result<void> carry_out(const Pass& pass, NvmeStep& step);
-    Result<void> begin(const Pass& pass, std::uint64_t number, NvmeStep& step);
-    Result<void> wait_for(std::uint64_t number, NvmeStep& step);
-    Result<void> write_payload(NvmeStep& step);
-    Result<void> flush(NvmeStep& step);
-    Result<void> read_payload(NvmeStep& step);
-    Result<void> read_at_random(NvmeStep& step);
+    sw::Result<void> carry_out(const Pass& pass, NvmeStep& step);
+    sw::Result<void> begin(const Pass& pass, std::uint64_t number, NvmeStep& step);
+    sw::Result<void> wait_for(std::uint64_t number, NvmeStep& step);
+    sw::Result<void> write_payload(NvmeStep& step);
+    sw::Result<void> flush(NvmeStep& step);
+    sw::Result<void> read_payload(NvmeStep& step);
+    sw::Result<void> read_at_random(NvmeStep& step);
     /// Of the payload; what the last piece has behind it is zero.
-    Result<void> fill(std::uint64_t offset, std::span<std::byte> into) const;
+    sw::Result<void> fill(std::uint64_t offset, std::span<std::byte> into) const;
     std::uint64_t pieces() const { return (options_.payload.size() + piece_ - 1) / piece_; }
     std::uint64_t used(std::uint64_t number) const {
         return std::min(piece_, options_.payload.size() - number * piece_);
@@ -83,7 +82,7 @@ private:
     std::vector<std::vector<std::size_t>> slot_of_command_; ///< by queue and identifier
 };
 
-Result<void> DriveUser::open() {
+sw::Result<void> DriveUser::open() {
     piece_ = options_.command_bytes;
     if (const auto most = controller_.facts().largest_transfer; most != 0)
         piece_ = std::min(piece_, most);
@@ -110,7 +109,7 @@ Result<void> DriveUser::open() {
     return {};
 }
 
-Result<void> DriveUser::fill(std::uint64_t offset, std::span<std::byte> into) const {
+sw::Result<void> DriveUser::fill(std::uint64_t offset, std::span<std::byte> into) const {
     const auto there = std::min<std::uint64_t>(into.size(), options_.payload.size() - offset);
     if (const auto read = options_.payload.read(offset, into.first(there)); !read)
         return failure(EIO, read.error());
@@ -118,7 +117,7 @@ Result<void> DriveUser::fill(std::uint64_t offset, std::span<std::byte> into) co
     return {};
 }
 
-Result<void> DriveUser::begin(const Pass& pass, std::uint64_t number, NvmeStep& step) {
+sw::Result<void> DriveUser::begin(const Pass& pass, std::uint64_t number, NvmeStep& step) {
     auto& slot = slots_[number % slots_.size()];
     const auto blocks = pass.where(number);
     const auto bytes = blocks.count * space_.block_bytes();
@@ -138,7 +137,7 @@ Result<void> DriveUser::begin(const Pass& pass, std::uint64_t number, NvmeStep& 
     return {};
 }
 
-Result<void> DriveUser::wait_for(std::uint64_t number, NvmeStep& step) {
+sw::Result<void> DriveUser::wait_for(std::uint64_t number, NvmeStep& step) {
     const auto& slot = slots_[number % slots_.size()];
     const auto own = number % queues_.size();
     for (const auto deadline = controller_.transport().now() + patience; slot.is_under_way;) {
@@ -157,7 +156,7 @@ Result<void> DriveUser::wait_for(std::uint64_t number, NvmeStep& step) {
 }
 
 /// A window of pieces under way moves over all of them, so that each is used in its order.
-Result<void> DriveUser::carry_out(const Pass& pass, NvmeStep& step) {
+sw::Result<void> DriveUser::carry_out(const Pass& pass, NvmeStep& step) {
     const auto begun = controller_.transport().now();
     std::uint64_t total = 0, moved = 0;
     for (std::uint64_t number = 0; number < pass.pieces; ++number)
@@ -176,12 +175,12 @@ Result<void> DriveUser::carry_out(const Pass& pass, NvmeStep& step) {
     return {};
 }
 
-Result<void> DriveUser::write_payload(NvmeStep& step) {
+sw::Result<void> DriveUser::write_payload(NvmeStep& step) {
     Sha256 digest;
     const Pass pass{.pieces = pieces(),
                     .where = [&](std::uint64_t number) { return blocks_of(number * piece_, used(number)); },
                     .is_write = true,
-                    .use = [&](std::uint64_t number, std::span<std::byte> bytes) -> Result<void> {
+                    .use = [&](std::uint64_t number, std::span<std::byte> bytes) -> sw::Result<void> {
                         TRY(fill(number * piece_, bytes));
                         digest.add(bytes.first(used(number)));
                         return {};
@@ -192,7 +191,7 @@ Result<void> DriveUser::write_payload(NvmeStep& step) {
     return {};
 }
 
-Result<void> DriveUser::flush(NvmeStep& step) {
+sw::Result<void> DriveUser::flush(NvmeStep& step) {
     const auto begun = controller_.transport().now();
     TRY(space_.flush(*queues_.front()));
     step.took = controller_.transport().now() - begun;
@@ -202,11 +201,11 @@ Result<void> DriveUser::flush(NvmeStep& step) {
     return {};
 }
 
-Result<void> DriveUser::read_payload(NvmeStep& step) {
+sw::Result<void> DriveUser::read_payload(NvmeStep& step) {
     Sha256 digest;
     const Pass pass{.pieces = pieces(),
                     .where = [&](std::uint64_t number) { return blocks_of(number * piece_, used(number)); },
-                    .use = [&](std::uint64_t number, std::span<std::byte> bytes) -> Result<void> {
+                    .use = [&](std::uint64_t number, std::span<std::byte> bytes) -> sw::Result<void> {
                         digest.add(bytes.first(used(number)));
                         return {};
                     }};
@@ -216,7 +215,7 @@ Result<void> DriveUser::read_payload(NvmeStep& step) {
     return {};
 }
 
-Result<void> DriveUser::read_at_random(NvmeStep& step) {
+sw::Result<void> DriveUser::read_at_random(NvmeStep& step) {
     const auto places = options_.payload.size() / small_bytes;
     // A full period over all places, whatever their number (Knuth's multiplier): the same ones in each run.
     const auto place = [places](std::uint64_t number) { return number * 2654435761u % places * small_bytes; };
@@ -224,7 +223,7 @@ Result<void> DriveUser::read_at_random(NvmeStep& step) {
     bool is_equal = true;
     const Pass pass{.pieces = places == 0 ? 0 : options_.random_reads,
                     .where = [&](std::uint64_t number) { return blocks_of(place(number), small_bytes); },
-                    .use = [&](std::uint64_t number, std::span<std::byte> bytes) -> Result<void> {
+                    .use = [&](std::uint64_t number, std::span<std::byte> bytes) -> sw::Result<void> {
                         TRY(fill(place(number), expected));
                         is_equal = is_equal && std::ranges::equal(bytes, expected);
                         return {};
@@ -235,7 +234,7 @@ Result<void> DriveUser::read_at_random(NvmeStep& step) {
     return {};
 }
 
-Result<void> DriveUser::run() {
+sw::Result<void> DriveUser::run() {
     constexpr std::array steps{&DriveUser::write_payload, &DriveUser::flush, &DriveUser::read_payload,
                                &DriveUser::read_at_random};
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -248,7 +247,7 @@ Result<void> DriveUser::run() {
     return {};
 }
 
-Result<void> DriveUser::close() {
+sw::Result<void> DriveUser::close() {
     for (auto& queue : queues_) {
         report_.register_writes += queue->register_writes();
         TRY(controller_.destroy(std::move(queue)));
@@ -259,7 +258,7 @@ Result<void> DriveUser::close() {
 
 } // namespace
 
-Result<void> use_drive(sw::transport::Transport& function, const NvmeOptions& options, NvmeReport& report) {
+sw::Result<void> use_drive(sw::transport::Transport& function, const NvmeOptions& options, NvmeReport& report) {
     auto opened = Controller::open(function, {.queue_pairs = options.queue_pairs, .shadow_doorbells = true});
     if (!opened)
         return std::unexpected(opened.error());

@@ -63,6 +63,7 @@ add_program_tests(studies studies_test.py "hcasim" 600
     shipped_studies_can_be_begun
     connection_scaling_has_its_knee_in_the_published_band the_reach_of_translations_is_that_of_their_pages
     a_doorbell_for_a_batch_is_better_than_blue_flame reads_go_as_far_as_their_window
+    a_ring_is_for_many_bytes_and_a_tree_for_many_hosts
     access_control_costs_what_the_upstream_link_lacks a_small_buffer_costs_dcqcn_its_rate
     the_iotlb_has_its_knee_in_the_published_band a_time_out_decides_what_loss_costs)
 # The same as job arrays, on a cluster of the test's own.

@@ -17,7 +17,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using namespace std::chrono_literals;
 
 #define TRY(expression)                                                                                                \
@@ -35,7 +34,7 @@ public:
         : machine_(machine), options_(options), report_(report),
           slots_(std::uint64_t{options.queue_depth} * options.queues), begun_(slots_) {}
 
-    Result<void> run() {
+    sw::Result<void> run() {
         TRY(open());
         TRY(connect());
         Sha256 source, target;
@@ -70,14 +69,14 @@ private:
             machine_.filled(vram_->ranges().front().offset + slot * chunk(), chunk());
     }
 
-    Result<void> open();
-    Result<void> open_buffers();
-    Result<void> connect();
-    Result<void> transfer(RemotePhase phase, Sha256& digest);
-    Result<void> load(std::uint64_t number, Sha256& digest);
-    Result<void> submit(RemotePhase phase, std::uint64_t number, sw::nvmf::HostQueue& queue);
-    Result<bool> take(RemotePhase phase, std::vector<bool>& is_done);
-    Result<void> close();
+    sw::Result<void> open();
+    sw::Result<void> open_buffers();
+    sw::Result<void> connect();
+    sw::Result<void> transfer(RemotePhase phase, Sha256& digest);
+    sw::Result<void> load(std::uint64_t number, Sha256& digest);
+    sw::Result<void> submit(RemotePhase phase, std::uint64_t number, sw::nvmf::HostQueue& queue);
+    sw::Result<bool> take(RemotePhase phase, std::vector<bool>& is_done);
+    sw::Result<void> close();
     void tell_boundary(RemotePhase phase, bool is_over);
 
     const RemoteMachine& machine_;
@@ -95,7 +94,7 @@ private:
     std::vector<std::vector<std::uint64_t>> chunk_of_; ///< by queue and identifier
 };
 
-Result<void> RemoteUser::open() {
+sw::Result<void> RemoteUser::open() {
     auto hca = RemoteHca::open(machine_, options_.mtu_bytes);
     if (!hca)
         return std::unexpected(hca.error());
@@ -104,7 +103,7 @@ Result<void> RemoteUser::open() {
 }
 
 /// In VRAM where there is a GPU.
-Result<void> RemoteUser::open_buffers() {
+sw::Result<void> RemoteUser::open_buffers() {
     const auto all = slots_ * chunk();
     if (machine_.gpu == nullptr) {
         auto memory = hca_->context->allocate(all);
@@ -138,9 +137,9 @@ Result<void> RemoteUser::open_buffers() {
     return {};
 }
 
-Result<void> RemoteUser::connect() {
+sw::Result<void> RemoteUser::connect() {
     sw::nvmf::Host::Carrier carrier;
-    carrier.connect = [this](const sw::nvmf::ConnectionRequest& request) -> Result<sw::nvmf::ConnectionReply> {
+    carrier.connect = [this](const sw::nvmf::ConnectionRequest& request) -> sw::Result<sw::nvmf::ConnectionReply> {
         machine_.peer.send_value(RemoteMessage{.kind = RemoteMessage::Kind::connect, .request = request});
         sw::nvmf::ConnectionReply reply;
         if (!machine_.peer.receive_value(reply))
@@ -172,7 +171,7 @@ Result<void> RemoteUser::connect() {
     return {};
 }
 
-Result<void> RemoteUser::load(std::uint64_t number, Sha256& digest) {
+sw::Result<void> RemoteUser::load(std::uint64_t number, Sha256& digest) {
     const auto into = bytes(number % slots_);
     if (const auto read = options_.payload.read(number * chunk(), into.first(used(number))); !read)
         return failure(EIO, read.error());
@@ -182,7 +181,7 @@ Result<void> RemoteUser::load(std::uint64_t number, Sha256& digest) {
     return {};
 }
 
-Result<void> RemoteUser::submit(RemotePhase phase, std::uint64_t number, sw::nvmf::HostQueue& queue) {
+sw::Result<void> RemoteUser::submit(RemotePhase phase, std::uint64_t number, sw::nvmf::HostQueue& queue) {
     const auto block = space_->block_bytes();
     const sw::nvme::Blocks blocks{number * chunk() / block, length(number) / block};
     auto command = phase == RemotePhase::write ? space_->write(blocks) : space_->read(blocks);
@@ -198,7 +197,7 @@ Result<void> RemoteUser::submit(RemotePhase phase, std::uint64_t number, sw::nvm
 }
 
 /// What has been answered. Whether there was anything.
-Result<bool> RemoteUser::take(RemotePhase phase, std::vector<bool>& is_done) {
+sw::Result<bool> RemoteUser::take(RemotePhase phase, std::vector<bool>& is_done) {
     bool has_moved = false;
     std::array<sw::nvmf::Response, 16> found;
     for (unsigned i = 0; i < host_->queues(); ++i) {
@@ -218,7 +217,7 @@ Result<bool> RemoteUser::take(RemotePhase phase, std::vector<bool>& is_done) {
     return has_moved;
 }
 
-Result<void> RemoteUser::transfer(RemotePhase phase, Sha256& digest) {
+sw::Result<void> RemoteUser::transfer(RemotePhase phase, Sha256& digest) {
     const bool is_write = phase == RemotePhase::write;
     tell_boundary(phase, false);
     std::vector<bool> is_done(chunks());
@@ -274,7 +273,7 @@ void RemoteUser::tell_boundary(RemotePhase phase, bool is_over) {
         options_.boundary(phase, is_over);
 }
 
-Result<void> RemoteUser::close() {
+sw::Result<void> RemoteUser::close() {
     TRY(host_->shut_down());
     host_.reset();
     region_.reset();
@@ -283,7 +282,7 @@ Result<void> RemoteUser::close() {
 
 } // namespace
 
-Result<void> use_remote_drive(const RemoteMachine& machine, const RemoteOptions& options, RemoteReport& report) {
+sw::Result<void> use_remote_drive(const RemoteMachine& machine, const RemoteOptions& options, RemoteReport& report) {
     return RemoteUser(machine, options, report).run();
 }
 

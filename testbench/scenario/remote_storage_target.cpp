@@ -16,7 +16,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using sw::nvmf::PayloadMemory;
 
 #define TRY(expression)                                                                                                \
@@ -32,7 +31,7 @@ public:
         : machine_(machine), drive_(drive), hca_(hca) {}
 
     /// At least `least` bytes, and `bytes` where there are so many.
-    Result<PayloadMemory> make(TargetBuffers kind, std::uint64_t least, std::uint64_t bytes) {
+    sw::Result<PayloadMemory> make(TargetBuffers kind, std::uint64_t least, std::uint64_t bytes) {
         switch (kind) {
         case TargetBuffers::vram: return make_vram(bytes);
         case TargetBuffers::cmb: return make_cmb(least, bytes);
@@ -46,7 +45,7 @@ public:
     }
 
 private:
-    Result<PayloadMemory> make_vram(std::uint64_t bytes) {
+    sw::Result<PayloadMemory> make_vram(std::uint64_t bytes) {
         if (machine_.gpu == nullptr)
             return failure(ENODEV, machine_.name + ": there is no GPU");
         auto gpu = sw::gpu::Gpu::open(*machine_.gpu);
@@ -67,7 +66,7 @@ private:
         TRY(register_buffer(std::move(*handle), bytes));
         return PayloadMemory{for_drive_->bus(), region_->iova().value, region_->lkey(), bytes};
     }
-    Result<PayloadMemory> make_cmb(std::uint64_t least, std::uint64_t bytes) {
+    sw::Result<PayloadMemory> make_cmb(std::uint64_t least, std::uint64_t bytes) {
         const auto memory = drive_.enable_memory_buffer();
         if (!memory)
             return std::unexpected(memory.error());
@@ -84,7 +83,7 @@ private:
         TRY(register_buffer(export_->buffer(), size));
         return PayloadMemory{memory->memory.bus, region_->iova().value, region_->lkey(), size};
     }
-    Result<void> register_buffer(sw::memory::DmaBufHandle handle, std::uint64_t bytes) {
+    sw::Result<void> register_buffer(sw::memory::DmaBufHandle handle, std::uint64_t bytes) {
         auto region = hca_.context->reg_dmabuf_mr(
             hca_.port.pd, std::move(handle), 0, bytes,
             {.access = sw::mlx::Access::local_write, .mode = sw::mlx::DmaBufMode::revocable});
@@ -106,7 +105,7 @@ private:
 };
 
 /// What B asks for by its messages. Returns whether it has gone.
-Result<bool> listen(OutOfBand& peer, sw::nvmf::Target& target) {
+sw::Result<bool> listen(OutOfBand& peer, sw::nvmf::Target& target) {
     if (!peer.has_something())
         return false;
     RemoteMessage message;
@@ -121,7 +120,7 @@ Result<bool> listen(OutOfBand& peer, sw::nvmf::Target& target) {
 
 } // namespace
 
-Result<RemoteHca> RemoteHca::open(const RemoteMachine& machine, std::uint32_t mtu_bytes) {
+sw::Result<RemoteHca> RemoteHca::open(const RemoteMachine& machine, std::uint32_t mtu_bytes) {
     RemoteHca opened;
     auto context = sw::mlx::Context::open(machine.hca);
     if (!context)
@@ -140,7 +139,7 @@ Result<RemoteHca> RemoteHca::open(const RemoteMachine& machine, std::uint32_t mt
     return opened;
 }
 
-Result<void> serve_drive(const RemoteMachine& machine, const RemoteOptions& options, RemoteReport& report) {
+sw::Result<void> serve_drive(const RemoteMachine& machine, const RemoteOptions& options, RemoteReport& report) {
     auto hca = RemoteHca::open(machine, options.mtu_bytes);
     if (!hca)
         return std::unexpected(hca.error());
@@ -178,7 +177,7 @@ Result<void> serve_drive(const RemoteMachine& machine, const RemoteOptions& opti
     const auto why = (*target)->last_end();
     target->reset();
     TRY((*drive)->close());
-    return why.empty() ? Result<void>{} : failure(EIO, machine.name + ": a connection of B ended: " + why);
+    return why.empty() ? sw::Result<void>{} : failure(EIO, machine.name + ": a connection of B ended: " + why);
 }
 
 } // namespace scenario

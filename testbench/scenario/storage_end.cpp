@@ -5,7 +5,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using sw::mlx::SendOperation;
 using sw::nvme::Blocks;
 using sw::nvme::Segment;
@@ -22,7 +21,7 @@ constexpr std::chrono::nanoseconds patience = 60s; ///< for one command
 
 } // namespace
 
-Result<void> StorageEnd::open() {
+sw::Result<void> StorageEnd::open() {
     auto gpu = sw::gpu::Gpu::open(machine_.gpu);
     if (!gpu)
         return std::unexpected(gpu.error());
@@ -35,7 +34,7 @@ Result<void> StorageEnd::open() {
     return open_hca();
 }
 
-Result<void> StorageEnd::open_drive() {
+sw::Result<void> StorageEnd::open_drive() {
     auto mapping = DeviceMapping::make(*gpu_, *slots_, machine_.drive, nullptr, "NVMe driver");
     if (!mapping)
         return std::unexpected(mapping.error());
@@ -67,7 +66,7 @@ Result<void> StorageEnd::open_drive() {
     return {};
 }
 
-Result<void> StorageEnd::open_hca() {
+sw::Result<void> StorageEnd::open_hca() {
     auto context = sw::mlx::Context::open(machine_.hca);
     if (!context)
         return std::unexpected(context.error());
@@ -103,7 +102,7 @@ Result<void> StorageEnd::open_hca() {
     return {};
 }
 
-Result<void> StorageEnd::connect() {
+sw::Result<void> StorageEnd::connect() {
     machine_.peer.send_value(Hello{.path = path_,
                                    .address = region_->iova().value,
                                    .rkey = region_->rkey(),
@@ -123,7 +122,7 @@ Result<void> StorageEnd::connect() {
     return {};
 }
 
-Result<void> StorageEnd::close() {
+sw::Result<void> StorageEnd::close() {
     TRY(drive_->destroy(std::move(queue_)));
     TRY(drive_->close());
     TRY(qp_->destroy());
@@ -133,7 +132,7 @@ Result<void> StorageEnd::close() {
     return context_->close();
 }
 
-Result<void> StorageEnd::begin(bool is_write, std::uint64_t number, std::uint64_t slot) {
+sw::Result<void> StorageEnd::begin(bool is_write, std::uint64_t number, std::uint64_t slot) {
     const auto block = space_->block_bytes();
     const Blocks blocks{number * chunk() / block, length(number) / block};
     auto command = is_write ? space_->write(blocks) : space_->read(blocks);
@@ -146,18 +145,18 @@ Result<void> StorageEnd::begin(bool is_write, std::uint64_t number, std::uint64_
     return {};
 }
 
-Result<void> StorageEnd::carry_out(bool is_write, std::uint64_t number, std::uint64_t slot) {
+sw::Result<void> StorageEnd::carry_out(bool is_write, std::uint64_t number, std::uint64_t slot) {
     TRY(begin(is_write, number, slot));
     bool is_done = false;
     for (const auto deadline = now() + patience; !is_done && now() < deadline; relax())
-        TRY(poll_drive([&](std::uint64_t) -> Result<void> {
+        TRY(poll_drive([&](std::uint64_t) -> sw::Result<void> {
             is_done = true;
             return {};
         }));
-    return is_done ? Result<void>{} : failure(ETIMEDOUT, machine_.name + ": a command of the drive has not ended");
+    return is_done ? sw::Result<void>{} : failure(ETIMEDOUT, machine_.name + ": a command of the drive has not ended");
 }
 
-Result<void> StorageEnd::write_to_peer(std::uint64_t number) {
+sw::Result<void> StorageEnd::write_to_peer(std::uint64_t number) {
     const auto offset = slot_of(number) * chunk();
     const sw::mlx::Sge sge{region_->iova().value + offset, static_cast<std::uint32_t>(length(number)), region_->lkey()};
     return qp_->post_send({.wr_id = number,
@@ -170,12 +169,12 @@ Result<void> StorageEnd::write_to_peer(std::uint64_t number) {
                            .remote_address = remote_.address + offset});
 }
 
-Result<void> StorageEnd::tell_peer(std::uint32_t value) {
+sw::Result<void> StorageEnd::tell_peer(std::uint32_t value) {
     return qp_->post_send(
         {.operation = SendOperation::send_imm, .flags = sw::mlx::send_flag::signaled, .immediate = value});
 }
 
 /// A receive without memory: messages here are their immediates.
-Result<void> StorageEnd::expect_message() { return qp_->post_receive({.wr_id = 0}); }
+sw::Result<void> StorageEnd::expect_message() { return qp_->post_receive({.wr_id = 0}); }
 
 } // namespace scenario

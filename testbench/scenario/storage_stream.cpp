@@ -11,7 +11,6 @@
 namespace scenario {
 
 using sw::failure;
-using sw::Result;
 using namespace std::chrono_literals;
 
 #define TRY(expression)                                                                                                \
@@ -23,7 +22,7 @@ namespace {
 constexpr std::chrono::nanoseconds patience = 60s; // for a stream that does not go on
 
 /// Nothing has happened for too long.
-Result<void> check_progress(const StorageEnd& end, std::chrono::nanoseconds last, std::chrono::nanoseconds now) {
+sw::Result<void> check_progress(const StorageEnd& end, std::chrono::nanoseconds last, std::chrono::nanoseconds now) {
     if (now - last < patience)
         return {};
     return failure(ETIMEDOUT, end.machine().name + ": the stream does not go on");
@@ -31,7 +30,7 @@ Result<void> check_progress(const StorageEnd& end, std::chrono::nanoseconds last
 
 } // namespace
 
-Result<void> stream_from(const StreamMachine& machine, const StreamOptions& options, StreamReport& report) {
+sw::Result<void> stream_from(const StreamMachine& machine, const StreamOptions& options, StreamReport& report) {
     StorageEnd end(machine, options);
     TRY(end.open());
     Sha256 digest;
@@ -63,7 +62,7 @@ Result<void> stream_from(const StreamMachine& machine, const StreamOptions& opti
             report.read.starts(end.now());
             TRY(end.begin(false, next, end.slot_of(next)));
         }
-        const auto read = end.poll_drive([&](std::uint64_t number) -> Result<void> {
+        const auto read = end.poll_drive([&](std::uint64_t number) -> sw::Result<void> {
             report.read.ends(end.length(number), end.now());
             report.wire.starts(end.now());
             return end.write_to_peer(number);
@@ -71,7 +70,7 @@ Result<void> stream_from(const StreamMachine& machine, const StreamOptions& opti
         if (!read)
             return std::unexpected(read.error());
         const auto heard = end.poll_peer(
-            [&](std::uint32_t count) -> Result<void> {
+            [&](std::uint32_t count) -> sw::Result<void> {
                 kept = count; // so many chunks are on the other drive, from the first on
                 return {};
             },
@@ -94,7 +93,7 @@ Result<void> stream_from(const StreamMachine& machine, const StreamOptions& opti
     return end.close();
 }
 
-Result<void> stream_to(const StreamMachine& machine, const StreamOptions& options, StreamReport& report) {
+sw::Result<void> stream_to(const StreamMachine& machine, const StreamOptions& options, StreamReport& report) {
     StorageEnd end(machine, options);
     TRY(end.open());
     TRY(end.connect());
@@ -103,20 +102,20 @@ Result<void> stream_to(const StreamMachine& machine, const StreamOptions& option
     auto last = end.now();
     while (kept < end.chunks()) {
         const auto heard = end.poll_peer(
-            [&](std::uint32_t number) -> Result<void> {
+            [&](std::uint32_t number) -> sw::Result<void> {
                 report.write.starts(end.now());
                 return end.begin(true, number, end.slot_of(number));
             },
             [] {});
         if (!heard)
             return std::unexpected(heard.error());
-        const auto written = end.poll_drive([&](std::uint64_t number) -> Result<void> {
+        const auto written = end.poll_drive([&](std::uint64_t number) -> sw::Result<void> {
             report.write.ends(end.length(number), end.now());
             is_kept[number] = true;
             const auto before = kept;
             while (kept < end.chunks() && is_kept[kept])
                 ++kept;
-            return kept != before ? end.tell_peer(static_cast<std::uint32_t>(kept)) : Result<void>{};
+            return kept != before ? end.tell_peer(static_cast<std::uint32_t>(kept)) : sw::Result<void>{};
         });
         if (!written)
             return std::unexpected(written.error());

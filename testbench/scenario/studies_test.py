@@ -105,6 +105,22 @@ def a_time_out_decides_what_loss_costs():
     expect(all(mine > other for mine, other in zip(rates["true"][1:], rates["false"][1:])), f"{rates} Gbit/s")
 
 
+def a_ring_is_for_many_bytes_and_a_tree_for_many_hosts():
+    said = shipped("all_reduce", ('["node0..1", "node0..3", "node0..7", "node0..15", "node0..31", "node0..63"]',
+                                  '["A..B", "A..H"]'), ('["ring", "tree", "double_tree"]', '["ring", "tree"]'),
+                   ('["4 KiB", "256 KiB", "8 MiB"]', '["4 KiB", "1 MiB"]'), ("allreduce_64", "allreduce"),
+                   expected=False)
+    expect("8 of 8 points" in said and "failed" not in said, said)
+
+    def times(size, way, ranks):
+        return at("time", f"collective.bytes={size}", f"collective.algorithm={way}", f"collective.ranks={ranks}")
+    few, many = "4 KiB", "1 MiB"
+    expect(5 < times(few, "ring", "A..H") / times(few, "ring", "A..B") < 8, "14 steps and 2")
+    expect(2 < times(few, "tree", "A..H") / times(few, "tree", "A..B") < 4, "3 levels and 1")
+    expect(times(few, "tree", "A..H") < 0.6 * times(few, "ring", "A..H"), "a tree is no shorter")
+    expect(times(many, "ring", "A..H") < 0.8 * times(many, "tree", "A..H"), "a ring carries no more")
+
+
 def shipped_studies_can_be_begun():
     studies = sorted((SOURCE / "platform/studies").glob("*.toml"))
     expect(studies, "there are none")

@@ -86,8 +86,8 @@ void Duplicates::receive(QueuePair& qp, const port::Packet& packet, port::Time a
     const auto& reth = packet.rdma().reth;
     const auto rest = replay->length - skipped;
     const bool is_part = is_selective_ && reth.length != 0 && reth.length < rest;
-    if (kind == Kind::read_request && (reth.rkey != replay->rkey || reth.address != replay->address + skipped ||
-                                       (reth.length != rest && !is_part)))
+    if (kind == Kind::read_request &&
+        (reth.rkey != replay->rkey || reth.address != replay->address + skipped || (reth.length != rest && !is_part)))
         return;
     // With selective repeat it asks for this alone, or for a part of it.
     // When the requester went back, it will ask again for everything behind this packet, too, so the answers to that

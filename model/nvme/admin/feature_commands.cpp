@@ -8,7 +8,7 @@ namespace model::nvme {
 
 using abi::nvme::Feature;
 using port::Time;
-using L = abi::nvme::Features;
+using FeatureRows = abi::nvme::Features;
 
 namespace {
 /// Dword 11 of the host memory buffer: EHM and MR.
@@ -21,15 +21,15 @@ std::array<std::byte, 4> as_bytes(std::uint32_t dword) {
 } // namespace
 
 Outcome Admin::set_features(Command command, Time at) {
-    const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
+    const abi::ConstView<FeatureRows> fields(std::span<const std::byte>(command.bytes()));
     const auto id = static_cast<Feature>(fields.get<"fid">());
     const auto value = fields.get<"cdw11">();
     if (!has_feature(id))
-        return end(refuse(Status::invalid_field, parameter_of<L, "fid">()), at);
-    const auto bad_value = refuse(Status::invalid_field, parameter_of<L, "cdw11">());
+        return end(refuse(Status::invalid_field, parameter_of<FeatureRows, "fid">()), at);
+    const auto bad_value = refuse(Status::invalid_field, parameter_of<FeatureRows, "cdw11">());
     auto* feature = features_.find(id);
     if (fields.get<"sv">() && !feature->is_saveable)
-        return end(refuse(Status::feature_not_saveable, parameter_of<L, "sv">()), at);
+        return end(refuse(Status::feature_not_saveable, parameter_of<FeatureRows, "sv">()), at);
     const auto nsid = command.get<"nsid">();
     if (!Features::is_of_namespace(id) && nsid != 0 && nsid != abi::nvme::all_namespaces)
         return end(refuse(spaces_.is_valid(nsid) ? Status::feature_not_per_namespace : Status::invalid_namespace,
@@ -128,7 +128,7 @@ Outcome Admin::set_threshold(std::uint32_t value, bool is_saved, Time at) {
     constexpr std::uint32_t all_sensors = 0xf, sensors = 2;
     const auto select = fields.view().get<"tmpsel">();
     if ((select >= sensors && select != all_sensors) || fields.view().get<"thsel">() > 1)
-        return end(refuse(Status::invalid_field, parameter_of<L, "cdw11">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<FeatureRows, "cdw11">()), at);
     for (std::uint32_t sensor = 0; sensor < sensors; ++sensor) {
         if (select != all_sensors && select != sensor)
             continue;
@@ -202,13 +202,13 @@ Outcome Admin::get_host_buffer(Command command, Time at) {
 }
 
 Outcome Admin::get_features(Command command, Time at) {
-    const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
+    const abi::ConstView<FeatureRows> fields(std::span<const std::byte>(command.bytes()));
     const auto id = static_cast<Feature>(fields.get<"fid">());
     if (!has_feature(id))
-        return end(refuse(Status::invalid_field, parameter_of<L, "fid">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<FeatureRows, "fid">()), at);
     const auto* feature = features_.find(id, Features::selector_of(id, fields.get<"cdw11">()));
     if (feature == nullptr)
-        return end(refuse(Status::invalid_field, parameter_of<L, "cdw11">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<FeatureRows, "cdw11">()), at);
     auto value = *feature;
     if (const auto nsid = command.get<"nsid">(); id == Feature::error_recovery && nsid != abi::nvme::all_namespaces) {
         const auto found = spaces_.active(nsid);
@@ -219,7 +219,7 @@ Outcome Admin::get_features(Command command, Time at) {
     const auto select = static_cast<abi::nvme::Select>(fields.get<"sel">());
     if (id == Feature::timestamp && select != abi::nvme::Select::capabilities) {
         if (select > abi::nvme::Select::capabilities)
-            return end(refuse(Status::invalid_field, parameter_of<L, "sel">()), at);
+            return end(refuse(Status::invalid_field, parameter_of<FeatureRows, "sel">()), at);
         page_.assign(abi::nvme::Timestamp::size, std::byte{});
         // What was at first, and is saved, is a clock that nobody has set.
         if (select == abi::nvme::Select::current)
@@ -233,7 +233,8 @@ Outcome Admin::get_features(Command command, Time at) {
             return end({}, at, queues);
         if (id == Feature::interrupt_vector) {
             const auto vector = fields.get<"cdw11">() & 0xffff;
-            return end(vector < config_.vectors ? Refusal{} : refuse(Status::invalid_field, parameter_of<L, "cdw11">()),
+            return end(vector < config_.vectors ? Refusal{}
+                                                : refuse(Status::invalid_field, parameter_of<FeatureRows, "cdw11">()),
                        at, vector | (vector < config_.vectors && queues_.is_immediate(vector) ? 1u << 16 : 0u));
         }
         if (id == Feature::host_memory_buffer)
@@ -249,7 +250,7 @@ Outcome Admin::get_features(Command command, Time at) {
     case abi::nvme::Select::capabilities: { // bit 0 saveable, 1 of a namespace, 2 changeable
         return end({}, at, (value.is_saveable ? 1u : 0u) | (Features::is_of_namespace(id) ? 2u : 0u) | 4u);
     }
-    default: return end(refuse(Status::invalid_field, parameter_of<L, "sel">()), at);
+    default: return end(refuse(Status::invalid_field, parameter_of<FeatureRows, "sel">()), at);
     }
 }
 

@@ -7,7 +7,7 @@ namespace model::nvme {
 
 using abi::nvme::LogPage;
 using port::Time;
-using L = abi::nvme::GetLogPage;
+using LogRows = abi::nvme::GetLogPage;
 
 namespace {
 /// Pages that there are; the log of supported pages is made of them.
@@ -26,7 +26,7 @@ constexpr std::size_t telemetry_block = 512;
 
 /// Makes the whole page in page_, and changes nothing else: the command may still be refused.
 Refusal Admin::fill_log(Command command, Time at) {
-    const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
+    const abi::ConstView<LogRows> fields(std::span<const std::byte>(command.bytes()));
     const auto page = static_cast<LogPage>(fields.get<"lid">());
     const auto set_effect = [&](std::size_t offset, std::size_t opcode, std::uint32_t effect) {
         abi::store<std::uint32_t, abi::Endian::little>(page_.data() + offset + 4 * opcode, effect);
@@ -80,9 +80,9 @@ Refusal Admin::fill_log(Command command, Time at) {
     case LogPage::telemetry_controller: {
         const auto length = ((std::uint64_t{fields.get<"numdu">()} << 16 | fields.get<"numdl">()) + 1) * 4;
         if (fields.get<"lpo">() % telemetry_block != 0)
-            return refuse(Status::invalid_field, parameter_of<L, "lpo">());
+            return refuse(Status::invalid_field, parameter_of<LogRows, "lpo">());
         if (length % telemetry_block != 0)
-            return refuse(Status::invalid_field, parameter_of<L, "numdl">());
+            return refuse(Status::invalid_field, parameter_of<LogRows, "numdl">());
         if (page == LogPage::telemetry_controller)
             fill_telemetry(page, {});
         else if (fields.get<"lsp">() & 1) // create: what there is now is what is read from now on
@@ -93,7 +93,7 @@ Refusal Admin::fill_log(Command command, Time at) {
     }
     case LogPage::command_effects: {
         if (fields.get<"csi">() != 0)
-            return refuse(Status::invalid_field, parameter_of<L, "csi">());
+            return refuse(Status::invalid_field, parameter_of<LogRows, "csi">());
         page_.assign(abi::nvme::effects_bytes, std::byte{});
         using abi::nvme::AdminOpcode;
         using abi::nvme::IoOpcode;
@@ -118,7 +118,7 @@ Refusal Admin::fill_log(Command command, Time at) {
         set_io(IoOpcode::verify, io.has_verify, false), set_io(IoOpcode::copy, io.has_copy, true);
         return {};
     }
-    default: return refuse(Status::invalid_log_page, parameter_of<L, "lid">());
+    default: return refuse(Status::invalid_log_page, parameter_of<LogRows, "lid">());
     }
 }
 
@@ -143,7 +143,7 @@ void Admin::fill_telemetry(LogPage page, const Capture& capture) {
 }
 
 /// The host has the page: what waits for that, happens. A capture is made whether or not events are retained.
-void Admin::log_was_read(abi::ConstView<L> fields, Time at) {
+void Admin::log_was_read(abi::ConstView<LogRows> fields, Time at) {
     const auto page = static_cast<LogPage>(fields.get<"lid">());
     if (page == LogPage::telemetry_host && (fields.get<"lsp">() & 1) != 0)
         telemetry_ = capture(at);
@@ -155,18 +155,18 @@ void Admin::log_was_read(abi::ConstView<L> fields, Time at) {
 }
 
 Outcome Admin::get_log_page(Command command, Time at) {
-    const abi::ConstView<L> fields(std::span<const std::byte>(command.bytes()));
+    const abi::ConstView<LogRows> fields(std::span<const std::byte>(command.bytes()));
     const auto length = ((std::uint64_t{fields.get<"numdu">()} << 16 | fields.get<"numdl">()) + 1) * 4;
     const auto offset = fields.get<"lpo">();
     constexpr std::uint64_t most = 64 << 20; // where MDTS sets no limit: no log page is as long
     if (length > (config_.io.max_transfer_bytes != 0 ? config_.io.max_transfer_bytes : most))
-        return end(refuse(Status::invalid_field, parameter_of<L, "numdl">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<LogRows, "numdl">()), at);
     if (offset % 4 != 0 || fields.get<"ot">())
-        return end(refuse(Status::invalid_field, parameter_of<L, "lpo">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<LogRows, "lpo">()), at);
     if (const auto refusal = fill_log(command, at); !refusal.is_ok())
         return end(refusal, at);
     if (offset > page_.size())
-        return end(refuse(Status::invalid_field, parameter_of<L, "lpo">()), at);
+        return end(refuse(Status::invalid_field, parameter_of<LogRows, "lpo">()), at);
     page_.erase(page_.begin(), page_.begin() + static_cast<std::ptrdiff_t>(offset));
     page_.resize(length); // behind the end of a page there are zeroes: the host's buffer is written in any case
     const auto outcome = send(command, page_, at);

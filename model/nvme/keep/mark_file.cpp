@@ -19,7 +19,7 @@ namespace model::nvme {
 namespace {
 
 constexpr std::uint64_t page = 4096, word_bits = 64, word_bytes = 8, piece_words = 8192;
-constexpr auto checksum_offset = MarksHeader::field<"checksum">::offset;
+constexpr auto marks_checksum = MarksHeader::field<"checksum">::offset;
 
 std::uint64_t words_of(std::uint64_t blocks) { return (blocks + word_bits - 1) / word_bits; }
 
@@ -65,7 +65,7 @@ bool MarkFile::begin(std::uint64_t blocks, std::uint64_t generation) {
     abi::Block<MarksHeader> header;
     header.view().set<"magic">(marks_magic).set<"version">(marks_version).set<"blocks">(blocks);
     header.view().set<"generation">(generation);
-    header.view().set<"checksum">(crc64_nvme(std::span<const std::byte>(header.bytes).first(checksum_offset)));
+    header.view().set<"checksum">(crc64_nvme(std::span<const std::byte>(header.bytes).first(marks_checksum)));
     const auto write = [this](const std::byte* p, std::size_t n, off_t at) { return pwrite(file_, p, n, at); };
     // An empty file says that nothing is known, until the header is there.
     return ftruncate(file_, 0) == 0 && ftruncate(file_, static_cast<off_t>(page + 2 * plane_bytes())) == 0 &&
@@ -83,7 +83,7 @@ void MarkFile::load(std::uint64_t blocks, std::uint64_t generation, BlockMap& al
         refuse("has no marks of an NVMe namespace");
     if (view.get<"version">() != marks_version)
         refuse("is of version " + std::to_string(view.get<"version">()) + ", and version 1 is known");
-    if (view.get<"checksum">() != crc64_nvme(std::span<const std::byte>(header.bytes).first(checksum_offset)))
+    if (view.get<"checksum">() != crc64_nvme(std::span<const std::byte>(header.bytes).first(marks_checksum)))
         refuse("is damaged: the checksum of its header is another one");
     if (view.get<"blocks">() != blocks || view.get<"generation">() != generation)
         refuse("has the marks of " + std::to_string(view.get<"blocks">()) + " blocks, the namespace has " +

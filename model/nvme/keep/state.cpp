@@ -8,13 +8,13 @@ namespace model::nvme {
 
 namespace {
 
-constexpr auto checksum_offset = StateHeader::field<"checksum">::offset;
+constexpr auto state_checksum = StateHeader::field<"checksum">::offset;
 constexpr std::uint64_t most_bytes = 1ull << 50;
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes) {
     constexpr std::array<std::byte, 8> zero{};
-    const auto crc = crc64_nvme(zero, crc64_nvme(bytes.first(checksum_offset)));
-    return crc64_nvme(bytes.subspan(checksum_offset + zero.size()), crc);
+    const auto crc = crc64_nvme(zero, crc64_nvme(bytes.first(state_checksum)));
+    return crc64_nvme(bytes.subspan(state_checksum + zero.size()), crc);
 }
 
 void encode(const KeptNamespace& one, abi::View<NamespaceRecord> record) {

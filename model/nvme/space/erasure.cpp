@@ -7,7 +7,6 @@ using abi::nvme::all_namespaces;
 using abi::nvme::FormatNvm;
 
 namespace {
-constexpr auto nsid_field = parameter_of<abi::nvme::Command, "nsid">();
 constexpr unsigned most_secure_erase = 2; ///< SES: none, user data, cryptographic
 } // namespace
 

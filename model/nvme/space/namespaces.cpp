@@ -15,7 +15,6 @@ using abi::nvme::all_namespaces;
 
 namespace {
 
-constexpr auto nsid_field = parameter_of<abi::nvme::Command, "nsid">();
 /// Of a namespace, as far as places in the drive are told apart.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 51;
 

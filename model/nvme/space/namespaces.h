@@ -18,6 +18,9 @@
 
 namespace model::nvme {
 
+/// Where a command names its namespace.
+inline constexpr auto nsid_field = parameter_of<abi::nvme::Command, "nsid">();
+
 class StateFile;
 
 /// What Sanitize does (its SANACT).

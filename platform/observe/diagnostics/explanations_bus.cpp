@@ -41,7 +41,7 @@ using model::port::DmaStatus;
 namespace stale = ownership::stale;
 
 // clang-format off
-constexpr auto faults = std::to_array<Row<FaultReason>>({
+constexpr auto translation_faults = std::to_array<Row<FaultReason>>({
     {FaultReason::root_not_present, {"the root entry of the requester's bus is present", faults_chapter,
         "no function of that bus was attached to a domain, or the root table is another one than the driver fills"}},
     {FaultReason::context_not_present, {"the context entry of the requester is present", faults_chapter,
@@ -138,22 +138,22 @@ constexpr auto faults = std::to_array<Row<FaultReason>>({
         "it out"}},
 });
 
-constexpr std::string_view queue_chapter = "VT-d \"Queued Invalidation Interface\"";
+constexpr std::string_view queued_chapter = "VT-d \"Queued Invalidation Interface\"";
 constexpr auto errors = std::to_array<Row<QueueError>>({
-    {QueueError::invalid_tail, {"the tail lies in the queue", queue_chapter, "IQT was written with an index instead "
+    {QueueError::invalid_tail, {"the tail lies in the queue", queued_chapter, "IQT was written with an index instead "
         "of an offset, or for a queue of another size"}},
-    {QueueError::fetch_error, {"descriptors can be read", queue_chapter, "IQA is no host memory, or has the queue's "
+    {QueueError::fetch_error, {"descriptors can be read", queued_chapter, "IQA is no host memory, or has the queue's "
         "virtual address"}},
-    {QueueError::invalid_type, {"a descriptor has a type that the unit has", queue_chapter,
+    {QueueError::invalid_type, {"a descriptor has a type that the unit has", queued_chapter,
         "the tail was moved before the descriptor was written, or the capability register does not have what is "
         "invalidated (device-TLB, PASID)"}},
     {QueueError::reserved_field, {"reserved fields of a descriptor are zero, and its address mask is one that "
-        "CAP.MAMV has", queue_chapter, "the slot still holds an old descriptor, or one of the other width"}},
+        "CAP.MAMV has", queued_chapter, "the slot still holds an old descriptor, or one of the other width"}},
     {QueueError::invalid_descriptor_width, {"descriptors have 256 bits in scalable mode, and 128 without it",
-        queue_chapter, "IQA.DW does not fit the mode of the root table"}},
-    {QueueError::misaligned_tail, {"the tail stands on a descriptor", queue_chapter, "the tail was moved by 16 bytes "
+        queued_chapter, "IQA.DW does not fit the mode of the root table"}},
+    {QueueError::misaligned_tail, {"the tail stands on a descriptor", queued_chapter, "the tail was moved by 16 bytes "
         "in a queue of 256-bit descriptors"}},
-    {QueueError::invalid_table_mode, {"the table translation mode is not reserved", queue_chapter,
+    {QueueError::invalid_table_mode, {"the table translation mode is not reserved", queued_chapter,
         "RTADDR.TTM was written wrong"}},
 });
 
@@ -224,7 +224,7 @@ constexpr auto losses = std::to_array<Row<DmaStatus>>({
 
 const Explanation* explain_loss(DmaStatus status) { return find(losses, status); }
 const Explanation* explain(traces::StaleMapping mapping) { return find(stale_mappings, mapping); }
-const Explanation* explain(FaultReason reason) { return find(faults, reason); }
+const Explanation* explain(FaultReason reason) { return find(translation_faults, reason); }
 const Explanation* explain(QueueError error) { return find(errors, error); }
 const Explanation* explain(traces::BlockReason reason) { return find(blocks, reason); }
 const Explanation& explain_silence() { return silence; }

@@ -194,7 +194,7 @@ constexpr auto statuses = std::to_array<Row<Status>>({
 
 constexpr std::string_view doorbell_chapter = "NVMe base 2.0 \"Asynchronous Event Information - Error Status\"; NVMe "
                                               "over PCIe transport 1.0 \"Doorbells\"";
-constexpr auto doorbells = std::to_array<Row<traces::DoorbellMistake>>({
+constexpr auto nvme_doorbells = std::to_array<Row<traces::DoorbellMistake>>({
     {"no such queue", {"a doorbell is rung of a queue that exists", doorbell_chapter, "the queue is deleted, its "
         "Create "
         "failed, or the offset was made with another stride than CAP.DSTRD"}},
@@ -229,13 +229,14 @@ constexpr auto failures = std::to_array<Row<traces::ControllerFailure>>({
 });
 // clang-format on
 
-static_assert(is_complete(doorbells, traces::doorbell_mistakes.size()), "each of traces::doorbell_mistakes has a row");
+static_assert(is_complete(nvme_doorbells, traces::doorbell_mistakes.size()),
+              "each of traces::doorbell_mistakes has a row");
 static_assert(is_complete(failures, traces::controller_failures.size()), "each of traces::controller_failures has one");
 
 } // namespace
 
 const Explanation* explain(Status status) { return find(statuses, status); }
-const Explanation* explain(traces::DoorbellMistake mistake) { return find(doorbells, mistake); }
+const Explanation* explain(traces::DoorbellMistake mistake) { return find(nvme_doorbells, mistake); }
 const Explanation* explain(traces::ControllerFailure failure) { return find(failures, failure); }
 
 } // namespace platform::observe::diagnostics

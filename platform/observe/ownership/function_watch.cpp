@@ -10,7 +10,7 @@ using model::port::Purpose;
 using model::port::Time;
 
 namespace {
-constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t page_bytes = 4096;
 } // namespace
 
 void FunctionWatch::use(Purpose purpose, std::span<const Allowance> allowances) {
@@ -23,9 +23,9 @@ void FunctionWatch::give(std::uint64_t table, std::uint64_t address, std::uint64
     const auto requester = requester_();
     given.assign(address, address + length, {0, now});
     // In pages: neighbours on the device's side need be none in memory.
-    for (auto bus = address; bus < address + length; bus += page)
+    for (auto bus = address; bus < address + length; bus += page_bytes)
         if (const auto tag = ownership_.tag_of(ownership_.follow(requester, bus)); tag != 0)
-            given.assign(bus, bus + page, {tag, now});
+            given.assign(bus, bus + page_bytes, {tag, now});
 }
 
 void FunctionWatch::find_grant(Purpose purpose, std::uint64_t address, std::uint64_t physical,
@@ -52,7 +52,7 @@ void FunctionWatch::landed(const Landing& landing, Time at) {
     const auto& pages = ownership_.pages_;
     const auto end = landing.physical + landing.length;
     for (auto physical = landing.physical; physical < end;) {
-        const auto length = std::min(end, (physical & ~(page - 1)) + page) - physical;
+        const auto length = std::min(end, (physical & ~(page_bytes - 1)) + page_bytes) - physical;
         if (const auto* there = pages.find(physical); there != nullptr) {
             const auto address = landing.address + (physical - landing.physical);
             Ownership::Used used;

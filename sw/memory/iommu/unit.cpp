@@ -17,7 +17,7 @@ namespace sw::memory::iommu {
 using namespace abi::iommu;
 
 namespace {
-constexpr std::chrono::nanoseconds patience = std::chrono::seconds{1};
+constexpr std::chrono::nanoseconds unit_patience = std::chrono::seconds{1};
 
 constexpr unsigned type_of(DescriptorType type) { return static_cast<unsigned>(type); }
 } // namespace
@@ -121,7 +121,7 @@ Result<void> Unit::start() {
 Result<void> Unit::command(GlobalCommand bits, std::uint32_t wanted, std::string_view what) {
     write32(Register::gcmd, static_cast<std::uint32_t>(bits.value()));
     constexpr auto switches = static_cast<std::uint32_t>(GlobalStatus::mask<"tes"> | GlobalStatus::mask<"qies">);
-    const bool is_done = base::poll_until(machine_, patience, [&] {
+    const bool is_done = base::poll_until(machine_, unit_patience, [&] {
         const auto status = read32(Register::gsts);
         return wanted != 0 ? (status & wanted) == wanted : (status & switches) == 0;
     });

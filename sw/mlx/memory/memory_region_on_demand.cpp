@@ -17,7 +17,6 @@ namespace sw::mlx {
 
 namespace {
 
-constexpr std::chrono::nanoseconds patience = std::chrono::seconds{10};
 constexpr unsigned log_dma_page = 12;
 constexpr std::uint64_t page_bytes = memory::dma_page;
 constexpr std::uint64_t entry_rights = 3; ///< present for reading and writing (PRM "Memory key", pg_access)
@@ -172,7 +171,7 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
 }
 
 Result<void> MemoryRegion::Paged::hold() {
-    if (!base::poll_until(device->transport(), patience, [&] { return !is_changing; }))
+    if (!base::poll_until(device->transport(), device_patience, [&] { return !is_changing; }))
         return failure(ETIMEDOUT, fmt::format("key {:#x}: its pages do not come to rest", key.value));
     is_changing = true;
     return {};
@@ -195,7 +194,7 @@ Result<void> MemoryRegion::Paged::wait_until_stable(std::uint64_t first, std::ui
                 return false;
         return !is_changing;
     };
-    if (!base::poll_until(device->transport(), patience, is_stable))
+    if (!base::poll_until(device->transport(), device_patience, is_stable))
         return failure(ETIMEDOUT, fmt::format("bring pages of key {:#x}: they keep changing", key.value));
     return {};
 }

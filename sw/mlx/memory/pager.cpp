@@ -4,6 +4,7 @@
 #include "sw/base/poll.h"
 #include "sw/mlx/command/command.h"
 #include "sw/mlx/device/device.h"
+#include "sw/mlx/memory/umr.h"
 #include "sw/mlx/queue/qp.h"
 
 #include <fmt/format.h>
@@ -16,9 +17,7 @@ namespace sw::mlx {
 
 using namespace abi::prm;
 
-namespace {
-constexpr std::chrono::nanoseconds patience = std::chrono::seconds{10};
-}
+namespace {}
 
 void Pager::take(abi::ConstView<Eqe> event) {
     Fault fault{.subtype = static_cast<PageFaultSubtype>(event.get<"event_sub_type">())};
@@ -112,7 +111,7 @@ void Pager::erase(abi::Key key) {
         return;
     const auto region = found->second;
     regions_.erase(found);
-    (void)base::poll_until(device_.transport(), patience, [&] { return region->inside == 0; });
+    (void)base::poll_until(device_.transport(), device_patience, [&] { return region->inside == 0; });
 }
 
 Result<void> Pager::resume(const Fault& fault, bool is_error) {
@@ -130,7 +129,7 @@ Result<void> Pager::resume(const Fault& fault, bool is_error) {
         answered = out ? Result<void>{} : Result<void>(std::unexpected(out.error()));
         return answered || answered.error().code != EBUSY;
     };
-    (void)base::poll_until(device_.transport(), patience, is_taken);
+    (void)base::poll_until(device_.transport(), device_patience, is_taken);
     return answered;
 }
 

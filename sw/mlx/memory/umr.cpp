@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::uint32_t depth = 16;
 constexpr std::size_t entries_per_list = 4096; ///< 32 KiB
-constexpr std::chrono::nanoseconds patience = std::chrono::seconds{10};
 
 constexpr std::uint64_t mask_of(std::initializer_list<MkeyMask> fields) {
     std::uint64_t mask = 0;
@@ -224,16 +223,17 @@ Result<Completion> UmrQueue::wait(std::uint64_t wr_id) {
             finished_.emplace(completion.wr_id, completion);
         return finished_.contains(wr_id);
     };
-    if (!base::poll_until(device_.transport(), patience, look))
-        return failure(ETIMEDOUT, fmt::format("UMR on QP {:#x}: no completion within {} s", qp_->number().value,
-                                              std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
+    if (!base::poll_until(device_.transport(), device_patience, look))
+        return failure(ETIMEDOUT,
+                       fmt::format("UMR on QP {:#x}: no completion within {} s", qp_->number().value,
+                                   std::chrono::duration_cast<std::chrono::seconds>(device_patience).count()));
     return finished_.extract(wr_id).mapped();
 }
 
 /// Waits while another thread brings the queue back, or for room in it.
 Result<void> UmrQueue::ready() {
     const auto is_ready = [&] { return is_broken_ || (!is_recovering_ && in_flight_ < depth); };
-    if (!base::poll_until(device_.transport(), patience, is_ready))
+    if (!base::poll_until(device_.transport(), device_patience, is_ready))
         return failure(ETIMEDOUT, "UMR: the queue did not become free");
     if (is_broken_)
         return failure(EIO, "UMR: the queue is in error and did not recover");

@@ -14,6 +14,7 @@
 #include "sw/mlx/memory/access.h"
 #include "sw/mlx/queue/qp.h"
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -22,6 +23,9 @@
 #include <span>
 
 namespace sw::mlx {
+
+/// How long the driver waits for what a device that works does in no time.
+inline constexpr std::chrono::nanoseconds device_patience = std::chrono::seconds{10};
 
 class Device;
 class MemoryRegion;

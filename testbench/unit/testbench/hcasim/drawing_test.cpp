@@ -86,7 +86,7 @@ TEST_CASE("sixteen hosts on two levels of switches fit on a screen", "[unit][hca
                     "        6  cable17            spine1.1               InfiniBand, 100 Gbit/s, 500 ns\n") !=
           text.npos);
     CHECK(text.find(
-              "     1..4  cable16, ... cable22 leaf0.5 to leaf3.5      InfiniBand, 100 Gbit/s, 500 ns (4 cables)\n") !=
+              "     1..4  cable16, ... cable22 leaf0.5 to leaf3.5     InfiniBand, 100 Gbit/s, 500 ns (4 cables)\n") !=
           text.npos);
     CHECK(count(text, "\n") < 45);
     for (std::size_t begin = 0; begin < text.size();) {
