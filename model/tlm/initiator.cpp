@@ -219,6 +219,8 @@ Initiator::RemappedAccess Initiator::remap(Window& window, std::uint64_t address
     if (behind == nullptr)
         behind =
             resolve_remapped(address, remapped.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
+    if (!is_write) // it is in the root port until memory, or the next link, has it
+        window.route.leave_end(remapped.ready + (behind != nullptr ? behind->target.read_latency : Time{}));
     return {remapped, crossing.sent, behind};
 }
 

@@ -94,6 +94,8 @@ struct PcieLinkConfig {
     std::uint32_t mrrs_bytes = 512;                            ///< maximum read request
     std::uint32_t tags = 256;                                  ///< of a function: reads that wait for completions
     std::uint32_t posted_credits = 2048;                       ///< room of a receiver, in 16 bytes; 0: without limit
+    std::uint32_t nonposted_credits = 0;                       ///< of a receiver: requests; 0: without limit
+    std::uint32_t completion_credits = 0;                      ///< of a switch below, in 16 bytes; 0: without limit
     model::port::Time tlp_time{};                              ///< least time a device takes for a TLP it sends
     model::port::Time latency = std::chrono::nanoseconds{150}; ///< one way, switch port included
 };

@@ -215,6 +215,9 @@ constexpr std::array platform_rows{
                               "requests of a function that may wait for completions at a time"),
     key<AT(device_link.posted_credits)>("pcie.device.posted_credits", range(0, model::pcie::most_posted_credits),
                                         "room of a receiver for posted writes, in 16 bytes; 0: without limit"),
+    key<AT(device_link.nonposted_credits)>("pcie.device.nonposted_credits",
+                                           range(0, model::pcie::most_nonposted_credits),
+                                           "room of a receiver for requests of reads; 0: without limit"),
     key<AT(device_link.tlp_time)>("pcie.device.tlp_ns", range(0, 100 * us),
                                   "least time that a device takes for each TLP it sends, beside its bytes"),
     key<AT(device_link.latency)>("pcie.device.latency_ns", range(0, 100 * us), "one way"),
@@ -225,6 +228,13 @@ constexpr std::array platform_rows{
     bytes<AT(upstream_link.mrrs_bytes)>("pcie.upstream.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
     key<AT(upstream_link.posted_credits)>("pcie.upstream.posted_credits", range(0, model::pcie::most_posted_credits),
                                           "room of a receiver for posted writes, in 16 bytes; 0: without limit"),
+    key<AT(upstream_link.nonposted_credits)>("pcie.upstream.nonposted_credits",
+                                             range(0, model::pcie::most_nonposted_credits),
+                                             "room of a receiver for requests of reads; 0: without limit"),
+    key<AT(upstream_link.completion_credits)>(
+        "pcie.upstream.completion_credits", range(0, model::pcie::most_posted_credits),
+        "room of the switch for completions that come down, in 16 bytes; 0: without limit, as devices and root "
+        "complexes have it"),
     key<AT(upstream_link.latency)>("pcie.upstream.latency_ns", range(0, 100 * us), "one way"),
 
     Key{"link.encapsulation",

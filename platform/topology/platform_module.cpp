@@ -21,6 +21,8 @@ model::pcie::LinkConfig link_config(const PcieLinkConfig& config, bool timed) {
     link.max_read_request = config.mrrs_bytes;
     link.tags = config.tags;
     link.posted_credits = config.posted_credits;
+    link.nonposted_credits = config.nonposted_credits;
+    link.completion_credits = config.completion_credits;
     link.tlp_time = config.tlp_time;
     link.latency = config.latency;
     link.timed = timed;

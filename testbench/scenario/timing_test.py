@@ -71,11 +71,14 @@ ORDERED = {
     "pcie.device.mps": [128, 512, 4096],
     "pcie.device.tags": [1, 8, 64, 256],
     "pcie.device.posted_credits": [32, 128, 2048],
+    "pcie.device.nonposted_credits": [1, 8, 64, 0],
     "pcie.device.tlp_ns": [200, 40, 0],
     "pcie.upstream.latency_ns": [2000, 300, 150],
     "pcie.upstream.generation": [1, 3, 5],
     "pcie.upstream.width": [1, 4, 16],
     "pcie.upstream.posted_credits": [32, 128, 2048],
+    "pcie.upstream.nonposted_credits": [1, 8, 64, 0],
+    "pcie.upstream.completion_credits": [32, 128, 0],
     "link.latency_ns": [5000, 1000, 500],
     "link.rate_gbps": [10, 100, 400],
     "link.credit_blocks": [128, 512, 4096],
@@ -222,6 +225,50 @@ def writes_are_bounded_by_the_room_of_their_receivers():
     expect(1.8 < more["WRITE"] / few["WRITE"] < 2.2, (few, more))
     named = [one["bottleneck"] for one in got["transfers"]]
     expect(all("credits" in one for one in named), named)
+
+
+def reads_are_bounded_by_the_credits_of_their_requests():
+    """A request of 512 bytes has a credit for two latencies and a read of memory, 2090 ns: 8 are 1.96 GB/s, of WRITEs
+    whose payload the card reads, and of READs at the responder; twice as many let twice as much through."""
+    for message, depth in ((4096, 64), (65536, 64)):
+        load = (f"scenario.message={message}", f"scenario.queue_depth={depth}", "scenario.qps=4"), 2_000_000
+        slow = "pcie.device.latency_ns=1000"
+        (got, few), (_, more) = (measured(load, slow, f"pcie.device.nonposted_credits={n}") for n in (8, 16))
+        for verb in ("WRITE", "READ", "SEND"):
+            expect(1.5 < few[verb] <= 8 * 512 / 2000 * 1.02, f"{message} bytes, {verb}: {few}")
+            expect(1.7 < more[verb] / few[verb] < 2.2, f"{message} bytes, {verb}: {few}, {more}")
+        named = [one["bottleneck"] for one in got["transfers"]]
+        expect(all("request credits" in one for one in named), f"{message} bytes: {named}")
+    # By the root complex the credits of the link above the switch count, and the switch fills.
+    load = ("scenario.message=65536", "scenario.queue_depth=64", "scenario.qps=4"), 2_000_000
+    slow = "pcie.upstream.latency_ns=1000"
+    got, few = measured(load, slow, "host.acs=redirect", "pcie.upstream.nonposted_credits=8")
+    free = rates(load, slow, "host.acs=redirect")
+    expect(few["WRITE"] < 0.6 * free["WRITE"], f"{few}, {free}")
+
+
+def completions_are_bounded_by_the_room_of_the_switch_below():
+    """64 credits are 1 KiB, which comes back after two latencies."""
+    load = ("scenario.message=65536", "scenario.queue_depth=64", "scenario.qps=1"), 1_000_000
+    slow = "pcie.upstream.latency_ns=1000", "host.acs=redirect"
+    (got, few), (_, more) = (measured(load, *slow, f"pcie.upstream.completion_credits={n}") for n in (64, 128))
+    expect(0.3 < few["WRITE"] <= 1024 / 2000 * 1.02, few)
+    expect(1.7 < more["WRITE"] / few["WRITE"] < 2.2, (few, more))
+    named = next(one["bottleneck"] for one in got["transfers"] if one["name"].startswith("WRITE"))
+    expect("completion credits" in named, named)
+
+
+def small_messages_wait_for_their_wqes_where_few_are_read_at_a_time():
+    """With one message under way nothing can be read ahead; with 64 a read brings 16 of them, or one."""
+    for depth, ratio in ((1, 1.02), (64, 5)):
+        load = ("scenario.message=8", f"scenario.queue_depth={depth}", "scenario.qps=1"), 4_000
+        found = [rates(load, "pcie.device.latency_ns=1000", f"hca.wqe_prefetch={size}")["WRITE"]
+                 for size in (0, 256, 1024)]
+        expect(found[0] <= found[1] * 1.05 and found[1] <= found[2] * 1.05, f"depth {depth}: {found}")
+        if depth == 1:
+            expect(found[2] < ratio * found[0], f"depth {depth}: {found}")
+        else:
+            expect(found[2] > ratio * found[0], f"depth {depth}: {found}")
 
 
 def the_pipeline_that_is_slower_is_named():
