@@ -5,6 +5,7 @@
 
 #include "model/hca/config.h"
 #include "model/iommu/config.h"
+#include "model/net/lifetime_config.h"
 #include "model/net/link.h"
 #include "model/net/shared_buffer_config.h"
 #include "model/pcie/device_tlb.h"
@@ -120,6 +121,7 @@ struct FabricConfig {
     std::uint32_t switch_ports = 8;
     model::port::Time switch_latency = std::chrono::nanoseconds{130};
     model::net::SharedBufferConfig buffer; ///< of each Ethernet switch
+    model::net::LifetimeConfig lifetime;   ///< of packets in each InfiniBand switch
 };
 
 /// A key that somebody has set.

@@ -70,6 +70,7 @@ struct FabricSwitch {
     bool is_managed = false;
     bool is_ethernet = false;
     model::net::SharedBufferConfig buffer; ///< of an Ethernet switch
+    model::net::LifetimeConfig lifetime;   ///< of packets in an InfiniBand switch
     std::uint64_t guid = 0;
     double rate_gbps = 0;                           ///< of its fastest cable
     std::vector<std::optional<std::size_t>> cables; ///< by port number; 0 is none

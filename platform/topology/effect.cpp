@@ -19,6 +19,8 @@ struct Need {
 bool has_device_tlb(const Config& c) { return c.hca_ats.entries != 0; }
 bool is_ethernet(const Config& c) { return c.link.encapsulation != model::port::Encapsulation::infiniband; }
 bool has_ethernet_switch(const Config& c) { return c.fabric.has_switch && is_ethernet(c) && c.timed; }
+bool has_infiniband_switch(const Config& c) { return c.fabric.has_switch && !is_ethernet(c) && c.timed; }
+constexpr std::string_view no_lifetime = "only a timed InfiniBand switch discards packets that are too old";
 constexpr std::string_view no_buffer = "only a timed Ethernet switch has a buffer to run out of";
 bool has_scalable_mode(const Config& c) { return c.iommu.unit.scalable_mode; }
 
@@ -43,6 +45,11 @@ constexpr std::array needs{
     Need{"fabric.routing", [](const Config&) { return false; }, "between two hosts there is one way"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
          "there is no switch (fabric.switch is false)"},
+    Need{"fabric.switch_hoq_life", has_infiniband_switch, no_lifetime},
+    Need{"fabric.switch_vl_stall_count", has_infiniband_switch, no_lifetime},
+    Need{"fabric.switch_vl_stall_count",
+         [](const Config& c) { return c.fabric.lifetime.hoq_life <= model::net::LifetimeConfig::largest; },
+         "no packet is too old: fabric.switch_hoq_life is more than 19"},
     Need{"fabric.switch_buffer", has_ethernet_switch, no_buffer},
     Need{"fabric.switch_alpha", has_ethernet_switch, no_buffer},
     Need{"fabric.switch_pfc", has_ethernet_switch, no_buffer},

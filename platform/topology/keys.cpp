@@ -282,6 +282,13 @@ constexpr std::array platform_rows{
                             "from a change of a cable ([[failures]]) until the tables of the switches go by it"),
     key<AT(fabric.switch_ports)>("fabric.switch_ports", range(2, 36), "ports of the switch"),
     key<AT(fabric.switch_latency)>("fabric.switch_latency_ns", latency, "from a packet's arrival to its departure"),
+    key<AT(fabric.lifetime.hoq_life)>(
+        "fabric.switch_hoq_life", range(0, 31),
+        "HOQLife of InfiniBand switch ports: a packet at the head of its queue for 4.096 us << n is discarded; above "
+        "19: none is. Subnet managers may set another"),
+    key<AT(fabric.lifetime.vl_stall_count)>(
+        "fabric.switch_vl_stall_count", range(0, 7),
+        "VLStallCount: after so many in a row, all that come in the next 8 times that are discarded; 0: never"),
     bytes<AT(fabric.buffer.bytes)>("fabric.switch_buffer", range(64 * KiB, 4 * GiB),
                                    "packet buffer that the ports of an Ethernet switch share"),
     key<AT(fabric.buffer.alpha)>("fabric.switch_alpha", range(1.0 / 1024, 1024),

@@ -39,6 +39,8 @@ constexpr std::array rows{
     Row{Thing::cable, "", "link."},
     Row{Thing::fabric_switch, "ports", "fabric.switch_ports"},
     Row{Thing::fabric_switch, "latency_ns", "fabric.switch_latency_ns"},
+    Row{Thing::fabric_switch, "hoq_life", "fabric.switch_hoq_life"},
+    Row{Thing::fabric_switch, "vl_stall_count", "fabric.switch_vl_stall_count"},
     Row{Thing::fabric_switch, "buffer", "fabric.switch_buffer"},
     Row{Thing::fabric_switch, "alpha", "fabric.switch_alpha"},
     Row{Thing::fabric_switch, "pfc", "fabric.switch_pfc"},

@@ -206,9 +206,11 @@ void Platform::add_switch(std::size_t number, traces::Events events) {
     const model::net::SwitchConfig config{.agent = {.ports = described.ports,
                                                     .guid = described.guid,
                                                     .rate_gbps = described.rate_gbps,
-                                                    .is_managed = described.is_managed},
+                                                    .is_managed = described.is_managed,
+                                                    .lifetime = described.lifetime},
                                           .latency = config_.timed ? described.latency : model::port::Time{},
-                                          .is_adaptive = config_.fabric.has_adaptive_routing};
+                                          .is_adaptive = config_.fabric.has_adaptive_routing,
+                                          .is_timed = config_.timed};
     switches_[number] = std::make_unique<model::net::SwitchModule>(described.name.c_str(), config, events);
     plug_cables(number, *switches_[number]);
 }
