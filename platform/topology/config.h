@@ -9,6 +9,7 @@
 #include "model/net/link.h"
 #include "model/net/shared_buffer_config.h"
 #include "model/pcie/device_tlb.h"
+#include "model/pcie/host_cache.h"
 #include "model/port/time.h"
 #include "model/simple/config.h"
 #include "platform/host/bar_access.h"
@@ -144,6 +145,7 @@ struct Config {
     PeerConfig peers;
     host::BarAccessConfig bar_access; ///< of each host's processor
     host::SoftwareConfig software;
+    model::pcie::HostCacheConfig cache; ///< of each host
     IommuConfig iommu;
     HcaModel hca_model = HcaModel::connectx;
     model::hca::HcaConfig hca;

@@ -56,6 +56,7 @@ struct DescribedHost {
     PeerConfig peers;
     host::BarAccessConfig bar_access;
     host::SoftwareConfig software;
+    model::pcie::HostCacheConfig cache;
     IommuConfig iommu;
     bool is_served = false;  ///< its processor and memory are a client's
     std::vector<Part> parts; ///< parents before what is plugged into them

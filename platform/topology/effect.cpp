@@ -92,6 +92,11 @@ constexpr std::array needs{
     Need{"host.bar.posted", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.upstream.mrrs", [](const Config&) { return false; },
          "a switch reads nothing for itself; what its cards may ask for is pcie.device.mrrs"},
+    Need{"host.llc", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"host.llc_", [](const Config& c) { return c.timed && c.cache.bytes != 0; },
+         "there is no cache (host.llc is 0)"},
+    Need{"host.ddio_ways", [](const Config& c) { return c.timed && c.cache.bytes != 0; },
+         "there is no cache (host.llc is 0)"},
     Need{"host.peer_forwarding", [](const Config& c) { return c.peers.acs != AcsMode::off; },
          "no request of a device reaches the root complex on its way to another (host.acs is off)"},
 };
@@ -109,7 +114,8 @@ bool is_switch(std::string_view path) {
 bool is_of_processor(std::string_view path) {
     constexpr std::array<std::string_view, 4> costs{"host.post_ns", "host.poll_ns", "host.store_ns",
                                                     "host.interrupt_ns"};
-    return path.starts_with("host.bar.") || std::ranges::find(costs, path) != costs.end();
+    return path.starts_with("host.bar.") || path.starts_with("host.llc") || path == "host.ddio_ways" ||
+           std::ranges::find(costs, path) != costs.end();
 }
 
 bool is_of_workload(std::string_view path) {

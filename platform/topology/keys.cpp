@@ -82,6 +82,13 @@ constexpr std::array platform_rows{
                                    "Gbit/s at which full stores leave the processor"),
     key<AT(bar_access.posted)>("host.bar.posted", range(1, 65536),
                                "such stores that are made and have not left the root port, at a time"),
+    size<AT(cache.bytes)>("host.llc", range(0, GiB),
+                          "the processor's last-level cache in front of DRAM, for devices; 0: memory answers them as "
+                          "that cache does"),
+    key<AT(cache.ways)>("host.llc_ways", range(1, 64), "its associativity"),
+    key<AT(cache.io_ways)>("host.ddio_ways", range(0, 64),
+                           "of these, into which devices write (DDIO); 0: they write to DRAM"),
+    key<AT(cache.miss)>("host.llc_miss_ns", latency, "what DRAM takes longer than that cache"),
     key<AT(iommu.is_present)>("iommu.present", anything,
                               "each root complex has a remapping unit (VT-d); drivers turn it on"),
     key<AT(iommu.unit.iotlb.entries)>("iommu.iotlb_entries", range(0, 1 << 20),

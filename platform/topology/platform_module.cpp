@@ -74,6 +74,7 @@ host::HostConfig host_config(const DescribedHost& described, bool timed) {
     host.peer_forwarding = described.peers.is_forwarding;
     host.bar_access = described.bar_access;
     host.software = described.software;
+    host.cache = described.cache;
     // Redirect is what Linux switches on at each port that has it, when it isolates devices. An administrator who lets
     // translated requests through leaves the completions alone, too: they would go up, as nobody here asks for relaxed
     // ordering.

@@ -49,6 +49,7 @@ ORDERED = {
     "host.poll_ns": [1000, 200, 0],
     "host.store_ns": [1000, 200, 0],
     "host.interrupt_ns": [20000, 2000, 0],
+    "host.llc_miss_ns": [2000, 200, 0],
     "hca.units": [1, 2, 8],
     "hca.unit_wqe_ns": [1000, 150, 20],
     "hca.unit_read_ns": [1000, 150, 20],
@@ -93,6 +94,7 @@ NEEDED = {"pcie.upstream.": ("host.acs=redirect",), "pcie.device.mps": ("link.ra
           "hca.mkey_miss_ns": ("hca.mkey_cache_entries=0",), "hca.mtt_miss_ns": ("hca.mtt_cache_entries=0",),
           "hca.units": ("hca.unit_wqe_ns=2000",),
           "link.credit_blocks": ("link.encapsulation=infiniband",),
+          "host.llc_miss_ns": ("host.llc=64 KiB", "host.ddio_ways=0"),
           "hca.miss_engines": ("hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0", "hca.qp_cache_entries=0")}
 # Times of what this workload has none of: lost packets, switches, pages that come later, a TLB of the card.
 # Those of congestion control are parameters of a feedback, which is in congestion_program_test and reaction_point_test;
