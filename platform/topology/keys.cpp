@@ -188,6 +188,19 @@ constexpr std::array platform_rows{
     key<AT(hca.reorder_packets)>("hca.reorder_packets", range(2, 65536),
                                  "kept so, in each direction of a queue pair, the missing ones counted"),
 
+    key<AT(hca.adaptive.is_on)>("hca.adaptive_retransmission", anything,
+                                "time-outs of RoCE connections are the card's own at first, and more of them than "
+                                "retry_count (ROCE_ACCL, roce_adp_retrans_en); false: 4.096 us << ack_timeout"),
+    key<AT(hca.adaptive.first)>("hca.adaptive_retransmission_ns", range(1 * us, 10 * s),
+                                "the first of these; those behind it are 1, 1.5, 3, 6, 16, 32 and 64 times that"),
+    key<AT(hca.adaptive.tries)>("hca.adaptive_retransmission_tries", range(0, 8),
+                                "of these, from the first on, that do not count as retries"),
+    key<AT(hca.wqe_prefetch.bytes)>("hca.wqe_prefetch", range(0, 1024),
+                                    "bytes of WQEs that one read of a work queue brings, at most; below 128: one at a "
+                                    "time"),
+    key<AT(hca.wqe_prefetch.reads)>("hca.wqe_prefetch_reads", range(0, 7),
+                                    "such reads under way or not used yet, beside the one in use, of a work queue"),
+
     key<AT(hca.dcqcn.is_on)>("hca.dcqcn.enabled", anything,
                              "congestion control: CNPs for packets that a switch has marked (fabric.switch_ecn), and "
                              "rates by them"),

@@ -66,6 +66,8 @@ ORDERED = {
     "hca.mkey_cache_entries": [0, 4096],
     "hca.mtt_cache_entries": [0, 16384],
     "hca.miss_engines": [1, 2, 16],
+    "hca.wqe_prefetch": [0, 256, 1024],
+    "hca.wqe_prefetch_reads": [0, 1, 4],
     "pcie.device.latency_ns": [5000, 2000, 600, 300, 150],
     "pcie.device.generation": [1, 3, 5],
     "pcie.device.width": [1, 4, 16],
@@ -99,7 +101,8 @@ NEEDED = {"pcie.upstream.": ("host.acs=redirect",), "pcie.device.mps": ("link.ra
 # Times of what this workload has none of: lost packets, switches, pages that come later, a TLB of the card.
 # Those of congestion control are parameters of a feedback, which is in congestion_program_test and reaction_point_test;
 # those of traffic say how long it is measured, and that of collectives is in collective_program_test.
-ELSEWHERE = {"link.reorder_delay_ns", "fabric.switch_latency_ns", "fabric.reroute_ns", "hca.device_tlb_latency_ns",
+ELSEWHERE = {"link.reorder_delay_ns", "hca.adaptive_retransmission_ns", "fabric.switch_latency_ns",
+             "fabric.reroute_ns", "hca.device_tlb_latency_ns",
              "hca.dcqcn.rpg_time_reset_ns", "hca.dcqcn.rate_reduce_monitor_period_ns", "hca.dcqcn.dce_tcp_rtt_ns",
              "hca.dcqcn.min_time_between_cnps_ns", "traffic.warm_up_ns", "traffic.duration_ns",
              "collective.skew_ns",
