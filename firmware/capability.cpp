@@ -80,6 +80,7 @@ void describe(abi::View<prm::CmdHcaCap> cap, const model::hca::HcaConfig& config
     cap.set<"num_ports">(1)
         .set<"port_type">(config.is_ethernet ? 1 : 0)
         .set<"roce">(config.is_ethernet)
+        .set<"roce_accl">(config.has_adaptive_retransmission())
         .set<"ib_virt">(!config.is_ethernet)
         .set<"gid_table_size">(0)
         .set<"pkey_table_size">(0);

@@ -103,6 +103,8 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "a CNP of no connection",
     "no way to the MAC",
     "no room in the switch",
+    "too long at the head of its queue",
+    "a lane that has stalled",
 });
 
 using Reason = OneOf<reasons>;

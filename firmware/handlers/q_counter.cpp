@@ -49,6 +49,7 @@ Reply query_q_counter(State&, const Call& call, In<prm::QueryQCounterIn> in, Out
         .set<"req_remote_access_errors">(set->req_remote_access_errors)
         .set<"resp_remote_access_errors">(set->resp_remote_access_errors)
         .set<"req_remote_operation_errors">(set->req_remote_operation_errors)
+        .set<"roce_adp_retrans">(set->roce_adp_retrans)
         .set<"cq_overflow">(set->cq_overflow)
         .set<"resp_cqe_flush_error">(set->resp_cqe_flush_error)
         .set<"req_cqe_flush_error">(set->req_cqe_flush_error);

@@ -92,6 +92,23 @@ struct HcaConfig {
     bool selective_repeat = false;
     std::uint32_t reorder_packets = 512; ///< kept in each direction of a queue pair, the missing ones counted
 
+    /// Time-outs of RoCE connections that the card chooses itself (ROCE_ACCL, roce_adp_retrans_en).
+    struct Adaptive {
+        bool is_on = false;
+        port::Time first =
+            std::chrono::nanoseconds{4096} * 1024; ///< of the first try; requester/retry.cpp has the others
+        std::uint32_t tries = 6;                   ///< from the first on, that do not count as retries
+        bool operator==(const Adaptive&) const = default;
+    } adaptive;
+    bool has_adaptive_retransmission() const { return adaptive.is_on && is_ethernet; }
+
+    /// How work queues are read ahead of their use.
+    struct WqePrefetch {
+        std::uint32_t bytes = 1024; ///< of one read, at most
+        std::uint32_t reads = 1;    ///< that are under way or unused, beside the one whose entries are used
+        bool operator==(const WqePrefetch&) const = default;
+    } wqe_prefetch;
+
     congestion::DcqcnConfig dcqcn{};
     bool controls_congestion() const { return dcqcn.is_on && timed && is_ethernet; }
 

@@ -23,6 +23,7 @@ struct Counters {
     std::uint64_t acks_sent = 0, naks_sent = 0;
     std::uint64_t packets_marked = 0, cnps_sent = 0, cnps_handled = 0; ///< marked by a switch, and what follows
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
+    std::uint64_t adaptive_timeouts = 0; ///< of the time-outs, those by adaptive retransmission
     std::uint64_t completions_ok = 0, completions_error = 0;
     std::uint64_t events_written = 0, interrupts = 0;
     std::uint64_t turns = 0; ///< the scheduler gave a queue pair a turn
@@ -45,6 +46,7 @@ struct QCounters {
     std::uint32_t resp_cqe_error = 0, req_cqe_error = 0, req_bad_response = 0;
     std::uint32_t req_remote_invalid_request = 0, resp_remote_invalid_request = 0;
     std::uint32_t req_remote_access_errors = 0, resp_remote_access_errors = 0, req_remote_operation_errors = 0;
+    std::uint32_t roce_adp_retrans = 0;
     std::uint32_t cq_overflow = 0, resp_cqe_flush_error = 0, req_cqe_flush_error = 0;
 };
 

@@ -29,9 +29,9 @@ bool is_multicast(const port::Packet& packet) {
 }
 } // namespace
 
-InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events events)
-    : config_(config), events_(events), agent_(config.agent), performance_(0, config.agent.ports),
-      ports_(config.agent.ports + 1), buffers_(config.agent.ports + 1) {
+InfinibandSwitch::InfinibandSwitch(const SwitchConfig& config, traces::Events events, port::Clock* clock)
+    : config_(config), events_(events), clock_(config.is_timed ? clock : nullptr), agent_(config.agent),
+      performance_(0, config.agent.ports), ports_(config.agent.ports + 1), buffers_(config.agent.ports + 1) {
     for (unsigned number = 0; number < ports_.size(); ++number) {
         ports_[number].owner = this;
         ports_[number].number = number;
@@ -140,12 +140,13 @@ void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time
         return drop(packet, "no agent for this datagram", at);
     management::put(*mad, packet);
     management::reverse(packet);
-    apply_link_changes(send(ingress, ingress, packet, at));
+    apply_changes(send(ingress, ingress, packet, at));
 }
 
-/// Takes links down or up as managers have asked. To be called after the answer was sent, since the answer to whoever
-/// sets a port down may have to leave by that port.
-void InfinibandSwitch::apply_link_changes(port::Time at) {
+/// Takes links down or up as managers have asked, and goes by the lifetimes that they have set. To be called after the
+/// answer was sent, since the answer to whoever sets a port down may have to leave by that port.
+void InfinibandSwitch::apply_changes(port::Time at) {
+    watch_heads(at);
     agent_.apply_link_changes([&](unsigned number, bool is_on) {
         return ports_[number].out != nullptr && ports_[number].out->set_on(is_on, at);
     });
@@ -164,7 +165,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     if (!is_port(step.port))
         return drop(packet, "a route through no port", at);
     management::put(mad, packet);
-    apply_link_changes(send(ingress, step.port, packet, at));
+    apply_changes(send(ingress, step.port, packet, at));
 }
 
 /// General services for port 0, where only the performance agent is.
@@ -203,10 +204,16 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
 
 /// Sends the packet that comes in, unless the port does not take it now or others wait for the port.
 void InfinibandSwitch::send_or_keep(unsigned egress, port::Packet& packet, port::Time at) {
+    if (at < ports_[egress].stalled_until && arriving_.bytes != 0) [[unlikely]] {
+        ++ports_[egress].discarded;
+        ++ports_[egress].outlived;
+        return drop(packet, "a lane that has stalled", at);
+    }
     if (arriving_.bytes == 0 ||
         (!buffers_.is_waiting_for(egress) && ports_[egress].out->can_send(at - config_.latency))) {
         auto& gone = (arrived_ != nullptr ? *arrived_ : arriving_).gone;
         gone = std::max(gone, send(arriving_.ingress, egress, packet, at));
+        ports_[egress].outlived_in_row = 0;
         return;
     }
     if (arrived_ == nullptr && !buffers_.has_room(arriving_.ingress, arriving_.blocks)) {
@@ -215,30 +222,98 @@ void InfinibandSwitch::send_or_keep(unsigned egress, port::Packet& packet, port:
         ++dropped_;
         return;
     }
+    const bool is_first = !buffers_.is_waiting_for(egress);
     buffers_.keep(arrived_, arriving_, egress, packet, at);
+    if (is_first)
+        watch_head(egress, at);
 }
 
 /// Port `egress` takes packets again.
 void InfinibandSwitch::go_on(unsigned egress, port::Time at) {
     auto& out = *ports_[egress].out;
+    bool has_sent = false;
     while (buffers_.is_waiting_for(egress) && out.can_send(at)) {
+        has_sent = true;
         auto& waiting = buffers_.take(egress);
         const auto ingress = waiting.stay->ingress;
         const auto gone = send(ingress, egress, waiting.packet, std::max(at, waiting.at));
         if (const auto* stay = buffers_.done(waiting, gone))
             ports_[ingress].out->give_credit(stay->bytes, stay->gone);
     }
+    if (!has_sent)
+        return;
+    ports_[egress].outlived_in_row = 0;
+    if (buffers_.is_waiting_for(egress))
+        watch_head(egress, at);
 }
 
-/// The link of port `egress` is down, and with it what waits for the port (IBA 16.1.3.5, PortXmitDiscards).
-void InfinibandSwitch::discard_waiting(unsigned egress, port::Time at) {
+/// What waits for port `egress` is lost (IBA 16.1.3.5, PortXmitDiscards): its link is down, or its lane has stalled.
+void InfinibandSwitch::discard_waiting(unsigned egress, traces::Reason why, port::Time at) {
+    while (buffers_.is_waiting_for(egress))
+        discard_first(egress, why, at);
+}
+
+void InfinibandSwitch::discard_first(unsigned egress, traces::Reason why, port::Time at) {
+    auto& waiting = buffers_.take(egress);
+    const auto ingress = waiting.stay->ingress;
+    ++ports_[egress].discarded;
+    drop(waiting.packet, why, at);
+    if (const auto* stay = buffers_.done(waiting, at))
+        ports_[ingress].out->give_credit(stay->bytes, stay->gone);
+}
+
+/// Another packet is the first that waits for `egress`.
+void InfinibandSwitch::watch_head(unsigned egress, port::Time at) {
+    ports_[egress].head_since = at;
+    if (clock_ == nullptr)
+        return;
+    const auto end = end_of_life(egress);
+    if (end < looks_at_)
+        clock_->wake_at(looks_at_ = end);
+}
+
+/// A manager may have set other lifetimes.
+void InfinibandSwitch::watch_heads(port::Time at) {
+    if (clock_ == nullptr)
+        return;
+    auto first = looks_at_;
+    for (unsigned egress = 1; egress < ports_.size(); ++egress)
+        if (buffers_.is_waiting_for(egress))
+            first = std::min(first, std::max(at, end_of_life(egress)));
+    if (first < looks_at_)
+        clock_->wake_at(looks_at_ = first);
+}
+
+/// When the packet that waits first for `egress` is too old.
+port::Time InfinibandSwitch::end_of_life(unsigned egress) const {
+    const auto life = agent_.lifetime(egress).life();
+    return life != port::never ? ports_[egress].head_since + life : port::never;
+}
+
+void InfinibandSwitch::wake(port::Time now) {
+    looks_at_ = port::never;
+    for (unsigned egress = 1; egress < ports_.size(); ++egress)
+        end_lives(egress, now);
+    watch_heads(now);
+}
+
+/// Discards what waits for `egress` and is too old. After VLStallCount such packets in a row the lane stalls: all that
+/// is there and all that comes is discarded, for eight times HOQLife (IBA 18.2.5.4).
+void InfinibandSwitch::end_lives(unsigned egress, port::Time now) {
+    auto& port = ports_[egress];
     while (buffers_.is_waiting_for(egress)) {
-        auto& waiting = buffers_.take(egress);
-        const auto ingress = waiting.stay->ingress;
-        ++ports_[egress].discarded;
-        drop(waiting.packet, "the port is not armed", at);
-        if (const auto* stay = buffers_.done(waiting, at))
-            ports_[ingress].out->give_credit(stay->bytes, stay->gone);
+        if (end_of_life(egress) > now)
+            return;
+        const auto& lifetime = agent_.lifetime(egress);
+        ++port.outlived;
+        discard_first(egress, "too long at the head of its queue", now);
+        port.head_since = now;
+        if (++port.outlived_in_row != lifetime.vl_stall_count)
+            continue;
+        port.outlived_in_row = 0;
+        port.stalled_until = now + lifetime.stall();
+        port.outlived += buffers_.waiting_for(egress);
+        discard_waiting(egress, "a lane that has stalled", now);
     }
 }
 

@@ -1,8 +1,10 @@
 // An InfiniBand switch (IBA chapter 18): forwards packets by destination LID, multicast to every port of the group, and
 // subnet management by the route that the packet itself carries (IBA 14.2.2). Stores and forwards, with a fixed
 // latency. A packet that its output does not take waits in the buffer of its input, whose room the sender is granted
-// anew when the packet has left (IBA 7.9); nothing is dropped for want of room. There is one data lane, and no packet
-// is too old (no HOQLife, IBA 18.2.5.4): deadlocks are left to whoever makes the routes.
+// anew when the packet has left (IBA 7.9); nothing is dropped for want of room. There is one data lane. With timing, a
+// packet that is at the head of its queue for too long is discarded (HOQLife, IBA 18.2.5.4), so that a deadlock, or a
+// host that takes nothing, ends with loss. How long it was in the switch in all (SwitchInfo:LifeTimeValue) is not
+// looked at.
 #pragma once
 
 #include "model/management/performance.h"
@@ -10,6 +12,7 @@
 #include "model/net/input_buffers.h"
 #include "model/net/link.h"
 #include "model/net/switch_agent.h"
+#include "model/port/clock.h"
 #include "model/port/wire.h"
 #include "traces/events.h"
 
@@ -26,11 +29,13 @@ struct SwitchConfig {
     port::Time latency{};
     /// Packets of reliable connections go by the least busy of the ways that set_ways() has given, each by itself.
     bool is_adaptive = false;
+    bool is_timed = true; ///< packets become too old
 };
 
 class InfinibandSwitch {
 public:
-    InfinibandSwitch(const SwitchConfig& config, traces::Events events);
+    /// Without `clock` no packet is ever too old.
+    InfinibandSwitch(const SwitchConfig& config, traces::Events events, port::Clock* clock = nullptr);
     InfinibandSwitch(const InfinibandSwitch&) = delete;
     InfinibandSwitch& operator=(const InfinibandSwitch&) = delete;
 
@@ -46,6 +51,8 @@ public:
     /// The receiver of what comes in at port `number`.
     port::Receiver& receiver(unsigned number) { return ports_[number]; }
     SwitchAgent& agent() { return agent_; }
+    /// The clock's answer to wake_at(): discards what is too old by now.
+    void wake(port::Time now);
     /// What port `number` sends by, for the choice of ways: end `end` of a cable. Else its queue here alone counts.
     void set_link(unsigned number, const Link& link, unsigned end) {
         ports_[number].link = &link;
@@ -63,6 +70,8 @@ public:
     std::uint64_t dropped() const { return dropped_; }
     /// Packets that were to leave by port `number` when it carried no data (PortXmitDiscards, IBA 16.1.3.5).
     std::uint64_t discarded(unsigned number) const { return ports_[number].discarded; }
+    /// Of these, packets that were too old, or came while their lane was stalled.
+    std::uint64_t outlived(unsigned number) const { return ports_[number].outlived; }
     /// Packets that wait for an output.
     std::size_t waiting() const { return buffers_.count(); }
 
@@ -75,7 +84,10 @@ private:
         const Link* link = nullptr; ///< that `out` is end `end` of
         unsigned end = 0;
         std::uint64_t packets_received = 0, bytes_received = 0, multicast_received = 0, multicast_sent = 0;
-        std::uint64_t damaged = 0, not_relayed = 0, discarded = 0;
+        std::uint64_t damaged = 0, not_relayed = 0, discarded = 0, outlived = 0;
+        port::Time head_since{};    ///< the packet that leaves next, where one waits, is at the head since then
+        port::Time stalled_until{}; ///< the lane is in the state VLStalled
+        unsigned outlived_in_row = 0;
         void receive(port::Packet& packet, port::Time at) override { owner->receive(number, packet, at); }
         void received_all(port::Time) override {
             if (owner->on_forwarded)
@@ -90,7 +102,7 @@ private:
         void link_changed(bool is_up, port::Time at) override {
             owner->agent_.link_changed(number, is_up);
             if (!is_up)
-                owner->discard_waiting(number, at);
+                owner->discard_waiting(number, "the port is not armed", at);
         }
     };
 
@@ -105,10 +117,15 @@ private:
     management::PortTotals totals(unsigned number) const;
     void send_or_keep(unsigned egress, port::Packet& packet, port::Time at);
     void go_on(unsigned egress, port::Time at);
-    void discard_waiting(unsigned egress, port::Time at);
+    void discard_waiting(unsigned egress, traces::Reason why, port::Time at);
+    void discard_first(unsigned egress, traces::Reason why, port::Time at);
+    void watch_head(unsigned egress, port::Time at);
+    void watch_heads(port::Time at);
+    void end_lives(unsigned egress, port::Time now);
+    port::Time end_of_life(unsigned egress) const;
     /// Returns when the last bit is out.
     port::Time send(unsigned ingress, unsigned egress, const port::Packet& packet, port::Time at);
-    void apply_link_changes(port::Time at);
+    void apply_changes(port::Time at);
     void drop(const port::Packet& packet, traces::Reason why, port::Time at);
     bool is_port(unsigned number) const {
         return number != 0 && number < ports_.size() && ports_[number].out != nullptr;
@@ -116,6 +133,8 @@ private:
 
     SwitchConfig config_;
     traces::Events events_;
+    port::Clock* clock_;
+    port::Time looks_at_ = port::never; ///< at what is too old
     SwitchAgent agent_;
     management::PerformanceAgent performance_;
     std::vector<Port> ports_; ///< 0 is not used

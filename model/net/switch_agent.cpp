@@ -31,7 +31,8 @@ struct SwitchAgent::Attribute {
 };
 
 SwitchAgent::SwitchAgent(const SwitchAgentConfig& config)
-    : config_(config), ports_(config.ports + 1), linear_(unicast_lids + 1, no_port), multicast_(multicast_lids) {
+    : config_(config), ports_(config.ports + 1), lifetimes_(config.ports + 1, config.lifetime),
+      linear_(unicast_lids + 1, no_port), multicast_(multicast_lids) {
     ports_[0].state = PortState::active; // a base port 0 has no link (IBA 18.2.5)
 }
 
@@ -142,6 +143,8 @@ MadStatus SwitchAgent::get_port_info(const Call& call, Data data) {
     const abi::View<PortInfo> info(data.first<PortInfo::size>());
     management::describe(ports_[number], config_.rate_gbps, info, abi::View<PortInfoExtended>(data));
     info.set<"local_port_num">(static_cast<std::uint8_t>(call.ingress)).set<"guid_cap">(std::uint8_t{1});
+    if (number != 0) // port 0 has no queue
+        info.set<"hoq_life">(lifetimes_[number].hoq_life).set<"vl_stall_count">(lifetimes_[number].vl_stall_count);
     return MadStatus::ok;
 }
 
@@ -149,7 +152,12 @@ MadStatus SwitchAgent::set_port_info(const Call& call, Data data) {
     const auto number = management::port_of(call.modifier);
     if (number > port_count())
         return MadStatus::bad_value;
-    return management::take_over(ports_[number], abi::ConstView<PortInfo>(data.first<PortInfo::size>()), number != 0);
+    const abi::ConstView<PortInfo> wanted(data.first<PortInfo::size>());
+    const auto status = management::take_over(ports_[number], wanted, number != 0);
+    if (status == MadStatus::ok)
+        lifetimes_[number] = {.hoq_life = static_cast<std::uint8_t>(wanted.get<"hoq_life">()),
+                              .vl_stall_count = static_cast<std::uint8_t>(wanted.get<"vl_stall_count">())};
+    return status;
 }
 
 MadStatus SwitchAgent::get_linear(const Call& call, Data data) {

@@ -6,6 +6,7 @@
 #include "abi/prm/vport.h"
 #include "abi/wire/mad.h"
 #include "model/management/port_info.h"
+#include "model/net/lifetime_config.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@ struct SwitchAgentConfig {
     double rate_gbps = 100; ///< of the cables
     /// A subnet manager fills the tables. Otherwise every port is active from the start, and the owner fills them.
     bool is_managed = false;
+    LifetimeConfig lifetime{};
 };
 
 class SwitchAgent {
@@ -44,6 +46,8 @@ public:
     unsigned port_count() const { return static_cast<unsigned>(ports_.size() - 1); }
     /// Whether port `number` carries more than management (IBA 7.2.7).
     bool carries_data(unsigned number) const { return ports_[number].state >= abi::prm::PortState::armed; }
+    /// How long packets may wait at port `number`, as it was set last.
+    const LifetimeConfig& lifetime(unsigned number) const { return lifetimes_[number]; }
     /// The port by which packets to a unicast LID leave; no_port when there is none.
     std::uint8_t route(std::uint16_t to) const { return to < linear_.size() ? linear_[to] : no_port; }
     void set_route(std::uint16_t to, std::uint8_t port) { linear_[to] = port; }
@@ -76,6 +80,7 @@ private:
 
     SwitchAgentConfig config_;
     std::vector<management::ManagedPort> ports_; ///< 0: the switch itself
+    std::vector<LifetimeConfig> lifetimes_;
     std::vector<std::uint8_t> linear_;
     std::vector<std::uint64_t> multicast_;
     std::uint16_t linear_top_ = 0;

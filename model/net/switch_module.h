@@ -1,4 +1,5 @@
-// SystemC shell of a switch: plugs cables into it and has them deliver. Owns no sockets, as the cables do not.
+// SystemC shell of a switch: gives it its clock, plugs cables into it and has them deliver. Owns no sockets, as the
+// cables do not.
 #pragma once
 
 #include "model/net/infiniband_switch.h"
@@ -13,7 +14,8 @@ namespace model::net {
 class SwitchModule final : public sc_core::sc_module {
 public:
     SwitchModule(const sc_core::sc_module_name& name, const SwitchConfig& config, traces::Events events)
-        : sc_module(name), switch_(config, events) {
+        : sc_module(name), clock_([this](port::Time now) { switch_.wake(now); }, tlm::Calls::at_once),
+          switch_(config, events, &clock_) {
         switch_.on_forwarded = [this] {
             for (auto* cable : cables_)
                 cable->flush();
@@ -32,6 +34,7 @@ public:
     }
 
 private:
+    tlm::KernelClock clock_;
     InfinibandSwitch switch_;
     std::vector<LinkModule*> cables_;
 };

@@ -76,11 +76,7 @@ void EndpointModule::accounts(std::vector<time::Account>& rows) const {
     const auto* link = port.link();
     if (link == nullptr || !link->config().timed)
         return;
-    for (const auto direction : {Direction::upstream, Direction::downstream})
-        rows.push_back(link->account(direction));
-    for (const auto direction : {Direction::upstream, Direction::downstream})
-        if (const auto credits = link->credit_account(direction); credits.usage.uses != 0)
-            rows.push_back(credits);
+    link->for_each_account([&](const time::Account& account) { rows.push_back(account); });
     rows.push_back(time::sum("tags", functions_));
 }
 

@@ -38,6 +38,11 @@ const char* find_fault(const LinkConfig& config) {
     if (config.posted_credits != 0 && (config.posted_credits > most_posted_credits ||
                                        config.posted_credits < pcie::posted_credits(config.max_payload)))
         return "posted_credits is 0, or at least one maximum payload and at most 32752";
+    if (config.nonposted_credits > most_nonposted_credits)
+        return "nonposted_credits is 0 to 2032";
+    if (config.completion_credits != 0 && (config.completion_credits > most_posted_credits ||
+                                           config.completion_credits < pcie::posted_credits(config.max_payload)))
+        return "completion_credits is 0, or at least one maximum payload and at most 32752";
     if (config.latency < port::Time{})
         return "latency is not negative";
     return nullptr;
@@ -46,7 +51,9 @@ const char* find_fault(const LinkConfig& config) {
 Link::Link(std::string name, const LinkConfig& config)
     : name_(std::move(name)), config_(config),
       picoseconds_per_kib_(static_cast<std::uint64_t>(std::lround(8.0 * 1024 * 1000 / usable_gbps()))),
-      credits_{PostedCredits{config.posted_credits}, PostedCredits{config.posted_credits}} {}
+      credits_{PostedCredits{config.posted_credits}, PostedCredits{config.posted_credits}},
+      request_credits_{RequestCredits{config.nonposted_credits}, RequestCredits{config.nonposted_credits}},
+      completion_credits_(config.completion_credits) {}
 
 Link::~Link() {
     for (const auto& user : users_)
@@ -78,6 +85,21 @@ time::Account Link::credit_account(Direction direction) const {
             .kind = time::Kind::window,
             .units = std::max(1u, config_.posted_credits),
             .usage = credits_[static_cast<std::size_t>(direction)].usage()};
+}
+
+time::Account Link::request_credit_account(Direction direction) const {
+    return {.name =
+                direction == Direction::upstream ? "PCIe request credits upstream" : "PCIe request credits downstream",
+            .kind = time::Kind::window,
+            .units = std::max(1u, config_.nonposted_credits),
+            .usage = request_credits_[static_cast<std::size_t>(direction)].usage()};
+}
+
+time::Account Link::completion_credit_account() const {
+    return {.name = "PCIe completion credits downstream",
+            .kind = time::Kind::window,
+            .units = std::max(1u, config_.completion_credits),
+            .usage = completion_credits_.usage()};
 }
 
 Traffic Link::traffic(Direction direction) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/pcie/posted_credits.h"
+#include "model/pcie/request_credits.h"
 #include "model/port/time.h"
 #include "model/time/schedule.h"
 #include "model/time/usage.h"
@@ -25,7 +26,11 @@ struct LinkConfig {
     unsigned max_read_request = 512; ///< MRRS that the platform programs, bytes
     unsigned tags = 256;             ///< requests of a function behind the link that may wait for completions at a time
     unsigned posted_credits = 2048;  ///< room of each receiver for posted data, in 16 bytes; 0: without limit
-    port::Time tlp_time{};           ///< that the device takes for each TLP it sends upstream, if that is longer
+    unsigned nonposted_credits = 0;  ///< room of each receiver for non-posted requests; 0: without limit
+    /// Room of a switch below this link for data of completions, in 16 bytes; 0: without limit. Endpoints and root
+    /// complexes have no limit (PCIe 6.0 §2.6.1): they have room for all that they have asked for.
+    unsigned completion_credits = 0;
+    port::Time tlp_time{}; ///< that the device takes for each TLP it sends upstream, if that is longer
     port::Time latency = std::chrono::nanoseconds{100}; ///< one way, the receiving port's forwarding included
     bool timed = true;                                  ///< without it, transfers are counted but take no time
 };
@@ -34,6 +39,8 @@ struct LinkConfig {
 inline constexpr unsigned most_tags = 768;
 /// With the largest scale (PCIe 6.0 §3.4.2): 11 bits of credits, times 16.
 inline constexpr unsigned most_posted_credits = 2047 * 16;
+/// And 7 bits of those for headers.
+inline constexpr unsigned most_nonposted_credits = 127 * 16;
 
 /// Refuses what cannot be built; static text that names the member, or nullptr.
 const char* find_fault(const LinkConfig& config);
@@ -110,18 +117,45 @@ public:
         schedules_.fill(time::Schedule{});
         for (auto& credits : credits_)
             credits.clear();
+        for (auto& credits : request_credits_)
+            credits.clear();
+        completion_credits_.clear();
     }
     /// For posted requests that cross the link in that direction.
     PostedCredits& posted_credits(Direction direction) { return credits_[static_cast<std::size_t>(direction)]; }
+    /// For non-posted requests.
+    RequestCredits& request_credits(Direction direction) {
+        return request_credits_[static_cast<std::size_t>(direction)];
+    }
+    /// For completions that come down into a switch; nullptr: the receiver in that direction has no limit.
+    PostedCredits* completion_credits(Direction direction) {
+        return direction == Direction::downstream && config_.completion_credits != 0 ? &completion_credits_ : nullptr;
+    }
     void count(Direction direction, const Traffic& traffic) { own_[static_cast<std::size_t>(direction)] += traffic; }
     /// As a resource, for a report.
     time::Account account(Direction direction) const;
     time::Account credit_account(Direction direction) const;
+    time::Account request_credit_account(Direction direction) const;
+    time::Account completion_credit_account() const;
+    /// Of the link in both directions, with those of credits that anybody has used.
+    template <class Add> void for_each_account(Add&& add) const {
+        for (const auto direction : {Direction::upstream, Direction::downstream})
+            add(account(direction));
+        for (const auto direction : {Direction::upstream, Direction::downstream})
+            add_used(add, credit_account(direction));
+        for (const auto direction : {Direction::upstream, Direction::downstream})
+            add_used(add, request_credit_account(direction));
+        add_used(add, completion_credit_account());
+    }
     /// All traffic so far, including that of routes that still exist.
     Traffic traffic(Direction direction) const;
 
 private:
     friend class Route;
+    template <class Add> static void add_used(Add& add, const time::Account& account) {
+        if (account.usage.uses != 0)
+            add(account);
+    }
     struct User {
         Route* route;
         Direction direction;
@@ -135,6 +169,8 @@ private:
     std::array<time::Schedule, 2> schedules_{time::Schedule{}, time::Schedule{}};
     std::array<time::Usage, 2> usages_{};
     std::array<PostedCredits, 2> credits_;
+    std::array<RequestCredits, 2> request_credits_;
+    PostedCredits completion_credits_;
     std::array<Traffic, 2> own_{};
     std::vector<User> users_;
 };

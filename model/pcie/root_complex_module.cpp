@@ -32,7 +32,7 @@ RootComplex::Config core_config(const RootComplexConfig& config) {
 RootComplexModule::RootComplexModule(sc_core::sc_module_name name, const RootComplexConfig& config,
                                      std::span<std::byte> dram)
     : sc_module(name), core_(core_config(config)), dram_(dram), dram_read_latency_(config.dram_read_latency),
-      is_timed_(std::ranges::any_of(config.core.links, &LinkConfig::timed)), processor_(*this) {
+      cache_(config.cache), is_timed_(std::ranges::any_of(config.core.links, &LinkConfig::timed)), processor_(*this) {
     assert(dram.size() == config.core.map.dram_bytes);
     processor_.set_requester(Bdf{0, 0, 0});
     processor_.set_processor();
@@ -148,7 +148,8 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
     auto* memory = dram_.data() + offset;
     if (payload.is_write() && writes == Writes::posted && is_timed_ && request.order != nullptr) {
         const auto now = tlm::kernel_now();
-        const auto due = request.order->arrive(now + tlm::from_sc(delay));
+        const auto late = cache_.write(payload.get_address(), data.size());
+        const auto due = request.order->arrive(now + tlm::from_sc(delay) + late);
         delay = tlm::to_sc(due - now);
         if (request.purpose == port::Purpose::control || request.order->held != 0) {
             memory_writes_.post(memory, data, due, *request.order);
@@ -164,6 +165,8 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
         memory::copy(data.data(), memory, data.size());
         memory_writes_.show_to_device(memory, data);
         delay += tlm::to_sc(dram_read_latency_);
+        if (request.order != nullptr && writes == Writes::posted) // a device
+            delay += tlm::to_sc(cache_.read(payload.get_address(), data.size()));
     }
     return DmaStatus::ok;
 }
@@ -226,7 +229,8 @@ bool RootComplexModule::find_direct(const RootComplex::Routing& routing, ::tlm::
         request.answer = {.kind = TargetKind::host_memory,
                           .memory = dram_.data() + (routing.offset - (address - routing.range.begin)),
                           .posted = &memory_writes_,
-                          .read_latency = dram_read_latency_};
+                          .read_latency = dram_read_latency_,
+                          .cache = cache_.is_on() ? &cache_ : nullptr};
         return tlm::grant(dmi, request, routing.range);
     case To::interrupts:
         request.answer = {.kind = TargetKind::interrupts, .completer = this};

@@ -29,6 +29,7 @@ struct RootComplexConfig {
     RootComplex::Config core;
     port::Time dram_read_latency = std::chrono::nanoseconds{90};
     std::optional<iommu::IommuModuleConfig> iommu{}; ///< core.has_iommu follows
+    HostCacheConfig cache{};
 };
 
 class RootComplexModule final : public sc_core::sc_module,
@@ -55,6 +56,9 @@ public:
     /// Memory accesses of the processor.
     tlm::Initiator& processor() { return processor_; }
 
+    /// In front of DRAM, for devices; not on: DRAM answers them all alike.
+    HostCache& cache() { return cache_; }
+    const HostCache& cache() const { return cache_; }
     /// The remapping unit, or nullptr.
     const iommu::IommuModule* iommu() const { return iommu_.get(); }
 
@@ -126,7 +130,8 @@ private:
     RootComplex core_;
     std::span<std::byte> dram_;
     port::Time dram_read_latency_;
-    bool is_timed_; ///< some link is
+    HostCache cache_; ///< by bus address
+    bool is_timed_;   ///< some link is
     std::vector<std::unique_ptr<tlm::PciePort>> ports_;
     tlm::Initiator processor_;
     TableFabric table_fabric_{*this};

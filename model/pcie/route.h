@@ -94,9 +94,13 @@ public:
         completions_ += answers;
         read_dword_bytes_ += dwords;
         volume_.read[static_cast<std::size_t>(purpose)] += length;
-        return is_timed_ ? charge_read({requests * (header_ + framing_bytes), requests},
-                                       {answers * (completion_header + framing_bytes) + dwords, answers}, at)
-                         : at;
+        const Link::Cargo answer{answers * (completion_header + framing_bytes) + dwords, answers};
+        if (!is_timed_)
+            return at;
+        if (has_few_credits_) [[unlikely]]
+            return charge_answer(answer, dwords, charge_requests(requests, at, 0) + read_latency_);
+        return charge_backward(answer,
+                               charge_forward({requests * (header_ + framing_bytes), requests}, at) + read_latency_);
     }
     /// A read in two halves, for a target that says itself when it is ready: the request there, the completions back.
     port::Time request(std::uint64_t address, std::uint64_t length, port::Time at) {
@@ -114,6 +118,8 @@ public:
     /// Brings a request to the end of this route, from where it goes on or is refused; a write is on its way until
     /// land() is called. Counts nothing.
     Crossing approach(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at);
+    /// The last read that was brought there has left the end of this route at `at`.
+    void leave_end(port::Time at);
     /// Counts a request that was refused at the end of this route; returns when its completion is back. A posted write
     /// has none.
     port::Time refuse(std::uint64_t address, std::uint64_t length, bool is_write, port::Time at, port::Purpose purpose);
@@ -129,12 +135,14 @@ private:
     port::Time charge_forward(const Link::Cargo& cargo, port::Time at, std::size_t first = 0) const;
     port::Time charge_backward(const Link::Cargo& cargo, port::Time at) const;
     Crossing charge_posted(const Link::Cargo& cargo, std::uint64_t credits, port::Time at, std::size_t first = 0);
-    port::Time charge_read(const Link::Cargo& request, const Link::Cargo& answer, port::Time at) const {
-        return charge_backward(answer, charge_forward(request, at) + read_latency_);
-    }
+    // Where credits for requests or completions are limited on the way:
+    port::Time charge_requests(std::uint64_t requests, port::Time at, std::size_t first);
+    port::Time charge_lot(std::uint64_t requests, port::Time at, std::size_t first);
+    port::Time charge_answer(const Link::Cargo& cargo, std::uint64_t data, port::Time at);
 
     TlpSizes sizes_;
     bool is_timed_ = false;
+    bool has_few_credits_ = false; ///< of requests or completions, on a link of the way
     std::uint64_t header_;
     std::uint64_t write_packets_ = 0, write_dword_bytes_ = 0;
     std::uint64_t read_requests_ = 0, completions_ = 0, read_dword_bytes_ = 0;
@@ -149,7 +157,11 @@ private:
         port::Time came{}, began{};
     };
     static void give_back(const Room& room, port::Time at);
-    Room landing_; ///< of the last write, at the end of this route
+    static void give_request_back(const Room& room, port::Time at);
+    static void give_completion_back(const Room& room, port::Time at);
+    Room landing_;        ///< of the last write, at the end of this route
+    Room asked_;          ///< of the last requests, at the end of this route
+    port::Time spread_{}; ///< from when the first of these were there to the last
 };
 
 } // namespace model::pcie

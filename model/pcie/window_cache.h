@@ -5,6 +5,7 @@
 
 #include "model/pcie/bridge_space.h"
 #include "model/pcie/completer.h"
+#include "model/pcie/host_cache.h"
 #include "model/pcie/remapper.h"
 #include "model/pcie/posted_writes.h"
 #include "model/pcie/route.h"
@@ -31,7 +32,8 @@ struct Target {
     unsigned cookie = 0;
     std::uint64_t offset = 0; ///< of the window's begin, as the completer counts
     port::Time read_latency{};
-    bool is_delayed = false; ///< control writes appear at their time, whether links are timed or not
+    HostCache* cache = nullptr; ///< of host memory, by bus address; nullptr: all of it answers alike
+    bool is_delayed = false;    ///< control writes appear at their time, whether links are timed or not
 };
 
 struct Window {

@@ -72,7 +72,8 @@ port::Loan Initiator::lend_now(abi::BusAddress address, std::size_t length, Time
     const auto* data = window->target.memory + (address.value - window->begin);
     if (window->target.posted != nullptr && window->target.posted->is_held(data, length)) [[unlikely]]
         return {nullptr, {DmaStatus::ok, at}}; // in part it is not in memory yet
-    const auto done = window->route.read(address.value, length, at, purpose);
+    const auto done =
+        window->route.read(address.value, length, at, purpose) + late_read(*window, address.value, length);
     if (is_observed_) [[unlikely]]
         tell_read(address.value, length, DmaStatus::ok, at, purpose);
     return {data, {DmaStatus::ok, done}};
@@ -219,6 +220,8 @@ Initiator::RemappedAccess Initiator::remap(Window& window, std::uint64_t address
     if (behind == nullptr)
         behind =
             resolve_remapped(address, remapped.address, is_write ? ::tlm::TLM_WRITE_COMMAND : ::tlm::TLM_READ_COMMAND);
+    if (!is_write) // it is in the root port until memory, or the next link, has it
+        window.route.leave_end(remapped.ready + (behind != nullptr ? behind->target.read_latency : Time{}));
     return {remapped, crossing.sent, behind};
 }
 
@@ -258,7 +261,8 @@ DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::
     if (behind->target.memory != nullptr) {
         take(*behind, remapped.address, into);
         return {DmaStatus::ok,
-                route.read_from(behind->hops_before, remapped.address, into.size(), remapped.ready, purpose)};
+                route.read_from(behind->hops_before, remapped.address, into.size(), remapped.ready, purpose) +
+                    late_read(*behind, remapped.address, into.size())};
     }
     const auto& target = behind->target;
     const auto arrival =
@@ -286,7 +290,7 @@ DmaResult Initiator::store_remapped(Window& window, std::uint64_t address, std::
     }
     const auto crossing =
         behind->route.write_from(behind->hops_before, remapped.address, from.size(), remapped.ready, purpose);
-    const auto done = land(*behind, behind->route, crossing.there);
+    const auto done = land(*behind, behind->route, crossing.there + late_write(*behind, remapped.address, from.size()));
     window.route.land(crossing.sent + (done - crossing.there));
     if (behind->target.memory == nullptr)
         return tell(*behind, remapped.address, from, done, sent);
@@ -310,7 +314,8 @@ port::Loan Initiator::lend_remapped(Window& window, std::uint64_t address, std::
     const auto* data = behind->target.memory + (remapped.address - behind->begin);
     if (behind->target.posted != nullptr && behind->target.posted->is_held(data, length)) [[unlikely]]
         return {nullptr, {DmaStatus::ok, at}};
-    const auto done = behind->route.read_from(behind->hops_before, remapped.address, length, remapped.ready, purpose);
+    const auto done = behind->route.read_from(behind->hops_before, remapped.address, length, remapped.ready, purpose) +
+                      late_read(*behind, remapped.address, length);
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::DmaRead{address, length, 0});
     return {data, {DmaStatus::ok, done}};

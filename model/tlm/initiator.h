@@ -144,7 +144,8 @@ private:
     port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                         port::Purpose purpose) {
         take(window, address, into);
-        return {port::DmaStatus::ok, window.route.read(address, into.size(), at, purpose)};
+        return {port::DmaStatus::ok,
+                window.route.read(address, into.size(), at, purpose) + late_read(window, address, into.size())};
     }
     void take(Window& window, std::uint64_t address, std::span<std::byte> into) const {
         const auto* from = window.target.memory + (address - window.begin);
@@ -155,8 +156,16 @@ private:
     port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
                         port::Purpose purpose) {
         const auto crossing = window.route.write(address, from.size(), at, purpose);
-        give(window, address, from, land(window, window.route, crossing.there), purpose);
+        const auto there = crossing.there + late_write(window, address, from.size());
+        give(window, address, from, land(window, window.route, there), purpose);
         return {port::DmaStatus::ok, crossing.sent};
+    }
+    /// What memory takes longer where the host's cache does not have it.
+    static port::Time late_read(const Window& window, std::uint64_t address, std::size_t length) {
+        return window.target.cache == nullptr ? port::Time{} : window.target.cache->read(address, length);
+    }
+    static port::Time late_write(const Window& window, std::uint64_t address, std::size_t length) {
+        return window.target.cache == nullptr ? port::Time{} : window.target.cache->write(address, length);
     }
     /// A write that could be at its target at `at` is there, and leaves the way free for others.
     port::Time land(const Window& window, pcie::Route& route, port::Time at) {

@@ -32,7 +32,7 @@ HostConfig completed(HostConfig config) {
     for (auto& place : config.places)
         place.link.timed = config.timed;
     if (!config.timed)
-        config.dram_read_latency = {};
+        config.dram_read_latency = {}, config.cache.bytes = 0;
     if (!config.timed && config.iommu)
         config.iommu->hit_latency = config.iommu->miss_latency = {};
     return config;
@@ -59,6 +59,7 @@ model::pcie::RootComplexConfig root_config(const HostConfig& config) {
     root.core.port_identity = root_port;
     root.core.links = links_below(config, std::nullopt);
     root.dram_read_latency = config.dram_read_latency;
+    root.cache = config.cache;
     root.iommu = config.iommu;
     root.core.peer_forwarding = config.peer_forwarding;
     return root;

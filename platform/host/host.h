@@ -43,6 +43,7 @@ struct HostConfig {
     model::pcie::LinkConfig device_link{};   ///< to a slot
     unsigned root_ports = 0;                 ///< at least so many, the others are empty
     model::port::Time dram_read_latency = std::chrono::nanoseconds{90};
+    model::pcie::HostCacheConfig cache{};                   ///< in front of DRAM, for devices
     unsigned max_payload = 512, max_read_request = 512;     ///< what enumeration programs at most
     std::optional<model::iommu::IommuModuleConfig> iommu{}; ///< off until software turns it on
     bool peer_forwarding = true; ///< the root complex passes requests of devices on to devices

@@ -5,9 +5,11 @@
 
 #include "model/hca/config.h"
 #include "model/iommu/config.h"
+#include "model/net/lifetime_config.h"
 #include "model/net/link.h"
 #include "model/net/shared_buffer_config.h"
 #include "model/pcie/device_tlb.h"
+#include "model/pcie/host_cache.h"
 #include "model/port/time.h"
 #include "model/simple/config.h"
 #include "platform/host/bar_access.h"
@@ -94,6 +96,8 @@ struct PcieLinkConfig {
     std::uint32_t mrrs_bytes = 512;                            ///< maximum read request
     std::uint32_t tags = 256;                                  ///< of a function: reads that wait for completions
     std::uint32_t posted_credits = 2048;                       ///< room of a receiver, in 16 bytes; 0: without limit
+    std::uint32_t nonposted_credits = 0;                       ///< of a receiver: requests; 0: without limit
+    std::uint32_t completion_credits = 0;                      ///< of a switch below, in 16 bytes; 0: without limit
     model::port::Time tlp_time{};                              ///< least time a device takes for a TLP it sends
     model::port::Time latency = std::chrono::nanoseconds{150}; ///< one way, switch port included
 };
@@ -118,6 +122,7 @@ struct FabricConfig {
     std::uint32_t switch_ports = 8;
     model::port::Time switch_latency = std::chrono::nanoseconds{130};
     model::net::SharedBufferConfig buffer; ///< of each Ethernet switch
+    model::net::LifetimeConfig lifetime;   ///< of packets in each InfiniBand switch
 };
 
 /// A key that somebody has set.
@@ -140,6 +145,7 @@ struct Config {
     PeerConfig peers;
     host::BarAccessConfig bar_access; ///< of each host's processor
     host::SoftwareConfig software;
+    model::pcie::HostCacheConfig cache; ///< of each host
     IommuConfig iommu;
     HcaModel hca_model = HcaModel::connectx;
     model::hca::HcaConfig hca;

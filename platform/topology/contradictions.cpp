@@ -27,6 +27,9 @@ void check_credits(std::vector<std::string>& faults, std::string_view name, cons
     if (link.posted_credits != 0 && link.posted_credits < needed)
         faults.push_back(fmt::format("'{0}.posted_credits' = {1} is neither 0 nor room for '{0}.mps', {2}", name,
                                      link.posted_credits, needed));
+    if (link.completion_credits != 0 && link.completion_credits < needed)
+        faults.push_back(fmt::format("'{0}.completion_credits' = {1} is neither 0 nor room for '{0}.mps', {2}", name,
+                                     link.completion_credits, needed));
 }
 
 } // namespace

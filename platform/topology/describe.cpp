@@ -242,6 +242,7 @@ void Builder::configure_host(std::size_t number) {
     host.peers = config.peers;
     host.bar_access = config.bar_access;
     host.software = config.software;
+    host.cache = config.cache;
     host.iommu = config.iommu;
 }
 

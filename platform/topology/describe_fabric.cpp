@@ -277,6 +277,7 @@ void Builder::configure_fabric() {
         auto& at = made_.switches[i];
         const auto config = with(switch_settings_[i], Thing::fabric_switch, class_);
         at.latency = config.fabric.switch_latency;
+        at.lifetime = config.fabric.lifetime;
         at.is_managed = config_.fabric.is_managed && !at.is_ethernet;
         at.buffer = config.fabric.buffer;
         at.buffer.seed = own_seed(config_.link.seed, i);

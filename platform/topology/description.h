@@ -56,6 +56,7 @@ struct DescribedHost {
     PeerConfig peers;
     host::BarAccessConfig bar_access;
     host::SoftwareConfig software;
+    model::pcie::HostCacheConfig cache;
     IommuConfig iommu;
     bool is_served = false;  ///< its processor and memory are a client's
     std::vector<Part> parts; ///< parents before what is plugged into them
@@ -70,6 +71,7 @@ struct FabricSwitch {
     bool is_managed = false;
     bool is_ethernet = false;
     model::net::SharedBufferConfig buffer; ///< of an Ethernet switch
+    model::net::LifetimeConfig lifetime;   ///< of packets in an InfiniBand switch
     std::uint64_t guid = 0;
     double rate_gbps = 0;                           ///< of its fastest cable
     std::vector<std::optional<std::size_t>> cables; ///< by port number; 0 is none

@@ -19,6 +19,8 @@ struct Need {
 bool has_device_tlb(const Config& c) { return c.hca_ats.entries != 0; }
 bool is_ethernet(const Config& c) { return c.link.encapsulation != model::port::Encapsulation::infiniband; }
 bool has_ethernet_switch(const Config& c) { return c.fabric.has_switch && is_ethernet(c) && c.timed; }
+bool has_infiniband_switch(const Config& c) { return c.fabric.has_switch && !is_ethernet(c) && c.timed; }
+constexpr std::string_view no_lifetime = "only a timed InfiniBand switch discards packets that are too old";
 constexpr std::string_view no_buffer = "only a timed Ethernet switch has a buffer to run out of";
 bool has_scalable_mode(const Config& c) { return c.iommu.unit.scalable_mode; }
 
@@ -31,6 +33,9 @@ constexpr std::array needs{
     Need{"pcie.device.tlp_ns", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.device.posted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.upstream.posted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"pcie.device.nonposted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"pcie.upstream.nonposted_credits", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"pcie.upstream.completion_credits", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"link.credit_blocks", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"link.credit_blocks",
          [](const Config& c) { return c.link.encapsulation == model::port::Encapsulation::infiniband; },
@@ -40,6 +45,11 @@ constexpr std::array needs{
     Need{"fabric.routing", [](const Config&) { return false; }, "between two hosts there is one way"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
          "there is no switch (fabric.switch is false)"},
+    Need{"fabric.switch_hoq_life", has_infiniband_switch, no_lifetime},
+    Need{"fabric.switch_vl_stall_count", has_infiniband_switch, no_lifetime},
+    Need{"fabric.switch_vl_stall_count",
+         [](const Config& c) { return c.fabric.lifetime.hoq_life <= model::net::LifetimeConfig::largest; },
+         "no packet is too old: fabric.switch_hoq_life is more than 19"},
     Need{"fabric.switch_buffer", has_ethernet_switch, no_buffer},
     Need{"fabric.switch_alpha", has_ethernet_switch, no_buffer},
     Need{"fabric.switch_pfc", has_ethernet_switch, no_buffer},
@@ -50,6 +60,9 @@ constexpr std::array needs{
          "it needs a timed Ethernet switch with fabric.switch_ecn"},
     Need{"hca.reorder_packets", [](const Config& c) { return c.hca.selective_repeat; },
          "hca.selective_repeat is false"},
+    Need{"hca.adaptive_retransmission", is_ethernet, "adaptive retransmission is for RoCE, not for InfiniBand"},
+    Need{"hca.adaptive_retransmission_", [](const Config& c) { return c.hca.adaptive.is_on; },
+         "hca.adaptive_retransmission is false"},
     Need{"hca.dcqcn.", [](const Config& c) { return c.timed && is_ethernet(c) && c.hca.dcqcn.is_on; },
          "congestion control is off: it needs hca.dcqcn.enabled, timed and an Ethernet port"},
     Need{"hca.", [](const Config& c) { return c.hca_model == HcaModel::connectx; },
@@ -82,6 +95,11 @@ constexpr std::array needs{
     Need{"host.bar.posted", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"pcie.upstream.mrrs", [](const Config&) { return false; },
          "a switch reads nothing for itself; what its cards may ask for is pcie.device.mrrs"},
+    Need{"host.llc", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"host.llc_", [](const Config& c) { return c.timed && c.cache.bytes != 0; },
+         "there is no cache (host.llc is 0)"},
+    Need{"host.ddio_ways", [](const Config& c) { return c.timed && c.cache.bytes != 0; },
+         "there is no cache (host.llc is 0)"},
     Need{"host.peer_forwarding", [](const Config& c) { return c.peers.acs != AcsMode::off; },
          "no request of a device reaches the root complex on its way to another (host.acs is off)"},
 };
@@ -99,7 +117,8 @@ bool is_switch(std::string_view path) {
 bool is_of_processor(std::string_view path) {
     constexpr std::array<std::string_view, 4> costs{"host.post_ns", "host.poll_ns", "host.store_ns",
                                                     "host.interrupt_ns"};
-    return path.starts_with("host.bar.") || std::ranges::find(costs, path) != costs.end();
+    return path.starts_with("host.bar.") || path.starts_with("host.llc") || path == "host.ddio_ways" ||
+           std::ranges::find(costs, path) != costs.end();
 }
 
 bool is_of_workload(std::string_view path) {

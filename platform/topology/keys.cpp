@@ -72,6 +72,13 @@ constexpr std::array platform_rows{
     key<AT(software.poll)>("host.poll_ns", latency, "and takes in a completion"),
     key<AT(software.store)>("host.store_ns", latency, "and stores to a register, as to ring a doorbell"),
     key<AT(software.interrupt)>("host.interrupt_ns", latency, "from an interrupt to the thread that waits for it"),
+    size<AT(cache.bytes)>("host.llc", range(0, 256 * MiB),
+                          "the processor's last-level cache in front of DRAM, for devices; 0: memory answers them as "
+                          "that cache does"),
+    key<AT(cache.ways)>("host.llc_ways", range(1, 64), "its associativity"),
+    key<AT(cache.io_ways)>("host.ddio_ways", range(0, 64),
+                           "of these, into which devices write (DDIO); 0: they write to DRAM"),
+    key<AT(cache.miss)>("host.llc_miss_ns", latency, "what DRAM takes longer than that cache"),
     bytes<AT(bar_access.load_bytes)>("host.bar.load", one_of(access_sizes),
                                      "bytes that a processor's load brings from memory behind a BAR, at most"),
     key<AT(bar_access.loads)>("host.bar.loads", range(1, 1024), "such loads under way at a time"),
@@ -181,6 +188,19 @@ constexpr std::array platform_rows{
     key<AT(hca.reorder_packets)>("hca.reorder_packets", range(2, 65536),
                                  "kept so, in each direction of a queue pair, the missing ones counted"),
 
+    key<AT(hca.adaptive.is_on)>("hca.adaptive_retransmission", anything,
+                                "time-outs of RoCE connections are the card's own at first, and more of them than "
+                                "retry_count (ROCE_ACCL, roce_adp_retrans_en); false: 4.096 us << ack_timeout"),
+    key<AT(hca.adaptive.first)>("hca.adaptive_retransmission_ns", range(1 * us, 10 * s),
+                                "the first of these; those behind it are 1, 1.5, 3, 6, 16, 32 and 64 times that"),
+    key<AT(hca.adaptive.tries)>("hca.adaptive_retransmission_tries", range(0, 8),
+                                "of these, from the first on, that do not count as retries"),
+    key<AT(hca.wqe_prefetch.bytes)>("hca.wqe_prefetch", range(0, 1024),
+                                    "bytes of WQEs that one read of a work queue brings, at most; below 128: one at a "
+                                    "time"),
+    key<AT(hca.wqe_prefetch.reads)>("hca.wqe_prefetch_reads", range(0, 7),
+                                    "such reads under way or not used yet, beside the one in use, of a work queue"),
+
     key<AT(hca.dcqcn.is_on)>("hca.dcqcn.enabled", anything,
                              "congestion control: CNPs for packets that a switch has marked (fabric.switch_ecn), and "
                              "rates by them"),
@@ -215,6 +235,9 @@ constexpr std::array platform_rows{
                               "requests of a function that may wait for completions at a time"),
     key<AT(device_link.posted_credits)>("pcie.device.posted_credits", range(0, model::pcie::most_posted_credits),
                                         "room of a receiver for posted writes, in 16 bytes; 0: without limit"),
+    key<AT(device_link.nonposted_credits)>("pcie.device.nonposted_credits",
+                                           range(0, model::pcie::most_nonposted_credits),
+                                           "room of a receiver for requests of reads; 0: without limit"),
     key<AT(device_link.tlp_time)>("pcie.device.tlp_ns", range(0, 100 * us),
                                   "least time that a device takes for each TLP it sends, beside its bytes"),
     key<AT(device_link.latency)>("pcie.device.latency_ns", range(0, 100 * us), "one way"),
@@ -225,6 +248,13 @@ constexpr std::array platform_rows{
     bytes<AT(upstream_link.mrrs_bytes)>("pcie.upstream.mrrs", one_of(tlp_sizes), "maximum read request, bytes"),
     key<AT(upstream_link.posted_credits)>("pcie.upstream.posted_credits", range(0, model::pcie::most_posted_credits),
                                           "room of a receiver for posted writes, in 16 bytes; 0: without limit"),
+    key<AT(upstream_link.nonposted_credits)>("pcie.upstream.nonposted_credits",
+                                             range(0, model::pcie::most_nonposted_credits),
+                                             "room of a receiver for requests of reads; 0: without limit"),
+    key<AT(upstream_link.completion_credits)>(
+        "pcie.upstream.completion_credits", range(0, model::pcie::most_posted_credits),
+        "room of the switch for completions that come down, in 16 bytes; 0: without limit, as devices and root "
+        "complexes have it"),
     key<AT(upstream_link.latency)>("pcie.upstream.latency_ns", range(0, 100 * us), "one way"),
 
     Key{"link.encapsulation",
@@ -272,6 +302,13 @@ constexpr std::array platform_rows{
                             "from a change of a cable ([[failures]]) until the tables of the switches go by it"),
     key<AT(fabric.switch_ports)>("fabric.switch_ports", range(2, 36), "ports of the switch"),
     key<AT(fabric.switch_latency)>("fabric.switch_latency_ns", latency, "from a packet's arrival to its departure"),
+    key<AT(fabric.lifetime.hoq_life)>(
+        "fabric.switch_hoq_life", range(0, 31),
+        "HOQLife of InfiniBand switch ports: a packet at the head of its queue for 4.096 us << n is discarded; above "
+        "19: none is. Subnet managers may set another"),
+    key<AT(fabric.lifetime.vl_stall_count)>(
+        "fabric.switch_vl_stall_count", range(0, 7),
+        "VLStallCount: after so many in a row, all that come in the next 8 times that are discarded; 0: never"),
     bytes<AT(fabric.buffer.bytes)>("fabric.switch_buffer", range(64 * KiB, 4 * GiB),
                                    "packet buffer that the ports of an Ethernet switch share"),
     key<AT(fabric.buffer.alpha)>("fabric.switch_alpha", range(1.0 / 1024, 1024),

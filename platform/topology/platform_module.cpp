@@ -21,6 +21,8 @@ model::pcie::LinkConfig link_config(const PcieLinkConfig& config, bool timed) {
     link.max_read_request = config.mrrs_bytes;
     link.tags = config.tags;
     link.posted_credits = config.posted_credits;
+    link.nonposted_credits = config.nonposted_credits;
+    link.completion_credits = config.completion_credits;
     link.tlp_time = config.tlp_time;
     link.latency = config.latency;
     link.timed = timed;
@@ -72,6 +74,7 @@ host::HostConfig host_config(const DescribedHost& described, bool timed) {
     host.peer_forwarding = described.peers.is_forwarding;
     host.bar_access = described.bar_access;
     host.software = described.software;
+    host.cache = described.cache;
     // Redirect is what Linux switches on at each port that has it, when it isolates devices. An administrator who lets
     // translated requests through leaves the completions alone, too: they would go up, as nobody here asks for relaxed
     // ordering.
@@ -204,9 +207,11 @@ void Platform::add_switch(std::size_t number, traces::Events events) {
     const model::net::SwitchConfig config{.agent = {.ports = described.ports,
                                                     .guid = described.guid,
                                                     .rate_gbps = described.rate_gbps,
-                                                    .is_managed = described.is_managed},
+                                                    .is_managed = described.is_managed,
+                                                    .lifetime = described.lifetime},
                                           .latency = config_.timed ? described.latency : model::port::Time{},
-                                          .is_adaptive = config_.fabric.has_adaptive_routing};
+                                          .is_adaptive = config_.fabric.has_adaptive_routing,
+                                          .is_timed = config_.timed};
     switches_[number] = std::make_unique<model::net::SwitchModule>(described.name.c_str(), config, events);
     plug_cables(number, *switches_[number]);
 }

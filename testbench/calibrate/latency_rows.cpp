@@ -27,6 +27,7 @@ constexpr Traffic with_doorbell = [] {
 constexpr Traffic read_one{
     .verb = Verb::read, .bytes = 2, .has_blue_flame = true, .depth = 1, .warm_up = 50, .messages = 200};
 const Keys blue_flame{"hca.blue_flame=true"};
+const Keys without_ddio{"hca.blue_flame=true", "host.llc=20 MiB", "host.ddio_ways=0"};
 
 Measure latency(const Traffic& traffic) { return microseconds(traffic, blue_flame); }
 
@@ -90,7 +91,7 @@ std::vector<Row> latency_rows() {
          .unit = "us",
          .band = within(15),
          .profiles = {"connectx5"},
-         .missing = "a processor's cache into which devices write: there is nothing to switch off"},
+         .measure = microseconds(with_payload_read, without_ddio)},
         {.id = "1.doorbell",
          .source = source,
          .what = "doorbell less BlueFlame: one read of the WQE, up to 1 us",

@@ -27,7 +27,7 @@ struct Machine {
 
     platform::host::Host host;
     testbench::ScratchCard card{"card", 1};
-    std::uint64_t tables = 0, buffer = 0;
+    std::uint64_t tables = 0, buffer = 0, memory = 0; ///< the buffer, as the device and as the host know it
 
     explicit Machine(Pages pages, const model::pcie::LinkConfig& link) : host("host", config(link)) {
         host.plug(0, card.endpoint);
@@ -35,6 +35,7 @@ struct Machine {
         const auto bdf = host.enumeration().find(0x1234, 1)->bdf;
         host.root_complex().config_write(bdf, 4, 2, 6, {});
         buffer = (host.memory().allocate(large_window + 2 * MiB)->bus + 2 * MiB - 1) / (2 * MiB) * (2 * MiB);
+        memory = buffer;
         if (pages == Pages::off)
             return;
         const auto root = page(), contexts = page();
@@ -49,6 +50,8 @@ struct Machine {
         write(Register::gcmd, GlobalCommand::mask<"te">);
         buffer = iova;
     }
+    /// The processor uses what the device is going to.
+    void warm(std::uint64_t window) { host.root_complex().cache().touch(memory, window); }
     static platform::host::HostConfig config(const model::pcie::LinkConfig& link) {
         using namespace std::chrono_literals;
         platform::host::HostConfig host;
@@ -57,6 +60,7 @@ struct Machine {
         host.max_payload = link.max_payload;
         host.iommu = model::iommu::IommuModuleConfig{
             .core = {.iotlb = {.entries = 64, .ways = 64}}, .miss_latency = 145ns, .walkers = 5};
+        host.cache = {.bytes = 15 * MiB, .ways = 20}; // of an E5-2620 v3
         return host;
     }
     std::uint64_t page() { return host.memory().allocate(0x1000)->bus; }
@@ -87,6 +91,8 @@ struct Machine {
 /// Ends the process when the machine refuses an access.
 AccessRate run(const RandomAccess& access) {
     Machine machine(access.pages, access.link);
+    if (!access.is_cold)
+        machine.warm(access.window);
     auto& dma = machine.card.endpoint.dma();
     const auto& link = *machine.host.slot_link(0);
     std::vector<std::byte> bytes(access.bytes);

@@ -25,6 +25,7 @@ struct RandomAccess {
     double interval_ns = 0;
     Pages pages = Pages::off;
     std::uint64_t window = 256 * 1024; ///< bytes of host memory, at most 16 MiB
+    bool is_cold = false;              ///< the processor has not used the window before
     unsigned accesses = 10'000;        ///< after a quarter as many
     model::pcie::LinkConfig link = published_link;
 };

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <systemc>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -27,8 +28,18 @@ constexpr Traffic one_message{.depth = 1};
 
 double milliseconds(model::port::Time time) { return static_cast<double>(time.count()) * 1e-9; }
 
+const model::hca::Counters& counters_of(platform::topology::Platform& platform) {
+    const auto& cards = platform.machine("A").cards;
+    const auto card =
+        std::ranges::find(cards, platform::topology::PartKind::hca, &platform::topology::PlacedCard::kind);
+    return card->hca().counters();
+}
+
+/// Polls the completion and the counters, as the publication did.
 Patience post_one(platform::topology::Platform& platform, Side& a, const Side& b) {
+    constexpr double every_us = 50;
     auto& core = a.cores().front();
+    const auto& counters = counters_of(platform);
     const auto begin = kernel_now();
     const sw::mlx::Sge sge{.address = a.region().iova().value, .length = one_message.bytes, .lkey = a.region().lkey()};
     must(core.qps.front()->post_send({.sge = &sge,
@@ -38,12 +49,20 @@ Patience post_one(platform::topology::Platform& platform, Side& a, const Side& b
                                       .rkey = b.region().rkey(),
                                       .remote_address = b.region().iova().value}));
     std::array<sw::mlx::Completion, 1> completions;
-    while (core.sent->poll(completions) == 0)
-        core.eyes->relax();
-    Patience patience{.total_ms = milliseconds(kernel_now() - begin), .syndrome = completions.front().vendor_syndrome};
-    for (const auto& card : platform.machine("A").cards)
-        if (card.kind == platform::topology::PartKind::hca)
-            patience.timeouts = static_cast<unsigned>(card.hca().counters().timeouts);
+    Patience patience;
+    model::port::Time first{};
+    while (core.sent->poll(completions) == 0) {
+        sc_core::wait(every_us, sc_core::SC_US);
+        if (counters.adaptive_timeouts == patience.adaptive)
+            continue;
+        if (patience.adaptive == 0)
+            first = kernel_now();
+        patience.adaptive = static_cast<unsigned>(counters.adaptive_timeouts);
+        patience.adaptive_ms = milliseconds(kernel_now() - first);
+    }
+    patience.total_ms = milliseconds(kernel_now() - begin);
+    patience.syndrome = completions.front().vendor_syndrome;
+    patience.timeouts = static_cast<unsigned>(counters.timeouts);
     patience.interval_ms = patience.total_ms / std::max(1u, patience.timeouts);
     return patience;
 }

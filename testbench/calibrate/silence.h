@@ -16,6 +16,8 @@ struct Silence {
 struct Patience {
     double total_ms = 0;       ///< posted until completed
     double interval_ms = 0;    ///< between two retransmissions, on average
+    double adaptive_ms = 0;    ///< from the first adaptive one to the last
+    unsigned adaptive = 0;     ///< of the time-outs
     unsigned timeouts = 0;     ///< that the HCA has counted
     std::uint8_t syndrome = 0; ///< the vendor's, of the completion
 };

@@ -10,7 +10,6 @@
 
 namespace scenario {
 
-using model::pcie::Direction;
 using model::port::Time;
 using model::time::Account;
 using model::time::Kind;
@@ -29,8 +28,7 @@ void add(const std::string& owner, std::span<const Account> accounts, std::vecto
 void add_link(const std::string& name, const model::pcie::Link* link, std::vector<Counted>& rows) {
     if (link == nullptr || !link->config().timed)
         return;
-    for (const auto direction : {Direction::upstream, Direction::downstream})
-        add(name, std::array{link->account(direction), link->credit_account(direction)}, rows);
+    link->for_each_account([&](const Account& account) { add(name, std::array{account}, rows); });
 }
 
 void add_cable(const std::string& name, const model::net::Link& cable, unsigned direction, std::vector<Counted>& rows) {

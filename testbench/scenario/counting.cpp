@@ -94,6 +94,10 @@ void count(const platform::topology::Machine& machine, Result& result) {
         machine.host->bar_access().accounts(accounts);
         add_accounts(machine.name, accounts, model::tlm::kernel_now(), result);
     }
+    if (machine.host && machine.host->root_complex().cache().is_on()) {
+        const auto& cache = machine.host->root_complex().cache().counters();
+        result.caches.push_back({.name = machine.name + ".root LLC", .hits = cache.hits, .misses = cache.misses});
+    }
     if (const auto* iommu = machine.host ? machine.host->root_complex().iommu() : nullptr) {
         const auto& iotlb = iommu->core().translator().iotlb_counters();
         result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});

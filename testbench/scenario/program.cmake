@@ -108,6 +108,7 @@ add_program_tests(timing timing_test.py "hcasim" 600
     reads_of_4_kib_with_16_outstanding_go_at_the_rate_of_the_link
     requests_by_way_of_the_host_are_bounded_by_links_walkers_and_tags
     a_long_way_to_memory_costs_what_the_tags_leave_and_no_more writes_are_bounded_by_the_room_of_their_receivers
+    reads_are_bounded_by_the_credits_of_their_requests completions_are_bounded_by_the_room_of_the_switch_below
     the_pipeline_that_is_slower_is_named
     misses_of_contexts_are_reads_that_are_seen_on_the_bus who_waits_for_tags_contexts_or_credits_plays_it_again)
 set(knee "scenario: bench: the IOTLB has its knee where silicon has it, and the published rates on either side of it")

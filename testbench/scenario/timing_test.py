@@ -49,6 +49,7 @@ ORDERED = {
     "host.poll_ns": [1000, 200, 0],
     "host.store_ns": [1000, 200, 0],
     "host.interrupt_ns": [20000, 2000, 0],
+    "host.llc_miss_ns": [2000, 200, 0],
     "hca.units": [1, 2, 8],
     "hca.unit_wqe_ns": [1000, 150, 20],
     "hca.unit_read_ns": [1000, 150, 20],
@@ -71,11 +72,14 @@ ORDERED = {
     "pcie.device.mps": [128, 512, 4096],
     "pcie.device.tags": [1, 8, 64, 256],
     "pcie.device.posted_credits": [32, 128, 2048],
+    "pcie.device.nonposted_credits": [1, 8, 64, 0],
     "pcie.device.tlp_ns": [200, 40, 0],
     "pcie.upstream.latency_ns": [2000, 300, 150],
     "pcie.upstream.generation": [1, 3, 5],
     "pcie.upstream.width": [1, 4, 16],
     "pcie.upstream.posted_credits": [32, 128, 2048],
+    "pcie.upstream.nonposted_credits": [1, 8, 64, 0],
+    "pcie.upstream.completion_credits": [32, 128, 0],
     "link.latency_ns": [5000, 1000, 500],
     "link.rate_gbps": [10, 100, 400],
     "link.credit_blocks": [128, 512, 4096],
@@ -90,11 +94,13 @@ NEEDED = {"pcie.upstream.": ("host.acs=redirect",), "pcie.device.mps": ("link.ra
           "hca.mkey_miss_ns": ("hca.mkey_cache_entries=0",), "hca.mtt_miss_ns": ("hca.mtt_cache_entries=0",),
           "hca.units": ("hca.unit_wqe_ns=2000",),
           "link.credit_blocks": ("link.encapsulation=infiniband",),
+          "host.llc_miss_ns": ("host.llc=64 KiB", "host.ddio_ways=0"),
           "hca.miss_engines": ("hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0", "hca.qp_cache_entries=0")}
 # Times of what this workload has none of: lost packets, switches, pages that come later, a TLB of the card.
 # Those of congestion control are parameters of a feedback, which is in congestion_program_test and reaction_point_test;
 # those of traffic say how long it is measured, and that of collectives is in collective_program_test.
-ELSEWHERE = {"link.reorder_delay_ns", "fabric.switch_latency_ns", "fabric.reroute_ns", "hca.device_tlb_latency_ns",
+ELSEWHERE = {"link.reorder_delay_ns", "hca.adaptive_retransmission_ns", "fabric.switch_latency_ns",
+             "fabric.reroute_ns", "hca.device_tlb_latency_ns",
              "hca.dcqcn.rpg_time_reset_ns", "hca.dcqcn.rate_reduce_monitor_period_ns", "hca.dcqcn.dce_tcp_rtt_ns",
              "hca.dcqcn.min_time_between_cnps_ns", "traffic.warm_up_ns", "traffic.duration_ns",
              "collective.skew_ns",
@@ -222,6 +228,35 @@ def writes_are_bounded_by_the_room_of_their_receivers():
     expect(1.8 < more["WRITE"] / few["WRITE"] < 2.2, (few, more))
     named = [one["bottleneck"] for one in got["transfers"]]
     expect(all("credits" in one for one in named), named)
+
+
+def reads_are_bounded_by_the_credits_of_their_requests():
+    """A request of 512 bytes has a credit for two latencies and a read of memory, 2090 ns: 8 are 1.96 GB/s, of WRITEs
+    whose payload the card reads, and of READs at the responder; twice as many let twice as much through."""
+    for message, depth in ((4096, 64), (65536, 64)):
+        load = (f"scenario.message={message}", f"scenario.queue_depth={depth}", "scenario.qps=4"), 2_000_000
+        slow = "pcie.device.latency_ns=1000"
+        (got, few), (_, more) = (measured(load, slow, f"pcie.device.nonposted_credits={n}") for n in (8, 16))
+        for verb in ("WRITE", "READ", "SEND"):
+            expect(1.5 < few[verb] <= 8 * 512 / 2000 * 1.02, f"{message} bytes, {verb}: {few}")
+            expect(1.7 < more[verb] / few[verb] < 2.2, f"{message} bytes, {verb}: {few}, {more}")
+        named = [one["bottleneck"] for one in got["transfers"]]
+        expect(all("request credits" in one for one in named), f"{message} bytes: {named}")
+    # By the root complex the credits of the link above the switch count, and the switch fills.
+    load = ("scenario.message=65536", "scenario.queue_depth=64", "scenario.qps=4"), 2_000_000
+    slow = "pcie.upstream.latency_ns=1000"
+    few = rates(load, slow, "host.acs=redirect", "pcie.upstream.nonposted_credits=8")
+    free = rates(load, slow, "host.acs=redirect")
+    expect(few["WRITE"] < 0.6 * free["WRITE"], f"{few}, {free}")
+
+
+def completions_are_bounded_by_the_room_of_the_switch_below():
+    """64 credits are 1 KiB, which comes back after two latencies."""
+    load = ("scenario.message=65536", "scenario.queue_depth=64", "scenario.qps=1"), 1_000_000
+    slow = "pcie.upstream.latency_ns=1000", "host.acs=redirect"
+    few, more = (rates(load, *slow, f"pcie.upstream.completion_credits={n}") for n in (64, 128))
+    expect(0.3 < few["WRITE"] <= 1024 / 2000 * 1.02, few)
+    expect(1.7 < more["WRITE"] / few["WRITE"] < 2.2, (few, more))
 
 
 def the_pipeline_that_is_slower_is_named():

@@ -239,7 +239,7 @@ enumerations = {
         {56, "packet ends inside a transport header"}, {57, "pad count exceeds the payload"},
         {58, "payload behind an operation that carries none"}, {59, "payload length is impossible"},
         {60, "no receiver for plain frames"}, {61, "a CNP of no connection"}, {62, "no way to the MAC"},
-        {63, "no room in the switch"},},
+        {63, "no room in the switch"}, {64, "too long at the head of its queue"}, {65, "a lane that has stalled"},},
     reasons1 = {{0, "no such key"}, {1, "key is free"}, {2, "wrong variant"}, {3, "wrong protection domain"},
         {4, "key bound to another queue pair"}, {5, "no right"}, {6, "out of bounds"}, {7, "page not present"},
         {8, "atomic on divided bytes"}, {9, "page fault"}, {10, "unknown"},},

@@ -30,13 +30,14 @@ public:
         const auto at = std::size_t{ahead} << log_entry;
         return {std::span(*bytes_).subspan(at, (std::size_t{count_} << log_entry) - at), ready_};
     }
-    /// Reads entries from `index` on: as many as are posted, fit, and lie before the end of the ring of `ring_entries`.
+    /// Reads entries from `index` on: as many as are posted, fit into `most` bytes, and lie before the end of the ring
+    /// of `ring_entries`; at least one.
     port::DmaResult read(port::Dma& dma, const memory::PagedBuffer& buffer, std::uint64_t ring_offset,
                          std::uint16_t index, std::uint16_t posted, std::uint32_t ring_entries, unsigned log_entry,
-                         port::Time at) {
+                         std::size_t most, port::Time at) {
         const auto slot = index & (ring_entries - 1);
-        const auto count =
-            std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(capacity >> log_entry)});
+        const auto fit = std::max<std::size_t>(1, std::min(most, capacity) >> log_entry);
+        const auto count = std::min<std::uint32_t>({posted, ring_entries - slot, static_cast<std::uint32_t>(fit)});
         if (!bytes_) [[unlikely]]
             bytes_ = std::make_unique<Bytes>();
         const auto result = buffer.read(dma, ring_offset + (std::uint64_t{slot} << log_entry),

@@ -97,6 +97,7 @@ struct RetryState {
     bool waits_rnr = false;
     bool asked_again = false; ///< a missing answer was asked for; later answers under way say nothing new
     std::uint8_t retries_left = 0, rnr_retries_left = 0;
+    std::uint8_t timeouts = 0; ///< since the last answer
     // Selective repeat: what is missing is sent again, and sending goes on where it was.
     bool repeats = false;
     std::uint32_t resume_message = 0, resume_offset = 0; ///< there

@@ -184,20 +184,22 @@ void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, st
 
 namespace {
 
-ReadAhead::Posted posted_sends(const QueuePair& qp) {
+ReadAhead::Posted posted_sends(const QueuePair& qp, const HcaConfig& config) {
     return {.buffer = qp.attributes.buffer,
             .ring_offset = qp.sq_offset,
             .entries = qp.sq_size(),
             .log_entry = log_wqebb,
-            .producer = qp.requester.sends.producer};
+            .producer = qp.requester.sends.producer,
+            .limits = config.wqe_prefetch};
 }
 
 /// Brings `bytes` of the ring from WQEBB `index` on into `out`: from what was read ahead, else by DMA.
-port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::span<std::byte> out, port::Time at) {
+port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, const HcaConfig& config,
+                      std::span<std::byte> out, port::Time at) {
     auto& sends = qp.requester.sends;
     auto have = sends.ahead.find(index, log_wqebb);
     if (have.bytes.empty() && index == sends.fetched)
-        have = sends.ahead.fetch(dma, posted_sends(qp), index, at);
+        have = sends.ahead.fetch(dma, posted_sends(qp, config), index, at);
     port::DmaResult result{.done = have.bytes.empty() ? at : std::max(at, have.ready)};
     const auto known = std::min(have.bytes.size(), out.size());
     std::copy_n(have.bytes.begin(), known, out.begin());
@@ -214,21 +216,21 @@ port::DmaResult fetch(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::s
 
 } // namespace
 
-port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
+port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, const HcaConfig& config, WorkRequest& out,
                     port::Time at) {
     // The control segment says how long the WQE is, and it stands in the first basic block.
-    auto got = fetch(dma, qp, index, std::span(out.raw).first<wqebb>(), at);
+    auto got = fetch(dma, qp, index, config, std::span(out.raw).first<wqebb>(), at);
     if (got.is_ok()) {
         const std::uint32_t blocks = (ConstView<abi::prm::WqeCtrl>{out.raw}.get<"ds">() * unit + wqebb - 1) / wqebb;
         if (blocks > 1) {
-            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1),
+            const auto rest = fetch(dma, qp, static_cast<std::uint16_t>(index + 1), config,
                                     std::span(out.raw).subspan(wqebb, std::size_t{blocks - 1} * wqebb), at);
             got = {rest.status, std::max(got.done, rest.done)};
         }
         auto& sends = qp.requester.sends;
         const auto left = static_cast<std::uint16_t>(sends.producer - index);
         if (index == sends.fetched && blocks < left) // only its record has told of those behind it
-            sends.ahead.read_on(dma, posted_sends(qp), static_cast<std::uint16_t>(index + std::max(blocks, 1u)),
+            sends.ahead.read_on(dma, posted_sends(qp, config), static_cast<std::uint16_t>(index + std::max(blocks, 1u)),
                                 std::max(at, sends.record_at));
     }
     if (!got.is_ok()) {
@@ -242,7 +244,7 @@ port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uin
         out.completion = abi::prm::CompletionEvent::always;
         return got.done;
     }
-    decode(out, qp.attributes.type, qp.number, index, wqe_bytes);
+    decode(out, qp.attributes.type, qp.number, index, config.max_wqe_size_sq);
     return got.done;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/prm/wqe.h"
+#include "model/hca/config.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/hca/queue/work_request.h"
 #include "model/port/dma.h"
@@ -19,9 +20,9 @@ inline constexpr unsigned log_wqebb = std::countr_zero(abi::prm::wqe_bb_bytes);
 /// `wqe_bytes` is the advertised limit. Faults go to out.fault.
 void decode(WorkRequest& out, QpType type, abi::Qpn qpn, std::uint16_t index, std::uint32_t wqe_bytes);
 
-/// Reads the WQE at `index` (WQEBBs) and decodes it; the next ones to fetch are read ahead with it, in one DMA read.
-/// Returns when its last byte was there.
-port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, std::uint32_t wqe_bytes, WorkRequest& out,
+/// Reads the WQE at `index` (WQEBBs) and decodes it; the next ones to fetch are read ahead with it, as the
+/// configuration has it. Returns when its last byte was there.
+port::Time read_wqe(port::Dma& dma, QueuePair& qp, std::uint16_t index, const HcaConfig& config, WorkRequest& out,
                     port::Time at);
 
 } // namespace model::hca::queue

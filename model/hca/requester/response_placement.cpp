@@ -19,7 +19,7 @@ std::optional<port::Time> ResponsePlacement::load(QueuePair& qp, port::Time at) 
     if (own.has_wqe && own.loaded == messages.begin())
         return at;
     const auto& front = messages.front();
-    at = queue::read_wqe(dma_, qp, front.wqe_index, config_.max_wqe_size_sq, *own.wqe, at);
+    at = queue::read_wqe(dma_, qp, front.wqe_index, config_, *own.wqe, at);
     if (own.wqe->fault != queue::WqeFault::none || own.wqe->length != front.length) {
         const LocalError error{CqeSyndrome::local_qp_op_err,
                                static_cast<std::uint8_t>(vendor::wqe + static_cast<unsigned>(own.wqe->fault))};

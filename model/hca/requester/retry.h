@@ -17,8 +17,8 @@ class Retry {
 public:
     Retry(const HcaConfig& config, Retirement& retirement, queue::Scheduler& scheduler, queue::Timers& timers,
           const Report& report)
-        : is_selective_(config.selective_repeat), retirement_(retirement), scheduler_(scheduler), timers_(timers),
-          report_(report) {}
+        : config_(config), is_selective_(config.selective_repeat), retirement_(retirement), scheduler_(scheduler),
+          timers_(timers), report_(report) {}
 
     /// A packet has left at `at`, so an answer has to come within the time-out. A deadline that is set already stays.
     void watch(queue::QueuePair& qp, port::Time at);
@@ -46,7 +46,13 @@ public:
 
 private:
     void repeat(queue::QueuePair& qp, abi::Psn psn, port::Time at);
+    /// retry() without counting it.
+    void try_again(queue::QueuePair& qp, abi::Psn psn, traces::RetryReason reason, port::Time at,
+                   std::uint32_t packets);
+    bool is_adaptive(const queue::QueuePair& qp) const;
+    port::Time timeout(const queue::QueuePair& qp) const;
 
+    const HcaConfig& config_;
     bool is_selective_;
     Retirement& retirement_;
     queue::Scheduler& scheduler_;

@@ -98,7 +98,7 @@ bool WorkQueue::load(QueuePair& qp, port::Time at) {
 
 port::Time WorkQueue::fetch(QueuePair& qp, std::uint16_t index, port::Time at) {
     auto& wqe = *qp.requester.position.wqe;
-    const auto there = queue::read_wqe(dma_, qp, index, config_.max_wqe_size_sq, wqe, at);
+    const auto there = queue::read_wqe(dma_, qp, index, config_, wqe, at);
     at = units_.begin(qp.number, awaits_data(wqe.opcode), at, there) + config_.cost(config_.wqe_latency);
     ++report_.counters.wqes_fetched;
     qp.requester.position.event =

@@ -13,11 +13,12 @@ using queue::Take;
 using queue::Taken;
 
 namespace {
-queue::ReadAhead::Posted posted_receives(const QueuePair& qp) {
+queue::ReadAhead::Posted posted_receives(const QueuePair& qp, const HcaConfig::WqePrefetch& limits) {
     return {.buffer = qp.attributes.buffer,
             .entries = qp.rq_size(),
             .log_entry = qp.attributes.log_rq_stride,
-            .producer = qp.responder.receives.producer};
+            .producer = qp.responder.receives.producer,
+            .limits = limits};
 }
 } // namespace
 
@@ -44,7 +45,7 @@ Taken Placement::take_own(QueuePair& qp, port::Time at) {
     const auto index = r.consumer++;
     auto wqe = r.ahead.find(index, log_stride);
     if (wqe.bytes.empty())
-        wqe = r.ahead.fetch(dma_, posted_receives(qp), index, at);
+        wqe = r.ahead.fetch(dma_, posted_receives(qp, prefetch_), index, at);
     r.wqe->index = index;
     r.wqe->pd = qp.attributes.pd;
     if (wqe.bytes.empty())
@@ -76,7 +77,7 @@ void Placement::read_on(QueuePair& qp, port::Time at) {
     auto& r = qp.responder.receives;
     if (r.left() <= r.few)
         at = look_at_record(qp, at);
-    r.ahead.read_on(dma_, posted_receives(qp), r.consumer, at);
+    r.ahead.read_on(dma_, posted_receives(qp, prefetch_), r.consumer, at);
 }
 
 /// Reads the next WQE of the shared receive queue, and raises the events that belong to that.

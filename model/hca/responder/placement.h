@@ -37,9 +37,10 @@ PlacementError placement_error(const memory::Denied& denied);
 
 class Placement {
 public:
-    Placement(port::Dma& dma, icm::ContextMemory& contexts, memory::ApplicationMemory& memory,
+    Placement(const HcaConfig& config, port::Dma& dma, icm::ContextMemory& contexts, memory::ApplicationMemory& memory,
               event::EventQueues& event_queues, Counters& counters)
-        : dma_(dma), contexts_(contexts), memory_(memory), event_queues_(event_queues), counters_(counters) {}
+        : prefetch_(config.wqe_prefetch), dma_(dma), contexts_(contexts), memory_(memory), event_queues_(event_queues),
+          counters_(counters) {}
 
     /// Takes the next WQE into `responder.receives.wqe` of the queue pair. An unreadable WQE of the queue pair's own
     /// queue counts as taken, and only its index is set. Events of a shared queue are raised here.
@@ -58,6 +59,7 @@ private:
     port::Time look_at_record(queue::QueuePair& qp, port::Time at);
     void read_on(queue::QueuePair& qp, port::Time at);
 
+    HcaConfig::WqePrefetch prefetch_;
     port::Dma& dma_;
     icm::ContextMemory& contexts_;
     memory::ApplicationMemory& memory_;

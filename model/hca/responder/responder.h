@@ -46,7 +46,7 @@ public:
           event_queues_(to.event_queues), answers_(to.scheduler, to.failure, report),
           sender_(answers_, to.memory, to.page_faults, to.outlets, to.outbox, report.counters),
           patience_(answers_, to.page_faults),
-          placement_(to.dma, to.contexts, to.memory, to.event_queues, report.counters),
+          placement_(config, to.dma, to.contexts, to.memory, to.event_queues, report.counters),
           receives_(placement_, answers_, patience_, to.completions, to.failure),
           memory_(config, to.memory, receives_, answers_, patience_),
           duplicates_(config, memory_, answers_, patience_, report),

@@ -83,6 +83,12 @@ constexpr auto drops = std::to_array<Row<traces::Reason>>({
         "IEEE 802.1Q 36; fabric.switch_buffer", "more comes in than can leave: let the switch pause its senders "
         "(fabric.switch_pfc) with enough headroom (fabric.switch_headroom), or have them slow down (hca.dcqcn.enabled "
         "and fabric.switch_ecn)"}},
+    {"too long at the head of its queue", {"a packet is at the head of a switch's queue for no longer than HOQLife",
+        "IBA 14.2.5.6, 18.2.5.4; fabric.switch_hoq_life", "the port gets no credits: a host takes nothing, or credits "
+        "wait for each other in a circle (fabric.routing)"}},
+    {"a lane that has stalled", {"a lane whose packets were too old, VLStallCount in a row, discards all for 8 times "
+        "HOQLife", "IBA 14.2.5.6, 18.2.5.4; fabric.switch_vl_stall_count", "see the packets discarded before: the port "
+        "gets no credits"}},
     {"no route to the LID", {"the switch's forwarding table has the destination LID", "IBA 18.2.5",
         "no subnet manager has routed the LID, or the address vector's dlid is wrong"}},
     {"no management datagram", {"what reaches QP0 or QP1 of a switch, or of a card whose software has neither, is a "

@@ -105,10 +105,14 @@ public:
 
     explicit FabricBench(LinkConfig config = infiniband()) : config_(config) {}
 
-    InfinibandSwitch& add_switch(unsigned ports) {
+    /// By itself no packet of such a switch is too old.
+    InfinibandSwitch& add_switch(unsigned ports, model::net::LifetimeConfig lifetime = {.hoq_life = 20}) {
+        auto& alarm = alarms.emplace_back(now);
         auto& made = switches.emplace_back(
-            model::net::SwitchConfig{.agent = {.ports = ports, .guid = switches.size() + 1}, .latency = 100ns},
-            traces::Events{});
+            model::net::SwitchConfig{.agent = {.ports = ports, .guid = switches.size() + 1, .lifetime = lifetime},
+                                     .latency = 100ns},
+            traces::Events{}, &alarm);
+        wakes.push_back([&made](Time at) { made.wake(at); });
         made.on_forwarded = switches_on_forwarded();
         return made;
     }
@@ -217,7 +221,7 @@ public:
     Time now{};
     std::deque<Cable> cables;
     std::deque<InfinibandSwitch> switches;
-    std::deque<Alarm> alarms; ///< of the Ethernet switches
+    std::deque<Alarm> alarms; ///< of the switches
     std::deque<EthernetSwitch> ethernet_switches;
     std::vector<std::function<void(Time)>> wakes;
     std::deque<Host> hosts;

@@ -25,8 +25,9 @@ struct Kept final : model::port::Wire {
     Packet slot;
     std::vector<Packet> packets;
     bool takes_data = true;
+    std::size_t most = ~std::size_t{0}; ///< packets that it takes
     std::vector<std::uint64_t> credits; ///< bytes that the other end may send again
-    bool can_send(Time) override { return takes_data; }
+    bool can_send(Time) override { return takes_data && packets.size() < most; }
     void give_credit(std::uint64_t bytes, Time) override { credits.push_back(bytes); }
     Packet& next() override {
         slot.clear();

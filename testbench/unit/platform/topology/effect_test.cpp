@@ -57,6 +57,23 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"hca.device_tlb_entries=64"}) == Found{"--set hca.device_tlb_entries"});
     CHECK(idle("", {"hca.device_tlb_entries=64", "iommu.present=true", "iommu.device_tlb=true"}).empty());
     CHECK(idle("", {"link.credit_blocks=128"}) == Found{"--set link.credit_blocks"});
+    CHECK(idle("timed = false\n", {"pcie.device.nonposted_credits=8", "pcie.upstream.nonposted_credits=8",
+                                   "pcie.upstream.completion_credits=64"}) ==
+          Found{"--set pcie.device.nonposted_credits", "--set pcie.upstream.nonposted_credits",
+                "--set pcie.upstream.completion_credits"});
+    CHECK(idle("[fabric]\nswitch = true\n", {"fabric.switch_hoq_life=10", "fabric.switch_vl_stall_count=1"}) ==
+          Found{"--set fabric.switch_hoq_life", "--set fabric.switch_vl_stall_count"});
+    CHECK(idle("[fabric]\nswitch = true\n[link]\nencapsulation = \"infiniband\"\n",
+               {"fabric.switch_hoq_life=10", "fabric.switch_vl_stall_count=1"})
+              .empty());
+    CHECK(idle("[fabric]\nswitch = true\n[link]\nencapsulation = \"infiniband\"\n",
+               {"fabric.switch_hoq_life=20", "fabric.switch_vl_stall_count=1"}) ==
+          Found{"--set fabric.switch_vl_stall_count"});
+    CHECK(idle("", {"hca.adaptive_retransmission=true"}).empty());
+    CHECK(idle("", {"hca.adaptive_retransmission=true", "link.encapsulation=infiniband"}) ==
+          Found{"--set hca.adaptive_retransmission"});
+    CHECK(idle("", {"hca.adaptive_retransmission_tries=3", "hca.adaptive_retransmission_ns=1000000"}) ==
+          Found{"--set hca.adaptive_retransmission_tries", "--set hca.adaptive_retransmission_ns"});
     CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband"}).empty());
     CHECK(idle("", {"traffic.batch=2"}) == Found{"--set traffic.batch"});
     CHECK(idle("", {"traffic.batch=2", "scenario.name=traffic"}).empty());

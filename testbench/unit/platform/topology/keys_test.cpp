@@ -61,6 +61,8 @@ TEST_CASE("whatever PCIe link a configuration may ask for can be built", "[unit]
                                            .max_read_request = config.mrrs_bytes,
                                            .tags = config.tags,
                                            .posted_credits = config.posted_credits,
+                                           .nonposted_credits = config.nonposted_credits,
+                                           .completion_credits = config.completion_credits,
                                            .latency = config.latency};
         return model::pcie::find_fault(link) == nullptr;
     };

@@ -148,6 +148,9 @@ TEST_CASE("keys that contradict each other are refused", "[unit][topology]") {
     CHECK(error_of("[pcie.upstream]\nmps = 512\nposted_credits = 31\n") ==
           "p2p.toml: 'pcie.upstream.posted_credits' = 31 is neither 0 nor room for 'pcie.upstream.mps', 32");
     CHECK(error_of("[pcie.device]\nmps = 512\nposted_credits = 32\n") == "accepted");
+    CHECK(error_of("[pcie.upstream]\nmps = 512\ncompletion_credits = 31\n") ==
+          "p2p.toml: 'pcie.upstream.completion_credits' = 31 is neither 0 nor room for 'pcie.upstream.mps', 32");
+    CHECK(error_of("[pcie.upstream]\nmps = 512\ncompletion_credits = 32\n") == "accepted");
     CHECK(error_of("[pcie.upstream]\nposted_credits = 0\n") == "accepted");
     CHECK(error_of("[link]\ncredit_blocks = 66\n") == "accepted");
     CHECK(error_of("[scenario]\nqueue_depth = 64\n[hca]\nlog_max_qp_size = 5\n")

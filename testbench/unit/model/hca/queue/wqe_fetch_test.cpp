@@ -126,7 +126,7 @@ TEST_CASE("a queue in scattered pages is read across their edges", "[unit][wqe]"
     }
     model::hca::queue::WorkRequest wr;
 
-    model::hca::queue::read_wqe(dma, qp, 0x107, 1024, wr, {});
+    model::hca::queue::read_wqe(dma, qp, 0x107, {}, wr, {});
 
     CHECK(wr.fault == WqeFault::none);
     REQUIRE(wr.data().size() == 1);

@@ -3,6 +3,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 using namespace harness;
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;
@@ -337,4 +341,97 @@ TEST_CASE("when a request has failed, packets of it that are still under way kee
     CHECK(seen.size() == 8);
     for (const auto& packet : seen)
         CHECK(packet.payload == sent);
+}
+
+namespace {
+
+model::hca::HcaConfig adaptive(bool is_ethernet = true) {
+    model::hca::HcaConfig config;
+    config.timed = false;
+    config.is_ethernet = is_ethernet;
+    config.adaptive.is_on = true;
+    return config;
+}
+/// When each try was made again, with a peer that never answers, until nothing is tried any more.
+std::vector<Time> tries(Bench& bench) {
+    bench.write(10);
+    bench.psns();
+    std::vector<Time> all;
+    for (Time at{}; bench.core().state == QpState::rts; at += 1us * 1024) {
+        bench.run(at);
+        for (const auto& packet : bench.peer.take())
+            all.push_back(packet.at);
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("adaptive retransmission tries eight times at times of its own, and then as the specification has it",
+          "[unit][transport][retry]") {
+    constexpr Time first = 4096ns * 1024, own_timeout = 4096ns * (1 << 10);
+    for (const std::uint8_t count : {1, 7}) {
+        Bench bench(
+            [&](auto& attributes) {
+                attributes.retry_count = count;
+                attributes.path.ack_timeout = 10;
+            },
+            adaptive());
+        INFO("retry count " << unsigned{count});
+
+        const auto found = tries(bench);
+
+        // Six of them are beside the retries that were asked for.
+        REQUIRE(found.size() == 6u + count);
+        Time at{};
+        const std::array<double, 8> times{1, 1, 1.5, 3, 6, 16, 32, 64};
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            at += i < times.size() ? Time{static_cast<std::int64_t>(static_cast<double>(first.count()) * times[i])}
+                                   : own_timeout;
+            CHECK(found[i] == at);
+        }
+        const auto adaptives = std::min<std::uint32_t>(8, 7u + count); // the last one finds no try left
+        CHECK(bench.a.q_counters().roce_adp_retrans == adaptives);
+        CHECK(bench.a.q_counters().local_ack_timeout_err == 7u + count - adaptives);
+        CHECK(bench.a.hca.counters().adaptive_timeouts == adaptives);
+        CHECK(bench.a.hca.counters().timeouts == 7u + count);
+        CHECK(bench.a.q_counters().req_transport_retries_exceeded == 1);
+    }
+}
+
+TEST_CASE("an answer begins adaptive retransmission anew", "[unit][transport][retry]") {
+    Bench bench({}, adaptive());
+    bench.write(10);
+    bench.write(10);
+    constexpr Time first = 4096ns * 1024;
+    bench.run(first * 7 / 2); // tries at 1, 2 and 3.5 times that
+    bench.psns();
+    bench.clock.set(first * 7 / 2);
+    bench.answer(100, good);
+
+    bench.run(first * 9 / 2 - 1ns);
+    CHECK(bench.psns().empty());
+    bench.run(first * 9 / 2);
+    CHECK(bench.psns() == Psns{101});
+}
+
+TEST_CASE("adaptive retransmission leaves InfiniBand, and a time-out of 0, alone", "[unit][transport][retry]") {
+    SECTION("InfiniBand") {
+        Bench bench({}, adaptive(false));
+        bench.write(10);
+        bench.psns();
+        bench.run(timeout - 1ns);
+        CHECK(bench.psns().empty());
+        bench.run(timeout);
+        CHECK(bench.psns() == Psns{100});
+        CHECK(bench.a.q_counters().roce_adp_retrans == 0);
+        CHECK(bench.a.q_counters().local_ack_timeout_err == 1);
+    }
+    SECTION("for ever") {
+        Bench bench([](auto& attributes) { attributes.path.ack_timeout = 0; }, adaptive());
+        bench.write(10);
+        bench.psns();
+        bench.run(std::chrono::hours{24});
+        CHECK(bench.psns().empty());
+    }
 }
